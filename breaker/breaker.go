@@ -1,0 +1,235 @@
+// Package breaker guards one upstream service with a circuit breaker.
+//
+// A call counts when it ends, not when it was answered: the caller asks Allow
+// before it sends anything and reports one Verdict when the last byte was read,
+// so that a stream which breaks half-way is a failure.
+package breaker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/sony/gobreaker/v2"
+)
+
+// State is a breaker's state, spelt as in the log and in /readyz.
+type State string
+
+// States of a breaker.
+const (
+	Closed   State = "closed"
+	Open     State = "open"
+	HalfOpen State = "half-open"
+)
+
+// probeWait is the RetryAfter of a call that is refused because enough probes
+// are under way: none of them tells when it will end.
+const probeWait = time.Second
+
+// Config describes a breaker. Its zero value, with a Service, works: 5 failures,
+// 30 s recovery, 3 half-open calls.
+type Config struct {
+	// Service is "gemini" or "mcp:<name>".
+	Service string
+	// Failures is how many consecutive failures open the breaker.
+	Failures uint32
+	// Recovery is how long it stays open before it lets probes through.
+	Recovery time.Duration
+	// HalfOpenCalls is how many probes run at once while half-open, and how many
+	// must succeed in a row to close it.
+	HalfOpenCalls uint32
+	// Log gets a line for each change of state that no request caused. A change
+	// that a request caused goes to the logger in its context instead.
+	Log zerolog.Logger
+}
+
+// Verdict is how a guarded call ended.
+type Verdict int
+
+// Verdicts on a call.
+const (
+	// Success: the service did its work, whatever its answer was.
+	Success Verdict = iota
+	// Failure: the service is to blame.
+	Failure
+	// Neutral: nothing was learnt about the service, as when the client left or
+	// when we sent a bad request.
+	Neutral
+)
+
+// OpenError refuses a call without sending it.
+type OpenError struct {
+	Service string
+	// RetryAfter is the time until the breaker lets a probe through, at least 1 ms.
+	RetryAfter time.Duration
+}
+
+func (e *OpenError) Error() string { return "circuit breaker of " + e.Service + " is open" }
+
+// Snapshot is a breaker's state at one moment.
+type Snapshot struct {
+	Service      string
+	State        State
+	FailureCount uint32
+	// RetryAfter is the rest of the recovery time; 0 unless State is Open.
+	RetryAfter time.Duration
+}
+
+// Breaker is a circuit breaker for one service, safe for concurrent use.
+type Breaker struct {
+	cfg Config
+
+	mu       sync.Mutex // guards the fields below and every call of gobreaker
+	cb       *gobreaker.TwoStepCircuitBreaker[struct{}]
+	state    State
+	failures uint32    // consecutive, across the open state
+	lastErr  error     // of the last failure
+	openTill time.Time // set while state is Open
+	log      *zerolog.Logger
+}
+
+// New returns a closed breaker.
+func New(cfg Config) *Breaker {
+	if cfg.Failures == 0 {
+		cfg.Failures = 5
+	}
+	if cfg.Recovery == 0 {
+		cfg.Recovery = 30 * time.Second
+	}
+	if cfg.HalfOpenCalls == 0 {
+		cfg.HalfOpenCalls = 3
+	}
+	b := &Breaker{cfg: cfg, state: Closed}
+	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:          cfg.Service,
+		MaxRequests:   cfg.HalfOpenCalls,
+		Timeout:       cfg.Recovery,
+		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= cfg.Failures },
+		IsExcluded:    func(err error) bool { return errors.Is(err, errNeutral) },
+		IsSuccessful:  b.count,
+		OnStateChange: func(_ string, from, to gobreaker.State) { b.changed(from, to) },
+	})
+	return b
+}
+
+var errNeutral = errors.New("neutral")
+
+// failure carries the cause of a Failure, which may be nil, through gobreaker.
+type failure struct{ cause error }
+
+func (failure) Error() string { return "failure" }
+
+// Allow asks whether a call may be made now; if not, it returns an *OpenError.
+// Otherwise the caller must call done once, however the call ends; later calls
+// of done do nothing. The error given with a Failure is logged as last_error, so
+// it must hold no secret.
+//
+// A half-open breaker waits for its probes without a limit of its own: every
+// guarded call needs a deadline.
+func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.logTo(ctx)()
+	report, err := b.cb.Allow()
+	if err != nil {
+		wait := probeWait
+		if b.state == Open {
+			wait = max(time.Until(b.openTill), time.Millisecond)
+		}
+		return nil, &OpenError{Service: b.cfg.Service, RetryAfter: wait}
+	}
+	return func(v Verdict, cause error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if report == nil {
+			return
+		}
+		defer b.logTo(ctx)()
+		r := report
+		report = nil
+		switch v {
+		case Success:
+			r(nil)
+		case Failure:
+			r(failure{cause})
+		default:
+			r(errNeutral)
+		}
+	}, nil
+}
+
+// count is asked by gobreaker about each verdict that it takes into account;
+// those of calls from before the last change of state never come here. gobreaker
+// clears its own counts before it tells of a change, so the figures for the log
+// are kept here.
+func (b *Breaker) count(err error) bool {
+	if err == nil {
+		b.failures = 0
+		return true
+	}
+	b.failures++
+	if f, ok := err.(failure); ok {
+		b.lastErr = f.cause
+	}
+	return false
+}
+
+// Snapshot reports the state. It never changes it: a breaker whose recovery time
+// is over stays Open here until the next call.
+func (b *Breaker) Snapshot() Snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Snapshot{Service: b.cfg.Service, State: b.state, FailureCount: b.failures}
+	if b.state == Open {
+		s.RetryAfter = max(time.Until(b.openTill), 0)
+	}
+	return s
+}
+
+// logTo sends the log lines of what follows to the logger of the request in ctx.
+func (b *Breaker) logTo(ctx context.Context) (restore func()) {
+	b.log = zerolog.Ctx(ctx)
+	if b.log.GetLevel() == zerolog.Disabled {
+		b.log = &b.cfg.Log
+	}
+	return func() { b.log = &b.cfg.Log }
+}
+
+// changed runs inside gobreaker's lock and b.mu.
+func (b *Breaker) changed(from, to gobreaker.State) {
+	b.state = stateOf(to)
+	if b.state == Open {
+		b.openTill = time.Now().Add(b.cfg.Recovery)
+	}
+	details := zerolog.Dict().
+		Str("service", b.cfg.Service).
+		Str("old_state", string(stateOf(from))).
+		Str("new_state", string(b.state)).
+		Uint32("failure_count", b.failures)
+	if b.lastErr != nil {
+		details.AnErr("last_error", b.lastErr)
+	}
+	b.log.Warn().Dict("details", details).Msg("circuit_breaker_state_change")
+	if b.state == Open {
+		b.log.Error().Dict("details", zerolog.Dict().
+			Str("service", b.cfg.Service).
+			Uint32("failure_count", b.failures).
+			Uint32("threshold", b.cfg.Failures)).Msg("circuit_breaker_opened")
+	}
+	if b.state == Closed {
+		b.lastErr = nil
+	}
+}
+
+func stateOf(s gobreaker.State) State {
+	switch s {
+	case gobreaker.StateOpen:
+		return Open
+	case gobreaker.StateHalfOpen:
+		return HalfOpen
+	}
+	return Closed
+}

@@ -1,0 +1,123 @@
+// Package fault holds the errors of Sluice's contract.
+//
+// An Error keeps apart what a program acts on (Type), what a person may read
+// (Message), what the model is told (Hint) and what only the operator sees (Err).
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Type is the error_type of an error event or of a problem reply.
+type Type string
+
+// Types that travel in the stream.
+const (
+	ToolFailed       Type = "tool_execution_failed"
+	MCPUnavailable   Type = "mcp_unavailable"
+	ModelUnavailable Type = "model_unavailable"
+	ModelRateLimited Type = "model_rate_limited"
+	ModelBlocked     Type = "model_blocked"
+	ModelError       Type = "model_error"
+	Timeout          Type = "timeout"
+	ShuttingDown     Type = "shutting_down"
+	Internal         Type = "internal_error"
+)
+
+// Types that are answered before a stream begins (ShuttingDown and Internal can
+// be both).
+const (
+	Validation           Type = "validation_error"
+	PayloadTooLarge      Type = "payload_too_large"
+	UnsupportedMediaType Type = "unsupported_media_type"
+	MethodNotAllowed     Type = "method_not_allowed"
+	NotFound             Type = "not_found"
+	OriginRefused        Type = "origin_refused"
+	DuplicateRequest     Type = "duplicate_request"
+	RequestTimeout       Type = "request_timeout"
+	Overloaded           Type = "overloaded"
+)
+
+// Recoverable says whether the same request is worth sending again.
+func (t Type) Recoverable() bool {
+	switch t {
+	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout:
+		return true
+	}
+	return false
+}
+
+// Texts that a person sees when an upstream service is away. The wording is part
+// of the contract.
+const (
+	MCPUnavailableMessage   = "MCP service temporarily unavailable"
+	ModelUnavailableMessage = "AI service temporarily unavailable"
+)
+
+// ErrClientGone is the cause of a context whose client closed its connection, or
+// was too slow to be kept. Nobody is left to tell.
+var ErrClientGone = errors.New("client gone")
+
+// Error is a failure with a place in the contract.
+type Error struct {
+	Type Type
+	// Message is fit for a person: no upstream text, path, address or secret.
+	Message string
+	// Hint is what the model is told in place of Message, when knowing more helps
+	// it to do better (which argument, which rule). Empty means Message.
+	Hint string
+	// Service names the upstream: "gemini" or "mcp:<name>". Empty means none.
+	Service string
+	// RetryAfter tells when another try makes sense; 0 means not known.
+	RetryAfter time.Duration
+	// Unknown marks a tool call that was sent, whose outcome was lost, and that
+	// must not be sent again.
+	Unknown bool
+	// Err is the cause, for the log alone. It may be nil.
+	Err error
+}
+
+// Error returns the operator's text, which holds the cause: log it, never send it.
+func (e *Error) Error() string {
+	s := string(e.Type) + ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ForModel returns what the model is told.
+func (e *Error) ForModel() string {
+	if e.Hint != "" {
+		return e.Hint
+	}
+	return e.Message
+}
+
+// From returns err as an *Error. Anything that is not one already is a bug, or
+// close to it: an Internal error whose text stays in the log. From(nil) is nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Type: Internal, Message: "Something went wrong on our side", Err: err}
+}
+
+// Cause returns why ctx ended, or nil while it has not: the cause that was given
+// when it was cancelled, or ErrClientGone when it was cancelled without one, as
+// net/http does when a client disconnects.
+func Cause(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if err == context.Canceled {
+		return ErrClientGone
+	}
+	return err
+}

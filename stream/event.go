@@ -1,0 +1,148 @@
+// Package stream holds the closed vocabulary of events that a turn is told in,
+// and the grammar that their order obeys. It knows what events mean; how they
+// look on the wire is an encoder's business (stream/sse).
+package stream
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// Event is one event of a turn. The set is closed: the types of this package and
+// no others.
+//
+// Events are passed as pointers and belong to the sender: whoever takes one must
+// not keep it, so that a sender can use one Delta for a whole answer.
+type Event interface{ event() }
+
+// Sink takes the events of one turn in order. One goroutine at a time may call it.
+type Sink interface {
+	// Emit takes the next event. It may hold it back until Flush.
+	Emit(Event) error
+	// Flush hands on what was held back. A sender calls it before it waits for
+	// anything, and need not between events that are there already.
+	Flush() error
+}
+
+// Start is always the first event.
+type Start struct {
+	ConversationID string // empty: left out
+	UserID         string // empty: left out
+	Model          string
+}
+
+// Thinking is a summary of the model's reasoning, as it arrives.
+type Thinking struct{ Content string }
+
+// Delta is a piece of the answer. It is never empty, and no code point is split
+// between two.
+type Delta struct{ Text string }
+
+// Call names a tool call in the events that tell of it.
+type Call struct {
+	// ID is unique in the turn. It is the model's own id if that is usable, else one of ours.
+	ID        string
+	Tool      string
+	Server    string // empty: not known, as the model asked for a tool that does not exist
+	Arguments jsontext.Value
+}
+
+// ToolStarted opens a tool call. One of ToolCompleted, ToolFailed and
+// ToolUnknown with the same id closes it.
+type ToolStarted struct{ Call }
+
+// ToolCompleted tells that the tool did its work.
+type ToolCompleted struct {
+	Call
+	Duration  time.Duration
+	Result    string // the text of the result, whole; an encoder may shorten it
+	Truncated bool   // Result is not all that the tool said
+}
+
+// ToolFailed tells that the tool was not run, or answered with an error.
+type ToolFailed struct {
+	Call
+	Duration time.Duration
+	Message  string // fit for a person
+}
+
+// ToolUnknown tells that the call was sent, that its outcome was lost, and that
+// it must not be sent again.
+type ToolUnknown struct {
+	Call
+	Duration time.Duration
+	Message  string // fit for a person
+}
+
+// Error tells of a failure. A fatal one comes right before Done.
+type Error struct {
+	Type        fault.Type
+	Message     string
+	Recoverable bool
+	Fatal       bool
+	RetryAfter  time.Duration // 0: left out
+	Service     string        // empty: left out
+}
+
+// NewError returns the event that tells of err.
+func NewError(err error, fatal bool) *Error {
+	f := fault.From(err)
+	return &Error{
+		Type:        f.Type,
+		Message:     f.Message,
+		Recoverable: f.Type.Recoverable(),
+		Fatal:       fatal,
+		RetryAfter:  f.RetryAfter,
+		Service:     f.Service,
+	}
+}
+
+// FinishReason says why a turn ended.
+type FinishReason string
+
+// Reasons for a turn's end.
+const (
+	Stop      FinishReason = "stop"
+	MaxTokens FinishReason = "max_tokens"
+	MaxSteps  FinishReason = "max_steps"
+	Failed    FinishReason = "error"
+	TimedOut  FinishReason = "timeout"
+	Cancelled FinishReason = "cancelled"
+	Shutdown  FinishReason = "shutdown"
+)
+
+// Success says whether a turn that ended so did what it was asked for.
+func (r FinishReason) Success() bool { return r == Stop || r == MaxTokens || r == MaxSteps }
+
+// Done is always the last event. The final output is not part of it: it is the
+// Deltas joined, and the names of the tools called are those of the ToolStarted
+// events, so an encoder gives what it has sent and cannot disagree with itself.
+type Done struct {
+	Reason FinishReason
+	Usage  chat.Usage
+	// Model holds the duration of each model call, in order, retries included.
+	Model []time.Duration
+	// Tools holds the duration of each finished tool call, in order of the events
+	// that closed them.
+	Tools []ToolTiming
+}
+
+// ToolTiming is what one tool call took.
+type ToolTiming struct {
+	Tool     string
+	Duration time.Duration
+}
+
+func (*Start) event()         {}
+func (*Thinking) event()      {}
+func (*Delta) event()         {}
+func (*ToolStarted) event()   {}
+func (*ToolCompleted) event() {}
+func (*ToolFailed) event()    {}
+func (*ToolUnknown) event()   {}
+func (*Error) event()         {}
+func (*Done) event()          {}
