@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// maxIdentical is the first identical call of a turn that is refused: a model
+// that repeats itself is stuck.
+const maxIdentical = 3
+
+// ledger remembers the tool calls of a turn.
+type ledger struct {
+	n      int // ids given out
+	ids    map[string]bool
+	counts map[string]int  // by key
+	lost   map[string]bool // keys of calls with an unknown outcome
+}
+
+// id returns the id that the events of a call carry: the model's own if it is fit
+// and new, else one of ours. Gemini 2.5 gives none.
+func (l *ledger) id(own string) string {
+	if l.ids == nil {
+		l.ids = map[string]bool{}
+	}
+	id := own
+	for id == "" || l.ids[id] || len(id) > 64 || strings.ContainsFunc(id, unfit) {
+		l.n++
+		id = "call_" + strconv.Itoa(l.n)
+	}
+	l.ids[id] = true
+	return id
+}
+
+func unfit(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+}
+
+// admit decides whether a call may run, when running others of its step already
+// do. It returns the key under which equal calls are counted.
+func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
+	if running >= maxParallel {
+		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step; call it again if it is still needed", maxParallel))
+	}
+	key = callKey(c)
+	if l.lost[key] {
+		return "", refusal(c, "the same call was sent before and its outcome is unknown; it must not be repeated")
+	}
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[key]++
+	if l.counts[key] >= maxIdentical {
+		return "", refusal(c, "the same call was made twice before; use the results that you have")
+	}
+	return key, nil
+}
+
+// lose notes that the outcome of a call is unknown.
+func (l *ledger) lose(key string) {
+	if key == "" {
+		return
+	}
+	if l.lost == nil {
+		l.lost = map[string]bool{}
+	}
+	l.lost[key] = true
+}
+
+func refusal(c chat.ToolCall, why string) error {
+	return &fault.Error{Type: fault.ToolFailed, Message: "The call of " + c.Name + " was not executed", Hint: "Not executed: " + why + "."}
+}
+
+// callKey is equal for calls that ask for the same thing, however the arguments
+// are ordered or spaced.
+func callKey(c chat.ToolCall) string {
+	args := jsontext.Value(c.Arguments).Clone()
+	if args.Canonicalize() != nil {
+		args = c.Arguments
+	}
+	return c.Name + " " + string(args)
+}

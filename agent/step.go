@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"strings"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// step collects the answer of one model call: what goes back to the model with
+// the next one, and the calls in it.
+type step struct {
+	parts    []chat.Part
+	calls    []chat.ToolCall
+	pending  strings.Builder // unsigned text that is not yet a part
+	delta    stream.Delta    // reused for each event
+	answered bool            // text of this step was shown
+	thoughts int             // bytes of thought summaries
+}
+
+func (s *step) reset() {
+	s.parts, s.calls = nil, nil
+	s.pending.Reset()
+	s.answered, s.thoughts = false, 0
+}
+
+// text joins unsigned pieces into one part. A signature must go back on the very
+// part that it came with, so a signed piece stays alone, even an empty one.
+func (s *step) text(p *chat.Part) {
+	s.answered = s.answered || p.Text != ""
+	if p.Signature == "" {
+		s.pending.WriteString(p.Text)
+		return
+	}
+	s.seal()
+	s.parts = append(s.parts, *p)
+}
+
+func (s *step) call(p *chat.Part) {
+	s.seal()
+	c := *p.Call
+	s.calls = append(s.calls, c)
+	s.parts = append(s.parts, chat.Part{Call: &c, Signature: p.Signature})
+}
+
+// seal makes a part of the pending text.
+func (s *step) seal() {
+	if s.pending.Len() == 0 {
+		return
+	}
+	s.parts = append(s.parts, chat.Part{Text: s.pending.String()})
+	s.pending.Reset()
+}

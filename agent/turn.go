@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// turn is one run of the loop. All of it belongs to one goroutine; the tools run
+// in others, which report back to it.
+type turn struct {
+	agent *Agent
+	ctx   context.Context
+	req   chat.Request
+	sink  stream.Sink
+	log   *zerolog.Logger
+	told  error // the sink's first error; nothing is told after it
+
+	messages []chat.Message
+	step     step
+	calls    ledger
+
+	usage   chat.Usage
+	models  []time.Duration
+	timings []stream.ToolTiming
+	reason  stream.FinishReason
+}
+
+func (t *turn) run() error {
+	t.emit(&stream.Start{ConversationID: t.req.ConversationID, UserID: t.req.UserID, Model: t.agent.cfg.Model.Name()})
+	t.flush()
+	tools := t.agent.cfg.Tools.Tools(t.ctx)
+	for _, u := range tools.Unavailable {
+		if t.ctx.Err() == nil {
+			t.fail(u.Err, false)
+		}
+	}
+	t.flush()
+	t.messages = []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: t.req.Input}}}}
+	req := chat.ModelRequest{System: t.agent.systemPrompt(t.req, tools), Tools: tools}
+	for req.Step = 1; ; req.Step++ {
+		last := req.Step == t.agent.cfg.MaxSteps && len(tools.Specs) > 0
+		if last {
+			req.NoTools = true
+			req.System += lastStepNote
+		}
+		req.Messages = t.messages
+		finish, err := t.ask(&req)
+		if err != nil {
+			return err
+		}
+		if len(t.step.calls) == 0 || last {
+			t.reason = reasonOf(finish, last)
+			return nil
+		}
+		if err := t.runTools(tools); err != nil {
+			return err
+		}
+	}
+}
+
+func reasonOf(f chat.Finish, last bool) stream.FinishReason {
+	switch {
+	case f == chat.FinishMaxTokens:
+		return stream.MaxTokens
+	case last:
+		return stream.MaxSteps
+	}
+	return stream.Stop
+}
+
+// ask makes the model call of a step, and once again when the model wrote a call
+// that cannot be read. Not so when part of the answer is out: it would come twice.
+func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
+	finish, err := t.askOnce(req)
+	if malformed(err) && !t.step.answered && t.ctx.Err() == nil {
+		finish, err = t.askOnce(req)
+	}
+	return finish, err
+}
+
+func malformed(err error) bool {
+	var m interface{ MalformedCall() bool }
+	return errors.As(err, &m) && m.MalformedCall()
+}
+
+func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
+	t.step.reset()
+	began := time.Now()
+	var usage chat.Usage
+	var finish chat.Finish
+	err := t.agent.cfg.Model.Stream(t.ctx, req, func(c *chat.Chunk) error {
+		if c.Usage != nil {
+			usage = *c.Usage
+		}
+		if c.Finish != chat.FinishNone {
+			finish = c.Finish
+		}
+		for i := range c.Parts {
+			t.part(&c.Parts[i])
+		}
+		if !c.More {
+			t.flush()
+		}
+		return t.told
+	})
+	t.models = append(t.models, time.Since(began))
+	t.usage.Add(usage)
+	t.step.seal()
+	if n := t.step.thoughts; n > 0 {
+		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
+	}
+	if err == nil && finish == chat.FinishNone {
+		err = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage,
+			Err: errors.New("the answer ended without a finish reason")}
+	}
+	return finish, err
+}
+
+// part takes one part of the answer: thoughts are shown and forgotten, text is
+// shown and kept, calls are kept for when the answer is complete.
+func (t *turn) part(p *chat.Part) {
+	switch {
+	case p.Thought:
+		if p.Text != "" {
+			t.step.thoughts += len(p.Text)
+			t.emit(&stream.Thinking{Content: p.Text})
+		}
+	case p.Call != nil:
+		t.step.call(p)
+	default:
+		t.step.text(p)
+		if p.Text != "" {
+			t.step.delta.Text = p.Text
+			t.emit(&t.step.delta)
+		}
+	}
+}
+
+// fail logs err and tells it.
+func (t *turn) fail(err error, fatal bool) {
+	f := fault.From(err)
+	level := zerolog.WarnLevel
+	if fatal {
+		level = zerolog.ErrorLevel
+	}
+	t.log.WithLevel(level).Dict("details", zerolog.Dict().
+		Str("error_type", string(f.Type)).
+		AnErr("error_message", err).
+		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
+	t.emit(stream.NewError(f, fatal))
+}
+
+func (t *turn) emit(ev stream.Event) {
+	if t.told == nil {
+		t.told = t.sink.Emit(ev)
+	}
+}
+
+func (t *turn) flush() {
+	if t.told == nil {
+		t.told = t.sink.Flush()
+	}
+}

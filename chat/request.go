@@ -1,0 +1,122 @@
+// Package chat holds what is asked and said: the request of a chat turn with its
+// validation, the messages that a model sees, and the tools that it may call.
+package chat
+
+import (
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of a Request, as in section 3 of the contract.
+const (
+	MaxInput          = 5000 // code points, after control characters are stripped
+	MaxUserID         = 256  // code points, after control characters are stripped
+	maxConversationID = 64   // characters after "conv_"
+)
+
+// Request is one chat turn, validated and cleaned.
+type Request struct {
+	Input          string
+	ConversationID string         // empty: none
+	UserID         string         // empty: none
+	Location       *time.Location // nil: the gateway's own
+	// Accumulated says that each response_delta repeats the text so far.
+	Accumulated bool
+}
+
+// Codes of a FieldError.
+const (
+	CodeRequired      = "required"
+	CodeWrongType     = "wrong_type"
+	CodeBlank         = "blank"
+	CodeTooLong       = "too_long"
+	CodeInvalidFormat = "invalid_format"
+	CodeDuplicateKey  = "duplicate_key"
+	CodeInvalidUTF8   = "invalid_utf8"
+	CodeInvalidJSON   = "invalid_json"
+	CodeTrailingData  = "trailing_data"
+)
+
+// FieldError is one fault of a request. It never repeats the rejected value.
+type FieldError struct {
+	Field   string `json:"field"` // JSON pointer; "" is the whole document
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// ValidationError lists every fault of a request.
+type ValidationError struct{ Fields []FieldError }
+
+func (e *ValidationError) Error() string {
+	s := "invalid request"
+	for _, f := range e.Fields {
+		s += "; " + f.Field + ": " + f.Message
+	}
+	return s
+}
+
+func (e *ValidationError) add(field, code, message string) {
+	e.Fields = append(e.Fields, FieldError{field, code, message})
+}
+
+// fields are the raw values of a request; nil means absent.
+type fields struct {
+	input, conversationID, userID, timezone *string
+	accumulated                             *bool
+}
+
+// build checks and cleans the values, on top of the faults already found in e,
+// which keep a field from being judged twice.
+func (f fields) build(e *ValidationError) (Request, error) {
+	r := Request{Accumulated: f.accumulated == nil || *f.accumulated}
+	if !e.has("/input") {
+		r.Input = f.checkInput(e)
+	}
+	if id := f.conversationID; id != nil {
+		r.ConversationID = *id
+		if !validConversationID(*id) {
+			e.add("/conversation_id", CodeInvalidFormat, "must be a UUID, or conv_ and 1 to 64 of A-Z a-z 0-9 _ -")
+		}
+	}
+	if id := f.userID; id != nil {
+		r.UserID = stripControl(*id)
+		if utf8.RuneCountInString(r.UserID) > MaxUserID {
+			e.add("/user_id", CodeTooLong, "must have at most 256 characters")
+		}
+	}
+	if tz := f.timezone; tz != nil {
+		loc, ok := LoadLocation(*tz)
+		if !ok {
+			e.add("/timezone", CodeInvalidFormat, "must be an IANA time zone name such as Europe/Berlin")
+		}
+		r.Location = loc
+	}
+	if len(e.Fields) > 0 {
+		return Request{}, e
+	}
+	return r, nil
+}
+
+func (f fields) checkInput(e *ValidationError) string {
+	if f.input == nil {
+		e.add("/input", CodeRequired, "is required")
+		return ""
+	}
+	s := stripControl(*f.input)
+	switch {
+	case blank(s):
+		e.add("/input", CodeBlank, "must hold more than white space")
+	case utf8.RuneCountInString(s) > MaxInput:
+		e.add("/input", CodeTooLong, "must have at most 5000 characters")
+	}
+	return s
+}
+
+func (e *ValidationError) has(field string) bool {
+	for _, f := range e.Fields {
+		if f.Field == field {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package chat
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// stripControl removes C0 and C1 controls and DEL, but keeps tab, LF and CR.
+func stripControl(s string) string {
+	if strings.IndexFunc(s, control) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if control(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func control(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r':
+		return false
+	}
+	return r < 0x20 || r >= 0x7F && r <= 0x9F
+}
+
+func blank(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
+}
+
+// validConversationID accepts a UUID in its usual form of 36 characters, any
+// version, either case; or conv_ and a short id.
+func validConversationID(s string) bool {
+	if rest, ok := strings.CutPrefix(s, "conv_"); ok {
+		return len(rest) >= 1 && len(rest) <= maxConversationID && strings.IndexFunc(rest, notIDChar) < 0
+	}
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (s[i] == '-') || !dash && !isHex(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func notIDChar(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// LoadLocation returns the time zone of an IANA name. The name Local is refused:
+// what it means depends on the machine.
+func LoadLocation(name string) (*time.Location, bool) {
+	if name == "" || name == "Local" || len(name) > 64 {
+		return nil, false
+	}
+	loc, err := time.LoadLocation(name)
+	return loc, err == nil
+}
+
+// Truncate cuts s to at most limit bytes, between two code points.
+func Truncate(s string, limit int) (head string, cut bool) {
+	if len(s) <= limit {
+		return s, false
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit], true
+}

@@ -1,0 +1,180 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sluice/fault"
+)
+
+// Guard is the one place that enforces the grammar of a turn:
+//
+//	Start, then any of Thinking, Delta, Error and tool calls, then exactly one Done.
+//
+// A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
+// and ToolUnknown with the same id. A fatal Error is followed by Done, and Done
+// after a fatal Error, and only then, has a reason that is no success. Nothing
+// follows Done, and nothing follows a sink that failed.
+//
+// An event out of place is refused with an error and does not reach the sink, so
+// whatever runs behind a Guard, a client sees a well-formed stream.
+type Guard struct {
+	sink  Sink
+	state state
+	open  map[string]Call // tool calls that are under way; nil until the first
+	used  map[string]bool // ids of all tool calls
+	err   error           // the sink's first error
+	sent  int
+}
+
+type state int
+
+const (
+	expectStart state = iota
+	expectAny
+	expectDone // after a fatal Error
+	ended
+)
+
+// NewGuard returns a Guard in front of sink.
+func NewGuard(sink Sink) *Guard { return &Guard{sink: sink} }
+
+// ErrGrammar is wrapped by the error of an event that came out of place: a bug
+// of the sender.
+var ErrGrammar = errors.New("event out of place")
+
+// Emit passes ev on if the grammar allows it here.
+func (g *Guard) Emit(ev Event) error {
+	if g.err != nil {
+		return g.err
+	}
+	if d, ok := ev.(*Delta); ok && g.state == expectAny && d.Text != "" { // the hot path
+		return g.pass(ev)
+	}
+	next, err := g.check(ev)
+	if err != nil {
+		return err
+	}
+	g.state = next
+	return g.pass(ev)
+}
+
+// Flush hands on what the sink holds back.
+func (g *Guard) Flush() error {
+	if g.err == nil {
+		g.err = g.sink.Flush()
+	}
+	return g.err
+}
+
+// Sent counts the events that were passed on.
+func (g *Guard) Sent() int { return g.sent }
+
+// Ended says whether Done was passed on.
+func (g *Guard) Ended() bool { return g.state == ended }
+
+// Fail ends a turn whose sender gave up without Done: it closes the open tool
+// calls as unknown and adds what the grammar still asks for, with err as the
+// fatal error. After Done it does nothing.
+func (g *Guard) Fail(err error) error {
+	if g.state == ended || g.err != nil {
+		return g.err
+	}
+	if g.state == expectStart {
+		_ = g.Emit(&Start{})
+	}
+	if g.state == expectAny {
+		for _, id := range slices.Sorted(maps.Keys(g.open)) {
+			_ = g.Emit(&ToolUnknown{Call: g.open[id], Message: "The outcome of this call is not known"})
+		}
+		_ = g.Emit(NewError(err, true))
+	}
+	_ = g.Emit(&Done{Reason: ReasonFor(err)})
+	return g.Flush()
+}
+
+// ReasonFor returns the finish reason of a turn that err ended.
+func ReasonFor(err error) FinishReason {
+	if errors.Is(err, fault.ErrClientGone) {
+		return Cancelled
+	}
+	switch fault.From(err).Type {
+	case fault.Timeout:
+		return TimedOut
+	case fault.ShuttingDown:
+		return Shutdown
+	}
+	return Failed
+}
+
+func (g *Guard) pass(ev Event) error {
+	if g.err = g.sink.Emit(ev); g.err == nil {
+		g.sent++
+	}
+	return g.err
+}
+
+// check returns the state after ev, or why ev is out of place.
+func (g *Guard) check(ev Event) (state, error) {
+	if g.state == ended {
+		return 0, fmt.Errorf("%w: %T after Done", ErrGrammar, ev)
+	}
+	if _, ok := ev.(*Start); ok != (g.state == expectStart) {
+		return 0, fmt.Errorf("%w: Start must come first and once, got %T", ErrGrammar, ev)
+	}
+	if _, ok := ev.(*Done); !ok && g.state == expectDone {
+		return 0, fmt.Errorf("%w: %T between a fatal Error and Done", ErrGrammar, ev)
+	}
+	switch ev := ev.(type) {
+	case *Delta:
+		if ev.Text == "" {
+			return 0, fmt.Errorf("%w: empty Delta", ErrGrammar)
+		}
+	case *ToolStarted:
+		return expectAny, g.begin(ev.Call)
+	case *ToolCompleted:
+		return expectAny, g.end(ev.Call)
+	case *ToolFailed:
+		return expectAny, g.end(ev.Call)
+	case *ToolUnknown:
+		return expectAny, g.end(ev.Call)
+	case *Error:
+		if ev.Fatal {
+			return expectDone, g.closed()
+		}
+	case *Done:
+		if ev.Reason.Success() != (g.state == expectAny) {
+			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
+		}
+		return ended, g.closed()
+	}
+	return expectAny, nil
+}
+
+func (g *Guard) begin(c Call) error {
+	if c.ID == "" || g.used[c.ID] {
+		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
+	}
+	if g.used == nil {
+		g.used, g.open = map[string]bool{}, map[string]Call{}
+	}
+	g.used[c.ID], g.open[c.ID] = true, c
+	return nil
+}
+
+func (g *Guard) end(c Call) error {
+	if _, ok := g.open[c.ID]; !ok {
+		return fmt.Errorf("%w: tool call %q ends but is not under way", ErrGrammar, c.ID)
+	}
+	delete(g.open, c.ID)
+	return nil
+}
+
+func (g *Guard) closed() error {
+	if len(g.open) > 0 {
+		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, len(g.open))
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+// Package sse puts the events of a turn on the wire as Server-Sent Events
+// (WHATWG HTML, section 9.2), and reads them back.
+//
+// A frame, byte for byte:
+//
+//	retry: 86400000                              first frame only
+//	id: req_0123456789ab:1
+//	event: start
+//	data: {"request_id":"req_0123456789ab",...}  one JSON object on one line
+//	                                             an empty line ends the frame
+package sse
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Protocol is the name of the vocabulary, in the start event.
+const Protocol = "sluice/1"
+
+// maxResult is how many bytes of a tool's result an event carries.
+const maxResult = 2 << 10
+
+// encoder turns events into frames. It holds what the frames of a turn share, so
+// that the cost of a frame is that of its own bytes.
+type encoder struct {
+	idPrefix   []byte // "id: req_…:"
+	dataPrefix []byte // `data: {"request_id":"req_…"`
+	requestID  string
+	retry      time.Duration
+	accumulate bool
+
+	n     int
+	text  []byte   // all deltas so far, joined and escaped, without quotes
+	tools []string // names in order of call
+}
+
+func newEncoder(requestID string, retry time.Duration, accumulate bool) encoder {
+	quoted, _ := jsontext.AppendQuote(nil, requestID)
+	return encoder{
+		idPrefix:   append(append([]byte("id: "), requestID...), ':'),
+		dataPrefix: append([]byte(`data: {"request_id":`), quoted...),
+		requestID:  requestID,
+		retry:      retry,
+		accumulate: accumulate,
+	}
+}
+
+// timings are what the writer adds to done.
+type timings struct {
+	total, firstEvent, firstDelta, blocked time.Duration
+	hasDelta                               bool
+}
+
+// frame appends the frame of ev to dst. t is read for Done alone.
+func (e *encoder) frame(dst []byte, ev stream.Event, t timings) []byte {
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		dst = e.delta(e.open(dst, "response_delta"), ev)
+	case *stream.Start:
+		dst = start(e.open(dst, "start"), ev)
+	case *stream.Thinking:
+		dst = str(e.open(dst, "thinking"), "content", ev.Content)
+	case *stream.ToolStarted:
+		e.tools = append(e.tools, ev.Tool)
+		dst = call(e.open(dst, "tool_call"), &ev.Call, "in_progress")
+	case *stream.ToolCompleted:
+		dst = completed(e.open(dst, "tool_call"), ev)
+	case *stream.ToolFailed:
+		dst = call(e.open(dst, "tool_call"), &ev.Call, "failed")
+		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
+	case *stream.ToolUnknown:
+		dst = call(e.open(dst, "tool_call"), &ev.Call, "unknown")
+		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
+	case *stream.Error:
+		dst = failure(e.open(dst, "error"), ev)
+	case *stream.Done:
+		dst = e.done(e.open(dst, "done"), ev, t)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// open begins a frame up to the first member after request_id.
+func (e *encoder) open(dst []byte, event string) []byte {
+	if e.n == 0 {
+		dst = append(dst, "retry: "...)
+		dst = strconv.AppendInt(dst, e.retry.Milliseconds(), 10)
+		dst = append(dst, '\n')
+	}
+	e.n++
+	dst = append(dst, e.idPrefix...)
+	dst = strconv.AppendInt(dst, int64(e.n), 10)
+	dst = append(dst, "\nevent: "...)
+	dst = append(dst, event...)
+	dst = append(dst, '\n')
+	return append(dst, e.dataPrefix...)
+}
+
+// delta escapes the new text once: what is repeated of the text before is copied.
+func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
+	dst = append(dst, `,"delta":`...)
+	from := len(dst) + 1
+	dst = quote(dst, ev.Text)
+	e.text = append(e.text, dst[from:len(dst)-1]...)
+	if e.accumulate {
+		dst = e.joined(dst, "accumulated")
+	}
+	return dst
+}
+
+// joined appends a member that holds all text so far.
+func (e *encoder) joined(dst []byte, name string) []byte {
+	dst = append(key(dst, name), '"')
+	dst = append(dst, e.text...)
+	return append(dst, '"')
+}
+
+func start(dst []byte, ev *stream.Start) []byte {
+	if ev.ConversationID != "" {
+		dst = str(dst, "conversation_id", ev.ConversationID)
+	}
+	if ev.UserID != "" {
+		dst = str(dst, "user_id", ev.UserID)
+	}
+	return str(str(dst, "model", ev.Model), "protocol", Protocol)
+}
+
+func call(dst []byte, c *stream.Call, status string) []byte {
+	dst = str(dst, "call_id", c.ID)
+	dst = str(dst, "tool_name", c.Tool)
+	dst = str(dst, "server", c.Server)
+	dst = object(key(dst, "arguments"), c.Arguments)
+	return str(dst, "status", status)
+}
+
+func completed(dst []byte, ev *stream.ToolCompleted) []byte {
+	dst = millis(call(dst, &ev.Call, "completed"), "duration_ms", ev.Duration)
+	text, cut := chat.Truncate(ev.Result, maxResult)
+	dst = str(dst, "result", text)
+	if cut || ev.Truncated {
+		dst = append(dst, `,"truncated":true`...)
+	}
+	return dst
+}
+
+func failure(dst []byte, ev *stream.Error) []byte {
+	dst = str(dst, "error_type", string(ev.Type))
+	dst = str(dst, "message", ev.Message)
+	dst = boolean(dst, "recoverable", ev.Recoverable)
+	dst = boolean(dst, "fatal", ev.Fatal)
+	if ev.RetryAfter > 0 {
+		dst = millis(dst, "retry_after_ms", ev.RetryAfter)
+	}
+	if ev.Service != "" {
+		dst = str(dst, "service", ev.Service)
+	}
+	return dst
+}
+
+func (e *encoder) done(dst []byte, ev *stream.Done, t timings) []byte {
+	dst = e.joined(dst, "final_output")
+	dst = append(dst, `,"tools_called":[`...)
+	for i, name := range e.tools {
+		dst = quote(comma(dst, i), name)
+	}
+	dst = append(dst, ']')
+	dst = boolean(dst, "success", ev.Reason.Success())
+	dst = str(dst, "finish_reason", string(ev.Reason))
+	dst = append(dst, `,"usage":{"input_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(ev.Usage.InputTokens), 10)
+	dst = integer(dst, "output_tokens", ev.Usage.OutputTokens)
+	dst = integer(dst, "thinking_tokens", ev.Usage.ThinkingTokens)
+	dst = append(dst, `},"timings":{"total_ms":`...)
+	dst = appendMillis(dst, t.total)
+	dst = millis(dst, "first_event_ms", t.firstEvent)
+	if t.hasDelta {
+		dst = millis(dst, "first_delta_ms", t.firstDelta)
+	}
+	dst = append(dst, `,"model_ms":[`...)
+	for i, d := range ev.Model {
+		dst = appendMillis(comma(dst, i), d)
+	}
+	dst = append(dst, `],"tools":[`...)
+	for i, tool := range ev.Tools {
+		dst = append(comma(dst, i), `{"tool_name":`...)
+		dst = millis(quote(dst, tool.Tool), "ms", tool.Duration)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ']')
+	dst = millis(dst, "write_blocked_ms", t.blocked)
+	return append(dst, '}')
+}
+
+// object appends a JSON object on one line. The model wrote it and may have
+// broken it over several; what is no object becomes an empty one.
+func object(dst []byte, v jsontext.Value) []byte {
+	if len(v) == 0 || v.Kind() != '{' {
+		return append(dst, "{}"...)
+	}
+	if bytes.ContainsAny(v, "\r\n") {
+		v = v.Clone()
+		if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+			return append(dst, "{}"...)
+		}
+	}
+	return append(dst, v...)
+}
+
+func key(dst []byte, name string) []byte {
+	dst = append(append(dst, ',', '"'), name...)
+	return append(dst, '"', ':')
+}
+
+func str(dst []byte, name, value string) []byte { return quote(key(dst, name), value) }
+
+// quote replaces invalid UTF-8 by U+FFFD, which AppendQuote also reports.
+func quote(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
+
+func boolean(dst []byte, name string, value bool) []byte {
+	return strconv.AppendBool(key(dst, name), value)
+}
+
+func integer(dst []byte, name string, value int) []byte {
+	return strconv.AppendInt(key(dst, name), int64(value), 10)
+}
+
+func millis(dst []byte, name string, d time.Duration) []byte {
+	return appendMillis(key(dst, name), d)
+}
+
+// appendMillis rounds to whole milliseconds: clients decode them into integers.
+func appendMillis(dst []byte, d time.Duration) []byte {
+	return strconv.AppendInt(dst, d.Round(time.Millisecond).Milliseconds(), 10)
+}
+
+func comma(dst []byte, i int) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return dst
+}

@@ -1,0 +1,119 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Event is one frame as a client sees it.
+type Event struct {
+	ID    string // the last id seen, which may be of an earlier frame
+	Type  string // "message" when the frame named none
+	Data  string // data lines joined by LF
+	Retry time.Duration
+}
+
+// ErrTooLong is the error of a frame that is larger than the Reader allows.
+var ErrTooLong = errors.New("sse: frame too long")
+
+// Reader reads a stream as the WHATWG rules say: LF, CR and CRLF end a line, a
+// leading byte order mark is dropped, comments and unknown fields are skipped, a
+// frame without data is no event, and one that the stream's end cuts is dropped.
+type Reader struct {
+	br     *bufio.Reader
+	limit  int
+	begun  bool
+	skipLF bool // the last line ended with CR: a LF that follows belongs to it
+	id     string
+	line   []byte
+}
+
+// NewReader reads from r. limit is how many bytes a frame's data may have, and a line.
+func NewReader(r io.Reader, limit int) *Reader {
+	return &Reader{br: bufio.NewReader(r), limit: limit}
+}
+
+// Next returns the next event, io.EOF at the end of the stream, or the error of
+// the underlying reader.
+func (r *Reader) Next() (Event, error) {
+	ev := Event{Type: "message"}
+	var data []byte
+	var hasData bool
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return Event{}, err
+		}
+		if len(line) == 0 {
+			if !hasData {
+				ev.Type = "message"
+				continue
+			}
+			ev.ID, ev.Data = r.id, string(data[:len(data)-1])
+			return ev, nil
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "data":
+			if len(data)+len(value) > r.limit {
+				return Event{}, ErrTooLong
+			}
+			data, hasData = append(append(data, value...), '\n'), true
+		default:
+			r.field(&ev, string(name), string(value))
+		}
+	}
+}
+
+func (r *Reader) field(ev *Event, name, value string) {
+	switch name {
+	case "event":
+		ev.Type = value
+		if value == "" {
+			ev.Type = "message"
+		}
+	case "id":
+		if !bytes.ContainsRune([]byte(value), 0) {
+			r.id = value
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(value, 10, 31); err == nil {
+			ev.Retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+}
+
+// readLine returns the next line without its end. A line that the stream's end
+// cuts is not returned: its frame cannot be complete.
+func (r *Reader) readLine() ([]byte, error) {
+	if !r.begun {
+		r.begun = true
+		if bom, _ := r.br.Peek(3); string(bom) == "\ufeff" {
+			_, _ = r.br.Discard(3)
+		}
+	}
+	r.line = r.line[:0]
+	for {
+		c, err := r.br.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		if c == '\n' && r.skipLF {
+			r.skipLF = false
+			continue
+		}
+		r.skipLF = c == '\r'
+		if c == '\n' || c == '\r' {
+			return r.line, nil
+		}
+		if len(r.line) > r.limit {
+			return nil, ErrTooLong
+		}
+		r.line = append(r.line, c)
+	}
+}

@@ -1,0 +1,208 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// NoRetry is the retry time of a stream that cannot be resumed: a day. EventSource
+// reconnects after a clean end as well, and a turn must not run again; 0 would
+// make it a hot loop, and more than 2147483647 ms overflows timers of some clients.
+const NoRetry = 24 * time.Hour
+
+// spill is how many bytes Emit holds back before it writes without being asked.
+const spill = 16 << 10
+
+var ping = []byte(": ping\n\n")
+
+// Config describes the stream of one turn.
+type Config struct {
+	RequestID string // of characters that need no escaping: [A-Za-z0-9._-]
+	// Accumulated makes each response_delta repeat the text so far.
+	Accumulated bool
+	// Retry is the EventSource retry time; 0 means NoRetry.
+	Retry time.Duration
+	// Heartbeat is the silence after which a comment is sent; 0 disables.
+	Heartbeat time.Duration
+	// WriteTimeout bounds one write to the client; 0 means no bound.
+	WriteTimeout time.Duration
+	// Began is when the request came in; timings count from here. Zero means now.
+	Began time.Time
+	// OnFail is called, once and perhaps from another goroutine, when a write
+	// fails. The error wraps fault.ErrClientGone. It must not call the Writer.
+	OnFail func(error)
+}
+
+// Stats tells what a Writer did.
+type Stats struct {
+	FirstEvent, FirstDelta time.Duration // since Began; 0: there was none
+	Blocked                time.Duration // time spent in writes
+	Stalled                bool          // a write ran into WriteTimeout
+}
+
+// Writer is a stream.Sink that writes to an HTTP response. Emit, Flush and Close
+// belong to one goroutine; the heartbeat runs in another, inside.
+type Writer struct {
+	cfg Config
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	enc encoder
+	buf []byte // frames not yet written
+
+	firstEvent, firstDelta time.Duration
+
+	mu      sync.Mutex // guards the response and the fields below
+	timer   *time.Timer
+	last    time.Time // of the last write
+	blocked time.Duration
+	stalled bool
+	err     error
+	closed  bool
+}
+
+// NewWriter commits a 200 with the headers of an event stream and starts the
+// heartbeat. The caller must Close it before the handler returns. w must be the
+// server's own writer, not one that swallows the error of Flush (as echo's does).
+func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
+	if cfg.Retry == 0 {
+		cfg.Retry = NoRetry
+	}
+	now := time.Now()
+	if cfg.Began.IsZero() {
+		cfg.Began = now
+	}
+	s := &Writer{
+		cfg: cfg, w: w, rc: http.NewResponseController(w), last: now,
+		enc: newEncoder(cfg.RequestID, cfg.Retry, cfg.Accumulated),
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if cfg.Heartbeat > 0 {
+		s.mu.Lock() // the timer must not fire before it is stored
+		s.timer = time.AfterFunc(cfg.Heartbeat, s.beat)
+		s.mu.Unlock()
+	}
+	return s
+}
+
+// Emit encodes ev. It reaches the client with the next Flush, or when enough has
+// come together.
+func (s *Writer) Emit(ev stream.Event) error {
+	var t timings
+	switch ev.(type) {
+	case *stream.Delta:
+		if s.firstDelta == 0 {
+			s.firstDelta = s.sinceBegan()
+		}
+	case *stream.Start:
+		s.firstEvent = s.sinceBegan()
+	case *stream.Done:
+		t = s.timings()
+	}
+	s.buf = s.enc.frame(s.buf, ev, t)
+	if len(s.buf) >= spill {
+		return s.Flush()
+	}
+	return nil
+}
+
+// Flush writes what Emit collected. After an error, which wraps
+// fault.ErrClientGone, nothing is written any more.
+func (s *Writer) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.buf) > 0 {
+		s.write(s.buf)
+		s.buf = s.buf[:0]
+	}
+	return s.err
+}
+
+// Close writes the rest, stops the heartbeat and gives the response back to the
+// server: nothing touches it afterwards.
+func (s *Writer) Close() error {
+	err := s.Flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	return err
+}
+
+// Stats may be called after Close.
+func (s *Writer) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.blocked, Stalled: s.stalled}
+}
+
+// write needs mu. The deadline is armed for this write alone: HTTP/2 resets a
+// stream whose write deadline passes even while nothing is being written.
+func (s *Writer) write(p []byte) {
+	if s.err != nil || s.closed {
+		return
+	}
+	began := time.Now()
+	if s.cfg.WriteTimeout > 0 {
+		_ = s.rc.SetWriteDeadline(began.Add(s.cfg.WriteTimeout))
+	}
+	_, err := s.w.Write(p)
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	if s.cfg.WriteTimeout > 0 {
+		_ = s.rc.SetWriteDeadline(time.Time{})
+	}
+	s.last = time.Now()
+	s.blocked += s.last.Sub(began)
+	if err == nil || errors.Is(err, http.ErrNotSupported) {
+		return
+	}
+	s.stalled = s.cfg.WriteTimeout > 0 && s.last.Sub(began) >= s.cfg.WriteTimeout
+	s.err = fmt.Errorf("%w: %w", fault.ErrClientGone, err)
+	if s.cfg.OnFail != nil {
+		s.cfg.OnFail(s.err)
+	}
+}
+
+// beat runs when the timer fires. The timer is not reset by each write, which
+// would cost every event; it looks how long the silence was and sleeps the rest.
+func (s *Writer) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.err != nil {
+		return
+	}
+	rest := s.cfg.Heartbeat - time.Since(s.last)
+	if rest <= 0 {
+		s.write(ping)
+		rest = s.cfg.Heartbeat
+	}
+	s.timer.Reset(rest)
+}
+
+func (s *Writer) sinceBegan() time.Duration { return max(time.Since(s.cfg.Began), 1) }
+
+func (s *Writer) timings() timings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return timings{
+		total:      s.sinceBegan(),
+		firstEvent: s.firstEvent,
+		firstDelta: s.firstDelta,
+		hasDelta:   s.firstDelta > 0,
+		blocked:    s.blocked,
+	}
+}
