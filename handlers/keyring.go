@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"sync"
+	"time"
+
+	"sluice/fault"
+)
+
+const (
+	// keyMemory is how long a key is remembered after its turn has ended.
+	keyMemory = 10 * time.Minute
+	// minKeys is how many keys are remembered at least.
+	minKeys = 1 << 16
+)
+
+// keyring remembers the idempotency keys of turns that run or ran. Its memory is
+// bounded: when it is full, the key whose turn ended first is forgotten.
+type keyring struct {
+	max int
+
+	mu    sync.Mutex // guards the fields below
+	held  map[string]bool
+	ended []endedKey // oldest first, from head on
+	head  int
+}
+
+type endedKey struct {
+	key     string
+	expires time.Time
+}
+
+func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
+
+// take reserves a user's key. release must be called when the turn has ended. An
+// empty key is free for everybody.
+func (k *keyring) take(userID, key string) (release func(), err error) {
+	if key == "" {
+		return func() {}, nil
+	}
+	full := key + "\x00" + userID // a key holds no NUL
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forget()
+	if k.held[full] {
+		return nil, &fault.Error{Type: fault.DuplicateRequest,
+			Message: "A turn with this idempotency key runs or has run; it is not run again"}
+	}
+	k.held[full] = true
+	return func() { k.end(full) }, nil
+}
+
+func (k *keyring) end(full string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = append(k.ended, endedKey{full, time.Now().Add(keyMemory)})
+}
+
+// forget needs mu. All keys live equally long, so the oldest expires first.
+func (k *keyring) forget() {
+	now := time.Now()
+	for k.head < len(k.ended) {
+		if oldest := k.ended[k.head]; now.Before(oldest.expires) && len(k.held) < k.max {
+			break
+		}
+		delete(k.held, k.ended[k.head].key)
+		k.ended[k.head] = endedKey{}
+		k.head++
+	}
+	if k.head > len(k.ended)/2 {
+		k.ended = append([]endedKey(nil), k.ended[k.head:]...)
+		k.head = 0
+	}
+}

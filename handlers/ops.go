@@ -1,0 +1,161 @@
+package handlers
+
+import (
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/labstack/echo/v4"
+
+	"sluice/chat"
+)
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+type readiness struct {
+	Status   string          `json:"status"` // ok, degraded or draining
+	Model    string          `json:"model"`
+	Breakers []breakerStatus `json:"breakers"`
+	MCP      []mcpState      `json:"mcp"`
+	Streams  int             `json:"streams"`
+}
+
+type breakerStatus struct {
+	Service      string `json:"service"`
+	State        string `json:"state"`
+	FailureCount int    `json:"failure_count"`
+	RetryAfterMS int64  `json:"retry_after_ms"`
+}
+
+type mcpState struct {
+	Server    string `json:"server"`
+	Connected bool   `json:"connected"`
+	Tools     int    `json:"tools"`
+}
+
+// readyz fails only while draining. An upstream that is away degrades: the
+// gateway still answers, in-band, and taking every replica out of service because
+// they share an upstream would turn a partial outage into a whole one.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
+	u := s.cfg.Upstreams()
+	rep := readiness{Status: "ok", Model: u.Model, Streams: s.gate.active(), Breakers: []breakerStatus{}, MCP: []mcpState{}}
+	for _, b := range u.Breakers {
+		rep.Breakers = append(rep.Breakers, breakerStatus{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds()})
+		if b.State != "closed" {
+			rep.Status = "degraded"
+		}
+	}
+	for _, m := range u.MCP {
+		rep.MCP = append(rep.MCP, mcpState(m))
+		if !m.Connected {
+			rep.Status = "degraded"
+		}
+	}
+	status := http.StatusOK
+	if s.gate.isDraining() {
+		rep.Status, status = "draining", http.StatusServiceUnavailable
+	}
+	return writeJSON(w, status, rep)
+}
+
+type tool struct {
+	Name        string         `json:"name"`
+	Server      string         `json:"server"`
+	Description string         `json:"description"`
+	InputSchema jsontext.Value `json:"input_schema"`
+	Annotations annotations    `json:"annotations"`
+}
+
+// annotations are spelt as in MCP.
+type annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Destructive bool   `json:"destructiveHint"`
+	Idempotent  bool   `json:"idempotentHint"`
+	OpenWorld   bool   `json:"openWorldHint"`
+}
+
+func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
+	list := struct {
+		Tools []tool `json:"tools"`
+	}{Tools: []tool{}}
+	if s.cfg.Tools != nil {
+		for _, t := range s.cfg.Tools(r.Context()).Specs {
+			list.Tools = append(list.Tools, toolOf(t))
+		}
+	}
+	return writeJSON(w, http.StatusOK, list)
+}
+
+func toolOf(t chat.ToolSpec) tool {
+	return tool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations)}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+	return nil
+}
+
+// contentPolicy lets the page load its own files and talk to its own server, and
+// nothing else.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page serves the files of cfg.Page, index.html as /.
+func (s *Server) page(e *echo.Echo) {
+	if s.cfg.Page == nil {
+		return
+	}
+	names, _ := fs.Glob(s.cfg.Page, "*")
+	for _, name := range names {
+		body, err := fs.ReadFile(s.cfg.Page, name)
+		if err != nil {
+			continue // a folder
+		}
+		route := "/" + name
+		if name == "index.html" {
+			route = "/"
+		}
+		e.GET(route, raw(file(contentType(name), body)))
+	}
+}
+
+func contentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".yaml":
+		return "application/yaml"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	default:
+		return mime.TypeByExtension(ext)
+	}
+}
+
+func file(contentType string, body []byte) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		h := w.Header()
+		h.Set("Content-Type", contentType)
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		_, _ = w.Write(body)
+		return nil
+	}
+}

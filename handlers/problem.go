@@ -1,0 +1,177 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/labstack/echo/v4"
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// statuses maps a fault to the status of its reply. The first match counts; what
+// is not in it is a 500.
+var statuses = [...]struct {
+	kind   fault.Type
+	status int
+}{
+	{fault.Validation, http.StatusUnprocessableEntity},
+	{fault.PayloadTooLarge, http.StatusRequestEntityTooLarge},
+	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType},
+	{fault.MethodNotAllowed, http.StatusMethodNotAllowed},
+	{fault.NotFound, http.StatusNotFound},
+	{fault.OriginRefused, http.StatusForbidden},
+	{fault.DuplicateRequest, http.StatusConflict},
+	{fault.RequestTimeout, http.StatusRequestTimeout},
+	{fault.Overloaded, http.StatusServiceUnavailable},
+	{fault.ShuttingDown, http.StatusServiceUnavailable},
+}
+
+func statusOf(t fault.Type) int {
+	for _, s := range statuses {
+		if s.kind == t {
+			return s.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// problem is the body of every reply but 2xx (RFC 9457).
+type problem struct {
+	Type      string            `json:"type"`
+	Title     string            `json:"title"`
+	Status    int               `json:"status"`
+	ErrorType fault.Type        `json:"error_type"`
+	Detail    string            `json:"detail"`
+	Errors    []chat.FieldError `json:"errors,omitempty"`
+	RequestID string            `json:"request_id"`
+}
+
+// replyError is echo's error handler: it makes a problem reply of any error.
+func (s *Server) replyError(err error, c echo.Context) {
+	var he *echo.HTTPError
+	if errors.As(err, &he) {
+		err = routing(he)
+	}
+	s.reply(c.Response().Writer, c.Request(), err)
+}
+
+// routing translates what echo's router says.
+func routing(he *echo.HTTPError) error {
+	switch he.Code {
+	case http.StatusNotFound:
+		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path", Err: he}
+	case http.StatusMethodNotAllowed:
+		return &fault.Error{Type: fault.MethodNotAllowed, Message: "This path does not take this method; the Allow header names those it takes", Err: he}
+	}
+	return he
+}
+
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, fault.ErrClientGone) {
+		return // nobody is left to read it
+	}
+	f, fields := rejected(err)
+	p := problem{
+		Type: "about:blank", Status: statusOf(f.Type), ErrorType: f.Type,
+		Detail: f.Message, Errors: fields, RequestID: chat.RequestID(r.Context()),
+	}
+	p.Title = http.StatusText(p.Status)
+	s.metrics.rejected(f.Type)
+	logRejection(r, f, p.Status)
+	body, err := json.Marshal(p)
+	if err != nil { // plain strings and numbers: cannot happen
+		body = []byte("{}")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if f.Type == fault.Overloaded || f.Type == fault.ShuttingDown {
+		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
+	}
+	if unread(r) {
+		h.Set("Connection", "close")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body)
+}
+
+// rejected returns err as a fault, and the faulty fields of a request.
+func rejected(err error) (*fault.Error, []chat.FieldError) {
+	v, ok := errors.AsType[*chat.ValidationError](err)
+	if !ok {
+		return fault.From(err), nil
+	}
+	detail := "The request has a fault"
+	if len(v.Fields) > 1 {
+		detail = fmt.Sprintf("The request has %d faults", len(v.Fields))
+	}
+	first := v.Fields[0]
+	detail += ": " + first.Field + " " + first.Message
+	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
+}
+
+func logRejection(r *http.Request, f *fault.Error, status int) {
+	level := zerolog.InfoLevel
+	if status >= http.StatusInternalServerError {
+		level = zerolog.ErrorLevel
+	}
+	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", zerolog.Dict().
+		Str("error_type", string(f.Type)).
+		AnErr("error_message", f).
+		Bool("recoverable", f.Type.Recoverable()).
+		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+}
+
+// recovered answers a panic of a handler that has not begun to reply. One that
+// has begun is cut, so that the client sees that the reply is not whole.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		tw := &trackedWriter{ResponseWriter: w}
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			err := fmt.Errorf("panic after %v: %v\n%s", time.Since(began), p, debug.Stack())
+			if tw.begun {
+				logRejection(r, fault.From(err), http.StatusOK)
+				panic(http.ErrAbortHandler)
+			}
+			s.reply(w, r, err)
+		}()
+		next.ServeHTTP(tw, r)
+	})
+}
+
+// trackedWriter knows whether the reply has begun.
+type trackedWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.begun = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the server's own writer.
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,134 @@
+// Package handlers is the HTTP face of the gateway: it decodes and validates a
+// request, decides whether it may run, runs it and streams what comes out. Of
+// what answers it knows one method: Runner.
+package handlers
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Runner answers a chat turn with events, from Start to Done. It returns an error
+// only when it could not tell them all.
+type Runner interface {
+	Run(ctx context.Context, req chat.Request, sink stream.Sink) error
+}
+
+// Config describes a Server. Runner is required; everything else may be zero.
+type Config struct {
+	Runner Runner
+	// Tools returns what the model can call, for GET /tools.
+	Tools func(context.Context) *chat.ToolSet
+	// Upstreams reports on the services behind the gateway. It must not change
+	// their state.
+	Upstreams func() Upstreams
+	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
+	Page fs.FS
+
+	// Heartbeat is the silence after which a comment is sent; 0 disables.
+	Heartbeat time.Duration
+	// WriteTimeout bounds one write to a client; 0 means no bound.
+	WriteTimeout time.Duration
+	// MaxStreams bounds the streams that run at once; 0 means 10,000.
+	MaxStreams int
+	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
+	BodyTimeout time.Duration
+	// Origins are the foreign origins that may use the API; "*" allows all.
+	Origins []string
+
+	Log zerolog.Logger
+}
+
+// Upstreams is the state of the services behind the gateway.
+type Upstreams struct {
+	Model    string
+	Breakers []Breaker
+	MCP      []MCPServer
+}
+
+// Breaker is the state of one circuit breaker.
+type Breaker struct {
+	Service      string
+	State        string // closed, open or half-open
+	FailureCount int
+	RetryAfter   time.Duration
+}
+
+// MCPServer is the state of the session with one MCP server.
+type MCPServer struct {
+	Server    string
+	Connected bool
+	Tools     int
+}
+
+// Server serves the gateway's HTTP API. Use NewServer.
+type Server struct {
+	cfg     Config
+	origins originPolicy
+	gate    *gate
+	keys    *keyring
+	metrics *metrics
+	handler http.Handler
+}
+
+// NewServer returns a Server.
+func NewServer(cfg Config) *Server {
+	if cfg.MaxStreams == 0 {
+		cfg.MaxStreams = 10_000
+	}
+	if cfg.BodyTimeout == 0 {
+		cfg.BodyTimeout = 10 * time.Second
+	}
+	if cfg.Upstreams == nil {
+		cfg.Upstreams = func() Upstreams { return Upstreams{} }
+	}
+	s := &Server{
+		cfg:     cfg,
+		origins: newOriginPolicy(cfg.Origins),
+		gate:    newGate(cfg.MaxStreams),
+		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+	}
+	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
+	e := echo.New()
+	e.HTTPErrorHandler = s.replyError
+	e.POST("/chat/stream", raw(s.postChat))
+	e.GET("/chat/stream", raw(s.getChat))
+	e.GET("/tools", raw(s.tools))
+	e.GET("/healthz", raw(s.healthz))
+	e.GET("/readyz", raw(s.readyz))
+	e.GET("/metrics", echo.WrapHandler(s.metrics.handler()))
+	s.page(e)
+	s.handler = s.identify(s.recovered(s.origins.headers(e)))
+	return s
+}
+
+// ServeHTTP makes Server an http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// ObserveModelAttempt counts one attempt at a model call.
+func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
+	s.metrics.modelAttempt(outcome, took)
+}
+
+// Drain makes readiness fail and refuses new streams. Running ones go on.
+func (s *Server) Drain() { s.gate.drain() }
+
+// Abort ends the streams that still run, each with cause as its fatal error.
+func (s *Server) Abort(cause error) { s.gate.abort(cause) }
+
+// Wait returns when no stream runs any more, or with the error of ctx.
+func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
+
+// raw keeps echo at the edge: handlers see net/http only. The response is the
+// server's own, because echo's swallows the error of Flush.
+func raw(h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
+	return func(c echo.Context) error { return h(c.Response().Writer, c.Request()) }
+}
