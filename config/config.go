@@ -1,0 +1,174 @@
+// Package config is the one reader of flags and environment.
+//
+// It turns them into one Config, or into one Error that lists every fault at
+// once. It imports nothing of ours: the program hands each package its part.
+package config
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultGeminiBaseURL is where the Gemini API itself lives. It always wants a key.
+const DefaultGeminiBaseURL = "https://generativelanguage.googleapis.com"
+
+// Config is all that can be set from outside. Load fills every field; the
+// defaults are those of the table that Usage prints.
+type Config struct {
+	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
+	Addr string
+
+	// GeminiAPIKey is empty when there is none.
+	GeminiAPIKey Secret
+	GeminiModel  string
+	// GeminiBaseURL is an http or https URL without a trailing slash.
+	GeminiBaseURL string
+	// GeminiDriver is "rest" or "sdk".
+	GeminiDriver string
+	// GeminiThinking is "summary", "off", "low", "medium", "high", or a budget in
+	// tokens as a decimal number, of which -1 means that the model decides.
+	GeminiThinking string
+
+	// MCPServers holds the server of MCP_SERVER_URL, then those of MCP_CONFIG in
+	// the order of the file. Empty means the built-in todo server.
+	MCPServers []MCPServer
+
+	// SystemPrompt is the text of the prompt, not the path of its file. Empty
+	// means the built-in one.
+	SystemPrompt string
+	// Timezone is never nil.
+	Timezone *time.Location
+
+	// The three timeouts, and how many model calls a turn may make, are positive.
+	RequestTimeout time.Duration
+	ModelTimeout   time.Duration
+	ToolTimeout    time.Duration
+	MaxSteps       int
+
+	// Heartbeat is 0 when there is none.
+	Heartbeat    time.Duration
+	WriteTimeout time.Duration
+	MaxStreams   int
+	// DrainTimeout is 0 when running streams are ended at once.
+	DrainTimeout time.Duration
+
+	// CORSOrigins holds exact origins, or "*" alone.
+	CORSOrigins []string
+	// LogLevel is "debug", "info", "warning" or "error".
+	LogLevel    string
+	LogPayloads bool
+
+	MCPBreaker    Breaker
+	GeminiBreaker Breaker
+
+	// TodoDB is the file of the built-in todo server, or ":memory:", which is
+	// also what it is when no folder of the user's is known.
+	TodoDB string
+
+	// ChildEnv is what every child process may know of our environment, as
+	// NAME=value. It holds no key.
+	ChildEnv []string
+}
+
+// Breaker sets a circuit breaker. All fields are positive.
+type Breaker struct {
+	Failures      int // consecutive ones that open it
+	Recovery      time.Duration
+	HalfOpenCalls int
+}
+
+// Transports of an MCPServer.
+const (
+	Stdio = "stdio" // a child process
+	HTTP  = "http"  // streamable HTTP
+	SSE   = "sse"   // the older HTTP transport with two endpoints
+)
+
+// MCPServer is one server to take tools from.
+type MCPServer struct {
+	// Name is unique and matches [A-Za-z0-9_-]{1,64}.
+	Name      string
+	Transport string
+
+	// URL and Headers belong to HTTP and SSE.
+	URL     string
+	Headers map[string]Secret
+
+	// Command, Args, Env and Dir belong to Stdio. Env comes on top of
+	// Config.ChildEnv. An empty Dir is our own working folder.
+	Command string
+	Args    []string
+	Env     map[string]Secret
+	Dir     string
+
+	// Timeout is that of one tool call; 0 means Config.ToolTimeout.
+	Timeout time.Duration
+	// ProtocolVersion is a date such as "2025-11-25", or "auto" to negotiate.
+	// Empty leaves the choice to the client.
+	ProtocolVersion string
+	// Allow, unless it is nil, names the only tools that are offered. Deny names
+	// tools that are not offered, and wins.
+	Allow []string
+	Deny  []string
+
+	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
+	// it: it is often a token.
+	Expanded []Secret
+}
+
+// String tells which server it is, and no more: an address or an argument may
+// hold a token.
+func (s MCPServer) String() string { return s.Name + " (" + s.Transport + ")" }
+
+// Format writes String whatever the verb is.
+func (s MCPServer) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalText is String, so that JSON holds no more either.
+func (s MCPServer) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Offline says whether the built-in offline model is to be used: there is no
+// key, and no server other than Google's that might need none.
+func (c Config) Offline() bool {
+	return c.GeminiAPIKey == "" && c.GeminiBaseURL == DefaultGeminiBaseURL
+}
+
+// minSecret is the length below which a header or a variable of an MCP server is
+// no secret: settings like "1", "info" or "true" are common there, and blotting
+// them out would make any log unreadable.
+const minSecret = 8
+
+// Secrets returns every secret value for the log's scrubber, each once, the
+// longest first, so that a secret within another one leaves no remainder. Of a
+// header such as "Bearer <token>" the token is in it by itself as well. Values
+// of MCP servers with fewer than 8 bytes are left out.
+func (c Config) Secrets() []string {
+	var all []string
+	for _, s := range c.MCPServers {
+		for _, v := range s.Headers {
+			all = append(all, v.Reveal())
+			if _, credentials, ok := strings.Cut(v.Reveal(), " "); ok {
+				all = append(all, strings.TrimSpace(credentials))
+			}
+		}
+		for _, v := range s.Env {
+			all = append(all, v.Reveal())
+		}
+		for _, v := range s.Expanded {
+			all = append(all, v.Reveal())
+		}
+	}
+	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < minSecret })
+	if c.GeminiAPIKey != "" {
+		all = append(all, c.GeminiAPIKey.Reveal())
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	return slices.Compact(all)
+}

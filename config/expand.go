@@ -1,0 +1,60 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expandedStr reads a string and puts the environment's values in place of
+// ${NAME}. "$${" stands for "${" itself. What was put in is added to used unless
+// that is nil.
+//
+// Our own key is refused: it never goes to an MCP server or a child process.
+func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Secret) (string, bool) {
+	s, ok := f.str(at, v)
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "${")
+		if !found {
+			b.WriteString(s)
+			return b.String(), ok
+		}
+		if escaped, is := strings.CutSuffix(before, "$"); is {
+			b.WriteString(escaped + "${")
+			s = after
+			continue
+		}
+		b.WriteString(before)
+		name, rest, closed := strings.Cut(after, "}")
+		if !closed || !variableName.MatchString(name) {
+			f.fault(at, "${ must be followed by a variable's name and }; write $${ for a plain ${")
+			return "", false
+		}
+		value, good := f.variable(at, name)
+		b.WriteString(value)
+		ok = ok && good
+		if used != nil && value != "" {
+			*used = append(*used, Secret(value))
+		}
+		s = rest
+	}
+}
+
+func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok bool) {
+	if name == "GEMINI_API_KEY" || name == "GOOGLE_API_KEY" {
+		f.fault(at, name+" is never passed on")
+		return "", false
+	}
+	value, ok = f.lookup(name)
+	if !ok {
+		f.fault(at, "the variable "+name+" is not set")
+	}
+	return value, ok
+}

@@ -1,0 +1,24 @@
+package config
+
+import "strings"
+
+// Fault is one thing that is wrong.
+type Fault struct {
+	// Name is the variable's name, or the flag's if there is no variable.
+	Name string
+	// Message is one line. It never repeats the rejected value, which may be a
+	// secret in the wrong place.
+	Message string
+}
+
+// Error lists all faults of one Load.
+type Error struct{ Faults []Fault }
+
+// Error returns one line for each fault.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = f.Name + ": " + f.Message
+	}
+	return strings.Join(lines, "\n")
+}

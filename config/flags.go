@@ -1,0 +1,99 @@
+package config
+
+import (
+	"flag"
+	"regexp"
+	"strings"
+)
+
+// commandLine is what the arguments hold, before any value is looked at.
+type commandLine struct {
+	flags map[string]string // by name without dashes; the last one of a name wins
+	args  []operand
+}
+
+// operand is an argument that is no flag, with its place, counted from 1.
+type operand struct {
+	text string
+	at   int
+}
+
+// parse takes the command line apart. Package flag stops at the first fault and
+// repeats its value; here all faults are listed, and no value is. The only error
+// is flag.ErrHelp.
+func (r *reader) parse(args []string, settings []setting) (commandLine, error) {
+	line := commandLine{flags: make(map[string]string)}
+	onlyArgs := false
+	for i := 0; i < len(args); i++ {
+		name, isFlag := dashed(args[i])
+		switch {
+		case onlyArgs || !isFlag:
+			line.args = append(line.args, operand{args[i], i + 1})
+		case args[i] == "--":
+			onlyArgs = true
+		case name == "h" || name == "help":
+			return line, flag.ErrHelp
+		default:
+			i += r.takeFlag(line.flags, settings, name, args, i)
+		}
+	}
+	return line, nil
+}
+
+// dashed returns what follows the dashes of a flag: two or, like package flag,
+// one. A dash by itself is no flag.
+func dashed(arg string) (rest string, isFlag bool) {
+	if len(arg) < 2 || arg[0] != '-' {
+		return "", false
+	}
+	return strings.TrimPrefix(arg[1:], "-"), true
+}
+
+// takeFlag puts the flag at args[i] into flags and returns how many further
+// arguments it used up.
+func (r *reader) takeFlag(flags map[string]string, settings []setting, rest string, args []string, i int) (used int) {
+	name, value, hasValue := strings.Cut(rest, "=")
+	s, known := find(settings, name)
+	if !known {
+		r.unknownFlag(name, i+1)
+		return 0
+	}
+	if s.isBool && !hasValue {
+		value, hasValue = "true", true
+	}
+	if !hasValue && i+1 < len(args) {
+		value, hasValue, used = args[i+1], true, 1
+	}
+	switch {
+	case s.secret:
+		r.fault(s.name(), "is not taken from the command line, which others on this machine can see; set the variable")
+	case !hasValue:
+		r.fault(s.name(), "--"+name+" needs a value")
+	default:
+		flags[name] = value
+	}
+	return used
+}
+
+// find returns the setting of a flag; GOOGLE_API_KEY, the second name of a
+// secret, counts as a flag that is refused.
+func find(settings []setting, name string) (setting, bool) {
+	for _, s := range settings {
+		if s.flag == name || s.secret && flagName(s.second) == name {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+var flagLike = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// unknownFlag reports a flag that does not exist, by its name only if it looks
+// like one: what stands behind a dash may be anything.
+func (r *reader) unknownFlag(name string, at int) {
+	if flagLike.MatchString(name) {
+		r.fault("--"+name, "there is no such flag")
+		return
+	}
+	r.fault(argument(at), "there is no such flag")
+}

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoaderOwnFlags(t *testing.T) {
+	t.Parallel()
+	l := &Loader{MaxArgs: 2}
+	raw := l.Bool("raw", "print frames")
+	quiet := l.Bool("quiet", "print less")
+	user := l.String("user-id", "somebody", "who asks")
+	wait := l.Duration("wait", 2*time.Second, "how long")
+	w := world{}
+	c, err := l.Load([]string{"one", "--raw", "--user-id=u 1", "--max-steps", "3", "--", "--two"}, w.lookup, w.readFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.MaxSteps != 3 || !*raw || *quiet || *user != "u 1" || *wait != 2*time.Second {
+		t.Errorf("got steps %d, raw %v, quiet %v, user %q, wait %v", c.MaxSteps, *raw, *quiet, *user, *wait)
+	}
+	if diff := cmp.Diff([]string{"one", "--two"}, l.Args()); diff != "" {
+		t.Errorf("Args (-want +got):\n%s", diff)
+	}
+
+	var usage bytes.Buffer
+	l.Usage(&usage)
+	for _, want := range []string{"--user-id  somebody  who asks", "--wait     2s", "SLUICE_ADDR"} {
+		if !strings.Contains(usage.String(), want) {
+			t.Errorf("usage lacks %q:\n%s", want, usage.String())
+		}
+	}
+}
+
+func TestLoaderFaults(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-SECRET-0123456789"
+	tests := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"values of own flags", []string{"--raw=maybe", "--wait", "-1s"}, []string{"--raw: must be true or false", "--wait: must not be less than 0"}},
+		{"a bool takes no second word", []string{"--raw", "false", "x"}, []string{"argument 3: is not expected; flags begin with --"}},
+		{"too many", []string{"a", "-", "--", secret}, []string{"argument 2: is not expected; flags begin with --", "argument 4: is not expected; flags begin with --"}},
+		{"unknown, with a secret", []string{"--api-key=" + secret}, []string{"--api-key: there is no such flag"}},
+		{"a secret with a dash", []string{"-" + secret + "=x"}, []string{"argument 1: there is no such flag"}},
+		{"a key and its value", []string{"--google-api-key", secret}, []string{"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable"}},
+		{"a key without value", []string{"--gemini-api-key"}, []string{"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable"}},
+		{"own flag without value", []string{"--wait"}, []string{"--wait: --wait needs a value"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := &Loader{MaxArgs: 1}
+			l.Bool("raw", "")
+			l.Duration("wait", 0, "")
+			_, err := l.Load(tt.args, world{}.lookup, world{}.readFile)
+			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("secret repeated: %v", err)
+			}
+		})
+	}
+}
+
+func TestLoaderRefusesTakenNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"addr", "gemini-api-key", "mine", "help"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a second flag %s was taken", name)
+				}
+			}()
+			l := new(Loader)
+			l.String("mine", "", "")
+			l.Bool(name, "")
+		}()
+	}
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// serverName is the name of the server at MCP_SERVER_URL.
+const serverName = "todo"
+
+var serverNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// maxMCPFile is the size of an mcpServers file, in bytes, above which it is
+// surely the wrong file.
+const maxMCPFile = 1 << 20
+
+// mcpFile reads one mcpServers file, the form that MCP clients share:
+//
+//	{"mcpServers": {"todo": {"command": "uvx", "args": ["fastmcp", "run", "server.py"]}}}
+//
+// A file may belong to several programs, so other members beside mcpServers are
+// theirs and are passed over. Within a server nothing is.
+type mcpFile struct {
+	folder string // of the file
+	lookup func(string) (string, bool)
+	taken  map[string]bool // names of servers
+	faults []Fault
+}
+
+func newMCPFile(path string, lookup func(string) (string, bool), taken map[string]bool) *mcpFile {
+	return &mcpFile{folder: filepath.Dir(path), lookup: lookup, taken: taken}
+}
+
+// fault lists a fault at the place that a JSON pointer names. A pointer holds
+// names out of the file, so it is quoted unless it can stand in a line as it is.
+func (f *mcpFile) fault(at jsontext.Pointer, message string) {
+	place := string(at)
+	if quoted := strconv.QuoteToASCII(place); quoted != `"`+place+`"` {
+		place = quoted
+	}
+	if place != "" {
+		message = place + ": " + message
+	}
+	f.faults = append(f.faults, Fault{Name: "MCP_CONFIG", Message: message})
+}
+
+// read returns the servers in the order of the file. What it returns is whole
+// only if there are no faults.
+func (f *mcpFile) read(content []byte) []MCPServer {
+	root, ok := f.parse(content)
+	if !ok {
+		return nil
+	}
+	for _, m := range members(root) {
+		if m.name == "mcpServers" {
+			return f.servers("/mcpServers", m.value)
+		}
+	}
+	f.fault("", "must hold an object mcpServers")
+	return nil
+}
+
+// parse checks the grammar of the whole text, unique names and UTF-8 included,
+// so that whoever reads on need not.
+func (f *mcpFile) parse(content []byte) (root jsontext.Value, ok bool) {
+	if len(content) > maxMCPFile {
+		f.fault("", "the file has more than 1 MiB")
+		return nil, false
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(content))
+	root, err := d.ReadValue()
+	if err != nil {
+		f.faultInGrammar(content, err)
+		return nil, false
+	}
+	root = root.Clone()
+	if rest := bytes.TrimLeft(content[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		f.fault("", "more follows after the end of the JSON value")
+		return nil, false
+	}
+	if root.Kind() != '{' {
+		f.fault("", "must be a JSON object")
+		return nil, false
+	}
+	return root, true
+}
+
+// faultInGrammar words a decoder's error anew: its own text may repeat the input.
+func (f *mcpFile) faultInGrammar(content []byte, err error) {
+	var at jsontext.Pointer
+	line := 1
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = syntax.JSONPointer
+		line += bytes.Count(content[:min(int(syntax.ByteOffset), len(content))], []byte("\n"))
+	}
+	what := "is not valid JSON"
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		what = "is there twice"
+	}
+	f.fault(at, fmt.Sprintf("%s (line %d)", what, line))
+}
+
+func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
+	if v.Kind() != '{' {
+		f.fault(at, "must be an object")
+		return nil
+	}
+	var list []MCPServer
+	for _, m := range members(v) {
+		at := at.AppendToken(m.name)
+		if !serverNames.MatchString(m.name) {
+			f.fault(at, "a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
+		}
+		if f.taken[m.name] {
+			f.fault(at, "MCP_SERVER_URL is a server of this name already")
+		}
+		f.taken[m.name] = true
+		if m.value.Kind() != '{' {
+			f.fault(at, "must be an object")
+			continue
+		}
+		list = append(list, f.server(at, m))
+	}
+	return list
+}
+
+func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
+	s := MCPServer{Name: m.name}
+	keys := f.keys(&s)
+	has := make(map[string]bool)
+	for _, m := range members(m.value) {
+		at := at.AppendToken(m.name)
+		has[m.name] = true
+		if k, known := keyNamed(keys, m.name); known {
+			k.read(at, m.value)
+		} else {
+			f.fault(at, "there is no such key; there are "+names(keys))
+		}
+	}
+	f.settle(at, &s, keys, has)
+	return s
+}
+
+// settle finds the transport out, from the type if there is one, and refuses the
+// keys of another.
+func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has map[string]bool) {
+	if has["command"] == has["url"] {
+		f.fault(at, "must have either command or url")
+		return
+	}
+	remote := has["url"]
+	switch {
+	case s.Transport == "" && remote:
+		s.Transport = HTTP
+	case s.Transport == "":
+		s.Transport = Stdio
+	case remote == (s.Transport == Stdio):
+		f.fault(at.AppendToken("type"), "must be stdio with command, http or sse with url")
+		return
+	}
+	for _, k := range keys {
+		if has[k.name] && k.side != both && (k.side == remoteSide) != remote {
+			f.fault(at.AppendToken(k.name), "belongs to a server with "+string(k.side))
+		}
+	}
+}
+
+// member is one name and value of a JSON object.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// members lists an object that parse has checked.
+func members(object jsontext.Value) []member {
+	var list []member
+	d := jsontext.NewDecoder(bytes.NewReader(object))
+	d.ReadToken() // {
+	for d.PeekKind() == '"' {
+		name, _ := d.ReadToken()
+		m := member{name: name.String()} // before the next read, which ends name's life
+		value, _ := d.ReadValue()
+		m.value = value.Clone()
+		list = append(list, m)
+	}
+	return list
+}
+
+func names(keys []mcpKey) string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = k.name
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mcpWorld(content string, env ...string) world {
+	w := world{env: map[string]string{"MCP_CONFIG": filepath.Join("etc", "mcp.json")}}
+	for i := 0; i < len(env); i += 2 {
+		w.env[env[i]] = env[i+1]
+	}
+	w.files = map[string]string{w.env["MCP_CONFIG"]: content}
+	return w
+}
+
+func TestMCPConfig(t *testing.T) {
+	t.Parallel()
+	abs, err := filepath.Abs("srv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf(`{
+		"$schema": "belongs to somebody else",
+		"mcpServers": {
+			"zeta": {"command":"uvx","args":["fastmcp","run","${FILE}","$${FILE}"],"env":{"MODE":"a${MODE}b"},"dir":"sub","timeout":2.5},
+			"alpha": {"type":"http","url":"http://${HOST}:8000/mcp","headers":{"Authorization":"Bearer ${TOKEN}"},"timeout":"1m","protocolVersion":"2025-11-25","allow":["a","b"],"deny":["c"]},
+			"old-one": {"type":"sse","url":"https://h/sse","protocolVersion":"auto"},
+			"plain": {"type":"stdio","command":"./server","dir":%q}
+		}}`, abs)
+	w := mcpWorld(content, "FILE", "server.py", "MODE", "", "HOST", "h.test", "TOKEN", "t0ken", "MCP_SERVER_URL", "http://first/mcp")
+	want := []MCPServer{
+		{Name: "todo", Transport: HTTP, URL: "http://first/mcp"},
+		{Name: "zeta", Transport: Stdio, Command: "uvx", Args: []string{"fastmcp", "run", "server.py", "${FILE}"}, Env: map[string]Secret{"MODE": "ab"},
+			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []Secret{"server.py"}},
+		{Name: "alpha", Transport: HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
+			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"}},
+		{Name: "old-one", Transport: SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
+		{Name: "plain", Transport: Stdio, Command: "./server", Dir: abs},
+	}
+	if diff := cmp.Diff(want, mustLoad(t, w).MCPServers); diff != "" {
+		t.Errorf("MCPServers (-want +got):\n%s", diff)
+	}
+}
+
+func TestMCPConfigFaults(t *testing.T) {
+	t.Parallel()
+	known := "there is no such key; there are type, command, args, env, dir, url, headers, timeout, protocolVersion, allow, deny"
+	tests := []struct {
+		name, content string
+		want          []string // without "MCP_CONFIG: "
+	}{
+		{"empty", ``, []string{"is not valid JSON (line 1)"}},
+		{"broken", "{\n\"mcpServers\":\n{]}", []string{"/mcpServers: is not valid JSON (line 3)"}},
+		{"cut", `{"mcpServers":{"a":{`, []string{"/mcpServers/a: is not valid JSON (line 1)"}},
+		{"byte order mark", "\ufeff{}", []string{"is not valid JSON (line 1)"}},
+		{"not UTF-8", "{\"mcpServers\":{\"a\":{\"command\":\"\xff\"}}}", []string{"/mcpServers/a/command: is not valid JSON (line 1)"}},
+		{"duplicate server", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, []string{"/mcpServers/a: is there twice (line 1)"}},
+		{"duplicate key", `{"mcpServers":{"a":{"command":"x","command":"y"}}}`, []string{"/mcpServers/a/command: is there twice (line 1)"}},
+		{"trailing", `{"mcpServers":{}} {}`, []string{"more follows after the end of the JSON value"}},
+		{"not an object", `[]`, []string{"must be a JSON object"}},
+		{"no servers", `{"mcpservers":{}}`, []string{"must hold an object mcpServers"}},
+		{"servers are a list", `{"mcpServers":[]}`, []string{"/mcpServers: must be an object"}},
+		{"server is a string", `{"mcpServers":{"a":"x"}}`, []string{"/mcpServers/a: must be an object"}},
+		{"names", `{"mcpServers":{"":{"command":"x"},"a b":{"command":"x"},"c/d":{"command":"x"},"e\nf":{"command":"x"}}}`, []string{
+			"/mcpServers/: a server's name must be 1 to 64 of A-Z a-z 0-9 _ -",
+			"/mcpServers/a b: a server's name must be 1 to 64 of A-Z a-z 0-9 _ -",
+			"/mcpServers/c~1d: a server's name must be 1 to 64 of A-Z a-z 0-9 _ -",
+			`"/mcpServers/e\nf": a server's name must be 1 to 64 of A-Z a-z 0-9 _ -`}},
+		{"unknown keys", `{"mcpServers":{"a":{"command":"x","cwd":"/","Args":[]}}}`, []string{"/mcpServers/a/cwd: " + known, "/mcpServers/a/Args: " + known}},
+		{"both", `{"mcpServers":{"a":{"command":"x","url":"http://h"}}}`, []string{"/mcpServers/a: must have either command or url"}},
+		{"none", `{"mcpServers":{"a":{}}}`, []string{"/mcpServers/a: must have either command or url"}},
+		{"types", `{"mcpServers":{"a":{"type":"stdio","url":"http://h"},"b":{"type":"sse","command":"x"},"c":{"type":"grpc","url":"http://h"},"d":{"type":1,"command":"x"}}}`, []string{
+			"/mcpServers/a/type: must be stdio with command, http or sse with url",
+			"/mcpServers/b/type: must be stdio with command, http or sse with url",
+			"/mcpServers/c/type: must be one of stdio, http, sse",
+			"/mcpServers/d/type: must be a string"}},
+		{"keys of the other side", `{"mcpServers":{"a":{"url":"http://h","args":[],"env":{},"dir":""},"b":{"command":"x","headers":{}}}}`, []string{
+			"/mcpServers/a/args: belongs to a server with command",
+			"/mcpServers/a/env: belongs to a server with command",
+			"/mcpServers/a/dir: belongs to a server with command",
+			"/mcpServers/b/headers: belongs to a server with url"}},
+		{"wrong kinds", `{"mcpServers":{"a":{"command":1,"args":"x","env":["x"],"dir":null,"timeout":true,"allow":{},"deny":[1]}}}`, []string{
+			"/mcpServers/a/command: must be a string",
+			"/mcpServers/a/args: must be an array of strings",
+			"/mcpServers/a/env: must be an object of strings",
+			"/mcpServers/a/dir: must be a string",
+			"/mcpServers/a/timeout: must be a duration such as 15s, or a number of seconds",
+			"/mcpServers/a/allow: must be an array of strings",
+			"/mcpServers/a/deny/0: must be a string"}},
+		{"empty values", `{"mcpServers":{"a":{"command":"","args":[1],"env":{"":"x","B":2},"allow":[],"deny":[""]}}}`, []string{
+			"/mcpServers/a/command: must not be empty",
+			"/mcpServers/a/args/0: must be a string",
+			"/mcpServers/a/env/: a variable needs a name without =, and neither part may hold a NUL",
+			"/mcpServers/a/env/B: must be a string",
+			"/mcpServers/a/allow: must name a tool, or be left out",
+			"/mcpServers/a/deny/0: must not be empty"}},
+		{"timeouts", `{"mcpServers":{"a":{"command":"x","timeout":0},"b":{"command":"x","timeout":1e999},"c":{"command":"x","timeout":"0s"},"d":{"command":"x","timeout":-1}}}`, []string{
+			"/mcpServers/a/timeout: must be from 0.001 seconds to a day",
+			"/mcpServers/b/timeout: must be from 0.001 seconds to a day",
+			"/mcpServers/c/timeout: must be more than 0",
+			"/mcpServers/d/timeout: must be from 0.001 seconds to a day"}},
+		{"versions and URLs", `{"mcpServers":{"a":{"url":"h/mcp","protocolVersion":"2025-13-01"},"b":{"url":"https://u:p@h/mcp"}}}`, []string{
+			"/mcpServers/a/url: must begin with http:// or https://",
+			"/mcpServers/a/protocolVersion: must be a date such as 2025-11-25, or auto",
+			"/mcpServers/b/url: must not hold a user name or password"}},
+		{"headers", `{"mcpServers":{"a":{"url":"http://h","headers":{"X-A":"1","x-a":"2","bad name":"3","X-B":"a\r\nb"}}}}`, []string{
+			"/mcpServers/a/headers/x-a: is there twice, as capitals do not count",
+			"/mcpServers/a/headers/bad name: is not a header's name",
+			"/mcpServers/a/headers/X-B: the value must not hold line ends or other control characters"}},
+		{"expansion", `{"mcpServers":{"a":{"command":"x","args":["${UNSET}","${SET}","${}","${A-B}","${SET","a\u0000"],"env":{"K":"${GEMINI_API_KEY}"}}}}`, []string{
+			"/mcpServers/a/args/0: the variable UNSET is not set",
+			"/mcpServers/a/args/2: ${ must be followed by a variable's name and }; write $${ for a plain ${",
+			"/mcpServers/a/args/3: ${ must be followed by a variable's name and }; write $${ for a plain ${",
+			"/mcpServers/a/args/4: ${ must be followed by a variable's name and }; write $${ for a plain ${",
+			"/mcpServers/a/args/5: must not hold a NUL",
+			"/mcpServers/a/env/K: GEMINI_API_KEY is never passed on"}},
+		{"todo in both", `{"mcpServers":{"todo":{"command":"x"}}}`, []string{"/mcpServers/todo: MCP_SERVER_URL is a server of this name already"}},
+		{"huge", `{"mcpServers":{}}` + strings.Repeat(" ", maxMCPFile), []string{"the file has more than 1 MiB"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := mcpWorld(tt.content, "SET", "1", "GEMINI_API_KEY", "k", "MCP_SERVER_URL", "http://first/mcp").load()
+			want := make([]string, len(tt.want))
+			for i, s := range tt.want {
+				want[i] = "MCP_CONFIG: " + s
+			}
+			if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A file that names no server is as none: the built-in one is used.
+func TestMCPConfigWithoutServers(t *testing.T) {
+	t.Parallel()
+	if got := mustLoad(t, mcpWorld(`{"mcpServers":{}}`)).MCPServers; len(got) != 0 {
+		t.Errorf("got %v, want none", got)
+	}
+}
+
+func FuzzMCPConfig(f *testing.F) {
+	for _, s := range []string{
+		`{"mcpServers":{"todo":{"command":"uvx","args":["fastmcp","run","server.py"],"env":{"A":"${A}"}},"files":{"url":"http://h/${A}/mcp","headers":{"B":"${A}"},"type":"http"}}}`,
+		`{"mcpServers":{"a":{"command":"x","timeout":1.5,"dir":"y","allow":["z"],"deny":["$${"],"protocolVersion":"auto"}}}`,
+		`{"mcpServers":{"a":{"type":"sse","url":"http://u:${A}@h"}}}`,
+		`{"mcpServers":{"a\u0000":{"args":["${A"]}}}`,
+		`{"mcpServers":{"a":{"url":"http://h","headers":{"x":"1","X":"2"}}},"mcpServers":0}`,
+		`[`, ``, "\xff",
+	} {
+		f.Add(s)
+	}
+	const secret = "s3cr3t-CaNaRy"
+	lookup := func(name string) (string, bool) { return secret, name != "UNSET" }
+	name := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	f.Fuzz(func(t *testing.T, content string) {
+		file := newMCPFile("mcp.json", lookup, make(map[string]bool))
+		servers := file.read([]byte(content))
+		if len(file.faults) > 0 {
+			text := (&Error{Faults: file.faults}).Error()
+			if strings.Contains(text, secret) || strings.Count(text, "\n") != len(file.faults)-1 {
+				t.Fatalf("bad error text: %s", text)
+			}
+			return
+		}
+		seen := make(map[string]bool)
+		for _, s := range servers {
+			local := s.Transport == Stdio && s.Command != "" && s.URL == "" && s.Headers == nil
+			remote := (s.Transport == HTTP || s.Transport == SSE) && checkURL(s.URL) == nil && s.Command == "" && s.Args == nil && s.Env == nil && s.Dir == ""
+			if seen[s.Name] || !name.MatchString(s.Name) || local == remote || s.Timeout < 0 {
+				t.Fatalf("accepted %#v: %s", s, content)
+			}
+			seen[s.Name] = true
+			if strings.Contains(fmt.Sprintf("%v %+v %#v", s, servers, &s), secret) {
+				t.Fatal("a secret shows")
+			}
+		}
+	})
+}

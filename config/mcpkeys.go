@@ -1,0 +1,241 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"net/textproto"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// side tells which servers a key is for, by the key that makes them such.
+type side string
+
+const (
+	both       side = ""
+	childSide  side = "command"
+	remoteSide side = "url"
+)
+
+// mcpKey is one key that a server can have.
+type mcpKey struct {
+	name string
+	side side
+	read func(at jsontext.Pointer, v jsontext.Value)
+}
+
+func keyNamed(keys []mcpKey, name string) (mcpKey, bool) {
+	for _, k := range keys {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return mcpKey{}, false
+}
+
+// keys lists all keys of a server, bound to s.
+func (f *mcpFile) keys(s *MCPServer) []mcpKey {
+	return []mcpKey{
+		{"type", both, f.checked(oneOf(&s.Transport, Stdio, HTTP, SSE))},
+		{"command", childSide, f.checked(command(&s.Command))},
+		{"args", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Args = f.expandedList(at, v, s) }},
+		{"env", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Env = f.env(at, v) }},
+		{"dir", childSide, f.checked(f.dir(&s.Dir))},
+		{"url", remoteSide, func(at jsontext.Pointer, v jsontext.Value) { s.URL = f.url(at, v, s) }},
+		{"headers", remoteSide, func(at jsontext.Pointer, v jsontext.Value) { s.Headers = f.headers(at, v) }},
+		{"timeout", both, func(at jsontext.Pointer, v jsontext.Value) { s.Timeout = f.timeout(at, v) }},
+		{"protocolVersion", both, f.checked(protocolVersion(&s.ProtocolVersion))},
+		{"allow", both, func(at jsontext.Pointer, v jsontext.Value) { s.Allow = f.tools(at, v) }},
+		{"deny", both, func(at jsontext.Pointer, v jsontext.Value) { s.Deny = f.tools(at, v) }},
+	}
+}
+
+// checked reads a string that parse accepts.
+func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {
+	return func(at jsontext.Pointer, v jsontext.Value) {
+		s, ok := f.str(at, v)
+		if !ok {
+			return
+		}
+		if err := parse(s); err != nil {
+			f.fault(at, err.Error())
+		}
+	}
+}
+
+func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
+	if v.Kind() != '"' {
+		f.fault(at, "must be a string")
+		return "", false
+	}
+	b, _ := jsontext.AppendUnquote(nil, v)
+	return string(b), true
+}
+
+func command(p *string) func(string) error {
+	return func(value string) error {
+		if value == "" {
+			return errors.New("must not be empty")
+		}
+		return text(p)(value)
+	}
+}
+
+// dir takes a folder; a relative one starts at the file's own folder.
+func (f *mcpFile) dir(p *string) func(string) error {
+	return func(value string) error {
+		if value != "" && !filepath.IsAbs(value) {
+			value = filepath.Join(f.folder, value)
+		}
+		return text(p)(value)
+	}
+}
+
+func protocolVersion(p *string) func(string) error {
+	return func(value string) error {
+		if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
+			return errors.New("must be a date such as 2025-11-25, or auto")
+		}
+		*p = value
+		return nil
+	}
+}
+
+func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) string {
+	value, ok := f.expandedStr(at, v, &s.Expanded)
+	if !ok {
+		return ""
+	}
+	if err := checkURL(value); err != nil {
+		f.fault(at, err.Error())
+	}
+	return value
+}
+
+func (f *mcpFile) expandedList(at jsontext.Pointer, v jsontext.Value, s *MCPServer) []string {
+	var list []string
+	for i, e := range f.elements(at, v) {
+		at := at.AppendToken(strconv.Itoa(i))
+		value, ok := f.expandedStr(at, e, &s.Expanded)
+		if ok && strings.ContainsRune(value, 0) {
+			f.fault(at, "must not hold a NUL")
+		}
+		list = append(list, value)
+	}
+	return list
+}
+
+// tools reads a list of tool names. An empty one is refused: as allow it would
+// take every tool away, and nobody means that.
+func (f *mcpFile) tools(at jsontext.Pointer, v jsontext.Value) []string {
+	var list []string
+	for i, e := range f.elements(at, v) {
+		at := at.AppendToken(strconv.Itoa(i))
+		name, ok := f.str(at, e)
+		if ok && name == "" {
+			f.fault(at, "must not be empty")
+		}
+		list = append(list, name)
+	}
+	if v.Kind() == '[' && len(list) == 0 {
+		f.fault(at, "must name a tool, or be left out")
+	}
+	return list
+}
+
+// elements lists an array that parse has checked.
+func (f *mcpFile) elements(at jsontext.Pointer, v jsontext.Value) []jsontext.Value {
+	if v.Kind() != '[' {
+		f.fault(at, "must be an array of strings")
+		return nil
+	}
+	var list []jsontext.Value
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	d.ReadToken() // [
+	for d.PeekKind() != ']' {
+		e, _ := d.ReadValue()
+		list = append(list, e.Clone())
+	}
+	return list
+}
+
+// timeout reads a duration, or a number of seconds.
+func (f *mcpFile) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
+	var d time.Duration
+	var err error
+	switch v.Kind() {
+	case '"':
+		b, _ := jsontext.AppendUnquote(nil, v)
+		err = duration(&d, 1)(string(b))
+	case '0':
+		seconds, _ := strconv.ParseFloat(string(v), 64) // infinite if it is too large
+		if seconds < 1e-3 || seconds > 24*3600 {
+			err = errors.New("must be from 0.001 seconds to a day")
+			break
+		}
+		d = time.Duration(math.Round(seconds * 1e9))
+	default:
+		err = errors.New("must be a duration such as 15s, or a number of seconds")
+	}
+	if err != nil {
+		f.fault(at, err.Error())
+	}
+	return d
+}
+
+// pairs reads an object of strings, expands its values and hands each on.
+func (f *mcpFile) pairs(at jsontext.Pointer, v jsontext.Value, check func(name, value string) error) map[string]Secret {
+	if v.Kind() != '{' {
+		f.fault(at, "must be an object of strings")
+		return nil
+	}
+	all := make(map[string]Secret)
+	for _, m := range members(v) {
+		at := at.AppendToken(m.name)
+		value, ok := f.expandedStr(at, m.value, nil)
+		if !ok {
+			continue
+		}
+		if err := check(m.name, value); err != nil {
+			f.fault(at, err.Error())
+		}
+		all[m.name] = Secret(value)
+	}
+	return all
+}
+
+func (f *mcpFile) env(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
+	return f.pairs(at, v, func(name, value string) error {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return errors.New("a variable needs a name without =, and neither part may hold a NUL")
+		}
+		return nil
+	})
+}
+
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, section 5.6.2
+
+// headers refuses what net/http would refuse later, call by call, and names that
+// are one to HTTP, of which only one would be sent.
+func (f *mcpFile) headers(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
+	seen := make(map[string]bool)
+	return f.pairs(at, v, func(name, value string) error {
+		same := textproto.CanonicalMIMEHeaderKey(name)
+		switch {
+		case !headerName.MatchString(name):
+			return errors.New("is not a header's name")
+		case seen[same]:
+			return errors.New("is there twice, as capitals do not count")
+		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+			return errors.New("the value must not hold line ends or other control characters")
+		}
+		seen[same] = true
+		return nil
+	})
+}

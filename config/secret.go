@@ -1,0 +1,31 @@
+package config
+
+import (
+	"fmt"
+	"io"
+)
+
+const redacted = "[REDACTED]"
+
+// Secret is a value that no log, error or dump may show. Only Reveal, or a
+// conversion to string, gives it away.
+//
+// fmt cannot call methods of what it reaches through an unexported field: do not
+// print a struct that keeps a Secret in one. Nor does it call them for %p.
+type Secret string
+
+// Reveal returns the value.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns "[REDACTED]".
+func (Secret) String() string { return redacted }
+
+// GoString returns "[REDACTED]".
+func (Secret) GoString() string { return redacted }
+
+// MarshalText returns "[REDACTED]"; JSON uses it too.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Format writes "[REDACTED]" whatever the verb is. Without it a wrong verb, as
+// in %d, would print the value: fmt then calls no String method.
+func (Secret) Format(f fmt.State, _ rune) { io.WriteString(f, redacted) }
