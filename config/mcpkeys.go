@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"net/textproto"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -187,55 +185,4 @@ func (f *mcpFile) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
 		f.fault(at, err.Error())
 	}
 	return d
-}
-
-// pairs reads an object of strings, expands its values and hands each on.
-func (f *mcpFile) pairs(at jsontext.Pointer, v jsontext.Value, check func(name, value string) error) map[string]Secret {
-	if v.Kind() != '{' {
-		f.fault(at, "must be an object of strings")
-		return nil
-	}
-	all := make(map[string]Secret)
-	for _, m := range members(v) {
-		at := at.AppendToken(m.name)
-		value, ok := f.expandedStr(at, m.value, nil)
-		if !ok {
-			continue
-		}
-		if err := check(m.name, value); err != nil {
-			f.fault(at, err.Error())
-		}
-		all[m.name] = Secret(value)
-	}
-	return all
-}
-
-func (f *mcpFile) env(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
-	return f.pairs(at, v, func(name, value string) error {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			return errors.New("a variable needs a name without =, and neither part may hold a NUL")
-		}
-		return nil
-	})
-}
-
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, section 5.6.2
-
-// headers refuses what net/http would refuse later, call by call, and names that
-// are one to HTTP, of which only one would be sent.
-func (f *mcpFile) headers(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
-	seen := make(map[string]bool)
-	return f.pairs(at, v, func(name, value string) error {
-		same := textproto.CanonicalMIMEHeaderKey(name)
-		switch {
-		case !headerName.MatchString(name):
-			return errors.New("is not a header's name")
-		case seen[same]:
-			return errors.New("is there twice, as capitals do not count")
-		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
-			return errors.New("the value must not hold line ends or other control characters")
-		}
-		seen[same] = true
-		return nil
-	})
 }

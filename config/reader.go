@@ -47,7 +47,7 @@ func (r *reader) apply(s setting, flags map[string]string) {
 	}
 	if err := parse(value); err != nil {
 		message := err.Error()
-		if isFlag && s.variable != "" {
+		if isFlag && name == s.variable {
 			message += " (given as --" + s.flag + ")"
 		}
 		r.fault(name, message)
