@@ -175,7 +175,7 @@ func TestBadValues(t *testing.T) {
 		"MCP_CONFIG":             {"nowhere.json", "a\x00b"},
 		"SLUICE_TODO_DB":         {"a\x00b"},
 		"SLUICE_SYSTEM_PROMPT":   {"nowhere.txt", "empty.txt", "latin1.txt", "huge.txt"},
-		"SLUICE_TIMEZONE":        {"Local", "localtime", "Mars/Base", "../etc/passwd", "+02:00"},
+		"SLUICE_TIMEZONE":        {"Local", "localtime", "posixrules", "posix/Europe/Berlin", "right/UTC", "./UTC", "Europe//Berlin", "Mars/Base", "../etc/passwd", "+02:00"},
 		"SLUICE_REQUEST_TIMEOUT": {"0", "-1s", "30", "soon"},
 		"SLUICE_MODEL_TIMEOUT":   {"0s", "1"},
 		"SLUICE_TOOL_TIMEOUT":    {"0", "1h1"},

@@ -115,11 +115,17 @@ func apiKey(p *Secret) func(string) error {
 	}
 }
 
+// Refused are the names that mean another thing on each machine, the trees that
+// some systems add to IANA's own, and paths that only happen to end at a zone.
+var (
+	zoneName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
+	localZone = regexp.MustCompile(`^(Local|localtime|posixrules|posix/.*|right/.*)$`)
+)
+
 func timezone(p **time.Location) func(string) error {
 	return func(value string) error {
 		zone, err := time.LoadLocation(value)
-		// Both names mean whatever this machine is set to.
-		if err != nil || value == "Local" || value == "localtime" {
+		if err != nil || !zoneName.MatchString(value) || localZone.MatchString(value) {
 			return errors.New("must be an IANA time zone such as UTC or Europe/Berlin")
 		}
 		*p = zone

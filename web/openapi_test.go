@@ -1,0 +1,260 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+	"sluice/stream/sse"
+	"sluice/web"
+)
+
+func file(t *testing.T, name string) string {
+	t.Helper()
+	b, err := fs.ReadFile(web.Files(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func openAPI(t *testing.T) map[string]any {
+	t.Helper()
+	root, err := parseYAML(file(t, "openapi.yaml"))
+	if err != nil {
+		t.Fatalf("openapi.yaml: %v", err)
+	}
+	return root.(map[string]any)
+}
+
+// at follows keys into a document; nil means that there is nothing.
+func at(node any, keys ...string) any {
+	for _, k := range keys {
+		m, _ := node.(map[string]any)
+		node = m[k]
+	}
+	return node
+}
+
+func sortedKeys(node any) []string {
+	m, _ := node.(map[string]any)
+	return slices.Sorted(maps.Keys(m))
+}
+
+func TestOpenAPINamesAllOfTheContract(t *testing.T) {
+	t.Parallel()
+	doc := openAPI(t)
+	tests := []struct {
+		what      string
+		got, want []string
+	}{
+		{"paths", sortedKeys(at(doc, "paths")),
+			[]string{"/", "/chat/stream", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
+		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
+		{"replies to POST", sortedKeys(at(doc, "paths", "/chat/stream", "post", "responses")),
+			[]string{"200", "204", "403", "405", "408", "409", "413", "415", "422", "503", "default"}},
+		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
+			[]string{"accumulated", "conversation_id", "input", "timezone", "user_id"}},
+		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
+			[]string{"done", "error", "response_delta", "start", "thinking", "tool_call"}},
+		{"error types of the stream", enum(doc, "StreamErrorType"), types(
+			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
+			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Internal)},
+		{"error types of problems", enum(doc, "ProblemErrorType"), types(
+			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
+			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},
+		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
+			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
+			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData)},
+		{"finish reasons", enum(doc, "DoneEvent", "properties", "finish_reason"), sorted(
+			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+}
+
+func enum(doc any, schema ...string) []string {
+	list, _ := at(doc, append(append([]string{"components", "schemas"}, schema...), "enum")...).([]any)
+	var names []string
+	for _, v := range list {
+		names = append(names, fmt.Sprint(v))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func types(list ...fault.Type) []string { return sorted(list...) }
+
+func sorted[T ~string](list ...T) []string {
+	var names []string
+	for _, v := range list {
+		names = append(names, string(v))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestOpenAPIReferencesResolve(t *testing.T) {
+	t.Parallel()
+	doc := openAPI(t)
+	used := map[string]bool{}
+	walk(doc, func(m map[string]any) {
+		ref, ok := m["$ref"].(string)
+		if !ok {
+			return
+		}
+		keys := strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+		if at(doc, keys...) == nil {
+			t.Errorf("%s leads nowhere", ref)
+		}
+		used[strings.Join(keys[1:], " ")] = true
+	})
+	for _, kind := range sortedKeys(doc["components"]) {
+		for _, name := range sortedKeys(at(doc, "components", kind)) {
+			if !used[kind+" "+name] {
+				t.Errorf("components/%s/%s is used nowhere", kind, name)
+			}
+		}
+	}
+}
+
+func walk(node any, visit func(map[string]any)) {
+	switch node := node.(type) {
+	case map[string]any:
+		visit(node)
+		for _, v := range node {
+			walk(v, visit)
+		}
+	case []any:
+		for _, v := range node {
+			walk(v, visit)
+		}
+	}
+}
+
+// strict returns the schemas by name, with the fields of every object closed, so
+// that an event with a field that is not described fails.
+func strict(t *testing.T) func(name string) *jsonschema.Schema {
+	t.Helper()
+	doc := openAPI(t)
+	walk(at(doc, "components", "schemas"), func(m map[string]any) {
+		if m["type"] == "object" && m["properties"] != nil {
+			m["additionalProperties"] = false
+		}
+	})
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) *jsonschema.Schema {
+		s, err := c.Compile("openapi.json#/components/schemas/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
+func TestSchemasCompile(t *testing.T) {
+	t.Parallel()
+	schema := strict(t)
+	for _, name := range sortedKeys(at(openAPI(t), "components", "schemas")) {
+		schema(name)
+	}
+}
+
+// What the encoder sends is what openapi.yaml describes.
+func TestEventsMatchTheirSchemas(t *testing.T) {
+	t.Parallel()
+	call := stream.Call{ID: "c1", Tool: "create_todo", Server: "todo", Arguments: []byte(`{"title":"eggs"}`)}
+	events := []stream.Event{
+		&stream.Start{Model: "offline-demo"},
+		&stream.Start{Model: "m", ConversationID: "conv_1", UserID: "u"},
+		&stream.Thinking{Content: "hm"},
+		&stream.ToolStarted{Call: call},
+		&stream.ToolCompleted{Call: call, Duration: time.Millisecond, Result: "ok"},
+		&stream.ToolCompleted{Call: call, Result: strings.Repeat("x", 4096)},
+		&stream.ToolFailed{Call: call, Message: "no"},
+		&stream.ToolUnknown{Call: stream.Call{ID: "c2", Tool: "x"}, Message: "lost"},
+		&stream.Delta{Text: "Hello"},
+		&stream.Error{Type: fault.MCPUnavailable, Message: "m", Recoverable: true},
+		&stream.Error{Type: fault.ModelUnavailable, Message: "m", Fatal: true, RetryAfter: time.Second, Service: "gemini"},
+		&stream.Done{Reason: stream.Stop},
+		&stream.Done{Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1}, Model: []time.Duration{time.Second}, Tools: []stream.ToolTiming{{Tool: "x", Duration: time.Second}}},
+	}
+	names := at(openAPI(t), "components", "responses", "Stream", "content", "text/event-stream", "x-events")
+	schema := strict(t)
+	for _, accumulated := range []bool{true, false} {
+		for _, ev := range events {
+			name, data := encode(t, ev, accumulated)
+			ref, _ := at(names, name, "$ref").(string)
+			if err := schema(ref[strings.LastIndex(ref, "/")+1:]).Validate(data); err != nil {
+				t.Errorf("%T: %v", ev, err)
+			}
+		}
+	}
+}
+
+// encode returns the name and the data of the frame of ev.
+func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data any) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	w := sse.NewWriter(rec, sse.Config{RequestID: "req_0123456789ab", Accumulated: accumulated})
+	if err := w.Emit(ev); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(rec.Body.Bytes()) {
+		if v, ok := bytes.CutPrefix(line, []byte("event: ")); ok {
+			name = string(bytes.TrimSpace(v))
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			if err := json.Unmarshal(v, &data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return name, data
+}
+
+// A request that the schema takes, the decoder takes, and the other way round.
+func TestRequestsMatchTheirSchema(t *testing.T) {
+	t.Parallel()
+	schema := strict(t)("ChatRequest")
+	for _, body := range []string{
+		`{"input":"x"}`, `{"input":"x","conversation_id":"conv_a","user_id":"u","timezone":"Europe/Berlin","accumulated":false}`,
+		`{"input":"x","conversation_id":"01234567-89ab-cdef-0123-456789ABCDEF","user_id":null,"timezone":null,"accumulated":null}`,
+		`{}`, `{"input":""}`, `{"input":null}`, `{"input":1}`, `{"input":"x","conversation_id":"conv_"}`, `{"input":"x","conversation_id":null}`,
+		`{"input":"x","user_id":1}`, `{"input":"x","accumulated":"true"}`, `[]`,
+		`{"input":"` + strings.Repeat("é", 5000) + `"}`, `{"input":"` + strings.Repeat("é", 5001) + `"}`,
+		`{"input":"x","user_id":"` + strings.Repeat("é", 256) + `"}`, `{"input":"x","user_id":"` + strings.Repeat("é", 257) + `"}`,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(body), &v); err != nil {
+			t.Fatal(err)
+		}
+		_, decodeErr := chat.DecodeRequest([]byte(body))
+		schemaErr := schema.Validate(v)
+		if (decodeErr == nil) != (schemaErr == nil) {
+			t.Errorf("%.60s: decoder says %v, schema says %v", body, decodeErr, schemaErr)
+		}
+	}
+}
