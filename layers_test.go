@@ -1,0 +1,478 @@
+// Package sluice_test checks the shape of the whole tree: who imports whom, and
+// what production code keeps at package level.
+package sluice_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "sluice"
+
+// layer is a row of the table: a package, or a tree of them, and which of our own
+// packages it may import. Imports point down. Packages of one tree may know each
+// other; those of one layer do not.
+type layer struct {
+	tree   string
+	height int
+	may    []string
+	why    string
+}
+
+// layers is the table. The last two rows stand beside the layers.
+func layers() []layer {
+	return []layer{
+		{"chat", 0, nil, "what is asked and said must not depend on how it is answered"},
+		{"fault", 0, nil, "everybody uses the errors of the contract"},
+		{"config", 0, nil, "the program hands each package its part, so nobody asks config and it asks nobody"},
+		{"web", 0, nil, "files and nothing else"},
+		{"stream", 1, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
+		{"breaker", 1, []string{"fault"}, "it guards calls without knowing what they are"},
+		{"agent", 2, []string{"chat", "stream", "fault"}, "it declares the Model and the Tools that it needs, and knows none"},
+		{"gemini", 2, []string{"chat", "fault", "breaker"}, "a Model, for whoever wants one"},
+		{"mcpclient", 2, []string{"chat", "fault", "breaker"}, "Tools, for whoever wants some"},
+		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
+		{"cmd", 4, []string{
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "internal/todo", "internal/geminisim",
+		}, "the wiring; it imports all and nobody imports it"},
+		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
+		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
+		{"examples", 0, nil, "clients, which know the wire only"},
+	}
+}
+
+func layerOf(pkg string) (layer, bool) {
+	for _, l := range layers() {
+		if inTree(pkg, l.tree) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+func inTree(pkg, tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") }
+
+func inTrees(pkg string, trees ...string) bool {
+	return slices.ContainsFunc(trees, func(tree string) bool { return inTree(pkg, tree) })
+}
+
+// source is one file.
+type source struct {
+	pkg  string // its folder, with slashes; "." is the root
+	name string
+	test bool
+	file *ast.File
+}
+
+// tree is all Go code of the module.
+type tree struct {
+	fset  *token.FileSet
+	files []source
+}
+
+// add parses one file.
+func (tr *tree) add(name string, content any) error {
+	file, err := parser.ParseFile(tr.fset, name, content, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	slashed := filepath.ToSlash(name)
+	tr.files = append(tr.files, source{path.Dir(slashed), slashed, strings.HasSuffix(name, "_test.go"), file})
+	return nil
+}
+
+func (tr *tree) at(n ast.Node) string {
+	p := tr.fset.Position(n.Pos())
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+// production lists the files that become part of a program.
+func (tr *tree) production() []source {
+	return slices.DeleteFunc(slices.Clone(tr.files), func(s source) bool { return s.test })
+}
+
+func readTree(t *testing.T) *tree {
+	t.Helper()
+	tr := &tree{fset: token.NewFileSet()}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skip(name, d.Name())
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		return tr.add(name, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// skip leaves out the folders that go build ./... leaves out.
+func skip(name, base string) error {
+	if name == "." {
+		return nil
+	}
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "node_modules" {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+		return filepath.SkipDir // a module of its own
+	}
+	return nil
+}
+
+// A rule returns what breaks it, each with its place.
+type rule func(*tree) []string
+
+func rules() map[string]rule {
+	return map[string]rule{
+		"imports":     brokenLayers,
+		"echo":        strayEcho,
+		"environment": strayEnvironment,
+		"init":        initFunctions,
+		"variables":   changingVariables,
+	}
+}
+
+func TestTreeKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	tr := readTree(t)
+	if len(tr.production()) < 20 {
+		t.Fatalf("only %d files found: the test looks at the wrong place", len(tr.production()))
+	}
+	for name, broken := range rules() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, b := range broken(tr) {
+				t.Error(b)
+			}
+		})
+	}
+}
+
+func TestLayersPointDown(t *testing.T) {
+	t.Parallel()
+	for _, l := range layers() {
+		for _, m := range l.may {
+			if below, ok := layerOf(m); !ok || below.height >= l.height {
+				t.Errorf("%s may import %s, which is not below it", l.tree, m)
+			}
+		}
+	}
+}
+
+// imports calls each for all imports of files.
+func imports(files []source, each func(s source, spec *ast.ImportSpec, target string)) {
+	for _, s := range files {
+		for _, spec := range s.file.Imports {
+			target, _ := strconv.Unquote(spec.Path.Value)
+			each(s, spec, target)
+		}
+	}
+}
+
+func brokenLayers(tr *tree) (broken []string) {
+	for _, s := range tr.production() {
+		if _, known := layerOf(s.pkg); !known {
+			broken = append(broken, s.name+": the package has no row in the table of layers")
+		}
+	}
+	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
+		ours, isOurs := strings.CutPrefix(target, module+"/")
+		l, known := layerOf(s.pkg)
+		if isOurs && known && !inTree(ours, l.tree) && !inTrees(ours, l.may...) {
+			broken = append(broken, fmt.Sprintf("%s: %s must not import %s (%s)", tr.at(spec), s.pkg, ours, l.why))
+		}
+	})
+	return broken
+}
+
+// strayEcho keeps echo at the edge: moving to its next version must stay mechanical.
+func strayEcho(tr *tree) (broken []string) {
+	imports(tr.files, func(s source, spec *ast.ImportSpec, target string) {
+		if strings.HasPrefix(target, "github.com/labstack/") && !inTree(s.pkg, "handlers") {
+			broken = append(broken, tr.at(spec)+": only handlers may import echo")
+		}
+	})
+	return broken
+}
+
+// strayEnvironment finds reads of flags and environment outside config, which
+// reports every fault at once, and cmd, which hands them to config.
+func strayEnvironment(tr *tree) (broken []string) {
+	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
+	for _, s := range tr.production() {
+		if inTrees(s.pkg, "config", "cmd", "examples") {
+			continue
+		}
+		named := map[string]bool{}
+		imports([]source{s}, func(_ source, spec *ast.ImportSpec, target string) {
+			switch {
+			case target == "flag" || target == "os" && spec.Name != nil && spec.Name.Name == ".":
+				broken = append(broken, tr.at(spec)+": flags and environment are read in config")
+			case (target == "os" || target == "syscall") && spec.Name != nil:
+				named[spec.Name.Name] = true
+			case target == "os" || target == "syscall":
+				named[target] = true
+			}
+		})
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && named[x.Name] && slices.Contains(readers, sel.Sel.Name) {
+				broken = append(broken, tr.at(n)+": the environment is read in config")
+			}
+			return true
+		})
+	}
+	return broken
+}
+
+func initFunctions(tr *tree) (broken []string) {
+	for _, s := range tr.production() {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				broken = append(broken, tr.at(d)+": there must be no init")
+			}
+		}
+	}
+	return broken
+}
+
+// mayChange lists the package variables that may change or could be constants,
+// with the reason.
+func mayChange() map[string]string {
+	return map[string]string{
+		"cmd/sluice.version": "the linker sets it (-X main.version)",
+	}
+}
+
+// changingVariables finds package variables that change: those without a value
+// (somebody must set them later), those of a basic type (if they did not change
+// they would be constants) and those that anything writes to. A map or a slice
+// that nothing writes to is a table: Go has no constants of these types.
+func changingVariables(tr *tree) (broken []string) {
+	packages := map[string][]*ast.File{}
+	for _, s := range tr.production() {
+		packages[s.pkg] = append(packages[s.pkg], s.file)
+	}
+	for pkg, files := range packages {
+		info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+		// Imports are not resolved: what is declared here is enough, and needs no
+		// build. All errors follow from that.
+		conf := types.Config{Importer: noImports{}, Error: func(error) {}}
+		_, _ = conf.Check(pkg, tr.fset, files, info)
+		c := &changes{tr: tr, pkg: pkg, info: info}
+		for _, f := range files {
+			c.declarations(f)
+			ast.Inspect(f, c.writes)
+		}
+		broken = append(broken, c.broken...)
+	}
+	return broken
+}
+
+type noImports struct{}
+
+func (noImports) Import(string) (*types.Package, error) { return nil, fs.ErrNotExist }
+
+// changes looks for changing variables in one package.
+type changes struct {
+	tr     *tree
+	pkg    string
+	info   *types.Info
+	broken []string
+}
+
+func (c *changes) report(at ast.Node, name, what string) {
+	if mayChange()[c.pkg+"."+name] == "" {
+		c.broken = append(c.broken, fmt.Sprintf("%s: the package variable %s %s", c.tr.at(at), name, what))
+	}
+}
+
+func (c *changes) declarations(f *ast.File) {
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR || embedded(g.Doc) {
+			continue
+		}
+		for _, spec := range g.Specs {
+			v := spec.(*ast.ValueSpec)
+			for i, name := range v.Names {
+				switch {
+				case name.Name == "_" || embedded(v.Doc):
+				case len(v.Values) == 0:
+					c.report(name, name.Name, "has no value, so something sets it later")
+				case i < len(v.Values) && c.isBasic(name, v.Values[i]):
+					c.report(name, name.Name, "could be a constant, or changes")
+				}
+			}
+		}
+	}
+}
+
+func embedded(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(l *ast.Comment) bool { return strings.HasPrefix(l.Text, "//go:embed ") })
+}
+
+// isBasic also takes arithmetic with imported constants, such as 5*time.Second,
+// for basic.
+func (c *changes) isBasic(name *ast.Ident, value ast.Expr) bool {
+	if obj := c.info.Defs[name]; obj != nil && obj.Type() != types.Typ[types.Invalid] {
+		_, basic := obj.Type().Underlying().(*types.Basic)
+		return basic
+	}
+	_, arithmetic := value.(*ast.BinaryExpr)
+	return arithmetic
+}
+
+// writes is a visitor for ast.Inspect.
+func (c *changes) writes(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for _, left := range n.Lhs {
+			c.written(left, "is assigned to")
+		}
+	case *ast.IncDecStmt:
+		c.written(n.X, "is counted with")
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			c.written(n.Key, "is assigned to")
+			c.written(n.Value, "is assigned to")
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			c.written(n.X, "has its address taken")
+		}
+	case *ast.CallExpr:
+		if len(n.Args) > 0 && c.changesArgument(n.Fun) {
+			c.written(n.Args[0], "is changed by a function")
+		}
+	}
+	return true
+}
+
+// changesArgument knows the functions that change the map or slice that they get.
+func (c *changes) changesArgument(fun ast.Expr) bool {
+	switch fun := fun.(type) {
+	case *ast.Ident:
+		_, builtin := c.info.Uses[fun].(*types.Builtin)
+		return builtin && slices.Contains([]string{"delete", "clear", "copy"}, fun.Name)
+	case *ast.SelectorExpr:
+		x, ok := fun.X.(*ast.Ident)
+		if !ok {
+			return false
+		}
+		return x.Name == "sort" || x.Name == "slices" && (strings.HasPrefix(fun.Sel.Name, "Sort") || fun.Sel.Name == "Reverse") ||
+			x.Name == "maps" && (fun.Sel.Name == "Copy" || fun.Sel.Name == "DeleteFunc")
+	}
+	return false
+}
+
+// written reports e if it is, or is a part of, a package variable: one of this
+// package, or of another one of ours. Those of other modules are settings of the
+// whole program, so cmd alone may set them.
+func (c *changes) written(e ast.Expr, what string) {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SliceExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			if id, ok := x.X.(*ast.Ident); ok {
+				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTree(c.pkg, "cmd") && !inTree(p.Imported().Path(), module)) {
+					c.report(x, id.Name+"."+x.Sel.Name, what)
+					return
+				}
+			}
+			e = x.X
+		case *ast.Ident:
+			v, ok := c.info.Uses[x].(*types.Var)
+			if ok && v.Pkg() != nil && v.Parent() == v.Pkg().Scope() {
+				c.report(x, x.Name, what)
+			}
+			return
+		default:
+			return
+		}
+	}
+}
+
+// Each rule finds what it is for, and lets pass what it should.
+func TestRulesCanFail(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		rule, name, code string
+		want             string // in the only report; empty: none
+	}{
+		{"imports", "agent/x.go", `package agent; import _ "sluice/gemini"`, "agent must not import gemini"},
+		{"imports", "gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
+		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
+		{"imports", "util/x.go", `package util`, "has no row"},
+		{"imports", "x.go", `package sluice`, "has no row"},
+		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/chat"; _ "io")`, ""},
+		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/internal/geminisim"`, ""},
+		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
+		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
+		{"environment", "agent/x.go", `package agent; import system "os"; func f() { system.Getenv("A") }`, "read in config"},
+		{"environment", "agent/x.go", `package agent; import . "os"`, "read in config"},
+		{"environment", "agent/x.go", `package agent; import _ "flag"`, "read in config"},
+		{"environment", "mcpclient/x.go", `package mcpclient; import "syscall"; var _ = syscall.Environ()`, "read in config"},
+		{"environment", "agent/x.go", `package agent; import "os"; var _, _ = os.ReadFile("x")`, ""},
+		{"environment", "cmd/x/x.go", `package main; import "os"; func main() { os.Environ() }`, ""},
+		{"init", "chat/x.go", `package chat; func init() {}`, "no init"},
+		{"init", "chat/x.go", `package chat; type t int; func (t) init() {}`, ""},
+		{"variables", "chat/x.go", `package chat; var n int`, "n has no value"},
+		{"variables", "chat/x.go", `package chat; import "sync"; var mu sync.Mutex`, "mu has no value"},
+		{"variables", "chat/x.go", `package chat; var a, n = f(), "x"; func f() []int { return nil }`, "n could be a constant"},
+		{"variables", "chat/x.go", `package chat; import "time"; var wait = 5 * time.Second`, "wait could be a constant"},
+		{"variables", "chat/x.go", `package chat; var m = map[string]int{}; func f() { m["a"] = 1 }`, "m is assigned to"},
+		{"variables", "chat/x.go", `package chat; var m = map[string]int{}; func f() { m["a"]++ }`, "m is counted with"},
+		{"variables", "chat/x.go", `package chat; var m = map[string]int{}; func f() { delete(m, "a") }`, "m is changed"},
+		{"variables", "chat/x.go", `package chat; import "sort"; var s = []string{"b"}; func f() { sort.Strings(s[:1]) }`, "s is changed"},
+		{"variables", "chat/x.go", `package chat; var s = []string{"b"}; func f() *string { return &s[0] }`, "s has its address taken"},
+		{"variables", "chat/x.go", `package chat; var s = []string{"b"}; func f() { for _, s[0] = range s {} }`, "s is assigned to"},
+		{"variables", "chat/x.go", `package chat; import "x/y"; var p = y.New(); func f() { p.a.b = 1 }`, "p is assigned to"},
+		{"variables", "agent/x.go", `package agent; import "sluice/fault"; func f() { fault.ErrClientGone = nil }`, "fault.ErrClientGone is assigned to"},
+		{"variables", "agent/x.go", `package agent; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, "zerolog.X is assigned to"},
+		{"variables", "cmd/x/x.go", `package main; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
+		{"variables", "cmd/sluice/x.go", `package main; var version = "dev"`, ""},
+		{"variables", "chat/x.go", `package chat; var m = map[string]int{"a": 1}; func f() int { m := map[string]int{}; m["b"] = 1; return m["a"] }`, ""},
+		{"variables", "chat/x.go", `package chat; import "errors"; var errX = errors.New("x"); var _ error = errX`, ""},
+		{"variables", "web/x.go", "package web\n\nimport \"embed\"\n\n//go:embed x\nvar files embed.FS\n", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule+" "+tt.code, func(t *testing.T) {
+			t.Parallel()
+			tr := &tree{fset: token.NewFileSet()}
+			if err := tr.add(filepath.FromSlash(tt.name), tt.code); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(rules()[tt.rule](tr), "\n")
+			if tt.want == "" && got != "" || tt.want != "" && (!strings.Contains(got, tt.want) || strings.Contains(got, "\n")) {
+				t.Errorf("got %q, want one report with %q", got, tt.want)
+			}
+		})
+	}
+}
