@@ -1,0 +1,122 @@
+package gemini
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// usualChunk is what Gemini 3 sends, byte for byte but for the text.
+const usualChunk = `{"candidates": [{"content": {"parts": [{"text": "The sum of 2 and 3 is\n 5"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 161,"candidatesTokenCount": 32,"totalTokenCount": 238,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 161}],"thoughtsTokenCount": 45},"modelVersion": "gemini-3-flash-preview","responseId": "aiS5abqwJJf7nsEPuIy3wQQ"}`
+
+func BenchmarkDecode(b *testing.B) {
+	data := []byte(usualChunk)
+	var d decoder
+	var raw rawChunk
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.decode(data, &raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecodeCall is a chunk with a function call and its signature.
+func BenchmarkDecodeCall(b *testing.B) {
+	data := []byte(`{"candidates": [{"content": {"parts": [{"functionCall": {"name": "sum","args": {"b": 3,"a": 2},"id": "3ae8iwca"},"thoughtSignature": "` +
+		strings.Repeat("EukB", 79) + `"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 161}}`)
+	var d decoder
+	var raw rawChunk
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.decode(data, &raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRead is all that happens to a chunk between the socket and yield, but
+// for the timers.
+func BenchmarkRead(b *testing.B) {
+	const n = 1000
+	body := strings.Repeat(event(usualChunk), n)
+	s := newREST(&Config{})
+	var raw rawChunk
+	b.ReportAllocs()
+	for b.Loop() {
+		ans := s.answers.Get().(*restAnswer)
+		ans.body = io.NopCloser(nil)
+		ans.events.reset(strings.NewReader(body))
+		var a assembler
+		for {
+			if err := ans.next(&raw); err == io.EOF {
+				break
+			} else if err != nil {
+				b.Fatal(err)
+			}
+			if a.take(&raw) != nil || a.judge(&raw) != nil {
+				b.Fatal("not taken")
+			}
+			ans.buffered()
+		}
+		ans.close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
+}
+
+// BenchmarkCall is a whole call over loopback with 2,000 chunks, each flushed by
+// the server.
+func BenchmarkCall(b *testing.B) {
+	const n = 2000
+	chunk := event(usualChunk)
+	l := newServer(b, func(w http.ResponseWriter, _ *http.Request) {
+		for range n {
+			io.WriteString(w, chunk)
+			flush(w)
+		}
+		io.WriteString(w, finishChunk("STOP"))
+	})
+	m := newTestModel(b, Config{BaseURL: l})
+	req := &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "hello"})}}
+	b.ReportAllocs()
+	for b.Loop() {
+		chunks := 0
+		if err := m.Stream(context.Background(), req, func(*chat.Chunk) error { chunks++; return nil }); err != nil || chunks < n {
+			b.Fatal(chunks, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
+}
+
+func BenchmarkRenderRequest(b *testing.B) {
+	m := newTestModel(b, Config{})
+	set := &chat.ToolSet{}
+	for range 20 {
+		set.Specs = append(set.Specs, chat.ToolSpec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})
+	}
+	req := &chat.ModelRequest{System: strings.Repeat("Be kind. ", 100), Tools: set, Messages: []chat.Message{
+		user(chat.Part{Text: strings.Repeat("hello ", 100)}),
+		model(chat.Part{Call: callOf("id", "add", `{"a":1}`), Signature: strings.Repeat("EukB", 79)}),
+		user(chat.Part{Result: &chat.ToolResult{ID: "id", Name: "add", Text: strings.Repeat("result ", 100)}}),
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.render(req)
+	}
+}
+
+func BenchmarkConvertSchema(b *testing.B) {
+	schema := jsontext.Value(`{"type":"object","properties":{"title":{"type":"string","format":"x"},"due":{"anyOf":[{"$ref":"#/$defs/Due"},{"type":"null"}],"default":null}},` +
+		`"required":["title"],"$defs":{"Due":{"type":"string","format":"date-time"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		convertSchema(schema)
+	}
+}

@@ -1,0 +1,67 @@
+package gemini
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// callField reads a member of the functionCall of the last part.
+func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
+	call := c.parts[len(c.parts)-1].call
+	switch string(name) {
+	case `"id"`:
+		call.id, err = d.str()
+		return err
+	case `"name"`:
+		call.name, err = d.str()
+		return err
+	case `"args"`:
+		args, err := d.literal('{')
+		call.args = args.Clone()
+		return err
+	case `"willContinue"`:
+		call.willContinue, err = d.boolean()
+		return err
+	case `"partialArgs"`:
+		return d.array(c, (*decoder).partialArg)
+	}
+	return d.json.SkipValue()
+}
+
+func (d *decoder) partialArg(c *rawChunk) error {
+	call := c.parts[len(c.parts)-1].call
+	call.partial = append(call.partial, rawArg{})
+	return d.object(c, (*decoder).partialArgField)
+}
+
+func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
+	call := c.parts[len(c.parts)-1].call
+	arg := &call.partial[len(call.partial)-1]
+	switch string(name) {
+	case `"jsonPath"`:
+		arg.path, err = d.str()
+		return err
+	case `"willContinue"`:
+		arg.willContinue, err = d.boolean()
+		return err
+	case `"stringValue"`:
+		return d.argValue(arg, '"')
+	case `"numberValue"`:
+		return d.argValue(arg, '0')
+	case `"boolValue"`:
+		arg.value = jsontext.Value("false")
+		is, err := d.boolean()
+		if is {
+			arg.value = jsontext.Value("true")
+		}
+		return err
+	case `"nullValue"`: // its value is the string "NULL_VALUE", or null
+		arg.value = jsontext.Value("null")
+	}
+	return d.json.SkipValue()
+}
+
+func (d *decoder) argValue(arg *rawArg, kind jsontext.Kind) error {
+	v, err := d.literal(kind)
+	if v != nil {
+		arg.value = v.Clone()
+	}
+	return err
+}

@@ -1,0 +1,333 @@
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// drivers are the ways to make a Model. Each passes the same tests.
+var drivers = map[string]func(Config) (*Model, error){
+	"rest": NewREST,
+}
+
+// eachDriver runs test once for each driver, in parallel.
+func eachDriver(t *testing.T, test func(t *testing.T, open func(*testing.T, Config) *Model)) {
+	t.Parallel()
+	for name, driver := range drivers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(t *testing.T, cfg Config) *Model {
+				t.Helper()
+				return open(t, driver, cfg)
+			})
+		})
+	}
+}
+
+// open makes a Model that does not wait between attempts.
+func open(t *testing.T, driver func(Config) (*Model, error), cfg Config) *Model {
+	t.Helper()
+	m, err := driver(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.jitter = func(time.Duration) time.Duration { return 0 }
+	t.Cleanup(m.Close)
+	return m
+}
+
+// upstream is a Gemini that does as it is told, and remembers what it was asked.
+type upstream struct {
+	URL     string
+	conns   atomic.Int64
+	running sync.WaitGroup // handlers
+
+	mu   sync.Mutex // guards the fields below
+	seen []received
+}
+
+type received struct {
+	method, target string
+	header         http.Header
+	body           []byte
+}
+
+// handler answers the nth request with the nth of replies, or the last.
+func (u *upstream) handler(replies []http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.running.Add(1)
+		defer u.running.Done()
+		body, _ := io.ReadAll(r.Body)
+		u.mu.Lock()
+		n := len(u.seen)
+		u.seen = append(u.seen, received{r.Method, r.RequestURI, r.Header.Clone(), body})
+		u.mu.Unlock()
+		replies[min(n, len(replies)-1)](w, r)
+	})
+}
+
+func (u *upstream) requests() []received {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.seen
+}
+
+// serve starts an upstream on a real socket.
+func serve(t *testing.T, replies ...http.HandlerFunc) *upstream {
+	t.Helper()
+	u := new(upstream)
+	srv := httptest.NewUnstartedServer(u.handler(replies))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			u.conns.Add(1)
+		}
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	u.URL = srv.URL
+	return u
+}
+
+// newServer starts a server that remembers nothing, for benchmarks.
+func newServer(tb testing.TB, h http.HandlerFunc) (url string) {
+	srv := httptest.NewServer(h)
+	tb.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// bubble runs test for each driver in fake time. serve starts an upstream there
+// and returns it with the transport that leads to it.
+func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.HandlerFunc) (*Model, *upstream))) {
+	t.Parallel()
+	for name, driver := range drivers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				test(t, func(cfg Config, replies ...http.HandlerFunc) (*Model, *upstream) {
+					u := new(upstream)
+					l := newPipeListener()
+					srv := &http.Server{Handler: u.handler(replies)}
+					served := make(chan struct{})
+					go func() { defer close(served); srv.Serve(l) }()
+					tr := NewTransport()
+					tr.DialContext = l.dial
+					cfg.Transport, cfg.BaseURL = tr, "http://upstream"
+					t.Cleanup(func() { tr.CloseIdleConnections(); srv.Close(); <-served; u.running.Wait() })
+					return open(t, driver, cfg), u
+				})
+			})
+		})
+	}
+}
+
+// pipeListener is a listener in memory: each dial is a net.Pipe.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.IPAddr{} }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Replies of an upstream.
+
+// stream sends pieces one by one, each flushed, as text/event-stream.
+func stream(pieces ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, p := range pieces {
+			io.WriteString(w, p)
+			flush(w)
+		}
+	}
+}
+
+func status(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}
+}
+
+// then sends what first does and goes on with next.
+func then(first, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { first(w, r); next(w, r) }
+}
+
+// hang waits until the client is gone.
+func hang(w http.ResponseWriter, r *http.Request) {
+	flush(w)
+	<-r.Context().Done()
+}
+
+// cut breaks the connection in the middle of the body.
+func cut(w http.ResponseWriter, _ *http.Request) {
+	flush(w)
+	panic(http.ErrAbortHandler)
+}
+
+// reset closes the connection so that the client gets a RST.
+func reset(w http.ResponseWriter, _ *http.Request) {
+	flush(w)
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	conn.(*net.TCPConn).SetLinger(0)
+	conn.Close()
+}
+
+func flush(w http.ResponseWriter) { http.NewResponseController(w).Flush() }
+
+// Chunks on the wire.
+
+func event(json string) string { return "data: " + json + "\r\n\r\n" }
+
+func textChunk(s string) string {
+	return event(`{"candidates":[{"content":{"parts":[{"text":` + string(appendString(nil, s)) + `}],"role":"model"},"index":0}]}`)
+}
+
+func finishChunk(reason string) string {
+	return event(`{"candidates":[{"content":{"role":"model"},"finishReason":"` + reason + `"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":5,"thoughtsTokenCount":7}}`)
+}
+
+// finished are the chunks of a short answer.
+func finished(text string) http.HandlerFunc { return stream(textChunk(text), finishChunk("STOP")) }
+
+func googleError(code int, name, message string) string {
+	return `{"error":{"code":` + strconv.Itoa(code) + `,"message":"` + message + `","status":"` + name + `"}}`
+}
+
+// told is what a call handed on, added up.
+type told struct {
+	Text, Thoughts string
+	Calls          []chat.ToolCall
+	Signatures     []string
+	Usage          chat.Usage
+	Finish         chat.Finish
+	chunks         int
+	more           []bool
+}
+
+func (g *told) add(c *chat.Chunk) {
+	g.chunks++
+	g.more = append(g.more, c.More)
+	if c.Usage != nil {
+		g.Usage = *c.Usage
+	}
+	g.Finish = c.Finish
+	for _, p := range c.Parts {
+		if p.Signature != "" {
+			g.Signatures = append(g.Signatures, p.Signature)
+		}
+		switch {
+		case p.Call != nil:
+			g.Calls = append(g.Calls, *p.Call)
+		case p.Thought:
+			g.Thoughts += p.Text
+		default:
+			g.Text += p.Text
+		}
+	}
+}
+
+// ask makes a call and adds up what it tells.
+func ask(ctx context.Context, m *Model) (*told, error) {
+	g := new(told)
+	req := &chat.ModelRequest{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}, Step: 1}
+	err := m.Stream(ctx, req, func(c *chat.Chunk) error { g.add(c); return nil })
+	return g, err
+}
+
+// wantFault checks err's place in the contract and returns it.
+func wantFault(t *testing.T, err error, want fault.Type) *fault.Error {
+	t.Helper()
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error = %v, want a fault of type %s", err, want)
+	}
+	if e.Type != want {
+		t.Errorf("error = %v, want type %s", err, want)
+	}
+	if e.Service != Service {
+		t.Errorf("service = %q", e.Service)
+	}
+	return e
+}
+
+// ignoreCounts leaves out of a comparison how often told was told.
+var ignoreCounts = cmpopts.IgnoreUnexported(told{})
+
+// quiet swallows what net/http has to say.
+var quiet = log.New(io.Discard, "", 0)
+
+func newCancel(t *testing.T) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return ctx, cancel
+}
+
+// syncBuffer is a log that goroutines may write to.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,198 @@
+package gemini
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// render returns req as the body of streamGenerateContent. It is valid JSON
+// whatever req holds: text that is not UTF-8 gets replacement characters, and
+// arguments that are no JSON object become {}.
+//
+// Temperature and its kin stay unset: from Gemini 3.7 on they are ignored, and
+// announced to become errors.
+func (m *Model) render(req *chat.ModelRequest) []byte {
+	tools := m.tools.render(req.Tools)
+	b := make([]byte, 0, sizeHint(req)+len(tools))
+	b = append(b, `{"contents":[`...)
+	b = appendContents(b, req.Messages)
+	b = append(b, ']')
+	if req.System != "" {
+		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
+		b = appendString(b, req.System)
+		b = append(b, `}]}`...)
+	}
+	if len(tools) > 0 {
+		b = append(append(b, ','), tools...)
+		if req.NoTools {
+			b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
+		}
+	}
+	if m.thinking != "" {
+		b = append(append(b, ','), m.thinking...)
+	}
+	return append(b, '}')
+}
+
+// sizeHint is about the size of req's body, without tools.
+func sizeHint(req *chat.ModelRequest) int {
+	n := 512 + len(req.System)
+	for i := range req.Messages {
+		for j := range req.Messages[i].Parts {
+			n += 64 + partSize(&req.Messages[i].Parts[j])
+		}
+	}
+	return n + n/8 // escapes
+}
+
+func partSize(p *chat.Part) int {
+	n := len(p.Text) + len(p.Signature)
+	if p.Call != nil {
+		n += len(p.Call.Name) + len(p.Call.Arguments)
+	}
+	if p.Result != nil {
+		n += len(p.Result.Name) + len(p.Result.Text)
+	}
+	return n
+}
+
+// appendContents appends the messages, neighbours of one role as one content.
+// Results stay apart from what a user says next to them: the API counts the
+// parts of the content that follows a call.
+func appendContents(b []byte, messages []chat.Message) []byte {
+	var last *chat.Message
+	for i := range messages {
+		msg := &messages[i]
+		if !hasParts(msg) {
+			continue
+		}
+		switch {
+		case last == nil:
+			b = appendRole(b, msg.Role)
+		case last.Role == msg.Role && hasResult(last) == hasResult(msg):
+			b = append(b, ',')
+		default:
+			b = appendRole(append(b, `]},`...), msg.Role)
+		}
+		b = appendParts(b, msg.Parts)
+		last = msg
+	}
+	if last != nil {
+		b = append(b, `]}`...)
+	}
+	return b
+}
+
+func appendRole(b []byte, r chat.Role) []byte {
+	b = append(b, `{"role":`...)
+	b = appendString(b, string(r))
+	return append(b, `,"parts":[`...)
+}
+
+func hasParts(msg *chat.Message) bool {
+	for i := range msg.Parts {
+		if !omitted(&msg.Parts[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasResult(msg *chat.Message) bool {
+	for i := range msg.Parts {
+		if msg.Parts[i].Call == nil && msg.Parts[i].Result != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// omitted says whether p stays at home: a thought never goes back, and an empty
+// text is refused unless it carries a signature.
+func omitted(p *chat.Part) bool {
+	if p.Call != nil || p.Result != nil {
+		return false
+	}
+	return p.Thought || (p.Text == "" && p.Signature == "")
+}
+
+func appendParts(b []byte, parts []chat.Part) []byte {
+	first := true
+	for i := range parts {
+		p := &parts[i]
+		if omitted(p) {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = appendPart(b, p)
+	}
+	return b
+}
+
+func appendPart(b []byte, p *chat.Part) []byte {
+	switch {
+	case p.Call != nil:
+		b = appendCall(b, p.Call)
+	case p.Result != nil:
+		b = appendResult(b, p.Result)
+	default:
+		b = appendString(append(b, `{"text":`...), p.Text)
+	}
+	if p.Signature != "" {
+		b = appendString(append(b, `,"thoughtSignature":`...), p.Signature)
+	}
+	return append(b, '}')
+}
+
+// appendCall appends a functionCall, and leaves its part open.
+func appendCall(b []byte, call *chat.ToolCall) []byte {
+	b = append(b, `{"functionCall":{`...)
+	b = appendID(b, call.ID)
+	b = append(b, `"name":`...)
+	b = appendString(b, call.Name)
+	b = append(b, `,"args":`...)
+	if call.Arguments.Kind() == '{' && call.Arguments.IsValid() {
+		b = append(b, call.Arguments...)
+	} else {
+		b = append(b, `{}`...)
+	}
+	return append(b, '}')
+}
+
+// appendResult appends a functionResponse, and leaves its part open. The text is
+// always one string: a "$ref" among the keys of a structured response is answered
+// with 400.
+func appendResult(b []byte, r *chat.ToolResult) []byte {
+	b = append(b, `{"functionResponse":{`...)
+	b = appendID(b, r.ID)
+	b = append(b, `"name":`...)
+	b = appendString(b, r.Name)
+	if r.IsError {
+		b = append(b, `,"response":{"error":`...)
+	} else {
+		b = append(b, `,"response":{"output":`...)
+	}
+	b = appendString(b, r.Text)
+	return append(b, `}}`...)
+}
+
+// appendID appends the id of a call, if the model gave it one: an id that it did
+// not give is as wrong as one that is missing.
+func appendID(b []byte, id string) []byte {
+	if id == "" {
+		return b
+	}
+	b = appendString(append(b, `"id":`...), id)
+	return append(b, ',')
+}
+
+// appendString appends s as a JSON string. The error would tell of bytes that are
+// not UTF-8 and were replaced.
+func appendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}

@@ -1,0 +1,263 @@
+package gemini
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits on one tool's schema, so that no server can blow up every request.
+const (
+	maxSchemaDepth = 24
+	maxSchemaNodes = 5000
+)
+
+// anyObject stands for what is not spelt out: a cycle, or what is beyond a limit.
+const anyObject = `{"type":"object"}`
+
+// convertSchema returns a tool's input schema in the part of JSON Schema that
+// parametersJsonSchema takes, or nil if the tool takes no arguments. One schema
+// that the API does not take would fail every request, so only what is known to
+// be taken is kept; of the rest, what a model can heed goes into the description.
+//
+// The list is that of the API's own comment on responseJsonSchema, which the same
+// engine reads; $ref is resolved, because the API takes it only in some places.
+func convertSchema(schema jsontext.Value) []byte {
+	root, ok := members(schema)
+	if !ok {
+		return nil
+	}
+	c := &converter{root: schema, refs: []string{"#"}, targets: map[string]jsontext.Value{}}
+	node := c.resolve(root)
+	if !takesArguments(node) {
+		return nil
+	}
+	node.set("type", jsontext.Value(`"object"`)) // the API answers 400 to anything else
+	return c.node(nil, node)
+}
+
+func takesArguments(n object) bool {
+	for _, name := range []string{"properties", "additionalProperties", "anyOf", "oneOf"} {
+		switch v := n.get(name); {
+		case name == "properties" && v.Kind() == '{':
+			if m, _ := members(v); len(m) > 0 {
+				return true
+			}
+		case name == "additionalProperties":
+			if k := v.Kind(); k == 't' || k == '{' {
+				return true
+			}
+		case v.Kind() == '[':
+			return true
+		}
+	}
+	return false
+}
+
+// converter converts one schema.
+type converter struct {
+	root    jsontext.Value
+	targets map[string]jsontext.Value // of the $refs that were looked up
+	refs    []string                  // the $refs that the node at hand was reached through
+	depth   int
+	nodes   int
+}
+
+// schema appends the conversion of the schema v. Where a schema has to be and
+// something else is, anything goes.
+func (c *converter) schema(b []byte, v jsontext.Value) []byte {
+	n, ok := members(v)
+	if !ok {
+		return append(b, `{}`...)
+	}
+	c.nodes++
+	if c.depth >= maxSchemaDepth || c.nodes > maxSchemaNodes {
+		return append(b, anyObject...)
+	}
+	c.depth++
+	refs := len(c.refs)
+	b = c.node(b, c.resolve(n))
+	c.refs = c.refs[:refs]
+	c.depth--
+	return b
+}
+
+// node appends a schema without $ref and allOf.
+func (c *converter) node(b []byte, n object) []byte {
+	w := writer{b: append(b, '{'), c: c}
+	w.typ(n)
+	w.description(n)
+	for _, m := range n {
+		w.keyword(n, m)
+	}
+	if is(n, "array") && !n.has("items") && !n.has("prefixItems") {
+		w.raw("items", jsontext.Value(`{}`))
+	}
+	return append(w.b, '}')
+}
+
+// resolve returns n with its $ref replaced by what it points to and its allOf
+// merged into it. The members beside a $ref win.
+func (c *converter) resolve(n object) object {
+	for n.has("$ref") {
+		ref := unquote(n.get("$ref"))
+		n = n.without("$ref")
+		if slices.Contains(c.refs, ref) || len(c.refs) > maxSchemaDepth {
+			n.set("type", jsontext.Value(`"object"`))
+			return n
+		}
+		c.refs = append(c.refs, ref)
+		target, _ := members(c.lookup(ref))
+		n.merge(target)
+	}
+	if !n.has("allOf") {
+		return n
+	}
+	all := elements(n.get("allOf"))
+	n = n.without("allOf")
+	for _, v := range all {
+		if c.nodes++; c.nodes > maxSchemaNodes {
+			break
+		}
+		if part, ok := members(v); ok {
+			n.merge(c.resolve(part))
+		}
+	}
+	return n
+}
+
+// lookup returns what a local $ref points to ("#/$defs/Todo"), or nil.
+func (c *converter) lookup(ref string) jsontext.Value {
+	if target, known := c.targets[ref]; known {
+		return target
+	}
+	var target jsontext.Value
+	fragment, err := url.PathUnescape(ref)
+	if path, ok := strings.CutPrefix(fragment, "#/"); ok && err == nil {
+		target = c.root
+		for token := range jsontext.Pointer("/" + path).Tokens() {
+			n, _ := members(target)
+			target = n.get(token)
+		}
+	}
+	c.targets[ref] = target
+	return target
+}
+
+// object is a JSON object whose members are in order.
+type object []member
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// members reads an object, and says whether v is one.
+func members(v jsontext.Value) (object, bool) {
+	if v.Kind() != '{' {
+		return nil, false
+	}
+	var n object
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() == '"' {
+		var name, value jsontext.Value
+		name, err = d.ReadValue()
+		key := unquote(name)
+		if err == nil {
+			value, err = d.ReadValue()
+		}
+		n = append(n, member{key, value.Clone()})
+	}
+	if _, end := d.ReadToken(); err != nil || end != nil {
+		return nil, false
+	}
+	return n, true
+}
+
+// elements reads an array; anything else has none.
+func elements(v jsontext.Value) []jsontext.Value {
+	if v.Kind() != '[' {
+		return nil
+	}
+	var list []jsontext.Value
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	_, err := d.ReadToken()
+	for err == nil && d.PeekKind() != ']' {
+		var e jsontext.Value
+		if e, err = d.ReadValue(); err == nil {
+			list = append(list, e.Clone())
+		}
+	}
+	return list
+}
+
+func (n object) index(name string) int {
+	return slices.IndexFunc(n, func(m member) bool { return m.name == name })
+}
+
+func (n object) has(name string) bool { return n.index(name) >= 0 }
+
+// get returns the named member's value, or nil.
+func (n object) get(name string) jsontext.Value {
+	if i := n.index(name); i >= 0 {
+		return n[i].value
+	}
+	return nil
+}
+
+func (n *object) set(name string, v jsontext.Value) {
+	if i := n.index(name); i >= 0 {
+		(*n)[i].value = v
+		return
+	}
+	*n = append(*n, member{name, v})
+}
+
+func (n object) without(name string) object {
+	return slices.DeleteFunc(slices.Clone(n), func(m member) bool { return m.name == name })
+}
+
+// merge adds to n what only other has. Properties and required names add up.
+func (n *object) merge(other object) {
+	for _, m := range other {
+		have := n.get(m.name)
+		switch {
+		case have == nil:
+			n.set(m.name, m.value)
+		case m.name == "properties":
+			mine, _ := members(have)
+			theirs, _ := members(m.value)
+			mine.merge(theirs)
+			n.set(m.name, mine.json())
+		case m.name == "required":
+			n.set(m.name, array(append(elements(have), elements(m.value)...)))
+		}
+	}
+}
+
+func (n object) json() jsontext.Value {
+	b := []byte{'{'}
+	for i, m := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, m.name), ':')
+		b = append(b, m.value...)
+	}
+	return append(b, '}')
+}
+
+func array(list []jsontext.Value) jsontext.Value {
+	b := []byte{'['}
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
