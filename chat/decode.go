@@ -16,7 +16,8 @@ import (
 // DecodeRequest reads a request from a JSON body, strictly: a duplicate key at
 // any depth, a wrong type, invalid UTF-8, a lone surrogate, broken JSON and
 // trailing data are faults; unknown fields are not. An error is a
-// *ValidationError that lists every fault found.
+// *ValidationError that lists every faulty field, unless the JSON is broken:
+// then nothing behind that place can be read.
 func DecodeRequest(body []byte) (Request, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
@@ -26,13 +27,14 @@ func DecodeRequest(body []byte) (Request, error) {
 	return d.fields.build(&d.faults)
 }
 
-// QueryRequest reads a request from the query of a GET. A parameter that comes
-// twice is a fault, as a duplicate key is.
+// QueryRequest reads a request from the query of a GET, by the same rules. A
+// parameter of ours that comes twice is a fault; others are ignored.
 func QueryRequest(rawQuery string) (Request, error) {
 	var e ValidationError
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
+		return Request{}, &e // what it left out would be taken for absent
 	}
 	var f fields
 	for _, p := range []struct {
@@ -82,7 +84,7 @@ func (d *decoder) document(body []byte) {
 	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if k := dec.PeekKind(); k != '{' {
 		if _, err := dec.ReadValue(); err != nil {
-			d.syntax(dec, err)
+			d.syntax(err)
 			return
 		}
 		d.broken = true
@@ -92,12 +94,12 @@ func (d *decoder) document(body []byte) {
 	_, _ = dec.ReadToken()
 	for dec.PeekKind() != '}' {
 		if err := d.member(dec); err != nil {
-			d.syntax(dec, err)
+			d.syntax(err)
 			return
 		}
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		d.syntax(dec, err)
+		d.syntax(err)
 		return
 	}
 	if _, err := dec.ReadToken(); err != io.EOF {
@@ -106,86 +108,77 @@ func (d *decoder) document(body []byte) {
 }
 
 // syntax ends the walk: nothing behind the place can be read.
-func (d *decoder) syntax(dec *jsontext.Decoder, err error) {
+func (d *decoder) syntax(err error) {
 	d.broken = true
-	msg := fmt.Sprintf("is not valid JSON at byte %d", dec.InputOffset())
-	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		msg = "ends before the JSON object does"
+	msg := "the body ends before the JSON object does"
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok && !errors.Is(err, io.ErrUnexpectedEOF) {
+		msg = fmt.Sprintf("the body is not valid JSON at byte %d", e.ByteOffset)
 	}
-	d.faults.add("", CodeInvalidJSON, "the body "+msg)
+	d.faults.add("", CodeInvalidJSON, msg)
 }
 
+// member takes one member. Its error is that of broken JSON.
 func (d *decoder) member(dec *jsontext.Decoder) error {
 	key, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	name, nameErr := unquote(key)
-	pointer := pointerTo(name)
+	name, nameErr := unquote(key) // now: the key is gone with the next read
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
 	switch {
 	case nameErr != nil:
-		d.faults.add("", CodeInvalidUTF8, "a key is not valid UTF-8")
-		return nil
+		d.faults.add("", CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
 	case d.seen[name]:
-		if !d.faults.has(pointer) {
-			d.faults.add(pointer, CodeDuplicateKey, "is given more than once")
-		}
-		return nil
+		d.faults.add(pointerTo(name), CodeDuplicateKey, "the key is given more than once")
+	default:
+		d.seen[name] = true
+		d.take(name, value)
 	}
-	d.seen[name] = true
-	if code, text := strictFault(value); code != "" {
-		d.faults.add(pointer, code, text)
-		return nil
-	}
-	d.take(name, pointer, value)
 	return nil
 }
 
-// take keeps the value of a known field. null is absence, except for input.
-func (d *decoder) take(name, pointer string, value jsontext.Value) {
-	var into **string
+// take keeps the value of a known field.
+func (d *decoder) take(name string, value jsontext.Value) {
+	if code, text := strictFault(value); code != "" {
+		d.faults.add(pointerTo(name), code, text)
+		return
+	}
 	switch name {
 	case "input":
-		into = &d.fields.input
+		d.takeString(&d.fields.input, name, value)
 	case "conversation_id":
-		into = &d.fields.conversationID
+		d.takeString(&d.fields.conversationID, name, value)
 	case "user_id":
-		into = &d.fields.userID
+		d.takeString(&d.fields.userID, name, value)
 	case "timezone":
-		into = &d.fields.timezone
+		d.takeString(&d.fields.timezone, name, value)
 	case "accumulated":
-		d.takeBool(pointer, value)
-		return
-	default:
-		return
+		d.takeBool(name, value)
 	}
-	if value.Kind() == 'n' && name != "input" {
-		return
-	}
-	if value.Kind() != '"' {
-		d.faults.add(pointer, CodeWrongType, "must be a string")
-		return
-	}
-	s, err := unquote(value)
-	if err != nil {
-		d.faults.add(pointer, CodeInvalidUTF8, "is not valid UTF-8")
-		return
-	}
-	*into = &s
 }
 
-func (d *decoder) takeBool(pointer string, value jsontext.Value) {
+// takeString keeps a string. null is absence, except for input.
+func (d *decoder) takeString(into **string, name string, value jsontext.Value) {
+	switch kind := value.Kind(); {
+	case kind == '"':
+		s, _ := unquote(value) // strictFault has seen to it that this works
+		*into = &s
+	case kind != 'n' || name == "input":
+		d.faults.add(pointerTo(name), CodeWrongType, "must be a string")
+	}
+}
+
+func (d *decoder) takeBool(name string, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
 	case 't', 'f':
 		b := value.Kind() == 't'
 		d.fields.accumulated = &b
 	default:
-		d.faults.add(pointer, CodeWrongType, "must be true or false")
+		d.faults.add(pointerTo(name), CodeWrongType, "must be true or false")
 	}
 }
 
@@ -205,8 +198,8 @@ func unquote(v jsontext.Value) (string, error) {
 	return string(b), err
 }
 
-// pointerTo returns the JSON pointer of a member (RFC 6901). A name that no
-// field of ours could have is not repeated.
+// pointerTo returns the JSON pointer of a member (RFC 6901). A name that is long
+// or holds control characters is not repeated: the fault is the document's then.
 func pointerTo(name string) string {
 	if len(name) > 64 || stripControl(name) != name {
 		return ""

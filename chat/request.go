@@ -3,6 +3,8 @@
 package chat
 
 import (
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -44,19 +46,46 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
-// ValidationError lists every fault of a request.
+// maxFaults bounds the list of a ValidationError. The fields of a Request are
+// listed whatever their number; others are not once the list is that long, or a
+// body full of duplicate keys would become a reply and a log line of several
+// times its size.
+const maxFaults = 16
+
+// ValidationError lists the faults of a request: for each field the one that was
+// found first, for the document itself perhaps several.
 type ValidationError struct{ Fields []FieldError }
 
 func (e *ValidationError) Error() string {
-	s := "invalid request"
+	var b strings.Builder
+	b.WriteString("invalid request")
 	for _, f := range e.Fields {
-		s += "; " + f.Field + ": " + f.Message
+		b.WriteString("; " + f.Field + ": " + f.Message)
 	}
-	return s
+	return b.String()
 }
 
 func (e *ValidationError) add(field, code, message string) {
-	e.Fields = append(e.Fields, FieldError{field, code, message})
+	f := FieldError{field, code, message}
+	switch {
+	case field == "" && slices.Contains(e.Fields, f):
+	case field != "" && e.has(field):
+	case len(e.Fields) >= maxFaults && !ours(field):
+	default:
+		e.Fields = append(e.Fields, f)
+	}
+}
+
+func (e *ValidationError) has(field string) bool {
+	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
+}
+
+func ours(field string) bool {
+	switch field {
+	case "", "/input", "/conversation_id", "/user_id", "/timezone", "/accumulated":
+		return true
+	}
+	return false
 }
 
 // fields are the raw values of a request; nil means absent.
@@ -65,13 +94,9 @@ type fields struct {
 	accumulated                             *bool
 }
 
-// build checks and cleans the values, on top of the faults already found in e,
-// which keep a field from being judged twice.
+// build checks and cleans the values, on top of the faults already found in e.
 func (f fields) build(e *ValidationError) (Request, error) {
-	r := Request{Accumulated: f.accumulated == nil || *f.accumulated}
-	if !e.has("/input") {
-		r.Input = f.checkInput(e)
-	}
+	r := Request{Input: f.checkInput(e), Accumulated: f.accumulated == nil || *f.accumulated}
 	if id := f.conversationID; id != nil {
 		r.ConversationID = *id
 		if !validConversationID(*id) {
@@ -110,13 +135,4 @@ func (f fields) checkInput(e *ValidationError) string {
 		e.add("/input", CodeTooLong, "must have at most 5000 characters")
 	}
 	return s
-}
-
-func (e *ValidationError) has(field string) bool {
-	for _, f := range e.Fields {
-		if f.Field == field {
-			return true
-		}
-	}
-	return false
 }
