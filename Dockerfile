@@ -1,0 +1,23 @@
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+# .git is not in the context: give the version with --build-arg VERSION=…
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
+RUN mkdir /out/data
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /out/sluice /sluice
+# 65532 is the user nonroot. The folder must be its own before VOLUME, or the
+# volume would belong to root.
+COPY --from=build --chown=65532:65532 /out/data /data
+VOLUME /data
+ENV SLUICE_TODO_DB=/data/todo.db
+USER 65532:65532
+EXPOSE 8080
+HEALTHCHECK --interval=15s --timeout=3s --start-period=5s CMD ["/sluice", "healthcheck"]
+# Give GEMINI_API_KEY when the container is started, never here. Let stopping take
+# longer than SLUICE_DRAIN_TIMEOUT: docker stop --time 35.
+ENTRYPOINT ["/sluice"]

@@ -1,0 +1,50 @@
+# make help lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help check test golden fuzz bench run demo build vuln clean
+
+FUZZTIME ?= 30s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check: ## gofmt, vet, staticcheck, a tidy go.mod, all tests with the race detector
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+	go mod tidy -diff
+	go test -race -shuffle=on ./...
+
+test: ## all tests
+	go test ./...
+
+golden: ## write the golden transcripts anew; read the diff before you commit it
+	go test ./cmd/sluice -run TestGolden -update
+
+fuzz: ## every fuzz target for FUZZTIME (30s)
+	@set -e; for package in $$(go list ./...); do \
+		targets=$$(go test -list '^Fuzz' $$package); \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+bench: ## all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+run: ## the gateway on :8080
+	go run ./cmd/sluice
+
+demo: ## one question, answered and shown
+	go run ./cmd/sluice ask "Remind me to buy eggs tomorrow at 3pm"
+
+build: ## a static binary, dist/sluice
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+
+vuln: ## known vulnerabilities in what we call; needs the network
+	go tool govulncheck ./...
+
+clean: ## remove what the other targets write
+	rm -rf dist sluice bench.txt
+	find . -path ./.git -prune -o -type f \( -name '*.test' -o -name '*.out' -o -name '*.prof' \) -exec rm -f {} +
