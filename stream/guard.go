@@ -57,8 +57,11 @@ func (g *Guard) Emit(ev Event) error {
 	if err != nil {
 		return err
 	}
+	if err := g.pass(ev); err != nil {
+		return err
+	}
 	g.state = next
-	return g.pass(ev)
+	return nil
 }
 
 // Flush hands on what the sink holds back.
@@ -77,10 +80,18 @@ func (g *Guard) Ended() bool { return g.state == ended }
 
 // Fail ends a turn whose sender gave up without Done: it closes the open tool
 // calls as unknown and adds what the grammar still asks for, with err as the
-// fatal error. After Done it does nothing.
+// fatal error. A nil err is a sender's bug, and told as one. After Done Fail does
+// nothing; nor when the client is gone, as nobody is left to tell and the
+// contract has no error_type for it: then it returns err.
 func (g *Guard) Fail(err error) error {
-	if g.state == ended || g.err != nil {
+	switch {
+	case g.state == ended || g.err != nil:
 		return g.err
+	case errors.Is(err, fault.ErrClientGone):
+		g.err = err
+		return err
+	case err == nil:
+		err = fmt.Errorf("%w: the sender returned before Done", ErrGrammar)
 	}
 	if g.state == expectStart {
 		_ = g.Emit(&Start{})
@@ -145,10 +156,13 @@ func (g *Guard) check(ev Event) (state, error) {
 			return expectDone, g.closed()
 		}
 	case *Done:
-		if ev.Reason.Success() != (g.state == expectAny) {
+		if ev.Reason == "" || ev.Reason.Success() != (g.state == expectAny) {
 			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 		}
 		return ended, g.closed()
+	case *Start, *Thinking:
+	default: // nil, or a type of another package that embeds one of ours
+		return 0, fmt.Errorf("%w: %T is no event", ErrGrammar, ev)
 	}
 	return expectAny, nil
 }

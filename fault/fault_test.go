@@ -1,0 +1,110 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/fault"
+)
+
+func TestRecoverable(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[fault.Type]bool{
+		fault.ToolFailed: true, fault.MCPUnavailable: true, fault.ModelUnavailable: true, fault.ModelRateLimited: true,
+		fault.ModelBlocked: false, fault.ModelError: false, fault.Timeout: true, fault.ShuttingDown: true, fault.Internal: false,
+		fault.Validation: false, fault.PayloadTooLarge: false, fault.UnsupportedMediaType: false, fault.MethodNotAllowed: false,
+		fault.NotFound: false, fault.OriginRefused: false, fault.DuplicateRequest: false, fault.RequestTimeout: true, fault.Overloaded: true,
+		"": false, "brand_new": false,
+	} {
+		if got := kind.Recoverable(); got != want {
+			t.Errorf("%q.Recoverable() = %v, want %v", kind, got, want)
+		}
+	}
+}
+
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	if got := fault.From(nil); got != nil {
+		t.Errorf("From(nil) = %v", got)
+	}
+	blocked := &fault.Error{Type: fault.ModelBlocked, Message: "The answer was blocked"}
+	for _, err := range []error{blocked, fmt.Errorf("step 2: %w", blocked), errors.Join(io.EOF, blocked)} {
+		if got := fault.From(err); got != blocked {
+			t.Errorf("From(%v) = %v, want the fault inside", err, got)
+		}
+	}
+	secret := errors.New("dial tcp 10.0.0.1: key=hunter2")
+	got := fault.From(secret)
+	if got.Type != fault.Internal || got.Message != "Something went wrong on our side" || got.ForModel() != got.Message {
+		t.Errorf("From of a foreign error = %+v", got)
+	}
+	if !errors.Is(got, secret) {
+		t.Error("the cause of a foreign error is lost")
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	e := &fault.Error{Type: fault.ModelError, Message: "The AI service refused", Hint: "try less"}
+	if got := e.Error(); got != "model_error: The AI service refused" {
+		t.Errorf("Error() without a cause = %q", got)
+	}
+	e.Err = io.ErrUnexpectedEOF
+	if got := e.Error(); got != "model_error: The AI service refused: unexpected EOF" {
+		t.Errorf("Error() with a cause = %q", got)
+	}
+	if !errors.Is(e, io.ErrUnexpectedEOF) {
+		t.Error("Unwrap does not give the cause")
+	}
+	if got := e.ForModel(); got != "try less" {
+		t.Errorf("ForModel with a hint = %q", got)
+	}
+}
+
+func TestCause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		drain := &fault.Error{Type: fault.ShuttingDown}
+		late := &fault.Error{Type: fault.Timeout}
+
+		plain, cancelPlain := context.WithCancel(t.Context())
+		if err := fault.Cause(plain); err != nil {
+			t.Errorf("Cause of a context that runs = %v", err)
+		}
+		cancelPlain() // as net/http does when a client disconnects
+		causeless, cancelCauseless := context.WithCancelCause(t.Context())
+		cancelCauseless(nil)
+		drained, cancelDrained := context.WithCancelCause(t.Context())
+		cancelDrained(drain)
+		timed, cancelTimed := context.WithTimeoutCause(t.Context(), time.Second, late)
+		defer cancelTimed()
+		below, cancelBelow := context.WithCancel(drained)
+		defer cancelBelow()
+		bare, cancelBare := context.WithTimeout(t.Context(), time.Second)
+		defer cancelBare()
+		time.Sleep(time.Second)
+		synctest.Wait()
+
+		for _, tt := range []struct {
+			name string
+			ctx  context.Context
+			want error
+		}{
+			{"cancelled", plain, fault.ErrClientGone},
+			{"cancelled with a nil cause", causeless, fault.ErrClientGone},
+			{"cancelled with a cause", drained, drain},
+			{"child of one", below, drain},
+			{"timed out with a cause", timed, late},
+			{"timed out without one", bare, context.DeadlineExceeded},
+		} {
+			if got := fault.Cause(tt.ctx); got != tt.want {
+				t.Errorf("%s: Cause = %v, want %v", tt.name, got, tt.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package stream_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// However far a sender got, Fail makes a whole turn of it.
+func TestFailCompletesAnyTurn(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	causes := []error{
+		errors.New("bug"), nil, &fault.Error{Type: fault.Timeout, Message: "late"}, &fault.Error{Type: fault.ShuttingDown, Message: "bye"},
+	}
+	for range 4_000 {
+		sink := &recorder{}
+		guard := stream.NewGuard(sink)
+		for range r.IntN(16) {
+			_ = guard.Emit(anyEvent(r))
+		}
+		before := letters(sink.events)
+		cause := causes[r.IntN(len(causes))]
+		if err := guard.Fail(cause); err != nil {
+			t.Fatalf("Fail(%v) after %q: %v", cause, before, err)
+		}
+		if !legal(sink.events, complete) || !guard.Ended() {
+			t.Fatalf("Fail(%v) made %q of %q", cause, letters(sink.events), before)
+		}
+		n := len(sink.events)
+		if err := guard.Fail(cause); err != nil || len(sink.events) != n {
+			t.Fatalf("Fail the second time: %v, %d more events", err, len(sink.events)-n)
+		}
+	}
+}
+
+func TestFailTellsWhy(t *testing.T) {
+	t.Parallel()
+	call := func(id string) stream.Call { return stream.Call{ID: id, Tool: "t", Server: "s"} }
+	lost := func(id string) stream.Event {
+		return &stream.ToolUnknown{Call: call(id), Message: "The outcome of this call is not known"}
+	}
+	late := &fault.Error{Type: fault.Timeout, Message: "Too late"}
+	internal := &stream.Error{Type: fault.Internal, Message: "Something went wrong on our side", Fatal: true}
+	for _, tt := range []struct {
+		name string
+		sent []stream.Event
+		err  error
+		want []stream.Event // after what was sent
+	}{
+		{"before Start", nil, late, []stream.Event{&stream.Start{}, stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
+		{"tool calls under way", []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: call("b")}, &stream.ToolStarted{Call: call("a")},
+			&stream.ToolStarted{Call: call("c")}, &stream.ToolFailed{Call: call("c")}}, late,
+			[]stream.Event{lost("a"), lost("b"), stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
+		{"after a fatal Error", []stream.Event{&stream.Start{}, &stream.Error{Fatal: true}}, late, []stream.Event{&stream.Done{Reason: stream.TimedOut}}},
+		{"without an error", []stream.Event{&stream.Start{}}, nil, []stream.Event{internal, &stream.Done{Reason: stream.Failed}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			sink := &recorder{}
+			guard := stream.NewGuard(sink)
+			for _, ev := range tt.sent {
+				if err := guard.Emit(ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := guard.Fail(tt.err); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(append(tt.sent, tt.want...), sink.events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if sink.flushes != 1 {
+				t.Errorf("flushed %d times, want once", sink.flushes)
+			}
+		})
+	}
+}
+
+// A client that left is told nothing, and is no internal_error of ours.
+func TestFailWhenTheClientIsGone(t *testing.T) {
+	t.Parallel()
+	sink := &recorder{}
+	guard := stream.NewGuard(sink)
+	if err := guard.Emit(&stream.Start{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Fail(fault.ErrClientGone); err != fault.ErrClientGone {
+		t.Errorf("Fail = %v, want the cause", err)
+	}
+	if err := guard.Emit(&stream.Delta{Text: "d"}); err != fault.ErrClientGone {
+		t.Errorf("Emit afterwards = %v, want the cause", err)
+	}
+	if got := letters(sink.events); got != "S" || guard.Ended() {
+		t.Errorf("the sink got %q, ended: %v", got, guard.Ended())
+	}
+}
+
+// After its first error the sink is not called again, by whatever method.
+func TestFailingSinkStopsEverything(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 3_000 {
+		sink := &recorder{failAt: 1 + r.IntN(12)}
+		guard := stream.NewGuard(sink)
+		failed := false
+		for range 30 {
+			var err error
+			switch op := r.IntN(12); {
+			case op == 0:
+				err = guard.Fail(errors.New("bug"))
+			case op < 4:
+				err = guard.Flush()
+			default:
+				err = guard.Emit(anyEvent(r))
+			}
+			if failed = failed || sink.calls == sink.failAt; !failed {
+				continue
+			}
+			if err != errSink || sink.calls != sink.failAt {
+				t.Fatalf("call %d failed; the guard said %v and the sink was called %d times", sink.failAt, err, sink.calls)
+			}
+		}
+		if failed && guard.Sent() != len(sink.events) || failed && guard.Ended() != legal(sink.events, complete) {
+			t.Fatalf("the sink took %q; Sent() = %d, Ended() = %v", letters(sink.events), guard.Sent(), guard.Ended())
+		}
+	}
+}
+
+func TestGuardCostsNoAllocationForADelta(t *testing.T) {
+	guard := stream.NewGuard(discard{})
+	if err := guard.Emit(&stream.Start{}); err != nil {
+		t.Fatal(err)
+	}
+	delta := &stream.Delta{Text: "piece"}
+	if n := testing.AllocsPerRun(100, func() { _ = guard.Emit(delta) }); n != 0 {
+		t.Errorf("%v allocations a delta", n)
+	}
+}
+
+type discard struct{}
+
+func (discard) Emit(stream.Event) error { return nil }
+func (discard) Flush() error            { return nil }
