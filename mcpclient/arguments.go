@@ -1,0 +1,170 @@
+package mcpclient
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"sluice/fault"
+)
+
+const (
+	// maxProblems is how many problems of a call's arguments the model is told.
+	maxProblems = 5
+	// maxProblem is how many bytes each may have, and maxListed how many names or
+	// values are listed in one.
+	maxProblem = 160
+	maxListed  = 12
+)
+
+// checkArguments returns the arguments as they go to the server, or a ToolFailed
+// error that tells the model what to correct.
+func checkArguments(tool string, schema *jsonschema.Schema, args jsontext.Value) (jsontext.Value, *fault.Error) {
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = jsontext.Value("{}")
+	}
+	refuse := func(problems string, err error) (jsontext.Value, *fault.Error) {
+		return nil, &fault.Error{
+			Type:    fault.ToolFailed,
+			Message: tool + " was called with arguments that do not fit its schema",
+			Hint:    "Invalid arguments for " + tool + ": " + problems + ". Correct them and call again.",
+			Err:     err,
+		}
+	}
+	if args.Kind() != '{' || !args.IsValid() { // IsValid also refuses a name that appears twice
+		return refuse("they are not one valid JSON object", nil)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	if err != nil {
+		return refuse("they are not one valid JSON object", nil)
+	}
+	err = schema.Validate(value)
+	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return refuse(problems(v), nil)
+	}
+	if err != nil {
+		return refuse("they cannot be checked", err)
+	}
+	return args, nil
+}
+
+// problems lists what is wrong, in the order in which it was found.
+func problems(e *jsonschema.ValidationError) string {
+	var list []string
+	seen := map[string]bool{}
+	for _, leaf := range leaves(e, nil) {
+		p := clipped(clean(pointer(leaf.InstanceLocation)+problem(leaf)), maxProblem)
+		if !seen[p] {
+			seen[p] = true
+			list = append(list, p)
+		}
+	}
+	if more := len(list) - maxProblems; more > 0 {
+		list = append(list[:maxProblems], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, "; ")
+}
+
+// leaves returns the errors that say what is wrong: those without causes, and
+// anyOf and oneOf, whose causes each tell of one branch only.
+func leaves(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		return append(found, e)
+	}
+	if len(e.Causes) == 0 {
+		return append(found, e)
+	}
+	for _, cause := range e.Causes {
+		found = leaves(cause, found)
+	}
+	return found
+}
+
+func pointer(location []string) string {
+	if len(location) == 0 {
+		return ""
+	}
+	var sb strings.Builder
+	for _, token := range location {
+		sb.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+	}
+	return clipped(sb.String(), maxProblem/2) + ": "
+}
+
+// problem says what is wrong in terms of the schema. The value itself, which the
+// model wrote, is not repeated.
+func problem(e *jsonschema.ValidationError) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("got %s, want %s", k.Got, strings.Join(k.Want, " or "))
+	case *kind.Required:
+		return "missing required " + quoted(k.Missing)
+	case *kind.AdditionalProperties:
+		return "unknown " + quoted(k.Properties)
+	case *kind.Enum:
+		return "must be one of " + values(k.Want)
+	case *kind.Const:
+		return "must be " + values([]any{k.Want})
+	case *kind.AnyOf, *kind.OneOf:
+		return alternatives(e)
+	case *kind.Pattern:
+		return "must match " + k.Want
+	case *kind.MinLength:
+		return fmt.Sprintf("has %d characters, at least %d wanted", k.Got, k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("has %d characters, at most %d allowed", k.Got, k.Want)
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	}
+	if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
+		return "does not satisfy " + path[len(path)-1]
+	}
+	return "is not allowed"
+}
+
+// alternatives tells of a value that fits no branch. If all branches only want
+// another type, as for an optional value (string or null), that is said.
+func alternatives(e *jsonschema.ValidationError) string {
+	var got string
+	var want []string
+	for _, leaf := range leaves(&jsonschema.ValidationError{ErrorKind: &kind.Group{}, Causes: e.Causes}, nil) {
+		k, ok := leaf.ErrorKind.(*kind.Type)
+		if !ok || len(leaf.InstanceLocation) != len(e.InstanceLocation) {
+			return "fits none of the allowed forms"
+		}
+		got = k.Got
+		want = append(want, k.Want...)
+	}
+	if len(want) == 0 {
+		return "fits more than one form, where only one is allowed"
+	}
+	return fmt.Sprintf("got %s, want %s", got, strings.Join(want, " or "))
+}
+
+func quoted(names []string) string {
+	list := make([]string, 0, maxListed)
+	for i, name := range names {
+		if i == maxListed {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, fmt.Sprintf("%q", clipped(name, 64)))
+	}
+	return strings.Join(list, ", ")
+}
+
+func values(want []any) string {
+	names := make([]string, len(want))
+	for i, v := range want {
+		names[i] = fmt.Sprint(v)
+	}
+	return quoted(names)
+}

@@ -1,0 +1,120 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// maxAvailable is how many names of tools a model is told that asked for one that
+// does not exist.
+const maxAvailable = 40
+
+// Call runs one tool. Its errors are *fault.Error; a tool that itself says that it
+// failed is a result, with IsError.
+//
+// A tool runs at most once: the call is sent a second time only if the first one
+// provably did not reach the tool, or if the tool may be repeated. When ctx ends
+// Call returns at once, with an error that wraps ctx's cause.
+func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error) {
+	v := c.currentView()
+	t := v.tools[call.Name]
+	if t == nil {
+		return chat.ToolResult{}, unknownTool(call.Name, v.set)
+	}
+	args, invalid := checkArguments(t.name, t.offer.schema, call.Arguments)
+	if invalid != nil {
+		invalid.Service = t.up.service
+		return chat.ToolResult{}, invalid
+	}
+	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
+	defer cancel()
+	o := t.up.call(ctx, own, t, json.RawMessage(args))
+	if o.err != nil {
+		return chat.ToolResult{}, o.err
+	}
+	return chat.ToolResult{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
+}
+
+func unknownTool(name string, set *chat.ToolSet) *fault.Error {
+	var names []string
+	for i := range set.Specs {
+		if i == maxAvailable {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, set.Specs[i].Name)
+	}
+	hint := fmt.Sprintf("There is no tool %q. ", clipped(clean(name), maxName))
+	if len(names) == 0 {
+		hint += "No tools are available."
+	} else {
+		hint += "Available: " + strings.Join(names, ", ") + "."
+	}
+	return &fault.Error{Type: fault.ToolFailed, Message: "The model asked for a tool that does not exist", Hint: hint}
+}
+
+// call makes one attempt, and a second one where that is safe.
+func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage) outcome {
+	o := u.attempt(turn, ctx, t, args, false)
+	if o.fate == settled || o.fate == lost && !t.repeatable() || ctx.Err() != nil {
+		return o
+	}
+	zerolog.Ctx(turn).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
+		Bool("was_sent", o.fate == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
+	return u.attempt(turn, ctx, t, args, true)
+}
+
+// attempt sends the call once. With last there will be no further attempt, so that
+// a new session that is no good either counts.
+func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, last bool) outcome {
+	s, err := u.session(ctx)
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return outcome{err: f}
+	}
+	if err != nil {
+		return outcome{err: u.ended(turn, t)}
+	}
+	report, err := u.Breaker.Allow(turn)
+	if err != nil {
+		return outcome{err: u.unavailable(err)}
+	}
+	var o outcome
+	defer func() { report(o.verdict, o.cause()) }()
+	if !s.acquire() {
+		o = outcome{err: u.unavailable(errClosed), fate: notSent, verdict: breaker.Neutral}
+		return o
+	}
+	x, err := s.call(ctx, t.offer.name, args)
+	s.release()
+	o = u.judge(turn, ctx, t, s, x, err)
+	if last && o.fate == notSent {
+		o.verdict = breaker.Failure
+	}
+	if err == nil || x.rpc != nil {
+		s.silent.Store(0)
+	}
+	if o.drop {
+		u.drop(s, o.err.Err)
+	}
+	if o.refresh {
+		u.hint()
+	}
+	return o
+}
+
+// cause returns what the breaker logs of a failure.
+func (o outcome) cause() error {
+	if o.err == nil {
+		return nil
+	}
+	return o.err.Err
+}

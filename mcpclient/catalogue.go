@@ -1,0 +1,162 @@
+package mcpclient
+
+import (
+	"crypto/sha256"
+	stdjson "encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sluice/chat"
+)
+
+// maxDescription is how much of a tool's description is kept.
+const maxDescription = 8 << 10
+
+// catalogue is what one server offers. It is immutable; a list that did not
+// change keeps its catalogue, so that pointers can be compared.
+type catalogue struct {
+	sum    [sha256.Size]byte
+	offers []*offer
+	// read holds what was made of each definition, by its bytes; nil where it was
+	// dropped. A definition is compiled once.
+	read map[[sha256.Size]byte]*offer
+}
+
+// offer is one tool of a server.
+type offer struct {
+	name   string // as the server gives it
+	spec   chat.ToolSpec
+	schema *jsonschema.Schema
+}
+
+// wireTool is an MCP Tool.
+type wireTool struct {
+	Name        string         `json:"name"`
+	Title       string         `json:"title"`
+	Description string         `json:"description"`
+	InputSchema jsontext.Value `json:"inputSchema"`
+	Annotations struct {
+		Title       string `json:"title"`
+		ReadOnly    *bool  `json:"readOnlyHint"`
+		Destructive *bool  `json:"destructiveHint"`
+		Idempotent  *bool  `json:"idempotentHint"`
+		OpenWorld   *bool  `json:"openWorldHint"`
+	} `json:"annotations"`
+	Execution struct {
+		TaskSupport string `json:"taskSupport"`
+	} `json:"execution"`
+}
+
+// newCatalogue reads a server's list of tools. It returns old if nothing changed.
+func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zerolog.Logger) *catalogue {
+	c := &catalogue{sum: sumOf(tools), read: map[[sha256.Size]byte]*offer{}}
+	if old != nil && old.sum == c.sum {
+		return old
+	}
+	names := map[string]bool{}
+	for _, raw := range tools {
+		o := c.reading(s, raw, old, log)
+		if o == nil {
+			continue
+		}
+		if names[o.name] {
+			dropped(log, s.Name, o.name, errors.New("the server offers another tool of that name"))
+			continue
+		}
+		names[o.name] = true
+		c.offers = append(c.offers, o)
+	}
+	return c
+}
+
+// sumOf is a hash of the list: of the hash of each definition in turn.
+func sumOf(tools []stdjson.RawMessage) [sha256.Size]byte {
+	h := sha256.New()
+	for _, raw := range tools {
+		sum := sha256.Sum256(raw)
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// reading returns the offer that raw defines, from old if it was read before; nil
+// if the tool is not to be offered.
+func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) *offer {
+	sum := sha256.Sum256(raw)
+	if old != nil {
+		if o, known := old.read[sum]; known {
+			c.read[sum] = o
+			return o
+		}
+	}
+	o, name, err := readTool(s, raw)
+	if err != nil {
+		dropped(log, s.Name, name, err)
+	}
+	c.read[sum] = o
+	return o
+}
+
+func dropped(log zerolog.Logger, server, tool string, err error) {
+	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
+		Str("tool_name", clipped(clean(tool), 128)).Str("reason", clipped(clean(err.Error()), 512))).
+		Msg("mcp_tool_dropped")
+}
+
+// readTool reads one definition. Without an error, a nil offer means that the
+// configuration leaves the tool out.
+func readTool(s Server, raw []byte) (o *offer, name string, err error) {
+	var t wireTool
+	if err := json.Unmarshal(raw, &t, lenient); err != nil {
+		return nil, t.Name, errors.New("the definition cannot be read")
+	}
+	switch {
+	case t.Name == "":
+		return nil, "", errors.New("the tool has no name")
+	case slices.Contains(s.Deny, t.Name), len(s.Allow) > 0 && !slices.Contains(s.Allow, t.Name):
+		return nil, t.Name, nil
+	case t.Execution.TaskSupport == "required":
+		return nil, t.Name, errors.New("the tool runs only as a task")
+	}
+	schema, err := compileSchema(t.InputSchema)
+	if err != nil {
+		return nil, t.Name, err
+	}
+	return &offer{name: t.Name, spec: t.spec(s.Name), schema: schema}, t.Name, nil
+}
+
+// spec returns the tool as the model sees it, except that its name may have to
+// change beside other servers' tools.
+func (t *wireTool) spec(server string) chat.ToolSpec {
+	title := t.Annotations.Title
+	if title == "" {
+		title = t.Title
+	}
+	description, _ := chat.Truncate(clean(t.Description), maxDescription)
+	return chat.ToolSpec{
+		Name:        safeName(t.Name),
+		Server:      server,
+		Description: description,
+		InputSchema: t.InputSchema,
+		Annotations: chat.Annotations{
+			Title:       clipped(clean(title), 256),
+			ReadOnly:    or(t.Annotations.ReadOnly, false),
+			Destructive: or(t.Annotations.Destructive, true),
+			Idempotent:  or(t.Annotations.Idempotent, false),
+			OpenWorld:   or(t.Annotations.OpenWorld, true),
+		},
+	}
+}
+
+// or returns *p, or what the specification says of a hint that is not given.
+func or(p *bool, unset bool) bool {
+	if p == nil {
+		return unset
+	}
+	return *p
+}

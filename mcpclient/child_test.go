@@ -1,0 +1,5 @@
+package mcpclient
+
+const childVariable = "MCPCLIENT_TEST_CHILD"
+
+func runChild(mode string) {}

@@ -1,0 +1,167 @@
+// Package mcpclient makes one set of tools of any number of MCP servers, and runs
+// them: at most once, behind a circuit breaker for each server, over sessions that
+// it makes, watches and replaces.
+//
+// It stands on mark3labs/mcp-go, with a layer of its own below mcp-go's client
+// (tap, roundTripper, lines) that knows whether a request was sent, bounds what is
+// read, and never waits longer than a context allows.
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"sluice/breaker"
+	"sluice/chat"
+)
+
+// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
+const closeTimeout = 10 * time.Second
+
+// Client offers and runs the tools of all servers. It is safe for concurrent use.
+type Client struct {
+	upstreams []*upstream
+	wait      time.Duration
+	crew      *crew
+	end       context.CancelFunc
+	idle      func() // closes our own idle connections
+
+	start sync.Once
+	close func() error
+
+	view    atomicView
+	viewing sync.Mutex // one goroutine makes a view
+}
+
+// New returns a Client that is connected to nothing yet. The error lists every
+// fault of cfg.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	life, end := context.WithCancel(context.Background())
+	c := &Client{wait: cfg.ConnectWait, crew: &crew{log: cfg.Log}, end: end, idle: func() {}}
+	next := cfg.Transport
+	if next == nil {
+		own := newTransport()
+		next, c.idle = own, own.CloseIdleConnections
+	}
+	for _, s := range cfg.Servers {
+		c.upstreams = append(c.upstreams, newUpstream(cfg, s, next, life, c.crew))
+	}
+	c.close = sync.OnceValue(c.shutDown)
+	return c, nil
+}
+
+// newTransport returns the transport of all HTTP servers.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 3 * time.Second, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 3 * time.Second,
+		// net/http keeps 2 by default, and dials again for every further call that
+		// runs at the same time.
+		MaxIdleConnsPerHost: 256,
+		// uvicorn and Node close a connection that was idle for 5 s. A request that
+		// meets such a close on its way has an unknown outcome, so we are first.
+		IdleConnTimeout:        4 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// Start begins to connect all servers in the background and returns at once. When
+// ctx ends, servers that are lost are no longer connected in the background; the
+// sessions themselves last until Close, so that turns can end.
+func (c *Client) Start(ctx context.Context) {
+	c.start.Do(func() {
+		for _, u := range c.upstreams {
+			c.crew.run(func() { u.supervise(ctx) })
+		}
+	})
+}
+
+// Tools returns what can be called now: the same set as long as nothing changed.
+// A server that is not connected is tried at once, unless its breaker is open, and
+// waited for no longer than Config.ConnectWait.
+func (c *Client) Tools(ctx context.Context) *chat.ToolSet {
+	c.reconnect(ctx)
+	return c.currentView().set
+}
+
+// reconnect tries the servers that are not connected, all at the same time.
+func (c *Client) reconnect(ctx context.Context) {
+	var flights []*flight
+	for _, u := range c.upstreams {
+		if u.current.Load() == nil && !u.refused() {
+			flights = append(flights, u.connect(ctx, true))
+		}
+	}
+	if len(flights) == 0 {
+		return
+	}
+	timer := time.NewTimer(c.wait)
+	defer timer.Stop()
+	for _, f := range flights {
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// Status is what /readyz tells of one server.
+type Status struct {
+	Server    string
+	Connected bool
+	Tools     int // as known last
+}
+
+// Status returns the state of each server, in the order of the configuration.
+func (c *Client) Status() []Status {
+	list := make([]Status, len(c.upstreams))
+	for i, u := range c.upstreams {
+		list[i] = Status{Server: u.Name, Connected: u.current.Load() != nil}
+		if known := u.catalogue.Load(); known != nil {
+			list[i].Tools = len(known.offers)
+		}
+	}
+	return list
+}
+
+// Breakers returns the servers' breakers, in the same order.
+func (c *Client) Breakers() []*breaker.Breaker {
+	list := make([]*breaker.Breaker, len(c.upstreams))
+	for i, u := range c.upstreams {
+		list[i] = u.Breaker
+	}
+	return list
+}
+
+// Close ends all sessions and children, and what is still being called, and waits
+// for every goroutine. The error tells that one did not end in time.
+func (c *Client) Close() error { return c.close() }
+
+func (c *Client) shutDown() error {
+	c.end()
+	ended := c.crew.dismiss(closeTimeout)
+	c.idle()
+	if !ended {
+		return errors.New("mcpclient: a tool call or a child is still running")
+	}
+	return nil
+}
+
+// refused says that the breaker would not let an attempt through.
+func (u *upstream) refused() bool {
+	s := u.Breaker.Snapshot()
+	return s.State == breaker.Open && s.RetryAfter > 0
+}

@@ -1,0 +1,138 @@
+package mcpclient
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+)
+
+// Transport says how an MCP server is reached.
+type Transport string
+
+// Transports of MCP.
+const (
+	HTTP      Transport = "http"      // streamable HTTP
+	SSE       Transport = "sse"       // HTTP with a GET stream, as before 2025-03-26
+	Stdio     Transport = "stdio"     // a child process
+	InProcess Transport = "inprocess" // a server in this process
+)
+
+// Protocol versions with a meaning of their own in Server.ProtocolVersion.
+const (
+	// PinnedProtocol is what an empty ProtocolVersion means. Old servers answer a
+	// server/discover probe late, noisily or not at all, so none is sent.
+	PinnedProtocol = "2025-11-25"
+	// AutoProtocol probes with server/discover and falls back to initialize.
+	AutoProtocol = "auto"
+)
+
+// Config describes a Client. Its zero value is a client without servers.
+type Config struct {
+	// Servers are the MCP servers, in the order in which their tools are listed.
+	Servers []Server
+	// Log gets what no request caused: connections made and lost, tools dropped.
+	// What a request caused goes to the logger in its context.
+	Log zerolog.Logger
+	// Version is ours: the servers see it in User-Agent and clientInfo.
+	Version string
+	// Timeout bounds one tool call, with all that it takes; 0 means 10 s.
+	Timeout time.Duration
+	// Refresh is how often the list of tools is read again; 0 means 60 s.
+	Refresh time.Duration
+	// ConnectWait is how long Tools and Call wait for a connection that is being
+	// made; 0 means 1 s.
+	ConnectWait time.Duration
+	// Transport carries the requests of all HTTP servers. nil means one
+	// http.Transport of our own, which takes no proxy from the environment. Another
+	// one must report to net/http/httptrace as http.Transport does, or a refused
+	// connection counts as a call with an unknown outcome.
+	Transport http.RoundTripper
+	// BaseEnv is the environment ("NAME=value") that child processes may inherit
+	// from. Only what BaseEnvAllowed says is taken over, so that it may be the whole
+	// environment of this process.
+	BaseEnv []string
+}
+
+// Server is one MCP server.
+type Server struct {
+	// Name is unique and holds only [A-Za-z0-9_-]; its breaker is "mcp:<Name>".
+	Name      string
+	Transport Transport
+
+	// URL of an http or sse server.
+	URL string
+	// Headers go with each request to URL. Their values are secrets: they reach no
+	// log, no error and no model, even if the server repeats them.
+	Headers map[string]string
+
+	// Command of a stdio server: a path, or a name that is looked up in the PATH
+	// that the child gets. No shell is involved.
+	Command string
+	Args    []string
+	// Env is what the child gets beside BaseEnv; its values are secrets too.
+	Env map[string]string
+	// Dir is the child's working directory; empty means ours.
+	Dir string
+
+	// InProcess is the server of the transport "inprocess".
+	InProcess *server.MCPServer
+
+	// Timeout bounds one tool call; 0 means Config.Timeout.
+	Timeout time.Duration
+	// ProtocolVersion is "" (PinnedProtocol), AutoProtocol or a version.
+	ProtocolVersion string
+	// Allow and Deny are names of tools as the server gives them. An empty Allow
+	// means all; Deny wins.
+	Allow, Deny []string
+	// Breaker guards the server; nil means one with breaker.Config's defaults.
+	Breaker *breaker.Breaker
+}
+
+const (
+	defaultTimeout     = 10 * time.Second
+	defaultRefresh     = time.Minute
+	defaultConnectWait = time.Second
+
+	// connectTimeout bounds the handshake of an HTTP or in-process server, and
+	// startTimeout that of a child: uvx and npx may have to download it first.
+	connectTimeout = 10 * time.Second
+	startTimeout   = 60 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Refresh == 0 {
+		c.Refresh = defaultRefresh
+	}
+	if c.ConnectWait == 0 {
+		c.ConnectWait = defaultConnectWait
+	}
+	return c
+}
+
+func (c Config) withServerDefaults(s Server) Server {
+	if s.Timeout == 0 {
+		s.Timeout = c.Timeout
+	}
+	if s.ProtocolVersion == "" {
+		s.ProtocolVersion = PinnedProtocol
+	}
+	if s.Breaker == nil {
+		s.Breaker = breaker.New(breaker.Config{Service: "mcp:" + s.Name, Log: c.Log})
+	}
+	return s
+}
+
+// connectTimeout bounds one handshake with s, its list of tools included.
+func (s Server) connectTimeout() time.Duration {
+	if s.Transport == Stdio {
+		return startTimeout
+	}
+	return connectTimeout
+}

@@ -1,0 +1,86 @@
+package mcpclient
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// maxName is how long a function's name may be for Gemini.
+const maxName = 64
+
+// safeName makes a name that Gemini accepts: a letter or an underscore, then
+// [A-Za-z0-9_.:-], at most 64 bytes. A longer name keeps its beginning and gets a
+// hash, so that two of them stay apart.
+func safeName(name string) string {
+	s := strings.Map(func(r rune) rune {
+		if r < 0x80 && (letter(byte(r)) || strings.ContainsRune("0123456789.:-", r)) {
+			return r
+		}
+		return '_'
+	}, name)
+	if s == "" || !letter(s[0]) {
+		s = "_" + s
+	}
+	if len(s) <= maxName {
+		return s
+	}
+	sum := sha256.Sum256([]byte(name))
+	tail := "_" + hex.EncodeToString(sum[:4])
+	return s[:maxName-len(tail)] + tail
+}
+
+func letter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+// named is an offer and where it comes from.
+type named struct {
+	offer  *offer
+	server string
+}
+
+// assignNames gives each offer a name of its own, in the order of the offers. A
+// name that only one server has stays as it is; one that several have becomes
+// <server>_<name> for each of them, so that neither hides the other. What is still
+// taken then (a name that looks like that already, or two names of one server that
+// Gemini cannot tell apart) gets a number.
+func assignNames(offers []named) []string {
+	servers := map[string]map[string]bool{} // of each safe name
+	for _, n := range offers {
+		name := n.offer.spec.Name
+		if servers[name] == nil {
+			servers[name] = map[string]bool{}
+		}
+		servers[name][n.server] = true
+	}
+	taken := map[string]bool{}
+	names := make([]string, len(offers))
+	assign := func(shared bool) {
+		for i, n := range offers {
+			name := n.offer.spec.Name
+			if (len(servers[name]) > 1) != shared {
+				continue
+			}
+			if shared {
+				name = safeName(n.server + "_" + n.offer.name)
+			}
+			names[i] = free(name, taken)
+			taken[names[i]] = true
+		}
+	}
+	assign(false) // a name that is nobody else's is kept, whatever the others become
+	assign(true)
+	return names
+}
+
+// free returns name, or name with the first number that is not taken.
+func free(name string, taken map[string]bool) string {
+	candidate := name
+	for n := 2; taken[candidate]; n++ {
+		tail := "_" + strconv.Itoa(n)
+		candidate = name[:min(len(name), maxName-len(tail))] + tail
+	}
+	return candidate
+}

@@ -1,0 +1,182 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
+)
+
+// open makes a session: transport, handshake, list of tools. ctx bounds the
+// attempt; the session lives until it is shut.
+func (u *upstream) open(ctx context.Context) (opened *session, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			opened, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	life, stop := context.WithCancel(context.Background())
+	s := newSession(stop)
+	conn, err := u.transport(s)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s.client = client.NewClient(u.tapped(s, conn), u.clientOptions()...)
+	s.client.OnNotification(u.notified)
+	err = u.begin(ctx, life, s)
+	if err == nil {
+		err = s.initialize(ctx, u.version)
+	}
+	if err != nil {
+		if !u.crew.run(s.shut) { // a child may take its time
+			s.shut()
+		}
+		return nil, err
+	}
+	u.listen(life, s)
+	return s, nil
+}
+
+// begin starts the transport. Its life is not the attempt's, so a start that
+// hangs is ended from outside.
+func (u *upstream) begin(ctx, life context.Context, s *session) error {
+	unhang := context.AfterFunc(ctx, s.stop)
+	err := s.client.Start(life)
+	if !unhang() && err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+func (u *upstream) clientOptions() []client.ClientOption {
+	if u.ProtocolVersion == AutoProtocol {
+		return nil
+	}
+	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion)}
+}
+
+func (u *upstream) transport(s *session) (transport.Interface, error) {
+	switch u.Transport {
+	case Stdio:
+		return u.child(s)
+	case InProcess:
+		return transport.NewInProcessTransport(u.Server.InProcess), nil
+	case SSE:
+		// The response timeout is out of the way: ours is the one that counts.
+		conn, err := transport.NewSSE(u.URL, transport.WithHTTPClient(u.http), transport.WithSSELogger(silent()),
+			transport.WithEndpointTimeout(connectTimeout), transport.WithResponseTimeout(24*time.Hour))
+		if err != nil {
+			return nil, err
+		}
+		conn.SetConnectionLostHandler(func(err error) { s.lost(&cutError{err}) })
+		return conn, nil
+	}
+	return transport.NewStreamableHTTP(u.URL, transport.WithHTTPBasicClient(u.http), transport.WithHTTPLogger(silent()))
+}
+
+// silent is mcp-go's logger: its lines repeat URLs, and what they tell we log
+// ourselves.
+func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// child starts a stdio server.
+func (u *upstream) child(s *session) (transport.Interface, error) {
+	c := command{
+		name: u.Command, args: u.Args, env: childEnv(u.baseEnv, u.Server), dir: u.Dir,
+		log: u.log.With().Str("server", u.Name).Logger(), hide: u.hide,
+	}
+	p, err := c.start(u.crew)
+	if err != nil {
+		return nil, err
+	}
+	l := newLines(p.stdout, p.stdin, u.crew, u.Timeout, p.stop)
+	if !u.crew.run(func() {
+		<-l.gone
+		s.lost(l.reason())
+	}) {
+		p.stop()
+		return nil, errClosed
+	}
+	return l, nil
+}
+
+// tapped wraps a transport in the tap that fits it.
+func (u *upstream) tapped(s *session, conn transport.Interface) transport.Interface {
+	t := &tap{Interface: conn, crew: u.crew, closed: s.closed, local: u.Transport == InProcess}
+	if u.Transport == SSE {
+		t.cut = s.gone
+	}
+	h, ok := conn.(transport.HTTPConnection)
+	if !ok {
+		return t
+	}
+	t.listed = u.mirrored
+	return httpTap{t, h}
+}
+
+// mirrored returns the tools that mcp-go shall know: since 2026-07-28 it copies
+// arguments into HTTP headers where a tool's schema asks for it (SEP-2243). Tools
+// that it cannot read, or would only warn of in slog.Default, stay unknown to it.
+func (u *upstream) mirrored(tools []json.RawMessage) []json.RawMessage {
+	var known []json.RawMessage
+	for _, raw := range tools {
+		var t mcp.Tool
+		if json.Unmarshal(raw, &t) != nil {
+			continue
+		}
+		if err := mcp.ValidateParamHeaderAnnotations(&t); err != nil {
+			continue
+		}
+		known = append(known, raw)
+	}
+	return known
+}
+
+// listen asks a server of 2026-07-28 or later for notifications; older ones send
+// them unasked. It is a hint only: when the stream ends, Refresh remains.
+func (u *upstream) listen(life context.Context, s *session) {
+	tools := s.client.GetServerCapabilities().Tools
+	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
+		return
+	}
+	u.crew.run(func() {
+		_ = s.client.Listen(life, mcp.SubscriptionFilter{ToolsListChanged: true})
+	})
+}
+
+// notified takes a server's notifications. It must not block: the transport waits
+// for it.
+func (u *upstream) notified(n mcp.JSONRPCNotification) {
+	if n.Method == mcp.MethodNotificationToolsListChanged {
+		u.hint()
+	}
+}
+
+// httpClient returns the client for one server's requests: no redirects, which
+// would carry the headers along, and no timeout of its own, which would cut
+// streams; contexts bound everything.
+func (c Config) httpClient(s Server, next http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport: &roundTripper{
+			next: next, headers: s.Headers, sse: s.Transport == SSE,
+			userAgent: fmt.Sprintf("sluice/%s", c.Version),
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (u *upstream) event(e *zerolog.Event, name string, with func(*zerolog.Event)) {
+	d := zerolog.Dict().Str("server", u.Name)
+	if with != nil {
+		with(d)
+	}
+	e.Dict("details", d).Msg(name)
+}

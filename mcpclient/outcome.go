@@ -1,0 +1,204 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/breaker"
+	"sluice/fault"
+)
+
+// fate says what became of one attempt to run a tool.
+type fate int
+
+const (
+	// settled: the server answered or refused, or nobody waits any more. Sending it
+	// again would change nothing.
+	settled fate = iota
+	// notSent: it is proven that the tool was not run.
+	notSent
+	// lost: the request may have been carried out, but the answer is gone.
+	lost
+)
+
+// outcome is how one attempt ended.
+type outcome struct {
+	text    string
+	isError bool
+	err     *fault.Error // nil: text counts
+
+	fate    fate
+	verdict breaker.Verdict
+	// drop: the session must not be used again.
+	drop bool
+	// refresh: our list of tools may be old.
+	refresh bool
+}
+
+// maxUpstreamText is how much of a JSON-RPC error's text the model is given.
+const maxUpstreamText = 2 << 10
+
+// judge makes an outcome of what a session's call returned. ctx is the call's own
+// context, turn the one that the caller gave.
+func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x *exchange, err error) outcome {
+	err = u.scrub(err)
+	switch {
+	case x.rpc != nil:
+		return u.judgeRPC(t, x.rpc)
+	case err == nil:
+		return u.judgeResult(t, x)
+	case ctx.Err() != nil:
+		return u.judgeTimeout(turn, ctx, t, s, x)
+	case errors.Is(err, errTooLarge):
+		return outcome{err: u.toolFailed("The tool's answer was too large", err,
+			fmt.Sprintf("The answer of %s was larger than %d KiB and was not read. Ask for less, for example with a filter.", t.name, maxResult>>10)),
+			verdict: breaker.Neutral}
+	case x.needsInput, errors.Is(err, client.ErrMaxInputRoundTripsExceeded):
+		return outcome{err: u.toolFailed("The tool asks for input that cannot be given here", err, ""), verdict: breaker.Neutral}
+	}
+	return u.judgeFailure(t, err)
+}
+
+func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
+	text, isError, err := render(x.result)
+	if err != nil {
+		return u.judgeFailure(t, u.scrub(err))
+	}
+	text = u.hide.Replace(text)
+	if isError {
+		text = hidePaths(text)
+	}
+	return outcome{text: text, isError: isError, verdict: breaker.Success}
+}
+
+// judgeRPC judges a JSON-RPC error: the server is alive. The model is told what it
+// said; servers disagree on whether bad arguments are such an error or a result.
+func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
+	said := clipped(hidePaths(u.hide.Replace(clean(e.Message))), maxUpstreamText)
+	o := outcome{
+		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
+			t.name+" failed: "+said),
+		verdict: breaker.Neutral,
+	}
+	switch e.Code {
+	case mcp.INVALID_PARAMS, mcp.METHOD_NOT_FOUND, mcp.INVALID_REQUEST:
+		o.verdict = breaker.Success
+		o.refresh = true
+	}
+	return o
+}
+
+// silentLimit is how many calls in a row may time out before the session itself
+// is suspected: a child that hangs would hang for ever.
+const silentLimit = 3
+
+// judgeTimeout judges a call whose context has ended.
+func (u *upstream) judgeTimeout(turn, ctx context.Context, t *boundTool, s *session, x *exchange) outcome {
+	o := outcome{err: u.ended(turn, t), verdict: breaker.Neutral}
+	if turn.Err() == nil {
+		o.verdict = breaker.Failure
+		o.drop = s.silent.Add(1) >= silentLimit
+	}
+	o.err.Unknown = !x.withdraw() && !t.repeatable()
+	return o
+}
+
+// ended returns the error of a call whose context has ended: the turn's, if that
+// has, or else the tool's own.
+func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
+	if turn.Err() == nil {
+		return &fault.Error{Type: fault.Timeout, Message: "The tool " + t.name + " took too long to answer",
+			Service: u.service, Err: errToolTimeout}
+	}
+	cause := context.Cause(turn)
+	f := u.toolFailed("The turn ended before the tool did", cause, "")
+	told, ok := errors.AsType[*fault.Error](cause)
+	if errors.Is(cause, context.DeadlineExceeded) || ok && told.Type == fault.Timeout {
+		f.Type = fault.Timeout
+	}
+	return f
+}
+
+// judgeFailure judges a call that got no answer.
+func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
+	if _, ok := errors.AsType[*notSentError](err); ok {
+		// Whether the server is down, the attempt to reach it again will show.
+		return outcome{err: u.unavailable(err), fate: notSent, verdict: breaker.Neutral, drop: true}
+	}
+	if errors.Is(err, errExpired) {
+		return outcome{err: u.unavailable(err), fate: notSent, verdict: breaker.Neutral, drop: true}
+	}
+	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+		return u.judgeStatus(t, status)
+	}
+	f := u.toolFailed("The answer of the tool "+t.name+" was lost", err, "")
+	f.Unknown = !t.repeatable()
+	return outcome{err: f, fate: lost, verdict: breaker.Failure, drop: true}
+}
+
+// judgeStatus judges a refusal by HTTP status.
+func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
+	switch {
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
+		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: true}
+	case e.Code == http.StatusTooManyRequests, e.Code < 400, e.Code == http.StatusNotFound:
+		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: e.Code == http.StatusNotFound}
+	case e.Code < 500:
+		return outcome{err: u.toolFailed("The tool "+t.name+" could not be run", e, ""), verdict: breaker.Neutral}
+	}
+	f := u.toolFailed("The answer of the tool "+t.name+" was lost", e, "")
+	if e.Code == http.StatusBadGateway || e.Code == http.StatusServiceUnavailable || e.Code == http.StatusGatewayTimeout {
+		f = u.unavailable(e)
+	}
+	f.Unknown = !t.repeatable()
+	return outcome{err: f, fate: lost, verdict: breaker.Failure}
+}
+
+// breaksSession says whether a session on which err happened is of no more use.
+func breaksSession(err error) bool {
+	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+		switch status.Code {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+			return true
+		}
+		return false
+	}
+	if _, ok := errors.AsType[*notSentError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*cutError](err); ok {
+		return true
+	}
+	return errors.Is(err, errExpired)
+}
+
+func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {
+	return &fault.Error{Type: fault.ToolFailed, Message: message, Hint: hint, Service: u.service, Err: err}
+}
+
+// scrubbed is an error whose text is fit for a log.
+type scrubbed struct {
+	text string
+	err  error
+}
+
+func (e *scrubbed) Error() string { return e.text }
+func (e *scrubbed) Unwrap() error { return e.err }
+
+// scrub takes out of an error's text what must not be logged: URLs, which
+// net/http repeats with their query, and the secrets of the configuration.
+func (u *upstream) scrub(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return &scrubbed{clipped(u.hide.Replace(clean(err.Error())), 512), err}
+}

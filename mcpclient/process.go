@@ -1,0 +1,232 @@
+package mcpclient
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// stdinGrace is how long a child has to end by itself once its input is closed,
+	// and termGrace how long after that it has for SIGTERM, before it is killed.
+	stdinGrace = 2 * time.Second
+	termGrace  = time.Second
+	// outputGrace is how long the output of a dead child is still read, when
+	// somebody else holds it open.
+	outputGrace = time.Second
+	// maxStderrLine is how much of a line of a child's stderr is logged.
+	maxStderrLine = 2 << 10
+)
+
+// process is the child that runs a stdio server, and with it all processes of its
+// group: what is started through uvx or npx is a grandchild.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  *os.File // our ends
+	stdout *os.File
+	stderr *os.File
+	exited chan struct{} // closed when the child is reaped
+}
+
+// command describes a child to start.
+type command struct {
+	name string
+	args []string
+	env  []string // all of it
+	dir  string
+	log  zerolog.Logger // gets its stderr, at level debug
+	hide *strings.Replacer
+}
+
+// start starts the child. It lives until stop, or until this process dies.
+func (c command) start(crew *crew) (*process, error) {
+	path, err := lookUp(c.name, c.env)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{})}
+	p.cmd.Env = append([]string{}, c.env...) // not nil: that would mean ours
+	p.cmd.Dir = c.dir
+	p.cmd.SysProcAttr = childAttr()
+	theirs, err := p.pipes()
+	if err != nil {
+		closeAll(theirs)
+		p.closePipes()
+		return nil, err
+	}
+	started := make(chan error, 1)
+	if !crew.run(func() { p.live(started, theirs) }) {
+		started <- errClosed
+	}
+	if err := <-started; err != nil {
+		closeAll(theirs)
+		p.closePipes()
+		return nil, fmt.Errorf("starting the server's command: %w", err)
+	}
+	crew.run(func() { c.logStderr(p.stderr) })
+	return p, nil
+}
+
+// pipes makes the three pipes. They are ours and not exec's: Wait then neither
+// waits for a grandchild that holds one open nor closes one before it is read.
+func (p *process) pipes() (theirs []*os.File, err error) {
+	pipe := func(name string) (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		if err != nil {
+			err = fmt.Errorf("making a pipe for %s: %w", name, err)
+		}
+		return r, w
+	}
+	in, stdin := pipe("stdin")
+	stdout, out := pipe("stdout")
+	stderr, errOut := pipe("stderr")
+	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errOut
+	return []*os.File{in, out, errOut}, err
+}
+
+// live starts the child, waits for its end and clears up after it. On Linux the
+// parent-death signal of a child comes when the thread ends that forked it, so
+// the thread is kept for this goroutine until the child is gone.
+func (p *process) live(started chan<- error, theirs []*os.File) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	if err != nil {
+		started <- err
+		return
+	}
+	closeAll(theirs)
+	started <- nil
+	_ = p.cmd.Wait() // how it ended makes no difference
+	killGroup(p.cmd.Process)
+	close(p.exited)
+	// What the child wrote last is still in the pipes and is read to its end. Only a
+	// process that left the group could hold them open.
+	for _, f := range []*os.File{p.stdout, p.stderr} {
+		if f.SetReadDeadline(time.Now().Add(outputGrace)) != nil {
+			f.Close() // no deadlines for pipes on this system
+		}
+	}
+}
+
+// stop ends the child, politely at first, and returns when it is reaped.
+func (p *process) stop() {
+	p.stdin.Close()
+	if p.wait(stdinGrace) {
+		return
+	}
+	terminateGroup(p.cmd.Process)
+	if p.wait(termGrace) {
+		return
+	}
+	killGroup(p.cmd.Process)
+	<-p.exited
+}
+
+func (p *process) wait(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (p *process) closePipes() { closeAll([]*os.File{p.stdin, p.stdout, p.stderr}) }
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// logStderr reads a child's stderr to its end, so that the child never waits for
+// us, and logs it line by line.
+func (c command) logStderr(r io.ReadCloser) {
+	defer r.Close()
+	br := bufio.NewReaderSize(r, maxStderrLine)
+	for {
+		line, cut, err := br.ReadLine()
+		if err != nil {
+			return
+		}
+		if len(line) > 0 {
+			text := c.hide.Replace(clean(string(line)))
+			c.log.Debug().Dict("details", zerolog.Dict().Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
+		}
+		for cut && err == nil {
+			_, cut, err = br.ReadLine()
+		}
+	}
+}
+
+// lookUp finds a command as a shell of the child would. exec.LookPath would ask
+// our own PATH.
+func lookUp(name string, env []string) (string, error) {
+	if filepath.Base(name) != name {
+		return name, nil
+	}
+	var path string
+	for _, kv := range env {
+		if k, v, _ := strings.Cut(kv, "="); k == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(k, "PATH") {
+			path = v
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // as exec.LookPath: never the working directory
+		}
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return found, nil
+		}
+	}
+	return "", errors.New("the server's command is not in its PATH")
+}
+
+// BaseEnvAllowed says whether a child inherits the variable name from
+// Config.BaseEnv: what programs need to find their files and their language, and
+// nothing that could be a secret.
+func BaseEnvAllowed(name string) bool {
+	switch strings.ToUpper(name) {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
+		// Windows does not start much without these.
+		"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "USERNAME",
+		"HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES":
+		return true
+	}
+	return strings.HasPrefix(strings.ToUpper(name), "LC_")
+}
+
+// childEnv returns the whole environment of a server's child, in a fixed order.
+func childEnv(base []string, s Server) []string {
+	var env []string
+	for _, kv := range base {
+		if name, _, ok := strings.Cut(kv, "="); ok && BaseEnvAllowed(name) {
+			if _, overridden := s.Env[name]; !overridden {
+				env = append(env, kv)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		env = append(env, name+"="+s.Env[name])
+	}
+	return env
+}

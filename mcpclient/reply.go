@@ -1,0 +1,141 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// tailWait is how long the end of a stream is waited for once the answer has
+// come. A connection whose stream ended is used again (FastMCP on uvicorn sends
+// the end in a packet of its own, 0.1 ms later); another one is thrown away.
+const tailWait = 50 * time.Millisecond
+
+// wholeReply reads the reply to a POST, at most limit bytes of it, and returns a
+// body that holds it. stop ends the request; wholeReply, or the body's Close,
+// calls it.
+//
+// A stream in which the server asks us something before it answers cannot be read
+// to its end first: then the body is what was read and the stream behind it.
+func wholeReply(resp *http.Response, limit int, stop context.CancelFunc) (io.ReadCloser, error) {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	r := reply{src: resp.Body, limit: limit, stop: stop, events: mediaType == "text/event-stream"}
+	state, err := r.read()
+	if state == asked {
+		src := resp.Body
+		rest := &io.LimitedReader{R: src, N: int64(limit - len(r.buf))}
+		return body{io.MultiReader(bytes.NewReader(r.buf), rest), func() error {
+			stop()
+			return src.Close()
+		}}, nil
+	}
+	resp.Body.Close()
+	stop()
+	return io.NopCloser(bytes.NewReader(r.buf)), err
+}
+
+// said is what a reply has brought so far.
+type said int
+
+const (
+	nothing  said = iota
+	answered      // the response
+	asked         // a request of the server's own
+)
+
+type reply struct {
+	src    io.Reader
+	limit  int
+	stop   context.CancelFunc
+	events bool // src is a stream of server-sent events
+
+	buf  []byte
+	seen int    // how much of buf was scanned
+	data []byte // of the event at hand
+}
+
+// read reads src until it ends, breaks off, grows too large or turns into a
+// conversation.
+func (r *reply) read() (said, error) {
+	state := nothing
+	chunk := make([]byte, 8<<10)
+	for {
+		n, err := r.src.Read(chunk)
+		r.buf = append(r.buf, chunk[:n]...)
+		if len(r.buf) > r.limit {
+			return state, errTooLarge
+		}
+		if r.events && state == nothing {
+			if state = r.scan(); state == answered {
+				defer time.AfterFunc(tailWait, r.stop).Stop()
+			}
+		}
+		switch {
+		case state == asked, err == io.EOF:
+			return state, nil
+		case err != nil && state == answered:
+			return state, nil // the answer is there, whatever came of the stream
+		case err != nil:
+			return state, &cutError{err}
+		}
+	}
+}
+
+// scan looks at the events that are complete in buf.
+func (r *reply) scan() said {
+	for {
+		i := bytes.IndexByte(r.buf[r.seen:], '\n')
+		if i < 0 {
+			return nothing
+		}
+		line := bytes.TrimSuffix(r.buf[r.seen:r.seen+i], []byte("\r"))
+		r.seen += i + 1
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			r.data = append(append(r.data, data...), '\n')
+			continue
+		}
+		if len(line) > 0 {
+			continue
+		}
+		state := classify(r.data)
+		r.data = r.data[:0]
+		if state != nothing {
+			return state
+		}
+	}
+}
+
+// classify tells a JSON-RPC response and a request from a notification, and from
+// anything else.
+func classify(message []byte) said {
+	var id, method bool
+	dec := jsontext.NewDecoder(bytes.NewReader(message), lenient)
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nothing
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nothing
+		}
+		key := name.String()
+		kind := dec.PeekKind()
+		if dec.SkipValue() != nil {
+			return nothing
+		}
+		id = id || key == "id" && kind != 'n'
+		method = method || key == "method"
+	}
+	switch {
+	case id && method:
+		return asked
+	case id:
+		return answered
+	}
+	return nothing
+}

@@ -1,0 +1,137 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// session is one initialised connection to a server, shared by all turns. It is
+// never initialised a second time: that would race with its calls. A new session
+// takes its place, and it is shut when its last call has ended.
+type session struct {
+	client   *client.Client
+	born     time.Time
+	protocol string
+	tools    []json.RawMessage // as listed first
+
+	// stop ends the context that the transport lives in.
+	stop context.CancelFunc
+	// closed ends what is still under way when the session is shut.
+	closed chan struct{}
+
+	// gone is closed when the transport finds itself dead; goneErr says why.
+	gone     chan struct{}
+	goneErr  error
+	goneOnce sync.Once
+
+	// silent counts timeouts since the last answer.
+	silent atomic.Int32
+
+	mu       sync.Mutex // guards the fields below
+	calls    int
+	retired  bool
+	retiring chan struct{} // closed when the session is retired
+	drained  chan struct{} // closed when it is retired and unused
+}
+
+func newSession(stop context.CancelFunc) *session {
+	return &session{
+		born: time.Now(), stop: stop,
+		closed: make(chan struct{}), gone: make(chan struct{}),
+		retiring: make(chan struct{}), drained: make(chan struct{}),
+	}
+}
+
+// acquire takes part in the session, until release; it is refused once the
+// session is retired.
+func (s *session) acquire() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired {
+		return false
+	}
+	s.calls++
+	return true
+}
+
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls--
+	if s.retired && s.calls == 0 {
+		close(s.drained)
+	}
+}
+
+// retire lets no more calls in.
+func (s *session) retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired {
+		return
+	}
+	s.retired = true
+	close(s.retiring)
+	if s.calls == 0 {
+		close(s.drained)
+	}
+}
+
+// lost says that the transport is dead.
+func (s *session) lost(err error) {
+	s.goneOnce.Do(func() {
+		s.goneErr = err
+		close(s.gone)
+	})
+}
+
+// shut ends the session: over HTTP with a DELETE, a child with its process group.
+func (s *session) shut() {
+	close(s.closed)
+	_ = s.client.Close() // nobody is left to whom an error would matter
+	s.stop()
+}
+
+// initialize performs the handshake and reads the list of tools.
+func (s *session) initialize(ctx context.Context, version string) error {
+	var req mcp.InitializeRequest
+	req.Params.ClientInfo = mcp.Implementation{Name: "sluice", Version: version}
+	result, err := s.client.Initialize(ctx, req)
+	if err != nil {
+		return err
+	}
+	s.protocol = result.ProtocolVersion
+	s.tools, err = s.list(ctx)
+	return err
+}
+
+// list reads the whole list of tools. A server that does not know the method has
+// none.
+func (s *session) list(ctx context.Context) ([]json.RawMessage, error) {
+	x := &exchange{limit: maxListReply}
+	_, err := s.client.ListTools(withExchange(ctx, x), mcp.ListToolsRequest{})
+	if errors.Is(err, mcp.ErrMethodNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.tools, nil
+}
+
+// call runs a tool and returns what was said.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (*exchange, error) {
+	x := &exchange{limit: maxReply}
+	req := mcp.CallToolRequest{}
+	req.Params.Name = tool
+	req.Params.RawArguments = args
+	_, err := s.client.CallTool(withExchange(ctx, x), req)
+	return x, err
+}

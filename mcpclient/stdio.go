@@ -1,0 +1,301 @@
+package mcpclient
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// maxServerRequests is how many requests of a server's own are answered at once.
+const maxServerRequests = 4
+
+// lines is MCP over two pipes, one JSON message a line: the stdio transport.
+//
+// mcp-go has one, but a child that stops reading blocks all calls in it whatever
+// their contexts say, it reads lines of any length, and it logs to slog.Default.
+type lines struct {
+	in   io.ReadCloser
+	out  io.WriteCloser
+	crew *crew
+	// stuck is how long one write may take before the other side is given up.
+	stuck time.Duration
+	// stop ends the other side; Close calls it once.
+	stop func()
+
+	frames    chan *frame
+	gone      chan struct{} // closed when the connection is dead
+	serverAsk chan struct{} // a place for each server request that is being answered
+	closeOnce sync.Once
+
+	mu        sync.Mutex // guards the fields below
+	err       error      // why gone is closed
+	pending   map[string]chan *transport.JSONRPCResponse
+	notify    func(mcp.JSONRPCNotification)
+	onRequest transport.RequestHandler
+}
+
+// frame is a message on its way out.
+type frame struct {
+	data []byte
+	x    *exchange
+	// done is closed when the write is over; taken is then how many bytes the pipe took.
+	done  chan struct{}
+	taken int
+}
+
+// write writes the frame, unless its caller has left.
+func (f *frame) write(w io.Writer) (err error) {
+	defer close(f.done)
+	if f.x.take() {
+		f.taken, err = w.Write(f.data)
+	}
+	return err
+}
+
+func newLines(in io.ReadCloser, out io.WriteCloser, c *crew, stuck time.Duration, stop func()) *lines {
+	return &lines{
+		in: in, out: out, crew: c, stuck: stuck, stop: stop,
+		frames:    make(chan *frame),
+		gone:      make(chan struct{}),
+		serverAsk: make(chan struct{}, maxServerRequests),
+		pending:   map[string]chan *transport.JSONRPCResponse{},
+	}
+}
+
+// Start begins to read and to write. The connection lives until Close, not until
+// ctx ends.
+func (l *lines) Start(context.Context) error {
+	if !l.crew.run(l.read) || !l.crew.run(l.write) {
+		return errClosed
+	}
+	return nil
+}
+
+// Close ends the connection and the other side.
+func (l *lines) Close() error {
+	l.closeOnce.Do(func() {
+		l.fail(errClosed)
+		l.stop()
+	})
+	return nil
+}
+
+// GetSessionId returns "": a pipe is a session of its own.
+func (l *lines) GetSessionId() string { return "" }
+
+// SetNotificationHandler sets what is called, from the reading goroutine, with
+// each notification. h must not block.
+func (l *lines) SetNotificationHandler(h func(mcp.JSONRPCNotification)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notify = h
+}
+
+// SetRequestHandler sets what answers the server's own requests.
+func (l *lines) SetRequestHandler(h transport.RequestHandler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onRequest = h
+}
+
+// SendRequest sends a request and waits for its answer, for the end of ctx, or
+// for the end of the connection.
+func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	data, err := json.Marshal(req)
+	if err != nil {
+		return nil, &notSentError{err}
+	}
+	id := req.ID.String()
+	answer := make(chan *transport.JSONRPCResponse, 1)
+	l.expect(id, answer)
+	defer l.forget(id)
+	f, err := l.hand(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case resp := <-answer:
+		return resp, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.gone:
+	}
+	select {
+	case resp := <-answer: // it was read before the end
+		return resp, nil
+	default:
+	}
+	<-f.done // soon: the pipe is closed
+	if f.taken == 0 {
+		return nil, &notSentError{l.reason()}
+	}
+	return nil, &cutError{l.reason()}
+}
+
+// SendNotification sends a notification. It returns when the message is taken
+// over, not when it is written.
+func (l *lines) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	_, err = l.hand(ctx, data)
+	return err
+}
+
+// hand gives a message to the writing goroutine. If it returns an error, nothing
+// was or will be written.
+func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
+	f := &frame{data: append(data, '\n'), x: exchangeOf(ctx), done: make(chan struct{})}
+	select {
+	case <-l.gone:
+		return nil, &notSentError{l.reason()}
+	case <-ctx.Done():
+		return nil, &notSentError{ctx.Err()}
+	default:
+	}
+	select {
+	case l.frames <- f:
+		return f, nil
+	case <-ctx.Done():
+		return nil, &notSentError{ctx.Err()}
+	case <-l.gone:
+		return nil, &notSentError{l.reason()}
+	}
+}
+
+// write is the only goroutine that writes, so that nothing else waits for a pipe
+// that is full. A write that does not come back in time ends the connection: the
+// child has stopped reading, and every call behind it would wait too.
+func (l *lines) write() {
+	watchdog := time.AfterFunc(l.stuck, func() { l.fail(errStuck) })
+	watchdog.Stop()
+	defer watchdog.Stop()
+	for {
+		select {
+		case f := <-l.frames:
+			watchdog.Reset(l.stuck)
+			err := f.write(l.out)
+			watchdog.Stop()
+			if err != nil {
+				l.fail(err)
+				return
+			}
+		case <-l.gone:
+			return
+		}
+	}
+}
+
+var errStuck = errors.New("the child has stopped reading its input")
+
+// fail ends the connection. Closing the pipe frees a write that hangs in it; the
+// read ends with the other side.
+func (l *lines) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return
+	}
+	l.err = err
+	close(l.gone)
+	l.out.Close()
+}
+
+func (l *lines) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (l *lines) expect(id string, answer chan *transport.JSONRPCResponse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[id] = answer
+}
+
+func (l *lines) forget(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, id)
+}
+
+// read is the only goroutine that reads.
+func (l *lines) read() {
+	defer l.in.Close()
+	r := bufio.NewReader(&lineLimiter{r: l.in, limit: maxListReply})
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			l.fail(&cutError{err})
+			return
+		}
+		l.receive(line)
+	}
+}
+
+// receive handles one line. What is no JSON-RPC message is skipped: a stray
+// print of the server must not end its session.
+func (l *lines) receive(line []byte) {
+	var m struct {
+		transport.JSONRPCResponse
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(line, &m) != nil {
+		return
+	}
+	switch {
+	case m.Method == "":
+		l.mu.Lock()
+		answer := l.pending[m.ID.String()]
+		delete(l.pending, m.ID.String()) // a second answer has no place to go
+		l.mu.Unlock()
+		if answer != nil {
+			answer <- &m.JSONRPCResponse
+		}
+	case m.ID.IsNil():
+		var n mcp.JSONRPCNotification
+		l.mu.Lock()
+		notify := l.notify
+		l.mu.Unlock()
+		if notify != nil && json.Unmarshal(line, &n) == nil {
+			notify(n)
+		}
+	default:
+		l.answer(line)
+	}
+}
+
+// answer answers a request of the server, such as a ping. A server that asks
+// faster than it reads the answers is not answered.
+func (l *lines) answer(line []byte) {
+	var req transport.JSONRPCRequest
+	l.mu.Lock()
+	handle := l.onRequest
+	l.mu.Unlock()
+	if handle == nil || json.Unmarshal(line, &req) != nil {
+		return
+	}
+	select {
+	case l.serverAsk <- struct{}{}:
+	default:
+		return
+	}
+	l.crew.run(func() {
+		defer func() { <-l.serverAsk }()
+		resp, err := handle(context.Background(), req)
+		if err != nil || resp == nil {
+			resp = transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "not supported", nil)
+		}
+		if data, err := json.Marshal(resp); err == nil {
+			_, _ = l.hand(context.Background(), data)
+		}
+	})
+}

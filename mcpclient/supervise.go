@@ -1,0 +1,153 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+)
+
+const (
+	// The background waits between minBackoff and maxBackoff before it connects
+	// again, twice as long each time.
+	minBackoff = time.Second
+	maxBackoff = 30 * time.Second
+	// steady is how long a session must have lived for the backoff to begin anew: a
+	// server that dies as soon as it is called must not be started all the time.
+	steady = 30 * time.Second
+	// minRefresh is the least time between two refreshes, however many hints come.
+	minRefresh = time.Second
+)
+
+// supervise keeps the server connected and its list of tools fresh, until ctx or
+// the client ends.
+func (u *upstream) supervise(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(u.life, cancel)()
+	for tries := 0; ctx.Err() == nil; {
+		s := u.current.Load()
+		if s == nil {
+			f := u.connect(u.life, false)
+			select {
+			case <-f.done:
+			case <-ctx.Done():
+				return
+			}
+			if f.err == nil {
+				continue
+			}
+			u.pause(ctx, u.retryIn(tries, f.err))
+			tries++
+			continue
+		}
+		u.watch(ctx, s)
+		if time.Since(s.born) >= steady {
+			tries = 0
+		}
+		u.pause(ctx, backoff(tries))
+		tries++
+	}
+}
+
+// retryIn returns when to try again: an open breaker says so itself.
+func (u *upstream) retryIn(tries int, err error) time.Duration {
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		return open.RetryAfter + jitter(100*time.Millisecond)
+	}
+	return backoff(tries)
+}
+
+// backoff returns a wait of 1, 2, 4, … 30 s, less up to half of it at random, so
+// that many gateways do not come back together.
+func backoff(tries int) time.Duration {
+	d := maxBackoff
+	if tries < 5 {
+		d = minBackoff << tries
+	}
+	return d - jitter(d/2)
+}
+
+func jitter(d time.Duration) time.Duration { return rand.N(d) }
+
+// pause waits, unless somebody else connects in the meantime.
+func (u *upstream) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for u.current.Load() == nil {
+		select {
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-u.connected:
+		}
+	}
+}
+
+// watch refreshes the tools of a session, now and then and on a hint, until the
+// session is retired or ctx ends.
+func (u *upstream) watch(ctx context.Context, s *session) {
+	every := time.NewTicker(u.every)
+	defer every.Stop()
+	for {
+		select {
+		case <-s.retiring:
+			return
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		case <-u.hints:
+		}
+		u.refresh(ctx, s)
+		rest := time.NewTimer(min(minRefresh, u.every))
+		select {
+		case <-rest.C:
+		case <-s.retiring:
+		case <-ctx.Done():
+		}
+		rest.Stop()
+	}
+}
+
+// refresh reads the list of tools again. An error that says nothing about the
+// session leaves the list as it was.
+func (u *upstream) refresh(ctx context.Context, s *session) {
+	if u.Breaker.Snapshot().State == breaker.Open || !s.acquire() {
+		return
+	}
+	defer s.release()
+	ctx, cancel := context.WithTimeout(ctx, u.Timeout)
+	defer cancel()
+	tools, err := s.list(ctx)
+	switch {
+	case err == nil:
+		u.offer(s, tools)
+	case ctx.Err() != nil:
+	case breaksSession(err):
+		u.drop(s, u.scrub(err))
+	default:
+		u.event(u.log.Warn(), "mcp_refresh_failed", func(d *zerolog.Event) { d.AnErr("reason", u.scrub(err)) })
+	}
+}
+
+// offer takes over a list of tools that s gave.
+func (u *upstream) offer(s *session, tools []json.RawMessage) {
+	u.mu.Lock()
+	old := u.catalogue.Load()
+	if u.current.Load() != s {
+		u.mu.Unlock()
+		return
+	}
+	c := newCatalogue(u.Server, tools, old, u.log)
+	u.catalogue.Store(c)
+	u.mu.Unlock()
+	if c != old {
+		u.event(u.log.Info(), "mcp_tools_changed", func(d *zerolog.Event) { d.Int("tools", len(c.offers)) })
+	}
+}

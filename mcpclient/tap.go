@@ -1,0 +1,194 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// tap sits between mcp-go's client and its transport. It keeps what the client
+// would lose (exact bytes, whether anything was sent), checks what it does not
+// check (ids, sizes), and returns at once when a context ends, which not every
+// transport does.
+type tap struct {
+	transport.Interface
+	crew *crew
+	// closed ends when the session is shut down.
+	closed <-chan struct{}
+	// cut ends when the transport has lost its connection and does not itself tell
+	// those who wait. It may be nil.
+	cut <-chan struct{}
+	// local says that sending is calling: the server is in this process.
+	local bool
+	// listed turns a page of tools/list into the tools that mcp-go shall know. It
+	// may be nil: none.
+	listed func(tools []json.RawMessage) []json.RawMessage
+}
+
+// httpTap is a tap over HTTP. mcp-go takes any transport with this method for
+// one that is cancelled by ending the request, without notifications/cancelled.
+type httpTap struct {
+	*tap
+	conn transport.HTTPConnection
+}
+
+func (t httpTap) SetProtocolVersion(v string) { t.conn.SetProtocolVersion(v) }
+
+// SetRequestHandler passes the client's handler on to transports over which a
+// server can ask something of us.
+func (t *tap) SetRequestHandler(h transport.RequestHandler) {
+	if b, ok := t.Interface.(transport.BidirectionalInterface); ok {
+		b.SetRequestHandler(h)
+	}
+}
+
+// SendRequest sends one request and returns the answer.
+func (t *tap) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	x := exchangeOf(ctx)
+	x.rpc, x.needsInput = nil, false
+	resp, err := t.send(ctx, req)
+	if e, ok := errors.AsType[*rpcError](err); ok {
+		resp, err = &transport.JSONRPCResponse{ID: req.ID, Error: e.details}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.Error == nil && resp.ID.String() != req.ID.String() {
+		return nil, errWrongID
+	}
+	return t.keep(x, req.Method, resp)
+}
+
+func (t *tap) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
+		if t.local && !exchangeOf(ctx).take() {
+			return nil, &notSentError{errClosed}
+		}
+		resp, err := t.Interface.SendRequest(ctx, req)
+		if err == nil && resp == nil {
+			err = &cutError{errors.New("no answer")}
+		}
+		return resp, err
+	})
+}
+
+// SendNotification sends a notification.
+func (t *tap) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	_, err := await(ctx, t, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.Interface.SendNotification(ctx, n)
+	})
+	return err
+}
+
+// await runs f and returns its result, or returns when ctx ends or the session
+// is closed, whatever f does. f gets a context without a deadline: what times
+// out is decided in one place, where ctx ends.
+func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ended := make(chan outcome, 1)
+	started := t.crew.run(func() {
+		var o outcome
+		defer func() {
+			if p := recover(); p != nil {
+				o.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			ended <- o
+		}()
+		if o.err = inner.Err(); o.err == nil {
+			o.value, o.err = f(inner)
+		}
+	})
+	var o outcome
+	if !started {
+		o.err = &notSentError{errClosed}
+		return o.value, o.err
+	}
+	select {
+	case o = <-ended:
+	case <-ctx.Done():
+		o.err = ctx.Err()
+	case <-t.closed:
+		o.err = errClosed
+	case <-t.cut:
+		o.err = &cutError{errLost}
+	}
+	if o.err != nil {
+		select {
+		case o = <-ended: // it came in the same moment: an answer is worth more
+		default:
+		}
+	}
+	return o.value, o.err
+}
+
+// keep notes the answer in x and returns what mcp-go shall see of it.
+func (t *tap) keep(x *exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	x.rpc = resp.Error
+	if resp.Error != nil {
+		return resp, nil
+	}
+	if len(resp.Result) > x.limit {
+		return nil, errTooLarge
+	}
+	switch method {
+	case string(mcp.MethodToolsCall):
+		return keepResult(x, resp), nil
+	case string(mcp.MethodToolsList):
+		return t.keepPage(x, resp)
+	}
+	return resp, nil
+}
+
+// keepResult keeps a tool's result for us to read. mcp-go, which refuses a result
+// with one odd content as a whole, is shown an empty one, unless it must act on
+// it: input_required starts a further round trip (SEP-2322).
+func keepResult(x *exchange, resp *transport.JSONRPCResponse) *transport.JSONRPCResponse {
+	var probe struct {
+		ResultType mcp.ResultType `json:"resultType"`
+	}
+	x.needsInput = json.Unmarshal(resp.Result, &probe) == nil && probe.ResultType == mcp.ResultTypeInputRequired
+	if x.needsInput {
+		return resp
+	}
+	x.result = resp.Result
+	shown := *resp
+	shown.Result = json.RawMessage(`{"content":[]}`)
+	return &shown
+}
+
+// keepPage keeps the tools of a page as they are. mcp-go reads a schema into a
+// struct that loses parts of it, and refuses a page with one odd tool as a whole.
+func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	var page struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor string            `json:"nextCursor,omitempty"`
+	}
+	if err := json.Unmarshal(resp.Result, &page); err != nil {
+		return nil, fmt.Errorf("unreadable list of tools: %w", err)
+	}
+	x.tools = append(x.tools, page.Tools...)
+	x.pages++
+	x.pageBytes += len(resp.Result)
+	if len(x.tools) > maxTools || x.pages > maxPages || x.pageBytes > maxListBytes {
+		return nil, errManyTools
+	}
+	known := page.Tools
+	page.Tools = []json.RawMessage{}
+	if t.listed != nil {
+		page.Tools = append(page.Tools, t.listed(known)...)
+	}
+	shown := *resp
+	var err error
+	shown.Result, err = json.Marshal(page)
+	return &shown, err
+}

@@ -1,0 +1,90 @@
+package mcpclient
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/chat"
+)
+
+// minSecret is the shortest value that is taken for a secret: replacing "1" or
+// "true" wherever it appears would only make texts unreadable.
+const minSecret = 8
+
+// clean makes s fit to be shown, logged and given to a model: invalid UTF-8 is
+// replaced, controls other than tab, LF and CR are dropped, and so are the
+// characters that reorder or hide text (bidi overrides and isolates, tags).
+func clean(s string) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if strings.IndexFunc(s, unfit) < 0 {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unfit(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func unfit(r rune) bool {
+	switch {
+	case r == '\t', r == '\n', r == '\r':
+		return false
+	case r < 0x20, r >= 0x7F && r <= 0x9F:
+		return true
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F:
+		return true
+	}
+	return false
+}
+
+// clipped returns at most n bytes of s, with a mark if that is not all.
+func clipped(s string, n int) string {
+	head, cut := chat.Truncate(s, n)
+	if cut {
+		head += "…"
+	}
+	return head
+}
+
+// hider returns a replacer of everything in s's configuration that is secret, so
+// that a server that repeats it tells nobody.
+func hider(s Server) *strings.Replacer {
+	var secrets []string
+	add := func(value string) {
+		for _, part := range append(strings.Fields(value), value) { // "Bearer x": x alone, too
+			if len(part) >= minSecret {
+				secrets = append(secrets, part, "[redacted]")
+			}
+		}
+	}
+	for _, v := range s.Headers {
+		add(v)
+	}
+	for _, v := range s.Env {
+		add(v)
+	}
+	if u, err := url.Parse(s.URL); err == nil {
+		if password, ok := u.User.Password(); ok {
+			add(password)
+		}
+		for _, values := range u.Query() {
+			for _, v := range values {
+				add(v)
+			}
+		}
+	}
+	return strings.NewReplacer(secrets...)
+}
+
+// localPath matches a path of the server's machine in a text. It asks for a root
+// that such paths have: "/items/0/title" is a JSON pointer, and of use.
+var localPath = regexp.MustCompile(`(?:/(?:var|etc|home|root|usr|opt|tmp|srv|mnt|media|proc|sys|run|dev|app|data|private|Users|Library|Volumes)/|[A-Za-z]:\\)[^\s"'<>|:;,)\]}]+`)
+
+// hidePaths replaces the paths of the server's machine in the text of an error.
+func hidePaths(s string) string { return localPath.ReplaceAllString(s, "[path]") }

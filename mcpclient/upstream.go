@@ -1,0 +1,251 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/fault"
+)
+
+// upstream is one server, whatever becomes of its sessions.
+type upstream struct {
+	Server
+	service string // "mcp:<name>"
+	version string
+	log     zerolog.Logger
+	wait    time.Duration // Config.ConnectWait
+	every   time.Duration // Config.Refresh
+	baseEnv []string
+	http    *http.Client
+	hide    *strings.Replacer
+	crew    *crew
+	life    context.Context // ends with Client.Close
+
+	// current is the session in use; nil while there is none.
+	current atomic.Pointer[session]
+	// catalogue is the last one known; it outlives the session that it came from.
+	catalogue atomic.Pointer[catalogue]
+	// down says why there is no session. It changes with each failed attempt.
+	down atomic.Pointer[fault.Error]
+
+	hints     chan struct{} // a refresh of the tools is due
+	connected chan struct{} // somebody has made a session
+
+	mu     sync.Mutex // guards the fields below
+	flight *flight    // the attempt under way, or nil
+	failed bool       // the last attempt failed
+}
+
+var errNotConnected = errors.New("the MCP server is not connected yet")
+
+func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, crew *crew) *upstream {
+	s = c.withServerDefaults(s)
+	u := &upstream{
+		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
+		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), crew: crew, life: life,
+		hints: make(chan struct{}, 1), connected: make(chan struct{}, 1),
+	}
+	u.down.Store(u.unavailable(errNotConnected))
+	return u
+}
+
+// flight is one attempt to connect, which any number of turns wait for.
+type flight struct {
+	done chan struct{}
+	// Set before done is closed.
+	session *session
+	err     *fault.Error
+	// asked says that a turn caused the attempt or waits for it.
+	asked atomic.Bool
+}
+
+// landed returns a flight that is over before it began.
+func landed(s *session, err *fault.Error) *flight {
+	f := &flight{done: make(chan struct{}), session: s, err: err}
+	close(f.done)
+	return f
+}
+
+// connect joins the attempt under way, or begins one if the breaker lets it. asked
+// says that a turn wants it, whose context is ctx then.
+func (u *upstream) connect(ctx context.Context, asked bool) *flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.current.Load(); s != nil {
+		return landed(s, nil)
+	}
+	if u.flight == nil {
+		report, err := u.Breaker.Allow(ctx)
+		if err != nil {
+			return landed(nil, u.unavailable(err))
+		}
+		f := &flight{done: make(chan struct{})}
+		if !u.crew.run(func() { u.fly(f, report) }) {
+			report(breaker.Neutral, nil)
+			return landed(nil, u.unavailable(errClosed))
+		}
+		u.flight = f
+	}
+	if asked {
+		u.flight.asked.Store(true)
+	}
+	return u.flight
+}
+
+// fly makes the attempt and tells everybody.
+func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(u.life, u.connectTimeout())
+	s, err := u.open(ctx)
+	cancel()
+	err = u.scrub(err)
+	u.mu.Lock()
+	report(u.connectVerdict(f, err), err)
+	if err != nil {
+		f.err = u.setDown(err)
+	} else {
+		f.session = s
+		u.catalogue.Store(newCatalogue(u.Server, s.tools, u.catalogue.Load(), u.log))
+		u.current.Store(s)
+	}
+	u.failed = err != nil
+	u.flight = nil
+	u.mu.Unlock()
+	close(f.done)
+	u.announce(s, err, time.Since(began))
+}
+
+// connectVerdict says what an attempt counts for. In the background a failure
+// counts for nothing: the breaker opens because turns fail, and while it is
+// half-open a turn's own probe decides. A success counts as a probe, and it ends a
+// run of failed attempts; otherwise it counts for nothing either, since a server
+// that accepts every session and fails every call must not look sound.
+// The caller holds u.mu.
+func (u *upstream) connectVerdict(f *flight, err error) breaker.Verdict {
+	switch {
+	case err != nil && f.asked.Load():
+		return breaker.Failure
+	case err == nil && (u.failed || u.Breaker.Snapshot().State == breaker.HalfOpen):
+		return breaker.Success
+	}
+	return breaker.Neutral
+}
+
+// announce follows up an attempt.
+func (u *upstream) announce(s *session, err error, took time.Duration) {
+	if err != nil {
+		u.event(u.log.Warn(), "mcp_connect_failed", func(d *zerolog.Event) {
+			d.AnErr("reason", err).Int64("duration_ms", took.Milliseconds())
+		})
+		return
+	}
+	u.event(u.log.Info(), "mcp_connected", func(d *zerolog.Event) {
+		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
+			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", took.Milliseconds())
+	})
+	if !u.crew.run(func() { u.attend(s) }) {
+		u.drop(s, errClosed)
+		s.shut()
+	}
+	notify(u.connected)
+}
+
+// attend stays with a session until it is shut.
+func (u *upstream) attend(s *session) {
+	select {
+	case <-s.gone:
+		u.drop(s, s.goneErr)
+	case <-s.retiring:
+	case <-u.life.Done():
+		u.drop(s, errClosed)
+	}
+	limit := time.NewTimer(u.Timeout)
+	defer limit.Stop()
+	select {
+	case <-s.drained:
+	case <-limit.C:
+	case <-u.life.Done():
+	}
+	s.shut()
+}
+
+// drop retires a session because of err, unless another one has taken its place.
+func (u *upstream) drop(s *session, err error) {
+	u.mu.Lock()
+	dropped := u.current.CompareAndSwap(s, nil)
+	if dropped {
+		u.setDown(err)
+	}
+	u.mu.Unlock()
+	s.retire()
+	if dropped && u.life.Err() == nil {
+		u.event(u.log.Warn(), "mcp_lost", func(d *zerolog.Event) { d.AnErr("reason", err) })
+	}
+}
+
+// setDown notes why there is no session. The same reason again changes nothing,
+// and so makes no new set of tools.
+func (u *upstream) setDown(err error) *fault.Error {
+	f := u.unavailable(err)
+	if old := u.down.Load(); old.Error() == f.Error() && old.RetryAfter == f.RetryAfter {
+		return old
+	}
+	u.down.Store(f)
+	return f
+}
+
+// session returns a session to call on. One that is being made is waited for, but
+// no longer than Config.ConnectWait. The error is a *fault.Error, or ctx's.
+func (u *upstream) session(ctx context.Context) (*session, error) {
+	if s := u.current.Load(); s != nil {
+		return s, nil
+	}
+	f := u.connect(ctx, true)
+	timer := time.NewTimer(u.wait)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+	default:
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+			return nil, u.unavailable(errNotConnected)
+		}
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.session, nil
+}
+
+// hint asks for a refresh of the list of tools.
+func (u *upstream) hint() { notify(u.hints) }
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// unavailable returns the error of a server that cannot be used because of err.
+func (u *upstream) unavailable(err error) *fault.Error {
+	f := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: u.service, Err: err}
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		f.RetryAfter = open.RetryAfter
+	}
+	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+		f.RetryAfter = status.RetryAfter
+	}
+	return f
+}

@@ -1,0 +1,109 @@
+package mcpclient
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// validate returns every fault of c at once. No value is repeated in the text:
+// a URL, a header or a variable may hold a secret.
+func (c Config) validate() error {
+	var faults []error
+	if c.Timeout < 0 || c.Refresh < 0 || c.ConnectWait < 0 {
+		faults = append(faults, errors.New("a duration is negative"))
+	}
+	seen := map[string]bool{}
+	for i, s := range c.Servers {
+		where := fmt.Sprintf("server %d", i+1)
+		if !serverName.MatchString(s.Name) {
+			faults = append(faults, fmt.Errorf("%s: its name is not of the form [A-Za-z0-9_-]+", where))
+		} else {
+			where = fmt.Sprintf("server %q", s.Name)
+		}
+		if seen[s.Name] {
+			faults = append(faults, fmt.Errorf("%s: there are two of that name", where))
+		}
+		seen[s.Name] = true
+		for _, err := range s.faults() {
+			faults = append(faults, fmt.Errorf("%s: %w", where, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (s Server) faults() []error {
+	var faults []error
+	add := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	switch s.Transport {
+	case HTTP, SSE:
+		add(!absoluteURL(s.URL), "url is not an absolute http or https URL")
+		faults = append(faults, headerFaults(s.Headers)...)
+	case Stdio:
+		add(s.Command == "", "command is missing")
+		add(!plainEnv(s.Env), "env has a name or value that a process cannot be given")
+	case InProcess:
+		add(s.InProcess == nil, "the in-process server is missing")
+	default:
+		add(true, "transport is none of http, sse, stdio, inprocess")
+	}
+	add(s.URL != "" && s.Transport != HTTP && s.Transport != SSE, "url is for http and sse servers")
+	add(s.Command != "" && s.Transport != Stdio, "command is for stdio servers")
+	add(s.Timeout < 0, "timeout is negative")
+	known := s.ProtocolVersion == "" || s.ProtocolVersion == AutoProtocol || mcp.IsValidProtocolVersion(s.ProtocolVersion)
+	add(!known, "protocolVersion is not known")
+	return faults
+}
+
+func absoluteURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func plainEnv(env map[string]string) bool {
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return false
+		}
+	}
+	return true
+}
+
+// reservedHeaders cannot be configured. With an idempotency key net/http would
+// send a POST again by itself (http.Request.isReplayable), and so run a tool
+// twice; the others belong to HTTP or to MCP.
+var reservedHeaders = map[string]bool{
+	"Idempotency-Key": true, "X-Idempotency-Key": true,
+	"Accept": true, "Connection": true, "Content-Length": true, "Content-Type": true,
+	"Host": true, "Transfer-Encoding": true, "Trailer": true, "Upgrade": true,
+	"Mcp-Session-Id": true, "Mcp-Protocol-Version": true, "Mcp-Method": true, "Mcp-Name": true,
+	"Last-Event-Id": true, "X-Request-Id": true,
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+func headerFaults(headers map[string]string) []error {
+	var faults []error
+	for name, value := range headers {
+		switch {
+		case !headerName.MatchString(name):
+			faults = append(faults, errors.New("a header's name is not valid"))
+		case reservedHeaders[textproto.CanonicalMIMEHeaderKey(name)]:
+			faults = append(faults, fmt.Errorf("the header %s cannot be configured", name))
+		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F }):
+			faults = append(faults, fmt.Errorf("the value of header %s is not valid", name))
+		}
+	}
+	return faults
+}

@@ -1,0 +1,119 @@
+package mcpclient
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"sluice/breaker"
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// view is the set of tools at one moment, and what it was made of.
+type view struct {
+	set   *chat.ToolSet
+	tools map[string]*boundTool // all that is known, also of servers that are away
+	made  []condition
+}
+
+type atomicView = atomic.Pointer[view]
+
+// boundTool is a tool under the name that the model knows.
+type boundTool struct {
+	name  string
+	offer *offer
+	up    *upstream
+}
+
+func (t *boundTool) repeatable() bool { return t.offer.spec.Annotations.Repeatable() }
+
+// condition is what a view depends on of one server. Equal conditions give equal
+// views.
+type condition struct {
+	offers *catalogue
+	// err is why the server's tools cannot be called; nil if they can.
+	err *fault.Error
+	// open is the rest of an open breaker's recovery time, in whole seconds, rounded
+	// up; 0 if it is not open.
+	open time.Duration
+}
+
+func (u *upstream) condition() condition {
+	c := condition{offers: u.catalogue.Load()}
+	if s := u.Breaker.Snapshot(); s.State == breaker.Open && s.RetryAfter > 0 {
+		c.open = (s.RetryAfter + time.Second - 1).Truncate(time.Second)
+	} else if u.current.Load() == nil {
+		c.err = u.down.Load()
+	}
+	return c
+}
+
+// away returns why the server's tools cannot be called, or nil.
+func (u *upstream) away(c condition) *fault.Error {
+	if c.open > 0 {
+		return u.unavailable(&breaker.OpenError{Service: u.service, RetryAfter: c.open})
+	}
+	return c.err
+}
+
+// currentView returns the last view if nothing changed since, else a new one.
+func (c *Client) currentView() *view {
+	if v := c.view.Load(); v != nil && c.holds(v) {
+		return v
+	}
+	c.viewing.Lock()
+	defer c.viewing.Unlock()
+	if v := c.view.Load(); v != nil && c.holds(v) {
+		return v
+	}
+	v := c.look()
+	c.view.Store(v)
+	return v
+}
+
+func (c *Client) holds(v *view) bool {
+	for i, u := range c.upstreams {
+		if u.condition() != v.made[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// look makes a view. Names are given among all tools that are known, so that they
+// stay the same while a server is away.
+func (c *Client) look() *view {
+	v := &view{set: &chat.ToolSet{}, tools: map[string]*boundTool{}}
+	var known []named
+	var bound []*boundTool
+	for _, u := range c.upstreams {
+		now := u.condition()
+		v.made = append(v.made, now)
+		if f := u.away(now); f != nil {
+			v.set.Unavailable = append(v.set.Unavailable, chat.UnavailableServer{Server: u.Name, Err: f})
+		}
+		if now.offers == nil {
+			continue
+		}
+		for _, o := range now.offers.offers {
+			known = append(known, named{o, u.Name})
+			bound = append(bound, &boundTool{offer: o, up: u})
+		}
+	}
+	for i, name := range assignNames(known) {
+		bound[i].name = name
+		v.tools[name] = bound[i]
+		if c.awayIn(v, bound[i].up) {
+			continue
+		}
+		spec := bound[i].offer.spec
+		spec.Name = name
+		v.set.Specs = append(v.set.Specs, spec)
+	}
+	return v
+}
+
+func (c *Client) awayIn(v *view, u *upstream) bool {
+	return slices.ContainsFunc(v.set.Unavailable, func(a chat.UnavailableServer) bool { return a.Server == u.Name })
+}
