@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/config"
+	"sluice/stream/sse"
+)
+
+// maxFrame bounds one event that ask reads: an answer of 2 MiB, twice, escaped.
+const maxFrame = 16 << 20
+
+// ask posts one message and shows the events as they come. Exit code 0 only when
+// the done event says success.
+func (p program) ask(ctx context.Context, args []string) int {
+	l := config.Loader{MaxArgs: 1}
+	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
+	raw := l.Bool("json", "print the raw events, one JSON object a line")
+	cfg, code, ok := p.load(&l, args)
+	if !ok {
+		return code
+	}
+	if len(l.Args()) != 1 || l.Args()[0] == "" {
+		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
+		return exitUsage
+	}
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	base := strings.TrimSuffix(*url, "/")
+	if base == "" {
+		s, stop, err := p.startForAsk(ctx, cfg)
+		if err != nil {
+			return p.refuse(err)
+		}
+		defer stop()
+		base = "http://" + reachable(s.addr)
+	}
+	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
+	if *raw {
+		show = &jsonLines{out: p.stdout}
+	}
+	success, err := post(ctx, base, l.Args()[0], show)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
+		return exitFailed
+	}
+	if !success {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// startForAsk starts a gateway on a free port of the loopback interface. Its log
+// would be in the way, so it is written, to stderr, only if a level was asked for.
+func (p program) startForAsk(ctx context.Context, cfg config.Config) (*service, func(), error) {
+	cfg.Addr = "127.0.0.1:0"
+	logTo := io.Discard
+	if level, _ := p.lookup("SLUICE_LOG_LEVEL"); level != "" {
+		logTo = p.stderr
+	}
+	out := newLogWriter(logTo, cfg.Secrets())
+	s, err := p.listen(ctx, cfg, newLogger(out, cfg.LogLevel))
+	if err != nil {
+		out.Close()
+		return nil, nil, err
+	}
+	return s, func() { s.close(); out.Close() }, nil
+}
+
+// viewer shows the events of a turn.
+type viewer interface {
+	show(ev sse.Event, data eventData) error
+}
+
+// eventData is the union of what ask reads of the events' data.
+type eventData struct {
+	RequestID string         `json:"request_id"`
+	Model     string         `json:"model"`
+	Content   string         `json:"content"`
+	Tool      string         `json:"tool_name"`
+	Server    string         `json:"server"`
+	Arguments jsontext.Value `json:"arguments"`
+	Status    string         `json:"status"`
+	Duration  int64          `json:"duration_ms"`
+	Result    string         `json:"result"`
+	Error     string         `json:"error"`
+	Delta     string         `json:"delta"`
+	ErrorType string         `json:"error_type"`
+	Message   string         `json:"message"`
+	Success   bool           `json:"success"`
+	Finish    string         `json:"finish_reason"`
+	Usage     struct {
+		Input    int `json:"input_tokens"`
+		Output   int `json:"output_tokens"`
+		Thinking int `json:"thinking_tokens"`
+	} `json:"usage"`
+	Timings struct {
+		Total      int64  `json:"total_ms"`
+		FirstDelta *int64 `json:"first_delta_ms"`
+	} `json:"timings"`
+}
+
+func post(ctx context.Context, base, input string, show viewer) (success bool, err error) {
+	body, err := json.Marshal(map[string]any{"input": input, "accumulated": false})
+	if err != nil {
+		return false, errors.New("the message is not valid UTF-8")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return false, refused(resp)
+	}
+	events := sse.NewReader(resp.Body, maxFrame)
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
+		}
+		var data eventData
+		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
+			return false, fmt.Errorf("event %s: %w", ev.ID, err)
+		}
+		if err := show.show(ev, data); err != nil {
+			return false, err
+		}
+		if ev.Type == "done" {
+			return data.Success, nil
+		}
+	}
+}
+
+// refused tells what a problem reply says.
+func refused(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	var p struct {
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
+		return fmt.Errorf("the gateway answered %s", resp.Status)
+	}
+	return fmt.Errorf("the gateway answered %s: %s", resp.Status, p.Detail)
+}
+
+// jsonLines prints each event as one line of JSON.
+type jsonLines struct{ out io.Writer }
+
+func (j *jsonLines) show(ev sse.Event, _ eventData) error {
+	line, err := json.Marshal(struct {
+		ID    string         `json:"id"`
+		Event string         `json:"event"`
+		Data  jsontext.Value `json:"data"`
+	}{ev.ID, ev.Type, jsontext.Value(ev.Data)})
+	if err != nil {
+		return err
+	}
+	_, err = j.out.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,95 @@
+// Command sluice is a stateless Server-Sent Events gateway: a chat turn goes in,
+// what a Gemini agent thinks, which tools it calls and what it answers comes out
+// as a live event stream.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // time zones on machines that have none
+
+	"sluice/config"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
+	exitUsage  = 2 // bad flags or configuration; nothing was started
+)
+
+func main() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	os.Exit(run(context.Background(), os.Args[1:], program{
+		stdin:    os.Stdin,
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+		lookup:   os.LookupEnv,
+		readFile: os.ReadFile,
+		signals:  signals,
+	}))
+}
+
+// program is what a command needs of the process, so that a test can run one whole.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookup         func(string) (string, bool)
+	readFile       func(string) ([]byte, error)
+	signals        <-chan os.Signal
+}
+
+const usage = `Sluice streams what a Gemini agent thinks, calls and answers as Server-Sent Events.
+
+  sluice [flags]              start the gateway
+  sluice ask [flags] TEXT     ask one question and show the events live
+  sluice todo-server [flags]  start the built-in todo MCP server alone
+  sluice gemini-sim [flags]   start the simulator of the Gemini API alone
+  sluice healthcheck          ask the gateway of this machine whether it lives
+  sluice version              print the version
+
+Every command takes the flags and variables below; "sluice COMMAND --help" adds its own.
+
+`
+
+// run runs a command and returns its exit code. It returns when ctx ends or a
+// signal comes, after what was begun has ended.
+func run(ctx context.Context, args []string, p program) int {
+	name := ""
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "":
+		return p.serve(ctx, args)
+	case "ask":
+		return p.ask(ctx, args)
+	case "todo-server":
+		return p.todoServer(ctx, args)
+	case "gemini-sim":
+		return p.geminiSim(ctx, args)
+	case "healthcheck":
+		return p.healthcheck(ctx, args)
+	case "version":
+		fmt.Fprintln(p.stdout, version)
+		return exitOK
+	case "help":
+		p.help(p.stdout, new(config.Loader))
+		return exitOK
+	}
+	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)
+	return exitUsage
+}
+
+func (p program) help(w io.Writer, l *config.Loader) {
+	fmt.Fprint(w, usage)
+	l.Usage(w)
+}

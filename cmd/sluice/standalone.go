@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/geminisim"
+	"sluice/internal/todo"
+)
+
+// todoServer runs the built-in todo MCP server alone, so that other agents can
+// use it: over streamable HTTP, or over stdio.
+func (p program) todoServer(ctx context.Context, args []string) int {
+	var l config.Loader
+	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
+	cfg, code, ok := p.load(&l, args)
+	if !ok {
+		return code
+	}
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	store, err := todo.Open(ctx, todo.Config{Path: cfg.TodoDB, Location: cfg.Timezone})
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice todo-server: SLUICE_TODO_DB: %v\n", err)
+		return exitFailed
+	}
+	defer store.Close()
+	server := todo.NewServer(store, version)
+	if *stdio {
+		if err := todo.ServeStdio(ctx, server, p.stdin, p.stdout); err != nil {
+			fmt.Fprintf(p.stderr, "sluice todo-server: %v\n", err)
+			return exitFailed
+		}
+		return exitOK
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", todo.Handler(server))
+	return p.serveAlone(ctx, cfg.Addr, mux, "todo MCP server", "/mcp")
+}
+
+// geminiSim runs the simulator of the Gemini API alone.
+func (p program) geminiSim(ctx context.Context, args []string) int {
+	var l config.Loader
+	path := l.String("script", "", "answer from this script instead of as the offline model")
+	pace := l.Duration("pace", offlinePace, "pause between the chunks of the offline model")
+	cfg, code, ok := p.load(&l, args)
+	if !ok {
+		return code
+	}
+	sim := geminisim.Config{Pace: *pace, FirstDelay: offlineFirst}
+	if *path != "" {
+		text, err := p.readFile(*path)
+		if err == nil {
+			sim.Script, err = geminisim.ParseScript(string(text))
+		}
+		if err != nil {
+			fmt.Fprintf(p.stderr, "sluice gemini-sim: --script: %v\n", err)
+			return exitUsage
+		}
+	}
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	return p.serveAlone(ctx, cfg.Addr, geminisim.New(sim), "Gemini SIMULATOR (not the real API)", "")
+}
+
+// untilSignal returns a context that ends with ctx or at the first signal.
+func (p program) untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(p.stderr, "%s on http://%s%s\n", what, reachable(ln.Addr().String()), path)
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(ln) }()
+	select {
+	case err := <-failed:
+		fmt.Fprintf(p.stderr, "sluice: %v\n", err)
+		return exitFailed
+	case <-ctx.Done():
+	}
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if s.Shutdown(graceful) != nil {
+		_ = s.Close()
+	}
+	<-failed
+	return exitOK
+}
+
+// healthcheck asks the gateway that listens as configured whether it lives: for
+// containers without a shell or curl.
+func (p program) healthcheck(ctx context.Context, args []string) int {
+	cfg, code, ok := p.load(new(config.Loader), args)
+	if !ok {
+		return code
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(cfg.Addr)+"/healthz", nil)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)
+		return exitFailed
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)
+		return exitFailed
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		fmt.Fprintf(p.stderr, "sluice healthcheck: status %d\n", resp.StatusCode)
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"sluice/stream/sse"
+)
+
+// style holds the escape sequences of a terminal; all empty where there is none.
+type style struct{ dim, bold, red, green, yellow, reset string }
+
+// styleFor follows no-color.org.
+func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
+	f, ok := out.(*os.File)
+	if !ok {
+		return style{}
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return style{}
+	}
+	if v, _ := lookup("NO_COLOR"); v != "" {
+		return style{}
+	}
+	return style{dim: "\x1b[2m", bold: "\x1b[1m", red: "\x1b[31m", green: "\x1b[32m", yellow: "\x1b[33m", reset: "\x1b[0m"}
+}
+
+// terminal shows events to a person: thoughts dimmed, tool calls with arguments,
+// status and time, the text as it streams, a closing line.
+type terminal struct {
+	out    io.Writer
+	style  style
+	inText bool // the cursor is in the answer's text
+}
+
+func (t *terminal) show(ev sse.Event, d eventData) error {
+	s := t.style
+	switch ev.Type {
+	case "start":
+		note := ""
+		if d.Model == offlineModel {
+			note = " (a simulator, not Gemini)"
+		}
+		return t.line(s.dim, "model %s%s", d.Model, note)
+	case "thinking":
+		return t.line(s.dim, "%s", strings.TrimSpace(printable(d.Content)))
+	case "tool_call":
+		return t.tool(d)
+	case "response_delta":
+		if !t.inText {
+			fmt.Fprintln(t.out)
+		}
+		t.inText = true
+		_, err := io.WriteString(t.out, printable(d.Delta))
+		return err
+	case "error":
+		return t.line(s.red, "error: %s (%s)", printable(d.Message), d.ErrorType)
+	case "done":
+		return t.closing(d)
+	}
+	return nil
+}
+
+func (t *terminal) tool(d eventData) error {
+	s := t.style
+	switch d.Status {
+	case "in_progress":
+		return t.line(s.bold, "→ %s %s", printable(d.Tool), printable(string(d.Arguments)))
+	case "completed":
+		return t.line(s.green, "✓ %s  %d ms  %s", printable(d.Tool), d.Duration, printable(oneLine(d.Result)))
+	case "failed":
+		return t.line(s.red, "✗ %s  %d ms  %s", printable(d.Tool), d.Duration, printable(d.Error))
+	default:
+		return t.line(s.yellow, "? %s  %s: %s", printable(d.Tool), d.Status, printable(d.Error))
+	}
+}
+
+func (t *terminal) closing(d eventData) error {
+	first := ""
+	if ms := d.Timings.FirstDelta; ms != nil {
+		first = fmt.Sprintf("first text %s, ", millis(*ms))
+	}
+	if t.inText {
+		fmt.Fprintln(t.out)
+	}
+	return t.line(t.style.dim, "%s · %d tokens in, %d out, %d thinking · %stotal %s · %s",
+		d.Finish, d.Usage.Input, d.Usage.Output, d.Usage.Thinking, first, millis(d.Timings.Total), d.RequestID)
+}
+
+// line prints a line of its own.
+func (t *terminal) line(color, format string, args ...any) error {
+	if t.inText {
+		fmt.Fprintln(t.out)
+	}
+	t.inText = false
+	_, err := fmt.Fprintf(t.out, color+format+t.style.reset+"\n", args...)
+	return err
+}
+
+func millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+// oneLine shortens a tool's result for the screen.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return s
+}
+
+const zeroWidthJoiner = '\u200d' // holds emoji together
+
+// printable keeps what others wrote from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
