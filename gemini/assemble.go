@@ -16,6 +16,7 @@ type assembler struct {
 	chunk chat.Chunk // handed on, reused
 
 	usage      chat.Usage
+	hasUsage   bool
 	finish     chat.Finish // the latest; of use once the stream has ended
 	reason     string      // the API's word for it
 	size       int         // of all that was taken
@@ -29,7 +30,7 @@ func (a *assembler) take(raw *rawChunk) error {
 	clear(a.chunk.Parts)
 	a.chunk = chat.Chunk{Parts: a.chunk.Parts[:0]}
 	if raw.hasUsage {
-		a.usage = raw.usage
+		a.usage, a.hasUsage = raw.usage, true
 		a.chunk.Usage = &a.usage
 	}
 	for i := range raw.parts {
@@ -122,7 +123,10 @@ func (a *assembler) judge(raw *rawChunk) error {
 
 // end makes a.chunk the last one, now that the stream has ended cleanly.
 func (a *assembler) end() error {
-	a.chunk = chat.Chunk{Parts: a.chunk.Parts[:0], Usage: &a.usage, Finish: a.finish}
+	a.chunk = chat.Chunk{Parts: a.chunk.Parts[:0], Finish: a.finish}
+	if a.hasUsage {
+		a.chunk.Usage = &a.usage
+	}
 	switch {
 	case a.finish == chat.FinishNone:
 		return errCut

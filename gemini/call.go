@@ -189,7 +189,7 @@ func (c *call) result(last ending) error {
 	if c.parent.Err() != nil && last.retry {
 		return fault.Cause(c.parent) // it ended while we waited
 	}
-	if s := c.m.breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open {
+	if s := c.m.breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open && s.RetryAfter > 0 {
 		e.RetryAfter = s.RetryAfter
 	}
 	return e

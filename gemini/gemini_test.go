@@ -224,3 +224,13 @@ func TestFaultsHaveFixedMessages(t *testing.T) {
 		}
 	}
 }
+
+func TestClose(t *testing.T) {
+	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
+		u := serve(t, finished("a"))
+		m := open(t, Config{BaseURL: u.URL})
+		ask(t.Context(), m)
+		m.Close()
+		<-u.closed // or the test hangs
+	})
+}

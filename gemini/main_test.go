@@ -59,7 +59,8 @@ func open(t *testing.T, driver func(Config) (*Model, error), cfg Config) *Model 
 // upstream is a Gemini that does as it is told, and remembers what it was asked.
 type upstream struct {
 	URL     string
-	conns   atomic.Int64
+	conns   atomic.Int64  // opened so far
+	closed  chan struct{} // gets one for each that is closed
 	running sync.WaitGroup // handlers
 
 	mu   sync.Mutex // guards the fields below
@@ -95,11 +96,14 @@ func (u *upstream) requests() []received {
 // serve starts an upstream on a real socket.
 func serve(t *testing.T, replies ...http.HandlerFunc) *upstream {
 	t.Helper()
-	u := new(upstream)
+	u := &upstream{closed: make(chan struct{}, 1000)}
 	srv := httptest.NewUnstartedServer(u.handler(replies))
 	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
+		switch s {
+		case http.StateNew:
 			u.conns.Add(1)
+		case http.StateClosed:
+			u.closed <- struct{}{}
 		}
 	}
 	srv.Start()
@@ -115,8 +119,8 @@ func newServer(tb testing.TB, h http.HandlerFunc) (url string) {
 	return srv.URL
 }
 
-// bubble runs test for each driver in fake time. serve starts an upstream there
-// and returns it with the transport that leads to it.
+// bubble runs test for each driver in fake time. Its open starts an upstream in
+// memory, and returns it with a Model that talks to it.
 func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.HandlerFunc) (*Model, *upstream))) {
 	t.Parallel()
 	for name, driver := range drivers {

@@ -1,0 +1,100 @@
+package gemini
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The decoder's way over JSON. A value of another kind than asked for is an
+// error, except null, which is the same as none.
+
+// object hands each member of the object at hand to read. Null is no members.
+func (d *decoder) object(c *rawChunk, read field) error {
+	return d.each('{', func() error {
+		name, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		return read(d, c, name)
+	})
+}
+
+// array calls read for each element of the array at hand. Null is no elements.
+func (d *decoder) array(c *rawChunk, read func(*decoder, *rawChunk) error) error {
+	return d.each('[', func() error { return read(d, c) })
+}
+
+// each calls read until the object or array at hand, which opens with open, is
+// read through.
+func (d *decoder) each(open jsontext.Kind, read func() error) error {
+	switch d.json.PeekKind() {
+	case 'n':
+		return d.json.SkipValue()
+	case open:
+	default:
+		return d.mismatch()
+	}
+	if _, err := d.json.ReadToken(); err != nil {
+		return err
+	}
+	for d.json.PeekKind() != open+2 { // '}' is '{'+2, ']' is '['+2
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	_, err := d.json.ReadToken()
+	return err
+}
+
+// str reads a string; null is "".
+func (d *decoder) str() (string, error) {
+	v, err := d.literal('"')
+	if v == nil {
+		return "", err
+	}
+	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
+	return string(d.text), err
+}
+
+// boolean reads true or false; null is false.
+func (d *decoder) boolean() (bool, error) {
+	switch k := d.json.PeekKind(); k {
+	case 't', 'f', 'n':
+		return k == 't', d.json.SkipValue()
+	}
+	return false, d.mismatch()
+}
+
+// integer reads a whole number from 0; null is 0.
+func (d *decoder) integer() (int, error) {
+	v, err := d.literal('0')
+	if v == nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(string(v), 10, 31)
+	if err != nil {
+		return 0, errWrongType
+	}
+	return int(n), nil
+}
+
+// literal reads a value of the wanted kind; null is nil. It is valid until the
+// next read.
+func (d *decoder) literal(want jsontext.Kind) (jsontext.Value, error) {
+	switch d.json.PeekKind() {
+	case 'n':
+		return nil, d.json.SkipValue()
+	case want:
+		return d.json.ReadValue()
+	}
+	return nil, d.mismatch()
+}
+
+// mismatch tells why the value at hand is not what it should be.
+func (d *decoder) mismatch() error {
+	if err := d.json.SkipValue(); err != nil {
+		return err // it is not even JSON
+	}
+	return errWrongType
+}
