@@ -94,8 +94,7 @@ func (c *call) run(a *assembler) error {
 			return errEmpty
 		}
 		if err == io.EOF {
-			err = a.end()
-			if err != nil {
+			if err := a.end(); err != nil {
 				return err
 			}
 			return c.hand(&a.chunk)
@@ -180,10 +179,11 @@ func (c *call) sleep(d time.Duration) bool {
 	}
 }
 
-// result returns the last attempt's error as the call's.
+// result returns the last attempt's error as the call's. An error that is not ours
+// is not touched.
 func (c *call) result(last ending) error {
 	e, ok := errors.AsType[*fault.Error](last.err)
-	if !ok || c.yieldErr != nil {
+	if !ok || last.outcome == OutcomeCancelled {
 		return last.err
 	}
 	if c.parent.Err() != nil && last.retry {

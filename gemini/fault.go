@@ -63,7 +63,7 @@ func streamError(err error) error {
 	return &transportError{err}
 }
 
-// finishError tells of an answer, or of a prompt, that was given up for a reason.
+// finishError tells of an answer that was given up for a reason.
 type finishError struct{ reason string }
 
 func (e *finishError) Error() string {

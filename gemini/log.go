@@ -10,7 +10,8 @@ import (
 )
 
 // logCall and logResult write the two lines of an attempt to the logger of the
-// request. Neither holds a word of the user's, of the model's or of the API's.
+// request. Neither holds a word of the user's or of the model's, nor a message of
+// the API's, which may quote them.
 
 func (c *call) logCall(attempt int) {
 	e := zerolog.Ctx(c.parent).Info()
@@ -26,11 +27,11 @@ func (c *call) logCall(attempt int) {
 }
 
 func (c *call) logResult(attempt int, a *assembler, end *ending, took time.Duration) {
-	log := zerolog.Ctx(c.parent)
-	e := log.Info()
+	level := zerolog.InfoLevel
 	if end.outcome != OutcomeOK && end.outcome != OutcomeCancelled {
-		e = log.Warn()
+		level = zerolog.WarnLevel
 	}
+	e := zerolog.Ctx(c.parent).WithLevel(level)
 	if !e.Enabled() {
 		return
 	}
@@ -60,7 +61,7 @@ func finishFor(a *assembler, end *ending) string {
 	return end.outcome
 }
 
-// brief returns err's text without anything that the API wrote.
+// brief returns err's text without the API's message.
 func brief(err error) string {
 	if e, ok := errors.AsType[*apiError](err); ok {
 		return e.brief()

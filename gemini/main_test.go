@@ -59,8 +59,8 @@ func open(t *testing.T, driver func(Config) (*Model, error), cfg Config) *Model 
 // upstream is a Gemini that does as it is told, and remembers what it was asked.
 type upstream struct {
 	URL     string
-	conns   atomic.Int64  // opened so far
-	closed  chan struct{} // gets one for each that is closed
+	conns   atomic.Int64   // opened so far
+	closed  chan struct{}  // gets one for each that is closed
 	running sync.WaitGroup // handlers
 
 	mu   sync.Mutex // guards the fields below
