@@ -30,10 +30,11 @@ type Model interface {
 
 // Tools runs tools. Both methods return soon after ctx has ended.
 type Tools interface {
-	// Tools returns what can be called now.
+	// Tools returns what can be called now; never nil.
 	Tools(ctx context.Context) *chat.ToolSet
 	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
-	// *fault.Error: ToolFailed, MCPUnavailable or Timeout; anything else is a bug.
+	// *fault.Error: ToolFailed, MCPUnavailable or Timeout, with Unknown set if the
+	// outcome was lost and the tool is not safe to repeat; anything else is a bug.
 	Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error)
 }
 
@@ -92,18 +93,28 @@ func (a *Agent) Run(ctx context.Context, req chat.Request, sink stream.Sink) err
 func (t *turn) recovered() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = newPanicked(p)
 		}
 	}()
 	return t.run()
 }
+
+// panicked is what a panic becomes: a bug, whatever else goes on.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func newPanicked(value any) *panicked { return &panicked{value, debug.Stack()} }
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
 // finish closes the turn as its grammar asks for.
 func (t *turn) finish(err error) error {
 	if t.told != nil {
 		return t.told
 	}
-	if err != nil && t.ctx.Err() != nil {
+	if _, bug := errors.AsType[*panicked](err); err != nil && !bug && t.ctx.Err() != nil {
 		err = fault.Cause(t.ctx) // whatever broke, broke because of this
 	}
 	if errors.Is(err, fault.ErrClientGone) {

@@ -78,10 +78,11 @@ func refusal(c chat.ToolCall, why string) error {
 }
 
 // callKey is equal for calls that ask for the same thing, however the arguments
-// are ordered or spaced.
+// are ordered or spaced. Integers stay as they are: as JCS writes them, ids beyond
+// 2^53 would become equal.
 func callKey(c chat.ToolCall) string {
-	args := jsontext.Value(c.Arguments).Clone()
-	if args.Canonicalize() != nil {
+	args := c.Arguments.Clone()
+	if args.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		args = c.Arguments
 	}
 	return c.Name + " " + string(args)

@@ -39,6 +39,7 @@ func (s *step) text(p *chat.Part) {
 func (s *step) call(p *chat.Part) {
 	s.seal()
 	c := *p.Call
+	c.Arguments = c.Arguments.Clone() // bytes, unlike strings, are the chunk's own
 	s.calls = append(s.calls, c)
 	s.parts = append(s.parts, chat.Part{Call: &c, Signature: p.Signature})
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -25,8 +24,7 @@ type job struct {
 	call   chat.ToolCall
 	told   stream.Call
 	spec   *chat.ToolSpec
-	key    string
-	began  time.Time
+	key    string // empty: refused
 	took   time.Duration
 	result chat.ToolResult
 	err    error
@@ -36,34 +34,44 @@ type job struct {
 // appends the calls and their results, in the order of the calls, to the
 // conversation. It returns an error if the turn cannot go on.
 func (t *turn) runTools(tools *chat.ToolSet) error {
-	jobs := make([]*job, len(t.step.calls))
-	var admitted []*job
-	for i, c := range t.step.calls {
-		j := &job{call: c, spec: tools.Lookup(c.Name), began: time.Now()}
-		j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
-		if j.spec != nil {
-			j.told.Server = j.spec.Server
-		}
-		jobs[i] = j
-		t.emit(&stream.ToolStarted{Call: j.told})
-		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
-			admitted = append(admitted, j)
-			t.logCall(j)
-		}
+	if err := t.over(); err != nil {
+		return err
 	}
+	jobs, admitted := t.openJobs(tools)
 	for _, j := range jobs {
 		if j.err != nil {
 			t.close(j)
 		}
 	}
 	t.flush()
+	if t.told != nil {
+		return t.told
+	}
 	if err := t.runAll(admitted); err != nil {
 		return err
 	}
 	t.messages = append(t.messages,
 		chat.Message{Role: chat.RoleModel, Parts: t.step.parts},
 		chat.Message{Role: chat.RoleUser, Parts: results(jobs)})
-	return t.told
+	return nil
+}
+
+// openJobs tells of the calls of the step at hand and decides which of them run.
+func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
+	for _, c := range t.step.calls {
+		j := &job{call: c, spec: tools.Lookup(c.Name)}
+		j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
+		if j.spec != nil {
+			j.told.Server = j.spec.Server
+		}
+		jobs = append(jobs, j)
+		t.emit(&stream.ToolStarted{Call: j.told})
+		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
+			admitted = append(admitted, j)
+			t.logCall(j)
+		}
+	}
+	return jobs, admitted
 }
 
 func results(jobs []*job) []chat.Part {
@@ -74,24 +82,14 @@ func results(jobs []*job) []chat.Part {
 	return parts
 }
 
-// runAll runs the jobs at the same time and closes each as it ends.
+// runAll runs the jobs at the same time and closes each as it ends. A bug in one
+// of them, or a client that is gone, cuts the others, which are waited for.
 func (t *turn) runAll(jobs []*job) error {
 	ctx, cancel := context.WithCancelCause(t.ctx)
-	defer cancel(nil)
-	ended := make(chan *job, len(jobs))
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, j := range jobs {
-		if len(jobs) == 1 { // as mostly: no goroutine needed
-			j.run(ctx, t.agent.cfg.Tools)
-			ended <- j
-			break
-		}
-		wg.Go(func() {
-			j.run(ctx, t.agent.cfg.Tools)
-			ended <- j
-		})
-	}
+	defer cancel(nil) // before the wait, lest a panic here wait for hours
+	ended := t.start(ctx, &wg, jobs)
 	var bug error
 	for range jobs {
 		j := <-ended
@@ -101,20 +99,41 @@ func (t *turn) runAll(jobs []*job) error {
 			bug = j.err
 			cancel(bug)
 		}
+		if t.told != nil {
+			cancel(t.told)
+		}
 	}
-	if t.ctx.Err() != nil {
-		return fault.Cause(t.ctx)
+	if bug != nil {
+		return bug
 	}
-	return bug
+	return t.over()
+}
+
+// start runs the jobs in goroutines of wg. Each comes out when it has ended.
+func (t *turn) start(ctx context.Context, wg *sync.WaitGroup, jobs []*job) <-chan *job {
+	ended := make(chan *job, len(jobs))
+	if len(jobs) == 1 { // as mostly: no goroutine needed
+		jobs[0].run(ctx, t.agent.cfg.Tools)
+		ended <- jobs[0]
+		return ended
+	}
+	for _, j := range jobs {
+		wg.Go(func() {
+			j.run(ctx, t.agent.cfg.Tools)
+			ended <- j
+		})
+	}
+	return ended
 }
 
 // run runs the tool. A panic is an error of this call's turn, not of the process.
 func (j *job) run(ctx context.Context, tools Tools) {
+	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			j.err = fmt.Errorf("panic in tool call: %v\n%s", p, debug.Stack())
+			j.err = newPanicked(p)
 		}
-		j.took = time.Since(j.began)
+		j.took = time.Since(began)
 	}()
 	j.result, j.err = tools.Call(ctx, j.call)
 }
@@ -145,19 +164,30 @@ func (t *turn) failCall(f *fault.Error) {
 	}
 }
 
-// failure returns why the call failed, or nil.
+// failure returns why the call failed, or nil. Tools says what it knows of the
+// outcome; a call that ended by a bug, or with nothing but the turn's own end, may
+// have taken effect.
 func (j *job) failure(turn context.Context) *fault.Error {
-	switch {
-	case j.err == nil && !j.result.IsError:
-		return nil
-	case j.err == nil:
+	f := fault.From(j.err)
+	if f == nil {
+		if !j.result.IsError {
+			return nil
+		}
 		return &fault.Error{Type: fault.ToolFailed, Service: "mcp:" + j.told.Server,
-			Message: "The tool " + j.call.Name + " answered with an error", Hint: j.result.Text}
-	case turn.Err() != nil && j.key != "":
-		return &fault.Error{Type: fault.Timeout, Message: "The turn ended before the tool did",
-			Unknown: j.spec == nil || !j.spec.Annotations.Repeatable(), Err: j.err}
+			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
-	return fault.From(j.err)
+	switch f.Type {
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout:
+		if error(f) != context.Cause(turn) {
+			return f
+		}
+	}
+	cut := *f
+	cut.Unknown = j.spec == nil || !j.spec.Annotations.Repeatable()
+	if turn.Err() != nil {
+		cut.Message = "The turn ended before the tool did"
+	}
+	return &cut
 }
 
 // forModel returns the result as the model is given it.
@@ -169,7 +199,7 @@ func (j *job) forModel() *chat.ToolResult {
 	}
 	f := fault.From(j.err)
 	r.IsError = true
-	r.Text = f.ForModel()
+	r.Text = capResult(f.ForModel())
 	if f.Unknown {
 		r.Text += ". The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."
 	}

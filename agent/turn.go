@@ -35,9 +35,12 @@ type turn struct {
 func (t *turn) run() error {
 	t.emit(&stream.Start{ConversationID: t.req.ConversationID, UserID: t.req.UserID, Model: t.agent.cfg.Model.Name()})
 	t.flush()
+	if err := t.over(); err != nil {
+		return err
+	}
 	tools := t.agent.cfg.Tools.Tools(t.ctx)
 	for _, u := range tools.Unavailable {
-		if t.ctx.Err() == nil {
+		if t.over() == nil {
 			t.fail(u.Err, false)
 		}
 	}
@@ -45,8 +48,8 @@ func (t *turn) run() error {
 	t.messages = []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: t.req.Input}}}}
 	req := chat.ModelRequest{System: t.agent.systemPrompt(t.req, tools), Tools: tools}
 	for req.Step = 1; ; req.Step++ {
-		last := req.Step == t.agent.cfg.MaxSteps && len(tools.Specs) > 0
-		if last {
+		last := req.Step >= t.agent.cfg.MaxSteps
+		if last && len(tools.Specs) > 0 {
 			req.NoTools = true
 			req.System += lastStepNote
 		}
@@ -56,7 +59,7 @@ func (t *turn) run() error {
 			return err
 		}
 		if len(t.step.calls) == 0 || last {
-			t.reason = reasonOf(finish, last)
+			t.reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
 			return nil
 		}
 		if err := t.runTools(tools); err != nil {
@@ -65,21 +68,31 @@ func (t *turn) run() error {
 	}
 }
 
-func reasonOf(f chat.Finish, last bool) stream.FinishReason {
+// reasonOf returns why a turn ended well. limited says that the model might have
+// gone on, had it had more steps.
+func reasonOf(f chat.Finish, limited bool) stream.FinishReason {
 	switch {
 	case f == chat.FinishMaxTokens:
 		return stream.MaxTokens
-	case last:
+	case limited:
 		return stream.MaxSteps
 	}
 	return stream.Stop
+}
+
+// over returns why the turn must not begin anything more, or nil.
+func (t *turn) over() error {
+	if t.told != nil {
+		return t.told
+	}
+	return fault.Cause(t.ctx)
 }
 
 // ask makes the model call of a step, and once again when the model wrote a call
 // that cannot be read. Not so when part of the answer is out: it would come twice.
 func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
 	finish, err := t.askOnce(req)
-	if malformed(err) && !t.step.answered && t.ctx.Err() == nil {
+	if malformed(err) && !t.step.answered {
 		finish, err = t.askOnce(req)
 	}
 	return finish, err
@@ -91,6 +104,9 @@ func malformed(err error) bool {
 }
 
 func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
+	if err := t.over(); err != nil {
+		return chat.FinishNone, err
+	}
 	t.step.reset()
 	began := time.Now()
 	var usage chat.Usage
