@@ -168,7 +168,7 @@ func (t *turn) fail(err error, fatal bool) {
 	}
 	t.log.WithLevel(level).Dict("details", zerolog.Dict().
 		Str("error_type", string(f.Type)).
-		AnErr("error_message", err).
+		AnErr("error_message", errors.New(fault.LogText(err, t.agent.cfg.LogPayloads))).
 		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
 	t.emit(stream.NewError(f, fatal))
 }

@@ -111,6 +111,21 @@ func From(err error) *Error {
 	return &Error{Type: Internal, Message: "Something went wrong on our side", Err: err}
 }
 
+// LogText returns the operator's text of err. Unless payloads may be logged, a
+// cause with a method Brief() string is asked for that in place of its whole text:
+// an upstream's own words can quote what a user or a model wrote.
+func LogText(err error, payloads bool) string {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || payloads {
+		return err.Error()
+	}
+	var quoting interface{ Brief() string }
+	if !errors.As(e.Err, &quoting) {
+		return e.Error()
+	}
+	return string(e.Type) + ": " + e.Message + ": " + quoting.Brief()
+}
+
 // Cause returns why ctx ended, or nil while it has not: the cause that was given
 // when it was cancelled, or ErrClientGone when it was cancelled without one, as
 // net/http does when a client disconnects.

@@ -108,3 +108,29 @@ func TestCause(t *testing.T) {
 		}
 	})
 }
+
+// quoting is a cause whose whole text may hold what a user wrote.
+type quoting struct{}
+
+func (quoting) Error() string { return "status 400: the user said hunter2" }
+func (quoting) Brief() string { return "status 400" }
+
+func TestLogText(t *testing.T) {
+	t.Parallel()
+	e := &fault.Error{Type: fault.ModelError, Message: "The AI service refused", Err: fmt.Errorf("attempt 1: %w", quoting{})}
+	for _, tt := range []struct {
+		err      error
+		payloads bool
+		want     string
+	}{
+		{e, false, "model_error: The AI service refused: status 400"},
+		{e, true, "model_error: The AI service refused: attempt 1: status 400: the user said hunter2"},
+		{io.EOF, false, "EOF"},
+		{&fault.Error{Type: fault.Timeout, Message: "Too slow", Err: io.EOF}, false, "timeout: Too slow: EOF"},
+		{&fault.Error{Type: fault.Timeout, Message: "Too slow"}, false, "timeout: Too slow"},
+	} {
+		if got := fault.LogText(tt.err, tt.payloads); got != tt.want {
+			t.Errorf("LogText(%v, %v) = %q, want %q", tt.err, tt.payloads, got, tt.want)
+		}
+	}
+}

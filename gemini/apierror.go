@@ -33,14 +33,14 @@ type apiError struct {
 // Error returns the operator's text.
 func (e *apiError) Error() string {
 	if e.message == "" {
-		return e.brief()
+		return e.Brief()
 	}
-	return e.brief() + ": " + shorten(e.message)
+	return e.Brief() + ": " + shorten(e.message)
 }
 
-// brief returns the text for a log in which no word of the API's may stand, as
+// Brief returns the text for a log in which no word of the API's may stand, as
 // its messages quote requests.
-func (e *apiError) brief() string {
+func (e *apiError) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.status, e.name, e.reason), " ")
 }
 

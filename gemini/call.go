@@ -72,7 +72,7 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 	a := new(assembler)
 	end = ending{verdict: breaker.Neutral, outcome: OutcomeCancelled} // if yield panics
 	defer func() {
-		done(end.verdict, end.cause)
+		done(end.verdict, brief(end.cause))
 		c.logResult(n, a, &end, time.Since(start))
 		c.m.onAttempt(end.outcome, time.Since(start))
 	}()

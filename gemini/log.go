@@ -44,7 +44,7 @@ func (c *call) logResult(attempt int, a *assembler, end *ending, took time.Durat
 		Int("tokens_used", a.usage.InputTokens+a.usage.OutputTokens+a.usage.ThinkingTokens).
 		Str("finish_reason", finishFor(a, end))
 	if end.cause != nil {
-		details.Str("cause", brief(end.cause))
+		details.AnErr("cause", brief(end.cause))
 	}
 	e.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg("gemini_api_result")
 }
@@ -61,10 +61,10 @@ func finishFor(a *assembler, end *ending) string {
 	return end.outcome
 }
 
-// brief returns err's text without the API's message.
-func brief(err error) string {
+// brief returns err without the API's message.
+func brief(err error) error {
 	if e, ok := errors.AsType[*apiError](err); ok {
-		return e.brief()
+		return errors.New(e.Brief())
 	}
-	return err.Error()
+	return err
 }
