@@ -32,7 +32,6 @@ const maxResult = 2 << 10
 type encoder struct {
 	idPrefix   []byte // "id: req_…:"
 	dataPrefix []byte // `data: {"request_id":"req_…"`
-	requestID  string
 	retry      time.Duration
 	accumulate bool
 
@@ -46,7 +45,6 @@ func newEncoder(requestID string, retry time.Duration, accumulate bool) encoder 
 	return encoder{
 		idPrefix:   append(append([]byte("id: "), requestID...), ':'),
 		dataPrefix: append([]byte(`data: {"request_id":`), quoted...),
-		requestID:  requestID,
 		retry:      retry,
 		accumulate: accumulate,
 	}
@@ -154,8 +152,8 @@ func failure(dst []byte, ev *stream.Error) []byte {
 	dst = str(dst, "message", ev.Message)
 	dst = boolean(dst, "recoverable", ev.Recoverable)
 	dst = boolean(dst, "fatal", ev.Fatal)
-	if ev.RetryAfter > 0 {
-		dst = millis(dst, "retry_after_ms", ev.RetryAfter)
+	if ev.RetryAfter > 0 { // rounded up: a client must not come back too early
+		dst = millis(dst, "retry_after_ms", ev.RetryAfter+time.Millisecond/2-1)
 	}
 	if ev.Service != "" {
 		dst = str(dst, "service", ev.Service)
@@ -197,15 +195,16 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t timings) []byte {
 	return append(dst, '}')
 }
 
-// object appends a JSON object on one line. The model wrote it and may have
-// broken it over several; what is no object becomes an empty one.
+// object appends a JSON object on one line, as it is if that can be. The model
+// wrote it, and may have broken it over several lines; what is no object becomes
+// an empty one, and what is no UTF-8 becomes U+FFFD, as in strings.
 func object(dst []byte, v jsontext.Value) []byte {
-	if len(v) == 0 || v.Kind() != '{' {
+	if v.Kind() != '{' {
 		return append(dst, "{}"...)
 	}
-	if bytes.ContainsAny(v, "\r\n") {
+	if !v.IsValid() || bytes.ContainsAny(v, "\r\n") {
 		v = v.Clone()
-		if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		if v.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
 			return append(dst, "{}"...)
 		}
 	}

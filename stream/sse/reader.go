@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,7 @@ var ErrTooLong = errors.New("sse: frame too long")
 // Reader reads a stream as the WHATWG rules say: LF, CR and CRLF end a line, a
 // leading byte order mark is dropped, comments and unknown fields are skipped, a
 // frame without data is no event, and one that the stream's end cuts is dropped.
+// Bytes that are no UTF-8 are handed on as they are.
 type Reader struct {
 	br     *bufio.Reader
 	limit  int
@@ -32,7 +34,8 @@ type Reader struct {
 	line   []byte
 }
 
-// NewReader reads from r. limit is how many bytes a frame's data may have, and a line.
+// NewReader reads from r. limit is how many bytes a line may have, its field's
+// name included, and the data of a frame; more is ErrTooLong.
 func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{br: bufio.NewReader(r), limit: limit}
 }
@@ -78,7 +81,7 @@ func (r *Reader) field(ev *Event, name, value string) {
 			ev.Type = "message"
 		}
 	case "id":
-		if !bytes.ContainsRune([]byte(value), 0) {
+		if !strings.Contains(value, "\x00") {
 			r.id = value
 		}
 	case "retry":
@@ -111,7 +114,7 @@ func (r *Reader) readLine() ([]byte, error) {
 		if c == '\n' || c == '\r' {
 			return r.line, nil
 		}
-		if len(r.line) > r.limit {
+		if len(r.line) >= r.limit {
 			return nil, ErrTooLong
 		}
 		r.line = append(r.line, c)

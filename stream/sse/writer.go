@@ -121,6 +121,11 @@ func (s *Writer) Emit(ev stream.Event) error {
 func (s *Writer) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.flush()
+}
+
+// flush needs mu.
+func (s *Writer) flush() error {
 	if len(s.buf) > 0 {
 		s.write(s.buf)
 		s.buf = s.buf[:0]
@@ -131,9 +136,9 @@ func (s *Writer) Flush() error {
 // Close writes the rest, stops the heartbeat and gives the response back to the
 // server: nothing touches it afterwards.
 func (s *Writer) Close() error {
-	err := s.Flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err := s.flush()
 	s.closed = true
 	if s.timer != nil {
 		s.timer.Stop()

@@ -1,0 +1,105 @@
+package sse_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/stream"
+	"sluice/stream/sse"
+)
+
+// A silence of the heartbeat's length, no more and no less, is broken by a
+// comment, the silence before the first event included. The header comes with it.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+			defer s.Close()
+			time.Sleep(40 * time.Second)
+			emit(t, s, &stream.Start{})
+			for range 10 {
+				time.Sleep(10 * time.Second)
+				emit(t, s, &stream.Delta{Text: "d"})
+			}
+			time.Sleep(15*time.Second + time.Nanosecond)
+			emit(t, s, &stream.Done{Reason: stream.Stop})
+		}, false)
+		began := time.Now()
+		resp := get(t, l, false)
+		if header := time.Since(began); header != 15*time.Second {
+			t.Errorf("the header came after %v", header)
+		}
+		got, err := arrivals(resp.Body, began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"15s : ping", "30s : ping", "2m35s : ping"}
+		if diff := cmp.Diff(want, only(got, ": ping")); diff != "" {
+			t.Errorf("heartbeats (-want +got):\n%s", diff)
+		}
+		want = []string{"40s event: start", "2m35.000000001s event: done"}
+		if diff := cmp.Diff(want, append(only(got, "event: start"), only(got, "event: done")...)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestHeartbeatOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newTape()
+		s := sse.NewWriter(p, sse.Config{RequestID: "r"})
+		time.Sleep(24 * time.Hour)
+		emit(t, s, &stream.Start{})
+		if diff := cmp.Diff([]string{"0s header", "24h0m0s write retry: 86400000", "24h0m0s flush"}, p.list); diff != "" {
+			t.Errorf("what was done (-want +got):\n%s", diff)
+		}
+		_ = s.Close()
+	})
+}
+
+// Heartbeats and events from two goroutines do not tear each other's frames.
+func TestHeartbeatBetweenEvents(t *testing.T) {
+	t.Parallel()
+	const deltas = 500
+	synctest.Test(t, func(t *testing.T) {
+		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: time.Millisecond})
+			defer s.Close()
+			emit(t, s, &stream.Start{})
+			rnd := rand.New(rand.NewPCG(11, 12))
+			for range deltas {
+				time.Sleep(time.Duration(rnd.IntN(2500)) * time.Microsecond)
+				if err := s.Emit(&stream.Delta{Text: "d"}); err != nil {
+					t.Error(err)
+				}
+				if rnd.IntN(2) == 0 {
+					_ = s.Flush()
+				}
+			}
+			emit(t, s, &stream.Done{Reason: stream.Stop})
+		}, false)
+		text, err := io.ReadAll(get(t, l, false).Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := sameForBothReaders(t, string(text))
+		if pings := strings.Count(string(text), "\n\n: ping\n\n"); len(events) != deltas+2 || pings < deltas/10 {
+			t.Errorf("%d events and %d heartbeats", len(events), pings)
+		}
+		for i, ev := range events {
+			if want := fmt.Sprintf("r:%d", i+1); ev.ID != want {
+				t.Fatalf("id %q, want %q", ev.ID, want)
+			}
+		}
+	})
+}
