@@ -1,0 +1,111 @@
+package geminisim
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The types below are GenerateContentResponse with the order of fields of the
+// recorded streams.
+
+type chunk struct {
+	Candidates    []candidate `json:"candidates,omitempty"`
+	UsageMetadata *usage      `json:"usageMetadata,omitempty"`
+	ModelVersion  string      `json:"modelVersion"`
+	ResponseID    string      `json:"responseId"`
+}
+
+type candidate struct {
+	Content       modelContent `json:"content"`
+	FinishReason  string       `json:"finishReason,omitzero"`
+	Index         int          `json:"index"`
+	FinishMessage string       `json:"finishMessage,omitzero"`
+}
+
+type modelContent struct {
+	Parts []outPart `json:"parts"`
+	Role  string    `json:"role"`
+}
+
+// outPart is one part of an answer. Raw, when set, is written in place of all else.
+type outPart struct {
+	Text             *string        `json:"text,omitzero"`
+	Thought          bool           `json:"thought,omitzero"`
+	FunctionCall     *outCall       `json:"functionCall,omitzero"`
+	ThoughtSignature string         `json:"thoughtSignature,omitzero"`
+	Raw              jsontext.Value `json:"-"`
+}
+
+type outCall struct {
+	Name string         `json:"name"`
+	Args jsontext.Value `json:"args,omitzero"`
+	ID   string         `json:"id,omitzero"`
+}
+
+func (p outPart) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if p.Raw != nil {
+		return enc.WriteValue(p.Raw)
+	}
+	type plain outPart
+	return json.MarshalEncode(enc, plain(p))
+}
+
+func textPart(text string) outPart    { return outPart{Text: &text} }
+func thoughtPart(text string) outPart { return outPart{Text: &text, Thought: true} }
+
+// plainText says whether p is a piece of the answer's text and nothing else.
+func (p outPart) plainText() bool {
+	return p.Raw == nil && p.Text != nil && !p.Thought && p.ThoughtSignature == ""
+}
+
+// usage is usageMetadata. It stands on every chunk; candidates grow.
+type usage struct {
+	PromptTokenCount     int            `json:"promptTokenCount"`
+	CandidatesTokenCount int            `json:"candidatesTokenCount,omitzero"`
+	TotalTokenCount      int            `json:"totalTokenCount"`
+	PromptTokensDetails  []modalityCost `json:"promptTokensDetails"`
+	ThoughtsTokenCount   int            `json:"thoughtsTokenCount,omitzero"`
+	ServiceTier          string         `json:"serviceTier"`
+}
+
+type modalityCost struct {
+	Modality   string `json:"modality"`
+	TokenCount int    `json:"tokenCount"`
+}
+
+func newUsage(prompt, candidates, thoughts int) *usage {
+	return &usage{
+		PromptTokenCount:     prompt,
+		CandidatesTokenCount: candidates,
+		TotalTokenCount:      prompt + candidates + thoughts,
+		PromptTokensDetails:  []modalityCost{{Modality: "TEXT", TokenCount: prompt}},
+		ThoughtsTokenCount:   thoughts,
+		ServiceTier:          "standard",
+	}
+}
+
+// merge adds the candidate of a later chunk to c, as a unary answer holds all
+// that a streamed one brings in pieces.
+func (c *chunk) merge(next chunk) {
+	if c.Candidates == nil {
+		*c = next
+		return
+	}
+	into, from := &c.Candidates[0], next.Candidates[0]
+	for _, p := range from.Content.Parts {
+		into.Content.add(p)
+	}
+	into.FinishReason, into.FinishMessage = from.FinishReason, from.FinishMessage
+	c.UsageMetadata = next.UsageMetadata
+}
+
+func (m *modelContent) add(p outPart) {
+	if p.Text != nil && *p.Text == "" && p.ThoughtSignature == "" && len(m.Parts) > 0 {
+		return
+	}
+	if n := len(m.Parts); n > 0 && p.plainText() && m.Parts[n-1].plainText() {
+		m.Parts[n-1] = textPart(*m.Parts[n-1].Text + *p.Text)
+		return
+	}
+	m.Parts = append(m.Parts, p)
+}

@@ -1,0 +1,150 @@
+package geminisim
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// clockTime is a time of day.
+type clockTime struct {
+	hour, min int // 24:00 is the midnight that ends the day
+	// rough marks a part of the day, which a later hour makes precise: this
+	// evening at 8 is 20:00.
+	rough bool
+}
+
+// partOfDay gives the parts of a day the hour that people mean by them.
+func partOfDay(w string) (clockTime, bool) {
+	switch w {
+	case "morning":
+		return clockTime{hour: 9, rough: true}, true
+	case "afternoon":
+		return clockTime{hour: 15, rough: true}, true
+	case "evening":
+		return clockTime{hour: 19, rough: true}, true
+	case "night", "tonight":
+		return clockTime{hour: 20, rough: true}, true
+	}
+	return clockTime{}, false
+}
+
+// findClock finds a time of day at word i and says how many words name it.
+// afterDay says that a day was named right before: Friday morning.
+func findClock(s *sentence, i int, afterDay bool) (clockTime, int) {
+	if c, n := namedClock(s, i, afterDay); n > 0 {
+		return c, n
+	}
+	if c, n := pastClock(s, i); n > 0 {
+		return c, n
+	}
+	return digitalClock(s, i)
+}
+
+// namedClock: noon, midnight, in the morning, end of day.
+func namedClock(s *sentence, i int, afterDay bool) (clockTime, int) {
+	for _, named := range []struct {
+		hour     int
+		patterns []string
+	}{
+		{12, []string{"noon", "midday", "lunchtime", "lunch time"}},
+		{24, []string{"midnight"}},
+		{17, []string{"the end of the day", "end of the day", "end of day", "eod", "cob", "close of business", "end of business"}},
+	} {
+		if n := s.matchAny(i, named.patterns...); n > 0 && free(s, i+n) {
+			return clockTime{hour: named.hour}, n
+		}
+	}
+	if s.at(i) == "tonight" {
+		c, _ := partOfDay("tonight")
+		return c, 1
+	}
+	lead := s.matchAny(i, "in the", "this", "at")
+	if lead == 0 && !afterDay {
+		return clockTime{}, 0
+	}
+	if c, ok := partOfDay(s.at(i + lead)); ok && s.at(i+lead) != "tonight" {
+		return c, lead + 1
+	}
+	return clockTime{}, 0
+}
+
+// pastClock: half past 3, quarter to four.
+func pastClock(s *sentence, i int) (clockTime, int) {
+	i0, offset := i, 0
+	switch {
+	case s.match(i, "half past") > 0:
+		i, offset = i+2, 30
+	case s.matchAny(i, "quarter past", "quarter after") > 0:
+		i, offset = i+2, 15
+	case s.match(i, "a quarter past") > 0:
+		i, offset = i+3, 15
+	case s.match(i, "quarter to") > 0:
+		i, offset = i+2, -15
+	case s.match(i, "a quarter to") > 0:
+		i, offset = i+3, -15
+	default:
+		return clockTime{}, 0
+	}
+	hour, ok := numberWord(s.at(i))
+	if !ok || hour > 12 {
+		return clockTime{}, 0
+	}
+	suffix := meridiem(s.at(i + 1))
+	total := 60*in24(hour, suffix) + offset
+	return clockTime{hour: total / 60, min: total % 60}, i + 1 - i0 + len(suffix)/2
+}
+
+var digital = regexp.MustCompile(`^(\d{1,2})(?:[:.h](\d{2}))?(am|pm|a\.m|p\.m|h)?$`)
+
+// digitalClock: 3pm, 3:30, 15:30, 3 p.m., 3 o'clock, and after "at" also a bare 3.
+func digitalClock(s *sentence, i int) (clockTime, int) {
+	at := slices.Contains([]string{"at", "@", "around", "about"}, s.at(i-1))
+	w := s.at(i)
+	if hour, ok := numberWord(w); ok && w != "a" && w != "an" && hour <= 12 {
+		w = strconv.Itoa(hour) // at three, nine o'clock
+	}
+	m := digital.FindStringSubmatch(w)
+	if m == nil {
+		return clockTime{}, 0
+	}
+	hour, _ := strconv.Atoi(m[1])
+	minute, _ := strconv.Atoi(m[2])
+	suffix, n := meridiem(m[3]), 1
+	if suffix == "" && meridiem(s.at(i+1)) != "" {
+		suffix, n = meridiem(s.at(i+1)), 2
+	} else if s.at(i+1) == "o'clock" || s.at(i+1) == "oclock" {
+		n, at = 2, true
+	}
+	precise := suffix != "" || m[3] == "h" && at || m[2] != "" && (at || !strings.HasPrefix(w, m[1]+".")) // 1.50 is a price
+	if !precise && !(at && free(s, i+n)) || hour > 24 || minute > 59 || suffix != "" && (hour > 12 || hour == 0) {
+		return clockTime{}, 0
+	}
+	if !strings.HasPrefix(m[1], "0") && m[3] != "h" {
+		hour = in24(hour, suffix)
+	}
+	return clockTime{hour: hour, min: minute}, n
+}
+
+func meridiem(w string) string {
+	switch w {
+	case "am", "a.m":
+		return "am"
+	case "pm", "p.m":
+		return "pm"
+	}
+	return ""
+}
+
+// in24 turns an hour into one of 24. Without am or pm, 1 to 7 are taken for the
+// afternoon: hardly anybody plans for four at night.
+func in24(hour int, suffix string) int {
+	switch {
+	case suffix == "am" && hour == 12:
+		return 0
+	case suffix == "pm" && hour < 12, suffix == "" && hour >= 1 && hour <= 7:
+		return hour + 12
+	}
+	return hour
+}

@@ -1,0 +1,183 @@
+package geminisim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// dueIn reads the date of a text and what is left of it.
+func dueIn(text string, now time.Time) (iso, rest string) {
+	rest, d := takeDue(text, now)
+	return d.iso(), strings.Join(strings.Fields(rest), " ")
+}
+
+func TestDates(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ text, due, rest string }{
+		{"x today", "2026-11-21", "x"},
+		{"x tomorrow", "2026-11-22", "x"},
+		{"x tmrw", "2026-11-22", "x"},
+		{"x the day after tomorrow", "2026-11-23", "x"},
+		{"Tomorrow x", "2026-11-22", "x"},
+		{"x on friday", "2026-11-27", "x"},
+		{"x by Fri", "2026-11-27", "x"},
+		{"x this friday", "2026-11-27", "x"},
+		{"x next friday", "2026-11-27", "x"},
+		{"x next monday", "2026-11-23", "x"},
+		{"x on saturday", "2026-11-28", "x"},
+		{"x this saturday", "2026-11-21", "x"},
+		{"x saturday at 8pm", "2026-11-21T20:00:00", "x"},
+		{"x saturday at 8am", "2026-11-28T08:00:00", "x"},
+		{"x friday next week", "2026-11-27", "x"},
+		{"x next week on Wednesday", "2026-11-25", "x"},
+		{"x Friday, 27 November at 10", "2026-11-27T10:00:00", "x"},
+		{"x on Friday the 4th", "2026-12-04", "x"},
+		{"x on Wed", "2026-11-25", "x"},
+		{"x wed at 5", "2026-11-25T17:00:00", "x"},
+		{"x December 5", "2026-12-05", "x"},
+		{"x on Dec 5th, 2027", "2027-12-05", "x"},
+		{"x on 5 Dec 2026", "2026-12-05", "x"},
+		{"x on the 5th of December", "2026-12-05", "x"},
+		{"x by Sept 1", "2027-09-01", "x"},
+		{"x on Feb 30", "2027-02-28", "x"},
+		{"x on the 24th", "2026-11-24", "x"},
+		{"x on the 21st", "2026-11-21", "x"},
+		{"x on the 20th", "2026-12-20", "x"},
+		{"x on the 31st", "2026-12-31", "x"},
+		{"x 2026-12-05", "2026-12-05", "x"},
+		{"x at 2026-12-05T15:00", "2026-12-05T15:00:00", "x"},
+		{"x on 12/5", "2026-12-05", "x"},
+		{"x 12/24/2026", "2026-12-24", "x"},
+		{"x 24/12/2026", "2026-12-24", "x"},
+		{"x on 24.12.", "2026-12-24", "x ."},
+		{"x 24.12.26", "2026-12-24", "x"},
+		{"x in 2 hours", "2026-11-21T13:30:00", "x"},
+		{"x in half an hour", "2026-11-21T12:00:00", "x"},
+		{"x in an hour", "2026-11-21T12:30:00", "x"},
+		{"x in 45min", "2026-11-21T12:15:00", "x"},
+		{"x 20 minutes from now", "2026-11-21T11:50:00", "x"},
+		{"x in three days", "2026-11-24", "x"},
+		{"x in a week", "2026-11-28", "x"},
+		{"x in a couple of days at 5pm", "2026-11-23T17:00:00", "x"},
+		{"x in two weeks", "2026-12-05", "x"},
+		{"x in a fortnight", "2026-12-05", "x"},
+		{"x in 3 months", "2027-02-21", "x"},
+		{"x in a year", "2027-11-21", "x"},
+		{"x next week", "2026-11-23", "x"},
+		{"x next month", "2026-12-01", "x"},
+		{"x next year", "2027-01-01", "x"},
+		{"x this week", "2026-11-22", "x"},
+		{"x this weekend", "2026-11-21", "x"},
+		{"x next weekend", "2026-11-28", "x"},
+		{"x by the end of the month", "2026-11-30", "x"},
+		{"x by the end of next month", "2026-12-31", "x"},
+		{"x by the end of next week", "2026-11-27", "x"},
+		{"x by the end of the year", "2026-12-31", "x"},
+		{"x by Christmas", "2026-12-25", "x"},
+		{"x on New Year's Eve at 10pm", "2026-12-31T22:00:00", "x"},
+
+		{"x at 3pm", "2026-11-21T15:00:00", "x"},
+		{"x at 3 p.m. sharp", "2026-11-21T15:00:00", "x . sharp"},
+		{"x at 15:30", "2026-11-21T15:30:00", "x"},
+		{"x 15:30", "2026-11-21T15:30:00", "x"},
+		{"x at 9", "2026-11-22T09:00:00", "x"},
+		{"x at 7", "2026-11-21T19:00:00", "x"},
+		{"x at 07:00", "2026-11-22T07:00:00", "x"},
+		{"x at 3:30", "2026-11-21T15:30:00", "x"},
+		{"x at 10.30", "2026-11-22T10:30:00", "x"},
+		{"x 3.30pm", "2026-11-21T15:30:00", "x"},
+		{"x at 12am", "2026-11-22T00:00:00", "x"},
+		{"x at 12pm", "2026-11-21T12:00:00", "x"},
+		{"x at 18h", "2026-11-21T18:00:00", "x"},
+		{"x 18h30", "2026-11-21T18:30:00", "x"},
+		{"x at noon", "2026-11-21T12:00:00", "x"},
+		{"x at midnight", "2026-11-22T00:00:00", "x"},
+		{"x at three o'clock", "2026-11-21T15:00:00", "x"},
+		{"x at half past 4", "2026-11-21T16:30:00", "x"},
+		{"x at quarter to five", "2026-11-21T16:45:00", "x"},
+		{"x at a quarter past 2 pm", "2026-11-21T14:15:00", "x"},
+		{"x tonight", "2026-11-21T20:00:00", "x"},
+		{"x tonight at 8", "2026-11-21T20:00:00", "x"},
+		{"x this evening at 9", "2026-11-21T21:00:00", "x"},
+		{"x this morning", "2026-11-21T09:00:00", "x"},
+		{"x in the morning", "2026-11-22T09:00:00", "x"},
+		{"x at 7 in the morning", "2026-11-22T07:00:00", "x"},
+		{"x tomorrow morning at 7", "2026-11-22T07:00:00", "x"},
+		{"x tomorrow night", "2026-11-22T20:00:00", "x"},
+		{"x friday afternoon", "2026-11-27T15:00:00", "x"},
+		{"x by end of day", "2026-11-21T17:00:00", "x"},
+		{"x by EOD friday", "2026-11-27T17:00:00", "x"},
+		{"x at 3pm tomorrow", "2026-11-22T15:00:00", "x"},
+		{"x tomorrow, 3pm", "2026-11-22T15:00:00", "x"},
+		{"x no later than Friday", "2026-11-27", "x"},
+
+		{"buy tickets for Friday tomorrow", "2026-11-22", "buy tickets for Friday"},
+		{"tomorrow buy tickets for Friday", "2026-11-22", "buy tickets for Friday"},
+		{"prepare the trip on Monday by tomorrow", "2026-11-22", "prepare the trip on Monday"},
+
+		{"read the Sunday paper", "", "read the Sunday paper"},
+		{"water plants every Monday", "", "water plants every Monday"},
+		{"pay on the 1st of every month", "", "pay on the 1st of every month"},
+		{"buy sun cream", "", "buy sun cream"},
+		{"call Bob at 5 Main Street", "", "call Bob at 5 Main Street"},
+		{"use Monday's notes", "", "use Monday's notes"},
+		{"you may call 5 people", "", "you may call 5 people"},
+		{"eat 1/2 a cake", "", "eat 1/2 a cake"},
+		{"pay 3.50", "", "pay 3.50"},
+		{"work 3h on it", "", "work 3h on it"},
+		{"buy a Christmas tree", "", "buy a Christmas tree"},
+		{"wait a second", "", "wait a second"},
+		{"fix version 5.12", "", "fix version 5.12"},
+		{"go to the 24th floor", "", "go to the 24th floor"},
+	} {
+		if due, rest := dueIn(tc.text, testNow()); due != tc.due || rest != tc.rest {
+			t.Errorf("%q: due %q, rest %q; want %q, %q", tc.text, due, rest, tc.due, tc.rest)
+		}
+	}
+}
+
+// The rules for weeks, on each day of one.
+func TestWeekdaysFromEveryDay(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ text, due string }{ // from Monday 23 to Sunday 29 November
+		{"friday", "27 27 27 27 04 04 04"},
+		{"this friday", "27 27 27 27 27 04 04"},
+		{"next friday", "04 04 04 04 04 04 04"},
+		{"next monday", "30 30 30 30 30 30 30"},
+		{"next week", "30 30 30 30 30 30 30"},
+		{"this week", "27 27 27 27 27 29 29"},
+		{"this weekend", "28 28 28 28 28 28 29"},
+	} {
+		var got []string
+		for day := 23; day <= 29; day++ {
+			now := time.Date(2026, 11, day, 11, 30, 0, 0, time.UTC)
+			iso, _ := dueIn("x "+tc.text, now)
+			got = append(got, iso[8:])
+		}
+		if strings.Join(got, " ") != tc.due {
+			t.Errorf("%s: %v, want %s", tc.text, got, tc.due)
+		}
+	}
+}
+
+// Whatever is written, dates must lie in a sane range and the rest within the text.
+func FuzzDates(f *testing.F) {
+	for _, text := range []string{"x tomorrow at 3pm", "on the 31st", "in 9999 years", "12/31/2199 24:00", "at half past", "next week friday, 5 dec 2026 at midnight", "’s 5th of Ünï", "\xff at 5"} {
+		f.Add(text, int64(1_795_000_000))
+	}
+	f.Fuzz(func(t *testing.T, text string, unix int64) {
+		now := time.Unix(unix%4_000_000_000, 0).UTC()
+		s := readWords(text)
+		for _, p := range findPhrases(s, now) {
+			if p.from < 0 || p.to > len(s.words) || p.from >= p.to || p.isZero() {
+				t.Fatalf("%q: phrase %+v", text, p)
+			}
+			if y := p.at.Year(); y < 1700 || y > 12200 {
+				t.Errorf("%q: year %d", text, y)
+			}
+			s.without(p.from, p.to)
+		}
+		readDraft(text, now)
+	})
+}

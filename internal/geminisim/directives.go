@@ -1,0 +1,312 @@
+package geminisim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// none in place of an id or a signature leaves it out.
+const none = "none"
+
+// directive returns the reader of a directive's argument, or nil if there is no
+// directive of that name.
+func directive(name string) func(arg string) (step, error) {
+	switch name {
+	case "text":
+		return parseText(textPart)
+	case "thought":
+		return parseText(thoughtPart)
+	case "fill":
+		return parseFill
+	case "call":
+		return parseCall
+	case "parts":
+		return parseParts
+	case "data":
+		return parseData
+	case "raw":
+		return parseRaw
+	case "finish":
+		return parseFinish
+	case "usage":
+		return parseUsage
+	case "delay":
+		return parseDelay
+	case "split":
+		return parseSplit
+	case "status":
+		return parseStatus
+	case "header":
+		return parseHeader
+	case "body":
+		return parseBody
+	case "error":
+		return parseError
+	case "redirect":
+		return parseRedirect
+	case "repeat":
+		return parseRepeat
+	case "cut", "reset", "end", "stall", "hang":
+		return parseEnding(name)
+	}
+	return nil
+}
+
+func need(ok bool, usage string) error {
+	if ok {
+		return nil
+	}
+	return errors.New("want: " + usage)
+}
+
+// unquoted returns what s stands for if it is a Go-quoted string, else s.
+func unquoted(s string) string {
+	if u, err := strconv.Unquote(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// words returns the text of an argument that may be Go-quoted.
+func words(arg string) (string, error) {
+	if !strings.HasPrefix(arg, `"`) {
+		return arg, nil
+	}
+	s, err := strconv.Unquote(arg)
+	if err != nil {
+		return "", errors.New("a text that starts with a quote must be a whole Go-quoted string")
+	}
+	return s, nil
+}
+
+func parseText(part func(string) outPart) func(string) (step, error) {
+	return func(arg string) (step, error) {
+		s, err := words(arg)
+		return func(t *take) error { return t.say(part(s)) }, err
+	}
+}
+
+// parseFill: a text of so many bytes, all "x".
+func parseFill(arg string) (step, error) {
+	n, err := strconv.Atoi(arg)
+	return func(t *take) error { return t.say(textPart(strings.Repeat("x", n))) }, need(err == nil && n >= 0, "fill BYTES")
+}
+
+func parseCall(arg string) (step, error) {
+	name, rest := cutWord(arg)
+	args, rest, err := leadingObject(rest)
+	if err != nil {
+		return nil, err
+	}
+	var id, signature string
+	for _, option := range strings.Fields(rest) {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "id":
+			id = value
+		case "sig":
+			signature = value
+		default:
+			return nil, fmt.Errorf("call: %q is neither id=… nor sig=…", option)
+		}
+	}
+	return func(t *take) error { return t.call(name, args, id, signature) }, need(name != "", "call NAME {ARGS} [id=ID] [sig=BASE64]")
+}
+
+// leadingObject takes the JSON object, if any, off the start of s.
+func leadingObject(s string) (object jsontext.Value, rest string, err error) {
+	if !strings.HasPrefix(s, "{") {
+		return nil, s, nil
+	}
+	dec := jsontext.NewDecoder(strings.NewReader(s))
+	v, err := dec.ReadValue()
+	if err != nil {
+		return nil, "", err
+	}
+	return v.Clone(), s[dec.InputOffset():], nil
+}
+
+func parseParts(arg string) (step, error) {
+	var raw []jsontext.Value
+	if err := json.Unmarshal([]byte(arg), &raw); err != nil {
+		return nil, fmt.Errorf("parts: %w", err)
+	}
+	out := make([]outPart, len(raw))
+	for i, v := range raw {
+		out[i] = outPart{Raw: v}
+	}
+	var known []part
+	_ = json.Unmarshal([]byte(arg), &known) // parts may be faulty on purpose: then there are no calls to remember
+	return func(t *take) error {
+		t.note(known)
+		return t.say(out...)
+	}, nil
+}
+
+func parseData(arg string) (step, error) {
+	v := jsontext.Value(arg)
+	if !v.IsValid() {
+		return nil, errors.New("data: not valid JSON (to send that on purpose, use raw)")
+	}
+	flat := v.Clone()
+	if strings.Contains(arg, "\n") { // written over several lines of the script, but an event has one
+		if err := flat.Compact(); err != nil {
+			return nil, err
+		}
+	}
+	known := partsOf(v)
+	return func(t *take) error {
+		t.note(known)
+		return t.event(flat)
+	}, nil
+}
+
+func parseRaw(arg string) (step, error) {
+	s, err := strconv.Unquote(arg)
+	if err != nil {
+		return nil, errors.New(`want: raw "GO-QUOTED BYTES"`)
+	}
+	return func(t *take) error { return t.write(s) }, nil
+}
+
+func parseFinish(arg string) (step, error) {
+	reason, message := cutWord(arg)
+	message, err := words(message)
+	if reason == "" {
+		err = need(false, "finish REASON [MESSAGE]")
+	}
+	return func(t *take) error {
+		return t.chunk([]outPart{textPart("")}, reason, message, t.usage)
+	}, err
+}
+
+func parseUsage(arg string) (step, error) {
+	if arg == none {
+		return func(t *take) error { t.usage = nil; return nil }, nil
+	}
+	var prompt, candidates, thoughts int
+	n, _ := fmt.Sscan(arg, &prompt, &candidates, &thoughts)
+	return func(t *take) error {
+		t.usage = newUsage(prompt, candidates, thoughts)
+		return nil
+	}, need(n >= 2 && len(strings.Fields(arg)) == n, "usage PROMPT CANDIDATES [THOUGHTS], or usage none")
+}
+
+func parseDelay(arg string) (step, error) {
+	d, err := time.ParseDuration(arg)
+	return func(t *take) error { return t.sleep(d) }, need(err == nil, "delay DURATION")
+}
+
+func parseSplit(arg string) (step, error) {
+	n, err := strconv.Atoi(arg)
+	return func(t *take) error { t.split = n; return nil }, need(err == nil && n >= 0, "split BYTES (0: no more)")
+}
+
+func parseStatus(arg string) (step, error) {
+	code, err := strconv.Atoi(arg)
+	return func(t *take) error { t.status = code; return nil }, need(err == nil && code >= 200 && code < 600, "status CODE")
+}
+
+func parseHeader(arg string) (step, error) {
+	name, value, ok := strings.Cut(arg, ":")
+	return func(t *take) error {
+		t.w.Header().Set(name, strings.TrimSpace(value))
+		return nil
+	}, need(ok && name != "", "header NAME: VALUE")
+}
+
+// parseBody: the reply's body, as it is.
+func parseBody(arg string) (step, error) {
+	s, err := words(arg)
+	kind := "text/plain; charset=utf-8"
+	switch trimmed := strings.TrimSpace(s); {
+	case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
+		kind = "application/json; charset=UTF-8"
+	case strings.HasPrefix(trimmed, "<"):
+		kind = "text/html; charset=utf-8"
+	}
+	return func(t *take) error {
+		if h := t.w.Header(); h.Get("Content-Type") == "" {
+			h.Set("Content-Type", kind)
+		}
+		return t.write(s)
+	}, err
+}
+
+// parseError: a whole error reply in the API's shape, with RetryInfo if asked for.
+func parseError(arg string) (step, error) {
+	number, rest := cutWord(arg)
+	code, err := strconv.Atoi(number)
+	if err != nil || code < 400 || code > 599 {
+		return nil, need(false, "error CODE [retry=DURATION] [MESSAGE]")
+	}
+	e := &apiError{Code: code, Status: statusName(code), Message: http.StatusText(code)}
+	if after, ok := strings.CutPrefix(rest, "retry="); ok {
+		delay, message := cutWord(after)
+		info := fmt.Sprintf(`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":%q}`, delay)
+		e.Details, rest = []jsontext.Value{jsontext.Value(info)}, message
+	}
+	if rest != "" {
+		e.Message = unquoted(rest)
+	}
+	return func(t *take) error {
+		if err := t.fail(e); err != nil {
+			return err
+		}
+		return errEnd
+	}, nil
+}
+
+func parseRedirect(arg string) (step, error) {
+	var code int
+	var location string
+	n, _ := fmt.Sscan(arg, &code, &location)
+	return func(t *take) error {
+		t.status = code
+		t.w.Header().Set("Location", location)
+		return nil
+	}, need(n == 2 && code >= 300 && code < 400, "redirect CODE URL")
+}
+
+func parseRepeat(arg string) (step, error) {
+	number, rest := cutWord(arg)
+	n, err := strconv.Atoi(number)
+	name, rest := cutWord(rest)
+	parse := directive(name)
+	if err != nil || n < 0 || parse == nil {
+		return nil, need(false, "repeat TIMES DIRECTIVE")
+	}
+	inner, err := parse(rest)
+	return func(t *take) error {
+		for range n {
+			if err := inner(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, err
+}
+
+func parseEnding(name string) func(string) (step, error) {
+	return func(arg string) (step, error) {
+		err := need(arg == "", name+", without an argument")
+		switch name {
+		case "cut":
+			return func(t *take) error { return t.cut(false) }, err
+		case "reset":
+			return func(t *take) error { return t.cut(true) }, err
+		case "stall":
+			return func(t *take) error { return errors.Join(t.flush(), t.wait()) }, err
+		case "hang":
+			return func(t *take) error { return t.wait() }, err
+		}
+		return func(*take) error { return errEnd }, err
+	}
+}

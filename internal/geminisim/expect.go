@@ -1,0 +1,159 @@
+package geminisim
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// expectation is what a script wants of a request. check returns what is wrong.
+type expectation struct {
+	line  int
+	check func(r *http.Request, body []byte) error
+}
+
+// parseExpect reads the argument of an expect directive. ok is false when name
+// is not one of them.
+func parseExpect(name, arg string) (check func(*http.Request, []byte) error, ok bool, err error) {
+	where, want := cutWord(arg)
+	if name == "expect-header" {
+		return expectHeader(where, want), true, need(where != "" && want != "", "expect-header NAME VALUE")
+	}
+	var test func(got any, found bool) error
+	switch name {
+	case "expect":
+		value := looseJSON(want)
+		test = func(got any, found bool) error { return compare(where, got, found, value) }
+		err = need(want != "", "expect /POINTER VALUE")
+	case "expect-absent":
+		test = func(got any, found bool) error { return compareAbsent(where, got, found) }
+		err = need(want == "", "expect-absent /POINTER")
+	case "expect-contains":
+		test = func(got any, found bool) error { return compareContains(where, got, unquoted(want)) }
+		err = need(want != "", "expect-contains /POINTER TEXT")
+	case "expect-count":
+		count, numErr := strconv.Atoi(want)
+		test = func(got any, found bool) error { return compareCount(where, got, count) }
+		err = need(numErr == nil, "expect-count /POINTER NUMBER")
+	default:
+		return nil, false, nil
+	}
+	if err == nil {
+		err = need(strings.HasPrefix(where, "/"), name+": a JSON pointer starts with /")
+	}
+	return expectBody(where, test), true, err
+}
+
+func expectHeader(name, want string) func(*http.Request, []byte) error {
+	return func(r *http.Request, _ []byte) error {
+		if got := r.Header.Get(name); got != want {
+			return fmt.Errorf("the header %s is not what was expected", http.CanonicalHeaderKey(name))
+		}
+		return nil
+	}
+}
+
+func expectBody(pointer string, test func(any, bool) error) func(*http.Request, []byte) error {
+	return func(_ *http.Request, body []byte) error {
+		var doc any
+		if err := json.Unmarshal(body, &doc); err != nil {
+			return fmt.Errorf("the body is no JSON: %w", err)
+		}
+		return test(lookup(doc, jsontext.Pointer(pointer)))
+	}
+}
+
+// lookup finds the value that a JSON pointer (RFC 6901) names. Unlike there, "-"
+// is the last element of an array.
+func lookup(v any, p jsontext.Pointer) (any, bool) {
+	for token := range p.Tokens() {
+		switch node := v.(type) {
+		case map[string]any:
+			next, ok := node[token]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(token)
+			if token == "-" {
+				i, err = len(node)-1, nil
+			}
+			if err != nil || i < 0 || i >= len(node) {
+				return nil, false
+			}
+			v = node[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func compare(where string, got any, found bool, want any) error {
+	if !found {
+		return fmt.Errorf("%s is missing, want %s", where, show(want))
+	}
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("%s is %s, want %s", where, show(got), show(want))
+	}
+	return nil
+}
+
+func compareAbsent(where string, got any, found bool) error {
+	if found {
+		return fmt.Errorf("%s is %s, want it absent", where, show(got))
+	}
+	return nil
+}
+
+func compareContains(where string, got any, want string) error {
+	text, ok := got.(string)
+	if !ok {
+		text = show(got)
+	}
+	if !strings.Contains(text, want) {
+		return fmt.Errorf("%s is %s, which does not contain %q", where, show(got), want)
+	}
+	return nil
+}
+
+func compareCount(where string, got any, want int) error {
+	n := -1
+	switch node := got.(type) {
+	case []any:
+		n = len(node)
+	case map[string]any:
+		n = len(node)
+	}
+	if n != want {
+		return fmt.Errorf("%s has %d members (-1: it is no array and no object), want %d", where, n, want)
+	}
+	return nil
+}
+
+// show writes a value as JSON, cut to a readable length.
+func show(v any) string {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if len(b) > 300 {
+		return strings.ToValidUTF8(string(b[:300]), "") + "…"
+	}
+	return string(b)
+}
+
+// looseJSON reads s as JSON, or, if it is none, takes it as a string.
+func looseJSON(s string) any {
+	var v any
+	if json.Unmarshal([]byte(s), &v) != nil {
+		return s
+	}
+	return v
+}

@@ -1,0 +1,207 @@
+package geminisim
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// framing is how an answer travels.
+type framing int
+
+const (
+	framingSSE   framing = iota // :streamGenerateContent?alt=sse
+	framingArray                // :streamGenerateContent: a JSON array, an element at a time
+	framingUnary                // :generateContent: one object
+)
+
+// reply writes one answer. Its methods return an error when nobody is there any
+// more to read it.
+type reply struct {
+	w       http.ResponseWriter
+	ctx     context.Context
+	framing framing
+	model   string // modelVersion of every chunk
+	id      string // responseId of every chunk
+
+	status  int // of the headers; 0 means 200
+	started bool
+	events  int   // written so far
+	split   int   // >0: write in pieces of so many bytes, with a flush after each
+	whole   chunk // what a unary answer has gathered
+}
+
+// begin sends the headers, once.
+func (r *reply) begin() {
+	if r.started {
+		return
+	}
+	r.started = true
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	if h := r.w.Header(); h.Get("Content-Type") == "" {
+		h.Set("Content-Type", r.contentType())
+	}
+	r.w.WriteHeader(r.status)
+}
+
+func (r *reply) contentType() string {
+	if r.framing == framingSSE {
+		return "text/event-stream"
+	}
+	return "application/json; charset=UTF-8"
+}
+
+// chunk sends one chunk with the given parts. finish is "" but for the last one.
+func (r *reply) chunk(parts []outPart, finish, message string, u *usage) error {
+	c := chunk{
+		Candidates: []candidate{{
+			Content:       modelContent{Parts: parts, Role: "model"},
+			FinishReason:  finish,
+			FinishMessage: message,
+		}},
+		UsageMetadata: u,
+		ModelVersion:  r.model,
+		ResponseID:    r.id,
+	}
+	if r.framing == framingUnary {
+		r.whole.merge(c)
+		return nil
+	}
+	b, err := json.Marshal(c, r.layout())
+	if err != nil {
+		return err
+	}
+	return r.event(b)
+}
+
+// layout is how the API lays out JSON: on one line with a blank after each colon
+// in an SSE stream, indented elsewhere.
+func (r *reply) layout() json.Options {
+	if r.framing == framingSSE {
+		return jsontext.SpaceAfterColon(true)
+	}
+	return jsontext.WithIndent("  ")
+}
+
+// event sends one element of the stream, as it is.
+func (r *reply) event(data []byte) error {
+	r.events++
+	switch {
+	case r.framing == framingSSE:
+		return r.write("data: " + string(data) + "\r\n\r\n")
+	case r.framing == framingArray && r.events > 1:
+		return r.write(",\r\n" + string(data) + "\n")
+	case r.framing == framingArray:
+		return r.write("[" + string(data) + "\n")
+	}
+	return r.write(string(data))
+}
+
+// end closes the answer cleanly.
+func (r *reply) end() error {
+	switch {
+	case r.framing == framingArray && r.events > 0:
+		return r.write("]\n")
+	case r.framing == framingUnary && r.whole.Candidates != nil:
+		b, err := json.Marshal(r.whole, r.layout())
+		if err != nil {
+			return err
+		}
+		return r.write(string(b) + "\n")
+	}
+	r.begin()
+	return nil
+}
+
+// write sends bytes and flushes them.
+func (r *reply) write(s string) error {
+	r.begin()
+	for len(s) > 0 {
+		n := len(s)
+		if r.split > 0 {
+			n = min(n, r.split)
+		}
+		if _, err := r.w.Write([]byte(s[:n])); err != nil {
+			return err
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+		s = s[n:]
+	}
+	return r.ctx.Err()
+}
+
+func (r *reply) flush() error {
+	r.begin()
+	return http.NewResponseController(r.w).Flush()
+}
+
+// sleep waits for d, or until the client leaves.
+func (r *reply) sleep(d time.Duration) error {
+	if d <= 0 {
+		return r.ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+}
+
+// wait holds the connection open until the client leaves.
+func (r *reply) wait() error {
+	<-r.ctx.Done()
+	return r.ctx.Err()
+}
+
+// cut ends the connection in the middle of the answer: the client reads an
+// unexpected EOF, or, with reset over TCP, "connection reset by peer".
+func (r *reply) cut(reset bool) error {
+	if !reset {
+		panic(http.ErrAbortHandler)
+	}
+	conn, _, err := http.NewResponseController(r.w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	conn.Close()
+	return context.Canceled
+}
+
+// fail answers with an error in the API's shape. In a JSON array stream it is
+// the array's only element, as with the real API.
+func (r *reply) fail(e *apiError) error {
+	r.status = e.Code
+	b, err := json.Marshal(map[string]*apiError{"error": e}, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	text := string(b) + "\n"
+	if r.framing == framingArray {
+		text = "[" + text + "]\n"
+	}
+	h := r.w.Header()
+	if h.Get("Content-Type") == "" {
+		h.Set("Content-Type", "application/json; charset=UTF-8")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	return r.write(text)
+}
+
+// refuse answers with an error where nothing else is to be done: a client that
+// has left in the meantime is of no interest.
+func (r *reply) refuse(e *apiError) { _ = r.fail(e) }

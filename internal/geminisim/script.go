@@ -1,0 +1,146 @@
+package geminisim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Script is what a fake answers: one response for each request, in order.
+// ParseScript reads one. It is immutable, so servers may share it.
+type Script struct {
+	responses []response
+	loop      bool // when used up, the last response is given again
+	lenient   bool // no strict checks
+}
+
+// response is one block of a script.
+type response struct {
+	line    int // where it starts, for messages
+	expects []expectation
+	steps   []step
+}
+
+// step is one directive at work. errEnd ends the response without a fault.
+type step func(*take) error
+
+var errEnd = errors.New("end of the response")
+
+// take is the playing of one response.
+type take struct {
+	*reply
+	issued *ledger
+	number int // of the request, from 1
+	calls  int // function calls sent so far
+	usage  *usage
+}
+
+// defaultUsage is reported until a usage directive says otherwise. It is fixed,
+// so that a golden transcript does not depend on the length of a prompt.
+func defaultUsage() *usage { return newUsage(10, 5, 0) }
+
+// playScript answers request number n from the script.
+func (s *Server) playScript(out *reply, r *http.Request, n int, body []byte) {
+	resp, err := s.cfg.Script.response(n)
+	if err != nil {
+		s.refuse(out, n, err)
+		return
+	}
+	if !s.cfg.Script.lenient {
+		if _, err := s.accept(out.model, body); err != nil {
+			s.refuse(out, n, err)
+			return
+		}
+	}
+	for _, e := range resp.expects {
+		if err := e.check(r, body); err != nil {
+			s.refuse(out, n, invalid(fmt.Sprintf("script line %d: %v", e.line, err)))
+			return
+		}
+	}
+	t := &take{reply: out, issued: &s.issued, number: n, usage: defaultUsage()}
+	t.play(resp.steps)
+}
+
+// response returns the block that answers request number n.
+func (s *Script) response(n int) (*response, *apiError) {
+	if n <= len(s.responses) {
+		return &s.responses[n-1], nil
+	}
+	if s.loop {
+		return &s.responses[len(s.responses)-1], nil
+	}
+	return nil, &apiError{Code: http.StatusInternalServerError, Status: "INTERNAL",
+		Message: fmt.Sprintf("The script is used up: this is request %d, and it holds %d responses.", n, len(s.responses))}
+}
+
+func (t *take) play(steps []step) {
+	for _, do := range steps {
+		err := do(t)
+		if errors.Is(err, errEnd) {
+			break
+		}
+		if err != nil {
+			return // the client is gone
+		}
+	}
+	_ = t.end() // fails only when the client is gone
+}
+
+// say sends a chunk with the given parts.
+func (t *take) say(parts ...outPart) error { return t.chunk(parts, "", "", t.usage) }
+
+// call sends a function call. As with the real API the first one of a response
+// is signed; signature replaces that, and unsigned leaves it out.
+func (t *take) call(name string, args jsontext.Value, id, signature string) error {
+	t.calls++
+	switch id {
+	case "":
+		id = fmt.Sprintf("r%03dc%03d", t.number, t.calls)
+	case none:
+		id = ""
+	}
+	issued := &functionCall{ID: id, Name: name, Args: args}
+	switch {
+	case signature == none:
+		signature = ""
+		t.issued.add(issued, "")
+	case signature != "":
+		t.issued.add(issued, signature)
+	case t.calls == 1:
+		signature = sign(callKey(issued))
+	}
+	return t.say(outPart{
+		FunctionCall:     &outCall{Name: name, Args: args, ID: id},
+		ThoughtSignature: signature,
+	})
+}
+
+// note remembers the function calls of parts that were written by hand.
+func (t *take) note(parts []part) {
+	for _, p := range parts {
+		if p.FunctionCall != nil {
+			t.calls++
+			t.issued.add(p.FunctionCall, p.ThoughtSignature)
+		}
+	}
+}
+
+// partsOf returns the parts of a chunk that was written by hand, as far as they
+// can be made out.
+func partsOf(data jsontext.Value) []part {
+	var c struct {
+		Candidates []struct {
+			Content struct {
+				Parts []part `json:"parts"`
+			} `json:"content"`
+		} `json:"candidates"`
+	}
+	if json.Unmarshal(data, &c) != nil || len(c.Candidates) == 0 {
+		return nil
+	}
+	return c.Candidates[0].Content.Parts
+}

@@ -1,0 +1,256 @@
+// Package geminisim speaks the wire protocol of the Gemini API without the API.
+//
+// With a Script it is a fake for tests: it answers what it is told to, misbehaves
+// on demand and checks what it was sent. Without one it is the offline model: a
+// deterministic set of rules that understands a visitor's todo phrases, calls
+// the declared tools and streams its answers as the real API does.
+//
+// In both roles it refuses requests that the real API would refuse, in the API's
+// words, so that a driver which gets along with it gets along with Gemini. It
+// imports nothing of Sluice and shares no code with the driver: it is its judge.
+package geminisim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ModelVersion is the modelVersion of the offline model's answers.
+const ModelVersion = "offline-demo"
+
+const (
+	maxBody     = 20 << 20 // bytes of a request, the API's own limit
+	keptCalls   = 1000     // requests that Server.Requests returns at most
+	keptFailure = 100      // texts that Server.Failures returns at most
+)
+
+// Config describes a Server. Its zero value is the offline model at full speed.
+type Config struct {
+	// Script makes the server a fake that answers from it. nil: the offline model.
+	Script *Script
+	// FirstDelay is how long the offline model thinks before its first chunk, and
+	// Pace how long it pauses between two chunks. A script has delays of its own.
+	FirstDelay, Pace time.Duration
+	// RequireKey is the only API key that is let in. "" lets in anyone.
+	RequireKey string
+	// Now is the offline model's clock where the system instruction tells no
+	// date. nil: time.Now.
+	Now func() time.Time
+}
+
+// Server is an http.Handler with the endpoints of one Gemini API. It is safe for
+// concurrent use.
+type Server struct {
+	cfg Config
+
+	mu       sync.Mutex // guards the fields below
+	calls    int
+	requests []Request
+	failures []string
+
+	issued ledger
+}
+
+// Request is one call of the server.
+type Request struct {
+	Method string
+	URL    string // path and query
+	Header http.Header
+	Body   []byte
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Server{cfg: cfg}
+}
+
+// Requests returns the first 1000 calls of a scripted server, in order of
+// arrival. The offline model remembers nothing.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Calls returns how many calls there were so far.
+func (s *Server) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Failures returns what was wrong with the calls so far, at most 100 of them:
+// broken expectations of the script, requests that the API would refuse, and
+// requests that came after the script's end.
+func (s *Server) Failures() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.failures...)
+}
+
+// Unused returns how many responses of the script no request has asked for.
+func (s *Server) Unused() int {
+	if s.cfg.Script == nil {
+		return 0
+	}
+	return max(0, len(s.cfg.Script.responses)-s.Calls())
+}
+
+// ServeHTTP answers one call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A simulated answer must never pass for one of the real API.
+	w.Header().Set("Server", "geminisim")
+	w.Header().Set("X-Geminisim", "simulator")
+	rest, found := strings.CutPrefix(r.URL.Path, "/v1beta/models/")
+	model, method, _ := strings.Cut(rest, ":")
+	out := &reply{w: w, ctx: r.Context(), model: model}
+	if !found || model == "" {
+		out.refuse(&apiError{Code: http.StatusNotFound, Status: statusName(http.StatusNotFound), Message: "Requested entity was not found."})
+		return
+	}
+	switch {
+	case r.Method == http.MethodGet && method == "":
+		s.describe(out, r)
+	case r.Method == http.MethodPost && method == "generateContent":
+		out.framing = framingUnary
+		s.generate(out, r)
+	case r.Method == http.MethodPost && method == "streamGenerateContent":
+		out.framing = streamFraming(r)
+		s.generate(out, r)
+	default:
+		out.refuse(&apiError{Code: http.StatusNotFound, Status: statusName(http.StatusNotFound),
+			Message: fmt.Sprintf("models/%s is not found for API version v1beta, or is not supported for %s. Call ModelService.ListModels to see the list of available models and their supported methods.", model, method)})
+	}
+}
+
+func streamFraming(r *http.Request) framing {
+	q := r.URL.Query()
+	if q.Get("alt") == "sse" || q.Get("$alt") == "sse" {
+		return framingSSE
+	}
+	return framingArray
+}
+
+// describe answers GET /v1beta/models/{model}.
+func (s *Server) describe(out *reply, r *http.Request) {
+	if err := keyRejected(r, s.cfg.RequireKey); err != nil {
+		out.refuse(err)
+		return
+	}
+	b, err := json.Marshal(struct {
+		Name        string   `json:"name"`
+		Version     string   `json:"version"`
+		DisplayName string   `json:"displayName"`
+		Description string   `json:"description"`
+		Input       int      `json:"inputTokenLimit"`
+		Output      int      `json:"outputTokenLimit"`
+		Methods     []string `json:"supportedGenerationMethods"`
+	}{
+		Name: "models/" + out.model, Version: ModelVersion, DisplayName: "Offline demo",
+		Description: "A deterministic simulator of the Gemini API, not a model.",
+		Input:       1 << 20, Output: 1 << 16,
+		Methods: []string{"generateContent"},
+	}, jsontext.WithIndent("  "))
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	out.framing = framingUnary
+	_ = out.write(string(b) + "\n") // fails only when nobody is left to tell
+}
+
+// generate answers both methods that generate.
+func (s *Server) generate(out *reply, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(out.w, r.Body, maxBody))
+	if err != nil {
+		out.refuse(bodyFault(err))
+		return
+	}
+	n := s.record(r, body)
+	out.id = responseID(digest(body))
+	if err := keyRejected(r, s.cfg.RequireKey); err != nil {
+		s.refuse(out, n, err)
+		return
+	}
+	if s.cfg.Script != nil {
+		s.playScript(out, r, n, body)
+		return
+	}
+	req, fault := s.accept(out.model, body)
+	if fault != nil {
+		s.refuse(out, n, fault)
+		return
+	}
+	s.answer(out, req, digest(body))
+}
+
+func bodyFault(err error) *apiError {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return invalid(fmt.Sprintf("Request payload size exceeds the limit: %d bytes.", maxBody))
+	}
+	return invalid("The request body could not be read.")
+}
+
+// accept decodes a request and applies the strict rules.
+func (s *Server) accept(model string, body []byte) (*request, *apiError) {
+	req, err := decodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	return req, checkRequest(model, req, &s.issued)
+}
+
+// record counts the call and returns its number, from 1.
+func (s *Server) record(r *http.Request, body []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.cfg.Script != nil && len(s.requests) < keptCalls {
+		s.requests = append(s.requests, Request{
+			Method: r.Method, URL: r.URL.RequestURI(), Header: r.Header.Clone(), Body: body,
+		})
+	}
+	return s.calls
+}
+
+// refuse answers with err and keeps it for Failures.
+func (s *Server) refuse(out *reply, n int, err *apiError) {
+	s.fail(fmt.Sprintf("request %d: %s", n, strings.TrimSpace(err.Message)))
+	out.refuse(err)
+}
+
+func (s *Server) fail(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failures) < keptFailure {
+		s.failures = append(s.failures, text)
+	}
+}
+
+// keyRejected checks the API key of r against want; "" wants none.
+func keyRejected(r *http.Request, want string) *apiError {
+	got := r.Header.Get("X-Goog-Api-Key")
+	if got == "" {
+		got = r.URL.Query().Get("key")
+	}
+	switch {
+	case want == "" || got == want:
+		return nil
+	case got == "":
+		return &apiError{Code: http.StatusForbidden, Status: statusName(http.StatusForbidden),
+			Message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
+	}
+	err := invalid("API key not valid. Please pass a valid API key.")
+	err.Details = []jsontext.Value{jsontext.Value(`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)}
+	return err
+}

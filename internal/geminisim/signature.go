@@ -1,0 +1,107 @@
+package geminisim
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// signatureHead makes a signature look like the real ones, which are protobuf
+// messages: field 2 {field 1: 32 bytes}.
+const signatureHead = "\x12\x22\x0a\x20"
+
+// sign returns a thought signature over the given words. It needs no memory: who
+// knows what was signed can check it.
+func sign(words ...string) string {
+	sum := sha256.Sum256([]byte("geminisim\x00" + strings.Join(words, "\x00")))
+	return base64.StdEncoding.EncodeToString([]byte(signatureHead + string(sum[:])))
+}
+
+// callKey names a function call by all that must come back unchanged.
+func callKey(c *functionCall) string {
+	args := c.Args.Clone()
+	if len(args) == 0 {
+		args = jsontext.Value("{}")
+	}
+	if err := args.Canonicalize(); err != nil {
+		args = c.Args
+	}
+	return c.Name + "\x00" + c.ID + "\x00" + string(args)
+}
+
+// digest names a request body; answers derive their ids from it, so that the
+// same request always gets the same answer.
+func digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// callID returns the 8-character id of the nth call of an answer.
+func callID(digest string, n int) string {
+	const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s call %d", digest, n))
+	id := make([]byte, 8)
+	for i := range id {
+		id[i] = alphabet[int(sum[i])%len(alphabet)]
+	}
+	return string(id)
+}
+
+// responseID returns an id in the shape of the real ones: 23 characters, URL-safe.
+func responseID(digest string) string {
+	sum := sha256.Sum256([]byte(digest + " response"))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:23]
+}
+
+// ledger remembers the calls whose signature a script wrote by hand. All other
+// calls were signed by sign, which needs no memory.
+type ledger struct {
+	mu     sync.Mutex
+	signed map[string]string // callKey -> signature, "" for a call issued unsigned
+}
+
+// add notes what was issued. A script that loops issues the same calls again and
+// again, so the map does not grow with the number of requests.
+func (l *ledger) add(c *functionCall, signature string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.signed == nil {
+		l.signed = make(map[string]string)
+	}
+	l.signed[callKey(c)] = signature
+}
+
+// signature returns what c was signed with. first says whether c leads its
+// model turn: of parallel calls only the first is signed.
+func (l *ledger) signature(c *functionCall, first bool) string {
+	key := callKey(c)
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if s, ok := l.signed[key]; ok {
+			return s
+		}
+	}
+	if !first {
+		return ""
+	}
+	return sign(key)
+}
+
+// sameSignature compares two signatures by the bytes that they stand for: base64
+// may come back URL-safe or without padding. ok is false when got is not base64.
+func sameSignature(want, got string) (same, ok bool) {
+	w, _ := decodeBase64(want)
+	g, err := decodeBase64(got)
+	return string(w) == string(g), err == nil
+}
+
+func decodeBase64(s string) ([]byte, error) {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	return base64.RawStdEncoding.DecodeString(s)
+}

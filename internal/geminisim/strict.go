@@ -1,0 +1,205 @@
+package geminisim
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// checkRequest applies the rules by which the API refuses a request, first fault
+// first. Sources of the wording: the recorded errors in testdata (pyric-*) and
+// the API's own replies as quoted in issue threads. Two rules are the
+// simulator's own, stricter than the API: thought parts must not come back, and
+// a signature must belong to the very call that carries it.
+func checkRequest(model string, req *request, issued *ledger) *apiError {
+	for _, rule := range []func() *apiError{
+		func() *apiError { return checkModelField(model, req) },
+		func() *apiError { return checkContents(req.Contents) },
+		func() *apiError { return checkSystem(req.SystemInstruction) },
+		func() *apiError { return checkTurns(req.Contents) },
+		func() *apiError { return checkSignatures(req.Contents, issued) },
+		func() *apiError { return checkTools(req.Tools) },
+		func() *apiError { return checkCallingConfig(req.ToolConfig) },
+		func() *apiError { return checkGeneration(model, req.GenerationConfig) },
+	} {
+		if err := rule(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModelField: the path names the model; the body may repeat it.
+func checkModelField(model string, req *request) *apiError {
+	if req.Model != "" && req.Model != "models/"+model && req.Model != model {
+		return invalid("* GenerateContentRequest.model: model of the body and of the path differ\n")
+	}
+	return nil
+}
+
+// checkContents looks at each content and part by itself.
+func checkContents(contents []content) *apiError {
+	if len(contents) == 0 {
+		return invalid("* GenerateContentRequest.contents: contents is not specified\n")
+	}
+	for i, c := range contents {
+		blank := c.Role == "" && len(contents) == 1
+		if c.Role != "user" && c.Role != "model" && !blank {
+			return invalid(fmt.Sprintf("Role '%s' is not supported. Please use a valid role: SYSTEM, SYSTEM_1, USER, ASSISTANT, DEVELOPER, CONTEXT, USER_CONTEXT, MODEL, USER.", c.Role))
+		}
+		if len(c.Parts) == 0 {
+			return invalid(fmt.Sprintf("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.\n", i))
+		}
+		for j := range c.Parts {
+			if err := checkPart(fmt.Sprintf("contents[%d].parts[%d]", i, j), c.Role, &c.Parts[j]); err != nil {
+				return err
+			}
+		}
+	}
+	if contents[len(contents)-1].Role == "model" {
+		return invalid("Please ensure that multiturn requests end with a user role or a function response.")
+	}
+	return nil
+}
+
+func checkPart(path, role string, p *part) *apiError {
+	at := "* GenerateContentRequest." + path
+	switch {
+	case p.dataFields() != 1:
+		return invalid(at + ".data: required oneof field 'data' must have one initialized field\n")
+	case p.Thought:
+		return invalid(at + ".thought: thought parts must not be sent back (a rule of the simulator)\n")
+	case p.FunctionCall != nil && role != "model":
+		return invalid(at + ".function_call: only allowed in a content with role 'model'\n")
+	case p.FunctionResponse != nil && role == "model":
+		return invalid(at + ".function_response: only allowed in a content with role 'user'\n")
+	case p.FunctionCall != nil:
+		return checkFunctionCall(path, p.FunctionCall)
+	case p.FunctionResponse != nil:
+		return checkFunctionResponse(path, p.FunctionResponse)
+	}
+	return nil
+}
+
+// dataFields counts the members of the oneof "data" that are set.
+func (p *part) dataFields() int {
+	n := 0
+	for _, set := range []bool{
+		p.Text != nil, p.FunctionCall != nil, p.FunctionResponse != nil,
+		!absent(p.InlineData), !absent(p.FileData), !absent(p.ExecutableCode),
+		!absent(p.CodeExecutionResult), !absent(p.ToolCall), !absent(p.ToolResponse),
+	} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
+
+func checkFunctionCall(path string, c *functionCall) *apiError {
+	if c.Name == "" {
+		return invalid("* GenerateContentRequest." + path + ".function_call.name: Name cannot be empty.\n")
+	}
+	if !absent(c.Args) && c.Args.Kind() != '{' {
+		return invalid(fmt.Sprintf("Invalid value at '%s.function_call.args' (type.googleapis.com/google.protobuf.Struct)", path))
+	}
+	return nil
+}
+
+func checkFunctionResponse(path string, r *functionResponse) *apiError {
+	if r.Name == "" {
+		return invalid("* GenerateContentRequest." + path + ".function_response.name: Name cannot be empty.\n")
+	}
+	if r.Response.Kind() != '{' {
+		return invalid(fmt.Sprintf("Invalid value at '%s.function_response.response' (type.googleapis.com/google.protobuf.Struct)", path))
+	}
+	if hasRef(r.Response) {
+		return invalid(fmt.Sprintf("* GenerateContentRequest.%s.function_response.response: the key $ref is not allowed\n", path))
+	}
+	return nil
+}
+
+// hasRef says whether any object in v has the key "$ref", which the API takes
+// for a reference of its own.
+func hasRef(v jsontext.Value) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	for {
+		token, err := dec.ReadToken()
+		if err == io.EOF || err != nil {
+			return false
+		}
+		kind, n := dec.StackIndex(dec.StackDepth())
+		if kind == '{' && n%2 == 1 && token.Kind() == '"' && token.String() == "$ref" {
+			return true
+		}
+	}
+}
+
+func checkSystem(c *content) *apiError {
+	if c == nil {
+		return nil
+	}
+	for i := range c.Parts {
+		if c.Parts[i].Text == nil {
+			return invalid(fmt.Sprintf("* GenerateContentRequest.system_instruction.parts[%d]: only text is supported\n", i))
+		}
+	}
+	return nil
+}
+
+func (c content) calls() []*functionCall {
+	var calls []*functionCall
+	for _, p := range c.Parts {
+		if p.FunctionCall != nil {
+			calls = append(calls, p.FunctionCall)
+		}
+	}
+	return calls
+}
+
+func (c content) responses() []*functionResponse {
+	var responses []*functionResponse
+	for _, p := range c.Parts {
+		if p.FunctionResponse != nil {
+			responses = append(responses, p.FunctionResponse)
+		}
+	}
+	return responses
+}
+
+// text returns the text parts, one a line.
+func (c content) text() string {
+	var texts []string
+	for _, p := range c.Parts {
+		if p.Text != nil && *p.Text != "" {
+			texts = append(texts, *p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func checkCallingConfig(cfg toolConfig) *apiError {
+	mode := cfg.FunctionCallingConfig.Mode
+	if len(cfg.FunctionCallingConfig.AllowedFunctionNames) > 0 && mode != "ANY" && mode != "VALIDATED" {
+		return invalid("Function calling config: allowed_function_names is only supported when the mode is ANY or VALIDATED.")
+	}
+	return nil
+}
+
+func checkGeneration(model string, cfg generationConfig) *apiError {
+	thinking := cfg.ThinkingConfig
+	switch {
+	case cfg.CandidateCount > 1:
+		return invalid("Multiple candidates is not enabled for this model")
+	case thinking.ThinkingBudget != nil && !absent(thinking.ThinkingLevel):
+		return invalid("You can only set only one of thinking budget and thinking level.")
+	case !absent(thinking.ThinkingLevel) && strings.Contains(model, "gemini-2."):
+		return invalid("Thinking level is not supported for this model.")
+	}
+	return nil
+}
