@@ -41,8 +41,8 @@ type Config struct {
 	// HalfOpenCalls is how many probes run at once while half-open, and how many
 	// must succeed in a row to close it.
 	HalfOpenCalls uint32
-	// Log gets a line for each change of state that no request caused. A change
-	// that a request caused goes to the logger in its context instead.
+	// Log gets the changes of state that a call caused whose context carries no
+	// logger. Others go to the logger in the context, the request's.
 	Log zerolog.Logger
 }
 
@@ -85,10 +85,10 @@ type Breaker struct {
 	mu       sync.Mutex // guards the fields below and every call of gobreaker
 	cb       *gobreaker.TwoStepCircuitBreaker[struct{}]
 	state    State
-	failures uint32    // consecutive, across the open state
-	lastErr  error     // of the last failure
-	openTill time.Time // set while state is Open
-	log      *zerolog.Logger
+	failures uint32          // consecutive, across the open state
+	lastErr  error           // of the last failure
+	openTill time.Time       // set while state is Open
+	log      *zerolog.Logger // of the call at hand
 }
 
 // New returns a closed breaker.
@@ -132,7 +132,7 @@ func (failure) Error() string { return "failure" }
 func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	defer b.logTo(ctx)()
+	b.logTo(ctx)
 	report, err := b.cb.Allow()
 	if err != nil {
 		wait := probeWait
@@ -147,7 +147,7 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 		if report == nil {
 			return
 		}
-		defer b.logTo(ctx)()
+		b.logTo(ctx)
 		r := report
 		report = nil
 		switch v {
@@ -189,13 +189,13 @@ func (b *Breaker) Snapshot() Snapshot {
 	return s
 }
 
-// logTo sends the log lines of what follows to the logger of the request in ctx.
-func (b *Breaker) logTo(ctx context.Context) (restore func()) {
+// logTo says where a change of state is logged, for the call of gobreaker that
+// follows: there is no other way to a change.
+func (b *Breaker) logTo(ctx context.Context) {
 	b.log = zerolog.Ctx(ctx)
 	if b.log.GetLevel() == zerolog.Disabled {
 		b.log = &b.cfg.Log
 	}
-	return func() { b.log = &b.cfg.Log }
 }
 
 // changed runs inside gobreaker's lock and b.mu.
@@ -218,9 +218,6 @@ func (b *Breaker) changed(from, to gobreaker.State) {
 			Str("service", b.cfg.Service).
 			Uint32("failure_count", b.failures).
 			Uint32("threshold", b.cfg.Failures)).Msg("circuit_breaker_opened")
-	}
-	if b.state == Closed {
-		b.lastErr = nil
 	}
 }
 
