@@ -102,6 +102,7 @@ func TestDecodeRequestRejects(t *testing.T) {
 		{"duplicate key with a slash and a tilde", `{"input":"a","a/~b":1,"a/~b":1}`, "/a~1~0b duplicate_key"},
 		{"duplicate empty key", `{"input":"a","":1,"":1}`, "/ duplicate_key"},
 		{"duplicate key that is not repeated", `{"input":"a","\u001b[31m":1,"\u001b[31m":1}`, " duplicate_key"},
+		{"duplicate key that is long", `{"input":"a","` + strings.Repeat("k", 65) + `":1,"` + strings.Repeat("k", 65) + `":1}`, " duplicate_key"},
 
 		{"conversation_id empty", `{"input":"a","conversation_id":""}`, "/conversation_id invalid_format"},
 		{"conversation_id a number", `{"input":"a","conversation_id":7}`, "/conversation_id wrong_type"},

@@ -18,7 +18,7 @@ func TestFailCompletesAnyTurn(t *testing.T) {
 	causes := []error{
 		errors.New("bug"), nil, &fault.Error{Type: fault.Timeout, Message: "late"}, &fault.Error{Type: fault.ShuttingDown, Message: "bye"},
 	}
-	for range 4_000 {
+	for range 2_500 {
 		sink := &recorder{}
 		guard := stream.NewGuard(sink)
 		for range r.IntN(16) {
@@ -105,7 +105,7 @@ func TestFailWhenTheClientIsGone(t *testing.T) {
 func TestFailingSinkStopsEverything(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 3_000 {
+	for range 2_000 {
 		sink := &recorder{failAt: 1 + r.IntN(12)}
 		guard := stream.NewGuard(sink)
 		failed := false

@@ -1,0 +1,134 @@
+package stream_test
+
+import (
+	"errors"
+	"regexp"
+
+	"sluice/stream"
+)
+
+// The grammar a second time, as a language over letters: what a client may have
+// seen at some moment, and what it has seen when the turn is over.
+var (
+	begun    = regexp.MustCompile(`^(S[TDe+-]*(E?|X|Ex))?$`)
+	complete = regexp.MustCompile(`^S[TDe+-]*(X|Ex)$`)
+)
+
+// letters writes events as letters: S start, T thinking, D delta, e and E errors
+// that are not and are fatal, + and - a tool call that begins and ends, X and x a
+// done that is a success and that is none, ? what is no event of a turn.
+func letters(events []stream.Event) string {
+	b := make([]byte, len(events))
+	for i, ev := range events {
+		b[i] = letter(ev)
+	}
+	return string(b)
+}
+
+func letter(ev stream.Event) byte {
+	switch ev := ev.(type) {
+	case *stream.Start:
+		return 'S'
+	case *stream.Thinking:
+		return 'T'
+	case *stream.Delta:
+		return either(ev.Text != "", 'D', '?')
+	case *stream.Error:
+		return either(ev.Fatal, 'E', 'e')
+	case *stream.ToolStarted:
+		return '+'
+	case *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
+		return '-'
+	case *stream.Done:
+		switch ev.Reason {
+		case "stop", "max_tokens", "max_steps":
+			return 'X'
+		case "error", "timeout", "cancelled", "shutdown":
+			return 'x'
+		}
+	}
+	return '?'
+}
+
+func either(cond bool, yes, no byte) byte {
+	if cond {
+		return yes
+	}
+	return no
+}
+
+// legal judges the order of events and that each tool call is begun once, ended
+// once, and ended before the turn is.
+func legal(events []stream.Event, language *regexp.Regexp) bool {
+	if !language.MatchString(letters(events)) {
+		return false
+	}
+	open, used := 0, map[string]int{}
+	for _, ev := range events {
+		switch letter(ev) {
+		case '+':
+			id := callID(ev)
+			if id == "" || used[id] > 0 {
+				return false
+			}
+			used[id] = 1
+			open++
+		case '-':
+			if used[callID(ev)] != 1 {
+				return false
+			}
+			used[callID(ev)] = 2
+			open--
+		case 'E', 'X':
+			if open > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func callID(ev stream.Event) string {
+	switch ev := ev.(type) {
+	case *stream.ToolStarted:
+		return ev.ID
+	case *stream.ToolCompleted:
+		return ev.ID
+	case *stream.ToolFailed:
+		return ev.ID
+	case *stream.ToolUnknown:
+		return ev.ID
+	}
+	return ""
+}
+
+// recorder keeps what it gets and fails when told to.
+type recorder struct {
+	events  []stream.Event
+	flushes int
+	calls   int
+	failAt  int // the call that fails; 0: none
+}
+
+var errSink = errors.New("sink failed")
+
+func (s *recorder) call() error {
+	s.calls++
+	if s.calls == s.failAt {
+		return errSink
+	}
+	return nil
+}
+
+func (s *recorder) Emit(ev stream.Event) error {
+	if err := s.call(); err != nil {
+		return err
+	}
+	s.events = append(s.events, ev)
+	return nil
+}
+
+func (s *recorder) Flush() error {
+	s.flushes++
+	return s.call()
+}
