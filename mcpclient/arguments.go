@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,7 +25,7 @@ const (
 
 // checkArguments returns the arguments as they go to the server, or a ToolFailed
 // error that tells the model what to correct.
-func checkArguments(tool string, schema *jsonschema.Schema, args jsontext.Value) (jsontext.Value, *fault.Error) {
+func checkArguments(tool string, schema *checker, args jsontext.Value) (jsontext.Value, *fault.Error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = jsontext.Value("{}")
 	}
@@ -43,7 +44,7 @@ func checkArguments(tool string, schema *jsonschema.Schema, args jsontext.Value)
 	if err != nil {
 		return refuse("they are not one valid JSON object", nil)
 	}
-	err = schema.Validate(value)
+	err = schema.validate(value)
 	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return refuse(problems(v), nil)
 	}
@@ -106,7 +107,7 @@ func problem(e *jsonschema.ValidationError) string {
 	case *kind.Required:
 		return "missing required " + quoted(k.Missing)
 	case *kind.AdditionalProperties:
-		return "unknown " + quoted(k.Properties)
+		return "unknown " + quoted(slices.Sorted(slices.Values(k.Properties)))
 	case *kind.Enum:
 		return "must be one of " + values(k.Want)
 	case *kind.Const:
@@ -133,6 +134,9 @@ func problem(e *jsonschema.ValidationError) string {
 // alternatives tells of a value that fits no branch. If all branches only want
 // another type, as for an optional value (string or null), that is said.
 func alternatives(e *jsonschema.ValidationError) string {
+	if len(e.Causes) == 0 {
+		return "fits more than one form, where only one is allowed"
+	}
 	var got string
 	var want []string
 	for _, leaf := range leaves(&jsonschema.ValidationError{ErrorKind: &kind.Group{}, Causes: e.Causes}, nil) {
@@ -142,9 +146,6 @@ func alternatives(e *jsonschema.ValidationError) string {
 		}
 		got = k.Got
 		want = append(want, k.Want...)
-	}
-	if len(want) == 0 {
-		return "fits more than one form, where only one is allowed"
 	}
 	return fmt.Sprintf("got %s, want %s", got, strings.Join(want, " or "))
 }

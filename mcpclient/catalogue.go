@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/chat"
 )
@@ -31,7 +30,7 @@ type catalogue struct {
 type offer struct {
 	name   string // as the server gives it
 	spec   chat.ToolSpec
-	schema *jsonschema.Schema
+	schema *checker
 }
 
 // wireTool is an MCP Tool.

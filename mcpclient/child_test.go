@@ -1,5 +1,145 @@
 package mcpclient
 
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// childVariable makes the test binary a stdio server, of the kind that it names.
 const childVariable = "MCPCLIENT_TEST_CHILD"
 
-func runChild(mode string) {}
+// runChild is a stdio server, good or bad.
+func runChild(mode string) {
+	switch mode {
+	case "exit":
+		return
+	case "garbage":
+		go func() {
+			for {
+				fmt.Println("hello, I am no MCP server")
+				time.Sleep(10 * time.Millisecond)
+			}
+		}()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	case "silent":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	case "mcp-go":
+		if err := server.ServeStdio(goServer()); err != nil {
+			os.Exit(1)
+		}
+		return
+	case "parent":
+		parentMain()
+		return
+	}
+	if mode == "stubborn" {
+		signal.Ignore(syscall.SIGTERM)
+		defer time.Sleep(time.Hour)
+	}
+	c := &child{mode: mode}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		var req fakeRequest
+		if json.Unmarshal([]byte(line), &req) == nil && c.handle(req) {
+			time.Sleep(time.Hour) // deaf from now on
+		}
+	}
+}
+
+type child struct {
+	mode  string
+	mu    sync.Mutex // guards stdout and extra
+	extra bool
+}
+
+func (c *child) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Printf(format+"\n", args...)
+}
+
+// handle answers one message. It returns true if the child shall not read on.
+func (c *child) handle(req fakeRequest) (deaf bool) {
+	switch req.Method {
+	case "initialize":
+		c.say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"child","version":"1"}}}`, req.ID)
+	case "tools/list":
+		c.list(req)
+		return c.mode == "deaf"
+	case "tools/call":
+		c.call(req)
+	}
+	return false
+}
+
+func (c *child) list(req fakeRequest) {
+	var tools []string
+	for _, name := range []string{"env", "pid", "hang", "die", "big", "line", "grandchild", "echo", "change", "notes", "ask"} {
+		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+	}
+	if c.extra {
+		tools = append(tools, `{"name":"extra","inputSchema":{"type":"object"}}`)
+	}
+	c.say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, req.ID, strings.Join(tools, ","))
+}
+
+func (c *child) call(req fakeRequest) {
+	switch req.Params.Name {
+	case "env":
+		c.text(req, strings.Join(os.Environ(), "\n"))
+	case "pid":
+		c.text(req, fmt.Sprint(os.Getpid()))
+	case "hang":
+		var args struct{ Marker string }
+		_ = json.Unmarshal(req.Params.Arguments, &args)
+		_ = os.WriteFile(args.Marker, nil, 0o600)
+	case "die":
+		os.Exit(3)
+	case "big":
+		c.text(req, strings.Repeat("x", maxReply))
+	case "line":
+		c.say("%s", strings.Repeat("x", maxListReply+1))
+	case "grandchild":
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			c.text(req, err.Error())
+			return
+		}
+		c.text(req, fmt.Sprint(cmd.Process.Pid))
+	case "change":
+		c.extra = true
+		c.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		c.text(req, "ok")
+	case "notes":
+		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 3*maxStderrLine))
+		fmt.Fprintln(os.Stderr, "the next note")
+		c.text(req, "ok")
+	case "ask":
+		c.say(`{"jsonrpc":"2.0","id":"q","method":"ping"}`)
+		c.text(req, "ok")
+	default:
+		c.text(req, string(req.Params.Arguments))
+	}
+}
+
+func (c *child) text(req fakeRequest, text string) {
+	quoted, _ := json.Marshal(text)
+	c.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, req.ID, quoted)
+}

@@ -73,7 +73,8 @@ type Server struct {
 	// that the child gets. No shell is involved.
 	Command string
 	Args    []string
-	// Env is what the child gets beside BaseEnv; its values are secrets too.
+	// Env is what the child gets beside BaseEnv. Values of variables with a name like
+	// API_KEY, TOKEN or PASSWORD are secrets like those of Headers.
 	Env map[string]string
 	// Dir is the child's working directory; empty means ours.
 	Dir string

@@ -433,33 +433,6 @@ func TestM18ManyItems(t *testing.T) {
 	}
 }
 
-// FastMCP ends an SSE reply in a packet of its own. Without reading to that end,
-// each call would cost a connection.
-func TestConnectionsAreReused(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
-		event(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"ok"}]}}`, req.ID))
-		time.Sleep(time.Millisecond)
-	}
-	var conns atomic.Int32
-	s := httptest.NewUnstartedServer(f)
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			conns.Add(1)
-		}
-	}
-	s.Start()
-	t.Cleanup(s.Close)
-	c := newClient(t, over(s.URL))
-	for range 50 {
-		mustCall(t, c, "read", "ok")
-	}
-	if n := conns.Load(); n > 2 {
-		t.Errorf("%d connections for 50 calls, want 1 or 2", n)
-	}
-}
-
 func TestParallelCallsGetTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	f := newFake(`{"name":"echo","inputSchema":{"type":"object"}}`)

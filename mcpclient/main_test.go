@@ -54,14 +54,16 @@ func unstarted(t *testing.T, cfg Config) *Client {
 	return c
 }
 
-// over returns the configuration of one HTTP server, named s.
+// over returns the configuration of one HTTP server, named s. A busy machine may
+// take its time to connect.
 func over(url string) Config {
-	return Config{Servers: []Server{{Name: "s", Transport: HTTP, URL: url}}}
+	return Config{ConnectWait: 10 * time.Second, Servers: []Server{{Name: "s", Transport: HTTP, URL: url}}}
 }
 
 // inBubble returns the configuration of one HTTP server, named s, in b.
 func inBubble(b *bubble) Config {
 	c := over("http://server/mcp")
+	c.ConnectWait = 0
 	c.Transport = b.transport
 	return c
 }

@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -118,26 +117,7 @@ func (u *upstream) tapped(s *session, conn transport.Interface) transport.Interf
 	if !ok {
 		return t
 	}
-	t.listed = u.mirrored
 	return httpTap{t, h}
-}
-
-// mirrored returns the tools that mcp-go shall know: since 2026-07-28 it copies
-// arguments into HTTP headers where a tool's schema asks for it (SEP-2243). Tools
-// that it cannot read, or would only warn of in slog.Default, stay unknown to it.
-func (u *upstream) mirrored(tools []json.RawMessage) []json.RawMessage {
-	var known []json.RawMessage
-	for _, raw := range tools {
-		var t mcp.Tool
-		if json.Unmarshal(raw, &t) != nil {
-			continue
-		}
-		if err := mcp.ValidateParamHeaderAnnotations(&t); err != nil {
-			continue
-		}
-		known = append(known, raw)
-	}
-	return known
 }
 
 // listen asks a server of 2026-07-28 or later for notifications; older ones send

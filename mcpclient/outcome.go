@@ -55,7 +55,7 @@ func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x 
 		return u.judgeResult(t, x)
 	case ctx.Err() != nil:
 		return u.judgeTimeout(turn, ctx, t, s, x)
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, errTooLarge) && !brokeOff(err): // a line without an end loses everybody's answers
 		return outcome{err: u.toolFailed("The tool's answer was too large", err,
 			fmt.Sprintf("The answer of %s was larger than %d KiB and was not read. Ask for less, for example with a filter.", t.name, maxResult>>10)),
 			verdict: breaker.Neutral}
@@ -172,10 +172,12 @@ func breaksSession(err error) bool {
 	if _, ok := errors.AsType[*notSentError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*cutError](err); ok {
-		return true
-	}
-	return errors.Is(err, errExpired)
+	return brokeOff(err) || errors.Is(err, errExpired)
+}
+
+func brokeOff(err error) bool {
+	_, ok := errors.AsType[*cutError](err)
+	return ok
 }
 
 func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {

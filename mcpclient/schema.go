@@ -26,10 +26,10 @@ const schemaURL = "tool:///schema.json"
 // compileSchema compiles a tool's input schema. Nothing is ever fetched: a
 // reference out of the schema is an error. Formats are not checked, nor patterns
 // that Go cannot read (other languages have lookaheads); the server checks them.
-func compileSchema(raw jsontext.Value) (s *jsonschema.Schema, err error) {
+func compileSchema(raw jsontext.Value) (c *checker, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
+			c, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
 	if err := measureSchema(raw); err != nil {
@@ -42,17 +42,18 @@ func compileSchema(raw jsontext.Value) (s *jsonschema.Schema, err error) {
 	if t, ok := doc.(map[string]any)["type"]; ok && t != "object" {
 		return nil, errors.New("the schema is not one of an object")
 	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(refuseAll{})
-	c.UseRegexpEngine(anyPattern)
-	for _, name := range assertedFormats {
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	if err := c.AddResource(schemaURL, doc); err != nil {
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.UseLoader(refuseAll{})
+	compiler.UseRegexpEngine(anyPattern)
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
-	return c.Compile(schemaURL)
+	s, err := compiler.Compile(schemaURL)
+	if err != nil {
+		return nil, err
+	}
+	return newChecker(s)
 }
 
 // measureSchema checks that raw is one JSON object within the bounds.
@@ -86,13 +87,6 @@ type refuseAll struct{}
 
 func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
-}
-
-// assertedFormats are the formats that a schema of draft 7 or older would
-// otherwise be held to.
-var assertedFormats = []string{
-	"json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6", "hostname",
-	"email", "date", "time", "date-time", "uri", "iri", "uri-reference", "iri-reference", "uri-template", "semver",
 }
 
 // anyPattern compiles a pattern, or lets everything match one that Go's engine

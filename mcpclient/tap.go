@@ -25,9 +25,9 @@ type tap struct {
 	cut <-chan struct{}
 	// local says that sending is calling: the server is in this process.
 	local bool
-	// listed turns a page of tools/list into the tools that mcp-go shall know. It
-	// may be nil: none.
-	listed func(tools []json.RawMessage) []json.RawMessage
+	// modern says that this is HTTP of protocol 2026-07-28 or later. It is set during
+	// the handshake, before anything else uses the tap.
+	modern bool
 }
 
 // httpTap is a tap over HTTP. mcp-go takes any transport with this method for
@@ -37,7 +37,10 @@ type httpTap struct {
 	conn transport.HTTPConnection
 }
 
-func (t httpTap) SetProtocolVersion(v string) { t.conn.SetProtocolVersion(v) }
+func (t httpTap) SetProtocolVersion(v string) {
+	t.modern = mcp.IsModernProtocol(v)
+	t.conn.SetProtocolVersion(v)
+}
 
 // SetRequestHandler passes the client's handler on to transports over which a
 // server can ask something of us.
@@ -184,11 +187,25 @@ func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport
 	}
 	known := page.Tools
 	page.Tools = []json.RawMessage{}
-	if t.listed != nil {
-		page.Tools = append(page.Tools, t.listed(known)...)
+	if t.modern {
+		page.Tools = append(page.Tools, mirrored(known)...)
 	}
 	shown := *resp
 	var err error
 	shown.Result, err = json.Marshal(page)
 	return &shown, err
+}
+
+// mirrored returns the tools that mcp-go must know: since 2026-07-28 it copies
+// arguments into HTTP headers where a tool's schema asks for it (SEP-2243). Tools
+// that it cannot read, or would only warn of in slog.Default, stay unknown to it.
+func mirrored(tools []json.RawMessage) []json.RawMessage {
+	var known []json.RawMessage
+	for _, raw := range tools {
+		var t mcp.Tool
+		if json.Unmarshal(raw, &t) == nil && mcp.ValidateParamHeaderAnnotations(&t) == nil {
+			known = append(known, raw)
+		}
+	}
+	return known
 }

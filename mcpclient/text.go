@@ -52,6 +52,10 @@ func clipped(s string, n int) string {
 	return head
 }
 
+// secretName matches the names of variables that hold secrets. The others hold
+// such things as a time zone, which a tool may well have to name.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
+
 // hider returns a replacer of everything in s's configuration that is secret, so
 // that a server that repeats it tells nobody.
 func hider(s Server) *strings.Replacer {
@@ -66,8 +70,10 @@ func hider(s Server) *strings.Replacer {
 	for _, v := range s.Headers {
 		add(v)
 	}
-	for _, v := range s.Env {
-		add(v)
+	for name, v := range s.Env {
+		if secretName.MatchString(name) {
+			add(v)
+		}
 	}
 	if u, err := url.Parse(s.URL); err == nil {
 		if password, ok := u.User.Password(); ok {
