@@ -117,12 +117,14 @@ func (c *call) handOn(a *assembler, ans answer) error {
 	if err != nil {
 		return err
 	}
-	if len(a.chunk.Parts) > 0 || promised {
-		a.chunk.More = ans.buffered()
+	verdict := a.judge(&c.raw)
+	unpaid := verdict != nil && c.raw.hasUsage // a blocked or botched answer has its price as well
+	if len(a.chunk.Parts) > 0 || promised || unpaid {
+		a.chunk.More = verdict == nil && ans.buffered()
 		err = c.hand(&a.chunk)
 	}
 	if err == nil {
-		err = a.judge(&c.raw)
+		err = verdict
 	}
 	if err == nil && c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
