@@ -1,0 +1,8 @@
+// Package peers holds tests and nothing else: they start the gateway as a process
+// beside MCP servers that others wrote (Python FastMCP on PostgreSQL, servers from
+// npm) and drive it over HTTP, as its users do.
+//
+// The tests run wherever the peers are installed, which scripts/peers-install.sh
+// does; elsewhere they are skipped. With SLUICE_REQUIRE_PEERS=1 a missing peer is a
+// failure. With -short all of them are skipped.
+package peers

@@ -1,0 +1,304 @@
+package peers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/geminisim"
+)
+
+const (
+	// patience bounds every wait for something that must come: starting Python on a
+	// busy machine takes its time.
+	patience = 30 * time.Second
+	// root is the repository, seen from this folder.
+	root = "../.."
+)
+
+// workspace is what all tests of this package share. Whatever takes long to make
+// is made when the first test asks for it.
+type workspace struct {
+	dir string // also another user may look into it
+	// binary builds the gateway and returns its path.
+	binary func() (string, error)
+	mu     sync.Mutex // guards ends
+	ends   []func()   // run in reverse when the last test has ended
+}
+
+// shared is set by TestMain, before the first test.
+var shared *workspace
+
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
+
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sluice-peers-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // PostgreSQL runs as another user
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	shared = &workspace{dir: dir}
+	shared.binary = sync.OnceValues(shared.build)
+	defer shared.close()
+	return m.Run()
+}
+
+// build builds the gateway as this test was built: with the race detector or not.
+func (w *workspace) build() (string, error) {
+	path := filepath.Join(w.dir, "sluice")
+	args := []string{"build", "-o", path}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "./cmd/sluice")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the gateway: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// atEnd runs end when the last test has ended.
+func (w *workspace) atEnd(end func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, end)
+}
+
+func (w *workspace) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, end := range slices.Backward(w.ends) {
+		end()
+	}
+	_ = os.RemoveAll(w.dir)
+}
+
+// needPeers skips a test that is to be quick. Every test begins with it, or with
+// what calls it.
+func needPeers(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs other processes, which -short leaves out")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("needs process groups")
+	}
+}
+
+// missing ends a test for want of a peer: it is skipped, or with
+// SLUICE_REQUIRE_PEERS=1 it fails.
+func missing(t testing.TB, what string) {
+	t.Helper()
+	text := what + " is missing: scripts/peers-install.sh installs it"
+	if os.Getenv("SLUICE_REQUIRE_PEERS") == "1" {
+		t.Fatal(text)
+	}
+	t.Skip(text)
+}
+
+// installed returns the absolute path of a file of the repository that belongs to
+// a peer, or ends the test.
+func installed(t testing.TB, path string) string {
+	t.Helper()
+	needPeers(t)
+	full, err := filepath.Abs(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(full); err != nil {
+		missing(t, path)
+	}
+	return full
+}
+
+// baseEnv is what every process of a test gets: no key, no setting of ours, and
+// nothing else that would make its run differ from the next one's.
+func baseEnv() map[string]string {
+	env := map[string]string{}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env[name] = v
+		}
+	}
+	return env
+}
+
+// with returns env with names and values added.
+func with(env map[string]string, more ...string) map[string]string {
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	for pair := range slices.Chunk(more, 2) {
+		env[pair[0]] = pair[1]
+	}
+	return env
+}
+
+// gateway is Sluice at work, as a process.
+type gateway struct {
+	*process
+	base   string // http://127.0.0.1:port
+	client *http.Client
+}
+
+// startGateway starts the gateway on a port that the kernel picks, with the offline
+// model unless env says otherwise. It ends with the test, and must then end well.
+func startGateway(t testing.TB, env map[string]string) *gateway {
+	t.Helper()
+	needPeers(t)
+	path, err := shared.binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := with(baseEnv(), "SLUICE_ADDR", "127.0.0.1:0", "SLUICE_TODO_DB", ":memory:", "SLUICE_LOG_LEVEL", "debug")
+	maps.Copy(all, env)
+	g := &gateway{process: start(t, command{name: path, env: all})}
+	t.Cleanup(func() { g.endWell(t) })
+	g.base = "http://" + g.awaitLog(t, "listening").detail("addr")
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	t.Cleanup(transport.CloseIdleConnections)
+	g.client = &http.Client{Transport: transport}
+	return g
+}
+
+// endWell drains the gateway, which is a test of its own: nothing may be left over.
+func (g *gateway) endWell(t testing.TB) {
+	t.Helper()
+	select {
+	case <-g.ended: // the test has seen to it, or it crashed
+		if g.wanted.Load() {
+			return
+		}
+	default:
+	}
+	g.stop(syscall.SIGTERM)
+	if g.err != nil {
+		t.Errorf("the gateway ended with %v", g.err)
+	}
+}
+
+// mcpConfig writes an mcpServers file and returns the environment that names it.
+func mcpConfig(t testing.TB, servers map[string]any) map[string]string {
+	t.Helper()
+	content, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"MCP_CONFIG": path}
+}
+
+// get reads a JSON reply into v and returns its status.
+func (g *gateway) get(t testing.TB, path string, v any) int {
+	t.Helper()
+	resp, err := g.client.Get(g.base + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		t.Fatalf("GET %s: %v: %s", path, err, body)
+	}
+	return resp.StatusCode
+}
+
+// toolInfo is a row of GET /tools.
+type toolInfo struct {
+	Name, Server, Description string
+	InputSchema               json.RawMessage `json:"input_schema"`
+	Annotations               map[string]any
+}
+
+func (g *gateway) tools(t testing.TB) []toolInfo {
+	t.Helper()
+	var reply struct{ Tools []toolInfo }
+	g.get(t, "/tools", &reply)
+	return reply.Tools
+}
+
+// gemini is a scripted Gemini API on loopback.
+type gemini struct {
+	*geminisim.Server
+	url string
+}
+
+// scripted serves a script (see geminisim.ParseScript). A request that the real API
+// would refuse, or that the script did not expect, fails the test; so the schemas
+// that a peer's tools have are judged as the real API judges them.
+func scripted(t testing.TB, script string) *gemini {
+	t.Helper()
+	parsed, err := geminisim.ParseScript(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gemini{Server: geminisim.New(geminisim.Config{Script: parsed})}
+	g.url = serve(t, g.Server)
+	t.Cleanup(func() {
+		for _, f := range g.Failures() {
+			t.Errorf("Gemini: %s", f)
+		}
+	})
+	return g
+}
+
+// byMarker serves many scripts at once: a request goes to the one whose marker
+// stands in its body. Markers must not be parts of one another.
+func byMarker(t testing.TB, scripts map[string]string) *gemini {
+	t.Helper()
+	sims := map[string]*gemini{}
+	for marker, script := range scripts {
+		sims[marker] = scripted(t, script)
+	}
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the gateway has left
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		for marker, sim := range sims {
+			if strings.Contains(string(body), marker) {
+				sim.ServeHTTP(w, r)
+				return
+			}
+		}
+		http.Error(w, "no marker", http.StatusBadRequest)
+	}))
+	return &gemini{url: url}
+}
+
+// env points a gateway at the script, with names and values added.
+func (g *gemini) env(more ...string) map[string]string {
+	return with(map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": g.url}, more...)
+}
+
+func serve(t testing.TB, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}

@@ -1,0 +1,230 @@
+package peers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// command says what to start.
+type command struct {
+	name string
+	args []string
+	env  map[string]string // all of it
+	dir  string            // "" is this folder
+}
+
+// process is a program that a test has started, with its process group.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	out    *output
+	wanted atomic.Bool   // the test itself has ended it
+	ended  chan struct{} // closed when the program has ended; then err says how
+	err    error
+}
+
+// start starts a program in a process group of its own. With the test ends the
+// whole group, and if the test has failed its output is shown.
+func start(t testing.TB, c command) *process {
+	t.Helper()
+	p := &process{name: c.name, cmd: exec.Command(c.name, c.args...), out: &output{}, ended: make(chan struct{})}
+	p.cmd.Dir = c.dir
+	for _, name := range slices.Sorted(maps.Keys(c.env)) {
+		p.cmd.Env = append(p.cmd.Env, name+"="+c.env[name])
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.SysProcAttr = ownGroup()
+	p.cmd.WaitDelay = time.Second // whoever left the group may hold the pipes
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+		if t.Failed() {
+			t.Logf("output of %s:\n%s", p.name, p.out)
+		}
+	})
+	return p
+}
+
+// signal sends a signal to the whole group.
+func (p *process) signal(s syscall.Signal) { signalGroup(p.cmd.Process, s) }
+
+// stop sends a signal and waits for the end; one that takes too long is killed.
+func (p *process) stop(s syscall.Signal) {
+	p.wanted.Store(true)
+	p.signal(s)
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+	}
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// kill ends the group without warning.
+func (p *process) kill() { p.stop(syscall.SIGKILL) }
+
+// freeAddr returns an address of loopback that nobody listens on: for servers that
+// cannot tell which port the kernel has picked for them.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startServer starts a server and waits until it listens on addr.
+func startServer(t testing.TB, c command, addr string) *process {
+	t.Helper()
+	p := start(t, c)
+	p.awaitPort(t, addr)
+	return p
+}
+
+func (p *process) awaitPort(t testing.TB, addr string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-p.ended:
+			t.Fatalf("%s ended (%v) before it listened on %s", p.name, p.err, addr)
+		default:
+		}
+	}
+	t.Fatalf("%s does not listen on %s", p.name, addr)
+}
+
+// output is what a program has written so far.
+type output struct {
+	mu      sync.Mutex // guards the fields below
+	buf     bytes.Buffer
+	changed chan struct{} // closed by the next write; nil: nobody waits
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.changed != nil {
+		close(o.changed)
+		o.changed = nil
+	}
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// next returns what there is, and a channel that is closed when there is more.
+func (o *output) next() (string, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.changed == nil {
+		o.changed = make(chan struct{})
+	}
+	return o.buf.String(), o.changed
+}
+
+// await waits until found is content with the output.
+func (p *process) await(t testing.TB, what string, found func(text string) bool) {
+	t.Helper()
+	timeout := time.After(patience)
+	for ended := p.ended; ; {
+		text, changed := p.out.next()
+		if found(text) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			ended = nil // look once more at what it wrote last
+			if text, _ := p.out.next(); !found(text) {
+				t.Fatalf("%s ended (%v) without %s", p.name, p.err, what)
+			}
+		case <-timeout:
+			t.Fatalf("%s: no %s within %v", p.name, what, patience)
+		}
+	}
+}
+
+// logLine is a line of the gateway's log.
+type logLine struct {
+	Level     string
+	RequestID string `json:"request_id"`
+	Event     string
+	Details   map[string]any
+}
+
+// detail returns a member of details as text; "" if there is none.
+func (l logLine) detail(name string) string {
+	v, ok := l.Details[name]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// log returns the lines of an event, oldest first, whose details hold the names and
+// values given.
+func (g *gateway) log(event string, details ...string) []logLine {
+	return logLines(g.out.String(), event, details...)
+}
+
+func logLines(text, event string, details ...string) (found []logLine) {
+	for line := range strings.Lines(text) {
+		var l logLine
+		if json.Unmarshal([]byte(line), &l) != nil || l.Event != event { // the banner is no JSON
+			continue
+		}
+		fits := true
+		for pair := range slices.Chunk(details, 2) {
+			fits = fits && l.detail(pair[0]) == pair[1]
+		}
+		if fits {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// awaitLog waits for a line in the log and returns the first one.
+func (g *gateway) awaitLog(t testing.TB, event string, details ...string) logLine {
+	t.Helper()
+	return g.awaitLogs(t, 1, event, details...)[0]
+}
+
+// awaitLogs waits until there are n such lines.
+func (g *gateway) awaitLogs(t testing.TB, n int, event string, details ...string) (lines []logLine) {
+	t.Helper()
+	g.await(t, fmt.Sprintf("%d log lines %s %v", n, event, details), func(text string) bool {
+		lines = logLines(text, event, details...)
+		return len(lines) >= n
+	})
+	return lines
+}
