@@ -54,7 +54,8 @@ func checkArguments(tool string, schema *checker, args jsontext.Value) (jsontext
 	return args, nil
 }
 
-// problems lists what is wrong, in the order in which it was found.
+// problems lists what is wrong, in the order of the alphabet: the validator goes
+// over an object's members in no order, and the same call deserves the same answer.
 func problems(e *jsonschema.ValidationError) string {
 	var list []string
 	seen := map[string]bool{}
@@ -65,6 +66,7 @@ func problems(e *jsonschema.ValidationError) string {
 			list = append(list, p)
 		}
 	}
+	slices.Sort(list)
 	if more := len(list) - maxProblems; more > 0 {
 		list = append(list[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
