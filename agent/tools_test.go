@@ -79,17 +79,19 @@ func TestDurationIsTheTools(t *testing.T) {
 	got.want(t, "start m", "call a 1s@s {}", "completed a 1s after 1s", "delta x", "done stop")
 }
 
+type refused struct {
+	name    string
+	answers []answer
+	want    []string // events between start and the final delta
+	results []string // as told in the last request
+	calls   int      // that ran
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const tooOften = "! Not executed: the same call was made twice before; use the results that you have."
-	const refused = " was not executed"
-	for _, tt := range []struct {
-		name    string
-		answers []answer
-		want    []string // events between start and the final delta
-		results []string // as told in the last request
-		calls   int      // that ran
-	}{
+	const not = " was not executed"
+	for _, tt := range []refused{
 		{
 			name: "third identical call, however it is spelt",
 			answers: []answer{
@@ -101,7 +103,7 @@ func TestRefusals(t *testing.T) {
 				`call a add@todo {"x":1,"y":"é"}`, "completed a 0s ok",
 				`call b add@todo { "y":"\u00e9", "x":1 }`, "completed b 0s ok",
 				`call c add@todo {"x":2,"y":"é"}`, "completed c 0s ok",
-				"call d add@todo {\"y\":\"é\",\n\"x\":1}", "failed d 0s The call of add" + refused, "error tool_execution_failed The call of add" + refused,
+				"call d add@todo {\"y\":\"é\",\n\"x\":1}", "failed d 0s The call of add" + not, "error tool_execution_failed The call of add" + not,
 			},
 			results: []string{tooOften}, calls: 3,
 		},
@@ -125,23 +127,27 @@ func TestRefusals(t *testing.T) {
 			},
 			want: []string{
 				`call a add@todo {"x`, "completed a 0s ok", `call b add@todo {"x`, "completed b 0s ok",
-				`call c add@todo {"x`, "failed c 0s The call of add" + refused, "error tool_execution_failed The call of add" + refused,
+				`call c add@todo {"x`, "failed c 0s The call of add" + not, "error tool_execution_failed The call of add" + not,
 			},
 			results: []string{tooOften}, calls: 2,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := play(t, scene{answers: tt.answers})
-			want := append(append([]string{"start m"}, tt.want...), "delta x", "done stop")
-			got.want(t, want...)
-			if diff := cmp.Diff(tt.results, got.results(len(tt.answers))); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
-			if len(got.calls) != tt.calls {
-				t.Errorf("%d calls ran, want %d", len(got.calls), tt.calls)
-			}
+			tt.check(t)
 		})
+	}
+}
+
+func (tt refused) check(t *testing.T) {
+	t.Helper()
+	got := play(t, scene{answers: tt.answers})
+	got.want(t, append(append([]string{"start m"}, tt.want...), "delta x", "done stop")...)
+	if diff := cmp.Diff(tt.results, got.results(len(tt.answers))); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if len(got.calls) != tt.calls {
+		t.Errorf("%d calls ran, want %d", len(got.calls), tt.calls)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -15,8 +16,7 @@ import (
 // escaped surrogate pairs) with room for the rest.
 const maxBody = 128 << 10
 
-// trackedBody knows whether the body was read to its end. If not, the connection
-// must close after the reply: the server would first wait for the rest.
+// trackedBody knows whether the body was read to its end.
 type trackedBody struct {
 	io.ReadCloser
 	done bool
@@ -33,12 +33,27 @@ func unread(r *http.Request) bool {
 	return ok && !b.done
 }
 
-// readBody reads a JSON body within its limits of size and time. It reads to the
-// end, as only then does the server notice that a client leaves.
+// readBody reads a JSON body.
 func readBody(w http.ResponseWriter, r *http.Request, timeout time.Duration) ([]byte, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
 	}
+	return readAll(w, r, timeout)
+}
+
+// dropBody reads the body of a request that needs none.
+func dropBody(w http.ResponseWriter, r *http.Request, timeout time.Duration) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	_, err := readAll(w, r, timeout)
+	return err
+}
+
+// readAll reads the body to its end, within its limits of size and time: only then
+// does the server notice that a client leaves, and net/http would otherwise read
+// it, without a limit of time, before it sends a reply.
+func readAll(w http.ResponseWriter, r *http.Request, timeout time.Duration) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
@@ -55,7 +70,9 @@ func readBody(w http.ResponseWriter, r *http.Request, timeout time.Duration) ([]
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, tooLarge()
 	}
-	return nil, errors.Join(fault.ErrClientGone, err)
+	return nil, &chat.ValidationError{Fields: []chat.FieldError{{
+		Code: chat.CodeInvalidJSON, Message: "the body could not be read to its end",
+	}}}
 }
 
 func tooLarge() error {

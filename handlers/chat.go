@@ -31,7 +31,7 @@ func (s *Server) postChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if lost(r) {
-		return giveUp(w, r)
+		return giveUp(w)
 	}
 	body, err := readBody(w, r, s.cfg.BodyTimeout)
 	if err != nil {
@@ -51,7 +51,10 @@ func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if lost(r) {
-		return giveUp(w, r)
+		return giveUp(w)
+	}
+	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+		return err
 	}
 	var err error
 	t.Request, err = chat.QueryRequest(r.URL.RawQuery)
@@ -64,7 +67,7 @@ func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.stream(w, r, t)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.DuplicateRequest {
-		return giveUp(w, r)
+		return giveUp(w)
 	}
 	return err
 }
@@ -79,10 +82,7 @@ func queryValues(r *http.Request, name string) []string {
 func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
 // giveUp answers 204, the one reply that makes an EventSource stop for good.
-func giveUp(w http.ResponseWriter, r *http.Request) error {
-	if unread(r) {
-		w.Header().Set("Connection", "close")
-	}
+func giveUp(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -129,9 +129,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t turn) error {
 	seen := observer{next: out}
 	guard := stream.NewGuard(&seen)
 	err = s.run(log.WithContext(ctx), t.Request, guard)
-	if err != nil {
-		err = guard.Fail(err)
-	}
+	err = conclude(ctx, &log, guard, err)
 	_ = out.Close()
 	s.metrics.turn(&seen, out.Stats(), time.Since(t.began))
 	logCompleted(&log, &seen, err, time.Since(t.began))
@@ -147,6 +145,21 @@ func (s *Server) run(ctx context.Context, req chat.Request, sink stream.Sink) (e
 		}
 	}()
 	return s.cfg.Runner.Run(ctx, req, sink)
+}
+
+// conclude gives the stream the end that its runner did not, unless nobody is left
+// to hear it. It returns what kept the client from hearing it all.
+func conclude(ctx context.Context, log *zerolog.Logger, guard *stream.Guard, err error) error {
+	switch {
+	case guard.Ended(), errors.Is(fault.Cause(ctx), fault.ErrClientGone):
+		return err
+	case err == nil:
+		err = errors.New("the runner returned before Done")
+	case errors.Is(err, fault.ErrClientGone): // it is not: a bug, and told as one
+		err = fmt.Errorf("the runner gave up: %v", err)
+	}
+	log.Error().Dict("details", faultDetails(fault.From(err))).Msg("error_occurred")
+	return guard.Fail(err)
 }
 
 func requestLogger(r *http.Request, t turn) zerolog.Logger {

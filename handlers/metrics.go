@@ -66,8 +66,10 @@ func newMetrics(active func() int, upstreams func() Upstreams) *metrics {
 	return m
 }
 
+// handler panics when a collector fails, so that the reply is a 500 like any other
+// and its cause is in the log; by itself promhttp would tell it to the client.
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }
 
 func (m *metrics) rejected(t fault.Type) { m.rejections.WithLabelValues(string(t)).Inc() }

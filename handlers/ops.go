@@ -97,8 +97,10 @@ func toolOf(t chat.ToolSpec) tool {
 	return tool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations)}
 }
 
+// writeJSON is lenient with the JSON of others: one tool with an odd schema must
+// not hide the rest.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
+	body, err := json.Marshal(v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return err
 	}

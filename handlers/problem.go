@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -76,9 +77,6 @@ func routing(he *echo.HTTPError) error {
 }
 
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, fault.ErrClientGone) {
-		return // nobody is left to read it
-	}
 	f, fields := rejected(err)
 	p := problem{
 		Type: "about:blank", Status: statusOf(f.Type), ErrorType: f.Type,
@@ -97,9 +95,6 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	if f.Type == fault.Overloaded || f.Type == fault.ShuttingDown {
 		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
 	}
-	if unread(r) {
-		h.Set("Connection", "close")
-	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)
@@ -116,20 +111,28 @@ func rejected(err error) (*fault.Error, []chat.FieldError) {
 		detail = fmt.Sprintf("The request has %d faults", len(v.Fields))
 	}
 	first := v.Fields[0]
-	detail += ": " + first.Field + " " + first.Message
+	detail += ": " + strings.TrimPrefix(first.Field+" "+first.Message, " ") // the whole document has no name
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
+// logRejection logs a reply that is none of ours to mend as information.
 func logRejection(r *http.Request, f *fault.Error, status int) {
 	level := zerolog.InfoLevel
-	if status >= http.StatusInternalServerError {
+	switch status {
+	case http.StatusServiceUnavailable:
+		level = zerolog.WarnLevel
+	case http.StatusInternalServerError:
 		level = zerolog.ErrorLevel
 	}
-	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", zerolog.Dict().
+	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", faultDetails(f).
+		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+}
+
+func faultDetails(f *fault.Error) *zerolog.Event {
+	return zerolog.Dict().
 		Str("error_type", string(f.Type)).
 		AnErr("error_message", f).
-		Bool("recoverable", f.Type.Recoverable()).
-		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+		Bool("recoverable", f.Type.Recoverable())
 }
 
 // recovered answers a panic of a handler that has not begun to reply. One that
@@ -137,39 +140,47 @@ func logRejection(r *http.Request, f *fault.Error, status int) {
 func (s *Server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		tw := &trackedWriter{ResponseWriter: w}
+		tw := &trackedWriter{ResponseWriter: w, r: r}
 		defer func() {
 			p := recover()
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler {
-				panic(p)
-			}
 			err := fmt.Errorf("panic after %v: %v\n%s", time.Since(began), p, debug.Stack())
 			if tw.begun {
-				logRejection(r, fault.From(err), http.StatusOK)
+				logRejection(r, fault.From(err), http.StatusInternalServerError)
 				panic(http.ErrAbortHandler)
 			}
-			s.reply(w, r, err)
+			s.reply(tw, r, err)
 		}()
 		next.ServeHTTP(tw, r)
 	})
 }
 
-// trackedWriter knows whether the reply has begun.
+// trackedWriter knows whether the reply has begun. One that begins while the
+// request's body is unread closes the connection: net/http would wait for the rest
+// of the body first. HTTP/2 needs no such thing; there it would end the connection
+// for all its streams.
 type trackedWriter struct {
 	http.ResponseWriter
+	r     *http.Request
 	begun bool
 }
 
-func (w *trackedWriter) WriteHeader(status int) {
+func (w *trackedWriter) begin() {
+	if !w.begun && w.r.ProtoMajor == 1 && unread(w.r) {
+		w.Header().Set("Connection", "close")
+	}
 	w.begun = true
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	w.begin()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *trackedWriter) Write(p []byte) (int, error) {
-	w.begun = true
+	w.begin()
 	return w.ResponseWriter.Write(p)
 }
 

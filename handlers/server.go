@@ -124,7 +124,7 @@ func (s *Server) Drain() { s.gate.drain() }
 // Abort ends the streams that still run, each with cause as its fatal error.
 func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
-// Wait returns when no stream runs any more, or with the error of ctx.
+// Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the

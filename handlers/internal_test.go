@@ -1,0 +1,134 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/rs/zerolog"
+
+	"sluice/fault"
+)
+
+// take takes a key, which must be free or not as want says.
+func take(t testing.TB, k *keyring, key string, want bool) (release func()) {
+	t.Helper()
+	release, err := k.take("ann", key)
+	if (err == nil) != want {
+		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
+	}
+	if f, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || f.Type != fault.DuplicateRequest) {
+		t.Errorf("take(%q): %v, want a duplicate_request", key, err)
+	}
+	return release
+}
+
+// A full memory forgets what ended first, and never what still runs.
+func TestKeyringIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 100
+		k := newKeyring(limit)
+		running := take(t, k, "running", true)
+		for i := range 10 * limit {
+			take(t, k, fmt.Sprint("key", i), true)()
+			if len(k.held) > limit || len(k.ended)-k.head > limit || len(k.ended) > 2*limit+1 {
+				t.Fatalf("after %d keys: %d held, %d ended in a slice of %d", i+1, len(k.held), len(k.ended)-k.head, len(k.ended))
+			}
+		}
+		take(t, k, "running", false)
+		take(t, k, fmt.Sprint("key", 10*limit-1), false)
+		take(t, k, "key0", true)()
+		running()
+		take(t, k, "running", false)
+		time.Sleep(keyMemory)
+		take(t, k, "another", true)
+		if len(k.held) != 1 || len(k.ended) != 0 {
+			t.Errorf("%d keys are held and %d remembered after their time, want 1 and 0", len(k.held), len(k.ended))
+		}
+	})
+}
+
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	k := newKeyring(1)
+	take(t, k, "", true)
+	take(t, k, "", true)()
+	if len(k.held) != 0 || len(k.ended) != 0 {
+		t.Error("an absent key is remembered")
+	}
+}
+
+// A reply that a panic cuts must not look whole.
+func TestPanicAfterTheReplyHasBegun(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	s := NewServer(Config{})
+	h := s.recovered(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "half an ans")
+		_ = http.NewResponseController(w).Flush()
+		panic("SECRET")
+	}))
+	logger := zerolog.New(&log)
+	served := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(served)
+		h.ServeHTTP(w, r.WithContext(logger.WithContext(r.Context())))
+	}))
+	defer srv.Close()
+	resp, err := srv.Client().Get(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || string(body) != "half an ans" {
+		t.Errorf("the client reads %q and %v, want an unexpected EOF", body, err)
+	}
+	<-served
+	if !strings.Contains(log.String(), "SECRET") {
+		t.Errorf("the log lacks the panic: %s", log.String())
+	}
+}
+
+func TestMetricNames(t *testing.T) {
+	t.Parallel()
+	s := NewServer(Config{Upstreams: func() Upstreams {
+		return Upstreams{Breakers: []Breaker{{Service: "gemini", State: "closed"}}, MCP: []MCPServer{{Server: "todo"}}}
+	}})
+	s.ObserveModelAttempt("ok", time.Second)
+	s.metrics.rejected(fault.NotFound)
+	families, err := s.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func BenchmarkKeyring(b *testing.B) {
+	for _, full := range []bool{false, true} {
+		b.Run(fmt.Sprint("full=", full), func(b *testing.B) {
+			k := newKeyring(minKeys)
+			for i := 0; full && i < minKeys; i++ {
+				take(b, k, fmt.Sprint("before", i), true)()
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				take(b, k, fmt.Sprint("key", i), true)()
+			}
+		})
+	}
+}

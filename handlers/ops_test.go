@@ -1,0 +1,209 @@
+package handlers_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/handlers"
+	"sluice/stream"
+)
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{})
+	got := g.do(t, "GET", "/healthz", "")
+	if got.status != 200 || got.body != `{"status":"ok"}` || got.header.Get("Content-Type") != "application/json" || got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("status %d, headers %v: %s", got.status, got.header, got.body)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	up := handlers.Upstreams{
+		Model:    "gemini-flash-latest",
+		Breakers: []handlers.Breaker{{Service: "gemini", State: "closed"}, {Service: "mcp:todo", State: "closed", FailureCount: 2}},
+		MCP:      []handlers.MCPServer{{Server: "todo", Connected: true, Tools: 5}},
+	}
+	open, halfOpen, cut := up, handlers.Upstreams{}, up
+	halfOpen.Breakers = []handlers.Breaker{{Service: "gemini", State: "half-open"}}
+	open.Breakers = []handlers.Breaker{{Service: "gemini", State: "open", FailureCount: 3, RetryAfter: 1500 * time.Millisecond}}
+	cut.MCP = []handlers.MCPServer{{Server: "todo"}}
+	for _, tt := range []struct {
+		name  string
+		up    handlers.Upstreams
+		drain bool
+		want  string
+	}{
+		{"all well", up, false, `200 {"status":"ok","model":"gemini-flash-latest","breakers":[` +
+			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
+			`"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
+		{"nothing behind", handlers.Upstreams{}, false, `200 {"status":"ok","model":"","breakers":[],"mcp":[],"streams":0}`},
+		{"breaker open", open, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
+			`{"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1500}],"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
+		{"breaker half-open", halfOpen, false, `200 {"status":"degraded","model":"","breakers":[` +
+			`{"service":"gemini","state":"half-open","failure_count":0,"retry_after_ms":0}],"mcp":[],"streams":0}`},
+		{"MCP server away", cut, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
+			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
+			`"mcp":[{"server":"todo","connected":false,"tools":0}],"streams":0}`},
+		{"draining", handlers.Upstreams{Model: "m"}, true, `503 {"status":"draining","model":"m","breakers":[],"mcp":[],"streams":0}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := serve(t, handlers.Config{Upstreams: func() handlers.Upstreams { return tt.up }})
+			if tt.drain {
+				g.Drain()
+			}
+			got := g.do(t, "GET", "/readyz", "")
+			if diff := cmp.Diff(tt.want, itoa(got.status)+" "+got.body); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The schema is the server's own, byte for byte but for white space, and an odd
+// one does not hide the other tools.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	set := &chat.ToolSet{Specs: []chat.ToolSpec{
+		{Name: "add", Server: "todo", Description: "Adds <one> & \"more\"", InputSchema: []byte(`{"type":"object","maximum":1.50,"x-é":"\u00e9"}`),
+			Annotations: chat.Annotations{Title: "Add", Destructive: true}},
+		{Name: "odd", Server: "files", Description: "bad \xff", InputSchema: []byte(`{"type":"object","type":"object"}`),
+			Annotations: chat.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: true}},
+	}}
+	g := serve(t, handlers.Config{Tools: func(ctx context.Context) *chat.ToolSet {
+		if chat.RequestID(ctx) != "r-1" {
+			t.Errorf("the context has request id %q", chat.RequestID(ctx))
+		}
+		return set
+	}})
+	want := `{"tools":[` +
+		`{"name":"add","server":"todo","description":"Adds <one> & \"more\"","input_schema":{"type":"object","maximum":1.50,"x-é":"\u00e9"},` +
+		`"annotations":{"title":"Add","readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":false}},` +
+		`{"name":"odd","server":"files","description":"bad ` + "\ufffd" + `","input_schema":{"type":"object","type":"object"},` +
+		`"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":true}}]}`
+	if diff := cmp.Diff(want, g.do(t, "GET", "/tools", "", "X-Request-ID: r-1").body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	g = serve(t, handlers.Config{})
+	if got := g.do(t, "GET", "/tools", ""); got.body != `{"tools":[]}` {
+		t.Errorf("without tools: %s", got.body)
+	}
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Page: fstest.MapFS{
+		"index.html": {Data: []byte("<!doctype html>")}, "app.js": {Data: []byte("let x")}, "style.css": {Data: []byte("b{}")},
+		"openapi.yaml": {Data: []byte("openapi: 3.1.0")}, "folder/secret.txt": {Data: []byte("x")},
+	}})
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	for path, want := range map[string][2]string{
+		"/":             {"text/html; charset=utf-8", "<!doctype html>"},
+		"/app.js":       {"text/javascript; charset=utf-8", "let x"},
+		"/style.css":    {"text/css; charset=utf-8", "b{}"},
+		"/openapi.yaml": {"application/yaml", "openapi: 3.1.0"},
+	} {
+		got := g.do(t, "GET", path, "")
+		h := got.header
+		if got.status != 200 || got.body != want[1] || h.Get("Content-Type") != want[0] || h.Get("Content-Security-Policy") != policy ||
+			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: status %d, headers %v: %s", path, got.status, h, got.body)
+		}
+	}
+	for _, path := range []string{"/index.html", "/folder", "/folder/secret.txt", "/../app.js", "/app.js/"} {
+		if got := g.do(t, "GET", path, ""); got.status != 404 {
+			t.Errorf("%s: status %d, want 404", path, got.status)
+		}
+	}
+	g = serve(t, handlers.Config{})
+	for _, path := range []string{"/", "/openapi.yaml"} {
+		if got := g.do(t, "GET", path, ""); got.status != 404 {
+			t.Errorf("without a page, %s: status %d, want 404", path, got.status)
+		}
+	}
+}
+
+// Each series that is ours, after one turn with a bit of everything, one that
+// broke, and a refusal.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	call := stream.Call{ID: "a", Tool: "add", Server: "todo"}
+	first := true
+	run := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
+		if !first {
+			panic("bug")
+		}
+		first = false
+		_ = tells(&stream.Start{Model: "m"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call},
+			&stream.ToolFailed{Call: call, Duration: 2 * time.Second}, stream.NewError(&fault.Error{Type: fault.ToolFailed}, false))(ctx, req, sink)
+		time.Sleep(3 * time.Second)
+		return tells(&stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Done{
+			Reason: stream.Stop, Usage: chat.Usage{InputTokens: 7, OutputTokens: 8, ThinkingTokens: 9}, Model: []time.Duration{time.Second},
+		})(ctx, req, sink)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{Runner: run, Upstreams: func() handlers.Upstreams {
+			return handlers.Upstreams{
+				Breakers: []handlers.Breaker{{Service: "gemini", State: "half-open"}},
+				MCP:      []handlers.MCPServer{{Server: "todo", Connected: true}},
+			}
+		}})
+		defer stop()
+		judge(t, g.chat(t).body)
+		judge(t, g.chat(t).body)
+		g.do(t, "GET", "/nowhere", "")
+		g.ObserveModelAttempt("rate_limited", 500*time.Millisecond)
+		got := g.do(t, "GET", "/metrics", "")
+		var series []string
+		for s := range strings.Lines(got.body) {
+			if strings.HasPrefix(s, "sluice_") && !strings.Contains(s, "_bucket") {
+				series = append(series, strings.TrimPrefix(strings.TrimSpace(s), "sluice_"))
+			}
+		}
+		want := []string{
+			`breaker_state{service="gemini",state="closed"} 0`, `breaker_state{service="gemini",state="half-open"} 1`, `breaker_state{service="gemini",state="open"} 0`,
+			`events_total{event="done"} 2`, `events_total{event="error"} 2`, `events_total{event="response_delta"} 2`, `events_total{event="start"} 2`,
+			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 2`,
+			`first_delta_seconds_sum 3`, `first_delta_seconds_count 1`, `first_event_seconds_sum 2e-09`, `first_event_seconds_count 2`,
+			`mcp_connected{server="todo"} 1`,
+			`model_attempt_seconds_sum{outcome="rate_limited"} 0.5`, `model_attempt_seconds_count{outcome="rate_limited"} 1`, `model_attempts_total{outcome="rate_limited"} 1`,
+			`model_call_seconds_sum 1`, `model_call_seconds_count 1`,
+			`rejections_total{error_type="not_found"} 1`,
+			`stream_errors_total{error_type="internal_error",fatal="true"} 1`, `stream_errors_total{error_type="tool_execution_failed",fatal="false"} 1`,
+			`streams_active 0`, `streams_total{finish_reason="error"} 1`, `streams_total{finish_reason="stop"} 1`,
+			`tokens_total{kind="input"} 7`, `tokens_total{kind="output"} 8`, `tokens_total{kind="thinking"} 9`,
+			`tool_call_seconds_sum{server="todo"} 2`, `tool_call_seconds_count{server="todo"} 1`, `tool_calls_total{outcome="failed",server="todo"} 1`,
+			`turn_seconds_sum 3`, `turn_seconds_count 2`, `write_blocked_seconds_total 0`, `write_stalls_total 0`,
+		}
+		if diff := cmp.Diff(want, series); diff != "" {
+			t.Errorf("series (-want +got):\n%s", diff)
+		}
+		if ct := got.header.Get("Content-Type"); !strings.HasPrefix(ct, "text/plain; version=0.0.4") || !strings.Contains(got.body, "\ngo_goroutines ") {
+			t.Errorf("Content-Type %q", ct)
+		}
+	})
+}
+
+// A bug behind the gauges is a failed scrape, and not the end of the process.
+func TestUpstreamsPanic(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Upstreams: func() handlers.Upstreams { panic("SECRET") }})
+	for _, path := range []string{"/metrics", "/readyz"} {
+		got := g.do(t, "GET", path, "")
+		if got.status != 500 || !strings.Contains(got.body, `"error_type":"internal_error"`) || strings.Contains(got.body, "SECRET") {
+			t.Errorf("%s: status %d: %s", path, got.status, got.body)
+		}
+	}
+	if n := strings.Count(g.log.String(), "SECRET"); n < 2 {
+		t.Errorf("the log lacks the panics:\n%s", g.log.String())
+	}
+}
