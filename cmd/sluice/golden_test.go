@@ -1,44 +1,41 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"encoding/json"
 	"flag"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
-	"sluice/internal/geminisim"
-	"sluice/internal/todo"
-	"sluice/mcpclient"
 )
 
 var update = flag.Bool("update", false, "rewrite the want files of the golden transcripts")
 
 // TestGolden plays each transcript over the whole HTTP path, in fake time, and
-// compares the bytes that the client gets. A transcript has the files
+// compares the bytes that the client gets. A transcript begins with a comment
+// that says what it shows, and has the files
 //
 //	config       NAME=value lines, as in the environment (optional)
-//	request      METHOD path, headers, an empty line, the body
-//	gemini       a script of internal/geminisim
-//	mcp          "todo" for the built-in server, or a list of fakeTool (optional)
-//	want.sse     the reply
-//	want.gemini  the bodies of the requests that Gemini got (optional)
+//	request      METHOD path, headers, an empty line, the body; several are
+//	             separated by a line "---" and sent one after the other
+//	gemini       a script of internal/geminisim, all of which must be used, or
+//	             "offline" for the offline model; without it nobody may be asked
+//	mcp          "todo" for the built-in server, "down" for one that cannot be
+//	             reached, or a JSON list of fakeTool (optional: no tools)
+//	want.sse     the last reply: a stream's body, or a whole reply of another kind
+//	want.gemini  the requests that Gemini got, without instruction and tools (optional)
+//
+// Whatever want.sse says, a reply must also keep the rules of the contract (see
+// judge), so -update cannot write down a stream that breaks one of them.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -46,66 +43,79 @@ func TestGolden(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
+			t.Parallel()
+			tr := readTranscript(t, file)
+			synctest.Test(t, tr.test)
+			if *update && !t.Failed() {
+				if err := os.WriteFile(file, txtar.Format(tr.Archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-			synctest.Test(t, func(t *testing.T) { playTranscript(t, file, ar) })
 		})
 	}
 }
 
-func playTranscript(t *testing.T, file string, ar *txtar.Archive) {
-	tr := transcript{Archive: ar}
-	script, err := geminisim.ParseScript(tr.get("gemini"))
-	if err != nil {
-		t.Fatal(err)
+// test plays the transcript inside a bubble and judges what came of it.
+func (tr transcript) test(t *testing.T) {
+	sim := tr.gemini(t)
+	var log bytes.Buffer
+	got := tr.play(t, sim, &log)
+	for _, fault := range judge(got) {
+		t.Errorf("the reply breaks the contract: %s", fault)
 	}
-	sim := geminisim.New(geminisim.Config{Script: script})
-	reply := tr.play(t, sim)
-	tr.check(t, "want.sse", reply)
+	for _, fault := range judgeLog(log.Bytes(), tr.private(got)) {
+		t.Errorf("the log breaks the contract: %s", fault)
+	}
+	tr.judgeGemini(t, sim)
+	tr.check(t, "want.sse", got.text())
 	if tr.has("want.gemini") {
-		tr.check(t, "want.gemini", requestBodies(t, sim))
+		tr.check(t, "want.gemini", wireRequests(t, sim.Requests()))
 	}
-	for _, f := range sim.Failures() {
-		t.Errorf("Gemini was asked what it did not expect: %v", f)
+}
+
+// judgeGemini checks what must hold for the requests of every transcript. The
+// simulator itself refuses what the API would refuse, and a wrong key.
+func (tr transcript) judgeGemini(t *testing.T, sim *geminiSim) {
+	t.Helper()
+	for _, failure := range sim.Failures() {
+		t.Errorf("Gemini was sent what it does not expect: %s", failure)
 	}
-	if *update {
-		if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-			t.Fatal(err)
+	if !tr.has("gemini") {
+		if n := sim.Calls(); n > 0 {
+			t.Errorf("Gemini was asked %d times, and nothing should have run", n)
+		}
+	} else if n := sim.Unused(); n > 0 {
+		t.Errorf("Gemini was not asked for the last %d responses of its script", n)
+	}
+	for _, r := range sim.Requests() {
+		if r.Header.Get("X-Request-ID") != goldenID || strings.Contains(r.URL, goldenKey) {
+			t.Errorf("Gemini was asked at %s with request id %q", r.URL, r.Header.Get("X-Request-ID"))
 		}
 	}
 }
 
-type transcript struct{ *txtar.Archive }
-
-func (tr transcript) file(name string) *txtar.File {
-	for i := range tr.Files {
-		if tr.Files[i].Name == name {
-			return &tr.Files[i]
+// private returns texts that must not be in the log: the key, and of a turn what
+// the user, the model and the tools said. Short ones may be there by chance.
+func (tr transcript) private(got wireReply) []string {
+	texts := []string{goldenKey, "UPSTREAM"}
+	if strings.Contains(tr.get("config"), "SLUICE_LOG_PAYLOADS=true") {
+		return texts
+	}
+	for _, m := range said.FindAllStringSubmatch(tr.get("request")+got.body, -1) {
+		if len(m[1]) > 10 {
+			texts = append(texts, m[1])
 		}
 	}
-	return nil
+	return texts
 }
 
-func (tr transcript) has(name string) bool { return tr.file(name) != nil }
-
-func (tr transcript) get(name string) string {
-	if f := tr.file(name); f != nil {
-		return string(f.Data)
-	}
-	return ""
-}
+var said = regexp.MustCompile(`"(?:input|delta|content|result)":"((?:[^"\\]|\\.)*)"`)
 
 // check compares, or with -update rewrites.
 func (tr transcript) check(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
-		if f := tr.file(name); f != nil {
-			f.Data = []byte(got)
-			return
-		}
-		tr.Files = append(tr.Files, txtar.File{Name: name, Data: []byte(got)})
+		tr.set(name, got)
 		return
 	}
 	if diff := cmp.Diff(tr.get(name), got); diff != "" {
@@ -113,141 +123,55 @@ func (tr transcript) check(t *testing.T, name, got string) {
 	}
 }
 
+const (
+	goldenKey = "a-key-that-nobody-may-see"
+	goldenID  = "req_golden"
+)
+
 // play starts a gateway in front of sim and the transcript's tools, sends the
-// request and returns the reply.
-func (tr transcript) play(t *testing.T, sim http.Handler) string {
+// requests and returns the last reply.
+func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (got wireReply) {
 	t.Helper()
-	env := map[string]string{"GEMINI_API_KEY": "test-key", "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
-	for line := range strings.Lines(tr.get("config")) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		env[name] = value
-	}
-	cfg, err := config.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, os.ReadFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := newGateway(t.Context(), cfg, zerolog.Nop(), seams{gemini: serveInMemory(t, sim), servers: tr.servers(t)})
+	cfg := tr.config(t)
+	g, err := newGateway(t.Context(), cfg, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), seams{
+		gemini:  serveInMemory(t, sim),
+		servers: tr.servers(t, cfg),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.close()
 	synctest.Wait() // for the sessions with the MCP servers
 	client := http.Client{Transport: serveInMemory(t, g.server)}
-	resp, err := client.Do(tr.request(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Errorf("the reply broke off: %v", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Sprintf("HTTP %s\n%s\n", resp.Status, body)
-	}
-	return string(body)
-}
-
-func (tr transcript) request(t *testing.T) *http.Request {
-	t.Helper()
-	head, body, _ := strings.Cut(tr.get("request"), "\n\n")
-	line, headers, _ := strings.Cut(head, "\n")
-	raw := line + " HTTP/1.1\r\nHost: gateway\r\nX-Request-ID: req_golden\r\n"
-	for h := range strings.Lines(headers) {
-		raw += strings.TrimSpace(h) + "\r\n"
-	}
-	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.TrimRight(raw, "\r\n") + "\r\n\r\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := http.NewRequestWithContext(t.Context(), req.Method, "http://gateway"+req.RequestURI, strings.NewReader(strings.TrimSpace(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out.Header = req.Header
-	return out
-}
-
-// fakeTool is a tool of a scripted MCP server.
-type fakeTool struct {
-	Name       string
-	Schema     json.RawMessage
-	ReadOnly   bool
-	Idempotent bool
-	Delay      string // of the answer
-	Result     string
-	IsError    bool
-}
-
-func (tr transcript) servers(t *testing.T) []mcpclient.Server {
-	t.Helper()
-	text := strings.TrimSpace(tr.get("mcp"))
-	var tools []fakeTool
-	switch text {
-	case "todo":
-		return []mcpclient.Server{{Name: "todo", Transport: "inprocess", InProcess: todoServer(t)}}
-	case "":
-	default:
-		if err := json.Unmarshal([]byte(text), &tools); err != nil {
-			t.Fatalf("mcp: %v", err)
-		}
-	}
-	m := server.NewMCPServer("fake", "1", server.WithToolCapabilities(true))
-	for _, tool := range tools {
-		m.AddTool(tool.spec(), tool.run)
-	}
-	return []mcpclient.Server{{Name: "fake", Transport: "inprocess", InProcess: m}}
-}
-
-func (f fakeTool) spec() mcp.Tool {
-	schema := f.Schema
-	if schema == nil {
-		schema = json.RawMessage(`{"type":"object"}`)
-	}
-	tool := mcp.NewToolWithRawSchema(f.Name, "The tool "+f.Name+".", schema)
-	tool.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &f.ReadOnly, IdempotentHint: &f.Idempotent}
-	return tool
-}
-
-func (f fakeTool) run(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if f.Delay != "" {
-		d, err := time.ParseDuration(f.Delay)
+	for _, req := range tr.requests(t) {
+		before := sim.Calls()
+		resp, err := client.Do(req)
 		if err != nil {
-			return nil, err
-		}
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	if f.IsError {
-		return mcp.NewToolResultError(f.Result), nil
-	}
-	return mcp.NewToolResultText(f.Result), nil
-}
-
-// todoServer is the built-in todo server, in memory, with ids that do not change.
-func todoServer(t *testing.T) *server.MCPServer {
-	t.Helper()
-	n := 0
-	store, err := todo.Open(t.Context(), todo.Config{NewID: func() string { n++; return fmt.Sprintf("todo_%d", n) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return todo.NewServer(store, "test")
-}
-
-// requestBodies returns what Gemini was sent, readable.
-func requestBodies(t *testing.T, sim *geminisim.Server) string {
-	t.Helper()
-	var b bytes.Buffer
-	for _, r := range sim.Requests() {
-		if err := json.Indent(&b, r.Body, "", "  "); err != nil {
 			t.Fatal(err)
 		}
-		b.WriteByte('\n')
+		got = readReply(t, resp)
+		got.calls = sim.Calls() - before
+		synctest.Wait() // until the request is over on our side too
 	}
-	return b.String()
+	return got
+}
+
+func (tr transcript) config(t *testing.T) config.Config {
+	t.Helper()
+	env := map[string]string{
+		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0",
+		"SLUICE_LOG_LEVEL": "debug",
+	}
+	for line := range strings.Lines(tr.get("config")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		env[name] = value
+	}
+	if tr.offline() {
+		env["GEMINI_MODEL"] = offlineModel
+	}
+	cfg, err := config.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }
