@@ -105,7 +105,7 @@ func (b bulk) next(t *turn) output {
 		}
 		return output{
 			thoughts: []string{thought("Finding the Todos", "The user wants to "+string(b.kind)+" "+b.filter.describe("todos")+". First I need the list.")},
-			calls:    []plannedCall{b.filter.call(t.tools.list, t.now)},
+			calls:    []plannedCall{b.filter.call(t.tools.list, t.now).withLimit(t.tools.list)},
 		}
 	}
 	list := listed[0]
@@ -119,10 +119,10 @@ func (b bulk) next(t *turn) output {
 	if b.kind == remove && !b.filter.restricted() && b.filter.status != "completed" && !b.confirmed {
 		return output{text: confirmReply(meant)}
 	}
-	return b.work(t, worker, meant)
+	return b.work(t, worker, list, meant)
 }
 
-func (b bulk) work(t *turn, worker *todoTool, meant []todo) output {
+func (b bulk) work(t *turn, worker *todoTool, list toolResult, meant []todo) output {
 	var calls []plannedCall
 	for _, m := range meant {
 		calls = append(calls, b.call(worker, m, t.now))
@@ -134,7 +134,7 @@ func (b bulk) work(t *turn, worker *todoTool, meant []todo) output {
 			calls:    todo,
 		}
 	}
-	return output{text: bulkReply(b.change, meant, done, t.now)}
+	return output{text: bulkReply(b.change, list, meant, done, t.now)}
 }
 
 // apply returns the todos that the filter keeps.

@@ -2,7 +2,6 @@ package geminisim
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -195,73 +194,6 @@ func takeLastDue(text string, now time.Time) (string, due) {
 	}
 	p := found[len(found)-1]
 	return strings.TrimSpace(s.without(p.from, p.to)), p.due
-}
-
-var (
-	completes = []*regexp.Regexp{
-		pattern(`^(?:mark|set|flag|check|tick) (.+?) (?:off )?(?:as |to )?(?:being )?(?:done|complete|completed|finished|checked off|solved)[\s.!]*$`),
-		pattern(`^(?:mark|set|flag) (?:as )?(?:done|complete|completed|finished):? (.+)$`),
-		pattern(`^(?:complete|check off|tick off|cross off|close|resolve|accomplish|cross out|strike off) (.+)$`),
-		pattern(`^(?:check|tick|cross|strike) (.+?) (?:off|out)\b.*$`),
-		pattern(`^(?:i|we)(?:'ve|'m| have| am| are)?(?: just| already| finally| now)* (?:finished|completed|done|did|accomplished|handled|ticked off|checked off|taken care of|took care of|through)(?: with)? (.+)$`),
-		pattern(`^(?:(?:just|finally|all|already) )*(?:finished|completed|done)(?: with)?[:,]? (.+)$`),
-		pattern(`^(.+?)(?: is| are| has been| was|:| -)? (?:now |already |finally |all )?(?:done|finished|completed)[\s.!]*$`),
-	}
-	finishVerb = pattern(`^(?:finish|finish off) (.+)$`)
-	reopens    = []*regexp.Regexp{
-		pattern(`^(?:reopen|re-open|uncheck|untick|restore|uncomplete|undo) (.+)$`),
-		pattern(`^(?:mark|set|flag) (.+?) (?:back )?(?:as |to )?(?:not done|undone|pending|open|incomplete|not completed|not finished|unfinished)[\s.!]*$`),
-		pattern(`^(?:i )?(?:haven't|didn't|did not|have not)(?: actually| really)? (?:finished|completed|done|finish|complete|do) (.+?)(?: yet| after all)?[\s.!]*$`),
-	}
-	deletes = []*regexp.Regexp{
-		pattern(`^(?:delete|remove|erase|trash|scrap|scratch|get rid of|discard|throw away|take off|kill) (.+)$`),
-		pattern(`^take (.+) off ` + ownList + `.*$`),
-		pattern(`^(?:cancel|drop|clear|forget about|forget) (.+)$`),
-		pattern(`^(?:i|we) (?:don't|do not|no longer|needn't) ?(?:need|have|want)?(?: to)? (.+?)(?: any ?more| any longer)?[\s.!]*$`),
-	}
-	todoWords = pattern(`\b(?:todo|to-do|task|reminder|item|entry|my list|the list)\b`)
-)
-
-func readComplete(text string, now time.Time) (change, bool) {
-	for _, re := range reopens {
-		if m := re.FindStringSubmatch(text); m != nil {
-			return change{kind: reopen, target: targetOf(m[1])}, true
-		}
-	}
-	for _, re := range completes {
-		if m := re.FindStringSubmatch(text); m != nil {
-			return change{kind: complete, target: targetOf(m[1])}, true
-		}
-	}
-	// "Finish the report by Friday" is a new todo, "finish the report" may be either.
-	if m := finishVerb.FindStringSubmatch(text); m != nil && todoWords.MatchString(text) && readDraft(text, now).due.isZero() {
-		return change{kind: complete, target: targetOf(m[1])}, true
-	}
-	return change{}, false
-}
-
-// readDelete: "cancel" and "drop" also begin new todos, so with a date, and no
-// word for the list, they are left to others.
-func readDelete(text string, now time.Time) (change, bool) {
-	for i, re := range deletes {
-		m := re.FindStringSubmatch(text)
-		if m == nil {
-			continue
-		}
-		if i >= 2 && !todoWords.MatchString(text) && (!readDraft(text, now).due.isZero() || strings.HasPrefix(m[1], "off ")) {
-			return change{}, false
-		}
-		return change{kind: remove, target: targetOf(m[1])}, true
-	}
-	return change{}, false
-}
-
-// readDone reads what readChange leaves: a text that is only a done sign.
-func readDone(text string, _ time.Time) intent {
-	if slices.Contains([]string{"done", "finished", "completed", "i'm done", "delete", "remove", "complete"}, strings.ToLower(cleanEnds(text))) {
-		return say(whichOneReply)
-	}
-	return nil
 }
 
 var (

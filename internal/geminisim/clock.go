@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // clockTime is a time of day.
@@ -96,35 +95,58 @@ func pastClock(s *sentence, i int) (clockTime, int) {
 	return clockTime{hour: total / 60, min: total % 60}, i + 1 - i0 + len(suffix)/2
 }
 
-var digital = regexp.MustCompile(`^(\d{1,2})(?:[:.h](\d{2}))?(am|pm|a\.m|p\.m|h)?$`)
+// clockWord is an hour as it is written.
+type clockWord struct {
+	hour, min int
+	suffix    string // am, pm or nothing
+	minutes   bool   // 3:30, 15h30
+	dotted    bool   // 3.30, which may be a price
+	padded    bool   // 03:30, which is one of 24
+	h         bool   // 15h
+}
 
-// digitalClock: 3pm, 3:30, 15:30, 3 p.m., 3 o'clock, and after "at" also a bare 3.
-func digitalClock(s *sentence, i int) (clockTime, int) {
-	at := slices.Contains([]string{"at", "@", "around", "about"}, s.at(i-1))
-	w := s.at(i)
+var digital = regexp.MustCompile(`^(\d{1,2})(?:([:.h])(\d{2}))?(am|pm|a\.m|p\.m|h)?$`)
+
+func readClockWord(w string) (clockWord, bool) {
 	if hour, ok := numberWord(w); ok && w != "a" && w != "an" && hour <= 12 {
 		w = strconv.Itoa(hour) // at three, nine o'clock
 	}
 	m := digital.FindStringSubmatch(w)
 	if m == nil {
+		return clockWord{}, false
+	}
+	c := clockWord{suffix: meridiem(m[4]), minutes: m[3] != "", dotted: m[2] == ".", padded: m[1][0] == '0', h: m[4] == "h"}
+	c.hour, _ = strconv.Atoi(m[1])
+	c.min, _ = strconv.Atoi(m[3])
+	return c, c.hour <= 24 && c.min <= 59
+}
+
+// digitalClock: 3pm, 3:30, 15:30, 3 p.m., 3 o'clock, and after "at" also a bare 3.
+func digitalClock(s *sentence, i int) (clockTime, int) {
+	at := slices.Contains([]string{"at", "@", "around", "about"}, s.at(i-1))
+	c, ok := readClockWord(s.at(i))
+	if !ok {
 		return clockTime{}, 0
 	}
-	hour, _ := strconv.Atoi(m[1])
-	minute, _ := strconv.Atoi(m[2])
-	suffix, n := meridiem(m[3]), 1
-	if suffix == "" && meridiem(s.at(i+1)) != "" {
-		suffix, n = meridiem(s.at(i+1)), 2
-	} else if s.at(i+1) == "o'clock" || s.at(i+1) == "oclock" {
+	n := 1
+	switch next := s.at(i + 1); {
+	case c.suffix == "" && meridiem(next) != "":
+		c.suffix, n = meridiem(next), 2
+	case next == "o'clock" || next == "oclock":
 		n, at = 2, true
 	}
-	precise := suffix != "" || m[3] == "h" && at || m[2] != "" && (at || !strings.HasPrefix(w, m[1]+".")) // 1.50 is a price
-	if !precise && !(at && free(s, i+n)) || hour > 24 || minute > 59 || suffix != "" && (hour > 12 || hour == 0) {
+	if !c.saysTime(at) && !(at && free(s, i+n)) || c.suffix != "" && (c.hour > 12 || c.hour == 0) {
 		return clockTime{}, 0
 	}
-	if !strings.HasPrefix(m[1], "0") && m[3] != "h" {
-		hour = in24(hour, suffix)
+	if !c.padded && !c.h {
+		c.hour = in24(c.hour, c.suffix)
 	}
-	return clockTime{hour: hour, min: minute}, n
+	return clockTime{hour: c.hour, min: c.min}, n
+}
+
+// saysTime says whether the word is a time of day by itself, or after "at".
+func (c clockWord) saysTime(at bool) bool {
+	return c.suffix != "" || c.h && at || c.minutes && (at || !c.dotted)
 }
 
 func meridiem(w string) string {

@@ -14,7 +14,7 @@ type create struct {
 }
 
 const (
-	adjectives = `(?:(?:new|urgent|important|critical|(?:high|low|medium|normal|top)[- ]priority|quick|small|other) )*`
+	adjectives = `(?:(?:new|urgent|important|critical|(?:high|low|medium|normal|top)[- ]priority|p[123]|quick|small|other) )*`
 	todoNoun   = `(?:todo|to-do|to do|task|reminder|item|entry)`
 	ownList    = `(?:my|the|our) (?:[\p{L}-]+ ){0,2}(?:list|todos|to-dos|tasks|agenda)`
 )
@@ -31,14 +31,14 @@ var createPatterns = []*regexp.Regexp{
 	pattern(`^(?:a |an |another |my |the )?(` + adjectives + `)(?:new|next|another) ?(?:` + todoNoun + `)\b[\s,:–—-]*(?:(?:to|about|called|named|for)\b[\s:]*)?(.+)$`),
 	pattern(`^(?:(` + adjectives + `)` + todoNoun + `|todos?|to-dos?) ?[:,–—-]+ ?(.+)$`),
 	pattern(`^((?:urgent|important|asap|(?:high|low|medium|top)[- ]prio(?:rity)?))(?: ` + todoNoun + `)? ?[:!,–—-]+ ?(.+)$`),
-	pattern(`^(?:put|add|write|place|include|get|throw|stick) (.+) (?:on|to|onto|in|into) ` + ownList + `\b(.*)$`),
+	ontoList,
 	pattern(`^(?:i|we)(?:(?: really| also| still| definitely| probably)* (?:need(?: to)?|have to|want to|ought to|got to|gotta|must|should|would like to|am supposed to|will have to|plan to|am going to|intend to|promised to|had better|shouldn't forget to|mustn't forget to|can't forget to)|'ve got to|'d like to|'ll have to|'m supposed to|'m going to|'d better)\b (.+)$`),
 	pattern(`^(?:add|create|schedule|track|plan to|plan on|i'm planning to)\b:? (.+)$`),
 }
 
 // ontoList has the list behind the todo: put milk on my list for tomorrow.
 var (
-	ontoList    = createPatterns[9]
+	ontoList    = pattern(`^(?:put|add|write|place|include|get|throw|stick) (.+) (?:on|to|onto|in|into) ` + ownList + `\b(.*)$`)
 	manyCreates = pattern(`^(?:add|create|make|put|set|new|insert|enter)(?: me)? ?(?:these|those|the following|some|a few|a couple of|two|three|four|five|six|seven|eight|\d+|my)? ?(` + adjectives + `)(?:todos|to-dos|tasks|reminders|items|things)\b(?: (?:on|to) ` + ownList + `)?([^:\n]*)[:\n]\s*(.+)$`)
 	manyToDo    = pattern(`^(?:(?:my )?(?:todos|to-dos|tasks|things to do)|(?:i|we) (?:need|have) to do (?:these|the following)(?: things)?|remind me(?: about| of)?(?: these| the following)(?: things)?)([^:\n]*)[:\n]\s*(.+)$`)
 	quotedOnly  = pattern(`^(?:add|create|make)(?: (?:the )?(?:todos|tasks))?:? ?(?:["“][^"”]+["”](?:,? and |, ?| )?){2,}(?:(?:to|on) ` + ownList + `)?[\s.!]*$`)

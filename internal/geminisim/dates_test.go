@@ -115,6 +115,7 @@ func TestDates(t *testing.T) {
 		{"buy tickets for Friday tomorrow", "2026-11-22", "buy tickets for Friday"},
 		{"tomorrow buy tickets for Friday", "2026-11-22", "buy tickets for Friday"},
 		{"prepare the trip on Monday by tomorrow", "2026-11-22", "prepare the trip on Monday"},
+		{"prepare by tomorrow the trip on Monday", "2026-11-22", "prepare the trip on Monday"},
 
 		{"read the Sunday paper", "", "read the Sunday paper"},
 		{"water plants every Monday", "", "water plants every Monday"},

@@ -39,7 +39,9 @@ func readFilter(text string, now time.Time) filter {
 	f := filter{status: "open"}
 	text, f.tags = takeHashTags(text)
 	if m := taggedAs.FindStringSubmatch(text); m != nil {
-		f.tags, text = append(f.tags, m[1]), taggedAs.ReplaceAllString(text, " ")
+		if text = taggedAs.ReplaceAllString(text, " "); m[1] != "and" { // of #a and #b "and" is left
+			f.tags = append(f.tags, m[1])
+		}
 	}
 	switch {
 	case wordsOpen.MatchString(text):

@@ -101,9 +101,6 @@ type wireChunk struct {
 		FinishReason  string `json:"finishReason"`
 		FinishMessage string `json:"finishMessage"`
 	} `json:"candidates"`
-	UsageMetadata *struct {
-		Prompt, Candidates, Total, Thoughts int
-	} `json:"-"`
 	Usage        map[string]any `json:"usageMetadata"`
 	ModelVersion string         `json:"modelVersion"`
 	ResponseID   string         `json:"responseId"`

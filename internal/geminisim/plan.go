@@ -2,10 +2,8 @@ package geminisim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // next finds the todo first, then changes it, and then tells. Where the list was
@@ -55,7 +53,7 @@ func (c change) search(t *turn, query string) output {
 		return output{text: noCallsReply(t)}
 	}
 	tool := t.tools.list
-	call := filter{status: "all", query: query}.call(tool, t.now)
+	call := filter{status: "all", query: query}.call(tool, t.now).withLimit(tool)
 	why := fmt.Sprintf("The user wants to %s a todo and calls it “%s”. I need its id, so I'll look for it with `%s`.", c.kind, c.target, tool.name)
 	if len(t.results) > 0 {
 		why = fmt.Sprintf("Searching for “%s” found nothing that fits. I'll read the whole list and compare the words.", c.target)
@@ -63,9 +61,15 @@ func (c change) search(t *turn, query string) output {
 	return output{thoughts: []string{thought("Finding the Todo", why)}, calls: []plannedCall{call}}
 }
 
+// idLike is a target that may be an id, which no title holds.
+var idLike = regexp.MustCompile(`^\S*\d\S*$`)
+
 // queryOf returns the word of a target that says most: servers look for the query
 // as it stands, and the visitor's order of words need not be the title's.
 func queryOf(target string) string {
+	if idLike.MatchString(target) {
+		return ""
+	}
 	best, top := "", 0.0
 	for _, w := range readWords(target).words {
 		if isSign(w.low) || slices.Contains(fillers, w.low) || irregular[w.low] != "" {
@@ -119,7 +123,7 @@ func (c change) pickEach(parts []string, todos []todo) []todo {
 // would change: an open one to complete, a completed one to reopen.
 func (c change) pick(target string, todos []todo) []todo {
 	found := newLooksFor(target).best(todos)
-	if len(found) < 2 || c.kind == remove {
+	if len(found) < 2 || c.kind == remove { // what is deleted is gone: ask
 		return found
 	}
 	var useful []todo
@@ -129,9 +133,20 @@ func (c change) pick(target string, todos []todo) []todo {
 		}
 	}
 	if len(useful) > 0 {
-		return useful
+		found = useful
+	}
+	if interchangeable(found) {
+		return found[:1]
 	}
 	return found
+}
+
+// interchangeable says whether nobody could tell the todos apart: then it does not
+// matter which of them is completed or moved.
+func interchangeable(todos []todo) bool {
+	return !slices.ContainsFunc(todos, func(t todo) bool {
+		return t.title != todos[0].title || t.due != todos[0].due || t.priority != todos[0].priority || t.done != todos[0].done
+	})
 }
 
 // work makes the calls that are left and tells about them.
@@ -149,102 +164,4 @@ func (c change) work(t *turn, worker *todoTool, meant []todo) output {
 		return output{text: foundOnlyReply(meant)}
 	}
 	return output{text: changeReply(c, t, meant, done)}
-}
-
-// call is the change of one todo.
-func (c change) call(tool *todoTool, m todo, now time.Time) plannedCall {
-	call := plannedCall{name: tool.name}
-	if p := tool.param("todo_id", "id", "todoId", "task_id", "item_id", "uuid"); p != "" {
-		call = call.with(p, idFor(tool.props[p], m.id))
-	}
-	switch c.kind {
-	case remove:
-		if p := tool.param("confirmation", "confirm", "confirmed"); p != "" {
-			call = call.with(p, true)
-		}
-	case complete, reopen:
-		return c.callStatus(call, tool)
-	case rename:
-		call = call.with(tool.param("title", "name", "task", "text", "content", "summary"), c.title)
-	case reschedule:
-		call = call.with(tool.param("due_date", "dueDate", "due", "due_at", "deadline"), c.newDue(m, now).iso())
-	case prioritise:
-		p := tool.param("priority")
-		call = call.with(p, tool.choose(p, c.priority))
-	case label:
-		call = call.with(tool.param("tags", "labels"), c.allTags(m))
-	}
-	return call
-}
-
-func (c change) callStatus(call plannedCall, tool *todoTool) plannedCall {
-	done := c.kind == complete
-	if status := tool.param("status", "state"); status != "" {
-		value := tool.choose(status, "pending", "open", "active", "todo", "incomplete")
-		if done {
-			value = tool.choose(status, "completed", "complete", "done", "finished", "closed")
-		}
-		return call.with(status, value)
-	}
-	return call.with(tool.param("completed", "done", "is_completed"), done)
-}
-
-// idFor writes an id as the parameter wants it: some servers give numbers and
-// take strings.
-func idFor(p property, id jsontext.Value) any {
-	if string(p.Type) == `"string"` || string(p.Type) == `"STRING"` {
-		return stringOf(id)
-	}
-	return id
-}
-
-// newDue is the date after the change. A shift counts from the date that the todo
-// has, or from now if it has none; a day alone keeps the todo's hour, an hour
-// alone its day.
-func (c change) newDue(m todo, now time.Time) due {
-	if c.shift.n > 0 {
-		from := m.due
-		if from.isZero() {
-			from = due{at: now, timed: c.shift.unit < days}
-		}
-		at, timed := c.shift.after(from.at)
-		return due{at: at, timed: from.timed || timed}
-	}
-	old, hour := m.due.at, c.due.at.Sub(midnight(c.due.at))
-	switch {
-	case m.due.timed && !c.due.timed:
-		return due{at: c.due.at.Add(old.Sub(midnight(old))), timed: true}
-	case c.due.anyDay && !m.due.isZero() && !old.Before(midnight(now)):
-		return due{at: midnight(old).Add(hour), timed: true}
-	}
-	return c.due
-}
-
-func (c change) allTags(m todo) []string {
-	tags := slices.Clone(m.tags)
-	for _, tag := range c.tags {
-		if !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-		}
-	}
-	return tags
-}
-
-// afterChange reads the todo that a tool returned, or makes up for it with what
-// was asked for.
-func (c change) afterChange(m todo, r toolResult, now time.Time) todo {
-	if len(r.todos) == 1 {
-		return r.todos[0]
-	}
-	switch c.kind {
-	case rename:
-		m.title = c.title
-	case reschedule:
-		m.due = c.newDue(m, now)
-	case prioritise:
-		m.priority = c.priority
-	case label:
-		m.tags = c.allTags(m)
-	}
-	return m
 }

@@ -11,9 +11,6 @@ import (
 // What the offline model says. Short, friendly, and never more than the tools
 // have confirmed.
 
-// shown is how many todos a list shows before it says how many more there are.
-const shown = 25
-
 var markdown = strings.NewReplacer("*", `\*`, "`", "\\`", "[", `\[`, "<", `\<`, "\n", " ")
 
 func bold(title string) string { return "**" + markdown.Replace(title) + "**" }
@@ -111,105 +108,6 @@ func faultReply(tried, fault string) string {
 	return text
 }
 
-// describe names the todos of a filter: "high priority todos due this week".
-func (f filter) describe(noun string) string {
-	var before, after string
-	switch f.status {
-	case "completed":
-		before = "completed "
-	case "open":
-		before = "open "
-	}
-	if f.overdue {
-		before = "overdue "
-	}
-	if f.priority != "" {
-		before += f.priority + " priority "
-	}
-	if len(f.tags) > 0 {
-		after += " tagged " + hashed(f.tags)
-	}
-	if f.days.name != "" {
-		after += " due " + f.days.name
-	}
-	if f.query != "" {
-		after += " about “" + f.query + "”"
-	}
-	return before + noun + after
-}
-
-// listReply shows the todos of a result that the filter keeps.
-func listReply(t *turn, f filter, r toolResult) string {
-	if r.fault != "" {
-		return faultReply("read your list", r.fault)
-	}
-	if len(r.todos) == 0 && r.text != "" && !strings.ContainsAny(r.text[:1], "{[") {
-		return "The todo list says:\n\n" + r.text
-	}
-	kept := f.apply(r.todos, t.now)
-	if len(kept) == 0 {
-		return "You have no " + f.describe("todos") + "." + cutNote(r)
-	}
-	noun := "todos"
-	if len(kept) == 1 {
-		noun = "todo"
-	}
-	return fmt.Sprintf("You have %d %s:\n\n%s%s", len(kept), f.describe(noun), bullets(kept, t.now), cutNote(r))
-}
-
-func cutNote(r toolResult) string {
-	if !r.cut {
-		return ""
-	}
-	return "\n\nThe list was too long to be read as a whole, so there may be more."
-}
-
-// bullets lists todos, those with the nearest date first.
-func bullets(todos []todo, now time.Time) string {
-	todos = slices.Clone(todos)
-	slices.SortStableFunc(todos, func(a, b todo) int {
-		if a.due.isZero() != b.due.isZero() {
-			if a.due.isZero() {
-				return 1
-			}
-			return -1
-		}
-		return a.due.at.Compare(b.due.at)
-	})
-	var lines []string
-	for _, t := range todos[:min(shown, len(todos))] {
-		lines = append(lines, "- "+t.line(now))
-	}
-	if more := len(todos) - shown; more > 0 {
-		lines = append(lines, fmt.Sprintf("- … and %d more", more))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func (t todo) line(now time.Time) string {
-	var facts []string
-	if !t.due.isZero() {
-		when := t.due.spoken(now)
-		if t.overdue(now) {
-			when += " (overdue)"
-		}
-		facts = append(facts, when)
-	}
-	if t.priority != "" {
-		facts = append(facts, t.priority+" priority")
-	}
-	if t.done {
-		facts = append(facts, "completed")
-	}
-	if len(t.tags) > 0 {
-		facts = append(facts, hashed(t.tags))
-	}
-	if len(facts) == 0 {
-		return bold(t.title)
-	}
-	return bold(t.title) + ": " + strings.Join(facts, ", ")
-}
-
 // changeReply tells what became of a change.
 func changeReply(c change, t *turn, meant []todo, done []toolResult) string {
 	var b strings.Builder
@@ -248,7 +146,7 @@ func (c change) told(before, after todo, now time.Time) string {
 // whichReply asks which todo is meant, when several fit or none does.
 func whichReply(c change, doubt, all []todo, t *turn) string {
 	if len(doubt) > 0 {
-		return fmt.Sprintf("Several todos fit “%s”. Which one should I %s?\n\n%s", c.target, c.kind, bullets(doubt, t.now))
+		return fmt.Sprintf("Several todos fit “%s”. Which one should I %s? You can name it by its id.\n\n%s", c.target, c.kind, bullets(withIDs(doubt), t.now))
 	}
 	open := filter{status: "open"}.apply(all, t.now)
 	if len(open) == 0 {
@@ -257,7 +155,16 @@ func whichReply(c change, doubt, all []todo, t *turn) string {
 	return fmt.Sprintf("I found no todo that fits “%s”, so nothing was changed. These are open:\n\n%s", c.target, bullets(open[:min(5, len(open))], t.now))
 }
 
-func bulkReply(c change, meant []todo, done []toolResult, now time.Time) string {
+// withIDs adds the ids to the titles, as nothing else may tell the todos apart.
+func withIDs(todos []todo) []todo {
+	todos = slices.Clone(todos)
+	for i := range todos {
+		todos[i].title += " (" + stringOf(todos[i].id) + ")"
+	}
+	return todos
+}
+
+func bulkReply(c change, list toolResult, meant []todo, done []toolResult, now time.Time) string {
 	var titles []string
 	var b strings.Builder
 	for i, r := range done {
@@ -277,7 +184,7 @@ func bulkReply(c change, meant []todo, done []toolResult, now time.Time) string 
 	if len(done) == 0 {
 		return foundOnlyReply(meant)
 	}
-	return b.String()
+	return b.String() + cutNote(list)
 }
 
 func (c change) past() string {

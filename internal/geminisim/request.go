@@ -3,7 +3,6 @@ package geminisim
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -200,41 +199,4 @@ var capital = regexp.MustCompile(`[A-Z]`)
 
 func snake(name string) string {
 	return strings.ToLower(capital.ReplaceAllString(name, "_$0"))
-}
-
-// apiError is an error reply in the API's own shape.
-type apiError struct {
-	Code    int              `json:"code"`
-	Message string           `json:"message"`
-	Status  string           `json:"status"`
-	Details []jsontext.Value `json:"details,omitempty"`
-}
-
-func (e *apiError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Status, e.Message) }
-
-func invalid(message string) *apiError {
-	return &apiError{Code: http.StatusBadRequest, Message: message, Status: "INVALID_ARGUMENT"}
-}
-
-// statusNames are google.rpc's names of the codes that the API answers with.
-func statusName(code int) string {
-	switch code {
-	case http.StatusBadRequest:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusInternalServerError:
-		return "INTERNAL"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
-	}
-	return "UNKNOWN"
 }

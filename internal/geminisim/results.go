@@ -27,7 +27,7 @@ type toolResult struct {
 	text  string // the output as it came
 	fault string // not empty: the tool failed
 	todos []todo
-	// cut marks a list that could be read only in part.
+	// cut marks a list that is known to hold more than todos does.
 	cut bool
 }
 
@@ -127,6 +127,9 @@ func (r *todoReader) object(v jsontext.Value) {
 	if t, ok := readTodo(fields, r.zone); ok {
 		r.found = append(r.found, t)
 		return
+	}
+	if more, ok := fields["more"]; ok && string(more) == "true" {
+		r.cut = true
 	}
 	for _, name := range []string{"todos", "todo", "tasks", "task", "items", "results", "result", "data", "text", "content", "structuredContent"} {
 		if inner, ok := fields[name]; ok {

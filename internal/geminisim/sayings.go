@@ -66,13 +66,9 @@ const (
 	detailReply  = "I can't take a single detail off a todo. I can rename it, move it to another date, change its priority, complete or delete it."
 )
 
-// awayReply says that the list cannot be reached, and no more.
-func awayReply(t *turn) string {
-	text := "I can't reach your todo list right now, so I could neither look at it nor change anything."
-	if t.unavailable != "" {
-		text += " I was told that these tools are unavailable: " + t.unavailable + "."
-	}
-	return text + " Please try again in a moment."
+// awayReply is for a turn without the tools that it needs.
+func awayReply(*turn) string {
+	return "I can't reach your todo list right now: the service is temporarily unavailable. So I could neither look at it nor change anything. Please try again in a moment."
 }
 
 // noCallsReply is for a request that forbids function calls.

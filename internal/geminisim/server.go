@@ -236,21 +236,3 @@ func (s *Server) fail(text string) {
 		s.failures = append(s.failures, text)
 	}
 }
-
-// keyRejected checks the API key of r against want; "" wants none.
-func keyRejected(r *http.Request, want string) *apiError {
-	got := r.Header.Get("X-Goog-Api-Key")
-	if got == "" {
-		got = r.URL.Query().Get("key")
-	}
-	switch {
-	case want == "" || got == want:
-		return nil
-	case got == "":
-		return &apiError{Code: http.StatusForbidden, Status: statusName(http.StatusForbidden),
-			Message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
-	}
-	err := invalid("API key not valid. Please pass a valid API key.")
-	err.Details = []jsontext.Value{jsontext.Value(`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}`)}
-	return err
-}

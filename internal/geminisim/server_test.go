@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -72,6 +73,19 @@ func TestCallsAndThoughtsLookLikeRecordedOnes(t *testing.T) {
 		if i >= len(blocks) || !re.MatchString(blocks[i]) {
 			t.Fatalf("chunk %d does not look right:\n%s", i, strings.Join(blocks, "\n"))
 		}
+	}
+}
+
+// Thoughts are billed, but only shown to those who ask for them.
+func TestThoughtsOnlyWhereAskedFor(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, Config{})
+	_, body := post(t, url+streamPath, userSays("remind me to buy eggs"))
+	if got := gather(t, body); got.thoughts != "" || len(got.calls) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if n, ok := readSSE(t, body)[0].Usage["thoughtsTokenCount"].(float64); !ok || n < 10 {
+		t.Errorf("usage %v", readSSE(t, body)[0].Usage)
 	}
 }
 
@@ -237,10 +251,13 @@ func TestUnknownPaths(t *testing.T) {
 
 func TestHugeBodyIsRefused(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{})
-	resp, body := post(t, url+streamPath, strings.Repeat(" ", maxBody+1))
-	if resp.StatusCode != 400 || !strings.Contains(body, "exceeds the limit") {
-		t.Errorf("%d %s", resp.StatusCode, body)
+	for size, want := range map[int]string{maxBody: "Invalid JSON payload", maxBody + 1: "exceeds the limit"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, streamPath, bytes.NewReader(make([]byte, size)))
+		New(Config{}).ServeHTTP(w, r)
+		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d bytes: %d %s", size, w.Code, w.Body)
+		}
 	}
 }
 

@@ -113,6 +113,7 @@ func TestSignatureRules(t *testing.T) {
 		{"arguments in another order and form", requestOf(hi, modelTurn(strings.Replace(good, `{"title":"x","n":1.0}`, `{ "n": 1, "title": "\u0078" }`, 1)), answer), ""},
 		{"missing", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{"title":"x"}`)), answer), "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:create_todo` , position 2. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details."},
 		{"of another call", requestOf(hi, modelTurn(strings.Replace(good, `"x"`, `"y"`, 1)), answer), "Corrupted thought signature"},
+		{"without the call's id", requestOf(hi, modelTurn(strings.Replace(good, `,"id":"aaaaaaaa"`, "", 1)), userTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), "Corrupted thought signature"},
 		{"made up", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"AAAA"}`), answer), "Corrupted thought signature"},
 		{"the way round it", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"skip_thought_signature_validator"}`), answer), "Corrupted thought signature"},
 		{"no base64", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"%%%"}`), answer), "Base64 decoding failed"},
@@ -263,8 +264,8 @@ func TestRecordedErrors(t *testing.T) {
 	_, url := serve(t, Config{})
 	hi := textContent("user", "hi")
 	for name, body := range map[string]string{
-		"pyric-ai-error-empty-contents.json":                    `{"contents":[]}`,
-		"pyric-ai-error-bad-role.json":                          requestOf(textContent("banana", "x")),
+		"pyric-ai-error-empty-contents.json":                   `{"contents":[]}`,
+		"pyric-ai-error-bad-role.json":                         requestOf(textContent("banana", "x")),
 		"pyric-ai-error-fncall-missing-thought-signature.json": requestOf(hi, modelTurn(unsigned("get_weather", "a", `{}`)), userTurn(answered("get_weather", "a"))),
 	} {
 		_, text := post(t, url+streamPath, body)

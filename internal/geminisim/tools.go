@@ -21,6 +21,7 @@ type property struct {
 	Type        jsontext.Value `json:"type"`
 	Description string         `json:"description"`
 	Enum        []any          `json:"enum"`
+	Maximum     jsontext.Value `json:"maximum"`
 }
 
 // toolbox holds the todo tools among the declared ones; nil: there is none.
@@ -178,6 +179,16 @@ func (c plannedCall) with(param string, value any) plannedCall {
 	}
 	c.args = append(slices.Clip(c.args), argument{param, value})
 	return c
+}
+
+// withLimit asks for as many todos as the tool gives in one go, where it says how
+// many that is: what is not in the list cannot be found.
+func (c plannedCall) withLimit(tool *todoTool) plannedCall {
+	limit := tool.props["limit"].Maximum
+	if absent(limit) {
+		return c
+	}
+	return c.with("limit", limit)
 }
 
 // object returns the arguments as a JSON object.

@@ -13,7 +13,8 @@ type turn struct {
 	now   time.Time
 	zone  string // its name, as the system instruction spells it
 	tools toolbox
-	// unavailable is the system instruction's line about tools that are away.
+	// unavailable is what the system instruction says about tools that are away:
+	// the first sentence of its line "Unavailable tools: …".
 	unavailable string
 	// mayCall is false when the request forbids function calls.
 	mayCall bool
@@ -46,7 +47,7 @@ func readTurn(req *request, clock func() time.Time) *turn {
 
 var (
 	nowLine         = regexp.MustCompile(`(?m)^Now it is \w+, (\d{4}-\d{2}-\d{2}), (\d{2}:\d{2}) in the time zone (\S+) \(UTC([+-]\d{2}:\d{2})?\)\.`)
-	unavailableLine = regexp.MustCompile(`(?m)^Unavailable tools:(.*)$`)
+	unavailableLine = regexp.MustCompile(`(?m)^Unavailable tools:([^.\n]*)`)
 )
 
 // readClock takes the date from the system instruction, as a model would. The

@@ -46,7 +46,7 @@ func inWord(r rune) bool {
 func wordEnd(text string, i int) int {
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if strings.ContainsRune("'’:./-+", r) { // only between letters or digits
+		if strings.ContainsRune("'’:./-+_", r) { // only between letters or digits
 			next, _ := utf8.DecodeRuneInString(text[i+size:])
 			if !unicode.IsLetter(next) && !unicode.IsDigit(next) {
 				return i
