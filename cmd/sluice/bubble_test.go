@@ -51,11 +51,16 @@ func serveInMemory(t *testing.T, h http.Handler) *http.Transport {
 	t.Helper()
 	l := newPipeListener()
 	srv := &http.Server{Handler: h}
-	go func() { _ = srv.Serve(l) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = srv.Serve(l)
+	}()
 	tr := &http.Transport{DialContext: l.dial}
 	t.Cleanup(func() {
 		tr.CloseIdleConnections()
 		_ = srv.Close()
+		<-ended
 	})
 	return tr
 }

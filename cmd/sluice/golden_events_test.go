@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -143,35 +141,4 @@ func (j *judgement) times(ev wireEvent) {
 			called = slices.Delete(called, i, i+1)
 		}
 	}
-}
-
-var (
-	logStamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
-	logWords = []string{"DEBUG", "INFO", "WARNING", "ERROR"}
-)
-
-// judgeLog returns in what the log of a turn breaks the contract's section 6.
-// private are texts that must not be in it.
-func judgeLog(log []byte, private []string) (faults []string) {
-	for line := range strings.Lines(string(log)) {
-		var l struct {
-			Timestamp, Level, Event string
-			RequestID               *string `json:"request_id"`
-			Details                 map[string]any
-		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			faults = append(faults, err.Error()+": "+line)
-			continue
-		}
-		fit := logStamp.MatchString(l.Timestamp) && slices.Contains(logWords, l.Level) && l.Event != "" && l.RequestID != nil
-		if !fit || *l.RequestID != "" && *l.RequestID != goldenID {
-			faults = append(faults, "not a line of the contract's form: "+line)
-		}
-	}
-	for _, text := range private {
-		if strings.Contains(string(log), text) {
-			faults = append(faults, "it holds "+text)
-		}
-	}
-	return faults
 }

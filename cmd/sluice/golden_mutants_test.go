@@ -127,7 +127,7 @@ func TestJudgeSeesFaultyLogs(t *testing.T) {
 	}
 	for _, m := range []struct{ old, new string }{
 		{"}\n", "\n"}, {".000Z", "Z"}, {"Z\"", "+00:00\""}, {"INFO", "info"}, {`"request_id":"req_golden",`, ""}, {"req_golden", "req_1"},
-		{`"event":"x",`, ""}, {`"event":"x"`, `"event":"hello"`},
+		{`"event":"x",`, ""}, {`"event":"x"`, `"event":"hello"`}, {`"event":"x"`, `"event":"request_received"`},
 	} {
 		if judgeLog([]byte(strings.Replace(good, m.old, m.new, 1)), []string{"hello"}) == nil {
 			t.Errorf("the judge does not see %q in place of %q", m.new, m.old)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -59,15 +60,18 @@ func TestGolden(t *testing.T) {
 func (tr transcript) test(t *testing.T) {
 	sim := tr.gemini(t)
 	var log bytes.Buffer
-	got := tr.play(t, sim, &log)
-	for _, fault := range judge(got) {
-		t.Errorf("the reply breaks the contract: %s", fault)
+	replies := tr.play(t, sim, &log)
+	for _, r := range replies {
+		for _, fault := range judge(r) {
+			t.Errorf("the reply breaks the contract: %s", fault)
+		}
 	}
-	for _, fault := range judgeLog(log.Bytes(), tr.private(got)) {
+	last := replies[len(replies)-1]
+	for _, fault := range judgeLog(log.Bytes(), tr.private(last)) {
 		t.Errorf("the log breaks the contract: %s", fault)
 	}
 	tr.judgeGemini(t, sim)
-	tr.check(t, "want.sse", got.text())
+	tr.check(t, "want.sse", last.text())
 	if tr.has("want.gemini") {
 		tr.check(t, "want.gemini", wireRequests(t, sim.Requests()))
 	}
@@ -129,8 +133,8 @@ const (
 )
 
 // play starts a gateway in front of sim and the transcript's tools, sends the
-// requests and returns the last reply.
-func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (got wireReply) {
+// requests and returns the replies.
+func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (replies []wireReply) {
 	t.Helper()
 	cfg := tr.config(t)
 	g, err := newGateway(t.Context(), cfg, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), seams{
@@ -149,11 +153,12 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (got 
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = readReply(t, resp)
-		got.calls = sim.Calls() - before
+		r := readReply(t, resp)
+		r.calls = sim.Calls() - before
+		replies = append(replies, r)
 		synctest.Wait() // until the request is over on our side too
 	}
-	return got
+	return replies
 }
 
 func (tr transcript) config(t *testing.T) config.Config {
@@ -169,9 +174,14 @@ func (tr transcript) config(t *testing.T) config.Config {
 	if tr.offline() {
 		env["GEMINI_MODEL"] = offlineModel
 	}
-	cfg, err := config.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, os.ReadFile)
-	if err != nil {
-		t.Fatal(err)
+	unread := maps.Clone(env)
+	cfg, err := config.Load(nil, func(name string) (string, bool) {
+		delete(unread, name)
+		value, ok := env[name]
+		return value, ok
+	}, os.ReadFile)
+	if err != nil || len(unread) > 0 {
+		t.Fatalf("config: %v; nobody reads %v", err, unread)
 	}
 	return cfg
 }
