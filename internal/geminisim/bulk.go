@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -14,14 +13,14 @@ type bulk struct {
 }
 
 var (
-	bulkDelete = pattern(`^(?:delete|remove|clear|purge|erase|clean up|clean out|get rid of|wipe|drop|empty|trash|cancel)\b(.*)$`)
-	bulkDone   = pattern(`^(?:complete|finish|mark|check off|tick off|close|set|i(?:'ve| have)? (?:finished|completed|done))\b(.*)$`)
-	bulkTick   = pattern(`^(?:tick|check|cross)( (?:everything|all\b.*?)) off[\s.!]*$`)
-	doneSuffix = pattern(` (?:as |to |off as )?(?:done|complete|completed|finished)[\s.!]*$`)
-	allOfThem  = pattern(`^.*\b(?:all|every|everything|each)\b.*$|^(?: out| up)?(?: the| my| of)* (?:completed|done|finished|overdue|old)(?: todos?| tasks?| items?| ones?| things?| reminders?| to-?dos?)?[\s.!]*$`)
-	manyNouns  = pattern(`\b(?:todos|to-dos|tasks|items|reminders|things|ones)\b`)
-	wholeList  = pattern(`^(?: out| up)? ?(?:the|my|our) (?:whole |entire |todo |to-do |task )*list[\s.!]*$`)
-	emptyQuery = pattern(`^(?:me|now|it|them|of them|the|my)$`)
+	bulkDelete = phrasePattern(`^(?:delete|remove|clear|purge|erase|clean up|clean out|get rid of|wipe|drop|empty|trash|cancel)\b(.*)$`)
+	bulkDone   = phrasePattern(`^(?:complete|finish|mark|check off|tick off|close|set|i(?:'ve| have)? (?:finished|completed|done))\b(.*)$`)
+	bulkTick   = phrasePattern(`^(?:tick|check|cross)( (?:everything|all\b.*?)) off[\s.!]*$`)
+	doneSuffix = phrasePattern(` (?:as |to |off as )?(?:done|complete|completed|finished)[\s.!]*$`)
+	allOfThem  = phrasePattern(`^.*\b(?:all|every|everything|each)\b.*$|^(?: out| up)?(?: the| my| of)* (?:completed|done|finished|overdue|old)(?: todos?| tasks?| items?| ones?| things?| reminders?| to-?dos?)?[\s.!]*$`)
+	manyNouns  = phrasePattern(`\b(?:todos|to-dos|tasks|items|reminders|things|ones)\b`)
+	wholeList  = phrasePattern(`^(?: out| up)? ?(?:the|my|our) (?:whole |entire |todo |to-do |task )*list[\s.!]*$`)
+	emptyQuery = phrasePattern(`^(?:me|now|it|them|of them|the|my)$`)
 )
 
 // bulkWords are all that may be left beside the restrictions: what a phrase says
@@ -42,7 +41,7 @@ func wordSet(words string) map[string]bool {
 func readBulk(text string, now time.Time, confirmed bool) intent {
 	b := bulk{change: change{kind: remove}, confirmed: confirmed}
 	m := bulkDelete.FindStringSubmatch(text)
-	for _, re := range []*regexp.Regexp{bulkDone, bulkTick} {
+	for _, re := range []*pattern{bulkDone, bulkTick} {
 		if m == nil {
 			b.kind = complete
 			m = re.FindStringSubmatch(text)

@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -32,28 +31,28 @@ type change struct {
 }
 
 var (
-	setPriority  = pattern(`^(?:make|set|mark|flag|label|change|raise|lower|bump|turn) (.+?) (?:up |down )?(?:as |to |into |is )?(?:(?:a |an )?(?:` + emphasis + `(urgent|important|critical|(?:top|high|highest|medium|normal|low|lowest)(?:[- ]?prio(?:rity)?)?|not urgent|not important|less urgent|less important|more urgent|more important)))(?: task| todo)?[\s.!]*$`)
-	priorityOn   = pattern(`^(?:set|change|raise|lower|bump|increase|decrease|update|make) (?:up )?(?:the )?priority (?:of|for|on) (.+?)(?: to| as|:)? (urgent|important|critical|top|high|highest|medium|normal|low|lowest)(?: priority)?[\s.!]*$`)
-	isPriority   = pattern(`^(.+?) (?:is|are) (?:now |now really |more )?` + emphasis + `(urgent|important|critical|(?:high|low|medium|top)[- ]priority|not urgent|not important)[\s.!]*$`)
-	somePriority = pattern(`^(?:change|set|update|edit) (?:the )?priority (?:of|for|on) .+$`)
-	raiseIt      = pattern(`^(raise|lower|bump|increase|decrease|reduce) (?:up )?(?:the )?priority (?:of|for|on) (.+)$`)
-	prioritize   = pattern(`^(prioriti[sz]e|depriorit[iy][sz]e) (.+)$`)
-	addTag       = pattern(`^(?:tag|label) (.+?) (?:as|with) (.+)$|^add (?:the )?(?:tag|label) (\S+) to (.+)$|^add ((?:#\S+ ?)+) to (.+)$`)
-	renames      = []*regexp.Regexp{
-		pattern(`^(?:rename|retitle|reword) (.+?) (?:to|as|into) (.+)$`),
-		pattern(`^(?:change|edit|update|set) (?:the )?(?:title|name|text|wording) (?:of|for) (.+?) (?:to|as|into) (.+)$`),
-		pattern(`^(?:change|edit|update|replace) (.+?) (?:to say|to read|to|into|with) (.+)$`),
+	setPriority  = phrasePattern(`^(?:make|set|mark|flag|label|change|raise|lower|bump|turn) (.+?) (?:up |down )?(?:as |to |into |is )?(?:(?:a |an )?(?:` + emphasis + `(urgent|important|critical|(?:top|high|highest|medium|normal|low|lowest)(?:[- ]?prio(?:rity)?)?|not urgent|not important|less urgent|less important|more urgent|more important)))(?: task| todo)?[\s.!]*$`)
+	priorityOn   = phrasePattern(`^(?:set|change|raise|lower|bump|increase|decrease|update|make) (?:up )?(?:the )?priority (?:of|for|on) (.+?)(?: to| as|:)? (urgent|important|critical|top|high|highest|medium|normal|low|lowest)(?: priority)?[\s.!]*$`)
+	isPriority   = phrasePattern(`^(.+?) (?:is|are) (?:now |now really |more )?` + emphasis + `(urgent|important|critical|(?:high|low|medium|top)[- ]priority|not urgent|not important)[\s.!]*$`)
+	somePriority = phrasePattern(`^(?:change|set|update|edit) (?:the )?priority (?:of|for|on) .+$`)
+	raiseIt      = phrasePattern(`^(raise|lower|bump|increase|decrease|reduce) (?:up )?(?:the )?priority (?:of|for|on) (.+)$`)
+	prioritize   = phrasePattern(`^(prioriti[sz]e|depriorit[iy][sz]e) (.+)$`)
+	addTag       = phrasePattern(`^(?:tag|label) (.+?) (?:as|with) (.+)$|^add (?:the )?(?:tag|label) (\S+) to (.+)$|^add ((?:#\S+ ?)+) to (.+)$`)
+	renames      = []*pattern{
+		phrasePattern(`^(?:rename|retitle|reword) (.+?) (?:to|as|into) (.+)$`),
+		phrasePattern(`^(?:change|edit|update|set) (?:the )?(?:title|name|text|wording) (?:of|for) (.+?) (?:to|as|into) (.+)$`),
+		phrasePattern(`^(?:change|edit|update|replace) (.+?) (?:to say|to read|to|into|with) (.+)$`),
 	}
-	moves      = pattern(`^(?:move|reschedule|re-schedule|postpone|push(?: back| out)?|shift|delay|snooze|put off|bring forward|defer|change|update|set|make|extend|remind me (?:again )?(?:about|of)) (?:the )?(?:(?:due ?date|date|deadline|due|time) (?:of|for|on) )?(.+)$`)
-	nowDue     = pattern(`^(.+?) (?:is|are|was|has been|have been) (?:now )?(?:due|moved|postponed|rescheduled) (.+)$`)
-	shiftBy    = pattern(`^(?:postpone|push(?: back| out)?|delay|snooze|move|shift|put off|defer|extend) (.+?)(?: back| out)?(?: by| for| another)? ((?:an?|one|two|three|four|five|six|seven|\d+|a couple of|a few|half an|another) ?(?:more )?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?))(?: later| back)?[\s.!]*$`)
-	dueOfIt    = pattern(`(?:'s)? (?:due ?date|date|deadline|due|time)$`)
-	moveVerb   = pattern(`^(?:move|reschedule|re-schedule|postpone|push|shift|delay|snooze|put off|bring forward|defer|extend)\b`)
-	dueWord    = pattern(` (?:is |be )?due `)
-	changeVerb = pattern(`^(?:change|update|set)\b`)
-	trailTo    = pattern(` (?:to|from|on|for|until|till|by|is|=|back|due)$`)
-	detailsOf  = pattern(`\b(?:due ?date|deadline|priority|tags?|labels?|description|notes?)\b`)
-	twoThings  = pattern(`,? (?:and|then|and then|and also|but) (?:please )?(?:remind|add|create|delete|remove|mark|complete|finish|rename|move|reschedule|show|list|set|make|tell)\b`)
+	moves      = phrasePattern(`^(?:move|reschedule|re-schedule|postpone|push(?: back| out)?|shift|delay|snooze|put off|bring forward|defer|change|update|set|make|extend|remind me (?:again )?(?:about|of)) (?:the )?(?:(?:due ?date|date|deadline|due|time) (?:of|for|on) )?(.+)$`)
+	nowDue     = phrasePattern(`^(.+?) (?:is|are|was|has been|have been) (?:now )?(?:due|moved|postponed|rescheduled) (.+)$`)
+	shiftBy    = phrasePattern(`^(?:postpone|push(?: back| out)?|delay|snooze|move|shift|put off|defer|extend) (.+?)(?: back| out)?(?: by| for| another)? ((?:an?|one|two|three|four|five|six|seven|\d+|a couple of|a few|half an|another) ?(?:more )?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?))(?: later| back)?[\s.!]*$`)
+	dueOfIt    = phrasePattern(`(?:'s)? (?:due ?date|date|deadline|due|time)$`)
+	moveVerb   = phrasePattern(`^(?:move|reschedule|re-schedule|postpone|push|shift|delay|snooze|put off|bring forward|defer|extend)\b`)
+	dueWord    = phrasePattern(` (?:is |be )?due `)
+	changeVerb = phrasePattern(`^(?:change|update|set)\b`)
+	trailTo    = phrasePattern(` (?:to|from|on|for|until|till|by|is|=|back|due)$`)
+	detailsOf  = phrasePattern(`\b(?:due ?date|deadline|priority|tags?|labels?|description|notes?)\b`)
+	twoThings  = phrasePattern(`,? (?:and|then|and then|and also|but) (?:please )?(?:remind|add|create|delete|remove|mark|complete|finish|rename|move|reschedule|show|list|set|make|tell)\b`)
 )
 
 // readChange reads a wish to change or delete a todo.
@@ -85,12 +84,12 @@ func readChange(text string, now time.Time) intent {
 }
 
 func readPriority(text string, _ time.Time) (change, bool) {
-	for _, re := range []*regexp.Regexp{priorityOn, setPriority, isPriority} {
+	for _, re := range []*pattern{priorityOn, setPriority, isPriority} {
 		if m := re.FindStringSubmatch(text); m != nil && !newNoun.MatchString(m[1]) && len(stems(targetOf(m[1]))) > 0 {
 			return change{kind: prioritise, target: targetOf(m[1]), priority: namedPriority(m[2])}, true
 		}
 	}
-	for _, re := range []*regexp.Regexp{raiseIt, prioritize} {
+	for _, re := range []*pattern{raiseIt, prioritize} {
 		if m := re.FindStringSubmatch(text); m != nil {
 			return change{kind: prioritise, target: targetOf(m[2]), priority: direction(m[1])}, true
 		}
@@ -197,9 +196,9 @@ func takeLastDue(text string, now time.Time) (string, due) {
 }
 
 var (
-	targetLead = pattern(`^(?:(?:the|my|our|that|this|an?) )*(?:(?:todos?|to-dos?|tasks?|items?|reminders?|entry)\b(?: (?:about|called|named|titled|for|of|to|that says|which says|saying|with the (?:title|name)|with id|number|no\.?|id)\b)?[:#]? ?)?`)
-	targetTail = pattern(`(?: (?:todo|to-do|task|item|reminder|entry))? (?:from|off|on|in|out of) ` + ownList + `[\s.!]*$| (?:todo|to-do|task|item|reminder|entry)[\s.!]*$| (?:off|from) (?:it|there)$`)
-	articles   = pattern(`^(?:(?:the|my|our|that|this|an?) )+`)
+	targetLead = phrasePattern(`^(?:(?:the|my|our|that|this|an?) )*(?:(?:todos?|to-dos?|tasks?|items?|reminders?|entry)\b(?: (?:about|called|named|titled|for|of|to|that says|which says|saying|with the (?:title|name)|with id|number|no\.?|id)\b)?[:#]? ?)?`)
+	targetTail = phrasePattern(`(?: (?:todo|to-do|task|item|reminder|entry))? (?:from|off|on|in|out of) ` + ownList + `[\s.!]*$| (?:todo|to-do|task|item|reminder|entry)[\s.!]*$| (?:off|from) (?:it|there)$`)
+	articles   = phrasePattern(`^(?:(?:the|my|our|that|this|an?) )+`)
 )
 
 // targetOf trims the visitor's words for a todo to those that say which.

@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 )
@@ -105,7 +104,7 @@ type clockWord struct {
 	h         bool   // 15h
 }
 
-var digital = regexp.MustCompile(`^(\d{1,2})(?:([:.h])(\d{2}))?(am|pm|a\.m|p\.m|h)?$`)
+var digital = rawPattern(`^(\d{1,2})(?:([:.h])(\d{2}))?(am|pm|a\.m|p\.m|h)?$`)
 
 func readClockWord(w string) (clockWord, bool) {
 	if hour, ok := numberWord(w); ok && w != "a" && w != "an" && hour <= 12 {

@@ -1,35 +1,34 @@
 package geminisim
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
 var (
-	completes = []*regexp.Regexp{
-		pattern(`^(?:mark|set|flag|check|tick) (.+?) (?:off )?(?:as |to )?(?:being )?(?:done|complete|completed|finished|checked off|solved)[\s.!]*$`),
-		pattern(`^(?:mark|set|flag) (?:as )?(?:done|complete|completed|finished):? (.+)$`),
-		pattern(`^(?:complete|check off|tick off|cross off|close|resolve|accomplish|cross out|strike off) (.+)$`),
-		pattern(`^(?:check|tick|cross|strike) (.+?) (?:off|out)\b.*$`),
-		pattern(`^(?:i|we)(?:'ve|'m| have| am| are)?(?: just| already| finally| now)* (?:finished|completed|done|did|accomplished|handled|ticked off|checked off|taken care of|took care of|through)(?: with)? (.+)$`),
-		pattern(`^(?:(?:just|finally|all|already) )*(?:finished|completed|done)(?: with)?[:,]? (.+)$`),
-		pattern(`^(.+?)(?: is| are| has been| was|:| -)? (?:now |already |finally |all )?(?:done|finished|completed)[\s.!]*$`),
+	completes = []*pattern{
+		phrasePattern(`^(?:mark|set|flag|check|tick) (.+?) (?:off )?(?:as |to )?(?:being )?(?:done|complete|completed|finished|checked off|solved)[\s.!]*$`),
+		phrasePattern(`^(?:mark|set|flag) (?:as )?(?:done|complete|completed|finished):? (.+)$`),
+		phrasePattern(`^(?:complete|check off|tick off|cross off|close|resolve|accomplish|cross out|strike off) (.+)$`),
+		phrasePattern(`^(?:check|tick|cross|strike) (.+?) (?:off|out)\b.*$`),
+		phrasePattern(`^(?:i|we)(?:'ve|'m| have| am| are)?(?: just| already| finally| now)* (?:finished|completed|done|did|accomplished|handled|ticked off|checked off|taken care of|took care of|through)(?: with)? (.+)$`),
+		phrasePattern(`^(?:(?:just|finally|all|already) )*(?:finished|completed|done)(?: with)?[:,]? (.+)$`),
+		phrasePattern(`^(.+?)(?: is| are| has been| was|:| -)? (?:now |already |finally |all )?(?:done|finished|completed)[\s.!]*$`),
 	}
-	finishVerb = pattern(`^(?:finish|finish off) (.+)$`)
-	reopens    = []*regexp.Regexp{
-		pattern(`^(?:reopen|re-open|uncheck|untick|restore|uncomplete|undo) (.+)$`),
-		pattern(`^(?:mark|set|flag) (.+?) (?:back )?(?:as |to )?(?:not done|undone|pending|open|incomplete|not completed|not finished|unfinished)[\s.!]*$`),
-		pattern(`^(?:i )?(?:haven't|didn't|did not|have not)(?: actually| really)? (?:finished|completed|done|finish|complete|do) (.+?)(?: yet| after all)?[\s.!]*$`),
+	finishVerb = phrasePattern(`^(?:finish|finish off) (.+)$`)
+	reopens    = []*pattern{
+		phrasePattern(`^(?:reopen|re-open|uncheck|untick|restore|uncomplete|undo) (.+)$`),
+		phrasePattern(`^(?:mark|set|flag) (.+?) (?:back )?(?:as |to )?(?:not done|undone|pending|open|incomplete|not completed|not finished|unfinished)[\s.!]*$`),
+		phrasePattern(`^(?:i )?(?:haven't|didn't|did not|have not)(?: actually| really)? (?:finished|completed|done|finish|complete|do) (.+?)(?: yet| after all)?[\s.!]*$`),
 	}
-	deletes = []*regexp.Regexp{
-		pattern(`^(?:delete|remove|erase|trash|scrap|scratch|get rid of|discard|throw away|take off|kill) (.+)$`),
-		pattern(`^take (.+) off ` + ownList + `.*$`),
-		pattern(`^(?:cancel|drop|clear|forget about|forget) (.+)$`),
-		pattern(`^(?:i|we) (?:don't|do not|no longer|needn't) ?(?:need|have|want)?(?: to)? (.+?)(?: any ?more| any longer)?[\s.!]*$`),
+	deletes = []*pattern{
+		phrasePattern(`^(?:delete|remove|erase|trash|scrap|scratch|get rid of|discard|throw away|take off|kill) (.+)$`),
+		phrasePattern(`^take (.+) off ` + ownList + `.*$`),
+		phrasePattern(`^(?:cancel|drop|clear|forget about|forget) (.+)$`),
+		phrasePattern(`^(?:i|we) (?:don't|do not|no longer|needn't) ?(?:need|have|want)?(?: to)? (.+?)(?: any ?more| any longer)?[\s.!]*$`),
 	}
-	todoWords = pattern(`\b(?:todo|to-do|task|reminder|item|entry|my list|the list)\b`)
+	todoWords = phrasePattern(`\b(?:todo|to-do|task|reminder|item|entry|my list|the list)\b`)
 )
 
 func readComplete(text string, now time.Time) (change, bool) {

@@ -3,7 +3,6 @@ package geminisim
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -21,29 +20,29 @@ const (
 
 // createPatterns find a wish for something new. The last group is what the todo
 // is about; a group before it holds adjectives such as "urgent".
-var createPatterns = []*regexp.Regexp{
-	pattern(`^(?:please )?remind (?:me|us)\b ?[:,]? ?(.*)$`),
-	pattern(`^(?:(?:do not|don't|dont|never) (?:let me |ever )?forget|(?:help me |i (?:need|have|want|must) to )?remember|help me remember)(?: to| about| that)?\b ?[:,]? ?(.*)$`),
-	pattern(`^make sure (?:that )?(?:i|we|to)\b ?(?:don't forget to|do not forget to|remember to)? ?(.*)$`),
-	pattern(`^(?:make|take|write|jot|leave) (?:me )?(?:down )?(?:a )?note(?: to self)?(?: to| of| that| about|:)? (.*)$`),
-	pattern(`^note(?: to self| down)?[:,]? (.*)$`),
-	pattern(`^(?:add|create|make|set(?: up)?|put|give me|schedule|write down|note down|start|open|insert|enter|i (?:want|need|would like)|i'd like)(?: up| in)?(?: me)? (?:a|an|another|one more|the following|this|the)? ?(` + adjectives + `)` + todoNoun + `\b(?: (?:on|to|in|into) ` + ownList + `)?[\s,:–—-]*(?:(?:to|about|called|named|titled|saying|that says|which says|that|with the title|with title|for me to)\b[\s:]*)?(.*)$`),
-	pattern(`^(?:a |an |another |my |the )?(` + adjectives + `)(?:new|next|another) ?(?:` + todoNoun + `)\b[\s,:–—-]*(?:(?:to|about|called|named|for)\b[\s:]*)?(.+)$`),
-	pattern(`^(?:(` + adjectives + `)` + todoNoun + `|todos?|to-dos?) ?[:,–—-]+ ?(.+)$`),
-	pattern(`^((?:urgent|important|asap|(?:high|low|medium|top)[- ]prio(?:rity)?))(?: ` + todoNoun + `)? ?[:!,–—-]+ ?(.+)$`),
+var createPatterns = []*pattern{
+	phrasePattern(`^(?:please )?remind (?:me|us)\b ?[:,]? ?(.*)$`),
+	phrasePattern(`^(?:(?:do not|don't|dont|never) (?:let me |ever )?forget|(?:help me |i (?:need|have|want|must) to )?remember|help me remember)(?: to| about| that)?\b ?[:,]? ?(.*)$`),
+	phrasePattern(`^make sure (?:that )?(?:i|we|to)\b ?(?:don't forget to|do not forget to|remember to)? ?(.*)$`),
+	phrasePattern(`^(?:make|take|write|jot|leave) (?:me )?(?:down )?(?:a )?note(?: to self)?(?: to| of| that| about|:)? (.*)$`),
+	phrasePattern(`^note(?: to self| down)?[:,]? (.*)$`),
+	phrasePattern(`^(?:add|create|make|set(?: up)?|put|give me|schedule|write down|note down|start|open|insert|enter|i (?:want|need|would like)|i'd like)(?: up| in)?(?: me)? (?:a|an|another|one more|the following|this|the)? ?(` + adjectives + `)` + todoNoun + `\b(?: (?:on|to|in|into) ` + ownList + `)?[\s,:–—-]*(?:(?:to|about|called|named|titled|saying|that says|which says|that|with the title|with title|for me to)\b[\s:]*)?(.*)$`),
+	phrasePattern(`^(?:a |an |another |my |the )?(` + adjectives + `)(?:new|next|another) ?(?:` + todoNoun + `)\b[\s,:–—-]*(?:(?:to|about|called|named|for)\b[\s:]*)?(.+)$`),
+	phrasePattern(`^(?:(` + adjectives + `)` + todoNoun + `|todos?|to-dos?) ?[:,–—-]+ ?(.+)$`),
+	phrasePattern(`^((?:urgent|important|asap|(?:high|low|medium|top)[- ]prio(?:rity)?))(?: ` + todoNoun + `)? ?[:!,–—-]+ ?(.+)$`),
 	ontoList,
-	pattern(`^(?:i|we)(?:(?: really| also| still| definitely| probably)* (?:need(?: to)?|have to|want to|ought to|got to|gotta|must|should|would like to|am supposed to|will have to|plan to|am going to|intend to|promised to|had better|shouldn't forget to|mustn't forget to|can't forget to)|'ve got to|'d like to|'ll have to|'m supposed to|'m going to|'d better)\b (.+)$`),
-	pattern(`^(?:add|create|schedule|track|plan to|plan on|i'm planning to)\b:? (.+)$`),
+	phrasePattern(`^(?:i|we)(?:(?: really| also| still| definitely| probably)* (?:need(?: to)?|have to|want to|ought to|got to|gotta|must|should|would like to|am supposed to|will have to|plan to|am going to|intend to|promised to|had better|shouldn't forget to|mustn't forget to|can't forget to)|'ve got to|'d like to|'ll have to|'m supposed to|'m going to|'d better)\b (.+)$`),
+	phrasePattern(`^(?:add|create|schedule|track|plan to|plan on|i'm planning to)\b:? (.+)$`),
 }
 
 // ontoList has the list behind the todo: put milk on my list for tomorrow.
 var (
-	ontoList    = pattern(`^(?:put|add|write|place|include|get|throw|stick) (.+) (?:on|to|onto|in|into) ` + ownList + `\b(.*)$`)
-	manyCreates = pattern(`^(?:add|create|make|put|set|new|insert|enter)(?: me)? ?(?:these|those|the following|some|a few|a couple of|two|three|four|five|six|seven|eight|\d+|my)? ?(` + adjectives + `)(?:todos|to-dos|tasks|reminders|items|things)\b(?: (?:on|to) ` + ownList + `)?([^:\n]*)[:\n]\s*(.+)$`)
-	manyToDo    = pattern(`^(?:(?:my )?(?:todos|to-dos|tasks|things to do)|(?:i|we) (?:need|have) to do (?:these|the following)(?: things)?|remind me(?: about| of)?(?: these| the following)(?: things)?)([^:\n]*)[:\n]\s*(.+)$`)
-	quotedOnly  = pattern(`^(?:add|create|make)(?: (?:the )?(?:todos|tasks))?:? ?(?:["“][^"”]+["”](?:,? and |, ?| )?){2,}(?:(?:to|on) ` + ownList + `)?[\s.!]*$`)
-	quoted      = regexp.MustCompile(`["“][^"”]+["”]`)
-	manyNoColon = pattern(`^(?:add|create|make)(?: me)? (?:two|three|four|five|six|seven|eight|\d+|these|the following)? ?(` + adjectives + `)(?:todos|to-dos|tasks|reminders)(?: (?:for|to))? (.+)$`)
+	ontoList    = phrasePattern(`^(?:put|add|write|place|include|get|throw|stick) (.+) (?:on|to|onto|in|into) ` + ownList + `\b(.*)$`)
+	manyCreates = phrasePattern(`^(?:add|create|make|put|set|new|insert|enter)(?: me)? ?(?:these|those|the following|some|a few|a couple of|two|three|four|five|six|seven|eight|\d+|my)? ?(` + adjectives + `)(?:todos|to-dos|tasks|reminders|items|things)\b(?: (?:on|to) ` + ownList + `)?([^:\n]*)[:\n]\s*(.+)$`)
+	manyToDo    = phrasePattern(`^(?:(?:my )?(?:todos|to-dos|tasks|things to do)|(?:i|we) (?:need|have) to do (?:these|the following)(?: things)?|remind me(?: about| of)?(?: these| the following)(?: things)?)([^:\n]*)[:\n]\s*(.+)$`)
+	quotedOnly  = phrasePattern(`^(?:add|create|make)(?: (?:the )?(?:todos|tasks))?:? ?(?:["“][^"”]+["”](?:,? and |, ?| )?){2,}(?:(?:to|on) ` + ownList + `)?[\s.!]*$`)
+	quoted      = rawPattern(`["“][^"”]+["”]`)
+	manyNoColon = phrasePattern(`^(?:add|create|make)(?: me)? (?:two|three|four|five|six|seven|eight|\d+|these|the following)? ?(` + adjectives + `)(?:todos|to-dos|tasks|reminders)(?: (?:for|to))? (.+)$`)
 )
 
 // readCreate reads a wish for one todo, or for an enumeration of them.
@@ -118,7 +117,7 @@ func newCreate(items []string, shared string, now time.Time) intent {
 	return c
 }
 
-var createBoundary = pattern(`(?:[.;,!?]| and| then| also|\n)+ ?\b((?:please |also |then )*(?:remind me|add a|create a|don't (?:let me )?forget|make a note|set a reminder|i (?:also )?(?:need|have) to)\b)`)
+var createBoundary = phrasePattern(`(?:[.;,!?]| and| then| also|\n)+ ?\b((?:please |also |then )*(?:remind me|add a|create a|don't (?:let me )?forget|make a note|set a reminder|i (?:also )?(?:need|have) to)\b)`)
 
 // readSeveralCreates reads several wishes in one text: remind me to buy milk and
 // remind me to call Bob at five.

@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,8 +130,8 @@ func onlyReal(year int, m time.Month, d int, now time.Time) time.Time {
 }
 
 var (
-	slashed = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?$`)
-	dotted  = regexp.MustCompile(`^(\d{1,2})\.(\d{1,2})(?:\.(\d{4}|\d{2}))?$`)
+	slashed = rawPattern(`^(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?$`)
+	dotted  = rawPattern(`^(\d{1,2})\.(\d{1,2})(?:\.(\d{4}|\d{2}))?$`)
 )
 
 // numericDay: 12/5/2026 (month first, unless it cannot be one) and 5.12.2026

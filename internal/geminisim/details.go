@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -14,13 +13,6 @@ type draft struct {
 	due         due
 	priority    string // "" where nothing was said
 	tags        []string
-}
-
-// pattern compiles a rule for phrases: case does not matter, apostrophes may be
-// curly or missing, a blank is any white space, and " ?" may be none.
-func pattern(p string) *regexp.Regexp {
-	p = strings.NewReplacer("'", `['’]?`, " ?", `\s*`, " ", `\s+`).Replace(p)
-	return regexp.MustCompile(`(?is)` + p)
 }
 
 // readDraft takes tags, reason, date and priority out of text; what is left, in
@@ -64,7 +56,7 @@ func takeDue(text string, now time.Time) (string, due) {
 	return s.without(p.from, p.to), p.due
 }
 
-var hashTag = regexp.MustCompile(`#([\p{L}\p{N}_-]*\p{L}[\p{L}\p{N}_-]*)`) // #12 is a number
+var hashTag = rawPattern(`#([\p{L}\p{N}_-]*\p{L}[\p{L}\p{N}_-]*)`) // #12 is a number
 
 func takeHashTags(text string) (string, []string) {
 	var tags []string
@@ -74,7 +66,7 @@ func takeHashTags(text string) (string, []string) {
 	return hashTag.ReplaceAllString(text, " "), tags
 }
 
-var namedTags = pattern(`[,;]? ?\b(?:and )?(?:tagged|labell?ed|(?:with|using) (?:the |a )?(?:tags?|labels?)|tag it|label it)(?: as| with)?:? ((?:[\p{L}\p{N}_-]+)(?:(?:,| and|, and) [\p{L}\p{N}_-]+)*)[\s.!]*$`)
+var namedTags = phrasePattern(`[,;]? ?\b(?:and )?(?:tagged|labell?ed|(?:with|using) (?:the |a )?(?:tags?|labels?)|tag it|label it)(?: as| with)?:? ((?:[\p{L}\p{N}_-]+)(?:(?:,| and|, and) [\p{L}\p{N}_-]+)*)[\s.!]*$`)
 
 // takeNamedTags: tagged work and home.
 func takeNamedTags(text string) (string, []string) {
@@ -85,7 +77,7 @@ func takeNamedTags(text string) (string, []string) {
 	return text[:m[0]], splitItems(text[m[2]:m[3]])
 }
 
-var description = pattern(`[,;]? (?:because|with (?:the )?(?:description|note)s?:?|(?:description|notes?|details):) (.+)$`)
+var description = phrasePattern(`[,;]? (?:because|with (?:the )?(?:description|note)s?:?|(?:description|notes?|details):) (.+)$`)
 
 // takeDescription: remind me to call Bob because it is his birthday.
 func takeDescription(text string) (rest, said string) {
@@ -99,7 +91,7 @@ func takeDescription(text string) (rest, said string) {
 // priorityRule finds words that name a priority. value is "" where the first
 // group of the pattern holds it.
 type priorityRule struct {
-	re    *regexp.Regexp
+	re    *pattern
 	value string
 }
 
@@ -109,15 +101,15 @@ const emphasis = `(?:really |very |super |quite |extremely |so )?`
 // out of the title. Adjectives count only at the end or before a colon, since in
 // "read the important mail" they belong to the title.
 var priorityRules = []priorityRule{
-	{pattern(`[,;(–—-]* ?\b(?:and |with |at |as |it's |make it )*(?:a |the )?(highest|high|top|lowest|low|medium|normal)[- ]?prio(?:rity)?\b\)?`), ""},
-	{pattern(`[,;(–—-]* ?\b(?:with |and )?prio(?:rity)?(?: is| to|:|=)? ?(highest|high|top|lowest|low|medium|normal|urgent)\b\)?`), ""},
-	{regexp.MustCompile(`(?i)[,;(]*\s*\bp([123])\b\)?`), ""},
-	{pattern(`[,;(–—-]* ?\b(?:and |please )?(?:asap|as soon as possible|urgently|right away|immediately)\b\)?`), "high"},
-	{pattern(`[\s,;:.!(–—-]*\b(?:and |but )?(?:(?:it|this|that)(?:'s| is) |which is |as )?(?:not (?:that |so |very |really )?(?:urgent|important))[\s).!]*$`), "low"},
-	{pattern(`[\s,;:.!(–—-]*\b(?:and )?(?:(?:it|this|that)(?:'s| is) |which is |as )?` + emphasis + `(?:urgent|important|critical|crucial)[\s).!]*$`), "high"},
-	{pattern(`^[\s(]*` + emphasis + `(?:urgent|important|critical)\)?\s*[:,!–—-]+\s*`), "high"},
-	{pattern(`[,;(–—-]* ?\b(?:but )?(?:whenever(?: (?:i have|there is|there's|i find) (?:the )?time| possible| i can)?|someday|some day|(?:there's |there is )?no (?:rush|hurry)|at some point|eventually|(?:when|if) i (?:get|have|find) (?:a chance|the time|some time|time))\b\)?[\s.]*`), "low"},
-	{regexp.MustCompile(`\s*!+\s*$|\s!+\s`), "high"},
+	{phrasePattern(`[,;(–—-]* ?\b(?:and |with |at |as |it's |make it )*(?:a |the )?(highest|high|top|lowest|low|medium|normal)[- ]?prio(?:rity)?\b\)?`), ""},
+	{phrasePattern(`[,;(–—-]* ?\b(?:with |and )?prio(?:rity)?(?: is| to|:|=)? ?(highest|high|top|lowest|low|medium|normal|urgent)\b\)?`), ""},
+	{rawPattern(`(?i)[,;(]*\s*\bp([123])\b\)?`), ""},
+	{phrasePattern(`[,;(–—-]* ?\b(?:and |please )?(?:asap|as soon as possible|urgently|right away|immediately)\b\)?`), "high"},
+	{phrasePattern(`[\s,;:.!(–—-]*\b(?:and |but )?(?:(?:it|this|that)(?:'s| is) |which is |as )?(?:not (?:that |so |very |really )?(?:urgent|important))[\s).!]*$`), "low"},
+	{phrasePattern(`[\s,;:.!(–—-]*\b(?:and )?(?:(?:it|this|that)(?:'s| is) |which is |as )?` + emphasis + `(?:urgent|important|critical|crucial)[\s).!]*$`), "high"},
+	{phrasePattern(`^[\s(]*` + emphasis + `(?:urgent|important|critical)\)?\s*[:,!–—-]+\s*`), "high"},
+	{phrasePattern(`[,;(–—-]* ?\b(?:but )?(?:whenever(?: (?:i have|there is|there's|i find) (?:the )?time| possible| i can)?|someday|some day|(?:there's |there is )?no (?:rush|hurry)|at some point|eventually|(?:when|if) i (?:get|have|find) (?:a chance|the time|some time|time))\b\)?[\s.]*`), "low"},
+	{rawPattern(`\s*!+\s*$|\s!+\s`), "high"},
 }
 
 func takePriority(text string) (rest, priority string) {
@@ -148,10 +140,10 @@ func priorityOf(w string) string {
 }
 
 var (
-	titleLead   = pattern(`^(?:to|(?:that )?i (?:need|have|want|ought) to|(?:that )?i (?:should|must)|that|about|of|for me to|me to|also|and|saying|called|named|titled) `)
-	danglingEnd = pattern(` (?:and|with|as|due|by|but|is|are)$`)
-	manyBlanks  = regexp.MustCompile(`\s+`)
-	blankComma  = regexp.MustCompile(`\s+([,;.!?])`)
+	titleLead   = phrasePattern(`^(?:to|(?:that )?i (?:need|have|want|ought) to|(?:that )?i (?:should|must)|that|about|of|for me to|me to|also|and|saying|called|named|titled) `)
+	danglingEnd = phrasePattern(` (?:and|with|as|due|by|but|is|are)$`)
+	manyBlanks  = rawPattern(`\s+`)
+	blankComma  = rawPattern(`\s+([,;.!?])`)
 )
 
 // cleanTitle trims what the removed words have left behind.
@@ -173,7 +165,7 @@ func cleanEnds(text string) string {
 	})
 }
 
-var itemSeparator = pattern(`(?:,\s*and|;\s*and|,|;|\band\b|\n\s*(?:[-*•]|\d+[.)])?|&)\s*`)
+var itemSeparator = phrasePattern(`(?:,\s*and|;\s*and|,|;|\band\b|\n\s*(?:[-*•]|\d+[.)])?|&)\s*`)
 
 // splitItems cuts an enumeration: milk, bread and eggs.
 func splitItems(text string) []string {

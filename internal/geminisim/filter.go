@@ -24,13 +24,13 @@ type dayRange struct {
 }
 
 var (
-	wordsCompleted = pattern(`\b(?:completed|done|finished|accomplished|checked off|ticked off|(?:did|have) i (?:already )?(?:do|done|finish|finished|complete|completed|get done|accomplish))\b`)
-	wordsOpen      = pattern(`\b(?:not (?:yet )?(?:done|completed|finished)|unfinished|incomplete|uncompleted|open|pending|outstanding|remaining|left|haven't|(?:still|need|have) to)\b`)
-	wordsAll       = pattern(`\b(?:all|everything|every|each)\b`)
-	wordsOverdue   = pattern(`\b(?:overdue|past due|late|missed|behind)\b`)
-	wordsUrgent    = pattern(`\b(?:urgent|important|critical)\b`)
-	taggedAs       = pattern(`\b(?:tagged|labell?ed|(?:with|in|under) (?:the )?(?:tag|label|category)|tag|label)(?: as| with)? ([\p{L}\p{N}_-]+)`)
-	aboutWords     = pattern(`\b(?:about|related to|regarding|concerning|containing|mentioning|that mentions?|with the words?|called|named|titled|for|with|matching|on) (.+)$`)
+	wordsCompleted = phrasePattern(`\b(?:completed|done|finished|accomplished|checked off|ticked off|(?:did|have) i (?:already )?(?:do|done|finish|finished|complete|completed|get done|accomplish))\b`)
+	wordsOpen      = phrasePattern(`\b(?:not (?:yet )?(?:done|completed|finished)|unfinished|incomplete|uncompleted|open|pending|outstanding|remaining|left|haven't|(?:still|need|have) to)\b`)
+	wordsAll       = phrasePattern(`\b(?:all|everything|every|each)\b`)
+	wordsOverdue   = phrasePattern(`\b(?:overdue|past due|late|missed|behind)\b`)
+	wordsUrgent    = phrasePattern(`\b(?:urgent|important|critical)\b`)
+	taggedAs       = phrasePattern(`\b(?:tagged|labell?ed|(?:with|in|under) (?:the )?(?:tag|label|category)|tag|label)(?: as| with)? ([\p{L}\p{N}_-]+)`)
+	aboutWords     = phrasePattern(`\b(?:about|related to|regarding|concerning|containing|mentioning|that mentions?|with the words?|called|named|titled|for|with|matching|on) (.+)$`)
 )
 
 // readFilter reads the restrictions of a phrase such as "my open high priority

@@ -20,7 +20,7 @@ var noImperative = strings.Fields(`what who where why how when which whose is ar
 
 // noTodo are works that a language model would be asked for, and that the demo
 // cannot do.
-var noTodo = pattern(`\b(?:poem|haiku|story|song|essay|joke|limerick|code|program|function|script|weather|forecast|news|capital of|translate)\b`)
+var noTodo = phrasePattern(`\b(?:poem|haiku|story|song|essay|joke|limerick|code|program|function|script|weather|forecast|news|capital of|translate)\b`)
 
 // readImperative takes a bare "buy milk" for a new todo, and any phrase with a
 // date that is no question: dentist on Friday at 10.
@@ -44,11 +44,11 @@ func readImperative(text string, now time.Time) intent {
 }
 
 // haveThing: I have a dentist appointment on Friday.
-var haveThing = pattern(`^(?:i|we)(?:'ve got| have got| have|'ve) (?:a |an |my |the )?`)
+var haveThing = phrasePattern(`^(?:i|we)(?:'ve got| have got| have|'ve) (?:a |an |my |the )?`)
 
 var (
-	didSomething = pattern(`^(?:i|we)(?:'ve| have)? ?(?:(?:just|already|finally|now|also|successfully) )*(\p{L}+) (.+)$`)
-	atTime       = pattern(` (?:yesterday|today|this (?:morning|afternoon|evening)|just now|last night|already|now|earlier)[\s.!]*$`)
+	didSomething = phrasePattern(`^(?:i|we)(?:'ve| have)? ?(?:(?:just|already|finally|now|also|successfully) )*(\p{L}+) (.+)$`)
+	atTime       = phrasePattern(` (?:yesterday|today|this (?:morning|afternoon|evening)|just now|last night|already|now|earlier)[\s.!]*$`)
 	noReport     = strings.Fields("need needed want wanted decided tried wondered asked forgot thought heard said had was lost liked loved hated would used noticed added created feel felt")
 )
 

@@ -33,11 +33,11 @@ func readIntent(text string, now time.Time) intent {
 }
 
 var (
-	politeStart = pattern(`^(?:(?:hey|hi|hello|ok|okay|alright|please|pls|so|also|now|well|then|um|actually|yes|yeah|yep|really|definitely|i'm sure|i am sure|confirmed?|great|perfect|thanks|thank you|sluice|gemini|assistant|bot|good morning|good evening|good afternoon)\b ?[,!.:]? ?)+`)
-	politeAsk   = pattern(`^(?:(?:can|could|would|will) (?:you|u)(?: please| kindly| maybe| possibly)?|i(?:'d| would) like you to|i want you to|i need you to|you (?:should|must|can|could)|go ahead and|be so kind (?:as to|and)|would you mind|i(?:'d like| want| would like| need) to (?:know|see)|kindly|please) `)
-	politeEnd   = pattern(`[,.!]? ?\b(?:please|pls|plz|thanks|thank you|thx|cheers|for me please)(?: so much| a lot| very much)?[\s.!?]*$`)
+	politeStart = phrasePattern(`^(?:(?:hey|hi|hello|ok|okay|alright|please|pls|so|also|now|well|then|um|actually|yes|yeah|yep|really|definitely|i'm sure|i am sure|confirmed?|great|perfect|thanks|thank you|sluice|gemini|assistant|bot|good morning|good evening|good afternoon)\b ?[,!.:]? ?)+`)
+	politeAsk   = phrasePattern(`^(?:(?:can|could|would|will) (?:you|u)(?: please| kindly| maybe| possibly)?|i(?:'d| would) like you to|i want you to|i need you to|you (?:should|must|can|could)|go ahead and|be so kind (?:as to|and)|would you mind|i(?:'d like| want| would like| need) to (?:know|see)|kindly|please) `)
+	politeEnd   = phrasePattern(`[,.!]? ?\b(?:please|pls|plz|thanks|thank you|thx|cheers|for me please)(?: so much| a lot| very much)?[\s.!?]*$`)
 
-	confirmation = pattern(`\b(?:yes|really|i'm sure|i am sure|confirm|confirmed|definitely)\b`)
+	confirmation = phrasePattern(`\b(?:yes|really|i'm sure|i am sure|confirm|confirmed|definitely)\b`)
 )
 
 // withoutPoliteness cuts what a request is wrapped in: "hey, could you please …, thanks!"

@@ -11,18 +11,18 @@ type listing struct {
 }
 
 var (
-	listNouns    = pattern(`\b(?:todos?|to-?dos?|to do list|tasks?|reminders?|lists?|agenda|items?|overdue|deadlines?|plate)\b`)
-	listVerb     = pattern(`^(?:show|list|display|view)\b`)
-	listVerbNoun = pattern(`^(?:see|get|give|tell|read|print|fetch|find|check|review|look|open|pull|go|search)\b.*\b(?:todos?|to-?dos?|to do list|tasks?|reminders?|my list|the list|agenda|what's due|is due|overdue|on my plate)\b`)
-	searchVerb   = pattern(`^search(?: for)? (.+)$`)
-	newNoun      = pattern(`\b(?:a|an|another|new) (?:new )?(?:todo|task|reminder|item)\b`)
-	question     = pattern(`^(?:what|what's|whats|which|any|anything|are there|is there|is anything|do i|did i|have i|am i|how many|how much|how's|how does|when|who)\b`)
-	questionNoun = pattern(`\b(?:todos?|to-?dos?|to do|tasks?|reminders?|my list|the list|agenda|schedule|due|overdue|late|plate|deadlines?|pending|completed|finished|outstanding|errands|i have|have i|do i need|i need to|should i do|must i do|do next|next up|tagged|planned|priorit(?:y|ies)|plans?|coming up|my day|on today|up today|on tomorrow|left|accomplished|did i (?:do|finish|complete|get done|accomplish)|i do today|i do this week)\b|#\p{L}`)
-	whenIs       = pattern(`^when(?:'s| is| was| do i (?:have|need) to| should i| must i) (.+?)(?: due)?[\s?!.]*$`)
-	bareList     = pattern(`^(?:(?:my|all|the|open|pending|current|completed|finished|done|overdue|today's|tomorrow's|this week's|urgent|important|high[- ]priority|low[- ]priority|medium[- ]priority|due|todo|to-do|task|everything|on) )*(?:todos?|to-?dos?|tasks?|list|agenda|reminders|overdue|(?:due )?(?:today|tomorrow|this week|next week|this weekend))(?: (?:for )?(?:today|tomorrow|this week|next week))?[\s?!.]*$`)
-	bareListOf   = pattern(`^(?:(?:my|all|the|open|pending|completed|urgent|important|overdue) )*(?:todos|to-dos|tasks|reminders) (?:tagged|labell?ed|with|due|about|for|in|that|which|on|at|this|next|today|tomorrow|#\S+)\b.*$|^(?:my |the )?(?:todos|to-dos|tasks) #\S+$`)
-	getRid       = pattern(`^(?:get rid|give me (?:a|an)|tell me (?:a|an))\b`)
-	askedTalk    = pattern(`^what (?:do|can|are|did) you\b`)
+	listNouns    = phrasePattern(`\b(?:todos?|to-?dos?|to do list|tasks?|reminders?|lists?|agenda|items?|overdue|deadlines?|plate)\b`)
+	listVerb     = phrasePattern(`^(?:show|list|display|view)\b`)
+	listVerbNoun = phrasePattern(`^(?:see|get|give|tell|read|print|fetch|find|check|review|look|open|pull|go|search)\b.*\b(?:todos?|to-?dos?|to do list|tasks?|reminders?|my list|the list|agenda|what's due|is due|overdue|on my plate)\b`)
+	searchVerb   = phrasePattern(`^search(?: for)? (.+)$`)
+	newNoun      = phrasePattern(`\b(?:a|an|another|new) (?:new )?(?:todo|task|reminder|item)\b`)
+	question     = phrasePattern(`^(?:what|what's|whats|which|any|anything|are there|is there|is anything|do i|did i|have i|am i|how many|how much|how's|how does|when|who)\b`)
+	questionNoun = phrasePattern(`\b(?:todos?|to-?dos?|to do|tasks?|reminders?|my list|the list|agenda|schedule|due|overdue|late|plate|deadlines?|pending|completed|finished|outstanding|errands|i have|have i|do i need|i need to|should i do|must i do|do next|next up|tagged|planned|priorit(?:y|ies)|plans?|coming up|my day|on today|up today|on tomorrow|left|accomplished|did i (?:do|finish|complete|get done|accomplish)|i do today|i do this week)\b|#\p{L}`)
+	whenIs       = phrasePattern(`^when(?:'s| is| was| do i (?:have|need) to| should i| must i) (.+?)(?: due)?[\s?!.]*$`)
+	bareList     = phrasePattern(`^(?:(?:my|all|the|open|pending|current|completed|finished|done|overdue|today's|tomorrow's|this week's|urgent|important|high[- ]priority|low[- ]priority|medium[- ]priority|due|todo|to-do|task|everything|on) )*(?:todos?|to-?dos?|tasks?|list|agenda|reminders|overdue|(?:due )?(?:today|tomorrow|this week|next week|this weekend))(?: (?:for )?(?:today|tomorrow|this week|next week))?[\s?!.]*$`)
+	bareListOf   = phrasePattern(`^(?:(?:my|all|the|open|pending|completed|urgent|important|overdue) )*(?:todos|to-dos|tasks|reminders) (?:tagged|labell?ed|with|due|about|for|in|that|which|on|at|this|next|today|tomorrow|#\S+)\b.*$|^(?:my |the )?(?:todos|to-dos|tasks) #\S+$`)
+	getRid       = phrasePattern(`^(?:get rid|give me (?:a|an)|tell me (?:a|an))\b`)
+	askedTalk    = phrasePattern(`^what (?:do|can|are|did) you\b`)
 )
 
 // readListing reads questions about the list.
@@ -55,7 +55,7 @@ func searchFilter(text string, now time.Time) filter {
 	return f
 }
 
-var showRest = pattern(`^(?:show|list|display|view)(?: me| us)?(?: all| only| just)?(?: of)?(?: the| my)?(.*)$`)
+var showRest = phrasePattern(`^(?:show|list|display|view)(?: me| us)?(?: all| only| just)?(?: of)?(?: the| my)?(.*)$`)
 
 // showFilter is the filter of "show …": what names neither the list nor a
 // restriction is looked for.
@@ -69,7 +69,7 @@ func showFilter(text string, now time.Time) filter {
 	return f
 }
 
-var everythingWord = pattern(`^(?:everything|all|it all|them|it|that|what i have.*|what.*)$`)
+var everythingWord = phrasePattern(`^(?:everything|all|it all|them|it|that|what i have.*|what.*)$`)
 
 // next asks for the list, and then shows it.
 func (l listing) next(t *turn) output {

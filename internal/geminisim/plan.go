@@ -2,7 +2,6 @@ package geminisim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 )
 
@@ -62,7 +61,7 @@ func (c change) search(t *turn, query string) output {
 }
 
 // idLike is a target that may be an id, which no title holds.
-var idLike = regexp.MustCompile(`^\S*\d\S*$`)
+var idLike = rawPattern(`^\S*\d\S*$`)
 
 // queryOf returns the word of a target that says most: servers look for the query
 // as it stands, and the visitor's order of words need not be the title's.

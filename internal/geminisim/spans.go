@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +82,7 @@ func numberWord(w string) (int, bool) {
 	return 0, false
 }
 
-var compactSpan = regexp.MustCompile(`^(\d{1,4})(m|min|mins|h|hr|hrs|d|w|wk)$`)
+var compactSpan = rawPattern(`^(\d{1,4})(m|min|mins|h|hr|hrs|d|w|wk)$`)
 
 // findSpan reads a length of time at word i: 2 hours, half an hour, a couple of
 // days, 30min. n is how many words it has; 0 means none.

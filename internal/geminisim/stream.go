@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"unicode/utf8"
 )
 
@@ -70,7 +69,7 @@ func (o output) chunks(req *request, digest string) []piece {
 	return append(pieces, piece{parts: []outPart{last}, finish: "STOP", usage: newUsage(prompt, said, thinking)})
 }
 
-var wordBlank = regexp.MustCompile(`\S+\s*|\s+`)
+var wordBlank = rawPattern(`\S+\s*|\s+`)
 
 // fewWords cuts a text into pieces: one word, so that it starts early, then four
 // at a time. Joined they are the text.

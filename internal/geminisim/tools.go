@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +74,7 @@ func (r role) find(declared []declaration) *todoTool {
 	return newTodoTool(&declared[best])
 }
 
-var nameBreak = regexp.MustCompile(`[_.:-]+|([a-z])([A-Z])`)
+var nameBreak = rawPattern(`[_.:-]+|([a-z])([A-Z])`)
 
 // score says how well a function's name fits the role; 0: not at all. Names may
 // have a server's name before them, and any spelling of several words.

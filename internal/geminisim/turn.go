@@ -1,7 +1,6 @@
 package geminisim
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -46,8 +45,8 @@ func readTurn(req *request, clock func() time.Time) *turn {
 }
 
 var (
-	nowLine         = regexp.MustCompile(`(?m)^Now it is \w+, (\d{4}-\d{2}-\d{2}), (\d{2}:\d{2}) in the time zone (\S+) \(UTC([+-]\d{2}:\d{2})?\)\.`)
-	unavailableLine = regexp.MustCompile(`(?m)^Unavailable tools:([^.\n]*)`)
+	nowLine         = rawPattern(`(?m)^Now it is \w+, (\d{4}-\d{2}-\d{2}), (\d{2}:\d{2}) in the time zone (\S+) \(UTC([+-]\d{2}:\d{2})?\)\.`)
+	unavailableLine = rawPattern(`(?m)^Unavailable tools:([^.\n]*)`)
 )
 
 // readClock takes the date from the system instruction, as a model would. The
