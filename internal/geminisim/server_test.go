@@ -251,13 +251,11 @@ func TestUnknownPaths(t *testing.T) {
 
 func TestHugeBodyIsRefused(t *testing.T) {
 	t.Parallel()
-	for size, want := range map[int]string{maxBody: "Invalid JSON payload", maxBody + 1: "exceeds the limit"} {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodPost, streamPath, bytes.NewReader(make([]byte, size)))
-		New(Config{}).ServeHTTP(w, r)
-		if w.Code != 400 || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%d bytes: %d %s", size, w.Code, w.Body)
-		}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, streamPath, bytes.NewReader(make([]byte, maxBody+1)))
+	New(Config{}).ServeHTTP(w, r)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "exceeds the limit") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
