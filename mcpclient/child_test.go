@@ -2,18 +2,22 @@ package mcpclient
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
+
+	"sluice/chat"
 )
 
 // childVariable makes the test binary a stdio server, of the kind that it names.
@@ -64,9 +68,10 @@ func runChild(mode string) {
 }
 
 type child struct {
-	mode  string
-	mu    sync.Mutex // guards stdout and extra
-	extra bool
+	mode   string
+	mu     sync.Mutex // guards stdout
+	extra  bool
+	marker string
 }
 
 func (c *child) say(format string, args ...any) {
@@ -85,6 +90,8 @@ func (c *child) handle(req fakeRequest) (deaf bool) {
 		return c.mode == "deaf"
 	case "tools/call":
 		c.call(req)
+	case "notifications/cancelled":
+		_ = os.WriteFile(c.marker+".cancelled", nil, 0o600)
 	}
 	return false
 }
@@ -109,6 +116,7 @@ func (c *child) call(req fakeRequest) {
 	case "hang":
 		var args struct{ Marker string }
 		_ = json.Unmarshal(req.Params.Arguments, &args)
+		c.marker = args.Marker
 		_ = os.WriteFile(args.Marker, nil, 0o600)
 	case "die":
 		os.Exit(3)
@@ -142,4 +150,42 @@ func (c *child) call(req fakeRequest) {
 func (c *child) text(req fakeRequest, text string) {
 	quoted, _ := json.Marshal(text)
 	c.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, req.ID, quoted)
+}
+
+// childConfig is the configuration of one stdio server, named s: this binary.
+func childConfig(mode string) Config {
+	env := map[string]string{
+		childVariable: mode,
+		"GORACE":      "atexit_sleep_ms=0", // or a child built with -race takes a second to end
+	}
+	return Config{
+		BaseEnv: os.Environ(), ConnectWait: 10 * time.Second,
+		Servers: []Server{{Name: "s", Transport: Stdio, Command: os.Args[0], Env: env}},
+	}
+}
+
+// parentMain is a process with a stubborn child, whose id it prints.
+func parentMain() {
+	c, err := New(childConfig("stubborn"))
+	if err != nil {
+		panic(err)
+	}
+	c.Tools(context.Background())
+	r, err := c.Call(context.Background(), chat.ToolCall{Name: "pid"})
+	if err != nil {
+		panic(err)
+	}
+	// Threads come and go in a busy process; the child must not go with them. Each
+	// of these goroutines takes a thread, the one that forked too if it is free, and
+	// ends it.
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			time.Sleep(50 * time.Millisecond)
+		})
+	}
+	wg.Wait()
+	fmt.Println(r.Text)
+	time.Sleep(time.Minute)
 }

@@ -98,7 +98,7 @@ func (c *Client) Tools(ctx context.Context) *chat.ToolSet {
 func (c *Client) reconnect(ctx context.Context) {
 	var flights []*flight
 	for _, u := range c.upstreams {
-		if u.current.Load() == nil && !u.refused() {
+		if u.current.Load() == nil {
 			flights = append(flights, u.connect(ctx, true))
 		}
 	}
@@ -158,10 +158,4 @@ func (c *Client) shutDown() error {
 		return errors.New("mcpclient: a tool call or a child is still running")
 	}
 	return nil
-}
-
-// refused says that the breaker would not let an attempt through.
-func (u *upstream) refused() bool {
-	s := u.Breaker.Snapshot()
-	return s.State == breaker.Open && s.RetryAfter > 0
 }

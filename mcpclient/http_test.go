@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -367,6 +368,48 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestRedirectOfAStreamIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int32
+	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	url := serve(t, http.RedirectHandler(sink, http.StatusTemporaryRedirect))
+	c := unstarted(t, Config{Servers: []Server{{
+		Name: "s", Transport: SSE, URL: url, Headers: map[string]string{"Authorization": "Bearer s3cret-token"},
+	}}})
+	if set := c.Tools(t.Context()); len(set.Unavailable) != 1 || reached.Load() != 0 {
+		t.Errorf("the redirect was followed %d times", reached.Load())
+	}
+}
+
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A transport that does not report to httptrace proves nothing, except by a dial
+// that failed.
+func TestProofThatNothingWasSent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err     error
+		notSent bool
+	}{
+		{&net.OpError{Op: "dial", Err: io.EOF}, true},
+		{&net.OpError{Op: "read", Err: io.EOF}, false},
+		{io.EOF, false},
+	} {
+		rt := &roundTripper{next: roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, tt.err })}
+		x := &exchange{limit: maxReply}
+		req := httptest.NewRequestWithContext(withExchange(t.Context(), x), http.MethodPost, "http://s/", nil)
+		_, err := rt.RoundTrip(req)
+		if _, ok := errors.AsType[*notSentError](err); ok != tt.notSent {
+			t.Errorf("%v: got %v", tt.err, err)
+		}
+		if x.withdraw() != tt.notSent {
+			t.Errorf("%v: the exchange says otherwise", tt.err)
+		}
+	}
+}
+
 func TestM17HugeResult(t *testing.T) {
 	const huge = 32 << 20
 	replies := map[string]callHandler{
@@ -561,16 +604,17 @@ func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	const secret, query = "tops3cret-token", "qu3ry-secret"
 	f := newFake()
-	url := serve(t, f) + "/mcp?key=" + query
+	url := serve(t, f) + "/mcp?key=" + query + "&k=xyz"
 	var log logBuffer
 	cfg := over(url)
 	cfg.Log = log.logger()
 	cfg.Servers[0].Headers = map[string]string{"Authorization": "Bearer " + secret}
+	cfg.Servers[0].Breaker = breaker.New(breaker.Config{Service: "mcp:s", Failures: 4, Recovery: time.Nanosecond, Log: log.logger()})
 	ctx := log.logger().WithContext(t.Context())
 	c := newClient(t, cfg)
 	var told []string
 	for _, h := range []callHandler{
-		cut, status(500, "text/plain", secret), status(403, "text/plain", query),
+		cut, reset, cutInBody, status(500, "text/plain", secret), status(403, "text/plain", query),
 		func(w http.ResponseWriter, _ *http.Request, req fakeRequest) {
 			sendText(w, req, "you sent Bearer "+secret+" and "+query)
 		},
@@ -586,7 +630,7 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 	}
 	all := strings.Join(told, "\n") + log.String()
-	if strings.Contains(all, secret) || strings.Contains(all, query) {
+	if strings.Contains(all, secret) || strings.Contains(all, query) || strings.Contains(all, "xyz") {
 		t.Errorf("a secret got out:\n%s", all)
 	}
 	if !strings.Contains(all, "[redacted]") {

@@ -5,15 +5,20 @@ import (
 	"io"
 )
 
-// lineLimiter is a reader that ends with an error when a line grows above limit
-// bytes: mcp-go, and any reader of lines, would collect it whole.
-type lineLimiter struct {
+// limiter is a reader that ends with an error when one message in it grows above
+// limit bytes: whoever reads lines or events would collect it whole.
+type limiter struct {
 	r     io.Reader
 	limit int
-	line  int // bytes of the line at hand
+	// events says that a message ends with an empty line, as in server-sent events,
+	// not with every line.
+	events bool
+
+	size int // bytes of the message at hand
+	line int // of them, bytes of the line at hand, but for CR
 }
 
-func (l *lineLimiter) Read(p []byte) (int, error) {
+func (l *limiter) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.over(p[:n]) {
 		return 0, errTooLarge
@@ -21,18 +26,27 @@ func (l *lineLimiter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// over counts p and reports whether a line in it is too long.
-func (l *lineLimiter) over(p []byte) bool {
+// over counts p and reports whether a message in it is too large.
+func (l *limiter) over(p []byte) bool {
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			l.line += len(p)
-			return l.line > l.limit
+			l.count(p)
+			return l.size > l.limit
 		}
-		if l.line+i > l.limit {
+		l.count(p[:i])
+		if l.size > l.limit {
 			return true
+		}
+		if !l.events || l.line == 0 {
+			l.size = 0
 		}
 		l.line = 0
 		p = p[i+1:]
 	}
+}
+
+func (l *limiter) count(p []byte) {
+	l.size += len(p)
+	l.line += len(p) - bytes.Count(p, []byte("\r"))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -160,47 +159,6 @@ func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
 	return outcome{err: f, fate: lost, verdict: breaker.Failure}
 }
 
-// breaksSession says whether a session on which err happened is of no more use.
-func breaksSession(err error) bool {
-	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
-		switch status.Code {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-			return true
-		}
-		return false
-	}
-	if _, ok := errors.AsType[*notSentError](err); ok {
-		return true
-	}
-	return brokeOff(err) || errors.Is(err, errExpired)
-}
-
-func brokeOff(err error) bool {
-	_, ok := errors.AsType[*cutError](err)
-	return ok
-}
-
 func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {
 	return &fault.Error{Type: fault.ToolFailed, Message: message, Hint: hint, Service: u.service, Err: err}
-}
-
-// scrubbed is an error whose text is fit for a log.
-type scrubbed struct {
-	text string
-	err  error
-}
-
-func (e *scrubbed) Error() string { return e.text }
-func (e *scrubbed) Unwrap() error { return e.err }
-
-// scrub takes out of an error's text what must not be logged: URLs, which
-// net/http repeats with their query, and the secrets of the configuration.
-func (u *upstream) scrub(err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err
-	}
-	return &scrubbed{clipped(u.hide.Replace(clean(err.Error())), 512), err}
 }

@@ -28,7 +28,7 @@ func wholeReply(resp *http.Response, limit int, stop context.CancelFunc) (io.Rea
 	state, err := r.read()
 	if state == asked {
 		src := resp.Body
-		rest := &io.LimitedReader{R: src, N: int64(limit - len(r.buf))}
+		rest := &io.LimitedReader{R: src, N: int64(limit)}
 		return body{io.MultiReader(bytes.NewReader(r.buf), rest), func() error {
 			stop()
 			return src.Close()
@@ -54,9 +54,10 @@ type reply struct {
 	stop   context.CancelFunc
 	events bool // src is a stream of server-sent events
 
-	buf  []byte
-	seen int    // how much of buf was scanned
-	data []byte // of the event at hand
+	buf   []byte
+	seen  int    // how much of buf was scanned
+	event int    // where the event at hand begins
+	data  []byte // of it
 }
 
 // read reads src until it ends, breaks off, grows too large or turns into a
@@ -67,11 +68,15 @@ func (r *reply) read() (said, error) {
 	for {
 		n, err := r.src.Read(chunk)
 		r.buf = append(r.buf, chunk[:n]...)
-		if len(r.buf) > r.limit {
+		if len(r.buf) > r.limit+maxNotes {
 			return state, errTooLarge
 		}
 		if r.events && state == nothing {
-			if state = r.scan(); state == answered {
+			state = r.scan()
+			switch state {
+			case nothing:
+				r.forget()
+			case answered:
 				defer time.AfterFunc(tailWait, r.stop).Stop()
 			}
 		}
@@ -107,6 +112,20 @@ func (r *reply) scan() said {
 		if state != nothing {
 			return state
 		}
+		r.event = r.seen
+	}
+}
+
+// maxNotes is how much of the notifications before an answer is kept.
+const maxNotes = 64 << 10
+
+// forget drops the notifications so far once they have become many: a tool that
+// reports its progress in detail is not one whose answer is too large.
+func (r *reply) forget() {
+	if r.event > maxNotes {
+		r.buf = append(r.buf[:0], r.buf[r.event:]...)
+		r.seen -= r.event
+		r.event = 0
 	}
 }
 

@@ -19,21 +19,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
 )
-
-// childConfig is the configuration of one stdio server, named s: this binary.
-func childConfig(mode string) Config {
-	env := map[string]string{
-		childVariable: mode,
-		"GORACE":      "atexit_sleep_ms=0", // or a child built with -race takes a second to end
-	}
-	return Config{
-		BaseEnv: os.Environ(), ConnectWait: 10 * time.Second,
-		Servers: []Server{{Name: "s", Transport: Stdio, Command: os.Args[0], Env: env}},
-	}
-}
 
 func newChild(t *testing.T, mode string) *Client {
 	t.Helper()
@@ -147,6 +134,29 @@ func TestM4KilledMidCall(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the next call worked after %v, want 2s at most", took)
 	}
+}
+
+// Over stdio only a notification tells the server that nobody waits any more.
+func TestStdioCancelIsTold(t *testing.T) {
+	t.Parallel()
+	c := newChild(t, "good")
+	marker := filepath.Join(t.TempDir(), "called")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan *fault.Error)
+	go func() {
+		_, f := callWith(ctx, c, "hang", `{"marker":`+mustJSON(t, marker)+`}`)
+		done <- f
+	}()
+	exists := func(path string) func() bool {
+		return func() bool {
+			_, err := os.Stat(path)
+			return err == nil
+		}
+	}
+	eventually(t, "the child got the call", exists(marker))
+	cancel()
+	wantFault(t, <-done, fault.ToolFailed, true)
+	eventually(t, "the child was told", exists(marker+".cancelled"))
 }
 
 func TestM4DiesInCall(t *testing.T) {
@@ -351,30 +361,6 @@ func TestS30ChildDiesWithUs(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	eventually(t, "the child is gone", func() bool { return !alive(pid) })
-}
-
-// parentMain is a process with a stubborn child, whose id it prints.
-func parentMain() {
-	c, err := New(childConfig("stubborn"))
-	if err != nil {
-		panic(err)
-	}
-	c.Tools(context.Background())
-	r, err := c.Call(context.Background(), chat.ToolCall{Name: "pid"})
-	if err != nil {
-		panic(err)
-	}
-	// Threads come and go in a busy process; the child must not go with them.
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			runtime.LockOSThread() // the thread ends with the goroutine
-			time.Sleep(time.Millisecond)
-		})
-	}
-	wg.Wait()
-	fmt.Println(r.Text)
-	time.Sleep(time.Minute)
 }
 
 func TestStdioBreakerOpensWhenTheChildCannotStart(t *testing.T) {

@@ -96,6 +96,14 @@ func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error
 		value T
 		err   error
 	}
+	var o outcome
+	select {
+	case <-t.closed:
+		return o.value, &notSentError{errClosed}
+	case <-t.cut:
+		return o.value, &notSentError{errLost}
+	default:
+	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan outcome, 1)
@@ -111,10 +119,8 @@ func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error
 			o.value, o.err = f(inner)
 		}
 	})
-	var o outcome
 	if !started {
-		o.err = &notSentError{errClosed}
-		return o.value, o.err
+		return o.value, &notSentError{errClosed}
 	}
 	select {
 	case o = <-ended:

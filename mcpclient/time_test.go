@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,6 +263,44 @@ func TestAnswerInAStreamThatStaysOpen(t *testing.T) {
 	})
 }
 
+// A session that is replaced is ended when its last call has its answer, not
+// before and not much later.
+func TestOldSessionEndsAfterItsCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
+			if req.Params.Name == "read" {
+				status(403, "text/plain", "")(w, r, req)
+				return
+			}
+			slow(5*time.Second)(w, r, req)
+		}
+		c := newClient(t, inBubble(newBubble(t, f)))
+		c.Tools(t.Context())
+		done := make(chan *fault.Error)
+		go func() {
+			_, err := call(t.Context(), c, "write")
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		_, err := call(t.Context(), c, "read")
+		wantFault(t, err, fault.MCPUnavailable, false)
+		c.Tools(t.Context())
+		synctest.Wait()
+		if inits, deletes := f.counts("initialize"), f.counts("DELETE"); inits != 2 || deletes != 0 {
+			t.Errorf("%d sessions begun and %d ended, want 2 and 0", inits, deletes)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("the call on the old session: %v", err)
+		}
+		synctest.Wait()
+		if n := f.counts("DELETE"); n != 1 {
+			t.Errorf("%d sessions ended, want 1", n)
+		}
+	})
+}
+
 // FastMCP ends an SSE reply in a packet of its own. Without reading to that end,
 // each call would cost a connection.
 func TestConnectionsAreReused(t *testing.T) {
@@ -280,6 +319,23 @@ func TestConnectionsAreReused(t *testing.T) {
 		if n := b.net.dialed(); n != 1 {
 			t.Errorf("%d connections for 50 calls, want 1", n)
 		}
+	})
+}
+
+// Progress that is told in detail does not count as part of the answer.
+func TestManyNotificationsBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
+			note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"message":"` + strings.Repeat("x", 10_000) + `"}}`
+			for range 2 * maxReply / len(note) {
+				event(w, note)
+			}
+			event(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"ok"}]}}`, req.ID))
+		}
+		c := newClient(t, inBubble(newBubble(t, f)))
+		mustCall(t, c, "write", "ok")
 	})
 }
 

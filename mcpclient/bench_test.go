@@ -1,0 +1,71 @@
+package mcpclient
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/chat"
+)
+
+func benchClient(b *testing.B) *Client {
+	b.Helper()
+	c, err := New(within(goServer()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close() })
+	c.Tools(context.Background())
+	return c
+}
+
+// BenchmarkTools is what each turn pays for the set of tools.
+func BenchmarkTools(b *testing.B) {
+	c := benchClient(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Tools(context.Background())
+	}
+}
+
+// BenchmarkCall is one call of an in-process tool: lookup, arguments, breaker,
+// mcp-go's client and server, result.
+func BenchmarkCall(b *testing.B) {
+	c := benchClient(b)
+	call := chat.ToolCall{Name: "greet", Arguments: jsontext.Value(`{"name":"Ada"}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Call(context.Background(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMCPGo is the same call without us.
+func BenchmarkMCPGo(b *testing.B) {
+	ctx := context.Background()
+	c, err := client.NewInProcessClient(goServer())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Start(ctx); err != nil {
+		b.Fatal(err)
+	}
+	var init mcp.InitializeRequest
+	init.Params.ProtocolVersion = PinnedProtocol
+	if _, err := c.Initialize(ctx, init); err != nil {
+		b.Fatal(err)
+	}
+	var req mcp.CallToolRequest
+	req.Params.Name, req.Params.Arguments = "greet", map[string]any{"name": "Ada"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.CallTool(ctx, req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package mcpclient
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/fault"
+)
+
+// flight is one attempt to connect, which any number of turns wait for.
+type flight struct {
+	done chan struct{}
+	// Set before done is closed.
+	session *session
+	err     *fault.Error
+	// asked says that a turn caused the attempt or waits for it.
+	asked atomic.Bool
+}
+
+// landed returns a flight that is over before it began.
+func landed(s *session, err *fault.Error) *flight {
+	f := &flight{done: make(chan struct{}), session: s, err: err}
+	close(f.done)
+	return f
+}
+
+// connect joins the attempt under way, or begins one if the breaker lets it. asked
+// says that a turn wants it, whose context is ctx then.
+func (u *upstream) connect(ctx context.Context, asked bool) *flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.current.Load(); s != nil {
+		return landed(s, nil)
+	}
+	if u.flight == nil {
+		report, err := u.Breaker.Allow(ctx)
+		if err != nil {
+			return landed(nil, u.unavailable(err))
+		}
+		f := &flight{done: make(chan struct{})}
+		if !u.crew.run(func() { u.fly(f, report) }) {
+			report(breaker.Neutral, nil)
+			return landed(nil, u.unavailable(errClosed))
+		}
+		u.flight = f
+	}
+	if asked {
+		u.flight.asked.Store(true)
+	}
+	return u.flight
+}
+
+// fly makes the attempt and tells everybody.
+func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(u.life, u.connectTimeout())
+	s, err := u.open(ctx)
+	cancel()
+	err = u.scrub(err)
+	u.mu.Lock()
+	report(u.connectVerdict(f, err), err)
+	if err != nil {
+		f.err = u.setDown(err)
+	} else {
+		f.session = s
+		u.catalogue.Store(newCatalogue(u.Server, s.tools, u.catalogue.Load(), u.log))
+		u.current.Store(s)
+	}
+	u.failed = err != nil
+	u.flight = nil
+	u.mu.Unlock()
+	close(f.done)
+	u.announce(s, err, time.Since(began))
+}
+
+// connectVerdict says what an attempt counts for. In the background a failure
+// counts for nothing: the breaker opens because turns fail, and while it is
+// half-open a turn's own probe decides. A success counts as a probe, and it ends a
+// run of failed attempts; otherwise it counts for nothing either, since a server
+// that accepts every session and fails every call must not look sound.
+// The caller holds u.mu.
+func (u *upstream) connectVerdict(f *flight, err error) breaker.Verdict {
+	switch {
+	case err != nil && f.asked.Load():
+		return breaker.Failure
+	case err == nil && (u.failed || u.Breaker.Snapshot().State == breaker.HalfOpen):
+		return breaker.Success
+	}
+	return breaker.Neutral
+}
+
+// announce follows up an attempt.
+func (u *upstream) announce(s *session, err error, took time.Duration) {
+	if err != nil {
+		u.event(u.log.Warn(), "mcp_connect_failed", func(d *zerolog.Event) {
+			d.AnErr("reason", err).Int64("duration_ms", took.Milliseconds())
+		})
+		return
+	}
+	u.event(u.log.Info(), "mcp_connected", func(d *zerolog.Event) {
+		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
+			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", took.Milliseconds())
+	})
+	if !u.crew.run(func() { u.attend(s) }) {
+		u.drop(s, errClosed)
+		s.shut()
+	}
+	notify(u.connected)
+}
