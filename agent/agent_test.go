@@ -142,7 +142,7 @@ func TestWhatGoesBack(t *testing.T) {
 	}
 	got.want(t, "start m", "thinking hm", "delta I ", "delta will", "delta  now", "delta .", "delta ok?",
 		"call fc-1 add@todo "+args, "call call_1 read@todo {}",
-		"completed call_1 0s read did it", "completed fc-1 1s add did it", "delta done", "done stop")
+		"completed call_1 0s read did it", "completed fc-1 1s add did it", "delta \n\n", "delta done", "done stop")
 }
 
 func TestUsageAndTimings(t *testing.T) {
@@ -182,13 +182,35 @@ func TestFlushes(t *testing.T) {
 	}
 }
 
+// The texts of two steps do not run into one another, and get nothing between
+// them when the model has kept them apart itself.
+func TestTextOfTwoSteps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ before, after, between string }{
+		{"I look.", "Noon.", "\n\n"}, {"I look. ", "Noon.", ""}, {"I look.\n", "Noon.", ""}, {"I look.", "\nNoon.", ""},
+		{"", "Noon.", ""}, {"Ich schaue nach…", "Zwölf.", "\n\n"},
+	} {
+		first := wants(call("a", "read", "{}"))
+		if tt.before != "" {
+			first = then(chunks(text(tt.before)), first)
+		}
+		got := play(t, scene{answers: []answer{first, says(tt.after)}})
+		if all, want := got.text(), tt.before+tt.between+tt.after; all != want {
+			t.Errorf("the answer is %q, want %q", all, want)
+		}
+		if back := got.requests[1].Messages[1].Parts[0]; tt.before != "" && back.Text != tt.before {
+			t.Errorf("the model gets back %q, want %q", back.Text, tt.before)
+		}
+	}
+}
+
 func TestStepLimit(t *testing.T) {
 	t.Parallel()
 	again := func(id string) answer { return then(chunks(text(id)), wants(call(id, "read", `{"n":"`+id+`"}`))) }
 	s := scene{answers: []answer{again("a"), again("b"), again("c")}}
 	s.MaxSteps = 2
 	got := play(t, s)
-	got.want(t, "start m", "delta a", `call a read@todo {"n":"a"}`, "completed a 0s ok", "delta b", "done max_steps")
+	got.want(t, "start m", "delta a", `call a read@todo {"n":"a"}`, "completed a 0s ok", "delta \n\n", "delta b", "done max_steps")
 	last := got.requests[1]
 	if !last.NoTools || last.Tools != addAndRead || !strings.HasSuffix(last.System, "say what remains to be done.") {
 		t.Errorf("the last request must declare the tools, forbid them and say so, got %+v", last)

@@ -229,8 +229,8 @@ func TestSinkFails(t *testing.T) {
 	s.Timeout = 2 * time.Hour
 	whole := play(t, s)
 	const lateEnd = "completed b 1h0m0s late"
-	if len(whole.events) != 11 || whole.events[7] != lateEnd {
-		t.Fatalf("the scene has not the 11 events that it should have: %q", whole.events)
+	if len(whole.events) != 12 || whole.events[7] != lateEnd {
+		t.Fatalf("the scene has not the 12 events that it should have: %q", whole.events)
 	}
 	errSink := errors.New("the sink failed")
 	for n := 1; n <= len(whole.events); n++ {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -311,4 +312,14 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// text joins the deltas.
+func (o outcome) text() (all string) {
+	for _, ev := range o.events {
+		if s, ok := strings.CutPrefix(ev, "delta "); ok {
+			all += s
+		}
+	}
+	return all
 }

@@ -46,18 +46,18 @@ func unfit(r rune) bool {
 // do. It returns the key under which equal calls are counted.
 func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
 	if running >= maxParallel {
-		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step; call it again if it is still needed", maxParallel))
+		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
 	}
 	key = callKey(c)
 	if l.lost[key] {
-		return "", refusal(c, "the same call was sent before and its outcome is unknown; it must not be repeated")
+		return "", refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 	}
 	if l.counts == nil {
 		l.counts = map[string]int{}
 	}
 	l.counts[key]++
 	if l.counts[key] >= maxIdentical {
-		return "", refusal(c, "the same call was made twice before; use the results that you have")
+		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil
 }
@@ -73,8 +73,13 @@ func (l *ledger) lose(key string) {
 	l.lost[key] = true
 }
 
-func refusal(c chat.ToolCall, why string) error {
-	return &fault.Error{Type: fault.ToolFailed, Message: "The call of " + c.Name + " was not executed", Hint: "Not executed: " + why + "."}
+// refusal says why a call does not run, and tells the model what to do instead.
+func refusal(c chat.ToolCall, why, instead string) error {
+	return &fault.Error{
+		Type:    fault.ToolFailed,
+		Message: "The call of " + c.Name + " was not executed: " + why,
+		Hint:    "Not executed: " + why + ". " + instead,
+	}
 }
 
 // callKey is equal for calls that ask for the same thing, however the arguments

@@ -140,9 +140,9 @@ func (j *job) run(ctx context.Context, tools Tools) {
 
 // close tells how a call ended.
 func (t *turn) close(j *job) {
-	if j.key != "" {
+	t.timings = append(t.timings, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
+	if j.key != "" { // it was admitted
 		t.logResult(j)
-		t.timings = append(t.timings, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:

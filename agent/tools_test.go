@@ -89,8 +89,8 @@ type refused struct {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	const tooOften = "! Not executed: the same call was made twice before; use the results that you have."
-	const not = " was not executed"
+	const tooOften = "! Not executed: the same call was made twice before. Use the results that you have."
+	const not = " was not executed: the same call was made twice before"
 	for _, tt := range []refused{
 		{
 			name: "third identical call, however it is spelt",
@@ -177,11 +177,11 @@ func TestAtMostEightCallsInAStep(t *testing.T) {
 		t.Errorf("%d calls ran, %d at once; want 9 (8 and the one that was called again) and 8", len(got.calls), most)
 	}
 	texts := got.results(2)
-	if len(texts) != 50 || texts[7] != "ok" || texts[8] != "! Not executed: at most 8 calls run in one step; call it again if it is still needed." {
+	if len(texts) != 50 || texts[7] != "ok" || texts[8] != "! Not executed: at most 8 calls run in one step. Call it again if it is still needed." {
 		t.Errorf("%d results, the eighth %q, the ninth %q", len(texts), texts[7], texts[8])
 	}
-	if len(got.faults) != 42 || got.done.Reason != "stop" || len(got.done.Tools) != 9 {
-		t.Errorf("%d error events (want 42), reason %q, %d timings (want 9: of the calls that ran)", len(got.faults), got.done.Reason, len(got.done.Tools))
+	if len(got.faults) != 42 || got.done.Reason != "stop" || len(got.done.Tools) != 51 {
+		t.Errorf("%d error events (want 42), reason %q, %d timings (want 51: of all the calls told of)", len(got.faults), got.done.Reason, len(got.done.Tools))
 	}
 }
 
@@ -203,7 +203,7 @@ func TestToolFaults(t *testing.T) {
 		}
 	}
 	const outcomeUnknown = "! The tool took too long. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."
-	again := "! Not executed: the same call was sent before and its outcome is unknown; it must not be repeated."
+	again := "! Not executed: the same call was sent before and its outcome is unknown. It must not be repeated; tell the user."
 	for _, tt := range []struct {
 		name         string
 		call         func(context.Context, chat.ToolCall) (chat.ToolResult, error)

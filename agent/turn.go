@@ -24,6 +24,7 @@ type turn struct {
 
 	messages []chat.Message
 	step     step
+	tail     byte // the last one of the text shown; 0: none was
 	calls    ledger
 
 	usage   chat.Usage
@@ -151,13 +152,29 @@ func (t *turn) part(p *chat.Part) {
 	case p.Call != nil:
 		t.step.call(p)
 	default:
+		first := !t.step.answered
 		t.step.text(p)
 		if p.Text != "" {
-			t.step.delta.Text = p.Text
-			t.emit(&t.step.delta)
+			t.say(p.Text, first)
 		}
 	}
 }
+
+// say shows a piece of the answer. The texts of two steps are apart in time, with
+// tool calls between them, and the model ends the one without a thought for the
+// other: where neither has white space, a blank line keeps them from running into
+// one another.
+func (t *turn) say(text string, first bool) {
+	if first && t.tail != 0 && !space(t.tail) && !space(text[0]) {
+		t.step.delta.Text = "\n\n"
+		t.emit(&t.step.delta)
+	}
+	t.tail = text[len(text)-1]
+	t.step.delta.Text = text
+	t.emit(&t.step.delta)
+}
+
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // fail logs err and tells it.
 func (t *turn) fail(err error, fatal bool) {

@@ -83,7 +83,7 @@ func (l listing) next(t *turn) output {
 			return output{text: noCallsReply(t)}
 		}
 		return output{
-			thoughts: []string{thought("Looking up the List", "The user wants to see "+l.filter.describe("their todos")+". I'll ask for them with `"+tool.name+"`.")},
+			thoughts: []string{thought("Looking up the List", "The user wants to see their "+l.filter.describe("todos")+". I'll ask for them with `"+tool.name+"`.")},
 			calls:    []plannedCall{l.filter.call(tool, t.now)},
 		}
 	}

@@ -63,7 +63,7 @@ func TestArguments(t *testing.T) {
 		{"duplicate keys", `{"a":1,"a":2}`, `{"a":1,"a":2}`},
 		{"invalid UTF-8", "{\"a\":\"x\xffy\"}", "{\"a\":\"x\ufffdy\"}"},
 		{"lone surrogate", `{"a":"\ud83d"}`, "{\"a\":\"\ufffd\"}"},
-		{"line separators", "{\"a\":\"\u2028\u2029\"}", "{\"a\":\"\u2028\u2029\"}"},
+		{"line separators", "{\"a\":\"\u0085é\u2028…\u2029\"}", `{"a":"\u0085é\u2028…\u2029"}`},
 		{"null", `null`, `{}`},
 		{"array", `[1]`, `{}`},
 		{"string", `"x"`, `{}`},

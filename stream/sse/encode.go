@@ -13,6 +13,7 @@ package sse
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -208,7 +209,8 @@ func object(dst []byte, v jsontext.Value) []byte {
 			return append(dst, "{}"...)
 		}
 	}
-	return append(dst, v...)
+	from := len(dst)
+	return oneLine(append(dst, v...), from)
 }
 
 func key(dst []byte, name string) []byte {
@@ -220,9 +222,26 @@ func str(dst []byte, name, value string) []byte { return quote(key(dst, name), v
 
 // quote replaces invalid UTF-8 by U+FFFD, which AppendQuote also reports.
 func quote(dst []byte, s string) []byte {
+	from := len(dst)
 	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
+	return oneLine(dst, from)
 }
+
+// oneLine escapes what some clients take for a line end although the format does
+// not: Python's splitlines, for one, splits at U+0085, U+2028 and U+2029. In JSON
+// they can only stand in strings.
+func oneLine(dst []byte, from int) []byte {
+	if bytes.IndexByte(dst[from:], 0xE2) < 0 && bytes.IndexByte(dst[from:], 0xC2) < 0 {
+		return dst
+	}
+	if !bytes.ContainsAny(dst[from:], "\u0085\u2028\u2029") {
+		return dst
+	}
+	escaped := lineEnds.Replace(string(dst[from:]))
+	return append(dst[:from], escaped...)
+}
+
+var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func boolean(dst []byte, name string, value bool) []byte {
 	return strconv.AppendBool(key(dst, name), value)
