@@ -67,7 +67,7 @@ func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
 		f.err = u.setDown(err)
 	} else {
 		f.session = s
-		u.catalogue.Store(newCatalogue(u.Server, s.tools, u.catalogue.Load(), u.log))
+		u.catalogue.Store(s.offers)
 		u.current.Store(s)
 	}
 	u.failed = err != nil

@@ -123,7 +123,7 @@ func TestLinesEnd(t *testing.T) {
 		end  func(*peer)
 		want error
 	}{
-		"end of output":   {func(p *peer) { p.out.Close() }, io.EOF},
+		"end of output":   {func(p *peer) { p.out.Close() }, errEnded},
 		"a line too long": {func(p *peer) { fmt.Fprintln(p.out, strings.Repeat("x", maxListReply+1)) }, errTooLarge},
 		"our own close":   {func(p *peer) { p.l.Close() }, errClosed},
 	}

@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -31,18 +32,27 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 	}
 	s.client = client.NewClient(u.tapped(s, conn), u.clientOptions()...)
 	s.client.OnNotification(u.notified)
-	err = u.begin(ctx, life, s)
-	if err == nil {
-		err = s.initialize(ctx, u.version)
-	}
+	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
 		if !u.crew.run(s.shut) { // a child may take its time
 			s.shut()
 		}
 		return nil, err
 	}
+	s.offers = newCatalogue(u.Server, tools, u.catalogue.Load(), u.log)
 	u.listen(life, s)
 	return s, nil
+}
+
+// handshake starts the session and reads its list of tools.
+func (u *upstream) handshake(ctx, life context.Context, s *session) ([]json.RawMessage, error) {
+	if err := u.begin(ctx, life, s); err != nil {
+		return nil, err
+	}
+	if err := s.initialize(ctx, u.version); err != nil {
+		return nil, err
+	}
+	return s.list(ctx)
 }
 
 // begin starts the transport. Its life is not the attempt's, so a start that

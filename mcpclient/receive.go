@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,13 +17,18 @@ func (l *lines) read() {
 	r := bufio.NewReader(&limiter{r: l.in, limit: maxListReply})
 	for {
 		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			err = errEnded
+		}
 		if err != nil {
-			l.fail(&cutError{err})
+			l.fail(err)
 			return
 		}
 		l.receive(line)
 	}
 }
+
+var errEnded = errors.New("the server has ended its output")
 
 // receive handles one line. What is no JSON-RPC message is skipped: a stray
 // print of the server must not end its session.

@@ -19,7 +19,7 @@ type session struct {
 	client   *client.Client
 	born     time.Time
 	protocol string
-	tools    []json.RawMessage // as listed first
+	offers   *catalogue // as listed first
 
 	// stop ends the context that the transport lives in.
 	stop context.CancelFunc
@@ -99,7 +99,7 @@ func (s *session) shut() {
 	s.stop()
 }
 
-// initialize performs the handshake and reads the list of tools.
+// initialize performs the handshake.
 func (s *session) initialize(ctx context.Context, version string) error {
 	var req mcp.InitializeRequest
 	req.Params.ClientInfo = mcp.Implementation{Name: "sluice", Version: version}
@@ -108,8 +108,7 @@ func (s *session) initialize(ctx context.Context, version string) error {
 		return err
 	}
 	s.protocol = result.ProtocolVersion
-	s.tools, err = s.list(ctx)
-	return err
+	return nil
 }
 
 // list reads the whole list of tools. A server that does not know the method has

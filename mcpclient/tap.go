@@ -91,53 +91,55 @@ func (t *tap) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) e
 // await runs f and returns its result, or returns when ctx ends or the session
 // is closed, whatever f does. f gets a context without a deadline: what times
 // out is decided in one place, where ctx ends.
-func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	var o outcome
+func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error)) (none T, err error) {
 	select {
 	case <-t.closed:
-		return o.value, &notSentError{errClosed}
+		return none, &notSentError{errClosed}
 	case <-t.cut:
-		return o.value, &notSentError{errLost}
+		return none, &notSentError{errLost}
 	default:
 	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	ended := make(chan outcome, 1)
-	started := t.crew.run(func() {
-		var o outcome
-		defer func() {
-			if p := recover(); p != nil {
-				o.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-			ended <- o
-		}()
-		if o.err = inner.Err(); o.err == nil {
-			o.value, o.err = f(inner)
-		}
-	})
-	if !started {
-		return o.value, &notSentError{errClosed}
+	ended := make(chan returned[T], 1)
+	if !t.crew.run(func() { ended <- contained(inner, f) }) {
+		return none, &notSentError{errClosed}
 	}
 	select {
-	case o = <-ended:
+	case r := <-ended:
+		return r.value, r.err
 	case <-ctx.Done():
-		o.err = ctx.Err()
+		err = ctx.Err()
 	case <-t.closed:
-		o.err = errClosed
+		err = errClosed
 	case <-t.cut:
-		o.err = &cutError{errLost}
+		err = &cutError{errLost}
 	}
-	if o.err != nil {
-		select {
-		case o = <-ended: // it came in the same moment: an answer is worth more
-		default:
+	select {
+	case r := <-ended: // it came in the same moment: an answer is worth more
+		return r.value, r.err
+	default:
+		return none, err
+	}
+}
+
+// returned is what a function returned.
+type returned[T any] struct {
+	value T
+	err   error
+}
+
+// contained calls f unless ctx has ended, and makes an error of a panic.
+func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (r returned[T]) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
+	}()
+	if r.err = ctx.Err(); r.err == nil {
+		r.value, r.err = f(ctx)
 	}
-	return o.value, o.err
+	return r
 }
 
 // keep notes the answer in x and returns what mcp-go shall see of it.

@@ -112,14 +112,10 @@ func (u *upstream) session(ctx context.Context) (*session, error) {
 	defer timer.Stop()
 	select {
 	case <-f.done:
-	default:
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timer.C:
-			return nil, u.unavailable(errNotConnected)
-		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, u.unavailable(errNotConnected)
 	}
 	if f.err != nil {
 		return nil, f.err
