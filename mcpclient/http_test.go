@@ -352,6 +352,25 @@ func TestJSONRPCErrorsAreAnswers(t *testing.T) {
 	}
 }
 
+// A tool that asks the user something in the middle of a call (SEP-2322) gets no
+// answer here: we do not declare that we could give one.
+func TestToolThatAsksForInput(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
+		sendResult(w, req, `{"resultType":"input_required","requestState":"s","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}`)
+	}
+	c := newClient(t, over(serve(t, f)))
+	_, err := call(t.Context(), c, "write")
+	wantFault(t, err, fault.ToolFailed, false)
+	if want := "The tool asks for input that cannot be given here"; err.Message != want {
+		t.Errorf("got message %q, want %q", err.Message, want)
+	}
+	if calls, n := f.counts("tools/call"), failures(c); calls != 1 || n != 0 {
+		t.Errorf("%d calls and %d failures, want 1 and 0", calls, n)
+	}
+}
+
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
