@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
 # Installs the MCP servers and the conformance tests from npm that internal/peers
-# runs against the gateway: into internal/peers/npm/node_modules, at the versions of
+# runs the gateway against: into internal/peers/npm/node_modules, at the versions of
 # its lock file. Does nothing if they are there. Needs Node 20 or newer with npm; a
-# newer Node, which the conformance tests need, comes with the packages (Linux on
-# x64 only; elsewhere Node 22 or newer must be installed).
+# newer Node, which the conformance tests need, comes with the packages (for Linux
+# on x64; elsewhere Node 22 or newer must be installed).
 set -euo pipefail
 cd "$(dirname "$0")/../internal/peers/npm"
 
-# npm writes what it has installed into this file; ours remembers for what.
-stamp=node_modules/.sluice-peers
-if [ -f "$stamp" ] && cmp -s package-lock.json "$stamp"; then
-	exit 0
-fi
+# npm writes this file when it has installed everything.
+[ node_modules/.package-lock.json -nt package-lock.json ] && exit 0
+
 command -v npm >/dev/null || {
-	echo "npm is not installed: the tests of MCP servers from npm will be skipped" >&2
+	echo "npm is missing: the tests of MCP servers from npm will be skipped" >&2
 	exit 1
 }
 npm ci --no-progress --loglevel=error
-cp package-lock.json "$stamp"
