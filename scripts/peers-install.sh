@@ -4,8 +4,9 @@
 # again and again. It needs the network when something is missing:
 #
 #   PostgreSQL and python3-venv   from Debian, if this is Debian and we are root
-#   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from PyPI
-#   internal/peers/npm/           its package-lock.json, from npm
+#   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from
+#                                 PyPI, and once more as a cache for uvx
+#   internal/peers/npm/           see npm-peers-install.sh
 #
 # Tests whose peer could not be installed are skipped, or fail with
 # SLUICE_REQUIRE_PEERS=1; the exit code tells whether everything is there.
@@ -48,19 +49,20 @@ python() {
 		sum "$want" >"$stamp" || fail "the Python packages could not be installed"
 }
 
-npm_packages() {
-	local dir=internal/peers/npm
-	[[ -f $dir/package-lock.json ]] || return
-	unchanged "$dir/node_modules/.peers" "$dir/package-lock.json" && return
-	command -v npm >/dev/null || { fail "npm is missing"; return; }
-	say "installing $dir/package-lock.json"
-	(cd "$dir" && npm ci --silent --no-audit --no-fund) && sum "$dir/package-lock.json" >"$dir/node_modules/.peers" ||
-		fail "the npm packages could not be installed"
+# uvx_cache lets uvx download what it needs now, so that the tests need no network.
+uvx_cache() {
+	local want=examples/fastmcp-todo/requirements.txt stamp=.venv/uv/.peers
+	[[ -x .venv/bin/uvx ]] || return
+	unchanged "$stamp" "$want" && return
+	say "letting uvx download $want"
+	UV_CACHE_DIR=.venv/uv .venv/bin/uvx -q --python .venv/bin/python --with-requirements "$want" fastmcp version >/dev/null &&
+		sum "$want" >"$stamp" || fail "uvx could not download its packages"
 }
 
 has_postgres || debian postgresql
 has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
-npm_packages
+uvx_cache
+scripts/npm-peers-install.sh || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"

@@ -8,7 +8,7 @@ FASTMCP_TRANSPORT=http for http://127.0.0.1:8000/mcp (see README.md).
 import os
 import re
 import secrets
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -65,7 +65,7 @@ class Todo(SQLModel, table=True):
     priority: Priority = Priority.medium
     due_date: datetime | None = Field(default=None, index=True)
     tags: list[str] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
-    created_at: datetime = Field(default_factory=datetime.now)
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     completed_at: datetime | None = None
 
 
@@ -84,9 +84,9 @@ Tags = Annotated[list[str], Arg(description='Short words, for example ["work", "
 TodoID = Annotated[str, Arg(description='The id as list_todos shows it, for example "todo_4f7a2c9e".')]
 
 
-def wall_clock(due: datetime | None) -> datetime | None:
-    """A time with an offset becomes one of the server's time zone (TZ); one without is taken as it is."""
-    return due.astimezone().replace(tzinfo=None) if due and due.tzinfo else due
+def instant(due: datetime | None) -> datetime | None:
+    """A time without an offset is one of the server's time zone (TZ)."""
+    return due and due.astimezone()
 
 
 def find(session: Session, todo_id: str) -> Todo:
@@ -108,7 +108,7 @@ def create_todo(
 ) -> Todo:
     """Add one todo to the list and return it. Call it once for each thing that is to be done."""
     with Session(engine) as session:
-        todo = Todo(title=title, description=description, due_date=wall_clock(due_date), priority=priority, tags=tags or [])
+        todo = Todo(title=title, description=description, due_date=instant(due_date), priority=priority, tags=tags or [])
         session.add(todo)
         session.commit()
         session.refresh(todo)
@@ -152,22 +152,27 @@ def list_todos(
 
 def days(name: str) -> tuple[datetime, datetime]:
     """The span of time that a due_date_filter means, its end excluded."""
-    today = datetime.combine(date.today(), datetime.min.time())
-    monday = today - timedelta(days=today.weekday())
+    today = date.today()
     match name:
         case "today":
-            return today, today + timedelta(days=1)
+            first, count = today, 1
         case "tomorrow":
-            return today + timedelta(days=1), today + timedelta(days=2)
+            first, count = today + timedelta(days=1), 1
         case "this_week":
-            return monday, monday + timedelta(days=7)
+            first, count = today - timedelta(days=today.weekday()), 7
         case "overdue":
-            return datetime.min, today
-    try:
-        day = datetime.combine(date.fromisoformat(name), datetime.min.time())
-    except ValueError:
-        raise ToolError("due_date_filter must be today, tomorrow, this_week, overdue or a day such as 2026-11-22") from None
-    return day, day + timedelta(days=1)
+            return datetime(1970, 1, 1, tzinfo=UTC), midnight(today)
+        case _:
+            try:
+                first, count = date.fromisoformat(name), 1
+            except ValueError:
+                raise ToolError("due_date_filter must be today, tomorrow, this_week, overdue or a day such as 2026-11-22") from None
+    return midnight(first), midnight(first + timedelta(days=count))
+
+
+def midnight(day: date) -> datetime:
+    """The start of a day in the server's time zone."""
+    return datetime.combine(day, time.min).astimezone()
 
 
 @mcp.tool(annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False})
@@ -182,7 +187,7 @@ def update_todo(
 ) -> Todo:
     """Change one todo, for example complete it, and return it. What is not given stays as it is."""
     given = {
-        "title": title, "description": description, "due_date": wall_clock(due_date),
+        "title": title, "description": description, "due_date": instant(due_date),
         "priority": priority, "status": status, "tags": tags,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value is not None}
@@ -193,7 +198,7 @@ def update_todo(
         for name, value in given.items():
             setattr(todo, name, value)
         if status is Status.completed:
-            todo.completed_at = todo.completed_at or datetime.now()
+            todo.completed_at = todo.completed_at or datetime.now(UTC)
         elif status is Status.pending:
             todo.completed_at = None
         session.commit()

@@ -24,7 +24,7 @@ import (
 const (
 	// patience bounds every wait for something that must come: starting Python on a
 	// busy machine takes its time.
-	patience = 30 * time.Second
+	patience = 60 * time.Second
 	// root is the repository, seen from this folder.
 	root = "../.."
 )

@@ -38,6 +38,21 @@ type process struct {
 // whole group, and if the test has failed its output is shown.
 func start(t testing.TB, c command) *process {
 	t.Helper()
+	p, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("output of %s:\n%s", p.name, p.out.tail())
+		}
+	})
+	return p
+}
+
+// start is for what outlives a test. The caller kills it.
+func (c command) start() (*process, error) {
 	p := &process{name: c.name, cmd: exec.Command(c.name, c.args...), out: &output{}, ended: make(chan struct{})}
 	p.cmd.Dir = c.dir
 	for _, name := range slices.Sorted(maps.Keys(c.env)) {
@@ -47,20 +62,13 @@ func start(t testing.TB, c command) *process {
 	p.cmd.SysProcAttr = ownGroup()
 	p.cmd.WaitDelay = time.Second // whoever left the group may hold the pipes
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.ended)
 	}()
-	t.Cleanup(func() {
-		p.signal(syscall.SIGKILL)
-		<-p.ended
-		if t.Failed() {
-			t.Logf("output of %s:\n%s", p.name, p.out)
-		}
-	})
-	return p
+	return p, nil
 }
 
 // signal sends a signal to the whole group.
@@ -141,6 +149,16 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
+// tail returns the end of it, enough to see what went wrong.
+func (o *output) tail() string {
+	const enough = 8 << 10
+	text := o.String()
+	if len(text) <= enough {
+		return text
+	}
+	return "…" + text[len(text)-enough:]
+}
+
 // next returns what there is, and a channel that is closed when there is more.
 func (o *output) next() (string, <-chan struct{}) {
 	o.mu.Lock()
@@ -152,23 +170,22 @@ func (o *output) next() (string, <-chan struct{}) {
 }
 
 // await waits until found is content with the output.
-func (p *process) await(t testing.TB, what string, found func(text string) bool) {
-	t.Helper()
+func (p *process) await(what string, found func(text string) bool) error {
 	timeout := time.After(patience)
 	for ended := p.ended; ; {
 		text, changed := p.out.next()
 		if found(text) {
-			return
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-ended:
 			ended = nil // look once more at what it wrote last
-			if text, _ := p.out.next(); !found(text) {
-				t.Fatalf("%s ended (%v) without %s", p.name, p.err, what)
+			if !found(p.out.String()) {
+				return fmt.Errorf("%s ended (%v) without %s:\n%s", p.name, p.err, what, p.out.tail())
 			}
 		case <-timeout:
-			t.Fatalf("%s: no %s within %v", p.name, what, patience)
+			return fmt.Errorf("%s: no %s within %v", p.name, what, patience)
 		}
 	}
 }
@@ -222,9 +239,12 @@ func (g *gateway) awaitLog(t testing.TB, event string, details ...string) logLin
 // awaitLogs waits until there are n such lines.
 func (g *gateway) awaitLogs(t testing.TB, n int, event string, details ...string) (lines []logLine) {
 	t.Helper()
-	g.await(t, fmt.Sprintf("%d log lines %s %v", n, event, details), func(text string) bool {
+	err := g.await(fmt.Sprintf("%d log lines %s %v", n, event, details), func(text string) bool {
 		lines = logLines(text, event, details...)
 		return len(lines) >= n
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return lines
 }

@@ -1,0 +1,186 @@
+package peers
+
+import (
+	"context"
+	"maps"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// disturbed is a quirks server that can be killed and comes back.
+type disturbed struct {
+	*gateway
+	journal journal
+	kill    func(t *testing.T)
+	revive  func(t *testing.T) // nil: the gateway does it
+}
+
+// What the quirks server is asked in TestDisturbances. Each turn has a marker.
+func disturbances() map[string]string {
+	return map[string]string{
+		"turn-leave":   called(`slow {"name":"leave","seconds":1}`, ""),
+		"turn-timeout": called(`slow {"name":"timeout","seconds":4}`, "! took too long"),
+		"turn-kill":    called(`slow {"name":"kill","seconds":30}`, "! whether it took effect is not known"),
+		"turn-back":    called(`echo {"text":"back again"}`, "back again"),
+		"turn-idle":    called(`slow {"name":"idle","seconds":0}`, "idle is done"),
+	}
+}
+
+// A server that is left, too slow, killed in the middle of a call or restarted
+// between two calls costs a turn at most its own result, and no tool runs twice.
+func TestDisturbances(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		server   func(t *testing.T) *disturbed
+		left     string // what Python does when the client leaves
+		sessions bool   // a restart costs a session, so that the call is sent once more
+	}{
+		{"http 2025-11-25", disturbedHTTP("2025-11-25"), "leave finished", true},
+		{"http 2026-07-28", disturbedHTTP("auto"), "leave cancelled", false},
+		{"sse", disturbedHTTP("2025-11-25", "FASTMCP_TRANSPORT", "sse"), "leave finished", false},
+		{"stdio", disturbedStdio, "leave cancelled", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := tt.server(t)
+			d.awaitLog(t, "mcp_connected")
+			d.clientLeaves(t, tt.left)
+			d.toolTimesOut(t)
+			d.serverDies(t)
+			if d.revive != nil {
+				d.restartWhileIdle(t, tt.sessions)
+			}
+		})
+	}
+}
+
+// startDisturbed starts a gateway that bounds each call to 2 s.
+func startDisturbed(t *testing.T, entry map[string]any) *gateway {
+	t.Helper()
+	entry["timeout"] = "2s"
+	env := mcpConfig(t, map[string]any{"quirks": entry})
+	maps.Copy(env, byMarker(t, disturbances()).env())
+	return startGateway(t, env)
+}
+
+func disturbedHTTP(protocol string, settings ...string) func(*testing.T) *disturbed {
+	return func(t *testing.T) *disturbed {
+		t.Helper()
+		server, j := startQuirks(t, settings...)
+		entry := map[string]any{"url": server.url, "protocolVersion": protocol}
+		if len(settings) > 0 {
+			entry["type"] = "sse"
+		}
+		return &disturbed{
+			gateway: startDisturbed(t, entry), journal: j,
+			kill:   func(*testing.T) { server.kill() },
+			revive: func(t *testing.T) { server.restart(t) },
+		}
+	}
+}
+
+func disturbedStdio(t *testing.T) *disturbed {
+	t.Helper()
+	j := newJournal(t)
+	return &disturbed{
+		gateway: startDisturbed(t, map[string]any{
+			"command": python(t, "python"), "args": []string{installed(t, quirksServer)}, "protocolVersion": "auto",
+			"env": quiet("QUIRKS_JOURNAL", string(j)), "dir": t.TempDir(),
+		}),
+		journal: j,
+		kill: func(t *testing.T) {
+			t.Helper()
+			p, err := os.FindProcess(j.pid(t))
+			if err == nil {
+				err = p.Signal(syscall.SIGKILL)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// clientLeaves leaves while a tool runs.
+func (d *disturbed) clientLeaves(t *testing.T, want string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := d.begin(t, ctx, "turn-leave")
+	d.journal.await(t, "leave started")
+	began := time.Now()
+	cancel()
+	s.leave()
+	if got := d.journal.await(t, "leave finished", "leave cancelled"); got != want {
+		t.Errorf("the client has left, and Python wrote %q, want %q", got, want)
+	}
+	t.Logf("%s, %d ms after the client has left", want, time.Since(began).Milliseconds())
+}
+
+// toolTimesOut waits in vain.
+func (d *disturbed) toolTimesOut(t *testing.T) {
+	t.Helper()
+	tu := d.ask(t, "turn-timeout")
+	unknown, errs := tu.calls("unknown"), tu.of("error")
+	if len(unknown) != 1 || len(errs) != 1 || errs[0].ErrorType != "timeout" || errs[0].Fatal || !tu.done().Success {
+		t.Errorf("want one call unknown and one error timeout, not fatal:\n%v", tu)
+	}
+}
+
+// serverDies kills the server while a tool runs.
+func (d *disturbed) serverDies(t *testing.T) {
+	t.Helper()
+	s := d.begin(t, t.Context(), "turn-kill")
+	d.journal.await(t, "kill started")
+	began := time.Now()
+	d.kill(t)
+	tu, err := s.rest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the turn was over %d ms after the server's end", time.Since(began).Milliseconds())
+	if len(tu.calls("unknown")) != 1 || !tu.done().Success {
+		t.Errorf("want one call unknown:\n%v", tu)
+	}
+	d.comeBack(t)
+	if n := d.journal.count(t, "kill started"); n != 1 {
+		t.Errorf("the call was executed %d times", n)
+	}
+}
+
+// comeBack brings the server back. The first turn after that has its tools.
+func (d *disturbed) comeBack(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	if d.revive != nil {
+		d.revive(t)
+	} else {
+		d.awaitLogs(t, 2, "mcp_connected")
+	}
+	up := time.Since(began)
+	tu := d.ask(t, "turn-back")
+	if len(tu.calls("completed")) != 1 {
+		t.Fatalf("the tools are not back:\n%v", tu)
+	}
+	t.Logf("the server was back after %d ms, and the turn took %d ms", up.Milliseconds(), (time.Since(began) - up).Milliseconds())
+}
+
+// restartWhileIdle restarts the server between two turns.
+func (d *disturbed) restartWhileIdle(t *testing.T, sessions bool) {
+	t.Helper()
+	d.kill(t)
+	d.revive(t)
+	tu := d.ask(t, "turn-idle")
+	if len(tu.calls("completed")) != 1 || len(tu.of("error")) != 0 || !tu.done().Success {
+		t.Errorf("after a restart: want the call completed:\n%v", tu)
+	}
+	if n := d.journal.count(t, "idle finished"); n != 1 {
+		t.Errorf("after a restart the call was executed %d times", n)
+	}
+	if got := len(d.log("mcp_call_repeated")) == 1; got != sessions {
+		t.Errorf("the call was sent once more: %t, want %t", got, sessions)
+	}
+}
