@@ -133,7 +133,6 @@ func TestRestartedBetweenTurns(t *testing.T) {
 		"everything, streamable HTTP": {everything("streamableHttp"), `toggle-simulated-logging {}`},
 		"everything, SSE":             {everything("sse"), `toggle-simulated-logging {}`},
 		"fastmcp, HTTP with sessions": {fastmcp("http"), `slow {"ms":4}`},
-		"fastmcp, stateless HTTP":     {fastmcp("stateless"), `slow {"ms":4}`},
 		"server2026":                  {server2026("http"), `slow {"ms":4}`},
 	} {
 		t.Run(name, func(t *testing.T) {
