@@ -36,8 +36,12 @@ func (w *writer) typ(n object) {
 	}
 }
 
-// hints are the keywords that the API does not take but a model can heed.
-var hints = []string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+// hints are the keywords that the API does not take, or is not documented to take,
+// but a model can heed.
+var hints = []string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default"}
+
+// maxHint is the longest hint in bytes: a default may be a whole document.
+const maxHint = 200
 
 // description writes the description, with hints behind it.
 func (w *writer) description(n object) {
@@ -45,10 +49,11 @@ func (w *writer) description(n object) {
 	var told []string
 	for _, name := range hints {
 		v := n.get(name)
-		switch v.Kind() {
-		case '"':
+		switch k := v.Kind(); {
+		case len(v) > maxHint:
+		case k == '"':
 			told = append(told, name+": "+unquote(v))
-		case '0':
+		case k == '0', name == "default" && len(v) > 0 && k != 'n':
 			told = append(told, name+": "+string(v))
 		}
 	}
@@ -67,8 +72,6 @@ func (w *writer) keyword(n object, m member) {
 	switch m.name {
 	case "title":
 		w.rawIf(kind == '"', m)
-	case "default":
-		w.raw(m.name, m.value)
 	case "minItems", "maxItems", "minimum", "maximum":
 		w.rawIf(kind == '0', m)
 	case "propertyOrdering":

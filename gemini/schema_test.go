@@ -19,7 +19,9 @@ func TestConvertSchema(t *testing.T) {
 		{"additionalProperties false", `{"type":"object","properties":{"a":{}},"additionalProperties":false}`, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`},
 		{"additionalProperties schema", `{"type":"object","additionalProperties":{"type":"string","$id":"x"}}`, `{"type":"object","additionalProperties":{"type":"string"}}`},
 		{"dropped keywords", `{"$schema":"s","$id":"i","$comment":"c","type":"string","examples":["a"],"discriminator":{},"readOnly":true}`, `{"type":"string"}`},
-		{"kept keywords", `{"type":"array","title":"T","default":[1],"items":{},"minItems":1,"maxItems":2}`, `{"type":"array","title":"T","default":[1],"items":{},"minItems":1,"maxItems":2}`},
+		{"kept keywords", `{"type":"array","title":"T","items":{},"minItems":1,"maxItems":2}`, `{"type":"array","title":"T","items":{},"minItems":1,"maxItems":2}`},
+		{"default", `{"type":"array","items":{"type":"string","default":"a b"},"default":[1]}`, `{"type":"array","description":"(default: [1])","items":{"type":"string","description":"(default: a b)"}}`},
+		{"long default", `{"type":"string","default":"` + strings.Repeat("x", 300) + `"}`, `{"type":"string"}`},
 		{"const", `{"const":"a"}`, `{"enum":["a"]}`},
 		{"const beside enum", `{"const":"a","enum":["a","b"]}`, `{"enum":["a","b"]}`},
 		{"enum of numbers", `{"type":"integer","enum":[1,2]}`, `{"type":"integer","enum":[1,2]}`},
@@ -28,7 +30,7 @@ func TestConvertSchema(t *testing.T) {
 		{"format becomes a hint", `{"type":"string","format":"date-time","description":"When."}`, `{"type":"string","description":"When. (format: date-time)"}`},
 		{"pattern becomes a hint", `{"type":"string","pattern":"^a$","minLength":1}`, `{"type":"string","description":"(pattern: ^a$, minLength: 1)"}`},
 		{"nullable type", `{"type":["string","null"]}`, `{"type":["string","null"]}`},
-		{"anyOf", `{"anyOf":[{"type":"string","format":"uuid"},{"type":"null"}],"default":null}`, `{"anyOf":[{"type":"string","description":"(format: uuid)"},{"type":"null"}],"default":null}`},
+		{"anyOf", `{"anyOf":[{"type":"string","format":"uuid"},{"type":"null"}],"default":null}`, `{"anyOf":[{"type":"string","description":"(format: uuid)"},{"type":"null"}]}`},
 		{"empty oneOf", `{"oneOf":[]}`, `{}`},
 		{"array without items", `{"type":"array"}`, `{"type":"array","items":{}}`},
 		{"array, old tuple", `{"type":"array","items":[{"type":"string"},{"type":"number"}]}`, `{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}]}`},
@@ -38,7 +40,7 @@ func TestConvertSchema(t *testing.T) {
 		{"boolean schema", `true`, `{}`},
 		{"wrong types", `{"title":1,"minimum":"x","enum":1,"anyOf":{},"items":3,"properties":[],"required":{},"description":[]}`, `{"type":"object","items":{}}`},
 		{"$ref", `{"$ref":"#/$defs/Day"}`, `{"type":"string","enum":["mon","tue"]}`},
-		{"$ref with siblings", `{"$ref":"#/$defs/Day","description":"which","default":"mon"}`, `{"type":"string","description":"which","default":"mon","enum":["mon","tue"]}`},
+		{"$ref with siblings", `{"$ref":"#/$defs/Day","description":"which","default":"mon"}`, `{"type":"string","description":"which (default: mon)","enum":["mon","tue"]}`},
 		{"$ref to a $ref", `{"$ref":"#/$defs/Also"}`, `{"type":"string","enum":["mon","tue"]}`},
 		{"$ref escaped", `{"$ref":"#/$defs/a~1b%20c"}`, `{"type":"boolean"}`},
 		{"$ref in a cycle", `{"$ref":"#/$defs/Tree"}`, `{"type":"object","properties":{"kids":{"type":"array","items":{"type":"object"}}}}`},
@@ -137,7 +139,7 @@ func TestRecordedSchemas(t *testing.T) {
 
 // allowed are the members that a converted schema may have.
 var allowed = map[string]bool{
-	"type": true, "title": true, "description": true, "default": true, "enum": true, "items": true, "prefixItems": true, "minItems": true,
+	"type": true, "title": true, "description": true, "enum": true, "items": true, "prefixItems": true, "minItems": true,
 	"maxItems": true, "minimum": true, "maximum": true, "anyOf": true, "oneOf": true, "properties": true, "additionalProperties": true,
 	"required": true, "propertyOrdering": true,
 }
