@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,20 @@ func (a *Agent) systemPrompt(req chat.Request, tools *chat.ToolSet) string {
 			b.WriteString(u.Server)
 		}
 		b.WriteString(" cannot be reached right now. If the user's wish needs them, say that this service is temporarily unavailable and that trying again a little later helps; do not pretend to have done it.")
+		if names := substituted(tools); len(names) > 0 {
+			fmt.Fprintf(&b, " These still work, as another tool is run in their place: %s.", strings.Join(names, ", "))
+		}
 	}
 	return b.String()
+}
+
+// substituted names the tools whose server is away and that have a substitute.
+func substituted(tools *chat.ToolSet) (names []string) {
+	for i := range tools.Specs {
+		away := slices.ContainsFunc(tools.Unavailable, func(u chat.UnavailableServer) bool { return u.Server == tools.Specs[i].Server })
+		if away && tools.Specs[i].Fallback != "" {
+			names = append(names, tools.Specs[i].Name)
+		}
+	}
+	return names
 }

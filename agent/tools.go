@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 	"time"
 
 	"sluice/chat"
@@ -28,6 +28,14 @@ type job struct {
 	took   time.Duration
 	result chat.ToolResult
 	err    error
+
+	news   mailbox   // what the tool reports of its progress
+	nextAt time.Time // when the next report may be told; the turn's goroutine alone uses it
+
+	// substitute is the call that was made in place of this one; nil: none was.
+	substitute *job
+	// insteadOf is the key of the call that this one substitutes; empty: of none.
+	insteadOf string
 }
 
 // runTools runs the calls of the step at hand, tells of each as it ends, and
@@ -47,7 +55,7 @@ func (t *turn) runTools(tools *chat.ToolSet) error {
 	if t.told != nil {
 		return t.told
 	}
-	if err := t.runAll(admitted); err != nil {
+	if err := t.runAll(tools, admitted); err != nil {
 		return err
 	}
 	t.messages = append(t.messages,
@@ -59,11 +67,7 @@ func (t *turn) runTools(tools *chat.ToolSet) error {
 // openJobs tells of the calls of the step at hand and decides which of them run.
 func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
 	for _, c := range t.step.calls {
-		j := &job{call: c, spec: tools.Lookup(c.Name)}
-		j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
-		if j.spec != nil {
-			j.told.Server = j.spec.Server
-		}
+		j := t.newJob(c, tools.Lookup(c.Name))
 		jobs = append(jobs, j)
 		t.emit(&stream.ToolStarted{Call: j.told})
 		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
@@ -74,6 +78,15 @@ func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
 	return jobs, admitted
 }
 
+func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
+	j := &job{call: c, spec: spec}
+	j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
+	if spec != nil {
+		j.told.Server = spec.Server
+	}
+	return j
+}
+
 func results(jobs []*job) []chat.Part {
 	parts := make([]chat.Part, len(jobs))
 	for i, j := range jobs {
@@ -82,52 +95,8 @@ func results(jobs []*job) []chat.Part {
 	return parts
 }
 
-// runAll runs the jobs at the same time and closes each as it ends. A bug in one
-// of them, or a client that is gone, cuts the others, which are waited for.
-func (t *turn) runAll(jobs []*job) error {
-	ctx, cancel := context.WithCancelCause(t.ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel(nil) // before the wait, lest a panic here wait for hours
-	ended := t.start(ctx, &wg, jobs)
-	var bug error
-	for range jobs {
-		j := <-ended
-		t.close(j)
-		t.flush()
-		if j.err != nil && fault.From(j.err).Type == fault.Internal && bug == nil {
-			bug = j.err
-			cancel(bug)
-		}
-		if t.told != nil {
-			cancel(t.told)
-		}
-	}
-	if bug != nil {
-		return bug
-	}
-	return t.over()
-}
-
-// start runs the jobs in goroutines of wg. Each comes out when it has ended.
-func (t *turn) start(ctx context.Context, wg *sync.WaitGroup, jobs []*job) <-chan *job {
-	ended := make(chan *job, len(jobs))
-	if len(jobs) == 1 { // as mostly: no goroutine needed
-		jobs[0].run(ctx, t.agent.cfg.Tools)
-		ended <- jobs[0]
-		return ended
-	}
-	for _, j := range jobs {
-		wg.Go(func() {
-			j.run(ctx, t.agent.cfg.Tools)
-			ended <- j
-		})
-	}
-	return ended
-}
-
 // run runs the tool. A panic is an error of this call's turn, not of the process.
-func (j *job) run(ctx context.Context, tools Tools) {
+func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,6 +104,10 @@ func (j *job) run(ctx context.Context, tools Tools) {
 		}
 		j.took = time.Since(began)
 	}()
+	ctx = chat.WithProgress(ctx, func(p chat.Progress) {
+		j.news.put(p)
+		wake()
+	})
 	j.result, j.err = tools.Call(ctx, j.call)
 }
 
@@ -149,6 +122,7 @@ func (t *turn) close(j *job) {
 		t.emit(&stream.ToolCompleted{Call: j.told, Duration: j.took, Result: j.result.Text})
 	case f.Unknown:
 		t.calls.lose(j.key)
+		t.calls.lose(j.insteadOf) // which would do the same thing once more
 		t.emit(&stream.ToolUnknown{Call: j.told, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:
@@ -192,9 +166,15 @@ func (j *job) failure(turn context.Context) *fault.Error {
 
 // forModel returns the result as the model is given it.
 func (j *job) forModel() *chat.ToolResult {
+	if j.substitute != nil {
+		return j.ofSubstitute()
+	}
 	r := &chat.ToolResult{ID: j.call.ID, Name: j.call.Name}
 	if j.err == nil {
 		r.Text, r.IsError = capResult(j.result.Text), j.result.IsError
+		if r.IsError && strings.TrimSpace(r.Text) == "" {
+			r.Text = j.call.Name + " failed without saying why"
+		}
 		return r
 	}
 	f := fault.From(j.err)

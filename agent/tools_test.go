@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -49,22 +48,6 @@ func TestCallsOfAStepRunAtTheSameTime(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"after 3s", "after 1s", "after 2s"}, got.results(2)); diff != "" {
 		t.Errorf("results must have the order of the calls (-want +got):\n%s", diff)
-	}
-}
-
-func TestSingleCallNeedsNoGoroutine(t *testing.T) {
-	t.Parallel()
-	for n, inline := range map[int]bool{1: true, 2: false} {
-		calls := []chat.ToolCall{call("a", "add", "{}"), call("b", "read", "{}")}
-		play(t, scene{
-			answers: []answer{wants(calls[:n]...), says("x")},
-			call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-				if got := strings.Contains(string(debug.Stack()), "agent.(*Agent).Run("); got != inline {
-					t.Errorf("%d calls: runs on the turn's goroutine: %v, want %v", n, got, inline)
-				}
-				return result(c, "ok"), nil
-			},
-		})
 	}
 }
 

@@ -102,6 +102,10 @@ type ToolSpec struct {
 	// InputSchema is the server's JSON Schema of the arguments, untouched.
 	InputSchema jsontext.Value
 	Annotations Annotations
+	// Fallback is the Name of the tool to run, with the same arguments, when the
+	// server of this one is unavailable; empty means none. It may not be in the
+	// ToolSet: then it is not available either.
+	Fallback string
 }
 
 // Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
@@ -120,7 +124,8 @@ func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 // ToolSet is what can be called right now, and what cannot. It is immutable.
 type ToolSet struct {
 	Specs []ToolSpec
-	// Unavailable names the servers whose tools are missing from Specs.
+	// Unavailable names the servers that are away. Of their tools only those are in
+	// Specs that have a Fallback which can be called.
 	Unavailable []UnavailableServer
 }
 

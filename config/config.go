@@ -114,6 +114,16 @@ type MCPServer struct {
 	Allow []string
 	Deny  []string
 
+	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
+	// server says. Untrusted ignores what it says of the others, too.
+	ReadOnly    []string
+	Idempotent  []string
+	Destructive []string
+	Untrusted   bool
+	// Fallback names, by tool, the one to run when the server is unavailable:
+	// "<tool>" or "<server>/<tool>".
+	Fallback map[string]string
+
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.
 	Expanded []Secret

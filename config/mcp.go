@@ -145,6 +145,7 @@ func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
 		}
 	}
 	f.settle(at, &s, keys, has)
+	f.agree(at, &s)
 	return s
 }
 

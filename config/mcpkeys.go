@@ -51,6 +51,11 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"protocolVersion", both, f.checked(protocolVersion(&s.ProtocolVersion))},
 		{"allow", both, func(at jsontext.Pointer, v jsontext.Value) { s.Allow = f.tools(at, v) }},
 		{"deny", both, func(at jsontext.Pointer, v jsontext.Value) { s.Deny = f.tools(at, v) }},
+		{"fallback", both, func(at jsontext.Pointer, v jsontext.Value) { s.Fallback = f.fallback(at, v, s.Name) }},
+		{"readOnly", both, func(at jsontext.Pointer, v jsontext.Value) { s.ReadOnly = f.tools(at, v) }},
+		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
+		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
+		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 	}
 }
 

@@ -75,6 +75,9 @@ type Error struct {
 	// Unknown marks a tool call that was sent, whose outcome was lost, and that
 	// must not be sent again.
 	Unknown bool
+	// NoEffect marks a tool call of which it is proven that it changed nothing: it
+	// was not run, or the tool only reads. Another tool may be tried in its place.
+	NoEffect bool
 	// Err is the cause, for the log alone. It may be nil.
 	Err error
 }

@@ -45,6 +45,8 @@ func (o *observer) Emit(ev stream.Event) error {
 	case *stream.ToolStarted:
 		o.counts[kindToolCall]++
 		o.tools = append(o.tools, ev.Tool)
+	case *stream.ToolProgress:
+		o.counts[kindToolCall]++
 	case *stream.ToolCompleted:
 		o.end(&ev.Call, "completed", ev.Duration.Seconds())
 	case *stream.ToolFailed:

@@ -37,9 +37,11 @@ func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult,
 	}
 	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
 	defer cancel()
-	o := t.up.call(ctx, own, t, json.RawMessage(args))
+	heard := t.up.listener(ctx)
+	defer heard.end() // whatever still comes, the call is over
+	o := t.up.call(ctx, own, t, json.RawMessage(args), heard)
 	if o.err != nil {
-		return chat.ToolResult{}, o.err
+		return chat.ToolResult{}, t.told(o.err)
 	}
 	return chat.ToolResult{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
 }
@@ -63,19 +65,25 @@ func unknownTool(name string, set *chat.ToolSet) *fault.Error {
 }
 
 // call makes one attempt, and a second one where that is safe.
-func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage) outcome {
-	o := u.attempt(turn, ctx, t, args, false)
+func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener) outcome {
+	o := u.attempt(turn, ctx, t, args, heard, false)
 	if o.fate == settled || o.fate == lost && !t.repeatable() || ctx.Err() != nil {
 		return o
 	}
 	zerolog.Ctx(turn).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
 		Bool("was_sent", o.fate == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
-	return u.attempt(turn, ctx, t, args, true)
+	again := u.attempt(turn, ctx, t, args, heard, true)
+	if again.err != nil && o.fate == lost { // what the second attempt proves says nothing of the first
+		f := *again.err
+		f.NoEffect = t.offer.spec.Annotations.ReadOnly
+		again.err = &f
+	}
+	return again
 }
 
 // attempt sends the call once. With last there will be no further attempt, so that
 // a new session that is no good either counts.
-func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, last bool) outcome {
+func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener, last bool) outcome {
 	s, err := u.session(ctx)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return outcome{err: f}
@@ -93,7 +101,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 		o = outcome{err: u.unavailable(errClosed), fate: notSent, verdict: breaker.Neutral}
 		return o
 	}
-	x, err := s.call(ctx, t.offer.name, args)
+	x, err := s.call(ctx, t.offer.name, args, heard)
 	s.release()
 	o = u.judge(turn, ctx, t, s, x, err)
 	if last && o.fate == notSent {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
@@ -123,10 +124,28 @@ func readTool(s Server, raw []byte) (o *offer, name string, err error) {
 		return nil, t.Name, errors.New("the tool runs only as a task")
 	}
 	schema, err := compileSchema(t.InputSchema)
+	if err == nil {
+		err = headersFault(raw)
+	}
 	if err != nil {
 		return nil, t.Name, err
 	}
-	return &offer{name: t.Name, spec: t.spec(s.Name), schema: schema}, t.Name, nil
+	if s.Policy.Untrusted {
+		t.Annotations = wireTool{}.Annotations
+	}
+	spec := t.spec(s.Name)
+	s.Policy.override(t.Name, &spec.Annotations)
+	return &offer{name: t.Name, spec: spec, schema: schema}, t.Name, nil
+}
+
+// headersFault says what is wrong with the arguments that a tool wants copied into
+// HTTP headers (x-mcp-header): clients must not offer such a tool (SEP-2243).
+func headersFault(raw []byte) error {
+	var t mcp.Tool
+	if stdjson.Unmarshal(raw, &t) != nil {
+		return nil // mcp-go cannot read it, and so copies nothing
+	}
+	return mcp.ValidateParamHeaderAnnotations(&t)
 }
 
 // spec returns the tool as the model sees it, except that its name may have to

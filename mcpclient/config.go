@@ -89,6 +89,8 @@ type Server struct {
 	// Allow and Deny are names of tools as the server gives them. An empty Allow
 	// means all; Deny wins.
 	Allow, Deny []string
+	// Policy says what to think of the tools.
+	Policy Policy
 	// Breaker guards the server; nil means one with breaker.Config's defaults.
 	Breaker *breaker.Breaker
 }

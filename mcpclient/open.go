@@ -24,7 +24,7 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		}
 	}()
 	life, stop := context.WithCancel(context.Background())
-	s := newSession(stop)
+	s := newSession(stop, &u.listeners)
 	conn, err := u.transport(s)
 	if err != nil {
 		stop()
@@ -40,6 +40,7 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		return nil, err
 	}
 	s.offers = newCatalogue(u.Server, tools, u.catalogue.Load(), u.log)
+	u.checkPolicy(s.offers)
 	u.listen(life, s)
 	return s, nil
 }
@@ -148,6 +149,7 @@ func (u *upstream) notified(n mcp.JSONRPCNotification) {
 	if n.Method == mcp.MethodNotificationToolsListChanged {
 		u.hint()
 	}
+	u.listeners.notified(n)
 }
 
 // httpClient returns the client for one server's requests: no redirects, which

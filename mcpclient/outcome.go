@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x 
 			fmt.Sprintf("The answer of %s was larger than %d KiB and was not read. Ask for less, for example with a filter.", t.name, maxResult>>10)),
 			verdict: breaker.Neutral}
 	case x.needsInput, errors.Is(err, client.ErrMaxInputRoundTripsExceeded):
-		return outcome{err: u.toolFailed("The tool asks for input that cannot be given here", err, ""), verdict: breaker.Neutral}
+		return outcome{err: u.toolFailed("The tool asks for input that cannot be given here", err,
+			t.name+" asked the user something in the middle of the call, which is not possible here. Do not call it again with the same arguments."), verdict: breaker.Neutral}
 	}
 	return u.judgeFailure(t, err)
 }
@@ -82,7 +84,7 @@ func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	said := clipped(hidePaths(u.hide.Replace(clean(e.Message))), maxUpstreamText)
 	o := outcome{
 		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
-			t.name+" failed: "+said),
+			t.name+" failed: "+cmp.Or(said, "the server does not say why")),
 		verdict: breaker.Neutral,
 	}
 	switch e.Code {
@@ -149,11 +151,13 @@ func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
 	case e.Code == http.StatusTooManyRequests, e.Code < 400, e.Code == http.StatusNotFound:
 		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: e.Code == http.StatusNotFound}
 	case e.Code < 500:
-		return outcome{err: u.toolFailed("The tool "+t.name+" could not be run", e, ""), verdict: breaker.Neutral}
+		return outcome{err: u.toolFailed("The tool "+t.name+" could not be run", e,
+			fmt.Sprintf("%s was not run: its server refuses the request with HTTP status %d", t.name, e.Code)), verdict: breaker.Neutral}
 	}
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", e, "")
 	if e.Code == http.StatusBadGateway || e.Code == http.StatusServiceUnavailable || e.Code == http.StatusGatewayTimeout {
 		f = u.unavailable(e)
+		f.NoEffect = t.offer.spec.Annotations.ReadOnly // a proxy says so, whatever the server behind it did
 	}
 	f.Unknown = !t.repeatable()
 	return outcome{err: f, fate: lost, verdict: breaker.Failure}

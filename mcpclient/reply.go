@@ -16,19 +16,19 @@ import (
 // the end in a packet of its own, 0.1 ms later); another one is thrown away.
 const tailWait = 50 * time.Millisecond
 
-// wholeReply reads the reply to a POST, at most limit bytes of it, and returns a
+// wholeReply reads the reply to a POST, at most x.limit bytes of it, and returns a
 // body that holds it. stop ends the request; wholeReply, or the body's Close,
-// calls it.
+// calls it. Meanwhile x overhears what the tool tells of its progress.
 //
 // A stream in which the server asks us something before it answers cannot be read
 // to its end first: then the body is what was read and the stream behind it.
-func wholeReply(resp *http.Response, limit int, stop context.CancelFunc) (io.ReadCloser, error) {
+func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.ReadCloser, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	r := reply{src: resp.Body, limit: limit, stop: stop, events: mediaType == "text/event-stream"}
+	r := reply{src: resp.Body, limit: x.limit, stop: stop, overhear: x.overhear, events: mediaType == "text/event-stream"}
 	state, err := r.read()
 	if state == asked {
 		src := resp.Body
-		rest := &io.LimitedReader{R: src, N: int64(limit)}
+		rest := &io.LimitedReader{R: src, N: int64(x.limit)}
 		return body{io.MultiReader(bytes.NewReader(r.buf), rest), func() error {
 			stop()
 			return src.Close()
@@ -53,6 +53,8 @@ type reply struct {
 	limit  int
 	stop   context.CancelFunc
 	events bool // src is a stream of server-sent events
+
+	overhear func(message []byte) // gets each notification; may be nil
 
 	buf   []byte
 	seen  int    // how much of buf was scanned
@@ -107,10 +109,14 @@ func (r *reply) scan() said {
 		if len(line) > 0 {
 			continue
 		}
-		state := classify(r.data)
-		r.data = r.data[:0]
+		message := r.data
+		state := classify(message)
+		r.data = r.data[:0] // message stays as it is until the next line is read
 		if state != nothing {
 			return state
+		}
+		if r.overhear != nil {
+			r.overhear(message)
 		}
 		r.event = r.seen
 	}

@@ -35,7 +35,7 @@ func TestWholeReply(t *testing.T) {
 				Body:   io.NopCloser(&chunked{strings.NewReader(tt.text), size}),
 			}
 			stopped := false
-			b, err := wholeReply(resp, 1000, func() { stopped = true })
+			b, err := wholeReply(resp, &exchange{limit: 1000}, func() { stopped = true })
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -67,7 +67,7 @@ func TestWholeReplyBreaksOff(t *testing.T) {
 			Header: http.Header{"Content-Type": {"text/event-stream"}},
 			Body:   io.NopCloser(io.MultiReader(strings.NewReader(text), &failing{broken})),
 		}
-		_, err := wholeReply(resp, 1000, func() {})
+		_, err := wholeReply(resp, &exchange{limit: 1000}, func() {})
 		if !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", text, err, want)
 		}

@@ -101,7 +101,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 		defer cancel()
 		return nil, rt.refusal(req, resp)
 	}
-	whole, err := wholeReply(resp, x.limit, cancel)
+	whole, err := wholeReply(resp, x, cancel)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ type session struct {
 	protocol string
 	offers   *catalogue // as listed first
 
+	listeners *listeners // the server's, of all its sessions
+
 	// stop ends the context that the transport lives in.
 	stop context.CancelFunc
 	// closed ends what is still under way when the session is shut.
@@ -41,9 +43,9 @@ type session struct {
 	drained  chan struct{} // closed when it is retired and unused
 }
 
-func newSession(stop context.CancelFunc) *session {
+func newSession(stop context.CancelFunc, l *listeners) *session {
 	return &session{
-		born: time.Now(), stop: stop,
+		born: time.Now(), stop: stop, listeners: l,
 		closed: make(chan struct{}), gone: make(chan struct{}),
 		retiring: make(chan struct{}), drained: make(chan struct{}),
 	}
@@ -125,12 +127,19 @@ func (s *session) list(ctx context.Context) ([]json.RawMessage, error) {
 	return x.tools, nil
 }
 
-// call runs a tool and returns what was said.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (*exchange, error) {
+// call runs a tool and returns what was said. heard is told of its progress, unless
+// it is nil: then the server is not asked for any.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, heard *listener) (*exchange, error) {
 	x := &exchange{limit: maxReply}
 	req := mcp.CallToolRequest{}
 	req.Params.Name = tool
 	req.Params.RawArguments = args
+	if heard != nil {
+		token := s.listeners.add(heard)
+		defer s.listeners.remove(token)
+		req.Params.Meta = &mcp.Meta{ProgressToken: token}
+		x.overhear = s.listeners.overhear
+	}
 	_, err := s.client.CallTool(withExchange(ctx, x), req)
 	return x, err
 }

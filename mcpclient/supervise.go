@@ -148,6 +148,7 @@ func (u *upstream) offer(s *session, tools []json.RawMessage) {
 	u.catalogue.Store(c)
 	u.mu.Unlock()
 	if c != old {
+		u.checkPolicy(c)
 		u.event(u.log.Info(), "mcp_tools_changed", func(d *zerolog.Event) { d.Int("tools", len(c.offers)) })
 	}
 }

@@ -92,5 +92,12 @@ func hider(s Server) *strings.Replacer {
 // that such paths have: "/items/0/title" is a JSON pointer, and of use.
 var localPath = regexp.MustCompile(`(?:/(?:var|etc|home|root|usr|opt|tmp|srv|mnt|media|proc|sys|run|dev|app|data|private|Users|Library|Volumes)/|[A-Za-z]:\\)[^\s"'<>|:;,)\]}]+`)
 
+// address matches what names a machine: a URL, and an IP address or localhost with
+// a port.
+var address = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+|\b(?:\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d+)?\b|\[[0-9a-fA-F:]*:[0-9a-fA-F:]+\](?::\d+)?`)
+
+// hidePlaces replaces paths and addresses in a text that a person is shown.
+func hidePlaces(s string) string { return address.ReplaceAllString(hidePaths(s), "[address]") }
+
 // hidePaths replaces the paths of the server's machine in the text of an error.
 func hidePaths(s string) string { return localPath.ReplaceAllString(s, "[path]") }

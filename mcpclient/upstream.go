@@ -29,6 +29,9 @@ type upstream struct {
 	crew    *crew
 	life    context.Context // ends with Client.Close
 
+	warned    sync.Map  // of what the policy names in vain
+	listeners listeners // to the progress of the calls under way
+
 	// current is the session in use; nil while there is none.
 	current atomic.Pointer[session]
 	// catalogue is the last one known; it outlives the session that it came from.
@@ -133,9 +136,10 @@ func notify(c chan struct{}) {
 	}
 }
 
-// unavailable returns the error of a server that cannot be used because of err.
+// unavailable returns the error of a server that cannot be used because of err, so
+// that no tool was run.
 func (u *upstream) unavailable(err error) *fault.Error {
-	f := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: u.service, Err: err}
+	f := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: u.service, NoEffect: true, Err: err}
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
 		f.RetryAfter = open.RetryAfter
 	}

@@ -24,6 +24,28 @@ type boundTool struct {
 	name  string
 	offer *offer
 	up    *upstream
+	// fallback is the tool to run when up is unavailable; nil means none.
+	fallback *boundTool
+}
+
+// told returns f with what the model is told of it, where the text for a person
+// does not say which tool it is about or what can be done.
+func (t *boundTool) told(f *fault.Error) *fault.Error {
+	if f.Hint != "" || f.Type != fault.MCPUnavailable && f.Type != fault.ToolFailed && f.Type != fault.Timeout {
+		return f
+	}
+	hinted := *f
+	switch {
+	case f.Type == fault.MCPUnavailable && f.NoEffect:
+		hinted.Hint = f.Message + "; " + t.name + " was not executed"
+	case f.Unknown: // the agent says what that means
+		return f
+	case t.repeatable():
+		hinted.Hint = f.Message + ". It may be called again."
+	case f.Type == fault.Timeout:
+		hinted.Hint = f.Message + ". It was not executed."
+	}
+	return &hinted
 }
 
 func (t *boundTool) repeatable() bool { return t.offer.spec.Annotations.Repeatable() }
@@ -104,14 +126,26 @@ func (c *Client) look() *view {
 	for i, name := range assignNames(known) {
 		bound[i].name = name
 		v.tools[name] = bound[i]
-		if c.awayIn(v, bound[i].up) {
-			continue
+	}
+	c.fallbacks(v, bound)
+	for _, t := range bound {
+		if spec, offered := c.specIn(v, t); offered {
+			v.set.Specs = append(v.set.Specs, spec)
 		}
-		spec := bound[i].offer.spec
-		spec.Name = name
-		v.set.Specs = append(v.set.Specs, spec)
 	}
 	return v
+}
+
+// specIn returns a tool as the model sees it. One whose server is away is offered
+// only while its fallback can be called.
+func (c *Client) specIn(v *view, t *boundTool) (spec chat.ToolSpec, offered bool) {
+	spec = t.offer.spec
+	spec.Name = t.name
+	if f := t.fallback; f != nil {
+		spec.Fallback = f.name
+		return spec, !c.awayIn(v, t.up) || !c.awayIn(v, f.up)
+	}
+	return spec, !c.awayIn(v, t.up)
 }
 
 func (c *Client) awayIn(v *view, u *upstream) bool {

@@ -52,8 +52,16 @@ type Call struct {
 }
 
 // ToolStarted opens a tool call. One of ToolCompleted, ToolFailed and
-// ToolUnknown with the same id closes it.
+// ToolUnknown with the same id closes it. In between there may be ToolProgress.
 type ToolStarted struct{ Call }
+
+// ToolProgress tells how far a call that is under way has come.
+type ToolProgress struct {
+	Call
+	Progress float64
+	Total    float64 // 0: not known
+	Message  string  // as the tool wrote it; empty: left out. An encoder may shorten it
+}
 
 // ToolCompleted tells that the tool did its work.
 type ToolCompleted struct {
@@ -141,6 +149,7 @@ func (*Start) event()         {}
 func (*Thinking) event()      {}
 func (*Delta) event()         {}
 func (*ToolStarted) event()   {}
+func (*ToolProgress) event()  {}
 func (*ToolCompleted) event() {}
 func (*ToolFailed) event()    {}
 func (*ToolUnknown) event()   {}

@@ -21,7 +21,7 @@ func anyEvent(r *rand.Rand) stream.Event {
 	events := []stream.Event{
 		&stream.Start{}, &stream.Thinking{Content: "t"}, &stream.Thinking{}, &stream.Delta{Text: "d"}, &stream.Delta{},
 		&stream.ToolStarted{Call: call}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call},
-		&stream.ToolUnknown{Call: call}, &stream.Error{}, &stream.Error{Fatal: true}, &stream.Done{Reason: reasons[r.IntN(len(reasons))]},
+		&stream.ToolUnknown{Call: call}, &stream.ToolProgress{Call: call}, &stream.ToolProgress{Call: call}, &stream.Error{}, &stream.Error{Fatal: true}, &stream.Done{Reason: reasons[r.IntN(len(reasons))]},
 		foreign{&stream.Delta{Text: "d"}}, nil,
 	}
 	return events[r.IntN(len(events))]
@@ -102,7 +102,7 @@ func wholeTurn(r *rand.Rand) []stream.Event {
 		turn = append(turn, []stream.Event{&stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call}, &stream.ToolUnknown{Call: call}}[r.IntN(3)])
 	}
 	for range r.IntN(30) {
-		switch r.IntN(5) {
+		switch r.IntN(6) {
 		case 0:
 			turn = append(turn, &stream.Thinking{Content: "t"})
 		case 1:
@@ -116,6 +116,10 @@ func wholeTurn(r *rand.Rand) []stream.Event {
 		case 4:
 			if len(open) > 0 {
 				end()
+			}
+		case 5:
+			if len(open) > 0 {
+				turn = append(turn, &stream.ToolProgress{Call: stream.Call{ID: open[r.IntN(len(open))]}})
 			}
 		}
 	}

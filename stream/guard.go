@@ -14,7 +14,8 @@ import (
 //	Start, then any of Thinking, Delta, Error and tool calls, then exactly one Done.
 //
 // A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
-// and ToolUnknown with the same id. A fatal Error is followed by Done, and Done
+// and ToolUnknown with the same id, with any number of ToolProgress between them.
+// A fatal Error is followed by Done, and Done
 // after a fatal Error, and only then, has a reason that is no success. Nothing
 // follows Done, and nothing follows a sink that failed.
 //
@@ -145,6 +146,8 @@ func (g *Guard) check(ev Event) (state, error) {
 		}
 	case *ToolStarted:
 		return expectAny, g.begin(ev.Call)
+	case *ToolProgress:
+		return expectAny, g.running(ev.Call)
 	case *ToolCompleted:
 		return expectAny, g.end(ev.Call)
 	case *ToolFailed:
@@ -178,12 +181,17 @@ func (g *Guard) begin(c Call) error {
 	return nil
 }
 
-func (g *Guard) end(c Call) error {
+func (g *Guard) running(c Call) error {
 	if _, ok := g.open[c.ID]; !ok {
-		return fmt.Errorf("%w: tool call %q ends but is not under way", ErrGrammar, c.ID)
+		return fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, c.ID)
 	}
-	delete(g.open, c.ID)
 	return nil
+}
+
+func (g *Guard) end(c Call) error {
+	err := g.running(c)
+	delete(g.open, c.ID)
+	return err
 }
 
 func (g *Guard) closed() error {

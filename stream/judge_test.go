@@ -10,13 +10,14 @@ import (
 // The grammar a second time, as a language over letters: what a client may have
 // seen at some moment, and what it has seen when the turn is over.
 var (
-	begun    = regexp.MustCompile(`^(S[TDe+-]*(E?|X|Ex))?$`)
-	complete = regexp.MustCompile(`^S[TDe+-]*(X|Ex)$`)
+	begun    = regexp.MustCompile(`^(S[TDe+p-]*(E?|X|Ex))?$`)
+	complete = regexp.MustCompile(`^S[TDe+p-]*(X|Ex)$`)
 )
 
 // letters writes events as letters: S start, T thinking, D delta, e and E errors
-// that are not and are fatal, + and - a tool call that begins and ends, X and x a
-// done that is a success and that is none, ? what is no event of a turn.
+// that are not and are fatal, + and - a tool call that begins and ends, p its
+// progress, X and x a done that is a success and that is none, ? what is no event
+// of a turn.
 func letters(events []stream.Event) string {
 	b := make([]byte, len(events))
 	for i, ev := range events {
@@ -37,6 +38,8 @@ func letter(ev stream.Event) byte {
 		return either(ev.Fatal, 'E', 'e')
 	case *stream.ToolStarted:
 		return '+'
+	case *stream.ToolProgress:
+		return 'p'
 	case *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
 		return '-'
 	case *stream.Done:
@@ -58,7 +61,7 @@ func either(cond bool, yes, no byte) byte {
 }
 
 // legal judges the order of events and that each tool call is begun once, ended
-// once, and ended before the turn is.
+// once, ended before the turn is, and has progress only in between.
 func legal(events []stream.Event, language *regexp.Regexp) bool {
 	if !language.MatchString(letters(events)) {
 		return false
@@ -79,6 +82,10 @@ func legal(events []stream.Event, language *regexp.Regexp) bool {
 			}
 			used[callID(ev)] = 2
 			open--
+		case 'p':
+			if used[callID(ev)] != 1 {
+				return false
+			}
 		case 'E', 'X':
 			if open > 0 {
 				return false
@@ -91,6 +98,8 @@ func legal(events []stream.Event, language *regexp.Regexp) bool {
 func callID(ev stream.Event) string {
 	switch ev := ev.(type) {
 	case *stream.ToolStarted:
+		return ev.ID
+	case *stream.ToolProgress:
 		return ev.ID
 	case *stream.ToolCompleted:
 		return ev.ID

@@ -171,7 +171,11 @@ func (g *gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 		ProtocolVersion: s.ProtocolVersion,
 		Allow:           s.Allow,
 		Deny:            s.Deny,
-		Breaker:         g.breaker("mcp:"+s.Name, g.cfg.MCPBreaker),
+		Policy: mcpclient.Policy{
+			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
+			Untrusted: s.Untrusted, Fallback: s.Fallback,
+		},
+		Breaker: g.breaker("mcp:"+s.Name, g.cfg.MCPBreaker),
 	}
 }
 

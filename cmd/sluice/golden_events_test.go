@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // event judges one event after those before it: the grammar, and what must hold
@@ -41,14 +42,26 @@ func (j *judgement) toolCall(ev wireEvent) {
 		return
 	}
 	began, ok := j.calls[ev.CallID]
-	j.must(ok, "call %q ends and is not under way", ev.CallID)
-	delete(j.calls, ev.CallID)
+	j.must(ok, "call %q is %s and is not under way", ev.CallID, ev.Status)
 	same := began.Tool == ev.Tool && began.Server == ev.Server && string(began.Arguments) == string(ev.Arguments)
-	j.must(same, "call %q ends as another than it began", ev.CallID)
+	j.must(same, "call %q is %s as another than it began", ev.CallID, ev.Status)
+	if ev.Status == "progress" {
+		j.progress(ev, began)
+		return
+	}
+	delete(j.calls, ev.CallID)
 	j.must(len(ev.Result) <= 2<<10, "a result of %d bytes", len(ev.Result))
 	if ev.Status != "completed" {
 		j.forPerson(ev.Error)
 	}
+}
+
+// progress only grows, and its message is fit for a line.
+func (j *judgement) progress(ev, before wireEvent) {
+	j.must(before.Status == "in_progress" || ev.Progress > before.Progress, "progress %v after %v", ev.Progress, before.Progress)
+	j.must(ev.Total == nil || *ev.Total > 0, "a total that is none")
+	j.must(len(ev.Message) <= 256 && !strings.ContainsFunc(ev.Message, unicode.IsControl), "a message that is not fit for a line: %q", ev.Message)
+	j.calls[ev.CallID] = ev
 }
 
 func (j *judgement) delta(ev wireEvent) {

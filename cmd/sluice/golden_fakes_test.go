@@ -26,11 +26,21 @@ type fakeTool struct {
 	ReadOnly   bool
 	Idempotent bool
 	Delay      string // of the answer
+	Progress   []fakeProgress
+	Fallback   string // what the configuration names as such
 	Result     string
 	IsError    bool
 }
 
-// servers returns the MCP server that the transcript asks for.
+// fakeProgress is a report that a tool makes before its Delay begins.
+type fakeProgress struct {
+	After    string // since the last one; empty: at once
+	Progress float64
+	Total    float64
+	Message  string
+}
+
+// servers returns the MCP servers that the transcript asks for.
 func (tr transcript) servers(t *testing.T, cfg config.Config) []mcpclient.Server {
 	t.Helper()
 	s := mcpclient.Server{Name: "fake", Transport: mcpclient.InProcess}
@@ -42,27 +52,55 @@ func (tr transcript) servers(t *testing.T, cfg config.Config) []mcpclient.Server
 	default:
 		s.InProcess = fakeServer(t, text)
 	}
-	s.Breaker = breaker.New(breaker.Config{
-		Service: "mcp:" + s.Name, Failures: uint32(cfg.MCPBreaker.Failures), Recovery: cfg.MCPBreaker.Recovery,
-	})
-	return []mcpclient.Server{s}
+	list := []mcpclient.Server{s}
+	if tr.has("mcp.spare") {
+		list = append(list, mcpclient.Server{Name: "spare", Transport: mcpclient.InProcess, InProcess: fakeServer(t, tr.get("mcp.spare"))})
+	}
+	list[0].Policy.Fallback = fallbacks(t, tr.get("mcp"))
+	for i := range list {
+		list[i].Breaker = breaker.New(breaker.Config{
+			Service: "mcp:" + list[i].Name, Failures: uint32(cfg.MCPBreaker.Failures), Recovery: cfg.MCPBreaker.Recovery,
+		})
+	}
+	return list
+}
+
+// fallbacks returns what the configuration says of the tools in text, if it lists any.
+func fallbacks(t *testing.T, text string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return all
+	}
+	for _, tool := range fakeTools(t, text) {
+		if tool.Fallback != "" {
+			all[tool.Name] = tool.Fallback
+		}
+	}
+	return all
 }
 
 func fakeServer(t *testing.T, text string) *server.MCPServer {
 	t.Helper()
-	var tools []fakeTool
-	if text != "" {
-		dec := json.NewDecoder(strings.NewReader(text))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&tools); err != nil {
-			t.Fatalf("mcp: %v", err)
-		}
-	}
+	tools := fakeTools(t, text)
 	m := server.NewMCPServer("fake", "1", server.WithToolCapabilities(true))
 	for _, tool := range tools {
 		m.AddTool(tool.spec(), tool.run)
 	}
 	return m
+}
+
+func fakeTools(t *testing.T, text string) (tools []fakeTool) {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&tools); err != nil {
+		t.Fatalf("mcp: %v", err)
+	}
+	return tools
 }
 
 func (f fakeTool) spec() mcp.Tool {
@@ -76,6 +114,9 @@ func (f fakeTool) spec() mcp.Tool {
 }
 
 func (f fakeTool) run(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if err := f.report(ctx, req); err != nil {
+		return nil, err
+	}
 	if f.Delay != "" {
 		d, err := time.ParseDuration(fillIn(f.Delay, req))
 		if err != nil {
@@ -91,6 +132,30 @@ func (f fakeTool) run(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallTo
 		return mcp.NewToolResultError(fillIn(f.Result, req)), nil
 	}
 	return mcp.NewToolResultText(fillIn(f.Result, req)), nil
+}
+
+// report sends the progress of a call.
+func (f fakeTool) report(ctx context.Context, req mcp.CallToolRequest) error {
+	for _, p := range f.Progress {
+		if p.After != "" {
+			d, err := time.ParseDuration(p.After)
+			if err != nil {
+				return err
+			}
+			time.Sleep(d)
+		}
+		params := map[string]any{"progressToken": req.Params.Meta.ProgressToken, "progress": p.Progress}
+		if p.Total > 0 {
+			params["total"] = p.Total
+		}
+		if p.Message != "" {
+			params["message"] = p.Message
+		}
+		if err := server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/progress", params); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fillIn puts the arguments of a call into a text.

@@ -77,6 +77,8 @@ type wireEvent struct {
 	Arguments   json.RawMessage `json:"arguments"`
 	Status      string          `json:"status"`
 	Duration    int             `json:"duration_ms"`
+	Progress    float64         `json:"progress"`
+	Total       *float64        `json:"total"`
 	Result      string          `json:"result"`
 	Truncated   bool            `json:"truncated"`
 	Error       string          `json:"error"`
@@ -111,6 +113,7 @@ var vocabulary = map[string]string{
 	"start":                 "request_id conversation_id? user_id? model protocol",
 	"thinking":              "request_id content",
 	"tool_call/in_progress": "request_id call_id tool_name server arguments status",
+	"tool_call/progress":    "request_id call_id tool_name server arguments status progress total? message?",
 	"tool_call/completed":   "request_id call_id tool_name server arguments status duration_ms result truncated?",
 	"tool_call/failed":      "request_id call_id tool_name server arguments status duration_ms error",
 	"tool_call/unknown":     "request_id call_id tool_name server arguments status duration_ms error",

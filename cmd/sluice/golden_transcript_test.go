@@ -34,7 +34,7 @@ func readTranscript(t *testing.T, file string) transcript {
 	}
 	for _, f := range ar.Files {
 		switch f.Name {
-		case "config", "request", "gemini", "mcp", "want.sse", "want.gemini":
+		case "config", "request", "gemini", "mcp", "mcp.spare", "want.sse", "want.gemini":
 		default:
 			t.Errorf("a transcript has no file %q", f.Name)
 		}

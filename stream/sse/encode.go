@@ -12,9 +12,11 @@ package sse
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -27,6 +29,9 @@ const Protocol = "sluice/1"
 
 // maxResult is how many bytes of a tool's result an event carries.
 const maxResult = 2 << 10
+
+// maxNote is how many bytes of a tool's progress message an event carries.
+const maxNote = 256
 
 // encoder turns events into frames. It holds what the frames of a turn share, so
 // that the cost of a frame is that of its own bytes.
@@ -69,6 +74,8 @@ func (e *encoder) frame(dst []byte, ev stream.Event, t timings) []byte {
 	case *stream.ToolStarted:
 		e.tools = append(e.tools, ev.Tool)
 		dst = call(e.open(dst, "tool_call"), &ev.Call, "in_progress")
+	case *stream.ToolProgress:
+		dst = progress(e.open(dst, "tool_call"), ev)
 	case *stream.ToolCompleted:
 		dst = completed(e.open(dst, "tool_call"), ev)
 	case *stream.ToolFailed:
@@ -136,6 +143,36 @@ func call(dst []byte, c *stream.Call, status string) []byte {
 	dst = str(dst, "server", c.Server)
 	dst = object(key(dst, "arguments"), c.Arguments)
 	return str(dst, "status", status)
+}
+
+// progress leaves the total out if it is not known. JSON has no NaN and no
+// infinity; what is neither number nor progress becomes 0.
+func progress(dst []byte, ev *stream.ToolProgress) []byte {
+	dst = number(call(dst, &ev.Call, "progress"), "progress", ev.Progress)
+	if ev.Total > 0 && !math.IsInf(ev.Total, 1) {
+		dst = number(dst, "total", ev.Total)
+	}
+	if text := note(ev.Message); text != "" {
+		dst = str(dst, "message", text)
+	}
+	return dst
+}
+
+// note returns a text for a status line: without control characters, line ends
+// included, and at most maxNote bytes of it.
+func note(s string) string {
+	head, _ := chat.Truncate(s, 4*maxNote) // the rest need not be looked at
+	head = strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, head))
+	head, _ = chat.Truncate(head, maxNote)
+	return head
 }
 
 func completed(dst []byte, ev *stream.ToolCompleted) []byte {
@@ -249,6 +286,18 @@ func boolean(dst []byte, name string, value bool) []byte {
 
 func integer(dst []byte, name string, value int) []byte {
 	return strconv.AppendInt(key(dst, name), int64(value), 10)
+}
+
+// number writes whole numbers without a fraction or an exponent, as clients would.
+func number(dst []byte, name string, value float64) []byte {
+	dst = key(dst, name)
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return append(dst, '0')
+	}
+	if abs := math.Abs(value); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.AppendFloat(dst, value, 'e', -1, 64)
+	}
+	return strconv.AppendFloat(dst, value, 'f', -1, 64)
 }
 
 func millis(dst []byte, name string, d time.Duration) []byte {

@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// crew runs tool calls at the same time. The calls have goroutines of their own;
+// everything else here belongs to the turn's, which alone tells what happens.
+type crew struct {
+	turn   *turn
+	tools  *chat.ToolSet
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	working []*job    // in the order in which they began
+	ended   chan *job // has room for all, so that nobody waits for the client
+	news    chan struct{}
+	due     *time.Timer // for news that came too soon after the last
+	bug     error
+}
+
+// runAll runs the jobs at the same time, tells of their progress, and closes each
+// as it ends. A bug in one of them, or a client that is gone, cuts the others,
+// which are waited for.
+func (t *turn) runAll(tools *chat.ToolSet, jobs []*job) error {
+	if len(jobs) == 0 {
+		return t.over()
+	}
+	c := &crew{turn: t, tools: tools, ended: make(chan *job, maxParallel), news: make(chan struct{}, 1), due: time.NewTimer(time.Hour)}
+	c.due.Stop()
+	defer c.due.Stop()
+	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
+	defer c.wg.Wait()
+	defer c.cancel(nil) // before the wait, lest a panic here wait for hours
+	for _, j := range jobs {
+		c.start(j)
+	}
+	for len(c.working) > 0 {
+		select {
+		case j := <-c.ended:
+			c.end(j)
+		case <-c.news:
+		case <-c.due.C:
+		}
+		c.tellNews(time.Now())
+		t.flush()
+		if t.told != nil {
+			c.cancel(t.told)
+		}
+	}
+	if c.bug != nil {
+		return c.bug
+	}
+	return t.over()
+}
+
+func (c *crew) start(j *job) {
+	c.working = append(c.working, j)
+	c.wg.Go(func() {
+		j.run(c.ctx, c.turn.agent.cfg.Tools, c.wake)
+		c.ended <- j
+	})
+}
+
+// end closes a job and, if its server was away, starts its substitute.
+func (c *crew) end(j *job) {
+	c.tellNewsOf(j, time.Now()) // it came before the end
+	c.working = without(c.working, j)
+	c.turn.close(j)
+	if j.err != nil && fault.From(j.err).Type == fault.Internal && c.bug == nil {
+		c.bug = j.err
+		c.cancel(c.bug)
+	}
+	if c.bug == nil && c.turn.over() == nil {
+		if s := c.turn.substitute(j, c.tools); s != nil {
+			c.start(s)
+		}
+	}
+}
+
+func without(jobs []*job, j *job) []*job {
+	kept := jobs[:0]
+	for _, other := range jobs {
+		if other != j {
+			kept = append(kept, other)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// progressEvery is the least time between two progress events of one call: five a
+// second are enough for any bar, and a tool may report each byte.
+const progressEvery = 200 * time.Millisecond
+
+// mailbox holds the latest report of a call. A report that is not told in time is
+// overwritten, so a slow client neither blocks the tool nor makes it pile up.
+type mailbox struct {
+	mu     sync.Mutex // guards the fields below
+	latest chat.Progress
+	full   bool
+}
+
+func (m *mailbox) put(p chat.Progress) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latest, m.full = p, true
+}
+
+func (m *mailbox) holds() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.full
+}
+
+func (m *mailbox) take() (p chat.Progress, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, ok = m.latest, m.full
+	m.full = false
+	return p, ok
+}
+
+// wake tells the turn's goroutine that there is news. It does not block.
+func (c *crew) wake() {
+	select {
+	case c.news <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// tellNews tells the progress of all calls under way, as far as it is due, and
+// sets the timer for the rest.
+func (c *crew) tellNews(now time.Time) {
+	var next time.Time
+	for _, j := range c.working {
+		c.tellNewsOf(j, now)
+		if j.news.holds() && (next.IsZero() || j.nextAt.Before(next)) {
+			next = j.nextAt
+		}
+	}
+	if !next.IsZero() {
+		c.due.Reset(next.Sub(now))
+	}
+}
+
+// tellNewsOf tells the latest progress of j, unless it is too soon. The first is
+// told at once.
+func (c *crew) tellNewsOf(j *job, now time.Time) {
+	if now.Before(j.nextAt) {
+		return
+	}
+	p, ok := j.news.take()
+	if !ok {
+		return
+	}
+	j.nextAt = now.Add(progressEvery)
+	c.turn.emit(&stream.ToolProgress{Call: j.told, Progress: p.Progress, Total: p.Total, Message: p.Message})
+}

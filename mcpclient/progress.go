@@ -1,0 +1,169 @@
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/chat"
+)
+
+const (
+	methodProgress = "notifications/progress"
+	// maxMessage is how many bytes of a progress message are kept.
+	maxMessage = 1 << 10
+)
+
+// listener hands a call's progress on. A repeated call keeps its listener, so that
+// what is reported only grows, as the specification wants it of a server.
+type listener struct {
+	report func(chat.Progress)
+	hide   *strings.Replacer
+
+	mu    sync.Mutex // guards the fields below, and keeps the reports in order
+	last  float64
+	ended bool
+}
+
+// listener returns the listener of a call with ctx, or nil if nobody wants to know.
+func (u *upstream) listener(ctx context.Context) *listener {
+	report := chat.ReportOf(ctx)
+	if report == nil {
+		return nil
+	}
+	return &listener{report: report, hide: u.hide, last: math.Inf(-1)}
+}
+
+// hear takes a report. Late ones and those that do not grow are dropped; the same
+// one may come twice, as replies are read ahead of mcp-go.
+func (l *listener) hear(p chat.Progress) {
+	if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || p.Progress <= l.last {
+		return
+	}
+	l.last = p.Progress
+	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
+		p.Total = 0
+	}
+	p.Message = hidePlaces(l.hide.Replace(clipped(clean(p.Message), maxMessage)))
+	l.report(p)
+}
+
+// end waits for a report that is being made; there will be none after it.
+func (l *listener) end() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+// listeners are those of the calls under way on one server, by their progress
+// tokens.
+type listeners struct {
+	mu      sync.Mutex // guards the fields below
+	given   uint64     // tokens so far
+	byToken map[string]*listener
+}
+
+// add registers l under a new token, until remove.
+func (s *listeners) add(l *listener) (token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given++
+	token = "sluice-" + strconv.FormatUint(s.given, 10)
+	if s.byToken == nil {
+		s.byToken = map[string]*listener{}
+	}
+	s.byToken[token] = l
+	return token
+}
+
+func (s *listeners) remove(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byToken, token)
+}
+
+func (s *listeners) hear(token string, p chat.Progress) {
+	s.mu.Lock()
+	l := s.byToken[token]
+	s.mu.Unlock()
+	if l != nil {
+		l.hear(p)
+	}
+}
+
+// wireProgress is a notification of MCP.
+type wireProgress struct {
+	Method string `json:"method"`
+	Params struct {
+		Token    any     `json:"progressToken"`
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	} `json:"params"`
+}
+
+// overhear takes one message of a reply that is being read, if it tells of
+// progress. mcp-go sees the reply only when it is whole.
+func (s *listeners) overhear(message []byte) {
+	if !bytes.Contains(message, []byte("notifications")) { // it may be spelled with an escaped slash
+		return
+	}
+	var n wireProgress
+	if json.Unmarshal(message, &n) != nil || n.Method != methodProgress {
+		return
+	}
+	if token, ok := n.Params.Token.(string); ok {
+		s.hear(token, chat.Progress{Progress: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+	}
+}
+
+// notified takes a notification that mcp-go has read.
+func (s *listeners) notified(n mcp.JSONRPCNotification) {
+	if n.Method != methodProgress {
+		return
+	}
+	about := n.Params.AdditionalFields
+	token, ok := about["progressToken"].(string)
+	progress, known := number(about["progress"])
+	if !ok || !known {
+		return
+	}
+	total, _ := number(about["total"])
+	message, _ := about["message"].(string)
+	s.hear(token, chat.Progress{Progress: progress, Total: total, Message: message})
+}
+
+// number returns a number that was read from JSON, or that a server in this
+// process has put there itself.
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, true
+	case float32:
+		return float64(v), true
+	case int:
+		return float64(v), true
+	case int32:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}
