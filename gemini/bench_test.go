@@ -1,9 +1,6 @@
 package gemini
 
 import (
-	"context"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -40,59 +37,6 @@ func BenchmarkDecodeCall(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// BenchmarkRead is all that happens to a chunk between the socket and yield, but
-// for the timers.
-func BenchmarkRead(b *testing.B) {
-	const n = 1000
-	body := strings.Repeat(event(usualChunk), n)
-	s := newREST(&Config{})
-	var raw rawChunk
-	b.ReportAllocs()
-	for b.Loop() {
-		ans := s.answers.Get().(*restAnswer)
-		ans.body = io.NopCloser(nil)
-		ans.events.reset(strings.NewReader(body))
-		var a assembler
-		for {
-			if err := ans.next(&raw); err == io.EOF {
-				break
-			} else if err != nil {
-				b.Fatal(err)
-			}
-			if a.take(&raw) != nil || a.judge(&raw) != nil {
-				b.Fatal("not taken")
-			}
-			ans.buffered()
-		}
-		ans.close()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
-}
-
-// BenchmarkCall is a whole call over loopback with 2,000 chunks, each flushed by
-// the server.
-func BenchmarkCall(b *testing.B) {
-	const n = 2000
-	chunk := event(usualChunk)
-	l := newServer(b, func(w http.ResponseWriter, _ *http.Request) {
-		for range n {
-			io.WriteString(w, chunk)
-			flush(w)
-		}
-		io.WriteString(w, finishChunk("STOP"))
-	})
-	m := newTestModel(b, Config{BaseURL: l})
-	req := &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "hello"})}}
-	b.ReportAllocs()
-	for b.Loop() {
-		chunks := 0
-		if err := m.Stream(context.Background(), req, func(*chat.Chunk) error { chunks++; return nil }); err != nil || chunks < n {
-			b.Fatal(chunks, err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
 }
 
 func BenchmarkRenderRequest(b *testing.B) {

@@ -54,6 +54,11 @@ type transportError struct{ err error }
 func (e *transportError) Error() string { return "transport: " + e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
+// driverError is a failure of the driver's own: a bug of ours, or of the SDK's.
+type driverError struct{ what string }
+
+func (e *driverError) Error() string { return "driver sdk: " + e.what }
+
 // streamError returns err, as reading an answer's body gave it, as the error of
 // answer.next.
 func streamError(err error) error {
@@ -114,6 +119,9 @@ func endingOf(err error) ending {
 	}
 	if e, ok := errors.AsType[*finishError](err); ok {
 		return finishEnding(e)
+	}
+	if e, ok := errors.AsType[*driverError](err); ok {
+		return failed(breaker.Failure, OutcomeError, fault.Internal, fault.From(e).Message, e)
 	}
 	if errors.Is(err, errSilent) {
 		return failed(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)

@@ -28,19 +28,22 @@ func wantFailures(t *testing.T, m *Model, want uint32) {
 	}
 }
 
-// TestFaults holds the faults of FAULTS.md 1.1 that need nothing but a reply.
-func TestFaults(t *testing.T) {
+// scriptedFault is a reply, given to each request, and what must come of it.
+type scriptedFault struct {
+	name       string
+	reply      http.HandlerFunc
+	text       string
+	want       fault.Type
+	retryAfter time.Duration
+	requests   int
+	failures   uint32
+}
+
+// scriptedFaults are the faults of FAULTS.md 1.1 that need nothing but a reply.
+func scriptedFaults() []scriptedFault {
 	retry1s := `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.07s"}]}}`
 	part := textChunk("part")
-	tests := []struct {
-		name       string
-		reply      http.HandlerFunc
-		text       string
-		want       fault.Type
-		retryAfter time.Duration
-		requests   int
-		failures   uint32
-	}{
+	return []scriptedFault{
 		{"G7 429 with RetryInfo", status(429, retry1s), "", fault.ModelRateLimited, 34070 * time.Millisecond, 1, 0},
 		{"G7 429 with a hint in the message", status(429, googleError(429, "RESOURCE_EXHAUSTED", "Please retry in 48.9s.")), "", fault.ModelRateLimited, 48900 * time.Millisecond, 1, 0},
 		{"G8 429 with Retry-After", status(429, "", "Retry-After", "7"), "", fault.ModelRateLimited, 7 * time.Second, 1, 0},
@@ -91,8 +94,11 @@ func TestFaults(t *testing.T) {
 		{"G36 huge chunk of many lines", stream(part, strings.Repeat("data: 0123456789abcdef\n", 1<<16)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
 		{"G37 huge error body", status(500, strings.Repeat("x", 1<<20)), "", fault.ModelUnavailable, time.Minute, 3, 3},
 	}
+}
+
+func TestFaults(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
-		for _, tt := range tests {
+		for _, tt := range scriptedFaults() {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 				u := serve(t, tt.reply)

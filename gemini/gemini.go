@@ -3,7 +3,8 @@
 // What a call of the model means is common to all drivers: the request's bytes,
 // the shape of the answer, what counts as a failure, retries, timeouts, the
 // circuit breaker and the log. A driver only opens an answer and reads its raw
-// chunks (see source). NewREST makes a Model that speaks HTTP itself.
+// chunks (see source). NewREST makes a Model that speaks HTTP itself, NewSDK one
+// that goes through generative-ai-go.
 package gemini
 
 import (

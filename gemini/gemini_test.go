@@ -31,9 +31,10 @@ func TestConfigFaults(t *testing.T) {
 		"query": {BaseURL: "http://x?key=1"}, "user": {BaseURL: "http://u:p@x"}, "no URL": {BaseURL: "http://%"}, "timeout": {Timeout: -1},
 		"key": {APIKey: "SECRET\n"}, "key of two words": {APIKey: "SECRET SECRET"},
 	} {
-		_, err := NewREST(cfg)
-		if err == nil || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: error = %v", name, err)
+		for driver, newModel := range drivers {
+			if _, err := newModel(cfg); err == nil || strings.Contains(err.Error(), "SECRET") {
+				t.Errorf("%s, %s: error = %v", driver, name, err)
+			}
 		}
 	}
 	_, err := NewREST(Config{Thinking: "hard", Timeout: -1, BaseURL: "x"})

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // drivers are the ways to make a Model. Each passes the same tests.
 var drivers = map[string]func(Config) (*Model, error){
 	"rest": NewREST,
+	"sdk":  NewSDK,
 }
 
 // eachDriver runs test once for each driver, in parallel.

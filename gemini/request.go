@@ -70,7 +70,7 @@ func appendContents(b []byte, messages []chat.Message) []byte {
 		switch {
 		case last == nil:
 			b = appendRole(b, msg.Role)
-		case last.Role == msg.Role && hasResult(last) == hasResult(msg):
+		case continues(last, msg):
 			b = append(b, ',')
 		default:
 			b = appendRole(append(b, `]},`...), msg.Role)
@@ -82,6 +82,11 @@ func appendContents(b []byte, messages []chat.Message) []byte {
 		b = append(b, `]}`...)
 	}
 	return b
+}
+
+// continues says whether msg goes into the same content as last, which may be nil.
+func continues(last, msg *chat.Message) bool {
+	return last != nil && last.Role == msg.Role && hasResult(last) == hasResult(msg)
 }
 
 func appendRole(b []byte, r chat.Role) []byte {

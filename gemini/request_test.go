@@ -227,9 +227,19 @@ func TestHeaders(t *testing.T) {
 }
 
 func FuzzRenderRequest(f *testing.F) {
+	m := newTestModel(f, Config{})
+	fuzzRequests(f, func(t *testing.T, req *chat.ModelRequest) {
+		if b := m.render(req); !jsontext.Value(b).IsValid() || !json.Valid(b) {
+			t.Fatalf("not JSON: %q", b)
+		}
+	})
+}
+
+// fuzzRequests hands requests with whatever in them to check.
+func fuzzRequests(f *testing.F, check func(*testing.T, *chat.ModelRequest)) {
 	f.Add("system", "text", "sig", "id", "name", `{"a":1}`, "result", "model", uint8(0))
 	f.Add("\xff", "\u2028\x00", "=", "", "\"", `{"a":1,"a":2}`, "\ud7ff", "", uint8(255))
-	m := newTestModel(f, Config{})
+	f.Add("", "\xff", "", "", "\xff", `{"a":1e999,"b":"\ud800"}`, "\xff", "\xff", uint8(15))
 	f.Fuzz(func(t *testing.T, system, text, sig, id, name, args, result, role string, bits uint8) {
 		on := func(bit int) bool { return bits>>bit&1 == 1 }
 		call := chat.Part{Call: &chat.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}, Signature: sig}
@@ -241,9 +251,9 @@ func FuzzRenderRequest(f *testing.F) {
 		if on(3) {
 			req.Tools = &chat.ToolSet{Specs: []chat.ToolSpec{{Name: name, Description: text, InputSchema: jsontext.Value(args)}}}
 		}
-		b := m.render(req)
-		if !jsontext.Value(b).IsValid() || !json.Valid(b) {
-			t.Fatalf("not JSON: %q", b)
+		if on(4) {
+			req.Messages = append(req.Messages, user(answer, say))
 		}
+		check(t, req)
 	})
 }

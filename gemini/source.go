@@ -12,7 +12,8 @@ import (
 type source interface {
 	// open sends req, which body holds as the API wants it, and returns once the
 	// service has agreed to answer. Its errors are an *apiError when the service
-	// refused, else a *transportError. The answer ends with ctx at the latest.
+	// refused, a *driverError when the driver could not ask, else a
+	// *transportError. The answer ends with ctx at the latest.
 	open(ctx context.Context, req *chat.ModelRequest, body []byte) (answer, error)
 	// close lets go of idle connections.
 	close()
@@ -23,7 +24,7 @@ type answer interface {
 	// next waits for the next chunk and decodes it into c, whose former content
 	// it overwrites. It returns io.EOF when the service ended the stream cleanly,
 	// finished or not; else a *transportError, an *apiError (an error in place of a
-	// chunk) or an error that wraps errUnreadable or errTooLarge.
+	// chunk), a *driverError or an error that wraps errUnreadable or errTooLarge.
 	next(c *rawChunk) error
 	// buffered says whether next is sure to return without waiting.
 	buffered() bool
