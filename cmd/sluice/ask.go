@@ -51,7 +51,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	success, err := post(ctx, base, l.Args()[0], show)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
+		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
 		return exitFailed
 	}
 	if !success {
@@ -119,6 +119,7 @@ func post(ctx context.Context, base, input string, show viewer) (success bool, e
 	if err != nil {
 		return false, err
 	}
+	req.Close = true // there will be no second one
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	resp, err := http.DefaultClient.Do(req)
@@ -168,10 +169,10 @@ func (j *jsonLines) show(ev sse.Event, _ eventData) error {
 		ID    string         `json:"id"`
 		Event string         `json:"event"`
 		Data  jsontext.Value `json:"data"`
-	}{ev.ID, ev.Type, jsontext.Value(ev.Data)})
+	}{ev.ID, ev.Type, jsontext.Value(ev.Data)}, jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return err
 	}
-	_, err = j.out.Write(append(line, '\n'))
+	_, err = j.out.Write(append(printableJSON(line), '\n'))
 	return err
 }

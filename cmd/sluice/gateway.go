@@ -51,8 +51,8 @@ type seams struct {
 
 // newGateway starts everything behind the HTTP server. ctx is the process's
 // lifetime: children and sessions end with it. The caller must call close.
-func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with seams) (g *gateway, err error) {
-	g = &gateway{cfg: cfg, log: processLogger(log), with: with}
+func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with seams) (_ *gateway, err error) {
+	g := &gateway{cfg: cfg, log: processLogger(log), with: with}
 	defer func() {
 		if err != nil {
 			g.close()

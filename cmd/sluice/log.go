@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 )
 
@@ -34,6 +35,9 @@ func newLogWriter(out io.Writer, secrets []string) *logWriter {
 	w := &logWriter{out: out, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
 	for _, s := range secrets {
 		w.secrets = append(w.secrets, []byte(s))
+		if quoted, _ := jsontext.AppendQuote(nil, s); len(quoted) != len(s)+2 { // it looks different in a line
+			w.secrets = append(w.secrets, quoted[1:len(quoted)-1])
+		}
 	}
 	go w.loop()
 	return w

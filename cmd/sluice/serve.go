@@ -23,10 +23,11 @@ const (
 	// maxHeader lets a GET carry 5,000 characters in their longest percent-encoded
 	// form (60,000 bytes).
 	maxHeader = 96 << 10
-	// lastWords is how long streams that are told to end may take to say so.
-	lastWords = 2 * time.Second
-	// forced is the same after a second signal.
-	forced = 500 * time.Millisecond
+	// lastBytes is how long replies may take to leave when their handlers are done.
+	lastBytes = 2 * time.Second
+	// forced is how long everything that is waited for may take after a second
+	// signal. There are two such waits, and the end must come within a second.
+	forced = 300 * time.Millisecond
 )
 
 // load reads a command's configuration. If that ends the command, it returns
@@ -123,7 +124,11 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) int {
 	s.log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
 	s.server.Drain()
 	hurried := s.drain(signals)
-	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), forced)
+	limit := lastBytes
+	if hurried {
+		limit = forced
+	}
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if s.http.Shutdown(graceful) != nil {
 		_ = s.http.Close()
@@ -146,7 +151,8 @@ func (s *service) drain(signals <-chan os.Signal) (hurried bool) {
 		defer close(ended)
 		_ = s.server.Wait(ctx)
 	}()
-	grace, patience := time.NewTimer(s.cfg.DrainTimeout), lastWords
+	// Streams that are told to end need the time of one write at most.
+	grace, patience := time.NewTimer(s.cfg.DrainTimeout), s.cfg.WriteTimeout+time.Second
 	defer grace.Stop()
 	select {
 	case <-ended:

@@ -96,7 +96,7 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 		return exitFailed
 	case <-ctx.Done():
 	}
-	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBytes)
 	defer cancel()
 	if s.Shutdown(graceful) != nil {
 		_ = s.Close()
@@ -119,6 +119,7 @@ func (p program) healthcheck(ctx context.Context, args []string) int {
 		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)
 		return exitFailed
 	}
+	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)

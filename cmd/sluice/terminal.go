@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"sluice/stream/sse"
 )
@@ -48,7 +50,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		}
 		return t.line(s.dim, "model %s%s", d.Model, note)
 	case "thinking":
-		return t.line(s.dim, "%s", strings.TrimSpace(printable(d.Content)))
+		return t.line(s.dim, "%s", strings.TrimSpace(d.Content))
 	case "tool_call":
 		return t.tool(d)
 	case "response_delta":
@@ -59,7 +61,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		_, err := io.WriteString(t.out, printable(d.Delta))
 		return err
 	case "error":
-		return t.line(s.red, "error: %s (%s)", printable(d.Message), d.ErrorType)
+		return t.line(s.red, "error: %s (%s)", d.Message, d.ErrorType)
 	case "done":
 		return t.closing(d)
 	}
@@ -70,13 +72,13 @@ func (t *terminal) tool(d eventData) error {
 	s := t.style
 	switch d.Status {
 	case "in_progress":
-		return t.line(s.bold, "→ %s %s", printable(d.Tool), printable(string(d.Arguments)))
+		return t.line(s.bold, "→ %s %s", d.Tool, string(d.Arguments))
 	case "completed":
-		return t.line(s.green, "✓ %s  %d ms  %s", printable(d.Tool), d.Duration, printable(oneLine(d.Result)))
+		return t.line(s.green, "✓ %s  %d ms  %s", d.Tool, d.Duration, oneLine(d.Result))
 	case "failed":
-		return t.line(s.red, "✗ %s  %d ms  %s", printable(d.Tool), d.Duration, printable(d.Error))
+		return t.line(s.red, "✗ %s  %d ms  %s", d.Tool, d.Duration, d.Error)
 	default:
-		return t.line(s.yellow, "? %s  %s: %s", printable(d.Tool), d.Status, printable(d.Error))
+		return t.line(s.yellow, "? %s  %s: %s", d.Tool, d.Status, d.Error)
 	}
 }
 
@@ -92,13 +94,13 @@ func (t *terminal) closing(d eventData) error {
 		d.Finish, d.Usage.Input, d.Usage.Output, d.Usage.Thinking, first, millis(d.Timings.Total), d.RequestID)
 }
 
-// line prints a line of its own.
+// line prints a line of its own, without what could steer the terminal.
 func (t *terminal) line(color, format string, args ...any) error {
 	if t.inText {
 		fmt.Fprintln(t.out)
 	}
 	t.inText = false
-	_, err := fmt.Fprintf(t.out, color+format+t.style.reset+"\n", args...)
+	_, err := fmt.Fprintf(t.out, "%s%s%s\n", color, printable(fmt.Sprintf(format, args...)), t.style.reset)
 	return err
 }
 
@@ -118,9 +120,29 @@ const zeroWidthJoiner = '\u200d' // holds emoji together
 // printable keeps what others wrote from steering the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) {
+		if harmless(r) {
 			return r
 		}
 		return -1
 	}, s)
+}
+
+func harmless(r rune) bool {
+	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
+}
+
+// printableJSON is printable for a JSON value, in which nothing may be lost: what
+// steers a terminal can only be in a string, and is escaped.
+func printableJSON(value []byte) []byte {
+	dst := make([]byte, 0, len(value)+1)
+	for _, r := range string(value) {
+		if harmless(r) {
+			dst = utf8.AppendRune(dst, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			dst = fmt.Appendf(dst, `\u%04x`, unit)
+		}
+	}
+	return dst
 }

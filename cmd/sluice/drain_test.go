@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// crowd is how many streams run at once.
+func crowd() int {
+	if testing.Short() {
+		return 200
+	}
+	return 1000
+}
+
+// twoMinds is a Gemini API that answers the input "quick" when it is released, and
+// "stuck" never.
+type twoMinds struct {
+	release chan struct{}
+	url     string
+}
+
+func newTwoMinds(t *testing.T) *twoMinds {
+	t.Helper()
+	m := &twoMinds{release: make(chan struct{})}
+	quick, stuck := scripted(t, "lenient\nloop\ntext On\ntext e, two\nfinish STOP"), scripted(t, "lenient\nloop\ntext One\nstall")
+	m.url = serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"stuck"`)) {
+			stuck.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-m.release:
+			quick.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}))
+	return m
+}
+
+func (m *twoMinds) env(more ...string) map[string]string {
+	return with(map[string]string{
+		"GEMINI_API_KEY":  "test-key-0123456789",
+		"GEMINI_BASE_URL": m.url,
+		// Not what is at test here, and a busy machine takes its time.
+		"SLUICE_REQUEST_TIMEOUT": "1h", "SLUICE_MODEL_TIMEOUT": "1h", "SLUICE_WRITE_TIMEOUT": "1h",
+	}, more...)
+}
+
+// ending is how one stream of a crowd ended.
+type ending struct {
+	frames []frame
+	err    error
+}
+
+// gather begins n streams and returns when all have their first event. The channel
+// gets each stream's end.
+func (r *running) gather(n int, text func(i int) string) <-chan ending {
+	r.t.Helper()
+	began, ended := make(chan error, n), make(chan ending, n)
+	door := make(chan struct{}, 50) // as many come in at the same time
+	for i := range n {
+		door <- struct{}{}
+		go func() {
+			s, err := r.post(r.t.Context(), input(text(i)))
+			var first frame
+			if err == nil {
+				first, err = s.next()
+			}
+			<-door
+			began <- err
+			if err != nil {
+				return
+			}
+			frames, err := s.rest()
+			ended <- ending{append([]frame{first}, frames...), err}
+		}()
+	}
+	for range n {
+		if err := within(r.t, "the streams' first events", began); err != nil {
+			r.t.Fatalf("a stream did not begin: %v", err)
+		}
+	}
+	return ended
+}
+
+// outcomes counts n streams by finish reason. Each must be whole.
+func outcomes(t *testing.T, n int, ended <-chan ending) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for range n {
+		e := within(t, "the streams' ends", ended)
+		if e.err != nil {
+			t.Fatalf("a stream was lost: %v", e.err)
+		}
+		if dones := only(e.frames, "done"); len(dones) != 1 {
+			t.Fatalf("a stream has %d done", len(dones))
+		}
+		reason := done(e.frames).str("finish_reason")
+		if reason == "shutdown" {
+			if e := wantFailure(t, e.frames, "shutting_down", "shutdown"); e.data["recoverable"] != true {
+				t.Fatalf("got %s", e.raw)
+			}
+		}
+		count[reason]++
+	}
+	return count
+}
+
+// Not parallel, like what follows: it takes all that the machine has.
+func TestThousandStreams(t *testing.T) {
+	api, n := newTwoMinds(t), crowd()
+	r := start(t, api.env())
+	ended := r.gather(n, func(int) string { return "quick" })
+	if _, rep := r.ready(); rep.Streams != n {
+		t.Errorf("%d streams at the same time, want %d", rep.Streams, n)
+	}
+	close(api.release)
+	if got := outcomes(t, n, ended); got["stop"] != n {
+		t.Errorf("the streams ended with %v", got)
+	}
+	if _, body := r.get("/metrics"); !strings.Contains(body, fmt.Sprintf("\nsluice_events_total{event=\"done\"} %d\n", n)) {
+		t.Errorf("/metrics:\n%s", body)
+	}
+}
+
+// SIGTERM: nothing new is let in, what runs may end by itself until the drain
+// time is over, and is told then. Nobody is lost.
+func TestDrain(t *testing.T) {
+	api, n := newTwoMinds(t), crowd()
+	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s"))
+	ended := r.gather(n, func(i int) string { return []string{"quick", "stuck"}[i%2] })
+
+	r.signals <- syscall.SIGTERM
+	wantRefusal(t, r)
+	close(api.release)
+	got := outcomes(t, n, ended)
+	if got["shutdown"] < n/2 || got["stop"] == 0 || got["stop"]+got["shutdown"] != n {
+		t.Errorf("of %d streams, half of them stuck: %v", n, got)
+	}
+	if code := r.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := r.client.Get(r.base + "/healthz"); err == nil {
+		t.Error("it still answers")
+	}
+}
+
+// wantRefusal checks that a gateway that drains says so. The first look may come
+// before the signal was taken; soon after it must be seen.
+func wantRefusal(t *testing.T, r *running) {
+	t.Helper()
+	began := time.Now()
+	status, rep := r.ready()
+	for status == http.StatusOK && time.Since(began) < time.Second {
+		status, rep = r.ready()
+	}
+	if status != http.StatusServiceUnavailable || rep.Status != "draining" {
+		t.Errorf("/readyz: %d %+v", status, rep)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.base+"/chat/stream", strings.NewReader(input("hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	header := wantProblem(t, r, req, http.StatusServiceUnavailable, "shutting_down")
+	if after, err := strconv.Atoi(header.Get("Retry-After")); err != nil || after < 1 {
+		t.Errorf("Retry-After is %q", header.Get("Retry-After"))
+	}
+}
+
+// A second signal means now: within a second every stream is told, and it is over.
+func TestSecondSignal(t *testing.T) {
+	const n = 20
+	api := newTwoMinds(t)
+	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1h"))
+	ended := r.gather(n, func(int) string { return "stuck" })
+	r.signals <- syscall.SIGTERM
+	r.log.await(t, "draining", nil)
+	r.signals <- syscall.SIGTERM
+	began := time.Now()
+	code := r.wait()
+	if took := time.Since(began); code != exitFailed || took > time.Second {
+		t.Errorf("exit code %d after %v", code, took)
+	}
+	if got := outcomes(t, n, ended); got["shutdown"] != n {
+		t.Errorf("the streams ended with %v", got)
+	}
+}
+
+// Whoever starts it as a part of something else ends it with its context.
+func TestContextEndsTheProgram(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.cancel()
+	if code := r.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A full house is told so before a stream begins.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	r := start(t, newTwoMinds(t).env("SLUICE_MAX_STREAMS", "1", "SLUICE_DRAIN_TIMEOUT", "0s"))
+	s := r.say("stuck")
+	s.until(t, "response_delta")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/chat/stream?input=hi", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := wantProblem(t, r, req, http.StatusServiceUnavailable, "overloaded"); h.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	s.leave()
+	for _, err := s.next(); err == nil; _, err = s.next() {
+	}
+	for { // the place is free as soon as the gateway has noticed
+		s, err := r.post(t.Context(), input("quick"))
+		if err == nil {
+			s.leave()
+			return
+		}
+		if !strings.Contains(err.Error(), "overloaded") {
+			t.Fatal(err)
+		}
+	}
+}

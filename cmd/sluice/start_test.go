@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// With nothing configured the program works, and says that its model is none.
+func TestStartWithNothingConfigured(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	banner := r.stderr.String()
+	for _, want := range []string{"SIMULATOR", "offline-demo", "GEMINI_API_KEY", r.base + "/\n"} {
+		if !strings.Contains(banner, want) {
+			t.Errorf("the banner does not hold %q:\n%s", want, banner)
+		}
+	}
+
+	frames := pasteCurl(t, r, banner).all(t)
+	begin := frames[0]
+	if diff := cmp.Diff([]string{"model", "protocol", "request_id"}, slices.Sorted(maps.Keys(begin.data))); diff != "" {
+		t.Errorf("members of start (-want +got):\n%s", diff)
+	}
+	if begin.str("model") != "offline-demo" || begin.str("protocol") != "sluice/1" {
+		t.Errorf("start is %s", begin.raw)
+	}
+	wantSuccess(t, frames, "stop")
+	if diff := cmp.Diff([]any{"create_todo"}, done(frames).data["tools_called"]); diff != "" {
+		t.Errorf("tools_called (-want +got):\n%s", diff)
+	}
+
+	listed := r.ask("Show my todos")
+	wantSuccess(t, listed, "stop")
+	if !strings.Contains(done(listed).str("final_output"), "eggs") {
+		t.Errorf("the list does not hold what was created: %s", done(listed).raw)
+	}
+}
+
+var curlLine = regexp.MustCompile(`curl -N (\S+) -H 'Content-Type: application/json' -d '([^']*)'`)
+
+// pasteCurl does what the curl line of the banner would do.
+func pasteCurl(t *testing.T, r *running, banner string) *turnStream {
+	t.Helper()
+	m := curlLine.FindStringSubmatch(banner)
+	if m == nil {
+		t.Fatalf("no curl line in the banner:\n%s", banner)
+	}
+	resp, err := r.client.Post(m[1], "application/json", strings.NewReader(m[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"Content-Type":      "text/event-stream",
+		"Cache-Control":     "no-cache, no-transform",
+		"X-Accel-Buffering": "no",
+	} {
+		if got := resp.Header.Get(name); resp.StatusCode != http.StatusOK || got != want {
+			t.Errorf("status %d, %s is %q, want %q", resp.StatusCode, name, got, want)
+		}
+	}
+	return newTurnStream(resp)
+}
+
+// Todos are kept when the program is not.
+func TestTodosOutliveTheProgram(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"SLUICE_TODO_DB": t.TempDir() + "/new/folder/todo.db"}
+	first := start(t, env)
+	wantSuccess(t, first.ask("Remind me to water the ficus tomorrow at 9am"), "stop")
+	if code := first.stop(); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	if got := done(start(t, env).ask("Show my todos")).str("final_output"); !strings.Contains(got, "ficus") {
+		t.Errorf("after a restart the list is %q", got)
+	}
+}
+
+// EventSource clients get the same stream from a GET, and stop for good when they
+// come back.
+func TestGetStreams(t *testing.T) {
+	t.Parallel()
+	r := start(t, scripted(t, "text Hello\nfinish STOP").env())
+	resp, err := r.client.Get(r.base + "/chat/stream?input=hi&user_id=u&idempotency_key=key-0001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := newTurnStream(resp).all(t)
+	if frames[0].str("user_id") != "u" || done(frames).str("final_output") != "Hello" {
+		t.Errorf("got %v", frames)
+	}
+	for _, again := range []struct{ path, header string }{
+		{"/chat/stream?input=hi", "req_1:3"},
+		{"/chat/stream?input=hi&user_id=u&idempotency_key=key-0001", ""},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+again.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.header != "" {
+			req.Header.Set("Last-Event-ID", again.header)
+		}
+		resp, err := r.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNoContent || len(body) > 0 {
+			t.Errorf("%v: status %d, body %q, want 204", again, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	wantSuccess(t, r.ask("Add milk to my todos"), "stop")
+
+	if resp, body := r.get("/healthz"); resp.StatusCode != http.StatusOK || body != `{"status":"ok"}` {
+		t.Errorf("/healthz: %d %s", resp.StatusCode, body)
+	}
+	status, rep := r.ready()
+	if status != http.StatusOK || rep.Status != "ok" || rep.Model != "offline-demo" || rep.Streams != 0 {
+		t.Errorf("/readyz: %d %+v", status, rep)
+	}
+	if len(rep.Breakers) != 2 || rep.Breakers[0].Service != "gemini" || rep.Breakers[1].Service != "mcp:todo" || rep.Breakers[0].State != "closed" {
+		t.Errorf("/readyz: breakers %+v", rep.Breakers)
+	}
+	if len(rep.MCP) != 1 || rep.MCP[0].Server != "todo" || !rep.MCP[0].Connected || rep.MCP[0].Tools != 4 {
+		t.Errorf("/readyz: mcp %+v", rep.MCP)
+	}
+	for _, tt := range []struct{ path, contentType, holds string }{
+		{"/", "text/html; charset=utf-8", "<!doctype html>"},
+		{"/openapi.yaml", "application/yaml", "openapi: 3.1"},
+		{"/metrics", "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "\nsluice_streams_total{finish_reason=\"stop\"} 1\n"},
+		{"/metrics", "", "\nsluice_tool_calls_total{outcome=\"completed\",server=\"todo\"} 1\n"},
+		{"/metrics", "", "\nsluice_model_attempts_total{outcome=\"ok\"} 2\n"},
+		{"/metrics", "", "\nsluice_streams_active 0\n"},
+	} {
+		resp, body := r.get(tt.path)
+		if resp.StatusCode != http.StatusOK || !strings.Contains(strings.ToLower(body), tt.holds) {
+			t.Errorf("%s: %d, without %q:\n%s", tt.path, resp.StatusCode, tt.holds, body)
+		}
+		if got := resp.Header.Get("Content-Type"); tt.contentType != "" && got != tt.contentType {
+			t.Errorf("%s: Content-Type %q, want %q", tt.path, got, tt.contentType)
+		}
+	}
+}
+
+func TestToolsAreListed(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	resp, body := r.get("/tools")
+	var list struct {
+		Tools []map[string]any
+	}
+	if err := json.Unmarshal([]byte(body), &list); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("/tools: %d %v: %s", resp.StatusCode, err, body)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool["name"].(string))
+		if diff := cmp.Diff([]string{"annotations", "description", "input_schema", "name", "server"}, slices.Sorted(maps.Keys(tool))); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tool["name"], diff)
+		}
+		schema, _ := tool["input_schema"].(map[string]any)
+		if tool["server"] != "todo" || tool["description"] == "" || schema["type"] != "object" {
+			t.Errorf("got %v", tool)
+		}
+	}
+	if diff := cmp.Diff([]string{"create_todo", "delete_todo", "list_todos", "update_todo"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// What is refused before a stream begins is a problem reply; nothing else is served.
+func TestProblemReplies(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	for _, tt := range []struct {
+		method, path, contentType, body string
+		status                          int
+		errorType                       string
+	}{
+		{"GET", "/debug/pprof/", "", "", 404, "not_found"},
+		{"GET", "/debug/vars", "", "", 404, "not_found"},
+		{"DELETE", "/chat/stream", "", "", 405, "method_not_allowed"},
+		{"POST", "/readyz", "", "", 405, "method_not_allowed"},
+		{"POST", "/chat/stream", "text/plain", input("hi"), 415, "unsupported_media_type"},
+		{"POST", "/chat/stream", "application/json", strings.Repeat(" ", 128<<10+1), 413, "payload_too_large"},
+		{"POST", "/chat/stream", "application/json", `{"input":""}`, 422, "validation_error"},
+		{"GET", "/chat/stream", "", "", 422, "validation_error"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, r.base+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.contentType != "" {
+			req.Header.Set("Content-Type", tt.contentType)
+		}
+		wantProblem(t, r, req, tt.status, tt.errorType)
+	}
+}
+
+// wantProblem sends req and returns the reply's header.
+func wantProblem(t *testing.T, r *running, req *http.Request, status int, errorType string) http.Header {
+	t.Helper()
+	resp, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+		ErrorType           string `json:"error_type"`
+		RequestID           string `json:"request_id"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		t.Fatalf("%s %s: %v: %s", req.Method, req.URL.Path, err, body)
+	}
+	if resp.StatusCode != status || p.Status != status || p.ErrorType != errorType || p.Type != "about:blank" ||
+		p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != resp.Header.Get("X-Request-ID") ||
+		resp.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%s %s: got %d %s, want %d %s", req.Method, req.URL.Path, resp.StatusCode, body, status, errorType)
+	}
+	if allow := resp.Header.Get("Allow"); (status == http.StatusMethodNotAllowed) != (allow != "") {
+		t.Errorf("%s %s: Allow is %q", req.Method, req.URL.Path, allow)
+	}
+	return resp.Header
+}
