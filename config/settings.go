@@ -1,9 +1,6 @@
 package config
 
-import (
-	"errors"
-	"strings"
-)
+import "strings"
 
 // setting is one row of the table of what can be set.
 type setting struct {
@@ -61,7 +58,7 @@ func (r *reader) upstreamSettings() []setting {
 			meaning: "model name"},
 		{variable: "GEMINI_BASE_URL", def: DefaultGeminiBaseURL, parse: baseURL(&c.GeminiBaseURL),
 			meaning: "any server that speaks the same protocol"},
-		{variable: "GEMINI_DRIVER", def: "rest", parse: driver(&c.GeminiDriver),
+		{variable: "GEMINI_DRIVER", def: "rest", parse: oneOf(&c.GeminiDriver, "rest", "sdk"),
 			meaning: "rest, or sdk (generative-ai-go)"},
 		{variable: "GEMINI_THINKING", def: "summary", parse: thinking(&c.GeminiThinking),
 			meaning: "thought summaries: summary or off; or a level: low, medium, high; or a budget in tokens"},
@@ -115,16 +112,5 @@ func (r *reader) serverSettings() []setting {
 			meaning: "consecutive failures, recovery time, half-open calls"},
 		{variable: "SLUICE_GEMINI_BREAKER", def: "3,60s,3", parse: breaker(&c.GeminiBreaker),
 			meaning: "the same for Gemini"},
-	}
-}
-
-// driver takes the names of the drivers that this build has.
-func driver(p *string) func(string) error {
-	choose := oneOf(p, "rest", "sdk")
-	return func(value string) error {
-		if value == "sdk" {
-			return errors.New("the driver sdk is not in this build; use rest")
-		}
-		return choose(value)
 	}
 }

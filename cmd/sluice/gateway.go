@@ -112,7 +112,11 @@ func (g *gateway) startOffline(ctx context.Context) error {
 }
 
 func (g *gateway) connectModel(onAttempt func(string, time.Duration)) (err error) {
-	g.model, err = gemini.NewREST(gemini.Config{
+	open := gemini.NewREST
+	if g.cfg.GeminiDriver == "sdk" {
+		open = gemini.NewSDK
+	}
+	g.model, err = open(gemini.Config{
 		APIKey:    g.cfg.GeminiAPIKey.Reveal(),
 		Model:     g.cfg.GeminiModel,
 		BaseURL:   g.cfg.GeminiBaseURL,
