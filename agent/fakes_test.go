@@ -161,6 +161,8 @@ func describe(ev stream.Event) string {
 		return "delta " + ev.Text
 	case *stream.ToolStarted:
 		return fmt.Sprintf("call %s %s@%s %s", ev.ID, ev.Tool, ev.Server, ev.Arguments)
+	case *stream.ToolProgress:
+		return fmt.Sprintf("progress %s %v/%v %s", ev.ID, ev.Progress, ev.Total, ev.Message)
 	case *stream.ToolCompleted:
 		return fmt.Sprintf("completed %s %v %s", ev.ID, ev.Duration, ev.Result)
 	case *stream.ToolFailed:

@@ -30,8 +30,9 @@ func TestMCPConfig(t *testing.T) {
 		"$schema": "belongs to somebody else",
 		"mcpServers": {
 			"zeta": {"command":"uvx","args":["fastmcp","run","${FILE}","$${FILE}"],"env":{"MODE":"a${MODE}b"},"dir":"sub","timeout":2.5},
-			"alpha": {"type":"http","url":"http://${HOST}:8000/mcp","headers":{"Authorization":"Bearer ${TOKEN}"},"timeout":"1m","protocolVersion":"2025-11-25","allow":["a","b"],"deny":["c"]},
-			"old-one": {"type":"sse","url":"https://h/sse","protocolVersion":"auto"},
+			"alpha": {"type":"http","url":"http://${HOST}:8000/mcp","headers":{"Authorization":"Bearer ${TOKEN}"},"timeout":"1m","protocolVersion":"2025-11-25","allow":["a","b"],"deny":["c"],
+				"fallback":{"a":"b","b":"zeta/b"},"readOnly":["a"],"idempotent":["a","b"],"destructive":["b"],"trust":false},
+			"old-one": {"type":"sse","url":"https://h/sse","protocolVersion":"auto","trust":true},
 			"plain": {"type":"stdio","command":"./server","dir":%q}
 		}}`, abs)
 	w := mcpWorld(content, "FILE", "server.py", "MODE", "", "HOST", "h.test", "TOKEN", "t0ken", "MCP_SERVER_URL", "http://first/mcp")
@@ -40,7 +41,8 @@ func TestMCPConfig(t *testing.T) {
 		{Name: "zeta", Transport: Stdio, Command: "uvx", Args: []string{"fastmcp", "run", "server.py", "${FILE}"}, Env: map[string]Secret{"MODE": "ab"},
 			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []Secret{"server.py"}},
 		{Name: "alpha", Transport: HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
-			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"}},
+			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"},
+			Fallback: map[string]string{"a": "b", "b": "zeta/b"}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true},
 		{Name: "old-one", Transport: SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
 		{Name: "plain", Transport: Stdio, Command: "./server", Dir: abs},
 	}
@@ -121,6 +123,19 @@ func TestMCPConfigFaults(t *testing.T) {
 			"/mcpServers/a/args/4: ${ must be followed by a variable's name and }; write $${ for a plain ${",
 			"/mcpServers/a/args/5: must not hold a NUL",
 			"/mcpServers/a/env/K: GEMINI_API_KEY is never passed on"}},
+		{"policy", `{"mcpServers":{"a":{"command":"x","fallback":[],"readOnly":"x","idempotent":[],"destructive":[1],"trust":"no"},
+			"b":{"command":"x","fallback":{"":"x","y":"","z":1,"w":"b/w","v":"a/v"},"readOnly":["p","q"],"destructive":["r","q"],"trust":null}}}`, []string{
+			`/mcpServers/a/fallback: must be an object of strings, such as {"search": "archive/search"}`,
+			"/mcpServers/a/readOnly: must be an array of strings",
+			"/mcpServers/a/idempotent: must name a tool, or be left out",
+			"/mcpServers/a/destructive/0: must be a string",
+			"/mcpServers/a/trust: must be true or false",
+			"/mcpServers/b/fallback/: must not be empty",
+			"/mcpServers/b/fallback/y: must not be empty",
+			"/mcpServers/b/fallback/z: must be a string",
+			"/mcpServers/b/fallback/w: must be another tool",
+			"/mcpServers/b/trust: must be true or false",
+			"/mcpServers/b/destructive/1: is in readOnly, too"}},
 		{"todo in both", `{"mcpServers":{"todo":{"command":"x"}}}`, []string{"/mcpServers/todo: MCP_SERVER_URL is a server of this name already"}},
 		{"huge", `{"mcpServers":{}}` + strings.Repeat(" ", maxMCPFile), []string{"the file has more than 1 MiB"}},
 	}

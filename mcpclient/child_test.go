@@ -45,6 +45,11 @@ func runChild(mode string) {
 			os.Exit(1)
 		}
 		return
+	case "mcp-go-slow":
+		if err := server.ServeStdio(slowServer()); err != nil {
+			os.Exit(1)
+		}
+		return
 	case "parent":
 		parentMain()
 		return

@@ -109,10 +109,10 @@ func (s *listeners) hear(token string, p chat.Progress) {
 type wireProgress struct {
 	Method string `json:"method"`
 	Params struct {
-		Token    any     `json:"progressToken"`
-		Progress float64 `json:"progress"`
-		Total    float64 `json:"total"`
-		Message  string  `json:"message"`
+		Token    any      `json:"progressToken"`
+		Progress *float64 `json:"progress"`
+		Total    float64  `json:"total"`
+		Message  string   `json:"message"`
 	} `json:"params"`
 }
 
@@ -126,8 +126,8 @@ func (s *listeners) overhear(message []byte) {
 	if json.Unmarshal(message, &n) != nil || n.Method != methodProgress {
 		return
 	}
-	if token, ok := n.Params.Token.(string); ok {
-		s.hear(token, chat.Progress{Progress: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+	if token, ok := n.Params.Token.(string); ok && n.Params.Progress != nil {
+		s.hear(token, chat.Progress{Progress: *n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
 	}
 }
 

@@ -1,0 +1,201 @@
+package mcpclient
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+const toolClaims = `{"name":"claims","title":"Top","inputSchema":{"type":"object"},"annotations":{"title":"Own","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`
+
+func TestPolicyOverAnnotations(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy Policy
+		want   chat.Annotations
+	}{
+		"as the server says": {Policy{}, chat.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
+		"untrusted":          {Policy{Untrusted: true}, chat.Annotations{Title: "Top", Destructive: true, OpenWorld: true}},
+		"destructive":        {Policy{Destructive: []string{"claims"}}, chat.Annotations{Title: "Own", Destructive: true, Idempotent: true}},
+		"untrusted, read-only": {Policy{Untrusted: true, ReadOnly: []string{"claims"}},
+			chat.Annotations{Title: "Top", ReadOnly: true, OpenWorld: true}},
+		"untrusted, idempotent": {Policy{Untrusted: true, Idempotent: []string{"claims"}},
+			chat.Annotations{Title: "Top", Destructive: true, Idempotent: true, OpenWorld: true}},
+		"another tool": {Policy{Destructive: []string{"other"}}, chat.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := over(serve(t, newFake(toolClaims)))
+			cfg.Servers[0].Policy = tt.policy
+			got := newClient(t, cfg).Tools(t.Context()).Lookup("claims")
+			if got == nil {
+				t.Fatal("the tool is not offered")
+			}
+			if diff := cmp.Diff(tt.want, got.Annotations); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the configuration says of a tool decides whether it is called a second time.
+func TestPolicyDecidesWhetherACallIsRepeated(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		tool   string
+		policy Policy
+		calls  int
+	}{
+		"write":                  {"write", Policy{}, 1},
+		"write said to be safe":  {"write", Policy{Idempotent: []string{"write"}}, 2},
+		"read":                   {"read", Policy{}, 2},
+		"read not believed":      {"read", Policy{Untrusted: true}, 1},
+		"read that is no read":   {"read", Policy{Destructive: []string{"read"}}, 1},
+		"read that is one again": {"read", Policy{Untrusted: true, ReadOnly: []string{"read"}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.onCall = cut
+			cfg := over(serve(t, f))
+			cfg.Servers[0].Policy = tt.policy
+			_, err := call(t.Context(), newClient(t, cfg), tt.tool)
+			wantFault(t, err, fault.ToolFailed, tt.calls == 1)
+			if n := f.counts("tools/call"); n != tt.calls {
+				t.Errorf("%d calls, want %d", n, tt.calls)
+			}
+		})
+	}
+}
+
+func TestFallbackNames(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
+		{Name: "one", Transport: InProcess, InProcess: withTools("a", "b", "both"), Policy: Policy{Fallback: map[string]string{
+			"a": "b", "b": "two/x", "both": "both"}}},
+		{Name: "two", Transport: InProcess, InProcess: withTools("x", "y", "both", "b/c"), Policy: Policy{Fallback: map[string]string{
+			"x": "b/c", "y": "two/y", "both": "nosuch/tool"}}},
+	}})
+	got := map[string]string{}
+	for _, s := range c.Tools(t.Context()).Specs {
+		got[s.Name] = s.Fallback
+	}
+	want := map[string]string{"a": "b", "b": "x", "one_both": "two_both", "x": "b_c", "y": "", "two_both": "", "b_c": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func withTools(names ...string) *server.MCPServer {
+	s := server.NewMCPServer("s", "1", server.WithToolCapabilities(true))
+	for _, name := range names {
+		s.AddTool(mcp.NewTool(name), nil)
+	}
+	return s
+}
+
+// A tool whose server is away is offered only while its fallback can be called.
+func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	away := httptest.NewServer(f)
+	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
+		{Name: "s", Transport: HTTP, URL: away.URL, Policy: Policy{Fallback: map[string]string{"read": "a"}}},
+		{Name: "spare", Transport: InProcess, InProcess: withTools("a")},
+	}})
+	if diff := cmp.Diff([]string{"write", "read", "a"}, names(c.Tools(t.Context()))); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	away.CloseClientConnections()
+	away.Close()
+	_, err := call(t.Context(), c, "read")
+	wantFault(t, err, fault.MCPUnavailable, false)
+	if want := "MCP service temporarily unavailable; read was not executed"; err.ForModel() != want || !err.NoEffect {
+		t.Errorf("the model is told %q (no effect: %v), want %q", err.ForModel(), err.NoEffect, want)
+	}
+	set := c.Tools(t.Context())
+	if diff := cmp.Diff([]string{"read", "a"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
+		t.Errorf("%d servers away (-want +got):\n%s", len(set.Unavailable), diff)
+	}
+}
+
+func TestPolicyThatNamesNoTool(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	cfg := over(serve(t, newFake()))
+	cfg.Log = log.logger()
+	cfg.Servers[0].Deny = []string{"write"}
+	cfg.Servers[0].Policy = Policy{ReadOnly: []string{"read", "raed"}, Destructive: []string{"write"}, Fallback: map[string]string{"read": "gone", "lost": "read"}}
+	c := newClient(t, cfg)
+	for range 3 {
+		c.Tools(t.Context())
+	}
+	c.upstreams[0].drop(c.upstreams[0].current.Load(), errLost)
+	c.Tools(t.Context())
+	for _, want := range []string{`"key":"readOnly","tool_name":"raed"`, `"key":"destructive","tool_name":"write"`, `"key":"fallback","tool_name":"gone"`, `"key":"fallback","tool_name":"lost"`} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("%s is logged %d times, want once", want, n)
+		}
+	}
+	if n := strings.Count(log.String(), "mcp_policy_without_tool"); n != 4 {
+		t.Errorf("%d warnings, want 4:\n%s", n, log.String())
+	}
+}
+
+func TestPolicyFaults(t *testing.T) {
+	t.Parallel()
+	cfg := over("http://h/mcp")
+	cfg.Servers[0].Policy = Policy{ReadOnly: []string{"x"}, Destructive: []string{"x"}, Fallback: map[string]string{"": "y", "z": ""}}
+	_, err := New(cfg)
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v, want three faults", err)
+	}
+}
+
+// Whether a fallback may run: only if the call provably changed nothing.
+func TestNoEffect(t *testing.T) {
+	t.Parallel()
+	lostThenGone := func() callHandler {
+		n := 0
+		return func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
+			if n++; n == 1 {
+				cut(w, r, req)
+				return
+			}
+			status(429, "text/plain", "")(w, r, req)
+		}
+	}
+	for name, tt := range map[string]struct {
+		tool     string
+		answer   callHandler
+		noEffect bool
+		unknown  bool
+	}{
+		"refused":                            {"write", status(429, "text/plain", ""), true, false},
+		"unauthorized":                       {"write", status(401, "text/plain", ""), true, false},
+		"a proxy's 503 of a write":           {"write", status(503, "text/plain", ""), false, true},
+		"a proxy's 503 of a read":            {"read", status(503, "text/plain", ""), true, false},
+		"a proxy's 503, idempotent":          {"put", status(503, "text/plain", ""), false, false},
+		"lost, then refused, idempotent":     {"put", lostThenGone(), false, false},
+		"lost, then refused, but a read":     {"read", lostThenGone(), true, false},
+		"lost, so that it may have been run": {"write", cut, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(toolWrite, toolRead, `{"name":"put","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true}}`)
+			f.onCall = tt.answer
+			_, err := call(t.Context(), newClient(t, over(serve(t, f))), tt.tool)
+			if err == nil || err.NoEffect != tt.noEffect || err.Unknown != tt.unknown {
+				t.Errorf("got %+v, want no effect: %v, unknown: %v", err, tt.noEffect, tt.unknown)
+			}
+		})
+	}
+}
