@@ -81,10 +81,11 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 	return again
 }
 
-// attempt sends the call once. With last there will be no further attempt, so that
-// a new session that is no good either counts.
+// attempt sends the call once. With last there will be no further attempt: a new
+// session that is no good either counts, and is waited for, as the server was well
+// a moment ago and some take a second to shake hands.
 func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener, last bool) outcome {
-	s, err := u.session(ctx)
+	s, err := u.session(ctx, last)
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return outcome{err: f}
 	}

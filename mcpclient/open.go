@@ -71,7 +71,9 @@ func (u *upstream) clientOptions() []client.ClientOption {
 	if u.ProtocolVersion == AutoProtocol {
 		return nil
 	}
-	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion)}
+	// A version since 2026-07-28 is asked for with a probe, whose 5 s a child that
+	// is still starting does not meet; it would fall back to an older version.
+	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion), client.WithDiscoverTimeout(u.connectTimeout())}
 }
 
 func (u *upstream) transport(s *session) (transport.Interface, error) {

@@ -105,19 +105,24 @@ func (u *upstream) setDown(err error) *fault.Error {
 }
 
 // session returns a session to call on. One that is being made is waited for, but
-// no longer than Config.ConnectWait. The error is a *fault.Error, or ctx's.
-func (u *upstream) session(ctx context.Context) (*session, error) {
+// no longer than Config.ConnectWait; with patient, as long as ctx lasts. The error
+// is a *fault.Error, or ctx's.
+func (u *upstream) session(ctx context.Context, patient bool) (*session, error) {
 	if s := u.current.Load(); s != nil {
 		return s, nil
 	}
 	f := u.connect(ctx, true)
-	timer := time.NewTimer(u.wait)
-	defer timer.Stop()
+	var late <-chan time.Time
+	if !patient {
+		timer := time.NewTimer(u.wait)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-timer.C:
+	case <-late:
 		return nil, u.unavailable(errNotConnected)
 	}
 	if f.err != nil {
