@@ -588,8 +588,7 @@ func mcpLists() []mcpRow {
 	return []mcpRow{
 		{name: "M19_invalid_schemas", tools: tools(schema("bad", `{"type":"nonsense"}`), schema("list", `{"type":"array"}`), schema("none", `"str"`), `7`, `{"inputSchema":{}}`, work),
 			want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("work")},
-		{name: "M19_schema_refers_to_elsewhere", tools: tools(schema("fetch", `{"type":"object","properties":{"a":{"$ref":"http://169.254.169.254/latest/meta-data"}}}`),
-			schema("file", `{"$ref":"file:///etc/passwd"}`), work), want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("work")},
+		{name: "M19_schema_refers_to_elsewhere", servers: refersElsewhere, want: workedTurn, breaker: "closed 0", then: wantOffered("work")},
 		{name: "M20_schema_with_10000_properties", tools: tools(schema("many", `{"type":"object","properties":{`+strings.Join(many, ",")+`}}`), work),
 			want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("work")},
 		{name: "M20_schema_of_1_mib", tools: tools(schema("large", `{"type":"object","description":"`+strings.Repeat("a", 1<<20)+`"}`), work),
@@ -655,6 +654,22 @@ func wantShortDescription(t *testing.T, m *mcpPlay) {
 	if n := bytes.Count(m.sim.Requests()[0].Body, []byte("Call me. ")); n > 1<<10 {
 		t.Errorf("the model was told %d times to call", n)
 	}
+}
+
+// refersElsewhere is a server with schemas that lead to another one, which must
+// never be asked: it might be any service that the gateway can reach.
+func refersElsewhere(t *testing.T) string {
+	elsewhere := newRawServer(t, always(whole(200, `{"type":"object"}`)))
+	t.Cleanup(func() {
+		if n := elsewhere.asked(); n > 0 {
+			t.Errorf("a schema was fetched %d times", n)
+		}
+	})
+	schema := `{"name":"fetch","inputSchema":{"type":"object","properties":{"a":{"$ref":"` + elsewhere.listen(t) + `/meta-data"}}}}`
+	file := `{"name":"file","inputSchema":{"$ref":"file:///etc/passwd"}}`
+	m := &mcpFake{row: mcpRow{tools: tools(schema, file, oneTool("work", ""))}}
+	m.rawServer = newRawServer(t, m.answer)
+	return "MCP_SERVER_URL=" + m.listen(t) + "/mcp"
 }
 
 func twoServers(t *testing.T) string {
