@@ -77,9 +77,18 @@ func (l *ledger) lose(key string) {
 func refusal(c chat.ToolCall, why, instead string) error {
 	return &fault.Error{
 		Type:    fault.ToolFailed,
-		Message: "The call of " + c.Name + " was not executed: " + why,
+		Message: "The call of " + shown(c.Name) + " was not executed: " + why,
 		Hint:    "Not executed: " + why + ". " + instead,
 	}
+}
+
+// shown returns a tool's name as it may stand in a text for a person. A model can
+// make up any name, a path for example.
+func shown(name string) string {
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r != ':' && unfit(r) }) {
+		return "a tool that does not exist"
+	}
+	return name
 }
 
 // callKey is equal for calls that ask for the same thing, however the arguments

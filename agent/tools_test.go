@@ -227,6 +227,46 @@ func TestToolFaults(t *testing.T) {
 	}
 }
 
+// A model can make up a name, which must not become part of a text for a person.
+func TestMadeUpNameIsNotShown(t *testing.T) {
+	t.Parallel()
+	c := call("", "/etc/passwd", "{}")
+	refused := &fault.Error{Type: fault.ToolFailed, Message: "no such tool"}
+	got := play(t, scene{
+		answers: []answer{wants(c), wants(c), wants(c), says("x")},
+		call:    func(context.Context, chat.ToolCall) (chat.ToolResult, error) { return chat.ToolResult{}, refused },
+	})
+	if want := "The call of a tool that does not exist was not executed: the same call was made twice before"; got.faults[2].Message != want {
+		t.Errorf("got %q, want %q", got.faults[2].Message, want)
+	}
+}
+
+// A tool that fails without a word leaves the model with more than an empty text.
+func TestErrorWithoutText(t *testing.T) {
+	t.Parallel()
+	got := play(t, scene{
+		answers: []answer{wants(call("a", "add", "{}")), says("x")},
+		call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+			return chat.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Text: "\n"}, nil
+		},
+	})
+	if diff := cmp.Diff([]string{"! add failed without saying why"}, got.results(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPromptNamesToolsThatStillWork(t *testing.T) {
+	t.Parallel()
+	set := &chat.ToolSet{
+		Specs:       []chat.ToolSpec{{Name: "search", Server: "one", Fallback: "lookup"}, {Name: "lookup", Server: "two"}},
+		Unavailable: []chat.UnavailableServer{{Server: "one", Err: away(true)}},
+	}
+	got := play(t, scene{answers: []answer{says("x")}, tools: set})
+	if want := "These still work, as another tool is run in their place: search."; !strings.Contains(got.requests[0].System, want) {
+		t.Errorf("%q is not in %q", want, got.requests[0].System)
+	}
+}
+
 func TestCallIDs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 65)

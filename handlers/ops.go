@@ -70,6 +70,7 @@ type tool struct {
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"input_schema"`
 	Annotations annotations    `json:"annotations"`
+	Fallback    string         `json:"fallback,omitempty"`
 }
 
 // annotations are spelt as in MCP.
@@ -94,7 +95,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 }
 
 func toolOf(t chat.ToolSpec) tool {
-	return tool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations)}
+	return tool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations), t.Fallback}
 }
 
 // writeJSON is lenient with the JSON of others: one tool with an odd schema must

@@ -158,8 +158,9 @@ function showCall(el, data, line) {
   const took = data.duration_ms === undefined ? '' : `, ${data.duration_ms} ms`;
   const server = data.server ? ` on ${data.server}` : '';
   el.dataset.status = data.status;
-  el.textContent = `${data.tool_name}${server}: ${data.status}${took}`;
+  const far = data.progress === undefined ? '' : ` ${data.progress}${data.total ? ` of ${data.total}` : ''}`;
+  el.textContent = `${data.tool_name}${server}: ${data.status}${far}${took}`;
   line('', JSON.stringify(data.arguments), 'pre', el);
-  const outcome = data.result ?? data.error;
+  const outcome = data.result ?? data.error ?? data.message;
   if (outcome) line('', outcome + (data.truncated ? ' …' : ''), 'pre', el);
 }

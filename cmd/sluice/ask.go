@@ -91,6 +91,8 @@ type eventData struct {
 	Server    string         `json:"server"`
 	Arguments jsontext.Value `json:"arguments"`
 	Status    string         `json:"status"`
+	Progress  float64        `json:"progress"`
+	Total     float64        `json:"total"`
 	Duration  int64          `json:"duration_ms"`
 	Result    string         `json:"result"`
 	Error     string         `json:"error"`

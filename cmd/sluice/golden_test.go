@@ -32,6 +32,7 @@ var update = flag.Bool("update", false, "rewrite the want files of the golden tr
 //	             "offline" for the offline model; without it nobody may be asked
 //	mcp          "todo" for the built-in server, "down" for one that cannot be
 //	             reached, or a JSON list of fakeTool (optional: no tools)
+//	mcp.spare    such a list for a second server, "spare" (optional)
 //	want.sse     the last reply: a stream's body, or a whole reply of another kind
 //	want.gemini  the requests that Gemini got, without instruction and tools (optional)
 //

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -73,6 +74,8 @@ func (t *terminal) tool(d eventData) error {
 	switch d.Status {
 	case "in_progress":
 		return t.line(s.bold, "→ %s %s", d.Tool, string(d.Arguments))
+	case "progress":
+		return t.line(s.dim, "… %s  %s", d.Tool, far(d))
 	case "completed":
 		return t.line(s.green, "✓ %s  %d ms  %s", d.Tool, d.Duration, oneLine(d.Result))
 	case "failed":
@@ -80,6 +83,18 @@ func (t *terminal) tool(d eventData) error {
 	default:
 		return t.line(s.yellow, "? %s  %s: %s", d.Tool, d.Status, d.Error)
 	}
+}
+
+// far tells how far a tool has come: "3 of 10: page 3".
+func far(d eventData) string {
+	text := strconv.FormatFloat(d.Progress, 'g', -1, 64)
+	if d.Total > 0 {
+		text += " of " + strconv.FormatFloat(d.Total, 'g', -1, 64)
+	}
+	if d.Message != "" {
+		text += ": " + d.Message
+	}
+	return text
 }
 
 func (t *terminal) closing(d eventData) error {
