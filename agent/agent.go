@@ -34,7 +34,9 @@ type Tools interface {
 	Tools(ctx context.Context) *chat.ToolSet
 	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
 	// *fault.Error: ToolFailed, MCPUnavailable or Timeout, with Unknown set if the
-	// outcome was lost and the tool is not safe to repeat; anything else is a bug.
+	// outcome was lost and the tool is not safe to repeat, and NoEffect if it is
+	// proven that the call changed nothing; anything else is a bug. Progress goes to
+	// chat.ReportOf(ctx).
 	Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error)
 }
 

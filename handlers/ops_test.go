@@ -143,7 +143,7 @@ func TestMetrics(t *testing.T) {
 			panic("bug")
 		}
 		first = false
-		_ = tells(&stream.Start{Model: "m"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call},
+		_ = tells(&stream.Start{Model: "m"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call}, &stream.ToolProgress{Call: call, Progress: 1},
 			&stream.ToolFailed{Call: call, Duration: 2 * time.Second}, stream.NewError(&fault.Error{Type: fault.ToolFailed}, false))(ctx, req, sink)
 		time.Sleep(3 * time.Second)
 		return tells(&stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Done{
@@ -172,7 +172,7 @@ func TestMetrics(t *testing.T) {
 		want := []string{
 			`breaker_state{service="gemini",state="closed"} 0`, `breaker_state{service="gemini",state="half-open"} 1`, `breaker_state{service="gemini",state="open"} 0`,
 			`events_total{event="done"} 2`, `events_total{event="error"} 2`, `events_total{event="response_delta"} 2`, `events_total{event="start"} 2`,
-			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 2`,
+			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 3`,
 			`first_delta_seconds_sum 3`, `first_delta_seconds_count 1`, `first_event_seconds_sum 2e-09`, `first_event_seconds_count 2`,
 			`mcp_connected{server="todo"} 1`,
 			`model_attempt_seconds_sum{outcome="rate_limited"} 0.5`, `model_attempt_seconds_count{outcome="rate_limited"} 1`, `model_attempts_total{outcome="rate_limited"} 1`,
