@@ -55,7 +55,7 @@ uvx_cache() {
 	[[ -x .venv/bin/uvx ]] || return
 	unchanged "$stamp" "$want" && return
 	say "letting uvx download $want"
-	UV_CACHE_DIR=.venv/uv .venv/bin/uvx -q --python .venv/bin/python --with-requirements "$want" fastmcp version >/dev/null &&
+	UV_COMPILE_BYTECODE=1 UV_CACHE_DIR=.venv/uv .venv/bin/uvx -q --python .venv/bin/python --with-requirements "$want" fastmcp version >/dev/null &&
 		sum "$want" >"$stamp" || fail "uvx could not download its packages"
 }
 

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"syscall"
@@ -19,14 +20,23 @@ type disturbed struct {
 
 // What the quirks server is asked in TestDisturbances. Each turn has a marker.
 func disturbances() map[string]string {
-	return map[string]string{
+	scripts := map[string]string{
 		"turn-leave":   called(`slow {"name":"leave","seconds":1}`, ""),
 		"turn-timeout": called(`slow {"name":"timeout","seconds":4}`, "! took too long"),
 		"turn-kill":    called(`slow {"name":"kill","seconds":30}`, "! whether it took effect is not known"),
-		"turn-back":    called(`echo {"text":"back again"}`, "back again"),
-		"turn-idle":    called(`slow {"name":"idle","seconds":0}`, "idle is done"),
 	}
+	for i := range attempts {
+		name := fmt.Sprintf("idle-%d", i)
+		scripts["turn-"+name] = called(fmt.Sprintf(`slow {"name":%q,"seconds":0}`, name), "")
+		scripts[fmt.Sprintf("turn-back-%d", i)] = called(`echo {"text":"back again"}`, "")
+	}
+	return scripts
 }
+
+// attempts is how many turns a server has that has just come back. One should do;
+// but on a busy machine Python may take longer for a new session than a turn waits
+// for it.
+const attempts = 5
 
 // A server that is left, too slow, killed in the middle of a call or restarted
 // between two calls costs a turn at most its own result, and no tool runs twice.
@@ -36,12 +46,13 @@ func TestDisturbances(t *testing.T) {
 		name     string
 		server   func(t *testing.T) *disturbed
 		left     string // what Python does when the client leaves
-		sessions bool   // a restart costs a session, so that the call is sent once more
+		restart  bool   // between two turns, which only these notice when they call
+		sessions bool   // it costs a session, so that the call is sent once more
 	}{
-		{"http 2025-11-25", disturbedHTTP("2025-11-25"), "leave finished", true},
-		{"http 2026-07-28", disturbedHTTP("auto"), "leave cancelled", false},
-		{"sse", disturbedHTTP("2025-11-25", "FASTMCP_TRANSPORT", "sse"), "leave finished", false},
-		{"stdio", disturbedStdio, "leave cancelled", false},
+		{"http 2025-11-25", disturbedHTTP("2025-11-25"), "leave finished", true, true},
+		{"http 2026-07-28", disturbedHTTP("auto"), "leave cancelled", true, false},
+		{"sse", disturbedHTTP("2025-11-25", "FASTMCP_TRANSPORT", "sse"), "leave finished", false, false},
+		{"stdio", disturbedStdio, "leave cancelled", false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,7 +62,7 @@ func TestDisturbances(t *testing.T) {
 			d.clientLeaves(t, tt.left)
 			d.toolTimesOut(t)
 			d.serverDies(t)
-			if d.revive != nil {
+			if tt.restart {
 				d.restartWhileIdle(t, tt.sessions)
 			}
 		})
@@ -88,7 +99,7 @@ func disturbedStdio(t *testing.T) *disturbed {
 	j := newJournal(t)
 	return &disturbed{
 		gateway: startDisturbed(t, map[string]any{
-			"command": python(t, "python"), "args": []string{installed(t, quirksServer)}, "protocolVersion": "auto",
+			"command": python(t, "python"), "args": []string{installed(t, quirksServer)},
 			"env": quiet("QUIRKS_JOURNAL", string(j)), "dir": t.TempDir(),
 		}),
 		journal: j,
@@ -151,7 +162,7 @@ func (d *disturbed) serverDies(t *testing.T) {
 	}
 }
 
-// comeBack brings the server back. The first turn after that has its tools.
+// comeBack brings the server back. The next turn has its tools again.
 func (d *disturbed) comeBack(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -161,26 +172,49 @@ func (d *disturbed) comeBack(t *testing.T) {
 		d.awaitLogs(t, 2, "mcp_connected")
 	}
 	up := time.Since(began)
-	tu := d.ask(t, "turn-back")
-	if len(tu.calls("completed")) != 1 {
-		t.Fatalf("the tools are not back:\n%v", tu)
+	for i := range attempts {
+		if tu := d.ask(t, fmt.Sprintf("turn-back-%d", i)); len(tu.calls("completed")) == 1 {
+			t.Logf("the server was back after %d ms, and turn %d ended %d ms later", up.Milliseconds(), i+1, (time.Since(began) - up).Milliseconds())
+			return
+		}
 	}
-	t.Logf("the server was back after %d ms, and the turn took %d ms", up.Milliseconds(), (time.Since(began) - up).Milliseconds())
+	t.Fatal("the tools are not back")
 }
 
-// restartWhileIdle restarts the server between two turns.
+// restartWhileIdle restarts the server between two turns. If that costs a session,
+// the call is sent once more, and in any case it is executed once.
 func (d *disturbed) restartWhileIdle(t *testing.T, sessions bool) {
 	t.Helper()
-	d.kill(t)
-	d.revive(t)
-	tu := d.ask(t, "turn-idle")
-	if len(tu.calls("completed")) != 1 || len(tu.of("error")) != 0 || !tu.done().Success {
-		t.Errorf("after a restart: want the call completed:\n%v", tu)
+	var tu turn
+	for i := range attempts {
+		d.awaitConnected(t)
+		d.kill(t)
+		d.revive(t)
+		name, repeated := fmt.Sprintf("idle-%d", i), len(d.log("mcp_call_repeated"))
+		tu = d.ask(t, "turn-"+name)
+		executed := d.journal.count(t, name+" finished")
+		if len(tu.calls("completed")) == 0 && executed == 0 {
+			continue // it was too slow, and nothing has happened
+		}
+		if executed != 1 || len(tu.calls("completed")) != 1 || !tu.done().Success {
+			t.Errorf("after a restart the call was executed %d times:\n%v", executed, tu)
+		}
+		if got := len(d.log("mcp_call_repeated")) > repeated; got != sessions {
+			t.Errorf("the call was sent once more: %t, want %t", got, sessions)
+		}
+		return
 	}
-	if n := d.journal.count(t, "idle finished"); n != 1 {
-		t.Errorf("after a restart the call was executed %d times", n)
+	t.Fatalf("after a restart no call is completed:\n%v", tu)
+}
+
+// awaitConnected waits until the gateway has a session with the server.
+func (d *disturbed) awaitConnected(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		var reply struct{ MCP []struct{ Connected bool } }
+		if d.get(t, "/readyz", &reply); reply.MCP[0].Connected {
+			return
+		}
 	}
-	if got := len(d.log("mcp_call_repeated")) == 1; got != sessions {
-		t.Errorf("the call was sent once more: %t, want %t", got, sessions)
-	}
+	t.Fatal("the gateway does not connect")
 }

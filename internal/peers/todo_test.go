@@ -25,7 +25,7 @@ func TestTodo(t *testing.T) {
 		{"http stateless SSE", overHTTP("FASTMCP_STATELESS_HTTP", "true"), sqlite, []string{"2025-11-25", "auto"}},
 		{"http stateless JSON", overHTTP("FASTMCP_STATELESS_HTTP", "true", "FASTMCP_JSON_RESPONSE", "true"), postgres, []string{"2025-11-25", "auto"}},
 		{"sse", overHTTP("FASTMCP_TRANSPORT", "sse"), postgres, []string{"2025-11-25", "auto"}},
-		{"stdio python", overStdio, postgres, []string{"auto"}},
+		{"stdio python", overStdio, postgres, []string{"2025-11-25"}},
 		{"stdio uvx", overUvx, sqlite, []string{"2025-11-25"}},
 	}
 	for _, tt := range tests {

@@ -184,7 +184,7 @@ func (s *stream) read() (event, error) {
 }
 
 // check looks at what every turn has in common: start, then done at the very end,
-// and each call closed once.
+// and each call opened and closed once, with its progress between the two.
 func (tu turn) check() error {
 	if len(tu) < 2 || tu[0].kind != "start" || tu.done().kind != "done" || len(tu.of("done")) != 1 {
 		return fmt.Errorf("not a whole turn:\n%v", tu)
@@ -194,7 +194,7 @@ func (tu turn) check() error {
 		if inProgress(e) == open[e.CallID] {
 			return fmt.Errorf("call %s is opened or closed twice:\n%v", e.CallID, tu)
 		}
-		open[e.CallID] = inProgress(e)
+		open[e.CallID] = inProgress(e) || e.Status == "progress"
 	}
 	for id, isOpen := range open {
 		if isOpen {
