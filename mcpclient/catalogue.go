@@ -52,6 +52,16 @@ type wireTool struct {
 	} `json:"execution"`
 }
 
+// hidden returns definitions without the secrets of the configuration: a server
+// that repeats them there would tell the model, and everybody who asks for /tools.
+func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
+	without := make([]stdjson.RawMessage, len(tools))
+	for i, raw := range tools {
+		without[i] = stdjson.RawMessage(u.hide.Replace(string(raw)))
+	}
+	return without
+}
+
 // newCatalogue reads a server's list of tools. It returns old if nothing changed.
 func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zerolog.Logger) *catalogue {
 	c := &catalogue{sum: sumOf(tools), read: map[[sha256.Size]byte]*offer{}}

@@ -19,8 +19,12 @@ import (
 	"sluice/chat"
 )
 
-// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
-const closeTimeout = 10 * time.Second
+const (
+	// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
+	closeTimeout = 10 * time.Second
+	// killTimeout bounds Kill. A server that hangs is not told of the session's end.
+	killTimeout = 250 * time.Millisecond
+)
 
 // Client offers and runs the tools of all servers. It is safe for concurrent use.
 type Client struct {
@@ -32,6 +36,7 @@ type Client struct {
 
 	start sync.Once
 	close func() error
+	hurry func()
 
 	view    atomicView
 	viewing sync.Mutex // one goroutine makes a view
@@ -45,7 +50,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg = cfg.withDefaults()
 	life, end := context.WithCancel(context.Background())
-	c := &Client{wait: cfg.ConnectWait, crew: &crew{log: cfg.Log}, end: end, idle: func() {}}
+	c := &Client{wait: cfg.ConnectWait, crew: &crew{log: cfg.Log, hurry: make(chan struct{})}, end: end, idle: func() {}}
 	next := cfg.Transport
 	if next == nil {
 		own := newTransport()
@@ -55,6 +60,7 @@ func New(cfg Config) (*Client, error) {
 		c.upstreams = append(c.upstreams, newUpstream(cfg, s, next, life, c.crew))
 	}
 	c.close = sync.OnceValue(c.shutDown)
+	c.hurry = sync.OnceFunc(func() { close(c.crew.hurry) })
 	return c, nil
 }
 
@@ -150,9 +156,23 @@ func (c *Client) Breakers() []*breaker.Breaker {
 // for every goroutine. The error tells that one did not end in time.
 func (c *Client) Close() error { return c.close() }
 
+// Kill is Close without patience: children are killed at once, and what does not
+// end with that is left to the end of the process. It also hurries a Close that is
+// under way.
+func (c *Client) Kill() error {
+	c.hurry()
+	return c.Close()
+}
+
 func (c *Client) shutDown() error {
 	c.end()
-	ended := c.crew.dismiss(closeTimeout)
+	limit := closeTimeout
+	select {
+	case <-c.crew.hurry:
+		limit = killTimeout
+	default:
+	}
+	ended := c.crew.dismiss(limit)
 	c.idle()
 	if !ended {
 		return errors.New("mcpclient: a tool call or a child is still running")

@@ -12,6 +12,9 @@ import (
 // them.
 type crew struct {
 	log zerolog.Logger
+	// hurry is closed when children get no time any more to end by themselves; nil
+	// means that it never is.
+	hurry chan struct{}
 
 	mu     sync.Mutex // guards closed, and wg.Add against wg.Wait
 	closed bool

@@ -622,7 +622,7 @@ func TestCloseEndsTheSession(t *testing.T) {
 func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	const secret, query = "tops3cret-token", "qu3ry-secret"
-	f := newFake()
+	f := newFake(toolWrite, `{"name":"gossip","title":"`+secret+`","description":"Bearer `+secret+`","inputSchema":{"type":"object","description":"`+query+`"}}`)
 	url := serve(t, f) + "/mcp?key=" + query + "&k=xyz"
 	var log logBuffer
 	cfg := over(url)
@@ -648,6 +648,7 @@ func TestSecretsStayInside(t *testing.T) {
 			told = append(told, err.Error(), err.ForModel(), err.Message)
 		}
 	}
+	told = append(told, mustJSON(t, c.Tools(ctx).Specs))
 	all := strings.Join(told, "\n") + log.String()
 	if strings.Contains(all, secret) || strings.Contains(all, query) || strings.Contains(all, "xyz") {
 		t.Errorf("a secret got out:\n%s", all)

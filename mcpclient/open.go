@@ -39,7 +39,7 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		}
 		return nil, err
 	}
-	s.offers = newCatalogue(u.Server, tools, u.catalogue.Load(), u.log)
+	s.offers = newCatalogue(u.Server, u.hidden(tools), u.catalogue.Load(), u.log)
 	u.checkPolicy(s.offers)
 	u.listen(life, s)
 	return s, nil
@@ -103,7 +103,7 @@ func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func (u *upstream) child(s *session) (transport.Interface, error) {
 	c := command{
 		name: u.Command, args: u.Args, env: childEnv(u.baseEnv, u.Server), dir: u.Dir,
-		log: u.log.With().Str("server", u.Name).Logger(), hide: u.hide,
+		server: u.Name, log: u.log, hide: u.hide,
 	}
 	p, err := c.start(u.crew)
 	if err != nil {

@@ -33,16 +33,18 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 	exited chan struct{} // closed when the child is reaped
+	hurry  <-chan struct{}
 }
 
 // command describes a child to start.
 type command struct {
-	name string
-	args []string
-	env  []string // all of it
-	dir  string
-	log  zerolog.Logger // gets its stderr, at level debug
-	hide *strings.Replacer
+	name   string
+	args   []string
+	env    []string // all of it
+	dir    string
+	server string
+	log    zerolog.Logger // gets its stderr, at level debug
+	hide   *strings.Replacer
 }
 
 // start starts the child. It lives until stop, or until this process dies.
@@ -51,7 +53,7 @@ func (c command) start(crew *crew) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{}), hurry: crew.hurry}
 	p.cmd.Env = append([]string{}, c.env...) // not nil: that would mean ours
 	p.cmd.Dir = c.dir
 	p.cmd.SysProcAttr = childAttr()
@@ -119,7 +121,8 @@ func (p *process) live(started chan<- error, theirs []*os.File) {
 	}
 }
 
-// stop ends the child, politely at first, and returns when it is reaped.
+// stop ends the child, politely at first unless there is no time for that, and
+// returns when it is reaped.
 func (p *process) stop() {
 	p.stdin.Close()
 	if p.wait(stdinGrace) {
@@ -140,6 +143,8 @@ func (p *process) wait(limit time.Duration) bool {
 	case <-p.exited:
 		return true
 	case <-timer.C:
+		return false
+	case <-p.hurry:
 		return false
 	}
 }
@@ -166,7 +171,7 @@ func (c command) logStderr(r io.ReadCloser) {
 		}
 		if len(line) > 0 {
 			text := c.hide.Replace(clean(string(line)))
-			c.log.Debug().Dict("details", zerolog.Dict().Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
+			c.log.Debug().Dict("details", zerolog.Dict().Str("server", c.server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {
 			_, cut, err = br.ReadLine()

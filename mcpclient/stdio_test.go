@@ -281,6 +281,26 @@ func TestS30ChildThatIgnoresEverything(t *testing.T) {
 	}
 }
 
+// Kill has no patience with such a child, nor with one that Close waits for.
+func TestS30ChildIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, closing := range []bool{false, true} {
+		c := newChild(t, "stubborn")
+		pid := pidFrom(t, c, "pid")
+		var wg sync.WaitGroup
+		if closing {
+			wg.Go(func() { _ = c.Close() })
+		}
+		began := time.Now()
+		_ = c.Kill() // on a busy machine it may be too early for the child to be reaped
+		if took := time.Since(began); took > stdinGrace/2 {
+			t.Errorf("while closing: %v: killing took %v", closing, took)
+		}
+		wg.Wait()
+		eventually(t, "the child is gone", func() bool { return !alive(pid) })
+	}
+}
+
 // A child that stops reading is replaced when a write to it has not come back in
 // time. TestLinesPeerStopsReading has the details.
 func TestChildThatStopsReading(t *testing.T) {
@@ -315,7 +335,7 @@ func TestStderrGoesToTheLog(t *testing.T) {
 		t.Fatal(f)
 	}
 	eventually(t, "both lines are logged", func() bool { return strings.Contains(log.String(), "the next note") })
-	if s := log.String(); strings.Contains(s, "s3cret-value") || !strings.Contains(s, `"truncated":true`) {
+	if s := log.String(); strings.Contains(s, "s3cret-value") || !strings.Contains(s, `"details":{"server":"s","line":`) || !strings.Contains(s, `"truncated":true`) {
 		t.Errorf("the log is\n%s", s)
 	}
 }

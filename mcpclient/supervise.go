@@ -144,7 +144,7 @@ func (u *upstream) offer(s *session, tools []json.RawMessage) {
 		u.mu.Unlock()
 		return
 	}
-	c := newCatalogue(u.Server, tools, old, u.log)
+	c := newCatalogue(u.Server, u.hidden(tools), old, u.log)
 	u.catalogue.Store(c)
 	u.mu.Unlock()
 	if c != old {
