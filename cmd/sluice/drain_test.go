@@ -20,16 +20,32 @@ func crowd() int {
 	return 1000
 }
 
-// twoMinds is a Gemini API that answers the input "quick" when it is released, and
+// twoMinds is a Gemini API that answers the input "quick" when it is let go, and
 // "stuck" never.
 type twoMinds struct {
-	release chan struct{}
 	url     string
+	waiting chan struct{} // gets one for each that waits
+	gone    chan struct{} // lets one go
+}
+
+// await returns when n wait.
+func (m *twoMinds) await(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		within(t, "the model calls", m.waiting)
+	}
+}
+
+// letGo answers n of those who wait.
+func (m *twoMinds) letGo(n int) {
+	for range n {
+		m.gone <- struct{}{}
+	}
 }
 
 func newTwoMinds(t *testing.T) *twoMinds {
 	t.Helper()
-	m := &twoMinds{release: make(chan struct{})}
+	m := &twoMinds{waiting: make(chan struct{}, crowd()), gone: make(chan struct{}, crowd())}
 	quick, stuck := scripted(t, "lenient\nloop\ntext On\ntext e, two\nfinish STOP"), scripted(t, "lenient\nloop\ntext One\nstall")
 	m.url = serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -41,8 +57,9 @@ func newTwoMinds(t *testing.T) *twoMinds {
 			stuck.ServeHTTP(w, r)
 			return
 		}
+		m.waiting <- struct{}{}
 		select {
-		case <-m.release:
+		case <-m.gone:
 			quick.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
@@ -119,33 +136,30 @@ func outcomes(t *testing.T, n int, ended <-chan ending) map[string]int {
 	return count
 }
 
-// Not parallel, like what follows: it takes all that the machine has.
-func TestThousandStreams(t *testing.T) {
+// A crowd is served, and then another one is while the program is told to end:
+// nothing new is let in, what runs may end by itself until the drain time is over,
+// and is told then. Nobody is lost. Not parallel: it takes all that the machine has.
+func TestCrowd(t *testing.T) {
 	api, n := newTwoMinds(t), crowd()
-	r := start(t, api.env())
+	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s"))
 	ended := r.gather(n, func(int) string { return "quick" })
 	if _, rep := r.ready(); rep.Streams != n {
 		t.Errorf("%d streams at the same time, want %d", rep.Streams, n)
 	}
-	close(api.release)
+	api.await(t, n)
+	api.letGo(n)
 	if got := outcomes(t, n, ended); got["stop"] != n {
-		t.Errorf("the streams ended with %v", got)
+		t.Errorf("of %d streams: %v", n, got)
 	}
 	if _, body := r.get("/metrics"); !strings.Contains(body, fmt.Sprintf("\nsluice_events_total{event=\"done\"} %d\n", n)) {
 		t.Errorf("/metrics:\n%s", body)
 	}
-}
 
-// SIGTERM: nothing new is let in, what runs may end by itself until the drain
-// time is over, and is told then. Nobody is lost.
-func TestDrain(t *testing.T) {
-	api, n := newTwoMinds(t), crowd()
-	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s"))
-	ended := r.gather(n, func(i int) string { return []string{"quick", "stuck"}[i%2] })
-
+	ended = r.gather(n, func(i int) string { return []string{"quick", "stuck"}[i%2] })
+	api.await(t, n/2)
 	r.signals <- syscall.SIGTERM
 	wantRefusal(t, r)
-	close(api.release)
+	api.letGo(n / 2)
 	got := outcomes(t, n, ended)
 	if got["shutdown"] < n/2 || got["stop"] == 0 || got["stop"]+got["shutdown"] != n {
 		t.Errorf("of %d streams, half of them stuck: %v", n, got)

@@ -84,7 +84,7 @@ func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) 
 
 // newClient returns a client whose connections end with the test.
 func newClient(t *testing.T) *http.Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: 10}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }

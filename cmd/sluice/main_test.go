@@ -79,6 +79,10 @@ func childTools() *server.MCPServer {
 	}
 	add("pid", &readOnly, func(context.Context) (string, error) { return fmt.Sprint(os.Getpid()), nil })
 	add("env", &readOnly, func(context.Context) (string, error) { return strings.Join(os.Environ(), "\n"), nil })
+	add("complain", &readOnly, func(context.Context) (string, error) {
+		_, err := fmt.Fprintln(os.Stderr, "my environment is", os.Environ())
+		return "done", err
+	})
 	add("fork", &not, fork)
 	add("slow", &not, slow)
 	return m

@@ -78,9 +78,13 @@ func TestNoProcessStaysBehind(t *testing.T) {
 		r.signals <- syscall.SIGINT
 		r.log.await(t, "draining", nil)
 		r.signals <- syscall.SIGINT
+		began := time.Now()
 		wantFailure(t, s.all(t), "shutting_down", "shutdown")
 		if code := r.wait(); code != exitFailed {
 			t.Errorf("exit code %d", code)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v to end after the second signal", took)
 		}
 		wantGone(t, child, grandchild)
 	})

@@ -112,7 +112,7 @@ func TestHeaderIsNowhereWhenAServerFails(t *testing.T) {
 	}
 }
 
-// gossip is an MCP server that repeats the header wherever it answers.
+// gossip is an MCP server that repeats the header in every place that it has.
 func gossip(t *testing.T) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -139,9 +139,10 @@ func gossipReply(request string) string {
 		return `{"jsonrpc":"2.0",` + id + `,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"SECRET","version":"SECRET"},"instructions":"SECRET"}}`
 	case strings.Contains(request, `"tools/list"`):
 		return `{"jsonrpc":"2.0",` + id + `,"result":{"tools":[
-			{"name":"tell","inputSchema":{"type":"object"}},
-			{"name":"fail","inputSchema":{"type":"object"}},
-			{"name":"refuse","inputSchema":{"type":"object"}}]}}`
+			{"name":"tell","description":"The token is SECRET.","inputSchema":{"type":"object"},"annotations":{"title":"SECRET"}},
+			{"name":"fail","inputSchema":{"type":"object","description":"SECRET"}},
+			{"name":"refuse","inputSchema":{"type":"object"}},
+			{"name":"SECRET","inputSchema":{"type":"object"}}]}}`
 	case strings.Contains(request, `"tell"`):
 		return `{"jsonrpc":"2.0",` + id + `,"result":{"content":[{"type":"text","text":"It is SECRET"}]}}`
 	case strings.Contains(request, `"fail"`):
@@ -166,11 +167,11 @@ func TestHeaderIsNowhereWhenAServerGossips(t *testing.T) {
 	}
 }
 
-// A child gets its own secrets and none of ours, and its tools cannot make us tell
-// them.
+// A child gets its own secrets and none of ours, and neither its tools nor its
+// stderr can make us tell them.
 func TestChildTellsItsEnvironment(t *testing.T) {
 	t.Parallel()
-	api := scripted(t, "call env {}\nfinish STOP\n---\ntext Well\nfinish STOP")
+	api := scripted(t, "call env {}\ncall complain {}\nfinish STOP\n---\ntext Well\nfinish STOP")
 	r := start(t, canaryEnv(t, api.url, ""))
 	r.log.await(t, "mcp_connected", nil)
 	frames := wantNoCanary(t, r)
@@ -188,6 +189,9 @@ func TestChildTellsItsEnvironment(t *testing.T) {
 		if strings.Contains(dump, ours+"=") {
 			t.Errorf("the child has our %s:\n%s", ours, dump)
 		}
+	}
+	if len(r.log.all("mcp_stderr")) == 0 {
+		t.Error("what the child complained of is not in the log")
 	}
 }
 

@@ -25,9 +25,9 @@ const (
 	maxHeader = 96 << 10
 	// lastBytes is how long replies may take to leave when their handlers are done.
 	lastBytes = 2 * time.Second
-	// forced is how long everything that is waited for may take after a second
-	// signal. There are two such waits, and the end must come within a second.
-	forced = 300 * time.Millisecond
+	// forced is how long each of the two waits may take after a second signal. With
+	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
+	forced = 250 * time.Millisecond
 )
 
 // load reads a command's configuration. If that ends the command, it returns
@@ -136,6 +136,7 @@ func (s *service) wait(ctx context.Context, signals <-chan os.Signal) int {
 	s.log.Info().Int64("duration_ms", time.Since(began).Milliseconds()).
 		Dict("details", zerolog.Dict().Bool("hurried", hurried)).Msg("stopped")
 	if hurried {
+		_ = s.tools.Kill() // what it leaves ends with this process
 		return exitFailed
 	}
 	return exitOK
