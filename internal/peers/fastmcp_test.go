@@ -10,9 +10,9 @@ import (
 
 // Servers of this repository in Python.
 const (
-	todoServer       = "examples/fastmcp-todo/server.py"
-	todoRequirements = "examples/fastmcp-todo/requirements.txt"
-	quirksServer     = "internal/peers/testdata/quirks.py"
+	todoServer   = "examples/fastmcp-todo/server.py"
+	todoConfig   = "examples/fastmcp-todo/mcp.json"
+	quirksServer = "internal/peers/testdata/quirks.py"
 )
 
 // python returns the path of a program of the virtual environment. With

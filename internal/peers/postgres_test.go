@@ -98,3 +98,27 @@ func psql(t testing.TB, url, statement string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// The script's other half, for people: a cluster in the background, which may be
+// started and stopped twice.
+func TestPostgresScript(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	_, port, _ := net.SplitHostPort(c.addr)
+	script := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(filepath.Join(root, "scripts", "postgres.sh"), args...).CombinedOutput(); err != nil {
+			t.Errorf("postgres.sh %s: %v\n%s", args[0], err, out)
+		}
+	}
+	t.Cleanup(func() { script("stop", c.dir) })
+	script("start", c.dir, port)
+	script("start", c.dir, port)
+	if got := psql(t, c.url("postgres"), "select 6 * 7"); got != "42" {
+		t.Errorf("got %s, want 42", got)
+	}
+	script("stop", c.dir)
+	if out, err := exec.Command("psql", "-c", "select 1", c.url("postgres")).CombinedOutput(); err == nil {
+		t.Errorf("it is not stopped: %s", out)
+	}
+}

@@ -2,6 +2,8 @@ package peers
 
 import (
 	"database/sql"
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -142,15 +144,22 @@ func overStdio(t *testing.T, database string) map[string]any {
 	}
 }
 
-// overUvx lets the gateway start uvx, which starts FastMCP's own command line, all
-// from its cache: nothing is downloaded.
+// overUvx lets the gateway start uvx, as the example's own mcpServers file has it,
+// but from its cache: nothing is downloaded.
 func overUvx(t *testing.T, database string) map[string]any {
 	t.Helper()
-	uvx, interpreter := python(t, "uvx"), python(t, "python")
-	return map[string]any{
-		"command": uvx,
-		"args": []string{"--offline", "--python", interpreter, "--with-requirements", installed(t, todoRequirements),
-			"fastmcp", "run", installed(t, todoServer)},
-		"env": quiet("DATABASE_URL", database, "UV_CACHE_DIR", installed(t, ".venv/uv")), "dir": t.TempDir(),
+	path := installed(t, todoConfig)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	var file struct{ MCPServers map[string]map[string]any }
+	if err := json.Unmarshal(content, &file); err != nil {
+		t.Fatal(err)
+	}
+	entry := file.MCPServers["todo"]
+	entry["command"] = python(t, "uvx") // it is in no PATH
+	entry["dir"] = filepath.Dir(path)   // the file that the gateway reads is elsewhere
+	entry["env"] = quiet("DATABASE_URL", database, "UV_CACHE_DIR", installed(t, ".venv/uv"), "UV_OFFLINE", "1", "UV_PYTHON", python(t, "python"))
+	return entry
 }
