@@ -187,13 +187,7 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 // wantUnharmed checks that n clients that left have left no trace but a line each.
 func wantUnharmed(t *testing.T, r *running, n int) {
 	t.Helper()
-	for len(r.log.all("request_completed")) < n {
-		_, more := r.log.since(0)
-		if len(r.log.all("request_completed")) < n {
-			within(t, "request_completed", more)
-		}
-	}
-	for _, line := range r.log.all("request_completed") {
+	for _, line := range r.log.awaitAll(t, n, "request_completed", nil) {
 		if !line.is("request_completed", "finish_reason", "cancelled", "success", "false") {
 			t.Errorf("got %s", line.raw)
 		}
