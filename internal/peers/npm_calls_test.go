@@ -41,7 +41,7 @@ func (tu turn) ends() []event {
 	var ends []event
 	for _, begun := range tu.calls("in_progress") {
 		for _, e := range tu.of("tool_call") {
-			if e.CallID == begun.CallID && !inProgress(e) {
+			if e.CallID == begun.CallID && !inProgress(e) && e.Status != "progress" {
 				ends = append(ends, e)
 			}
 		}
