@@ -12,6 +12,7 @@ import (
 const (
 	todoServer   = "examples/fastmcp-todo/server.py"
 	todoConfig   = "examples/fastmcp-todo/mcp.json"
+	todoHTTP     = "internal/peers/testdata/todo_http.py"
 	quirksServer = "internal/peers/testdata/quirks.py"
 )
 
@@ -42,7 +43,7 @@ type fastMCP struct {
 
 // startFastMCP starts a server of this repository over streamable HTTP, or as env
 // says, on an address of its own.
-func startFastMCP(t testing.TB, script string, env map[string]string) *fastMCP {
+func startFastMCP(t testing.TB, script string, env map[string]string, args ...string) *fastMCP {
 	t.Helper()
 	addr := freeAddr(t)
 	host, port, err := net.SplitHostPort(addr)
@@ -54,7 +55,7 @@ func startFastMCP(t testing.TB, script string, env map[string]string) *fastMCP {
 	maps.Copy(all, env)
 	path := map[bool]string{true: "/sse", false: "/mcp"}[all["FASTMCP_TRANSPORT"] == "sse"]
 	s := &fastMCP{
-		command: command{name: python(t, "python"), args: []string{installed(t, script)}, env: all, dir: t.TempDir()},
+		command: command{name: python(t, "python"), args: append([]string{installed(t, script)}, args...), env: all, dir: t.TempDir()},
 		addr:    addr, url: "http://" + addr + path,
 	}
 	s.process = startServer(t, s.command, addr)

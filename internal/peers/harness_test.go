@@ -6,19 +6,15 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"sluice/internal/geminisim"
 )
 
 const (
@@ -239,66 +235,4 @@ func (g *gateway) tools(t testing.TB) []toolInfo {
 	var reply struct{ Tools []toolInfo }
 	g.get(t, "/tools", &reply)
 	return reply.Tools
-}
-
-// gemini is a scripted Gemini API on loopback.
-type gemini struct {
-	*geminisim.Server
-	url string
-}
-
-// scripted serves a script (see geminisim.ParseScript). A request that the real API
-// would refuse, or that the script did not expect, fails the test; so the schemas
-// that a peer's tools have are judged as the real API judges them.
-func scripted(t testing.TB, script string) *gemini {
-	t.Helper()
-	parsed, err := geminisim.ParseScript(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gemini{Server: geminisim.New(geminisim.Config{Script: parsed})}
-	g.url = serve(t, g.Server)
-	t.Cleanup(func() {
-		for _, f := range g.Failures() {
-			t.Errorf("Gemini: %s", f)
-		}
-	})
-	return g
-}
-
-// byMarker serves many scripts at once: a request goes to the one whose marker
-// stands in its body. Markers must not be parts of one another.
-func byMarker(t testing.TB, scripts map[string]string) *gemini {
-	t.Helper()
-	sims := map[string]*gemini{}
-	for marker, script := range scripts {
-		sims[marker] = scripted(t, script)
-	}
-	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // the gateway has left
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		for marker, sim := range sims {
-			if strings.Contains(string(body), marker) {
-				sim.ServeHTTP(w, r)
-				return
-			}
-		}
-		http.Error(w, "no marker", http.StatusBadRequest)
-	}))
-	return &gemini{url: url}
-}
-
-// env points a gateway at the script, with names and values added.
-func (g *gemini) env(more ...string) map[string]string {
-	return with(map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": g.url}, more...)
-}
-
-func serve(t testing.TB, h http.Handler) string {
-	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	return s.URL
 }

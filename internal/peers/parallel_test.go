@@ -39,44 +39,32 @@ func inParallel(t *testing.T, g *gateway, markers []string, check func(marker st
 	t.Logf("%d turns in %d ms", len(markers), time.Since(began).Milliseconds())
 }
 
-// 100 turns at once share one session, and each gets the answer to its own call.
-func TestParallelCalls(t *testing.T) {
-	t.Parallel()
-	server, j := startQuirks(t)
-	for _, tt := range []struct {
-		name  string
-		entry map[string]any
-	}{
-		{"http 2025-11-25", map[string]any{"url": server.url, "protocolVersion": "2025-11-25"}},
-		{"http auto", map[string]any{"url": server.url, "protocolVersion": "auto"}},
-		{"stdio", map[string]any{"command": python(t, "python"), "args": []string{installed(t, quirksServer)},
-			"env": quiet("QUIRKS_JOURNAL", string(j))}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			scripts := map[string]string{}
-			for i := range manyTurns {
-				payload := fmt.Sprintf("payload-%03d", i)
-				scripts["turn-"+payload] = called(fmt.Sprintf(`echo {"text":"my %s"}`, payload), "my "+payload)
-			}
-			env := mcpConfig(t, map[string]any{"quirks": tt.entry})
-			maps.Copy(env, byMarker(t, scripts).env())
-			g := startGateway(t, env)
-			g.awaitLog(t, "mcp_connected")
-			inParallel(t, g, slices.Collect(maps.Keys(scripts)), func(marker string, tu turn) error {
-				want := "my " + strings.TrimPrefix(marker, "turn-")
-				if ended := tu.calls("completed"); len(ended) != 1 || ended[0].Result != want || !tu.done().Success {
-					return fmt.Errorf("want the result %q:\n%v", want, tu)
-				}
-				return nil
-			})
-		})
+// echoes makes each of so many turns say something else, and check what came back.
+func echoes(count int) map[string]string {
+	scripts := map[string]string{}
+	for i := range count {
+		payload := fmt.Sprintf("payload-%03d", i)
+		scripts["turn-"+payload] = called(fmt.Sprintf(`echo {"text":"my %s"}`, payload), "my "+payload)
 	}
+	return scripts
 }
 
-// 100 turns at once make 100 todos in PostgreSQL, no more and no fewer.
-func TestParallelTodos(t *testing.T) {
-	t.Parallel()
-	db := postgres(t)
+// echoInParallel runs 100 turns at once, which share one session. Each must get
+// the answer to its own call.
+func echoInParallel(t *testing.T, g *gateway) {
+	t.Helper()
+	inParallel(t, g, slices.Collect(maps.Keys(echoes(manyTurns))), func(marker string, tu turn) error {
+		want := "my " + strings.TrimPrefix(marker, "turn-")
+		if ended := tu.calls("completed"); len(ended) != 1 || ended[0].Result != want || !tu.done().Success {
+			return fmt.Errorf("want the result %q:\n%v", want, tu)
+		}
+		return nil
+	})
+}
+
+// createInParallel makes 100 todos at once.
+func createInParallel(t *testing.T, server, database string) {
+	t.Helper()
 	scripts := map[string]string{}
 	var want []string
 	for i := range manyTurns {
@@ -84,9 +72,7 @@ func TestParallelTodos(t *testing.T) {
 		scripts["turn-"+title] = called(fmt.Sprintf(`create_todo {"title":%q,"tags":["t%d"]}`, title, i), title)
 		want = append(want, fmt.Sprintf(`%s|["t%d"]`, title, i))
 	}
-	env := mcpConfig(t, map[string]any{"todo": overHTTP()(t, db.url)})
-	maps.Copy(env, byMarker(t, scripts).env())
-	g := startGateway(t, env)
+	g := startGateway(t, byMarker(t, scripts).env("MCP_SERVER_URL", server))
 	g.awaitLog(t, "mcp_connected")
 	inParallel(t, g, slices.Collect(maps.Keys(scripts)), func(_ string, tu turn) error {
 		if len(tu.calls("completed")) != 1 || !tu.done().Success {
@@ -94,7 +80,7 @@ func TestParallelTodos(t *testing.T) {
 		}
 		return nil
 	})
-	got := strings.Split(psql(t, db.url, "select title, tags from todo order by title"), "\n")
+	got := strings.Split(psql(t, database, "select title, tags from todo order by title"), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}

@@ -116,29 +116,29 @@ func quirks() []quirk {
 }
 
 // What tools of all kinds answer reaches the model, over both generations of the
-// protocol. The simulator judges the schemas as the real API does. FastMCP resolves
-// references in them unless it is told not to; other tests have them resolved.
+// protocol, and 100 calls at once do not get into each other's way. The simulator
+// judges the schemas as the real API does. FastMCP resolves references in them
+// unless it is told not to; other tests have them resolved.
 func TestQuirks(t *testing.T) {
 	t.Parallel()
 	server, _ := startQuirks(t, "QUIRKS_REFS", "keep")
 	for _, protocol := range []string{"2025-11-25", "auto"} {
 		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
 			runQuirks(t, map[string]any{"url": server.url, "protocolVersion": protocol})
 		})
 	}
 }
 
 func runQuirks(t *testing.T, server map[string]any) {
-	scripts := map[string]string{}
+	t.Helper()
+	scripts := echoes(manyTurns)
 	for i, q := range quirks() {
 		scripts[fmt.Sprintf("quirk-%02d", i)] = called(q.call, q.told)
 	}
 	env := mcpConfig(t, map[string]any{"quirks": server})
 	maps.Copy(env, byMarker(t, scripts).env())
 	g := startGateway(t, env)
-	line := g.awaitLog(t, "mcp_connected")
-	t.Logf("protocol %s", line.detail("protocol"))
+	g.awaitLog(t, "mcp_connected")
 	for i, q := range quirks() {
 		tu := g.ask(t, fmt.Sprintf("quirk-%02d", i))
 		ended := tu.calls(q.status)
@@ -146,4 +146,5 @@ func runQuirks(t *testing.T, server map[string]any) {
 			t.Errorf("%s: want one call %s with %q:\n%v", q.name, q.status, q.shown, tu)
 		}
 	}
+	echoInParallel(t, g)
 }

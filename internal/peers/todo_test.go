@@ -3,6 +3,7 @@ package peers
 import (
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,43 +13,53 @@ import (
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// The example todo server works through the gateway, over each transport, with
-// both databases: what is said to be done is in the database.
-func TestTodo(t *testing.T) {
+// The example todo server works over every kind of HTTP, in both generations of
+// the protocol: what is said to be done is in PostgreSQL. 100 turns at once make
+// 100 todos, no more and no fewer.
+func TestTodoOverHTTP(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name      string
-		server    func(t *testing.T, database string) map[string]any
-		database  func(t *testing.T) todoDatabase
-		protocols []string
-	}{
-		{"http stateful SSE", overHTTP(), postgres, []string{"2025-11-25", "auto"}},
-		{"http stateful JSON", overHTTP("FASTMCP_JSON_RESPONSE", "true"), sqlite, []string{"2025-11-25", "auto"}},
-		{"http stateless SSE", overHTTP("FASTMCP_STATELESS_HTTP", "true"), sqlite, []string{"2025-11-25", "auto"}},
-		{"http stateless JSON", overHTTP("FASTMCP_STATELESS_HTTP", "true", "FASTMCP_JSON_RESPONSE", "true"), postgres, []string{"2025-11-25", "auto"}},
-		{"sse", overHTTP("FASTMCP_TRANSPORT", "sse"), postgres, []string{"2025-11-25", "auto"}},
-		{"stdio python", overStdio, postgres, []string{"2025-11-25"}},
-		{"stdio uvx", overUvx, sqlite, []string{"2025-11-25"}},
+	url := newDatabase(t)
+	folder := filepath.Dir(installed(t, todoServer))
+	server := startFastMCP(t, todoHTTP, map[string]string{"DATABASE_URL": url}, folder)
+	base := "http://" + server.addr
+	for _, kind := range []string{"stateful-sse", "stateful-json", "stateless-sse", "stateless-json", "legacy"} {
+		for _, protocol := range []string{"2025-11-25", "auto"} {
+			t.Run(kind+" "+protocol, func(t *testing.T) {
+				entry := map[string]any{"url": base + "/" + kind + "/mcp", "protocolVersion": protocol}
+				if kind == "legacy" {
+					entry["url"], entry["type"] = base+"/legacy/sse", "sse"
+				}
+				manageTodos(t, entry, inPostgres(url))
+			})
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			needPeers(t)
-			db := tt.database(t)
-			server := tt.server(t, db.url)
-			for _, protocol := range tt.protocols {
-				server["protocolVersion"] = protocol
-				g := startGateway(t, mcpConfig(t, map[string]any{"todo": server}))
-				line := g.awaitLog(t, "mcp_connected")
-				t.Logf("protocol %s: %s, handshake %s ms", protocol, line.detail("protocol"), line.detail("duration_ms"))
-				manageTodos(t, g, db)
-			}
-		})
-	}
+	t.Run("parallel", func(t *testing.T) { createInParallel(t, base+"/stateful-sse/mcp", url) })
 }
 
-// manageTodos goes through the life of a todo.
-func manageTodos(t *testing.T, g *gateway, db todoDatabase) {
+// The same as a child of the gateway, and with SQLite.
+func TestTodoOverStdio(t *testing.T) {
+	t.Parallel()
+	t.Run("python", func(t *testing.T) {
+		t.Parallel()
+		url := newDatabase(t)
+		manageTodos(t, todoChild(t, url), inPostgres(url))
+	})
+	t.Run("uvx", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "todo.db")
+		manageTodos(t, todoUvx(t, "sqlite:///"+path), inSQLite(path))
+	})
+}
+
+// manageTodos goes through the life of a todo. rows returns what is in the
+// database: title|status|priority, a line each.
+func manageTodos(t *testing.T, server map[string]any, rows func(*testing.T) string) {
+	t.Helper()
+	env := mcpConfig(t, map[string]any{"todo": server})
+	maps.Copy(env, offline(t).env())
+	g := startGateway(t, env)
+	line := g.awaitLog(t, "mcp_connected")
+	t.Logf("protocol %s, handshake %s ms", line.detail("protocol"), line.detail("duration_ms"))
 	steps := []struct {
 		say   string
 		tools []string
@@ -64,34 +75,26 @@ func manageTodos(t *testing.T, g *gateway, db todoDatabase) {
 		if diff := cmp.Diff(s.tools, tu.done().ToolsCalled); diff != "" || !tu.done().Success || len(tu.of("error")) > 0 {
 			t.Fatalf("%q: tools called (-want +got):\n%s\n%v", s.say, diff, tu)
 		}
-		if diff := cmp.Diff(s.rows, strings.ToLower(db.rows(t))); diff != "" {
+		if diff := cmp.Diff(s.rows, strings.ToLower(rows(t))); diff != "" {
 			t.Errorf("%q: rows in the database (-want +got):\n%s", s.say, diff)
 		}
 	}
 }
 
-// todoDatabase is a database of the todo server.
-type todoDatabase struct {
-	url  string
-	rows func(t *testing.T) string // title|status|priority, a line each
-}
-
 const todoRows = "select title || '|' || status || '|' || priority from todo order by created_at"
 
-func postgres(t *testing.T) todoDatabase {
-	url := newDatabase(t)
-	return todoDatabase{url, func(t *testing.T) string {
+func inPostgres(url string) func(*testing.T) string {
+	return func(t *testing.T) string {
 		t.Helper()
 		return psql(t, url, todoRows)
-	}}
+	}
 }
 
-func sqlite(t *testing.T) todoDatabase {
-	path := filepath.Join(t.TempDir(), "todo.db")
-	return todoDatabase{"sqlite:///" + path, func(t *testing.T) string {
+func inSQLite(path string) func(*testing.T) string {
+	return func(t *testing.T) string {
 		t.Helper()
 		return querySQLite(t, path, todoRows)
-	}}
+	}
 }
 
 // querySQLite returns the first column of all rows, a line each.
@@ -121,22 +124,8 @@ func querySQLite(t *testing.T, path, query string) string {
 	return strings.Join(lines, "\n")
 }
 
-// overHTTP starts the todo server with settings, and returns its entry in an
-// mcpServers file.
-func overHTTP(settings ...string) func(*testing.T, string) map[string]any {
-	return func(t *testing.T, database string) map[string]any {
-		t.Helper()
-		env := with(map[string]string{"DATABASE_URL": database}, settings...)
-		entry := map[string]any{"url": startFastMCP(t, todoServer, env).url}
-		if env["FASTMCP_TRANSPORT"] == "sse" {
-			entry["type"] = "sse"
-		}
-		return entry
-	}
-}
-
-// overStdio lets the gateway start the server.
-func overStdio(t *testing.T, database string) map[string]any {
+// todoChild describes the server as a child of the gateway.
+func todoChild(t *testing.T, database string) map[string]any {
 	t.Helper()
 	return map[string]any{
 		"command": python(t, "python"), "args": []string{installed(t, todoServer)},
@@ -144,9 +133,9 @@ func overStdio(t *testing.T, database string) map[string]any {
 	}
 }
 
-// overUvx lets the gateway start uvx, as the example's own mcpServers file has it,
+// todoUvx lets the gateway start uvx, as the example's own mcpServers file has it,
 // but from its cache: nothing is downloaded.
-func overUvx(t *testing.T, database string) map[string]any {
+func todoUvx(t *testing.T, database string) map[string]any {
 	t.Helper()
 	path := installed(t, todoConfig)
 	content, err := os.ReadFile(path)
