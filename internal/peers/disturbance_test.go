@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -104,13 +102,7 @@ func disturbedStdio(t *testing.T) *disturbed {
 		journal: j,
 		kill: func(t *testing.T) {
 			t.Helper()
-			p, err := os.FindProcess(j.pid(t))
-			if err == nil {
-				err = p.Signal(syscall.SIGKILL)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			killProcess(t, j.pid(t))
 		},
 	}
 }

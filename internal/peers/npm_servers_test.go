@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -189,9 +188,7 @@ func (g *gateway) killChild(t testing.TB, s nodeServer) {
 		for _, field := range strings.Fields(string(content)) {
 			line, _ := os.ReadFile("/proc/" + field + "/cmdline")
 			if pid, err := strconv.Atoi(field); err == nil && strings.Contains(string(line), s.script) {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				killProcess(t, pid)
 				return
 			}
 		}

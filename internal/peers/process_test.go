@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -86,6 +87,19 @@ func (p *process) stop(s syscall.Signal) {
 
 // kill ends the group without warning.
 func (p *process) kill() { p.stop(syscall.SIGKILL) }
+
+// killProcess ends a process that we did not start ourselves, such as a child of the
+// gateway.
+func killProcess(t testing.TB, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // freeAddr returns an address of loopback that nobody listens on: for servers that
 // cannot tell which port the kernel has picked for them.
