@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -57,6 +59,9 @@ func runAll(m *testing.M) int {
 
 // build builds the gateway as this test was built: with the race detector or not.
 func (w *workspace) build() (string, error) {
+	if err := lookAtSources(); err != nil {
+		return "", err
+	}
 	path := filepath.Join(w.dir, "sluice")
 	args := []string{"build", "-o", path}
 	if raceEnabled {
@@ -68,6 +73,23 @@ func (w *workspace) build() (string, error) {
 		return "", fmt.Errorf("building the gateway: %w\n%s", err, out)
 	}
 	return path, nil
+}
+
+// lookAtSources looks at every file that the gateway may be built from. go test
+// notes what a test looks at, and reports an old result only if that is the same;
+// of a program that is started it knows nothing.
+func lookAtSources() error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
 }
 
 // atEnd runs end when the last test has ended.
