@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -141,7 +142,8 @@ func outcomes(t *testing.T, n int, ended <-chan ending) map[string]int {
 // and is told then. Nobody is lost. Not parallel: it takes all that the machine has.
 func TestCrowd(t *testing.T) {
 	api, n := newTwoMinds(t), crowd()
-	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s"))
+	r := launch(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s", "SLUICE_LOG_LEVEL", "warning"), new(logTail))
+	r.base = r.stderr.await(t, bannerURL)[1]
 	ended := r.gather(n, func(int) string { return "quick" })
 	if _, rep := r.ready(); rep.Streams != n {
 		t.Errorf("%d streams at the same time, want %d", rep.Streams, n)
@@ -211,6 +213,60 @@ func TestSecondSignal(t *testing.T) {
 	}
 	if got := outcomes(t, n, ended); got["shutdown"] != n {
 		t.Errorf("the streams ended with %v", got)
+	}
+}
+
+// pulse tells of each write.
+type pulse struct {
+	http.ResponseWriter
+	beats chan<- struct{}
+}
+
+func (p *pulse) Write(b []byte) (int, error) {
+	n, err := p.ResponseWriter.Write(b)
+	select {
+	case p.beats <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+// Unwrap lets http.ResponseController flush.
+func (p *pulse) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// Nor does a client that does not read make it later, however long a write may take.
+func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
+	api := scripted(t, "repeat 100 fill 20000\nstall")
+	beats := make(chan struct{}, 1)
+	url := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.ServeHTTP(&pulse{w, beats}, r)
+	}))
+	r := start(t, api.env("GEMINI_BASE_URL", url, "SLUICE_DRAIN_TIMEOUT", "1h", "SLUICE_WRITE_TIMEOUT", "1h"))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	body := input("hi")
+	if _, err := fmt.Fprintf(conn, "POST /chat/stream HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the answer's begin", beats)
+	for stuck := false; !stuck; { // Gemini can write no more, as nobody reads
+		select {
+		case <-beats:
+		case <-time.After(200 * time.Millisecond):
+			stuck = true
+		}
+	}
+	r.signals <- syscall.SIGTERM
+	r.log.await(t, "draining", nil)
+	r.signals <- syscall.SIGTERM
+	began := time.Now()
+	code := r.wait()
+	if took := time.Since(began); code != exitFailed || took > time.Second {
+		t.Errorf("exit code %d after %v", code, took)
 	}
 }
 

@@ -30,6 +30,7 @@ type turnStream struct {
 	br      *bufio.Reader
 	request string            // X-Request-ID of the reply
 	n       int               // events so far
+	pings   int               // heartbeats so far
 	text    string            // of the deltas so far
 	tools   []any             // names in order of call
 	calls   map[string]string // by call_id: the last status
@@ -94,6 +95,7 @@ func (s *turnStream) next() (frame, error) {
 		if err := s.expect(""); err != nil {
 			return frame{}, err
 		}
+		s.pings++
 		return s.next()
 	}
 	if s.n == 0 {

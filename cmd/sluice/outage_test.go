@@ -216,6 +216,11 @@ func wantBreakerLog(t *testing.T, log *logTail, service, threshold string) {
 		opened[0].detail("threshold") != threshold || opened[0].fields["level"] != "ERROR" {
 		t.Errorf("circuit_breaker_opened: %v", opened)
 	}
+	for _, line := range log.all("error_occurred") {
+		if line.detail("error_type") == "" || line.detail("error_message") == "" || line.detail("recoverable") != "true" || line.fields["request_id"] == "" {
+			t.Errorf("error_occurred: %s", line.raw)
+		}
+	}
 	changes := log.all("circuit_breaker_state_change")
 	states := []string{"closed", "open", "half-open", "closed"}
 	if len(changes) != len(states)-1 {

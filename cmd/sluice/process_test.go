@@ -92,31 +92,50 @@ func TestNoProcessStaysBehind(t *testing.T) {
 
 var childURL = regexp.MustCompile(`"addr":"([^"]+)"`)
 
-// process starts the program as a process of its own, with a stdio child.
-func process(t *testing.T) (*exec.Cmd, *running) {
+// process is the program as a process of its own, with a stdio child.
+type process struct {
+	*running
+	cmd    *exec.Cmd
+	stdout *safeBuffer
+	home   *callers // of the child's tool slow
+}
+
+func startProcess(t *testing.T) *process {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := scripted(t, family).env("MCP_CONFIG", mcpConfig(t, map[string]any{"kid": stdioChild(nil)}), childVariable, "sluice", "GORACE", noExitSleep)
-	cmd := exec.CommandContext(t.Context(), path)
-	cmd.Env = os.Environ()
+	home := takeCalls(t)
+	file := mcpConfig(t, map[string]any{"kid": stdioChild(map[string]string{reportVariable: home.addr()})})
+	env := scripted(t, family).env("MCP_CONFIG", file, childVariable, "sluice", "GORACE", noExitSleep)
+	p := &process{cmd: exec.CommandContext(t.Context(), path), stdout: new(safeBuffer), home: home}
+	p.running = &running{t: t, stderr: new(safeBuffer), client: newClient(t)}
+	p.cmd.Env = os.Environ()
 	for name, value := range withDefaults(t, env) {
-		cmd.Env = append(cmd.Env, name+"="+value)
+		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	stdout, stderr := new(safeBuffer), new(safeBuffer)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if err := cmd.Start(); err != nil {
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, stderr: stderr, client: newClient(t)}
-	r.base = "http://" + stdout.await(t, childURL)[1]
-	stdout.await(t, regexp.MustCompile("mcp_connected"))
-	return cmd, r
+	p.base = "http://" + p.stdout.await(t, childURL)[1]
+	p.stdout.await(t, regexp.MustCompile("mcp_connected"))
+	return p
 }
 
-// The same with a real process and real signals.
+// end sends a signal, waits for the end and returns the exit code; -1 means that
+// the signal itself was the end.
+func (p *process) end(signal syscall.Signal) int {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// The same with real processes and real signals.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -125,14 +144,10 @@ func TestProcess(t *testing.T) {
 	}{{syscall.SIGTERM, exitOK}, {syscall.SIGINT, exitOK}, {syscall.SIGKILL, -1}} {
 		t.Run(tt.signal.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd, r := process(t)
-			child, grandchild := forked(t, r)
-			if err := cmd.Process.Signal(tt.signal); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != tt.code {
-				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tt.code, r.stderr)
+			p := startProcess(t)
+			child, grandchild := forked(t, p.running)
+			if code := p.end(tt.signal); code != tt.code {
+				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tt.code, p.stderr)
 			}
 			if tt.signal == syscall.SIGKILL { // then the kernel ends the child, but nobody what it has started
 				_ = syscall.Kill(grandchild, syscall.SIGKILL)
@@ -140,4 +155,20 @@ func TestProcess(t *testing.T) {
 			wantGone(t, child, grandchild)
 		})
 	}
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		p := startProcess(t)
+		child, grandchild := forked(t, p.running)
+		s := p.say("slow")
+		p.home.next(t)
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		p.stdout.await(t, regexp.MustCompile("draining"))
+		if code := p.end(syscall.SIGTERM); code != exitFailed {
+			t.Errorf("exit code %d, want 1; stderr:\n%s", code, p.stderr)
+		}
+		wantFailure(t, s.all(t), "shutting_down", "shutdown")
+		wantGone(t, child, grandchild)
+	})
 }

@@ -119,6 +119,16 @@ func TestGetStreams(t *testing.T) {
 	}
 }
 
+// Silence is filled, also before the model's first byte.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	s := start(t, scripted(t, "delay 300ms\ntext Hi\nfinish STOP").env("SLUICE_HEARTBEAT", "20ms")).say("hi")
+	wantSuccess(t, s.all(t), "stop")
+	if s.pings < 2 {
+		t.Errorf("%d heartbeats in 300 ms, one after 20 ms each", s.pings)
+	}
+}
+
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
