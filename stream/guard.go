@@ -27,7 +27,6 @@ type Guard struct {
 	open  map[string]Call // tool calls that are under way; nil until the first
 	used  map[string]bool // ids of all tool calls
 	err   error           // the sink's first error
-	sent  int
 }
 
 type state int
@@ -72,9 +71,6 @@ func (g *Guard) Flush() error {
 	}
 	return g.err
 }
-
-// Sent counts the events that were passed on.
-func (g *Guard) Sent() int { return g.sent }
 
 // Ended says whether Done was passed on.
 func (g *Guard) Ended() bool { return g.state == ended }
@@ -122,9 +118,7 @@ func ReasonFor(err error) FinishReason {
 }
 
 func (g *Guard) pass(ev Event) error {
-	if g.err = g.sink.Emit(ev); g.err == nil {
-		g.sent++
-	}
+	g.err = g.sink.Emit(ev)
 	return g.err
 }
 
