@@ -21,8 +21,9 @@ import (
 // turn is a chat request that has passed validation.
 type turn struct {
 	chat.Request
-	key   string // idempotency key; empty: none
-	began time.Time
+	key     string // idempotency key; empty: none
+	began   time.Time
+	encoder sse.Encoder // nil: the one of the gateway's own stream
 }
 
 func (s *Server) postChat(w http.ResponseWriter, r *http.Request) error {
@@ -38,11 +39,16 @@ func (s *Server) postChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t.Request, err = chat.DecodeRequest(body)
-	t.key = r.Header.Get("Idempotency-Key")
-	if err := withKey(err, t.key, r.Header.Values("Idempotency-Key")); err != nil {
+	if t.key, err = headerKey(r, err); err != nil {
 		return err
 	}
 	return s.stream(w, r, t)
+}
+
+// headerKey returns the idempotency key of a POST, and err with the key's own fault.
+func headerKey(r *http.Request, err error) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	return key, withKey(err, key, r.Header.Values("Idempotency-Key"))
 }
 
 func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
@@ -119,6 +125,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t turn) error {
 	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
 		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
 	out := sse.NewWriter(w, sse.Config{
+		Encoder:      t.encoder,
 		RequestID:    chat.RequestID(ctx),
 		Accumulated:  t.Accumulated,
 		Heartbeat:    s.cfg.Heartbeat,

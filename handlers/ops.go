@@ -105,13 +105,18 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	writeBody(w, status, body)
+	return nil
+}
+
+// writeBody sends a JSON text.
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
-	return nil
 }
 
 // contentPolicy lets the page load its own files and talk to its own server, and

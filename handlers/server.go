@@ -30,6 +30,8 @@ type Config struct {
 	// Upstreams reports on the services behind the gateway. It must not change
 	// their state.
 	Upstreams func() Upstreams
+	// Dialects are served at the paths that are their keys.
+	Dialects map[string]Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -101,6 +103,9 @@ func NewServer(cfg Config) *Server {
 	e.HTTPErrorHandler = s.replyError
 	e.POST("/chat/stream", raw(s.postChat))
 	e.GET("/chat/stream", raw(s.getChat))
+	for path, d := range s.cfg.Dialects {
+		e.POST(path, raw(s.dialect(d)))
+	}
 	e.GET("/tools", raw(s.tools))
 	e.GET("/healthz", raw(s.healthz))
 	e.GET("/readyz", raw(s.readyz))

@@ -46,9 +46,9 @@ type encoder struct {
 	tools []string // names in order of call
 }
 
-func newEncoder(requestID string, retry time.Duration, accumulate bool) encoder {
+func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder {
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
-	return encoder{
+	return &encoder{
 		idPrefix:   append(append([]byte("id: "), requestID...), ':'),
 		dataPrefix: append([]byte(`data: {"request_id":`), quoted...),
 		retry:      retry,
@@ -56,14 +56,31 @@ func newEncoder(requestID string, retry time.Duration, accumulate bool) encoder 
 	}
 }
 
-// timings are what the writer adds to done.
-type timings struct {
-	total, firstEvent, firstDelta, blocked time.Duration
-	hasDelta                               bool
+// Encoder turns the events of one turn into what a client reads. A Writer calls it
+// from one goroutine, but for Heartbeat.
+type Encoder interface {
+	// Encode appends the frames of ev, if it has any, to dst. t is zero for all
+	// events but Done.
+	Encode(dst []byte, ev stream.Event, t Timings) []byte
+	// Heartbeat returns what is sent after a silence: bytes that mean nothing to the
+	// client. It may be called from another goroutine at any time.
+	Heartbeat() []byte
 }
 
-// frame appends the frame of ev to dst. t is read for Done alone.
-func (e *encoder) frame(dst []byte, ev stream.Event, t timings) []byte {
+// Timings are measured by the Writer, since Config.Began.
+type Timings struct {
+	Total, FirstEvent time.Duration
+	FirstDelta        time.Duration // 0: there was none
+	Blocked           time.Duration // spent in writes
+}
+
+var ping = []byte(": ping\n\n")
+
+// Heartbeat returns a comment.
+func (e *encoder) Heartbeat() []byte { return ping }
+
+// Encode appends the one frame of ev.
+func (e *encoder) Encode(dst []byte, ev stream.Event, t Timings) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		dst = e.delta(e.open(dst, "response_delta"), ev)
@@ -199,7 +216,7 @@ func failure(dst []byte, ev *stream.Error) []byte {
 	return dst
 }
 
-func (e *encoder) done(dst []byte, ev *stream.Done, t timings) []byte {
+func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	dst = e.joined(dst, "final_output")
 	dst = append(dst, `,"tools_called":[`...)
 	for i, name := range e.tools {
@@ -213,10 +230,10 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t timings) []byte {
 	dst = integer(dst, "output_tokens", ev.Usage.OutputTokens)
 	dst = integer(dst, "thinking_tokens", ev.Usage.ThinkingTokens)
 	dst = append(dst, `},"timings":{"total_ms":`...)
-	dst = appendMillis(dst, t.total)
-	dst = millis(dst, "first_event_ms", t.firstEvent)
-	if t.hasDelta {
-		dst = millis(dst, "first_delta_ms", t.firstDelta)
+	dst = appendMillis(dst, t.Total)
+	dst = millis(dst, "first_event_ms", t.FirstEvent)
+	if t.FirstDelta > 0 {
+		dst = millis(dst, "first_delta_ms", t.FirstDelta)
 	}
 	dst = append(dst, `,"model_ms":[`...)
 	for i, d := range ev.Model {
@@ -229,7 +246,7 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t timings) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
-	dst = millis(dst, "write_blocked_ms", t.blocked)
+	dst = millis(dst, "write_blocked_ms", t.Blocked)
 	return append(dst, '}')
 }
 

@@ -19,16 +19,19 @@ const NoRetry = 24 * time.Hour
 // spill is how many bytes Emit holds back before it writes without being asked.
 const spill = 16 << 10
 
-var ping = []byte(": ping\n\n")
-
 // Config describes the stream of one turn.
 type Config struct {
+	// Encoder speaks another dialect than that of this package, for which the next
+	// three fields are. nil: this one.
+	Encoder Encoder
+
 	RequestID string // of characters that need no escaping: [A-Za-z0-9._-]
 	// Accumulated makes each response_delta repeat the text so far.
 	Accumulated bool
 	// Retry is the EventSource retry time; 0 means NoRetry.
 	Retry time.Duration
-	// Heartbeat is the silence after which a comment is sent; 0 disables.
+
+	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 disables.
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 means no bound.
 	WriteTimeout time.Duration
@@ -52,7 +55,7 @@ type Writer struct {
 	cfg Config
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	enc encoder
+	enc Encoder
 	buf []byte // frames not yet written
 
 	firstEvent, firstDelta time.Duration
@@ -77,9 +80,9 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	if cfg.Began.IsZero() {
 		cfg.Began = now
 	}
-	s := &Writer{
-		cfg: cfg, w: w, rc: http.NewResponseController(w), last: now,
-		enc: newEncoder(cfg.RequestID, cfg.Retry, cfg.Accumulated),
+	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: now, enc: cfg.Encoder}
+	if s.enc == nil {
+		s.enc = newEncoder(cfg.RequestID, cfg.Retry, cfg.Accumulated)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -98,7 +101,7 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 // Emit encodes ev. It reaches the client with the next Flush, or when enough has
 // come together.
 func (s *Writer) Emit(ev stream.Event) error {
-	var t timings
+	var t Timings
 	switch ev.(type) {
 	case *stream.Delta:
 		if s.firstDelta == 0 {
@@ -109,7 +112,7 @@ func (s *Writer) Emit(ev stream.Event) error {
 	case *stream.Done:
 		t = s.timings()
 	}
-	s.buf = s.enc.frame(s.buf, ev, t)
+	s.buf = s.enc.Encode(s.buf, ev, t)
 	if len(s.buf) >= spill {
 		return s.Flush()
 	}
@@ -192,7 +195,7 @@ func (s *Writer) beat() {
 	}
 	rest := s.cfg.Heartbeat - time.Since(s.last)
 	if rest <= 0 {
-		s.write(ping)
+		s.write(s.enc.Heartbeat())
 		rest = s.cfg.Heartbeat
 	}
 	s.timer.Reset(rest)
@@ -200,14 +203,8 @@ func (s *Writer) beat() {
 
 func (s *Writer) sinceBegan() time.Duration { return max(time.Since(s.cfg.Began), 1) }
 
-func (s *Writer) timings() timings {
+func (s *Writer) timings() Timings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return timings{
-		total:      s.sinceBegan(),
-		firstEvent: s.firstEvent,
-		firstDelta: s.firstDelta,
-		hasDelta:   s.firstDelta > 0,
-		blocked:    s.blocked,
-	}
+	return Timings{Total: s.sinceBegan(), FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.blocked}
 }
