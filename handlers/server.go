@@ -109,6 +109,7 @@ func NewServer(cfg Config) *Server {
 	e.GET("/tools", raw(s.tools))
 	e.GET("/healthz", raw(s.healthz))
 	e.GET("/readyz", raw(s.readyz))
+	e.GET("/diag/sse", raw(s.diagnose))
 	e.GET("/metrics", echo.WrapHandler(s.metrics.handler()))
 	s.page(e)
 	s.handler = s.identify(s.recovered(s.origins.headers(e)))

@@ -62,10 +62,12 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/chat/stream", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
+			[]string{"/", "/chat/stream", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"replies to POST", sortedKeys(at(doc, "paths", "/chat/stream", "post", "responses")),
 			[]string{"200", "204", "403", "405", "408", "409", "413", "415", "422", "503", "default"}},
+		{"events of the ticks", sortedKeys(at(doc, "paths", "/diag/sse", "get", "responses", "200", "content", "text/event-stream", "x-events")),
+			[]string{"done", "tick"}},
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			[]string{"accumulated", "conversation_id", "input", "timezone", "user_id"}},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),

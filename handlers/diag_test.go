@@ -1,0 +1,179 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/fault"
+	"sluice/handlers"
+	"sluice/stream/sse"
+)
+
+// The ticks of one probe, byte for byte and on time.
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+		defer stop()
+		began := time.Now()
+		got := g.do(t, "GET", "/diag/sse?ticks=3&padding=4", "", "X-Request-ID: r-1", "Origin: https://elsewhere.example", "Sec-Fetch-Site: cross-site")
+		if took := time.Since(began); took != 400*time.Millisecond {
+			t.Errorf("it took %v, want 400ms", took)
+		}
+		want := `retry: 86400000
+id: r-1:1
+event: tick
+data: {"request_id":"r-1","n":1,"elapsed_ms":0,"time":"2000-01-01T00:00:00.000Z","padding":4,"filler":"xxxx"}
+
+id: r-1:2
+event: tick
+data: {"request_id":"r-1","n":2,"elapsed_ms":200,"time":"2000-01-01T00:00:00.200Z","padding":4,"filler":"xxxx"}
+
+id: r-1:3
+event: tick
+data: {"request_id":"r-1","n":3,"elapsed_ms":400,"time":"2000-01-01T00:00:00.400Z","padding":4,"filler":"xxxx"}
+
+id: r-1:4
+event: done
+data: {"request_id":"r-1","ticks":3}
+
+`
+		if diff := cmp.Diff(want, got.body); diff != "" || got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("status %d, headers %v (-want +got):\n%s", got.status, got.header, diff)
+		}
+		if strings.Contains(g.do(t, "GET", "/diag/sse?ticks=2", "").body, "padding") {
+			t.Error("without padding the ticks tell of it")
+		}
+		if n := g.runs.Load(); n != 0 {
+			t.Errorf("the runner was called %d times", n)
+		}
+	})
+}
+
+// Each tick is on its way before the next one is due, and silence between them is
+// filled unless it was asked for.
+func TestTicksComeOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{Heartbeat: 15 * time.Second})
+		defer stop()
+		resp, err := g.send(t.Context(), "GET", "/diag/sse", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		began := time.Now()
+		events := sse.NewReader(resp.Body, 1<<10)
+		for n := range 10 {
+			ev, err := events.Next()
+			if due := time.Duration(n) * 200 * time.Millisecond; err != nil || ev.Type != "tick" || time.Since(began) != due {
+				t.Errorf("after %v: %+v, %v; want a tick at %v", time.Since(began), ev, err, due)
+			}
+		}
+		if ev, err := events.Next(); err != nil || ev.Type != "done" || !strings.Contains(ev.Data, `"ticks":10`) {
+			t.Errorf("the end: %+v, %v", ev, err)
+		}
+		for query, pings := range map[string]int{"": 3, "&heartbeat=true": 3, "&heartbeat=false": 0} {
+			body := g.do(t, "GET", "/diag/sse?ticks=2&interval_ms=50000"+query, "").body
+			if got := strings.Count(body, ": ping\n\n"); got != pings || strings.Count(body, "event: tick") != 2 {
+				t.Errorf("%s: %d comments, want %d:\n%s", query, got, pings, body)
+			}
+		}
+	})
+}
+
+func TestTicksAreBounded(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{})
+	for query, field := range map[string]string{
+		"ticks=0": "ticks", "ticks=51": "ticks", "ticks=": "ticks", "ticks=1e1": "ticks", "ticks=-1": "ticks",
+		"interval_ms=19": "interval_ms", "interval_ms=300001": "interval_ms", "padding=-1": "padding", "padding=16385": "padding",
+		"heartbeat=no": "heartbeat", "heartbeat=": "heartbeat", "ticks=3&interval_ms=200000": "ticks",
+	} {
+		got := g.do(t, "GET", "/diag/sse?"+query, "")
+		if got.status != 422 || !strings.Contains(got.body, `"errors":[{"field":"/`+field+`"`) || strings.Count(got.body, `"field"`) != 1 {
+			t.Errorf("%s: status %d: %s", query, got.status, got.body)
+		}
+	}
+	if got := g.do(t, "GET", "/diag/sse?ticks=x&padding=x", ""); strings.Count(got.body, `"field"`) != 2 {
+		t.Errorf("two faults: %s", got.body)
+	}
+	if got := g.do(t, "GET", "/diag/sse?ticks=1&new="+strings.Repeat("x", 1000), ""); got.status != 200 {
+		t.Errorf("an unknown name: status %d: %s", got.status, got.body)
+	}
+	for _, method := range []string{"POST", "HEAD"} {
+		if got := g.do(t, method, "/diag/sse", ""); got.status != 405 {
+			t.Errorf("%s: status %d, want 405", method, got.status)
+		}
+	}
+}
+
+// A probe takes a place among the streams, is refused while draining, and ends in
+// order when it is told to.
+func TestTicksAreAdmittedAsStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{MaxStreams: 1})
+		defer stop()
+		resp, err := g.send(t.Context(), "GET", "/diag/sse?ticks=2&interval_ms=100000", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if got := g.do(t, "GET", "/readyz", ""); !strings.Contains(got.body, `"streams":1`) {
+			t.Errorf("while it runs: %s", got.body)
+		}
+		if got := g.chat(t); got.status != 503 || !strings.Contains(got.body, "overloaded") {
+			t.Errorf("a second stream: status %d: %s", got.status, got.body)
+		}
+		g.Drain()
+		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "shutting_down") {
+			t.Errorf("while draining: status %d: %s", got.status, got.body)
+		}
+		g.Abort(&fault.Error{Type: fault.ShuttingDown})
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.HasSuffix(string(body), "\"ticks\":1}\n\n") || strings.Count(string(body), "event: done") != 1 {
+			t.Errorf("told to end: %v:\n%s", err, body)
+		}
+		if err := g.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A client that leaves, or that does not read, gives its place back.
+func TestTicksEndWithTheirClient(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(io.Closer, context.CancelFunc){
+		"leaves":        func(body io.Closer, _ context.CancelFunc) { _ = body.Close() },
+		"cancels":       func(_ io.Closer, cancel context.CancelFunc) { cancel() },
+		"does not read": func(io.Closer, context.CancelFunc) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g, _, stop := serveInBubble(handlers.Config{WriteTimeout: 5 * time.Second})
+				defer stop()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resp, err := g.send(ctx, "GET", fmt.Sprintf("/diag/sse?ticks=50&interval_ms=6000&padding=%d", 16<<10), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				leave(resp.Body, cancel)
+				time.Sleep(time.Minute)
+				if got := g.do(t, "GET", "/readyz", ""); !strings.Contains(got.body, `"streams":0`) {
+					t.Errorf("its place is not free: %s", got.body)
+				}
+			})
+		})
+	}
+}
