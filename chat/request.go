@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Limits of a Request, as in section 3 of the contract.
@@ -37,6 +36,7 @@ const (
 	CodeInvalidUTF8   = "invalid_utf8"
 	CodeInvalidJSON   = "invalid_json"
 	CodeTrailingData  = "trailing_data"
+	CodeUnsupported   = "unsupported"
 )
 
 // FieldError is one fault of a request. It never repeats the rejected value.
@@ -76,6 +76,13 @@ func (e *ValidationError) add(field, code, message string) {
 	}
 }
 
+// Add adds the fault that a Check function found, as that of a field. nil is none.
+func (e *ValidationError) Add(field string, f *FieldError) {
+	if f != nil {
+		e.add(field, f.Code, f.Message)
+	}
+}
+
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }
@@ -96,43 +103,28 @@ type fields struct {
 
 // build checks and cleans the values, on top of the faults already found in e.
 func (f fields) build(e *ValidationError) (Request, error) {
-	r := Request{Input: f.checkInput(e), Accumulated: f.accumulated == nil || *f.accumulated}
-	if id := f.conversationID; id != nil {
-		r.ConversationID = *id
-		if !validConversationID(*id) {
-			e.add("/conversation_id", CodeInvalidFormat, "must be a UUID, or conv_ and 1 to 64 of A-Z a-z 0-9 _ -")
-		}
+	r := Request{Accumulated: f.accumulated == nil || *f.accumulated}
+	var wrong *FieldError
+	if f.input == nil {
+		e.add("/input", CodeRequired, "is required")
+	} else {
+		r.Input, wrong = CheckInput(*f.input)
+		e.Add("/input", wrong)
 	}
-	if id := f.userID; id != nil {
-		r.UserID = stripControl(*id)
-		if utf8.RuneCountInString(r.UserID) > MaxUserID {
-			e.add("/user_id", CodeTooLong, "must have at most 256 characters")
-		}
+	if f.conversationID != nil {
+		r.ConversationID, wrong = CheckConversationID(*f.conversationID)
+		e.Add("/conversation_id", wrong)
 	}
-	if tz := f.timezone; tz != nil {
-		loc, ok := LoadLocation(*tz)
-		if !ok {
-			e.add("/timezone", CodeInvalidFormat, "must be an IANA time zone name such as Europe/Berlin")
-		}
-		r.Location = loc
+	if f.userID != nil {
+		r.UserID, wrong = CheckUserID(*f.userID)
+		e.Add("/user_id", wrong)
+	}
+	if f.timezone != nil {
+		r.Location, wrong = CheckTimezone(*f.timezone)
+		e.Add("/timezone", wrong)
 	}
 	if len(e.Fields) > 0 {
 		return Request{}, e
 	}
 	return r, nil
-}
-
-func (f fields) checkInput(e *ValidationError) string {
-	if f.input == nil {
-		e.add("/input", CodeRequired, "is required")
-		return ""
-	}
-	s := stripControl(*f.input)
-	switch {
-	case blank(s):
-		e.add("/input", CodeBlank, "must hold more than white space")
-	case utf8.RuneCountInString(s) > MaxInput:
-		e.add("/input", CodeTooLong, "must have at most 5000 characters")
-	}
-	return s
 }

@@ -85,3 +85,20 @@ func Truncate(s string, limit int) (head string, cut bool) {
 	}
 	return s[:limit], true
 }
+
+// Line makes of s a text for one line: without control characters, with spaces for
+// line ends and tabs, trimmed, and at most limit bytes.
+func Line(s string, limit int) string {
+	head, _ := Truncate(s, 4*limit) // the rest need not be looked at
+	head = strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, head))
+	head, _ = Truncate(head, limit)
+	return head
+}

@@ -11,17 +11,15 @@
 package sse
 
 import (
-	"bytes"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/stream/internal/jsonline"
 )
 
 // Protocol is the name of the vocabulary, in the start event.
@@ -129,7 +127,7 @@ func (e *encoder) open(dst []byte, event string) []byte {
 func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 	dst = append(dst, `,"delta":`...)
 	from := len(dst) + 1
-	dst = quote(dst, ev.Text)
+	dst = jsonline.String(dst, ev.Text)
 	e.text = append(e.text, dst[from:len(dst)-1]...)
 	if e.accumulate {
 		dst = e.joined(dst, "accumulated")
@@ -158,7 +156,7 @@ func call(dst []byte, c *stream.Call, status string) []byte {
 	dst = str(dst, "call_id", c.ID)
 	dst = str(dst, "tool_name", c.Tool)
 	dst = str(dst, "server", c.Server)
-	dst = object(key(dst, "arguments"), c.Arguments)
+	dst = jsonline.Object(key(dst, "arguments"), c.Arguments)
 	return str(dst, "status", status)
 }
 
@@ -169,27 +167,10 @@ func progress(dst []byte, ev *stream.ToolProgress) []byte {
 	if ev.Total > 0 && !math.IsInf(ev.Total, 1) {
 		dst = number(dst, "total", ev.Total)
 	}
-	if text := note(ev.Message); text != "" {
+	if text := chat.Line(ev.Message, maxNote); text != "" {
 		dst = str(dst, "message", text)
 	}
 	return dst
-}
-
-// note returns a text for a status line: without control characters, line ends
-// included, and at most maxNote bytes of it.
-func note(s string) string {
-	head, _ := chat.Truncate(s, 4*maxNote) // the rest need not be looked at
-	head = strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\r', r == '\t':
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		}
-		return r
-	}, head))
-	head, _ = chat.Truncate(head, maxNote)
-	return head
 }
 
 func completed(dst []byte, ev *stream.ToolCompleted) []byte {
@@ -220,7 +201,7 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	dst = e.joined(dst, "final_output")
 	dst = append(dst, `,"tools_called":[`...)
 	for i, name := range e.tools {
-		dst = quote(comma(dst, i), name)
+		dst = jsonline.String(comma(dst, i), name)
 	}
 	dst = append(dst, ']')
 	dst = boolean(dst, "success", ev.Reason.Success())
@@ -242,7 +223,7 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	dst = append(dst, `],"tools":[`...)
 	for i, tool := range ev.Tools {
 		dst = append(comma(dst, i), `{"tool_name":`...)
-		dst = millis(quote(dst, tool.Tool), "ms", tool.Duration)
+		dst = millis(jsonline.String(dst, tool.Tool), "ms", tool.Duration)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
@@ -250,52 +231,12 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	return append(dst, '}')
 }
 
-// object appends a JSON object on one line, as it is if that can be. The model
-// wrote it, and may have broken it over several lines; what is no object becomes
-// an empty one, and what is no UTF-8 becomes U+FFFD, as in strings.
-func object(dst []byte, v jsontext.Value) []byte {
-	if v.Kind() != '{' {
-		return append(dst, "{}"...)
-	}
-	if !v.IsValid() || bytes.ContainsAny(v, "\r\n") {
-		v = v.Clone()
-		if v.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-			return append(dst, "{}"...)
-		}
-	}
-	from := len(dst)
-	return oneLine(append(dst, v...), from)
-}
-
 func key(dst []byte, name string) []byte {
 	dst = append(append(dst, ',', '"'), name...)
 	return append(dst, '"', ':')
 }
 
-func str(dst []byte, name, value string) []byte { return quote(key(dst, name), value) }
-
-// quote replaces invalid UTF-8 by U+FFFD, which AppendQuote also reports.
-func quote(dst []byte, s string) []byte {
-	from := len(dst)
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return oneLine(dst, from)
-}
-
-// oneLine escapes what some clients take for a line end although the format does
-// not: Python's splitlines, for one, splits at U+0085, U+2028 and U+2029. In JSON
-// they can only stand in strings.
-func oneLine(dst []byte, from int) []byte {
-	if bytes.IndexByte(dst[from:], 0xE2) < 0 && bytes.IndexByte(dst[from:], 0xC2) < 0 {
-		return dst
-	}
-	if !bytes.ContainsAny(dst[from:], "\u0085\u2028\u2029") {
-		return dst
-	}
-	escaped := lineEnds.Replace(string(dst[from:]))
-	return append(dst[:from], escaped...)
-}
-
-var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+func str(dst []byte, name, value string) []byte { return jsonline.String(key(dst, name), value) }
 
 func boolean(dst []byte, name string, value bool) []byte {
 	return strconv.AppendBool(key(dst, name), value)

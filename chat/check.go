@@ -1,0 +1,50 @@
+package chat
+
+import (
+	"time"
+	"unicode/utf8"
+)
+
+// The rules for the parts of a Request, for whoever builds one from another
+// protocol. Each function returns the value cleaned, or a fault without the field,
+// which ValidationError.Add gives its place.
+
+// CheckInput wants 1 to MaxInput characters that are more than white space. It
+// strips control characters, but for tab, LF and CR.
+func CheckInput(s string) (string, *FieldError) {
+	s = stripControl(s)
+	switch {
+	case blank(s):
+		return s, &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
+	case utf8.RuneCountInString(s) > MaxInput:
+		return s, &FieldError{Code: CodeTooLong, Message: "must have at most 5000 characters"}
+	}
+	return s, nil
+}
+
+// CheckConversationID wants a UUID, or conv_ and a short id.
+func CheckConversationID(s string) (string, *FieldError) {
+	if !validConversationID(s) {
+		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a UUID, or conv_ and 1 to 64 of A-Z a-z 0-9 _ -"}
+	}
+	return s, nil
+}
+
+// CheckUserID wants at most MaxUserID characters, after control characters are
+// stripped as from an input.
+func CheckUserID(s string) (string, *FieldError) {
+	s = stripControl(s)
+	if utf8.RuneCountInString(s) > MaxUserID {
+		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 256 characters"}
+	}
+	return s, nil
+}
+
+// CheckTimezone wants a name that LoadLocation knows.
+func CheckTimezone(s string) (*time.Location, *FieldError) {
+	loc, ok := LoadLocation(s)
+	if !ok {
+		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be an IANA time zone name such as Europe/Berlin"}
+	}
+	return loc, nil
+}
