@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs the MCP servers and the database that the tests in internal/peers run
-# the gateway against. What is there already is left alone, so it may be called
-# again and again. It needs the network when something is missing:
+# the gateway against, and what those in internal/browser drive it with. What is
+# there already is left alone, so it may be called again and again. It needs the
+# network when something is missing:
 #
 #   PostgreSQL and python3-venv   from Debian, if this is Debian and we are root
 #   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from
 #                                 PyPI, and once more as a cache for uvx
 #   internal/peers/npm/           see npm-peers-install.sh
+#   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with
 # SLUICE_REQUIRE_PEERS=1; the exit code tells whether everything is there.
@@ -64,5 +66,6 @@ has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
 uvx_cache
 scripts/npm-peers-install.sh || failed=1
+scripts/browser-install.sh || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"

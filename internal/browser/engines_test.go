@@ -1,0 +1,236 @@
+package browser
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// answer is a turn of five events: start, thinking, two deltas, done.
+const (
+	answer     = "thought **Hm**\ndelay 10ms\ntext \"One \"\ndelay 10ms\ntext two.\nfinish STOP"
+	answerSize = 5
+)
+
+// visit is what a client is told to do, as npm/engines.mjs reads it.
+type visit struct {
+	Name   string `json:"name"`
+	Engine string `json:"engine"`
+	URL    string `json:"url"`
+
+	title string
+	proxy *cutter
+	seen  []sighting
+	check func(*testing.T, visit)
+}
+
+// sighting is an event that a client has seen.
+type sighting struct {
+	Type  string
+	Data  bool // it has data, so it is from the server
+	State int  // readyState: 0 connecting, 1 open, 2 closed
+}
+
+// visitors are clients that know nothing of us: they never call close().
+type visitors struct {
+	gemini  *gemini
+	gateway *gateway
+	visits  []visit
+}
+
+// Clients that come back by themselves cause one turn, wherever their connection is
+// cut, and then they are told to stop.
+func TestEngines(t *testing.T) {
+	t.Parallel()
+	sim := startGemini(t, map[string]string{"plain": answer, "fails": "error 400 No such luck"})
+	v := &visitors{gemini: sim, gateway: startGateway(t, sim.env())}
+	for _, engine := range []string{"chromium", "eventsource", "undici"} {
+		v.oneTurn(t, engine)
+		v.twoWithoutKey(t, engine)
+		v.errorsApart(t, engine)
+	}
+	v.oneTurnByPost(t)
+	v.run(t)
+}
+
+// add adds a visit. Its name is its question, of which the part before the dash
+// picks the answer; and its user, for the log tells who asked, but not what.
+func (v *visitors) add(t *testing.T, x visit, answer string, c cut, key bool) {
+	t.Helper()
+	x.Name = fmt.Sprintf("%s-%d", answer, len(v.visits))
+	x.proxy = startCutter(t, v.gateway, c)
+	query := url.Values{"input": {x.Name}, "user_id": {x.Name}}
+	if key {
+		query.Set("idempotency_key", "key-of-"+x.Name)
+	}
+	x.URL = x.proxy.url + "/chat/stream?" + query.Encode()
+	v.visits = append(v.visits, x)
+}
+
+// run makes all visits at once, and then checks each.
+func (v *visitors) run(t *testing.T) {
+	t.Helper()
+	type diary struct {
+		Name string
+		Seen []sighting
+	}
+	diaries := map[string][]sighting{}
+	for _, d := range drive[diary](t, "engines.mjs", map[string]any{"chromium": chromium(t), "visits": v.visits}) {
+		diaries[d.Name] = d.Seen
+	}
+	for _, x := range v.visits {
+		x.seen = diaries[x.Name]
+		t.Run(x.Engine+" "+x.title, func(t *testing.T) { x.check(t, x) })
+	}
+}
+
+// turns counts the turns of a visit in the log. The model is asked once for each, or
+// not at all if the client is gone before.
+func (v *visitors) turns(t *testing.T, x visit, want int) {
+	t.Helper()
+	if n := v.gateway.log.turns(x.Name); n != want {
+		t.Errorf("%d turns, want %d", n, want)
+	}
+	if n := v.gemini.turns(x.Name); n > want {
+		t.Errorf("the model was asked %d times, want %d", n, want)
+	}
+}
+
+// place is a place to cut a stream of answer, and what a client has then.
+type place struct {
+	title  string
+	cut    cut
+	events int // that arrive whole
+}
+
+func places() []place {
+	return []place{
+		{"before the headers", cut{}, 0},
+		{"after the headers", cut{headers: true}, 0},
+		{"in the first event", cut{headers: true, half: true}, 0},
+		{"in an event", cut{headers: true, events: 2, half: true}, 2},
+		{"between events", cut{headers: true, events: 3}, 3},
+		{"between events, cleanly", cut{headers: true, events: 3, clean: true}, 3},
+		{"in done", cut{headers: true, events: answerSize - 1, half: true}, answerSize - 1},
+		{"after done", cut{headers: true, events: answerSize}, answerSize},
+		{"nowhere", cut{headers: true, events: uncut}, answerSize},
+	}
+}
+
+// oneTurn: an EventSource comes back whenever its connection ends, and is told to
+// stop. A key is needed only where it has received nothing.
+func (v *visitors) oneTurn(t *testing.T, engine string) {
+	t.Helper()
+	for _, p := range places() {
+		v.add(t, visit{title: p.title, Engine: engine, check: func(t *testing.T, x visit) {
+			v.turns(t, x, 1)
+			checkStopped(t, x.proxy.seen(), p.events)
+			checkSeen(t, x.seen, p.events)
+		}}, "plain", p.cut, p.events == 0)
+	}
+}
+
+// checkStopped looks at what a client has asked for that had seen so many events:
+// the turn, and then once more, with the id of the last one. That is answered 204.
+func checkStopped(t *testing.T, got []request, events int) {
+	t.Helper()
+	if len(got) != 2 || got[0] != (request{"", 200}) || got[1].status != 204 {
+		t.Fatalf("requests %+v, want one turn and one 204", got)
+	}
+	_, number, _ := strings.Cut(got[1].lastEventID, ":")
+	if want := strings.TrimPrefix(strconv.Itoa(events), "0"); number != want {
+		t.Errorf("the client came back with the id %q, want number %q", got[1].lastEventID, want)
+	}
+}
+
+// checkSeen looks at what the program sees: each event once, no error that looks like
+// one of ours, and at the end an error with readyState CLOSED.
+func checkSeen(t *testing.T, seen []sighting, events int) {
+	t.Helper()
+	var types []string
+	for _, s := range seen {
+		if s.Data {
+			types = append(types, s.Type)
+		}
+	}
+	want := []string{"start", "thinking", "response_delta", "response_delta", "done"}[:events]
+	if diff := cmp.Diff(want, types, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(sighting{Type: "error", State: 2}, seen[len(seen)-1]); diff != "" {
+		t.Errorf("the end (-want +got):\n%s", diff)
+	}
+}
+
+// twoWithoutKey shows what the key is for, and that these tests see a second turn:
+// nothing else tells a client that has received nothing from a new one.
+func (v *visitors) twoWithoutKey(t *testing.T, engine string) {
+	t.Helper()
+	v.add(t, visit{title: "without a key", Engine: engine, check: func(t *testing.T, x visit) {
+		v.turns(t, x, 2)
+		checkSeen(t, x.seen, answerSize)
+		if got := x.proxy.seen(); len(got) != 3 || got[1] != (request{"", 200}) || got[2].status != 204 {
+			t.Errorf("requests %+v", got)
+		}
+	}}, "plain", cut{headers: true}, false)
+}
+
+// errorsApart: an error of ours and one of the connection reach the same listener.
+// Ours has data, comes while the stream is open and is followed by done.
+func (v *visitors) errorsApart(t *testing.T, engine string) {
+	t.Helper()
+	want := []sighting{
+		{Type: "open", State: 1},
+		{Type: "start", Data: true, State: 1},
+		{Type: "error", Data: true, State: 1},
+		{Type: "done", Data: true, State: 1},
+		{Type: "error", State: 0}, // the stream's end: it will come back
+		{Type: "error", State: 2}, // and is told to stop
+	}
+	v.add(t, visit{title: "an error of ours", Engine: engine, check: func(t *testing.T, x visit) {
+		v.turns(t, x, 1)
+		if diff := cmp.Diff(want, x.seen); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}}, "fails", cut{headers: true, events: uncut}, false)
+}
+
+// oneTurnByPost: @microsoft/fetch-event-source sends even a POST again when its
+// connection breaks, and by the id of an event that it has received by half. It does
+// so as often as its program lets it, here twice.
+func (v *visitors) oneTurnByPost(t *testing.T) {
+	t.Helper()
+	for _, p := range places() {
+		v.add(t, visit{title: p.title, Engine: "fetch-event-source", check: func(t *testing.T, x visit) {
+			v.turns(t, x, 1)
+			checkRefused(t, p.cut, x.proxy.seen())
+		}}, "plain", p.cut, true)
+	}
+}
+
+// checkRefused looks at what it has asked for. A clean end does not look broken to
+// it, so it does not come back.
+func checkRefused(t *testing.T, c cut, got []request) {
+	t.Helper()
+	want := 3
+	if c.clean || c.events == uncut {
+		want = 1
+	}
+	if len(got) != want || got[0] != (request{"", 200}) {
+		t.Fatalf("requests %+v, want one turn and %d more", got, want-1)
+	}
+	for _, r := range got[1:] {
+		refusal := 409 // for its key
+		if r.lastEventID != "" {
+			refusal = 204
+		}
+		if r.status != refusal {
+			t.Errorf("%+v, want %d", r, refusal)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Visits streams with EventSource, as different engines have it, and never closes
+// one; or with fetch-event-source, which tries three times. Reads {chromium, visits:
+// [{name, engine, url}]} from stdin, makes all visits at once, and writes {name, seen}
+// for each when its engine has given up.
+import { text } from 'node:stream/consumers';
+import { EventSource as NpmEventSource } from 'eventsource';
+import { EventSource as UndiciEventSource } from 'undici';
+import { launch } from './browser.mjs';
+
+const { chromium: executablePath, visits } = JSON.parse(await text(process.stdin));
+
+// watch also runs in pages, so it stands on its own.
+function watch(url, EventSource = globalThis.EventSource) {
+  return new Promise((resolve) => {
+    const seen = [];
+    const es = new EventSource(url);
+    const note = (e) => {
+      seen.push({ type: e.type, data: typeof e.data === 'string', state: es.readyState });
+      if (e.type === 'error' && es.readyState === EventSource.CLOSED) resolve(seen);
+    };
+    for (const type of ['open', 'message', 'start', 'thinking', 'tool_call', 'response_delta', 'error', 'done']) {
+      es.addEventListener(type, note);
+    }
+  });
+}
+
+// post makes a POST of the query.
+async function post(url) {
+  globalThis.window = globalThis; // all of a browser that it uses
+  globalThis.document = { removeEventListener() {} };
+  const { fetchEventSource } = await import('@microsoft/fetch-event-source');
+  const { origin, pathname, searchParams } = new URL(url);
+  const { idempotency_key: key, ...body } = Object.fromEntries(searchParams);
+  let errors = 0;
+  await fetchEventSource(origin + pathname, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+    body: JSON.stringify(body),
+    openWhenHidden: true,
+    onerror(e) { if (++errors === 3) throw e; },
+  }).catch(() => {});
+  return []; // what it has asked for is of interest, not what it has seen
+}
+
+let browser;
+const engines = {
+  eventsource: (url) => watch(url, NpmEventSource),
+  'fetch-event-source': post,
+  undici: (url) => watch(url, UndiciEventSource),
+  async chromium(url) {
+    browser ??= launch(executablePath);
+    const page = await (await browser).newPage();
+    await page.goto(new URL('/healthz', url).href); // the smallest page of the gateway's own origin
+    return page.evaluate(watch, url);
+  },
+};
+
+await Promise.all(visits.map(async ({ name, engine, url }) => {
+  console.log(JSON.stringify({ name, seen: await engines[engine](url) }));
+}));
+await (await browser)?.close();
