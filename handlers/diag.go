@@ -48,7 +48,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		heartbeat = 0
 	}
 	out := sse.NewWriter(w, sse.Config{
-		Encoder:      &ticks{id: chat.RequestID(ctx), filler: strings.Repeat("x", p.padding)},
+		Encoder:      &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)},
 		Heartbeat:    heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		OnFail:       cancel,
@@ -83,6 +83,7 @@ func (p probe) tell(ctx context.Context, out *sse.Writer) {
 // ticks is a dialect without content: each delta is a tick.
 type ticks struct {
 	id     string // of the request
+	proto  string // in which it came in: a proxy may speak another one than the client
 	filler string
 	n      int
 	first  time.Time
@@ -99,8 +100,8 @@ func (e *ticks) Encode(dst []byte, ev stream.Event, _ sse.Timings) []byte {
 		return fmt.Appendf(dst, "id: %s:%d\nevent: done\ndata: {\"request_id\":%q,\"ticks\":%d}\n\n", e.id, e.n+1, e.id, e.n)
 	}
 	e.n++
-	dst = fmt.Appendf(dst, "id: %s:%d\nevent: tick\ndata: {\"request_id\":%q,\"n\":%d,\"elapsed_ms\":%d,\"time\":%q",
-		e.id, e.n, e.id, e.n, now.Sub(e.first).Milliseconds(), now.UTC().Format("2006-01-02T15:04:05.000Z"))
+	dst = fmt.Appendf(dst, "id: %s:%d\nevent: tick\ndata: {\"request_id\":%q,\"n\":%d,\"elapsed_ms\":%d,\"time\":%q,\"protocol\":%q",
+		e.id, e.n, e.id, e.n, now.Sub(e.first).Milliseconds(), now.UTC().Format("2006-01-02T15:04:05.000Z"), e.proto)
 	if e.filler != "" {
 		dst = fmt.Appendf(dst, ",\"padding\":%d,\"filler\":%q", len(e.filler), e.filler)
 	}

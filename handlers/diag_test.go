@@ -30,15 +30,15 @@ func TestTicks(t *testing.T) {
 		want := `retry: 86400000
 id: r-1:1
 event: tick
-data: {"request_id":"r-1","n":1,"elapsed_ms":0,"time":"2000-01-01T00:00:00.000Z","padding":4,"filler":"xxxx"}
+data: {"request_id":"r-1","n":1,"elapsed_ms":0,"time":"2000-01-01T00:00:00.000Z","protocol":"HTTP/1.1","padding":4,"filler":"xxxx"}
 
 id: r-1:2
 event: tick
-data: {"request_id":"r-1","n":2,"elapsed_ms":200,"time":"2000-01-01T00:00:00.200Z","padding":4,"filler":"xxxx"}
+data: {"request_id":"r-1","n":2,"elapsed_ms":200,"time":"2000-01-01T00:00:00.200Z","protocol":"HTTP/1.1","padding":4,"filler":"xxxx"}
 
 id: r-1:3
 event: tick
-data: {"request_id":"r-1","n":3,"elapsed_ms":400,"time":"2000-01-01T00:00:00.400Z","padding":4,"filler":"xxxx"}
+data: {"request_id":"r-1","n":3,"elapsed_ms":400,"time":"2000-01-01T00:00:00.400Z","protocol":"HTTP/1.1","padding":4,"filler":"xxxx"}
 
 id: r-1:4
 event: done
