@@ -43,8 +43,9 @@ func layers() []layer {
 		{"gemini", 2, []string{"chat", "fault", "breaker"}, "a Model, for whoever wants one"},
 		{"mcpclient", 2, []string{"chat", "fault", "breaker"}, "Tools, for whoever wants some"},
 		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
+		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"cmd", 4, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "internal/todo", "internal/geminisim",
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/todo", "internal/geminisim",
 		}, "the wiring; it imports all and nobody imports it"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},

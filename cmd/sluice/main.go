@@ -53,6 +53,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice ask [flags] TEXT     ask one question and show the events live
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
+  sluice loadtest [flags]     make load on a gateway and audit every stream
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice version              print the version
 
@@ -76,6 +77,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.todoServer(ctx, args)
 	case "gemini-sim":
 		return p.geminiSim(ctx, args)
+	case "loadtest":
+		return p.loadtest(ctx, args)
 	case "healthcheck":
 		return p.healthcheck(ctx, args)
 	case "version":

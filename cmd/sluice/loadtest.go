@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/config"
+	"sluice/loadtest"
+)
+
+// loadtest makes load on a gateway and audits every stream. Exit code 0 only when
+// every turn ended as it was asked to.
+func (p program) loadtest(ctx context.Context, args []string) int {
+	f := newLoadFlags()
+	_, err := f.loader.Load(args, p.lookup, p.readFile)
+	if errors.Is(err, flag.ErrHelp) {
+		p.help(p.stdout, &f.loader)
+		return exitOK
+	}
+	if e, ok := errors.AsType[*config.Error](err); ok {
+		f.faults = e.Faults
+	}
+	cfg := f.config(args, p.readFile)
+	save, err := p.reportTo(*f.json)
+	if err != nil {
+		f.fault("json", "the file cannot be written")
+	}
+	if len(f.faults) > 0 {
+		return p.refuse(&config.Error{Faults: f.faults})
+	}
+	report, err := p.runLoad(ctx, cfg)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice loadtest: %v\n", err)
+		return exitFailed
+	}
+	if err := save(&report); err != nil {
+		fmt.Fprintf(p.stderr, "sluice loadtest: --json: %v\n", err)
+		return exitFailed
+	}
+	if !report.OK {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// runLoad runs until the load is made. The first signal ends it early, the second
+// one cuts what still runs.
+func (p program) runLoad(ctx context.Context, cfg loadtest.Config) (loadtest.Report, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := make(chan struct{})
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer cancel()
+	listening.Go(func() {
+		for _, act := range []func(){func() { close(stop) }, cancel} {
+			select {
+			case <-p.signals:
+				act()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	cfg.Stop = stop
+	cfg.Progress, cfg.ProgressEvery = p.progress()
+	return loadtest.Run(ctx, cfg)
+}
+
+const eraseLine = "\r\x1b[K"
+
+// progress shows how the run goes: on one line that changes if stderr is a
+// terminal.
+func (p program) progress() (show func(loadtest.Progress), every time.Duration) {
+	begin, end, every := "", "\n", 10*time.Second
+	if isTerminal(p.stderr) {
+		begin, end, every = eraseLine, "", time.Second
+	}
+	return func(at loadtest.Progress) {
+		phase := ""
+		if !at.Warm {
+			phase = ", warming up"
+		}
+		fmt.Fprintf(p.stderr, "%s%3.0f s%s: %d open, %d ended, %d of them not well; %.0f turns/s, %.0f events/s%s",
+			begin, at.Elapsed.Seconds(), phase, at.Open, at.Ended, at.Wrong, at.Turns, at.Events, end)
+	}, every
+}
+
+func isTerminal(w io.Writer) bool {
+	return styleFor(w, func(string) (string, bool) { return "", false }) != style{}
+}
+
+// reportTo opens the place for the JSON report, before a long run could be in
+// vain. The text goes to stdout, or to stderr if the JSON takes that.
+func (p program) reportTo(path string) (save func(*loadtest.Report) error, err error) {
+	text := func(w io.Writer, r *loadtest.Report) error {
+		if isTerminal(p.stderr) {
+			fmt.Fprint(p.stderr, eraseLine) // of progress
+		}
+		return r.Print(w)
+	}
+	switch path {
+	case "":
+		return func(r *loadtest.Report) error { return text(p.stdout, r) }, nil
+	case "-":
+		return func(r *loadtest.Report) error {
+			return errors.Join(text(p.stderr, r), writeReport(p.stdout, r))
+		}, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *loadtest.Report) error {
+		return errors.Join(text(p.stdout, r), writeReport(file, r), file.Close())
+	}, nil
+}
+
+func writeReport(w io.Writer, r *loadtest.Report) error {
+	if err := json.MarshalWrite(w, r, jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,236 @@
+package loadtest
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A breach is a way in which a stream breaks the contract. Its text is the name
+// under which the report counts it.
+type breach string
+
+func (b breach) Error() string { return string(b) }
+
+const (
+	badContentType  breach = "content_type" // 200 without text/event-stream
+	badFraming      breach = "framing"      // not id, event, data, or too long
+	badRetry        breach = "retry"        // not once, at the beginning
+	badID           breach = "id"           // not <request_id>:<n>, or a gap
+	badStart        breach = "start"        // not first, or not once
+	badEvent        breach = "event"        // a name that is not in the vocabulary
+	badJSON         breach = "json"         // data is no object
+	badRequestID    breach = "request_id"   // data names another one, or none
+	badDelta        breach = "delta"        // empty, no text, or a split code point
+	badAccumulated  breach = "accumulated"  // not the text so far, or not asked for
+	badDone         breach = "done"         // without success or finish_reason
+	badFinalOutput  breach = "final_output" // not the deltas, joined
+	secondDone      breach = "second_done"
+	eventAfterDone  breach = "after_done"     // another event, or loose bytes
+	uncleanEnd      breach = "unclean_end"    // done came, and no proper end
+	errorWithoutEnd breach = "after_fatal"    // a fatal error is right before done
+	failedSilently  breach = "no_fatal_error" // success is false, and nobody said why
+)
+
+// audit follows one stream and says where it breaks the contract.
+type audit struct {
+	accumulated bool // was asked for
+
+	prefix  []byte // "<request_id>:"
+	number  []byte // scratch for the id's number
+	events  int
+	text    joined
+	fatal   string // error_type of the fatal error
+	done    bool
+	success bool
+	reason  string // of done
+	scratch []byte
+}
+
+// reset begins a new stream. requestID is the one of the response's header.
+func (a *audit) reset(requestID string, accumulated bool) {
+	a.text.reset()
+	*a = audit{
+		accumulated: accumulated,
+		prefix:      append(append(a.prefix[:0], requestID...), ':'),
+		number:      a.number,
+		text:        a.text,
+		scratch:     a.scratch,
+	}
+}
+
+func (a *audit) requestID() []byte { return a.prefix[:len(a.prefix)-1] }
+
+// take looks at the next event. Its error is a breach.
+func (a *audit) take(f frame) error {
+	if err := a.order(f); err != nil {
+		return err
+	}
+	if string(f.event) == "response_delta" {
+		return a.delta(f.data)
+	}
+	if !jsontext.Value(f.data).IsValid() {
+		return badJSON
+	}
+	switch string(f.event) {
+	case "start", "thinking", "tool_call":
+		return a.walk(f.data, func(_, _ []byte) error { return nil })
+	case "error":
+		return a.failure(f.data)
+	case "done":
+		return a.end(f.data)
+	}
+	return badEvent
+}
+
+// order checks what is the same for all events.
+func (a *audit) order(f frame) error {
+	switch {
+	case a.done && string(f.event) == "done":
+		return secondDone
+	case a.done:
+		return eventAfterDone
+	case (a.events == 0) != (string(f.event) == "start"):
+		return badStart
+	case (a.events == 0) != f.retry:
+		return badRetry
+	case a.fatal != "" && string(f.event) != "done":
+		return errorWithoutEnd
+	}
+	a.events++
+	number, ok := bytes.CutPrefix(f.id, a.prefix)
+	a.number = strconv.AppendInt(a.number[:0], int64(a.events), 10)
+	if !ok || !bytes.Equal(number, a.number) {
+		return badID
+	}
+	return nil
+}
+
+// walk calls each for the members of an event's data but request_id, which it checks.
+func (a *audit) walk(data []byte, each func(name, value []byte) error) error {
+	known := false
+	for m := membersOf(data); ; {
+		name, value, ok := m.next()
+		switch {
+		case m.bad:
+			return badJSON
+		case !ok && !known:
+			return badRequestID
+		case !ok:
+			return nil
+		case string(name) == "request_id":
+			known = a.isOurs(value)
+			if !known {
+				return badRequestID
+			}
+			continue
+		}
+		if err := each(name, value); err != nil {
+			return err
+		}
+	}
+}
+
+// isOurs compares a JSON string with the request id, which needs no escapes.
+func (a *audit) isOurs(quoted []byte) bool {
+	n := len(quoted)
+	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
+}
+
+func (a *audit) delta(data []byte) error {
+	hasDelta, hasAll := false, false
+	err := a.walk(data, func(name, value []byte) error {
+		switch string(name) {
+		case "delta":
+			hasDelta = true
+			if !a.text.add(value) {
+				return badDelta
+			}
+		case "accumulated":
+			hasAll = true
+			if !hasDelta || !a.text.equals(value) {
+				return badAccumulated
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case !hasDelta:
+		return badDelta
+	case hasAll != a.accumulated:
+		return badAccumulated
+	}
+	return nil
+}
+
+func (a *audit) failure(data []byte) error {
+	fatal, kind := false, ""
+	err := a.walk(data, func(name, value []byte) error {
+		switch string(name) {
+		case "fatal":
+			fatal = string(value) == "true"
+		case "error_type":
+			kind = a.word(value)
+		}
+		return nil
+	})
+	if fatal {
+		a.fatal = kind
+	}
+	return err
+}
+
+func (a *audit) end(data []byte) error {
+	hasText, hasSuccess := false, false
+	err := a.walk(data, func(name, value []byte) error {
+		switch string(name) {
+		case "final_output":
+			hasText = a.text.equals(value)
+		case "success":
+			hasSuccess = true
+			a.success = string(value) == "true"
+		case "finish_reason":
+			a.reason = a.word(value)
+		}
+		return nil
+	})
+	a.done = true
+	switch {
+	case err != nil:
+		return err
+	case !hasSuccess || a.reason == "":
+		return badDone
+	case !hasText:
+		return badFinalOutput
+	case !a.success && a.fatal == "" && a.reason != "cancelled":
+		return failedSilently
+	}
+	return nil
+}
+
+// word returns a name that stands for a kind of thing. What is no name becomes
+// "other": it will be a key of the report, and others wrote it.
+func (a *audit) word(quoted []byte) string {
+	plain, ok := unquote(quoted, &a.scratch)
+	if !ok || !words.Match(plain) {
+		return "other"
+	}
+	return string(plain)
+}
+
+var words = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// breachOf turns the error of a reader into the breach that it is; ok is false for
+// one of the connection.
+func breachOf(err error) (b breach, ok bool) {
+	if errors.Is(err, errFraming) || errors.Is(err, errTooLong) {
+		return badFraming, true
+	}
+	b, ok = errors.AsType[breach](err)
+	return b, ok
+}

@@ -1,0 +1,123 @@
+// Package loadtest sends chat turns to a gateway and audits every stream that
+// comes back. It is a client: it knows the wire and none of our other packages,
+// so that it can judge them.
+package loadtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config says what load to make. URL and Inputs are required, and one of Clients
+// and Rate, and one of Duration and Turns.
+type Config struct {
+	// URL is the gateway's base URL, without a slash at the end.
+	URL string
+	// Method is POST, or GET; empty means POST.
+	Method string
+	// Inputs are sent in turn.
+	Inputs []string
+	// Accumulated asks for deltas that repeat the text so far.
+	Accumulated bool
+	// Header is sent with every request.
+	Header http.Header
+
+	// Clients makes a closed loop: so many clients, each of which sends its next
+	// turn when the last one has ended. 0 means an open loop.
+	Clients int
+	// Rate makes an open loop: so many turns are begun in a second, whatever the
+	// gateway does.
+	Rate float64
+	// MaxInFlight bounds an open loop. A turn that finds no place at its time is
+	// dropped. 0 means 1000.
+	MaxInFlight int
+
+	// Turns is how many turns are begun in all, those of the warm-up and dropped
+	// ones included. 0 means no limit.
+	Turns int
+	// Duration is for how long turns are begun after Warmup. 0 means no limit.
+	Duration time.Duration
+	// Warmup is for how long at the beginning turns are audited but not measured.
+	Warmup time.Duration
+	// Timeout bounds one stream; 0 means a minute.
+	Timeout time.Duration
+	// Cut is the share of streams, from 0 to 1, that are left after their first
+	// text.
+	Cut float64
+
+	// PID is the gateway's process on this machine, to measure. 0 means that it is
+	// looked for if the URL names a loopback address.
+	PID int
+
+	// Stop, when closed, ends the run early: nothing more is begun, and what runs
+	// may end.
+	Stop <-chan struct{}
+	// Progress is called from one goroutine, every ProgressEvery.
+	Progress      func(Progress)
+	ProgressEvery time.Duration
+
+	// Transport replaces the one over TCP.
+	Transport http.RoundTripper
+}
+
+// withDefaults fills in what zero values mean.
+func (c Config) withDefaults() Config {
+	if c.Method == "" {
+		c.Method = http.MethodPost
+	}
+	if c.Clients == 0 && c.MaxInFlight == 0 {
+		c.MaxInFlight = 1000
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Minute
+	}
+	return c
+}
+
+// width is how many streams can be open at the same time.
+func (c Config) width() int { return max(c.Clients, c.MaxInFlight) }
+
+func (c Config) check() error {
+	switch {
+	case (c.Clients > 0) == (c.Rate > 0):
+		return errors.New("loadtest: either Clients or Rate must be set")
+	case c.Turns <= 0 && c.Duration <= 0:
+		return errors.New("loadtest: Turns or Duration must be set")
+	case len(c.Inputs) == 0:
+		return errors.New("loadtest: there is no input")
+	case c.Method != http.MethodPost && c.Method != http.MethodGet:
+		return errors.New("loadtest: the method must be POST or GET")
+	}
+	return CheckURL(c.URL)
+}
+
+// CheckURL says whether a text can be a Config.URL.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return errors.New("must begin with http:// or https:// and a host")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return errors.New("must not hold a user, a query or a fragment")
+	}
+	return nil
+}
+
+// spare is how many files the program itself has open at most, besides a
+// connection for each stream.
+const spare = 32
+
+// checkFiles tells of a limit that would make streams fail for no fault of the
+// gateway. limit is 0 if it is not known.
+func (c Config) checkFiles(limit int) error {
+	if need := c.width() + spare; limit > 0 && limit < need {
+		return fmt.Errorf("%d streams at once need %d open files, and %d are allowed: raise the limit (ulimit -n %d), or ask for fewer", c.width(), need, limit, need)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package loadtest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+)
+
+// maxFrame is the size of an event above which it is no event: an answer of 2 MiB,
+// twice, escaped.
+const maxFrame = 16 << 20
+
+// frame is one event as it is on the wire. Its bytes are valid until the next one
+// is read.
+type frame struct {
+	id, event, data []byte
+	retry           bool      // it began with a retry line
+	arrived         time.Time // when its last bytes were read
+}
+
+var (
+	errFraming = errors.New("not framed as id, event and data")
+	errTooLong = errors.New("an event is too long")
+)
+
+// frames takes a body apart. It is stricter than a browser: an event is a line
+// each of id, event and data, in that order, ended by LF and an empty line. A
+// reader by WHATWG's rules would hide what a gateway gets wrong here.
+//
+// There is a time for each read, not each event: what came together has no gap.
+type frames struct {
+	src     io.Reader
+	read    func(n int) // told of each read
+	buf     []byte
+	at      int // buf[at:] is not yet handed out
+	seen    int // buf[at:seen] holds no empty line
+	arrived time.Time
+}
+
+// reset begins a new body and keeps the buffer.
+func (f *frames) reset(src io.Reader, read func(n int)) {
+	*f = frames{src: src, read: read, buf: f.buf[:0]}
+}
+
+// next returns the next event, errFraming, errTooLong, or what the body's reader
+// returned: io.EOF at its end.
+func (f *frames) next() (frame, error) {
+	for {
+		if i := bytes.Index(f.buf[f.seen:], emptyLine); i >= 0 {
+			block := f.buf[f.at : f.seen+i]
+			f.at = f.seen + i + len(emptyLine)
+			f.seen = f.at
+			if fr, ok, err := parseBlock(block); ok || err != nil {
+				fr.arrived = f.arrived
+				return fr, err
+			}
+			continue
+		}
+		f.seen = max(f.at, len(f.buf)-1)
+		if err := f.fill(); err != nil {
+			return frame{}, err
+		}
+	}
+}
+
+var emptyLine = []byte("\n\n")
+
+// rest says whether there are bytes that belong to no whole event.
+func (f *frames) rest() bool { return f.at < len(f.buf) }
+
+func (f *frames) fill() error {
+	if f.at > 0 {
+		n := copy(f.buf, f.buf[f.at:])
+		f.buf, f.seen, f.at = f.buf[:n], f.seen-f.at, 0
+	}
+	if len(f.buf) == cap(f.buf) {
+		if len(f.buf) >= maxFrame {
+			return errTooLong
+		}
+		f.buf = append(make([]byte, 0, max(firstBuffer, 2*cap(f.buf))), f.buf...)
+	}
+	n, err := f.src.Read(f.buf[len(f.buf):cap(f.buf)])
+	if n == 0 {
+		return err
+	}
+	f.arrived = time.Now()
+	f.buf = f.buf[:len(f.buf)+n]
+	f.read(n)
+	return nil // an error comes again
+}
+
+const (
+	firstBuffer = 4 << 10
+	keptBuffer  = 64 << 10
+)
+
+// parseBlock reads what stands before an empty line. ok is false for a comment by
+// itself, which is a heartbeat.
+func parseBlock(block []byte) (fr frame, ok bool, err error) {
+	fields := 0
+	for len(block) > 0 {
+		var line []byte
+		line, block, _ = bytes.Cut(block, lineEnd)
+		name, value, _ := bytes.Cut(line, colon)
+		switch {
+		case len(name) == 0 && len(line) > 0:
+			continue
+		case fields == 0 && !fr.retry && string(name) == "retry":
+			fr.retry = true
+			continue
+		case fields == 0 && string(name) == "id":
+			fr.id = value
+		case fields == 1 && string(name) == "event":
+			fr.event = value
+		case fields == 2 && string(name) == "data":
+			fr.data = value
+		default:
+			return fr, false, errFraming
+		}
+		fields++
+	}
+	if fields == 0 && !fr.retry {
+		return fr, false, nil
+	}
+	if fields != 3 {
+		return fr, false, errFraming
+	}
+	return fr, true, nil
+}
+
+var (
+	lineEnd = []byte("\n")
+	colon   = []byte(": ")
+)

@@ -1,0 +1,121 @@
+package loadtest
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// members walks over the members of a JSON object. It looks at no more than it
+// must to find where a value ends: decoding every delta would make the generator
+// slower than the gateway.
+type members struct {
+	rest []byte // from the brace or comma before the next member
+	bad  bool
+}
+
+func membersOf(object []byte) members { return members{rest: bytes.Trim(object, space)} }
+
+const space = " \t"
+
+// next returns the next member's name and value, both as they are written; the
+// value of a string includes its quotes. ok is false after the last one, and then
+// bad says whether it was no object.
+func (m *members) next() (name, value []byte, ok bool) {
+	if string(m.rest) == "}" || string(m.rest) == "{}" {
+		return nil, nil, false
+	}
+	if len(m.rest) == 0 || m.rest[0] != '{' && m.rest[0] != ',' {
+		return m.fail()
+	}
+	s := bytes.TrimLeft(m.rest[1:], space)
+	n := stringEnd(s)
+	if n == 0 {
+		return m.fail()
+	}
+	name, s = s[1:n-1], bytes.TrimLeft(s[n:], space)
+	if len(s) == 0 || s[0] != ':' {
+		return m.fail()
+	}
+	s = bytes.TrimLeft(s[1:], space)
+	n = valueEnd(s)
+	if n == 0 {
+		return m.fail()
+	}
+	m.rest = bytes.TrimLeft(s[n:], space)
+	return name, bytes.TrimRight(s[:n], space), true
+}
+
+func (m *members) fail() (name, value []byte, ok bool) {
+	m.bad = true
+	return nil, nil, false
+}
+
+// stringEnd returns the length of the string, with its quotes, that s begins with;
+// 0 if there is none.
+func stringEnd(s []byte) int {
+	if len(s) == 0 || s[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(s); {
+		quote := bytes.IndexByte(s[i:], '"')
+		if quote < 0 {
+			return 0
+		}
+		i += quote + 1
+		if backslashes(s[1:i-1])%2 == 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// backslashes counts those that s ends with.
+func backslashes(s []byte) (n int) {
+	for n < len(s) && s[len(s)-1-n] == '\\' {
+		n++
+	}
+	return n
+}
+
+// valueEnd returns the length of the value that s begins with, 0 if there is none.
+func valueEnd(s []byte) int {
+	if len(s) > 0 && s[0] == '"' {
+		return stringEnd(s)
+	}
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			n := stringEnd(s[i:])
+			if n == 0 {
+				return 0
+			}
+			i += n - 1
+		case '{', '[':
+			depth++
+		case '}', ']', ',':
+			if depth == 0 {
+				return i
+			}
+			if s[i] != ',' {
+				depth--
+			}
+		}
+	}
+	return 0
+}
+
+// unquote returns what a JSON string means. It uses scratch only if it has to, and
+// the result is valid until then.
+func unquote(quoted []byte, scratch *[]byte) (plain []byte, ok bool) {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return nil, false
+	}
+	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return inner, true
+	}
+	var err error
+	*scratch, err = jsontext.AppendUnquote((*scratch)[:0], quoted)
+	return *scratch, err == nil
+}

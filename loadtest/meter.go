@@ -1,0 +1,107 @@
+package loadtest
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// sampleEvery is how often the server's memory is looked at.
+const sampleEvery = 250 * time.Millisecond
+
+// meter looks at the run, the server and this program while the run goes on.
+type meter struct {
+	run  *runner
+	proc procfs
+
+	pid  int   // of the server
+	why  error // pid is not known
+	name string
+
+	from, to sample // the measured part of the run
+	peak     int64  // of the server's memory, in bytes
+}
+
+// sample is how far everything was at one time.
+type sample struct {
+	at                   time.Time
+	ended, events, bytes int64
+	server, own          usage
+	noServer, noOwn      error
+}
+
+func newMeter(ctx context.Context, r *runner, proc procfs) *meter {
+	m := &meter{run: r, proc: proc, pid: r.cfg.PID}
+	if m.pid == 0 {
+		m.pid, m.why = proc.serverOf(ctx, r.cfg.URL)
+	}
+	m.name = proc.name(m.pid)
+	m.from = m.sample()
+	return m
+}
+
+func (m *meter) sample() sample {
+	t := &m.run.tally
+	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: m.why}
+	s.own, s.noOwn = m.proc.usage("self")
+	if m.why == nil {
+		if s.server, s.noServer = m.proc.usage(strconv.Itoa(m.pid)); s.noServer != nil {
+			s.noServer = errGone
+		}
+	}
+	m.peak = max(m.peak, s.server.rss)
+	return s
+}
+
+// watch samples until the run has ended. What is measured begins with the first
+// sample after the warm-up.
+func (m *meter) watch(ended <-chan struct{}) {
+	ticker := time.NewTicker(sampleEvery)
+	defer ticker.Stop()
+	warm, told := m.run.cfg.Warmup == 0, m.from
+	for {
+		select {
+		case <-ended:
+			m.to = m.sample()
+			if !warm {
+				m.from = m.to
+			}
+			return
+		case <-ticker.C:
+		}
+		s := m.sample()
+		if !warm && !s.at.Before(m.run.measureFrom) {
+			warm, m.from = true, s
+		}
+		if tell := m.run.cfg.Progress; tell != nil && s.at.Sub(told.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
+			tell(m.progress(told, s))
+			told = s
+		}
+	}
+}
+
+// Progress is what a run looks like in the middle.
+type Progress struct {
+	Elapsed time.Duration // since the beginning
+	Warm    bool          // the warm-up is over
+	Open    int64         // streams
+	Ended   int64         // streams, whatever the end
+	Wrong   int64         // streams that ended otherwise than asked for, and dropped turns
+	Turns   float64       // per second, since the last Progress
+	Events  float64       // likewise
+}
+
+func (m *meter) progress(last, now sample) Progress {
+	t := &m.run.tally
+	seconds := now.at.Sub(last.at).Seconds()
+	open := t.started.Load() - t.ended.Load()
+	return Progress{
+		Elapsed: now.at.Sub(m.run.begin),
+		Warm:    !now.at.Before(m.run.measureFrom),
+		Open:    open,
+		Ended:   now.ended,
+		Wrong:   t.wrong(),
+		Turns:   float64(now.ended-last.ended) / seconds,
+		Events:  float64(now.events-last.events) / seconds,
+	}
+}

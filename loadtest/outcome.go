@@ -1,0 +1,75 @@
+package loadtest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// outcome is how a stream ended: a class, and what the report counts it under.
+type outcome struct {
+	class class
+	cause string
+}
+
+type class int
+
+const (
+	done         class = iota // done with success
+	failed                    // done without; cause is the error_type
+	refused                   // another status than 200, which is the cause
+	broken                    // no done, so what the turn did is unknown
+	unreconciled              // the contract was broken; cause is the breach
+	left                      // we hung up, as --cut asks for
+	interrupted               // we hung up, as the run was broken off
+	classes
+)
+
+// Causes of a broken stream.
+const (
+	noConnection = "no_connection" // nobody listens, or the network refuses
+	noResponse   = "no_response"   // the connection ended before a status came
+	cutOff       = "cut"           // it ended before done
+	endedEarly   = "no_done"       // the same, but the end looked proper
+	timedOut     = "timeout"
+)
+
+// tally counts, live, for all streams.
+type tally struct {
+	started, dropped, ended, events, bytes atomic.Int64
+	ends                                   [classes]atomic.Int64
+
+	mu       sync.Mutex // guards the fields below
+	causes   [classes]map[string]int64
+	examples []string
+}
+
+// maxExamples is how many streams that went wrong the report tells by name.
+const maxExamples = 5
+
+// end counts the end of turn n. requestID is empty if it never got one.
+func (t *tally) end(o outcome, n int, requestID []byte) {
+	t.ended.Add(1)
+	t.ends[o.class].Add(1)
+	if o.cause == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.causes[o.class] == nil {
+		t.causes[o.class] = map[string]int64{}
+	}
+	t.causes[o.class][o.cause]++
+	if len(t.examples) < maxExamples {
+		t.examples = append(t.examples, fmt.Sprintf("turn %d %s: %s: %s", n+1, requestID, o.class, o.cause))
+	}
+}
+
+func (c class) String() string {
+	return [...]string{"done", "failed", "refused", "broken", "unreconciled", "left", "interrupted"}[c]
+}
+
+// wrong is how many turns did not end as they were asked to, so far.
+func (t *tally) wrong() int64 {
+	return t.dropped.Load() + t.ended.Load() - t.ends[done].Load() - t.ends[left].Load()
+}

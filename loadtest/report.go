@@ -1,0 +1,149 @@
+package loadtest
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"time"
+)
+
+// Report is what a run found. Its JSON is documented in README.md; names stay.
+type Report struct {
+	URL         string  `json:"url"`
+	Method      string  `json:"method"`
+	Accumulated bool    `json:"accumulated"`
+	Loop        string  `json:"loop"` // "closed" or "open"
+	Clients     int     `json:"clients,omitempty"`
+	Rate        float64 `json:"rate,omitempty"`
+	MaxInFlight int     `json:"max_in_flight,omitempty"`
+
+	Started       time.Time `json:"started_at"`
+	Seconds       float64   `json:"seconds"`          // all of it
+	Measured      float64   `json:"measured_seconds"` // without the warm-up
+	Stopped       bool      `json:"stopped"`          // before its time
+	OK            bool      `json:"ok"`               // every turn ended as it was asked to
+	Streams       Streams   `json:"streams"`
+	FirstEvent    Quantiles `json:"first_event"`
+	FirstText     Quantiles `json:"first_text"`
+	Turn          Quantiles `json:"turn"`
+	Gap           Quantiles `json:"gap"`
+	TurnsPerSec   float64   `json:"turns_per_second"`
+	EventsPerSec  float64   `json:"events_per_second"`
+	BytesPerSec   float64   `json:"bytes_per_second"`
+	Server        Server    `json:"server"`
+	GeneratorCPU  float64   `json:"generator_cores"` // how many it kept busy; 0: not known
+	Cores         int       `json:"cores"`           // that this program may use
+	Warnings      []string  `json:"warnings"`
+	WrongExamples []string  `json:"examples"`
+}
+
+// Streams counts how all turns ended, those of the warm-up included. Started is the
+// sum of those below it; dropped turns were not started.
+type Streams struct {
+	Started        int64            `json:"started"`
+	Done           int64            `json:"done"`
+	Failed         int64            `json:"failed"`
+	Refused        int64            `json:"refused"`
+	Broken         int64            `json:"broken"`
+	Unreconciled   int64            `json:"unreconciled"`
+	Left           int64            `json:"left"`
+	Interrupted    int64            `json:"interrupted"`
+	Dropped        int64            `json:"dropped"`
+	FailedBy       map[string]int64 `json:"failed_by"`
+	RefusedBy      map[string]int64 `json:"refused_by"`
+	BrokenBy       map[string]int64 `json:"broken_by"`
+	UnreconciledBy map[string]int64 `json:"unreconciled_by"`
+	Events         int64            `json:"events"`
+	Bytes          int64            `json:"bytes"`
+}
+
+// Server is what the gateway's process used while it was measured.
+type Server struct {
+	PID         int     `json:"pid,omitempty"`
+	Name        string  `json:"name,omitempty"`
+	Unknown     string  `json:"unknown,omitempty"` // why the rest is not known
+	Cores       float64 `json:"cores"`             // how many it kept busy
+	CPUPerTurn  float64 `json:"cpu_ms_per_turn"`
+	CPUPerEvent float64 `json:"cpu_us_per_event"`
+	RSSStart    int64   `json:"rss_start_bytes"`
+	RSSPeak     int64   `json:"rss_peak_bytes"`
+	RSSEnd      int64   `json:"rss_end_bytes"`
+}
+
+func (m *meter) report() Report {
+	r, cfg := m.run, m.run.cfg
+	seconds := m.to.at.Sub(m.from.at).Seconds()
+	rep := Report{
+		URL: cfg.URL, Method: cfg.Method, Accumulated: cfg.Accumulated, Loop: "closed",
+		Clients: cfg.Clients, Rate: cfg.Rate, MaxInFlight: cfg.MaxInFlight,
+		Started: r.begin.UTC(), Seconds: m.to.at.Sub(r.begin).Seconds(), Measured: seconds, Stopped: r.stopped(),
+		OK: r.tally.wrong() == 0, Streams: r.tally.streams(),
+		FirstEvent: r.firstEvent.quantiles(), FirstText: r.firstText.quantiles(),
+		Turn: r.turns.quantiles(), Gap: r.gaps.quantiles(),
+		TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
+		EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
+		BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
+		Server:       m.server(), Cores: runtime.GOMAXPROCS(0),
+		WrongExamples: r.tally.examples,
+	}
+	if cfg.Rate > 0 {
+		rep.Loop = "open"
+	}
+	if m.to.noOwn == nil {
+		rep.GeneratorCPU = per((m.to.own.cpu - m.from.own.cpu).Seconds(), seconds)
+	}
+	rep.Warnings = rep.warnings()
+	return rep
+}
+
+func (t *tally) streams() Streams {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := func(c class) int64 { return t.ends[c].Load() }
+	return Streams{
+		Started: t.started.Load(), Done: n(done), Failed: n(failed), Refused: n(refused), Broken: n(broken),
+		Unreconciled: n(unreconciled), Left: n(left), Interrupted: n(interrupted), Dropped: t.dropped.Load(),
+		FailedBy: maps.Clone(t.causes[failed]), RefusedBy: maps.Clone(t.causes[refused]),
+		BrokenBy: maps.Clone(t.causes[broken]), UnreconciledBy: maps.Clone(t.causes[unreconciled]),
+		Events: t.events.Load(), Bytes: t.bytes.Load(),
+	}
+}
+
+func (m *meter) server() Server {
+	s := Server{PID: m.pid, Name: m.name}
+	for _, err := range []error{m.why, m.from.noServer, m.to.noServer} {
+		if err != nil {
+			s.Unknown = err.Error()
+			return s
+		}
+	}
+	cpu := m.to.server.cpu - m.from.server.cpu
+	s.Cores = per(cpu.Seconds(), m.to.at.Sub(m.from.at).Seconds())
+	s.CPUPerTurn = per(millis(cpu), float64(m.to.ended-m.from.ended))
+	s.CPUPerEvent = per(float64(cpu.Microseconds()), float64(m.to.events-m.from.events))
+	s.RSSStart, s.RSSPeak, s.RSSEnd = m.from.server.rss, m.peak, m.to.server.rss
+	return s
+}
+
+// per is 0 of nothing.
+func per(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// warnings says what makes the figures less than they seem.
+func (r *Report) warnings() (list []string) {
+	cores := float64(r.Cores)
+	switch {
+	case r.GeneratorCPU >= 0.8*cores:
+		list = append(list, fmt.Sprintf("the generator kept %.1f of %d cores busy: it may be the limit, and latencies hold its own delays", r.GeneratorCPU, r.Cores))
+	case r.GeneratorCPU+r.Server.Cores >= 0.9*cores:
+		list = append(list, fmt.Sprintf("server and generator together kept %.1f of %d cores busy: this machine is the limit, and latencies hold the wait for a core", r.GeneratorCPU+r.Server.Cores, r.Cores))
+	}
+	if r.Measured > 0 && r.Turn.Count == 0 {
+		list = append(list, "no turn was measured: the warm-up was longer than the run, or no stream got to its end")
+	}
+	return list
+}

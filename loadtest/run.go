@@ -1,0 +1,92 @@
+package loadtest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Run makes the load that cfg asks for, waits until all streams have ended, and
+// reports. When ctx ends, running streams are cut and counted as interrupted. The
+// error is one of cfg or of this machine's limits; what the gateway does wrong is
+// in the report.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return Report{}, err
+	}
+	if err := cfg.checkFiles(linux.openFiles()); err != nil {
+		return Report{}, err
+	}
+	r, err := newRunner(ctx, cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	defer r.close()
+	m := newMeter(ctx, r, linux)
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { m.watch(ended) })
+	if cfg.Clients > 0 {
+		r.closedLoop()
+	} else {
+		r.openLoop()
+	}
+	close(ended)
+	watching.Wait()
+	return m.report(), nil
+}
+
+// runner is a run under way.
+type runner struct {
+	cfg         Config
+	ctx         context.Context // ends with the caller's: streams are cut
+	requests    *requests
+	transport   http.RoundTripper
+	close       func()
+	begin       time.Time
+	measureFrom time.Time // the end of the warm-up
+	until       time.Time // nothing begins from here on; zero: no limit
+	next        atomic.Int64
+	readings    sync.Pool
+
+	tally                              tally
+	firstEvent, firstText, turns, gaps histogram
+}
+
+func newRunner(ctx context.Context, cfg Config) (*runner, error) {
+	q, err := newRequests(cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{cfg: cfg, ctx: ctx, requests: q, begin: time.Now(), transport: cfg.Transport, close: func() {}}
+	r.readings.New = func() any { return new(reading) }
+	r.measureFrom = r.begin.Add(cfg.Warmup)
+	if cfg.Duration > 0 {
+		r.until = r.measureFrom.Add(cfg.Duration)
+	}
+	if r.transport == nil {
+		t := newTransport(cfg.width())
+		r.transport, r.close = t, t.CloseIdleConnections
+	}
+	return r, nil
+}
+
+// newTransport keeps a connection for each client. It knows HTTP/1.1 only, follows
+// no redirect and no proxy: the load goes where the URL says.
+func newTransport(clients int) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Protocols:           protocols,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: clients,
+		// Less than a gateway keeps them, lest it closes one that is just being used.
+		IdleConnTimeout:    30 * time.Second,
+		DisableCompression: true,
+	}
+}

@@ -1,0 +1,46 @@
+package loadtest
+
+import (
+	"hash/maphash"
+	"unicode/utf8"
+)
+
+// joined is a text that comes in pieces, of which only hashes are kept: the
+// answers of ten thousand streams would not fit into memory.
+//
+// The same text can be written in JSON in several ways, so there is a hash of what
+// is written, which is cheap and decides most of the time, and one of what it
+// means.
+type joined struct {
+	written, meant maphash.Hash
+	scratch        []byte
+}
+
+func (j *joined) reset() {
+	j.written.Reset()
+	j.meant.Reset()
+}
+
+// add takes one more piece, a JSON string. It is false for what is none, for an
+// empty one, and for one that splits a code point.
+func (j *joined) add(quoted []byte) bool {
+	plain, ok := unquote(quoted, &j.scratch)
+	if !ok || len(plain) == 0 || !utf8.Valid(plain) {
+		return false
+	}
+	_, _ = j.written.Write(quoted[1 : len(quoted)-1])
+	_, _ = j.meant.Write(plain)
+	return true
+}
+
+// equals says whether a JSON string is the text so far.
+func (j *joined) equals(quoted []byte) bool {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return false
+	}
+	if maphash.Bytes(j.written.Seed(), quoted[1:len(quoted)-1]) == j.written.Sum64() {
+		return true
+	}
+	plain, ok := unquote(quoted, &j.scratch)
+	return ok && maphash.Bytes(j.meant.Seed(), plain) == j.meant.Sum64()
+}

@@ -1,0 +1,166 @@
+package loadtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reading is what one stream needs while it is read. It is used again.
+type reading struct {
+	frames frames
+	audit  audit
+}
+
+// turn runs turn n, counted from 0, and counts how it ended. Latencies count from
+// due, which in an open loop is before anything could be late.
+func (r *runner) turn(n int, due time.Time) (o outcome) {
+	r.tally.started.Add(1)
+	rd := r.readings.Get().(*reading)
+	rd.audit.reset("", false)
+	o = r.exchange(rd, n, due)
+	r.tally.end(o, n, rd.audit.requestID())
+	if cap(rd.frames.buf) <= keptBuffer && cap(rd.audit.text.scratch) <= keptBuffer {
+		r.readings.Put(rd)
+	}
+	return o
+}
+
+func (r *runner) exchange(rd *reading, n int, due time.Time) outcome {
+	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.Timeout)
+	defer cancel()
+	resp, err := r.transport.RoundTrip(r.requests.make(ctx, n))
+	if err != nil {
+		return r.lost(ctx, err, noResponse)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		return outcome{refused, strconv.Itoa(resp.StatusCode)}
+	}
+	rd.audit.reset(requestID(resp), r.cfg.Accumulated)
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind != "text/event-stream" {
+		return outcome{unreconciled, string(badContentType)}
+	}
+	rd.frames.reset(resp.Body, func(n int) { r.tally.bytes.Add(int64(n)) })
+	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.cuts(n)}
+	return w.follow(ctx, rd)
+}
+
+// requestID returns the id of a reply if it is one that a report can repeat.
+func requestID(resp *http.Response) string {
+	id := resp.Header.Get("X-Request-ID")
+	harmless := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)
+	}
+	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
+		return ""
+	}
+	return id
+}
+
+// cuts spreads the streams to leave evenly over all.
+func (r *runner) cuts(n int) bool {
+	return int(float64(n+1)*r.cfg.Cut) > int(float64(n)*r.cfg.Cut)
+}
+
+// lost says what the end of a connection means: it is ours, or the time is over,
+// or else cause.
+func (r *runner) lost(ctx context.Context, err error, cause string) outcome {
+	op, isOp := errors.AsType[*net.OpError](err)
+	switch {
+	case r.ctx.Err() != nil:
+		return outcome{class: interrupted}
+	case ctx.Err() != nil:
+		return outcome{broken, timedOut}
+	case isOp && op.Op == "dial":
+		return outcome{broken, noConnection}
+	}
+	return outcome{broken, cause}
+}
+
+// watch takes the times of one stream.
+type watch struct {
+	*runner
+	due      time.Time
+	measured bool // not part of the warm-up
+	cut      bool
+
+	last      time.Time // when the last event came
+	together  int64     // events that came with the one before
+	sawText   bool
+	toldFirst bool
+}
+
+// follow reads a stream to its end.
+func (w *watch) follow(ctx context.Context, rd *reading) outcome {
+	defer func() { w.gaps.addN(0, w.together) }()
+	a := &rd.audit
+	for {
+		f, err := rd.frames.next()
+		if err == nil {
+			err = a.take(f)
+		}
+		if err != nil {
+			return w.ended(ctx, rd, err)
+		}
+		w.tally.events.Add(1)
+		if w.measured {
+			w.time(f, a)
+		}
+		if w.cut && string(f.event) == "response_delta" {
+			return outcome{class: left}
+		}
+	}
+}
+
+// time takes the time of an event that is in order.
+func (w *watch) time(f frame, a *audit) {
+	since := f.arrived.Sub(w.due)
+	switch {
+	case !w.toldFirst:
+		w.toldFirst = true
+		w.firstEvent.add(since)
+	case f.arrived.Equal(w.last):
+		w.together++
+	default:
+		w.gaps.add(f.arrived.Sub(w.last))
+	}
+	w.last = f.arrived
+	if !w.sawText && string(f.event) == "response_delta" {
+		w.sawText = true
+		w.firstText.add(since)
+	}
+	if a.done {
+		w.turns.add(since)
+	}
+}
+
+// ended says what the end of a stream means.
+func (w *watch) ended(ctx context.Context, rd *reading, err error) outcome {
+	a := &rd.audit
+	if b, ok := breachOf(err); ok {
+		return outcome{unreconciled, string(b)}
+	}
+	clean := errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
+	switch {
+	case !a.done && clean && !rd.frames.rest():
+		return outcome{broken, endedEarly}
+	case !a.done:
+		return w.lost(ctx, err, cutOff)
+	case rd.frames.rest():
+		return outcome{unreconciled, string(eventAfterDone)}
+	case !clean:
+		return outcome{unreconciled, string(uncleanEnd)}
+	case a.success:
+		return outcome{class: done}
+	case a.fatal != "":
+		return outcome{failed, a.fatal}
+	}
+	return outcome{failed, a.reason}
+}
