@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"maps"
 	"net/http"
@@ -64,15 +65,20 @@ func (c *cutter) seen() []request {
 }
 
 func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/chat/stream" {
+	if r.URL.Path != "/chat/stream" || r.Method == http.MethodOptions {
 		c.others.ServeHTTP(w, r)
 		return
 	}
+	body, err := io.ReadAll(r.Body) // all of it, for it cannot be read once the reply has begun
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client has left
+	}
 	out := r.Clone(r.Context())
+	out.Body = io.NopCloser(bytes.NewReader(body))
 	out.RequestURI, out.URL.Scheme, out.URL.Host = "", c.gateway.Scheme, c.gateway.Host
 	resp, err := http.DefaultTransport.RoundTrip(out)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has left
+		panic(http.ErrAbortHandler)
 	}
 	defer resp.Body.Close()
 	at := c.note(request{r.Header.Get("Last-Event-ID"), resp.StatusCode})

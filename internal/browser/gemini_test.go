@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,7 +73,11 @@ func (g *gemini) turns(question string) (n int) {
 	return n
 }
 
-// env points a gateway at the simulator.
-func (g *gemini) env() map[string]string {
-	return map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": g.url, "SLUICE_GEMINI_BREAKER": "1000,60s,3"}
+// env points a gateway at the simulator, with names and values added.
+func (g *gemini) env(more ...string) map[string]string {
+	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": g.url}
+	for pair := range slices.Chunk(more, 2) {
+		env[pair[0]] = pair[1]
+	}
+	return env
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -50,6 +52,9 @@ func runAll(m *testing.M) int {
 // path.
 func build(dir, pkg string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
+		if err := lookAtSources(); err != nil {
+			return "", err
+		}
 		path := filepath.Join(dir, filepath.Base(pkg))
 		cmd := exec.Command("go", "build", "-o", path, "./"+pkg)
 		cmd.Dir = root
@@ -57,6 +62,23 @@ func build(dir, pkg string) func() (string, error) {
 			return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 		}
 		return path, nil
+	})
+}
+
+// lookAtSources looks at every file that a program may be built from or read: go test
+// reports an old result as long as the files that a test has looked at are the same,
+// and knows nothing of what other programs do.
+func lookAtSources() error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
+			_, err = os.Stat(path)
+		}
+		return err
 	})
 }
 
