@@ -55,6 +55,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
   sluice healthcheck          ask the gateway of this machine whether it lives
+  sluice doctor [flags]       find what buffers, cuts or delays streams on the way
   sluice version              print the version
 
 Every command takes the flags and variables below; "sluice COMMAND --help" adds its own.
@@ -81,6 +82,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.loadtest(ctx, args)
 	case "healthcheck":
 		return p.healthcheck(ctx, args)
+	case "doctor":
+		return p.doctor(ctx, args)
 	case "version":
 		fmt.Fprintln(p.stdout, version)
 		return exitOK
