@@ -22,13 +22,16 @@ const space = " \t"
 // value of a string includes its quotes. ok is false after the last one, and then
 // bad says whether it was no object.
 func (m *members) next() (name, value []byte, ok bool) {
-	if string(m.rest) == "}" || string(m.rest) == "{}" {
+	if string(m.rest) == "}" {
 		return nil, nil, false
 	}
 	if len(m.rest) == 0 || m.rest[0] != '{' && m.rest[0] != ',' {
 		return m.fail()
 	}
 	s := bytes.TrimLeft(m.rest[1:], space)
+	if m.rest[0] == '{' && string(s) == "}" {
+		return nil, nil, false
+	}
 	n := stringEnd(s)
 	if n == 0 {
 		return m.fail()

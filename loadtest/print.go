@@ -38,7 +38,9 @@ func (r *Report) printRun(b *strings.Builder) {
 func (r *Report) printStreams(b *strings.Builder) {
 	s := &r.Streams
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	row := func(name string, n int64, by map[string]int64) { fmt.Fprintf(t, "%-13s\t%d\t  %s\n", name, n, causes(by)) }
+	row := func(name string, n int64, by map[string]int64) {
+		fmt.Fprintf(t, "%-13s\t%d\t%s\n", name, n, causes(by))
+	}
 	row("started", s.Started, nil)
 	row("done", s.Done, nil)
 	row("failed", s.Failed, s.FailedBy)
@@ -67,7 +69,10 @@ func causes(by map[string]int64) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s ×%d", name, by[name])
 	}
-	return strings.Join(names, ", ")
+	if len(names) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(names, ", ")
 }
 
 func (r *Report) printTimes(b *strings.Builder) {
@@ -99,7 +104,7 @@ func figure(v float64) string {
 
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
-	fmt.Fprintf(b, "\nthroughput     %s turns/s, %s events/s, %s KB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1000))
+	fmt.Fprintf(b, "\nthroughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
 	if s.Unknown != "" {
 		fmt.Fprintf(b, "server         not known: %s\n", s.Unknown)
 	} else {

@@ -43,7 +43,10 @@ func newRequests(cfg Config) (*requests, error) {
 }
 
 func (q *requests) add(u url.URL, input string, accumulated bool) error {
-	body, err := json.Marshal(map[string]any{"input": input, "accumulated": accumulated})
+	body, err := json.Marshal(struct {
+		Input       string `json:"input"`
+		Accumulated bool   `json:"accumulated"`
+	}{input, accumulated})
 	if q.method == http.MethodGet {
 		u.RawQuery = url.Values{"input": {input}, "accumulated": {strconv.FormatBool(accumulated)}}.Encode()
 	}

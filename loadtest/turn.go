@@ -155,6 +155,8 @@ func (w *watch) ended(ctx context.Context, rd *reading, err error) outcome {
 		return w.lost(ctx, err, cutOff)
 	case rd.frames.rest():
 		return outcome{unreconciled, string(eventAfterDone)}
+	case !clean && w.ctx.Err() != nil:
+		return outcome{class: interrupted}
 	case !clean:
 		return outcome{unreconciled, string(uncleanEnd)}
 	case a.success:
