@@ -3,6 +3,8 @@ package chat
 import (
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The rules for the parts of a Request, for whoever builds one from another
@@ -47,4 +49,16 @@ func CheckTimezone(s string) (*time.Location, *FieldError) {
 		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be an IANA time zone name such as Europe/Berlin"}
 	}
 	return loc, nil
+}
+
+// CheckJSON wants a well-formed value to be strict inside: no duplicate key at any
+// depth, no invalid UTF-8, no lone surrogate.
+func CheckJSON(value jsontext.Value) *FieldError {
+	switch {
+	case value.IsValid():
+		return nil
+	case value.IsValid(jsontext.AllowDuplicateNames(true)):
+		return &FieldError{Code: CodeDuplicateKey, Message: "holds an object with a duplicate key"}
+	}
+	return &FieldError{Code: CodeInvalidUTF8, Message: "holds invalid UTF-8 or a lone surrogate"}
 }

@@ -142,8 +142,8 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 
 // take keeps the value of a known field.
 func (d *decoder) take(name string, value jsontext.Value) {
-	if code, text := strictFault(value); code != "" {
-		d.faults.add(pointerTo(name), code, text)
+	if wrong := CheckJSON(value); wrong != nil {
+		d.faults.Add(pointerTo(name), wrong)
 		return
 	}
 	switch name {
@@ -164,7 +164,7 @@ func (d *decoder) take(name string, value jsontext.Value) {
 func (d *decoder) takeString(into **string, name string, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
-		s, _ := unquote(value) // strictFault has seen to it that this works
+		s, _ := unquote(value) // CheckJSON has seen to it that this works
 		*into = &s
 	case kind != 'n' || name == "input":
 		d.faults.add(pointerTo(name), CodeWrongType, "must be a string")
@@ -180,17 +180,6 @@ func (d *decoder) takeBool(name string, value jsontext.Value) {
 	default:
 		d.faults.add(pointerTo(name), CodeWrongType, "must be true or false")
 	}
-}
-
-// strictFault says what is wrong inside a value that is well-formed.
-func strictFault(value jsontext.Value) (code, text string) {
-	if value.IsValid() {
-		return "", ""
-	}
-	if value.IsValid(jsontext.AllowDuplicateNames(true)) {
-		return CodeDuplicateKey, "holds an object with a duplicate key"
-	}
-	return CodeInvalidUTF8, "holds invalid UTF-8 or a lone surrogate"
 }
 
 func unquote(v jsontext.Value) (string, error) {

@@ -57,6 +57,8 @@ type Config struct {
 
 	// CORSOrigins holds exact origins, or "*" alone.
 	CORSOrigins []string
+	// ChatKitHistory is HistoryNone or HistoryInMemory.
+	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
 	LogLevel    string
 	LogPayloads bool
@@ -72,6 +74,12 @@ type Config struct {
 	// NAME=value. It holds no key.
 	ChildEnv []string
 }
+
+// Where the threads of ChatKit are kept.
+const (
+	HistoryNone     = "none"
+	HistoryInMemory = "memory" // of the process
+)
 
 // Breaker sets a circuit breaker. All fields are positive.
 type Breaker struct {

@@ -77,6 +77,7 @@ func TestDefaults(t *testing.T) {
 		WriteTimeout:   5 * time.Second,
 		MaxStreams:     10000,
 		DrainTimeout:   30 * time.Second,
+		ChatKitHistory: "none",
 		LogLevel:       "info",
 		MCPBreaker:     Breaker{Failures: 5, Recovery: 30 * time.Second, HalfOpenCalls: 3},
 		GeminiBreaker:  Breaker{Failures: 3, Recovery: 60 * time.Second, HalfOpenCalls: 3},
@@ -137,6 +138,7 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_DRAIN_TIMEOUT", "0s", func(c Config) any { return c.DrainTimeout }, time.Duration(0)},
 		{"SLUICE_CORS_ORIGINS", "*", func(c Config) any { return strings.Join(c.CORSOrigins, " ") }, "*"},
 		{"SLUICE_CORS_ORIGINS", "https://a.test, http://b.test:8080,app://x", func(c Config) any { return strings.Join(c.CORSOrigins, " ") }, "https://a.test http://b.test:8080 app://x"},
+		{"SLUICE_CHATKIT_HISTORY", "memory", func(c Config) any { return c.ChatKitHistory }, "memory"},
 		{"SLUICE_LOG_LEVEL", "warning", func(c Config) any { return c.LogLevel }, "warning"},
 		{"SLUICE_LOG_PAYLOADS", "1", func(c Config) any { return c.LogPayloads }, true},
 		{"SLUICE_MCP_BREAKER", "1, 2m, 9", func(c Config) any { return c.MCPBreaker }, Breaker{1, 2 * time.Minute, 9}},
@@ -187,10 +189,11 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_DRAIN_TIMEOUT":   {"-1s", "x"},
 		"SLUICE_CORS_ORIGINS": {"a.test", "https://a.test/", "https://a.test,", ",", "https://A.test", "https://a.test:443", "http://a.test:80",
 			"https://u@a.test", "https://a.test?x", "*,https://a.test", "null", "https://*.a.test:x", "https://a.test:99999"},
-		"SLUICE_LOG_LEVEL":      {"warn", "INFO", "trace"},
-		"SLUICE_LOG_PAYLOADS":   {"yes", "2"},
-		"SLUICE_MCP_BREAKER":    {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
-		"SLUICE_GEMINI_BREAKER": {"x,30s,3", "3,60s,1001"},
+		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true"},
+		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
+		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
+		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
+		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
 	}
 	for _, s := range common() {
 		for _, name := range []string{s.variable, s.second} {

@@ -104,6 +104,8 @@ func (r *reader) serverSettings() []setting {
 			meaning: "time for running streams to end after SIGTERM or SIGINT"},
 		{variable: "SLUICE_CORS_ORIGINS", shown: "none", parse: origins(&c.CORSOrigins),
 			meaning: "comma-separated exact origins; * allows all without credentials"},
+		{variable: "SLUICE_CHATKIT_HISTORY", def: HistoryNone, parse: oneOf(&c.ChatKitHistory, HistoryNone, HistoryInMemory),
+			meaning: "threads of ChatKit: none, or memory (of this process, for development)"},
 		{variable: "SLUICE_LOG_LEVEL", def: "info", parse: oneOf(&c.LogLevel, "debug", "info", "warning", "error"),
 			meaning: "debug, info, warning or error"},
 		{variable: "SLUICE_LOG_PAYLOADS", def: "false", parse: boolean(&c.LogPayloads), isBool: true,

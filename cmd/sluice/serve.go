@@ -187,6 +187,9 @@ func (s *service) banner(w io.Writer) {
 	if s.todos != nil {
 		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(s.cfg.TodoDB))
 	}
+	if s.cfg.ChatKitHistory == config.HistoryInMemory {
+		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
+	}
 	fmt.Fprintln(w)
 }
 

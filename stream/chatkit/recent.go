@@ -1,0 +1,77 @@
+package chatkit
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// What is remembered of messages for a retry where there is no history.
+const (
+	recentMessages = 10_000
+	recentBytes    = 16 << 20
+	recentLives    = 10 * time.Minute
+)
+
+// recent remembers what users said lately. The oldest goes first.
+type recent struct {
+	mu    sync.Mutex // guards the fields below
+	said  map[recentKey]*list.Element
+	order *list.List // of recentMessage, the oldest first
+	bytes int
+}
+
+// recentKey names a message. Only who has sent it can have it sent again.
+type recentKey struct{ owner, threadID, itemID string }
+
+type recentMessage struct {
+	key     recentKey
+	input   string
+	expires time.Time
+}
+
+func (m recentMessage) size() int { return len(m.key.owner) + len(m.input) + 300 }
+
+func newRecent() *recent { return &recent{said: map[recentKey]*list.Element{}, order: list.New()} }
+
+// put remembers a message, or remembers it for longer.
+func (r *recent) put(key recentKey, input string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.said[key]; e != nil {
+		r.remove(e)
+	}
+	m := recentMessage{key, input, time.Now().Add(recentLives)}
+	r.said[key] = r.order.PushBack(m)
+	r.bytes += m.size()
+	r.forget()
+}
+
+func (r *recent) get(key recentKey) (input string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget()
+	e := r.said[key]
+	if e == nil {
+		return "", false
+	}
+	return e.Value.(recentMessage).input, true
+}
+
+// forget needs mu.
+func (r *recent) forget() {
+	now := time.Now()
+	for e := r.order.Front(); e != nil; e = r.order.Front() {
+		expired := !now.Before(e.Value.(recentMessage).expires)
+		if !expired && len(r.said) <= recentMessages && r.bytes <= recentBytes {
+			return
+		}
+		r.remove(e)
+	}
+}
+
+func (r *recent) remove(e *list.Element) {
+	m := r.order.Remove(e).(recentMessage)
+	r.bytes -= m.size()
+	delete(r.said, m.key)
+}

@@ -1,0 +1,108 @@
+package chatkit
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/fault"
+)
+
+// noItems is the page of a thread that has none, or does not show them.
+var noItems = page[jsontext.Value]{}
+
+// nothing is the reply of what is done, with nothing to tell.
+const nothing = "{}"
+
+// reply answers a request that is no turn.
+func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
+	switch req.kind {
+	case threadsList:
+		return s.listThreads(ctx, req)
+	case threadsGetByID:
+		return s.getThread(ctx, req)
+	case threadsUpdate:
+		return s.renameThread(ctx, req)
+	case threadsDelete:
+		return s.deleteThread(ctx, req)
+	case itemsList:
+		items, err := s.items(ctx, req)
+		return rendered(items, err)
+	}
+	s.cfg.OnFeedback(Feedback{UserID: req.owner, ThreadID: req.threadID, ItemIDs: req.itemIDs, Kind: req.feedback})
+	return []byte(nothing), nil
+}
+
+func rendered(v any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(nil, v), nil
+}
+
+func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
+	list := page[threadBody]{}
+	if s.cfg.Store == nil {
+		return rendered(list, nil)
+	}
+	threads, more, err := s.cfg.Store.Threads(ctx, req.owner, req.query)
+	for _, t := range threads {
+		list.Data = append(list.Data, t.body(noItems))
+	}
+	if list.More = more; more {
+		list.After = threads[len(threads)-1].ID
+	}
+	return rendered(list, found(err, noThread))
+}
+
+// getThread shows a thread with its first items. Without history any thread is there,
+// and empty.
+func (s *Server) getThread(ctx context.Context, req request) ([]byte, error) {
+	t, err := s.thread(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	req.query = Query{Limit: defaultPage}
+	items, err := s.items(ctx, req)
+	return rendered(t.body(items), err)
+}
+
+func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
+	if s.cfg.Store == nil {
+		return Thread{ID: req.threadID, CreatedAt: time.Now()}, nil
+	}
+	t, err := s.cfg.Store.Thread(ctx, req.owner, req.threadID)
+	return t, found(err, noThread)
+}
+
+func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], error) {
+	if s.cfg.Store == nil {
+		return noItems, nil
+	}
+	items, more, err := s.cfg.Store.Items(ctx, req.owner, req.threadID, req.query)
+	list := page[jsontext.Value]{More: more}
+	for _, item := range items {
+		list.Data = append(list.Data, item.Body)
+	}
+	if more {
+		list.After = items[len(items)-1].ID
+	}
+	return list, found(err, noThread)
+}
+
+func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) {
+	if s.cfg.Store == nil {
+		return nil, &fault.Error{Type: fault.NotFound,
+			Message: "No history is kept, so a thread has no title; SLUICE_CHATKIT_HISTORY=memory switches it on"}
+	}
+	t, err := s.cfg.Store.Rename(ctx, req.owner, req.threadID, req.title)
+	return rendered(t.body(noItems), found(err, noThread))
+}
+
+func (s *Server) deleteThread(ctx context.Context, req request) ([]byte, error) {
+	if s.cfg.Store == nil {
+		return []byte(nothing), nil
+	}
+	return []byte(nothing), found(s.cfg.Store.Delete(ctx, req.owner, req.threadID), noThread)
+}
