@@ -1,166 +1,286 @@
-// The page: one form, one POST /chat/stream a turn, its events as they come.
-// Whatever comes from the server is set as text, never as markup.
-'use strict';
+// The page: it runs one turn at a time and shows it in the conversation and in
+// the panel beside it.
 
-const form = document.getElementById('ask');
-const input = document.getElementById('input');
-const send = document.getElementById('send');
-const stop = document.getElementById('stop');
-const turns = document.getElementById('turns');
+import { attribute, byId, el, say, set } from './dom.js';
+import { examples } from './examples.js';
+import { House, offlineModel } from './house.js';
+import { Inspector } from './inspector.js';
+import { showTurn } from './panel.js';
+import { TurnRecord } from './record.js';
+import { fitsAddress, listen, newKey, post } from './transport.js';
+import { TurnView } from './turn.js';
 
-let running = null; // AbortController of the turn under way
+/** @typedef {import('./types').Ask} Ask */
+/** @typedef {import('./types').Via} Via */
 
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  if (!running && input.value.trim() !== '') runTurn(input.value);
-});
-input.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  form.requestSubmit();
-});
-stop.addEventListener('click', () => running?.abort());
+const longest = 5000; // code points, as the gateway has it
+const memory = 'sluice.running'; // the turn under way, for after a reload
 
-async function runTurn(question) {
-  const view = newView(question);
-  running = new AbortController();
-  send.disabled = true;
-  stop.disabled = false;
-  input.value = '';
-  try {
-    const response = await post(question, running.signal);
-    if (response.ok && response.body) await show(response.body, view);
-    else await refused(response, view);
-  } catch (err) {
-    if (running.signal.aborted) view.line('done', 'stopped by you');
-    else view.line('error', lost);
-  }
-  running = null;
-  send.disabled = false;
-  stop.disabled = true;
-  input.focus();
+const form = /** @type {HTMLFormElement} */ (byId('ask'));
+const input = /** @type {HTMLTextAreaElement} */ (byId('input'));
+const send = /** @type {HTMLButtonElement} */ (byId('send'));
+const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
+const log = byId('log');
+const latest = byId('latest');
+const inspector = new Inspector(byId('inspector'));
+const house = new House((model) => offer(model === offlineModel));
+
+/** @type {AbortController | null} of the turn under way */
+let running = null;
+/** @type {TurnRecord | null} the turn that the panel shows */
+let chosen = null;
+let conversation = newConversation();
+let leaving = false; // the page is being left: what breaks off is not news
+
+function newConversation() {
+  return `conv_${newKey()}`;
 }
 
-const lost = 'The connection was lost before the turn was done. It may have run on, tools included: look before you send it again.';
-
-// post sends a key of its own, so that the same turn can never run twice.
-function post(question, signal) {
-  const body = { input: question, accumulated: false };
+/** @param {string} text @returns {Ask} */
+function askOf(text) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone && zone !== 'Etc/Unknown') body.timezone = zone;
-  return fetch('chat/stream', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': newKey() },
-    body: JSON.stringify(body),
-    signal,
+  return { input: text, conversation_id: conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}) };
+}
+
+/** @param {Ask} ask @returns {Via} */
+function viaFor(ask) {
+  const wanted = new FormData(form).get('transport') === 'eventsource';
+  return wanted && fitsAddress(ask) ? 'eventsource' : 'fetch';
+}
+
+/** @param {string} text */
+async function runTurn(text) {
+  if (running) return say('A turn is running. Stop it first.');
+  const ask = askOf(text);
+  const record = new TurnRecord(ask, viaFor(ask));
+  const view = addTurn(record);
+  choose(record);
+  const draw = eachFrame(() => {
+    view.draw();
+    if (chosen === record) inspector.draw();
+    follow();
   });
+  running = new AbortController();
+  remember(record);
+  compose();
+  const run = record.via === 'fetch' ? post : listen;
+  const outcome = await run(ask, {
+    frame(frame) {
+      const data = record.take(frame);
+      if (data) view.show(frame.event, data);
+      if (frame.event === 'start') remember(record);
+      draw();
+    },
+    comments(count) { record.heartbeats = count; },
+  }, running.signal);
+  if (leaving) return;
+  running = null;
+  forget();
+  view.end(outcome);
+  if (chosen === record) choose(record);
+  follow();
+  compose();
+  house.refresh();
 }
 
-// newKey does without crypto.randomUUID, which plain http pages do not have.
-function newKey() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
-}
-
-// show reads the stream up to its done event, and then leaves it.
-async function show(body, view) {
-  for await (const { event, data } of frames(body)) {
-    view[event]?.(data);
-    if (event === 'done') return;
-  }
-  view.line('error', lost);
-}
-
-// frames reads Server-Sent Events. The server ends lines with LF only and puts
-// the data on one line; comments and retry are passed over.
-async function* frames(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return; // what is left in rest is not a whole frame
-      const blocks = (rest + value).split('\n\n');
-      rest = blocks.pop();
-      for (const block of blocks) {
-        const event = /^event: (.*)$/m.exec(block);
-        const data = /^data: (.*)$/m.exec(block);
-        if (event && data) yield { event: event[1], data: JSON.parse(data[1]) };
-      }
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-// refused shows a problem reply (RFC 9457), or the bare status.
-async function refused(response, view) {
-  const problem = await response.json().catch(() => null);
-  view.line('error', problem?.detail ?? `The server answered ${response.status}.`);
-  for (const e of problem?.errors ?? []) view.line('error', `${e.field}: ${e.message}`);
-  const wait = response.headers.get('Retry-After');
-  if (wait) view.line('done', `try again in ${wait} s`);
-}
-
-// newView makes the article of a turn. Its methods are named after the events.
-function newView(question) {
-  const article = document.createElement('article');
-  const calls = new Map(); // call_id to its element
-  let thoughts = null;
-  let answer = null;
-  turns.prepend(article);
-
-  function line(kind, text, tag = 'p', parent = article) {
-    const el = document.createElement(tag);
-    el.className = kind;
-    el.textContent = text;
-    parent.append(el);
-    return el;
-  }
-  line('question', question);
-
-  return {
-    line,
-    start(data) {
-      document.getElementById('offline').hidden = data.model !== 'offline-demo';
-    },
-    thinking(data) {
-      if (!thoughts) {
-        thoughts = line('thoughts', '', 'details');
-        line('', 'Thoughts', 'summary', thoughts);
-      }
-      line('', data.content, 'p', thoughts);
-    },
-    tool_call(data) {
-      const el = calls.get(data.call_id) ?? line('tool', '', 'div');
-      calls.set(data.call_id, el);
-      answer = null; // text after a call stands below it
-      showCall(el, data, line);
-    },
-    response_delta(data) {
-      answer ??= line('answer', '', 'div');
-      answer.append(document.createTextNode(data.delta));
-    },
-    error(data) {
-      const wait = data.retry_after_ms ? ` Try again in ${Math.ceil(data.retry_after_ms / 1000)} s.` : '';
-      line('error', `${data.message} (${data.error_type})${wait}`);
-    },
-    done(data) {
-      const u = data.usage;
-      const tokens = u.input_tokens + u.output_tokens + u.thinking_tokens;
-      const tools = data.tools_called.length;
-      line('done', `${data.success ? 'done' : 'failed'}: ${data.finish_reason}, ${data.timings.total_ms} ms, ${tokens} tokens, ${tools} tool call${tools === 1 ? '' : 's'}, ${data.request_id}`);
-    },
+/**
+ * Makes calls that come in crowds into one before the next picture.
+ * @param {() => void} draw
+ */
+function eachFrame(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      draw();
+    });
   };
 }
 
-function showCall(el, data, line) {
-  const took = data.duration_ms === undefined ? '' : `, ${data.duration_ms} ms`;
-  const server = data.server ? ` on ${data.server}` : '';
-  el.dataset.status = data.status;
-  const far = data.progress === undefined ? '' : ` ${data.progress}${data.total ? ` of ${data.total}` : ''}`;
-  el.textContent = `${data.tool_name}${server}: ${data.status}${far}${took}`;
-  line('', JSON.stringify(data.arguments), 'pre', el);
-  const outcome = data.result ?? data.error ?? data.message;
-  if (outcome) line('', outcome + (data.truncated ? ' …' : ''), 'pre', el);
+/** @param {TurnRecord} record */
+function addTurn(record) {
+  const view = new TurnView(record, {
+    again: (text) => runTurn(text),
+    edit(text) {
+      input.value = text;
+      compose();
+      input.focus();
+    },
+    inspect() {
+      choose(record);
+      const panel = /** @type {HTMLDetailsElement} */ (byId('turn-section'));
+      panel.open = true;
+      panel.querySelector('summary')?.focus();
+    },
+  });
+  byId('empty').hidden = true;
+  byId('turns').append(view.node);
+  pinned = true;
+  return view;
 }
+
+/** @param {TurnRecord | null} record */
+function choose(record) {
+  if (chosen !== record || !record || record.events.length === 0) inspector.show(record);
+  else inspector.draw();
+  chosen = record;
+  showTurn(byId('turn-panel'), record);
+}
+
+// The composer
+
+/** Brings buttons and hint in line with what is running and written. */
+function compose() {
+  const count = Array.from(input.value.trim()).length;
+  send.disabled = running !== null || count === 0 || count > longest;
+  stop.hidden = running === null;
+  byId('hint').textContent = hint(count);
+}
+
+/** @param {number} count */
+function hint(count) {
+  if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
+  if (running) return 'A turn is running. You can write the next one; Esc stops this one.';
+  if (viaChosen() === 'eventsource' && !fitsAddress(askOf(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
+  return 'Enter sends, Shift+Enter breaks the line.';
+}
+
+const viaChosen = () => new FormData(form).get('transport');
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  compose();
+  if (send.disabled) return;
+  const text = input.value;
+  input.value = '';
+  runTurn(text);
+});
+form.addEventListener('input', compose);
+input.addEventListener('keydown', (event) => {
+  // 229 is the Enter that ends a composition in browsers that report it late.
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') halt();
+});
+stop.addEventListener('click', halt);
+
+function halt() {
+  if (!running) return;
+  running.abort();
+  input.focus();
+}
+
+/** @param {boolean} isOffline */
+function offer(isOffline) {
+  const list = byId('examples');
+  if (list.dataset.offline === String(isOffline)) return;
+  list.dataset.offline = String(isOffline);
+  set(list, ...examples(isOffline).map(({ title, prompt }) => {
+    const button = el('button', { type: 'button', class: 'example', 'data-testid': 'example' }, el('b', {}, title), el('span', {}, prompt));
+    button.addEventListener('click', () => runTurn(prompt));
+    return el('li', {}, button);
+  }));
+}
+
+byId('new').addEventListener('click', () => {
+  halt();
+  conversation = newConversation();
+  set(byId('turns'));
+  byId('empty').hidden = false;
+  choose(null);
+  input.focus();
+});
+
+// Scrolling: the end stays in sight unless the reader has gone elsewhere.
+
+const wide = matchMedia('(min-width: 64rem)');
+let pinned = true;
+let reached = 0; // how far it was scrolled
+
+const scroller = () => (wide.matches ? log : document.documentElement);
+const below = () => {
+  const { scrollHeight, scrollTop, clientHeight } = scroller();
+  const after = wide.matches ? 0 : byId('panel').offsetHeight;
+  return scrollHeight - after - scrollTop - clientHeight;
+};
+
+function follow() {
+  if (pinned) scroller().scrollTop += Math.max(0, below());
+  latest.hidden = pinned;
+}
+
+// Only who scrolls back has gone elsewhere: text that has come since the last
+// picture may have moved the end away.
+function scrolled() {
+  const top = scroller().scrollTop;
+  if (below() < 80) pinned = true;
+  else if (top < reached) pinned = false;
+  reached = top;
+  latest.hidden = pinned;
+}
+
+for (const target of [log, document]) target.addEventListener('scroll', scrolled, { passive: true });
+latest.addEventListener('click', () => {
+  pinned = true;
+  follow();
+});
+
+// A reload cuts the turn under way. It is told, and not run again.
+
+/** @param {TurnRecord} record */
+function remember(record) {
+  try {
+    sessionStorage.setItem(memory, JSON.stringify({ input: record.ask.input, id: record.requestId }));
+  } catch {
+    // Without storage a reload leaves no trace.
+  }
+}
+
+function forget() {
+  try {
+    sessionStorage.removeItem(memory);
+  } catch {
+    // Nothing was kept either.
+  }
+}
+
+function recall() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(memory) ?? 'null');
+    forget();
+    if (kept) addTurn(new TurnRecord(askOf(String(kept.input)), 'fetch')).reloaded(String(kept.id));
+  } catch {
+    // Not ours, or no storage.
+  }
+}
+
+addEventListener('pagehide', () => { leaving = true; });
+addEventListener('pageshow', (event) => {
+  leaving = false;
+  if (event.persisted && running) location.reload();
+});
+
+// The theme
+
+const theme = /** @type {HTMLSelectElement} */ (byId('theme'));
+theme.value = document.documentElement.dataset.theme ?? 'system';
+theme.addEventListener('change', () => {
+  attribute(document.documentElement, 'data-theme', theme.value === 'system' ? null : theme.value);
+  try {
+    localStorage.setItem('sluice.theme', theme.value);
+  } catch {
+    // It holds until the page is left.
+  }
+});
+
+// On a narrow screen the panel is below, and folded.
+if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
+choose(null);
+recall();
+compose();
+house.refresh();

@@ -1,0 +1,143 @@
+// The state of the house: the model, breakers, servers and tools, as /readyz and
+// /tools have them.
+
+import { attribute, byId, el, set } from './dom.js';
+import { counted } from './words.js';
+
+/** @typedef {import('./types').Breaker} Breaker */
+/** @typedef {import('./types').Ready} Ready */
+/** @typedef {import('./types').Tool} Tool */
+
+const every = 15_000;
+export const offlineModel = 'offline-demo';
+
+export class House {
+  /** @type {Ready | null} */
+  #ready = null;
+  #read = 0; // when
+  #poll = 0;
+  #tick = 0;
+  #shown = ''; // the tools that are listed
+
+  /** @param {(model: string) => void} onModel */
+  constructor(onModel) {
+    this.onModel = onModel;
+    document.addEventListener('visibilitychange', () => this.#schedule());
+  }
+
+  /** Asks again now, and then at intervals while the page is seen. */
+  async refresh() {
+    clearTimeout(this.#poll);
+    const ready = await getJSON('readyz');
+    this.#read = performance.now();
+    this.#ready = ready?.breakers ? ready : null;
+    this.#draw();
+    if (this.#ready) this.#tools((await getJSON('tools'))?.tools ?? []);
+    this.#schedule();
+  }
+
+  #schedule() {
+    clearTimeout(this.#poll);
+    const wait = Math.max(0, this.#read + every - performance.now());
+    if (document.visibilityState === 'visible') this.#poll = setTimeout(() => this.refresh(), wait);
+  }
+
+  #draw() {
+    const ready = this.#ready;
+    const health = byId('health');
+    attribute(health, 'data-health', ready?.status ?? 'unreachable');
+    health.textContent = headline(ready);
+    byId('unreachable').hidden = ready !== null;
+    byId('house').hidden = ready === null;
+    if (!ready) return;
+    byId('offline').hidden = ready.model !== offlineModel;
+    this.onModel(ready.model);
+    set(byId('facts'),
+      ...fact('Model', ready.model === offlineModel ? `${ready.model}, a simulator` : ready.model || 'none'),
+      ...fact('Streams now', String(ready.streams)),
+      ...fact('Status', ready.status));
+    set(byId('servers'), ...ready.mcp.map((m) => el('li', { class: 'row', 'data-state': m.connected ? 'closed' : 'open' },
+      el('span', { class: 'dot', 'aria-hidden': 'true' }), el('code', {}, m.server),
+      el('span', { class: 'faint' }, m.connected ? `connected, ${counted(m.tools, 'tool')}` : 'not connected'))));
+    this.#breakers();
+  }
+
+  // The seconds until an open breaker lets a call through are counted here.
+  #breakers() {
+    clearTimeout(this.#tick);
+    const since = performance.now() - this.#read;
+    const breakers = this.#ready?.breakers ?? [];
+    set(byId('breakers'), ...breakers.map((b) => breaker(b, since)));
+    if (breakers.some((b) => b.retry_after_ms > since)) this.#tick = setTimeout(() => this.#breakers(), 500);
+  }
+
+  /** @param {Tool[]} tools */
+  #tools(tools) {
+    const key = JSON.stringify(tools);
+    if (key === this.#shown) return; // what is open stays open
+    this.#shown = key;
+    set(byId('tools'), ...tools.map(toolItem), tools.length === 0 ? el('p', { class: 'faint' }, 'The model has no tools.') : null);
+    byId('tool-count').textContent = String(tools.length);
+  }
+}
+
+/** @param {string} path */
+async function getJSON(path) {
+  try {
+    return await (await fetch(path, { signal: AbortSignal.timeout(10_000) })).json();
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Ready | null} ready */
+function headline(ready) {
+  if (!ready) return 'Gateway unreachable';
+  if (ready.status === 'draining') return 'Shutting down';
+  const open = ready.breakers.filter((b) => b.state !== 'closed').map((b) => b.service);
+  if (open.length > 0) return `Breaker ${ready.breakers.some((b) => b.state === 'open') ? 'open' : 'half-open'}: ${open.join(', ')}`;
+  const away = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
+  return away.length > 0 ? `Not connected: ${away.join(', ')}` : 'All systems ready';
+}
+
+/** @param {string} name @param {string} value */
+const fact = (name, value) => [el('dt', {}, name), el('dd', {}, value)];
+
+/** @param {Breaker} b @param {number} since milliseconds since it was read */
+function breaker(b, since) {
+  const left = Math.ceil((b.retry_after_ms - since) / 1000);
+  /** @type {Record<string, string>} */
+  const words = {
+    closed: b.failure_count > 0 ? `closed, ${counted(b.failure_count, 'failure')} in a row` : 'closed: calls pass',
+    open: left > 0 ? `open: calls fail at once for ${left} s more` : 'open: the next call is a trial',
+    'half-open': 'half-open: trial calls pass',
+  };
+  return el('li', { class: 'row', 'data-testid': 'breaker', 'data-service': b.service, 'data-state': b.state },
+    el('span', { class: 'dot', 'aria-hidden': 'true' }), el('code', {}, b.service), el('span', { class: 'faint' }, words[b.state] ?? b.state));
+}
+
+/** @param {Tool} tool */
+function toolItem(tool) {
+  const a = tool.annotations;
+  const hints = [
+    a.readOnlyHint && 'only reads', a.destructiveHint && 'may destroy', a.idempotentHint && 'safe to repeat',
+    a.openWorldHint && 'reaches outside', tool.fallback && `fallback: ${tool.fallback}`,
+  ].filter((h) => typeof h === 'string');
+  return el('details', { class: 'tool-item' },
+    el('summary', {}, el('code', {}, tool.name), el('span', { class: 'faint' }, ` ${tool.server}`)),
+    el('p', { dir: 'auto' }, tool.description || 'It has no description.'),
+    hints.length > 0 ? el('p', { class: 'hints' }, ...hints.map((h) => el('span', { class: 'chip' }, h))) : null,
+    parameters(tool));
+}
+
+/** @param {Tool} tool */
+function parameters({ input_schema: schema }) {
+  const names = Object.keys(schema?.properties ?? {});
+  if (names.length === 0) return el('p', { class: 'faint' }, 'It takes no arguments.');
+  return el('dl', { class: 'params' }, ...names.flatMap((name) => {
+    const p = schema.properties?.[name] ?? {};
+    const kind = p.enum ? p.enum.map((v) => String(v)).join(' | ') : [p.type ?? 'any'].flat().join(' | ');
+    const must = schema.required?.includes(name) ? 'required ' : '';
+    return [el('dt', {}, el('code', {}, name), el('span', { class: 'faint' }, ` ${must}${kind}`)), el('dd', { dir: 'auto' }, p.description ?? '')];
+  }));
+}

@@ -1,0 +1,44 @@
+// What the side panel says of one turn.
+
+import { copyButton, el, set, svg } from './dom.js';
+import { waterfall } from './waterfall.js';
+import { number } from './words.js';
+
+/** @typedef {import('./record.js').TurnRecord} TurnRecord */
+
+/** @param {HTMLElement} root @param {TurnRecord | null} record */
+export function showTurn(root, record) {
+  if (!record) {
+    set(root, el('p', { class: 'faint' }, 'Ask something: this is where you see how long each part of a turn took, and what it cost.'));
+    return;
+  }
+  const id = record.requestId;
+  set(root,
+    el('p', { class: 'about', dir: 'auto' }, `“${record.ask.input.slice(0, 80)}${record.ask.input.length > 80 ? '…' : ''}”`),
+    el('div', { 'data-testid': 'waterfall' }, waterfall(record)),
+    tokens(record),
+    el('h3', {}, 'Request'),
+    el('div', { class: 'bar' }, el('code', { 'data-testid': 'request-id', title: 'Found in every event, in the log and at the upstreams' }, id || 'no id yet'),
+      id ? copyButton('Copy', () => id, { 'data-testid': 'copy-request-id', 'aria-label': 'Copy the request id' }) : null),
+    el('div', { class: 'code' },
+      el('div', { class: 'code-head' }, el('span', {}, record.via === 'fetch' ? 'The same with curl, POST' : 'The same with curl, GET'),
+        copyButton('Copy', () => record.curl(), { 'data-testid': 'copy-curl', 'aria-label': 'Copy the curl line' })),
+      el('pre', { tabindex: 0, 'data-testid': 'curl' }, record.curl())));
+}
+
+/** @param {TurnRecord} record */
+function tokens(record) {
+  const usage = record.done?.usage;
+  if (!usage) return null;
+  /** @type {[string, string, number][]} */
+  const parts = [['input', 'in', usage.input_tokens], ['output', 'out', usage.output_tokens], ['thinking', 'thinking', usage.thinking_tokens]];
+  const all = Math.max(1, parts.reduce((sum, [, , n]) => sum + n, 0));
+  let x = 0;
+  const bar = svg('svg', { class: 'track', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, ...parts.map(([kind, , n]) => {
+    const width = (n / all) * 1000;
+    x += width;
+    return svg('rect', { class: kind, x: x - width, y: 0, width, height: 10 });
+  }));
+  return el('div', { 'data-testid': 'tokens' }, el('h3', {}, 'Tokens'), bar,
+    el('dl', { class: 'figures' }, ...parts.map(([kind, name, n]) => el('div', {}, el('dt', { class: `key ${kind}` }, name), el('dd', {}, number(n))))));
+}

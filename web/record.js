@@ -1,0 +1,106 @@
+// What is known of one turn: its events with their times, and what follows from
+// them. The views draw from it and keep no truth of their own.
+
+import { address, body, endpoint } from './transport.js';
+import { quoted } from './words.js';
+
+/** @typedef {import('./types').Ask} Ask */
+/** @typedef {import('./types').Done} Done */
+/** @typedef {import('./types').Fault} Fault */
+/** @typedef {import('./types').Frame} Frame */
+/** @typedef {import('./types').Seen} Seen */
+/** @typedef {import('./types').ToolCall} ToolCall */
+/** @typedef {{ tool: string, from: number, to: number, status: string }} Span */
+
+const encoder = new TextEncoder();
+
+export class TurnRecord {
+  /** @type {Seen[]} */
+  events = [];
+  /** @type {import('./types').TurnState} */
+  state = 'running';
+  requestId = '';
+  model = '';
+  heartbeats = 0;
+  bytes = 0;
+  /** @type {Done | null} */
+  done = null;
+  /** @type {Fault | null} the one that ended the turn */
+  fatal = null;
+  /** @type {Map<string, Span>} by call id; to is NaN while it runs */
+  spans = new Map();
+  firstDelta = NaN;
+  lastDelta = NaN;
+  ended = NaN;
+
+  /** @param {Ask} ask @param {import('./types').Via} via */
+  constructor(ask, via) {
+    this.ask = ask;
+    this.via = via;
+    this.began = performance.now();
+  }
+
+  /** Milliseconds since the request was sent. */
+  now() { return performance.now() - this.began; }
+
+  /**
+   * Keeps an event and returns its data; null: it cannot be read.
+   * @param {Frame} frame
+   */
+  take(frame) {
+    const seen = { ...frame, at: this.now(), bytes: encoder.encode(frame.data).length };
+    this.events.push(seen);
+    this.bytes += seen.bytes;
+    const data = parsed(frame.data);
+    if (!data) return null;
+    if (data.request_id) this.requestId = data.request_id;
+    if (frame.event === 'start') this.model = data.model;
+    if (frame.event === 'tool_call') this.#call(data, seen.at);
+    if (frame.event === 'response_delta') this.#delta(seen.at);
+    if (frame.event === 'error' && data.fatal) this.fatal = data;
+    if (frame.event === 'done') this.done = data;
+    return data;
+  }
+
+  /** @param {ToolCall} call @param {number} at */
+  #call(call, at) {
+    if (call.status === 'in_progress') this.spans.set(call.call_id, { tool: call.tool_name, from: at, to: NaN, status: call.status });
+    const span = this.spans.get(call.call_id);
+    if (!span) return;
+    span.status = call.status;
+    if (call.status !== 'in_progress' && call.status !== 'progress') span.to = at;
+  }
+
+  /** @param {number} at */
+  #delta(at) {
+    if (Number.isNaN(this.firstDelta)) this.firstDelta = at;
+    this.lastDelta = at;
+  }
+
+  /** @param {import('./types').TurnState} state */
+  end(state) {
+    this.state = state;
+    this.ended = this.now();
+  }
+
+  /** A line for a shell that asks the same. It has no key, so that it runs again. */
+  curl() {
+    if (this.via === 'eventsource') return `curl -N ${quoted(address(this.ask))}`;
+    return `curl -N ${quoted(endpoint())} -H 'Content-Type: application/json' -d ${quoted(body(this.ask))}`;
+  }
+
+  /** The events as they were sent, but for heartbeats and retry. */
+  transcript() {
+    return this.events.map(({ id, event, data }) => `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`).join('');
+  }
+}
+
+/** @param {string} data */
+function parsed(data) {
+  try {
+    const value = JSON.parse(data);
+    return value && typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,148 @@
+// The two ways to ask: fetch, which posts JSON and reads the stream itself, and
+// EventSource, which can only GET. Each runs one turn once.
+
+import { Parser } from './sse.js';
+
+/** @typedef {import('./types').Ask} Ask */
+/** @typedef {import('./types').Frame} Frame */
+/** @typedef {import('./types').Outcome} Outcome */
+/** @typedef {import('./types').Problem} Problem */
+/**
+ * @typedef {object} Listener
+ * @property {(frame: Frame) => void} frame
+ * @property {(count: number) => void} comments
+ */
+
+const events = ['start', 'thinking', 'tool_call', 'response_delta', 'error', 'done', 'message'];
+
+// Proxies commonly allow a request line of 8 KiB.
+const longestAddress = 8000;
+
+/** A key of 32 hex digits; crypto.randomUUID is missing on plain http pages. */
+export function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+}
+
+export const endpoint = () => new URL('chat/stream', document.baseURI).href;
+
+/** @param {Ask} ask */
+export const body = (ask) => JSON.stringify({ ...ask, accumulated: false });
+
+/** @param {Ask} ask */
+export function address(ask) {
+  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `${endpoint()}?${query.join('&')}&accumulated=false`;
+}
+
+/** @param {Ask} ask */
+export const fitsAddress = (ask) => address(ask).length <= longestAddress;
+
+/**
+ * @param {Ask} ask
+ * @param {Listener} listener
+ * @param {AbortSignal} signal
+ * @returns {Promise<Outcome>}
+ */
+export async function post(ask, listener, signal) {
+  let sent = false;
+  try {
+    const response = await fetch(endpoint(), {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': newKey() },
+      body: body(ask),
+      signal,
+    });
+    const kind = response.headers.get('Content-Type') ?? '';
+    if (response.status !== 200 || !response.body || !kind.startsWith('text/event-stream')) {
+      return { how: 'refused', problem: await problemOf(response) };
+    }
+    sent = true;
+    return (await read(response.body, listener)) ? { how: 'done' } : { how: 'lost', sent };
+  } catch {
+    return signal.aborted ? { how: 'stopped' } : { how: 'lost', sent };
+  }
+}
+
+/**
+ * Reads up to the done event, and then leaves the stream. False: it never came.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @param {Listener} listener
+ */
+async function read(stream, listener) {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  const parser = new Parser();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return false; // what is left is not a whole frame
+      for (const frame of parser.push(decoder.decode(value, { stream: true }))) {
+        listener.frame(frame);
+        if (frame.event === 'done') return true;
+      }
+      listener.comments(parser.comments);
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * The problem document (RFC 9457) of a refusal, or what can be said without one.
+ * @param {Response} response
+ * @returns {Promise<Problem>}
+ */
+async function problemOf(response) {
+  const told = await response.json().catch(() => null);
+  const wait = Number(response.headers.get('Retry-After'));
+  return {
+    errors: [],
+    error_type: response.status === 204 ? 'duplicate_request' : 'unexpected_reply',
+    detail: response.status === 204 ? 'The gateway takes this for a repetition.' : `Something between here and the gateway answered ${response.status}.`,
+    request_id: response.headers.get('X-Request-ID') ?? undefined,
+    ...(told?.error_type ? told : {}),
+    status: response.status,
+    retry_after_ms: wait > 0 ? wait * 1000 : undefined,
+  };
+}
+
+/** @type {Problem} */
+const hidden = {
+  status: 0,
+  error_type: 'refused',
+  detail: 'The gateway did not open a stream.',
+  errors: [],
+};
+
+/**
+ * @param {Ask} ask
+ * @param {Listener} listener
+ * @param {AbortSignal} signal
+ * @returns {Promise<Outcome>}
+ */
+export function listen(ask, listener, signal) {
+  return new Promise((resolve) => {
+    const source = new EventSource(`${address(ask)}&idempotency_key=${newKey()}`);
+    let sent = false;
+    /** @param {Outcome} outcome */
+    const end = (outcome) => {
+      source.close(); // or the browser would ask again, after a clean end too
+      resolve(outcome);
+    };
+    signal.addEventListener('abort', () => end({ how: 'stopped' }));
+    source.addEventListener('open', () => { sent = true; });
+    for (const event of events) {
+      source.addEventListener(event, (e) => {
+        // The gateway's error event has data; that of the connection has none.
+        if (e instanceof MessageEvent && typeof e.data === 'string') {
+          listener.frame({ id: e.lastEventId, event, data: e.data });
+          if (event === 'done') end({ how: 'done' });
+        } else if (!sent && source.readyState === EventSource.CLOSED) {
+          end({ how: 'refused', problem: hidden });
+        } else {
+          end({ how: 'lost', sent });
+        }
+      });
+    }
+  });
+}

@@ -1,0 +1,259 @@
+// One turn in the conversation: the question, then what came, in its order.
+
+import { attribute, copyButton, el, say, set, text } from './dom.js';
+import { Markdown } from './markdown.js';
+import { editButton, notice, retryButton } from './notice.js';
+import { ToolCard } from './tool.js';
+import { adviceFor, counted, duration, ending, number, passing } from './words.js';
+
+/** @typedef {import('./record.js').TurnRecord} TurnRecord */
+/** @typedef {import('./types').Fault} Fault */
+/** @typedef {import('./types').Outcome} Outcome */
+/** @typedef {import('./types').Problem} Problem */
+/** @typedef {import('./types').TurnState} TurnState */
+/**
+ * @typedef {object} Actions
+ * @property {(input: string) => void} again
+ * @property {(input: string) => void} edit
+ * @property {() => void} inspect
+ */
+/** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown }} Thoughts */
+
+export class TurnView {
+  #items = el('div', { class: 'items' });
+  #foot = el('div', { class: 'foot' });
+  #waiting = el('p', { class: 'waiting', 'aria-hidden': 'true' }, 'Waiting for the first event');
+  /** @type {Map<string, ToolCard>} */
+  #cards = new Map();
+  /** @type {Thoughts | null} */
+  #thoughts = null;
+  /** @type {Markdown | null} */
+  #answer = null;
+
+  /** @param {TurnRecord} record @param {Actions} actions */
+  constructor(record, actions) {
+    this.record = record;
+    this.actions = actions;
+    // Only the end of a turn is read out, by say: not each piece of it.
+    this.node = el('article', { class: 'turn', 'data-testid': 'turn', 'data-state': 'running', 'aria-busy': 'true', 'aria-live': 'off', 'aria-label': 'Turn' },
+      el('p', { class: 'question', dir: 'auto' }, el('span', { class: 'offscreen' }, 'You: '), record.ask.input), this.#items, this.#foot);
+    this.#items.append(this.#waiting);
+  }
+
+  /**
+   * @param {string} event
+   * @param {any} data
+   */
+  show(event, data) {
+    switch (event) {
+      case 'start': this.#waiting.textContent = 'The model is at work'; break;
+      case 'thinking': this.#think(data.content); break;
+      case 'tool_call': this.#call(data); break;
+      case 'response_delta': this.#say(data.delta); break;
+      case 'error': this.#fault(data); break;
+    }
+  }
+
+  /** Draws what has come since the last time. */
+  draw() {
+    this.#answer?.draw();
+    this.#thoughts?.doc.draw();
+  }
+
+  /** @param {Node} item */
+  #add(item) {
+    this.#waiting.remove();
+    this.#items.append(item);
+  }
+
+  /** @param {string} content */
+  #think(content) {
+    this.#closeAnswer();
+    if (!this.#thoughts) {
+      const line = el('span', { class: 'line', dir: 'auto' });
+      const inside = el('div', { class: 'prose' });
+      const node = el('details', { class: 'thoughts', 'data-testid': 'thoughts' }, el('summary', {}, el('span', { class: 'faint' }, 'Thought: '), line), inside);
+      this.#thoughts = { node, line, text: '', doc: new Markdown(inside) };
+      this.#add(node);
+    }
+    this.#thoughts.text += content;
+    this.#thoughts.doc.append(content);
+    set(this.#thoughts.line, title(this.#thoughts.text));
+  }
+
+  /** @param {import('./types').ToolCall} call */
+  #call(call) {
+    const known = this.#cards.get(call.call_id);
+    if (known) {
+      known.show(call);
+      return;
+    }
+    this.#closeText();
+    const card = new ToolCard(call);
+    this.#cards.set(call.call_id, card);
+    this.#add(card.node);
+    say(`Calling the tool ${call.tool_name}`);
+  }
+
+  /** @param {string} delta */
+  #say(delta) {
+    this.#closeThoughts();
+    if (!this.#answer) {
+      if (delta.trim() === '') return; // what keeps the text of two steps apart
+      const node = el('div', { class: 'prose answer', 'data-testid': 'answer' });
+      this.#answer = new Markdown(node);
+      this.#add(node);
+    }
+    this.#answer.append(delta);
+  }
+
+  #closeAnswer() {
+    this.#answer?.end();
+    this.#answer = null;
+  }
+
+  #closeThoughts() {
+    this.#thoughts?.doc.end();
+    this.#thoughts = null;
+  }
+
+  #closeText() {
+    this.#closeAnswer();
+    this.#closeThoughts();
+  }
+
+  /** @param {Fault} fault */
+  #fault(fault) {
+    this.#closeText();
+    const actions = [];
+    if (fault.fatal && fault.recoverable) actions.push(this.#retry(fault.retry_after_ms));
+    const about = fault.service ? `, service ${fault.service}` : '';
+    this.#add(notice({
+      title: fault.message,
+      advice: adviceFor(fault.error_type, fault.fatal),
+      facts: `${fault.error_type}${about}`,
+      tone: fault.fatal ? 'bad' : 'note',
+      hooks: { 'data-testid': 'error', 'data-error-type': fault.error_type, 'data-fatal': String(fault.fatal) },
+    }, ...actions));
+    if (fault.fatal) say(`Error: ${fault.message}`);
+  }
+
+  /** @param {number | undefined} wait */
+  #retry(wait) {
+    return retryButton(wait, () => this.actions.again(this.record.ask.input));
+  }
+
+  /** @param {Outcome} outcome */
+  end(outcome) {
+    this.#waiting.remove();
+    this.#closeText();
+    const state = stateOf(outcome, this.record);
+    this.record.end(state);
+    if (state === 'dropped' || state === 'stopped') for (const card of this.#cards.values()) card.lose();
+    if (outcome.how === 'lost') this.lost(outcome.sent);
+    if (outcome.how === 'refused') this.#refused(outcome.problem);
+    this.settle(state, summary(this.record, state));
+  }
+
+  /** @param {TurnState} state @param {string} line */
+  settle(state, line) {
+    attribute(this.node, 'data-state', state);
+    attribute(this.node, 'aria-busy', null);
+    const inspect = el('button', { type: 'button', class: 'quiet' }, 'Inspect');
+    inspect.addEventListener('click', () => this.actions.inspect());
+    const output = this.record.done?.final_output;
+    set(this.#foot, el('p', { class: 'summary' }, line),
+      output ? copyButton('Copy answer', () => output, { title: 'Copy the text of the answer, as Markdown' }) : null, inspect);
+    say(`${line} ${output?.slice(0, 600) ?? ''}`);
+  }
+
+  /** @param {boolean} sent  something of the stream arrived */
+  lost(sent) {
+    const running = 'The turn may have run on, tools included. Look before you send it again: that would be a new turn.';
+    this.#lostNotice(
+      sent ? 'The connection was lost before the turn was done' : 'The gateway could not be reached',
+      sent ? 'The stream ended without its done event, so nobody here knows how the turn ended.' : 'No answer came. Is the gateway running, and the network there?',
+      sent ? running : 'If the request did arrive, the turn may have run: sending it again is a new turn.');
+  }
+
+  /** Tells of a turn that a reload of the page has cut. */
+  /** @param {string} id */
+  reloaded(id) {
+    this.#waiting.remove();
+    this.#lostNotice('The page was loaded anew while this turn was running',
+      'That cut its stream, and what it did is not known here. It was not sent again.',
+      'Its tools may have taken effect: look before you send it again.', id);
+    this.settle('dropped', 'Cut by a reload.');
+  }
+
+  /** @param {string} heading @param {string} what @param {string} advice @param {string} [id] */
+  #lostNotice(heading, what, advice, id = this.record.requestId) {
+    this.#add(notice({
+      title: heading, what, advice, facts: id || undefined, tone: 'bad',
+      hooks: { 'data-testid': 'dropped' },
+    }, editButton(() => this.actions.edit(this.record.ask.input))));
+  }
+
+  /** @param {Problem} problem */
+  #refused(problem) {
+    if (problem.request_id) this.record.requestId = problem.request_id;
+    const hidden = problem.status === 0;
+    const advice = hidden
+      ? 'EventSource does not tell why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
+      : adviceFor(problem.error_type, true);
+    const edit = editButton(() => this.actions.edit(this.record.ask.input));
+    this.#add(notice({
+      title: problem.detail,
+      list: problem.errors.length > 1 ? problem.errors.map((e) => `${e.field} ${e.message}`) : [],
+      advice,
+      facts: hidden ? undefined : `${problem.error_type}, status ${problem.status}`,
+      tone: 'bad',
+      hooks: { 'data-testid': 'error', 'data-error-type': problem.error_type, 'data-fatal': 'true' },
+    }, passing(problem.error_type) ? this.#retry(problem.retry_after_ms) : edit));
+  }
+}
+
+/** @param {Outcome} outcome @param {TurnRecord} record @returns {TurnState} */
+function stateOf(outcome, record) {
+  switch (outcome.how) {
+    case 'stopped': return 'stopped';
+    case 'lost': return 'dropped';
+    case 'refused': return 'refused';
+  }
+  return record.done?.success ? 'done' : 'failed';
+}
+
+/**
+ * What happened, in one line.
+ * @param {TurnRecord} record @param {TurnState} state
+ */
+function summary(record, state) {
+  const after = `after ${duration(record.now())}`;
+  switch (state) {
+    case 'stopped': return `Stopped by you ${after}. What tools did until then stays done.`;
+    case 'dropped': return `Connection lost ${after}.`;
+    case 'refused': return 'Refused before anything was run.';
+  }
+  const done = record.done;
+  if (!done) return '';
+  const { model_ms: models, total_ms: total, first_delta_ms: first } = done.timings;
+  const tokens = done.usage.input_tokens + done.usage.output_tokens + done.usage.thinking_tokens;
+  return [
+    `${ending(done.finish_reason)} ${done.success ? 'in' : 'after'} ${duration(total)}`,
+    first === undefined ? '' : `first text after ${duration(first)}`,
+    counted(models.length, 'model call'),
+    done.tools_called.length > 0 ? counted(done.tools_called.length, 'tool call') : '',
+    `${number(tokens)} tokens`,
+  ].filter(Boolean).join(' · ');
+}
+
+/**
+ * The heading of the last thought, or its beginning.
+ * @param {string} thoughts
+ */
+function title(thoughts) {
+  const start = thoughts.lastIndexOf('\n**') + 1;
+  const heading = /^\*\*(.{1,120}?)\*\*/.exec(thoughts.slice(start, start + 130));
+  const line = heading ? heading[1] : thoughts.trim().slice(0, 90).split('\n')[0];
+  return text(line);
+}

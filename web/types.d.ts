@@ -1,0 +1,108 @@
+// The shapes of what the gateway sends, for the type checker alone: this file is
+// not served. docs/events.md tells what they mean.
+
+export type Via = 'fetch' | 'eventsource';
+export type TurnState = 'running' | 'done' | 'failed' | 'stopped' | 'dropped' | 'refused';
+
+export interface Ask {
+  input: string;
+  conversation_id: string;
+  timezone?: string;
+}
+
+/** One event as it came. */
+export interface Frame {
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** One event, kept for the inspector. */
+export interface Seen extends Frame {
+  at: number; // milliseconds since the request was sent
+  bytes: number; // of the data
+}
+
+/** How a stream ended. */
+export type Outcome =
+  | { how: 'done' }
+  | { how: 'stopped' }
+  | { how: 'lost'; sent: boolean } // sent: some of the stream arrived
+  | { how: 'refused'; problem: Problem };
+
+export interface Problem {
+  status: number; // 0: hidden by EventSource
+  error_type: string;
+  detail: string;
+  errors: { field: string; code: string; message: string }[];
+  request_id?: string;
+  retry_after_ms?: number;
+}
+
+export interface Start { request_id: string; model: string; conversation_id?: string; protocol: string }
+export interface Thinking { request_id: string; content: string }
+export interface Delta { request_id: string; delta: string }
+export interface ToolCall {
+  request_id: string;
+  call_id: string;
+  tool_name: string;
+  server: string;
+  arguments: Record<string, unknown>;
+  status: 'in_progress' | 'progress' | 'completed' | 'failed' | 'unknown';
+  duration_ms?: number;
+  result?: string;
+  truncated?: boolean;
+  error?: string;
+  progress?: number;
+  total?: number;
+  message?: string;
+}
+export interface Fault {
+  request_id: string;
+  error_type: string;
+  message: string;
+  recoverable: boolean;
+  fatal: boolean;
+  retry_after_ms?: number;
+  service?: string;
+}
+export interface Done {
+  request_id: string;
+  final_output: string;
+  tools_called: string[];
+  success: boolean;
+  finish_reason: string;
+  usage: { input_tokens: number; output_tokens: number; thinking_tokens: number };
+  timings: {
+    total_ms: number;
+    first_event_ms: number;
+    first_delta_ms?: number;
+    model_ms: number[];
+    tools: { tool_name: string; ms: number }[];
+    write_blocked_ms: number;
+  };
+}
+
+export interface Breaker { service: string; state: string; failure_count: number; retry_after_ms: number }
+export interface Ready {
+  status: string;
+  model: string;
+  breakers: Breaker[];
+  mcp: { server: string; connected: boolean; tools: number }[];
+  streams: number;
+}
+export interface Tool {
+  name: string;
+  server: string;
+  description: string;
+  input_schema: Schema;
+  annotations: { title?: string; readOnlyHint: boolean; destructiveHint: boolean; idempotentHint: boolean; openWorldHint: boolean };
+  fallback?: string;
+}
+export interface Schema {
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  enum?: unknown[];
+}

@@ -1,0 +1,80 @@
+// Figures and faults, in words.
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(2)} s` : `${Math.floor(ms / 60_000)} min ${Math.round(ms / 1000) % 60} s`;
+}
+
+/** @param {number} bytes */
+export const size = (bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
+
+/** @param {number} n */
+export const number = (n) => n.toLocaleString('en');
+
+/** @param {number} n @param {string} noun */
+export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
+
+/**
+ * JSON as people read it; any other text as it is.
+ * @param {string} s
+ */
+export function pretty(s) {
+  try {
+    return JSON.stringify(JSON.parse(s), null, 2);
+  } catch {
+    return s;
+  }
+}
+
+/** What a person can do about an error of the stream. */
+/** @type {Record<string, string>} */
+const advice = {
+  tool_execution_failed: 'The model was told why, and may try another way or explain it.',
+  mcp_unavailable: 'The server of these tools is away. The model was told, and carries on without them.',
+  model_unavailable: 'The gateway got no whole answer from the model. It is usually over soon: wait, then try again.',
+  model_rate_limited: 'The model gets more requests than it allows. Wait, then try again.',
+  model_blocked: 'The model refused this for safety. The same words would be refused again: put it differently.',
+  model_error: 'The model refused the request itself, for example its key or name. Trying again does not help; the operator finds the reason in the log under the request id.',
+  timeout: 'It took longer than the gateway allows. What tools did until then stays done.',
+  shutting_down: 'The gateway is being stopped, perhaps to be replaced. Try again in a moment.',
+  internal_error: 'This is a fault of the gateway. Its operator finds the cause in the log under the request id.',
+  validation_error: 'Nothing was run. Change the message and send it again.',
+  payload_too_large: 'Nothing was run. Send a shorter message.',
+  origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
+  duplicate_request: 'This very request was sent before, and is not run a second time.',
+  overloaded: 'Nothing was run. The gateway has all the streams that it can carry: try again in a moment.',
+  request_timeout: 'Nothing was run. The message took too long to arrive.',
+};
+
+/** @type {Record<string, string>} */
+const toolAdvice = {
+  timeout: 'The tool took longer than the gateway allows. The model was told, and carries on.',
+};
+
+/** @param {string} type @param {boolean} fatal */
+export const adviceFor = (type, fatal) => (!fatal && toolAdvice[type]) || advice[type] || '';
+
+/** Whether a refusal before the stream is worth sending again. */
+/** @param {string} type */
+export const passing = (type) => ['overloaded', 'shutting_down', 'request_timeout'].includes(type);
+
+/** @type {Record<string, string>} */
+const endings = {
+  stop: 'Answered',
+  max_tokens: 'Cut short at the most text the model may write',
+  max_steps: 'Answered at the limit of model steps',
+  error: 'Failed',
+  timeout: 'Out of time',
+  cancelled: 'Cancelled',
+  shutdown: 'Ended by a shutdown of the gateway',
+};
+
+/** @param {string} reason */
+export const ending = (reason) => endings[reason] ?? reason;
+
+/**
+ * A text as one word of a POSIX shell.
+ * @param {string} s
+ */
+export const quoted = (s) => `'${s.replaceAll("'", "'\\''")}'`;
