@@ -7,6 +7,7 @@
 #   PostgreSQL and python3-venv   from Debian, if this is Debian and we are root
 #   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from
 #                                 PyPI, and once more as a cache for uvx
+#   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
@@ -61,10 +62,23 @@ uvx_cache() {
 		sum "$want" >"$stamp" || fail "uvx could not download its packages"
 }
 
+# chatkit installs the judge of POST /chatkit. It has a place of its own, as its
+# versions are not those of the others.
+chatkit() {
+	local want=internal/peers/testdata/chatkit-requirements.txt venv=.venv/chatkit
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "the Python types of ChatKit could not be installed"
+}
+
 has_postgres || debian postgresql
 has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
 uvx_cache
+chatkit
 scripts/npm-peers-install.sh || failed=1
 scripts/browser-install.sh || failed=1
 [[ $failed == 0 ]] && say "everything is there"
