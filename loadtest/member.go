@@ -14,9 +14,7 @@ type members struct {
 	bad  bool
 }
 
-func membersOf(object []byte) members { return members{rest: bytes.Trim(object, space)} }
-
-const space = " \t"
+func membersOf(object []byte) members { return members{rest: trimRight(trimLeft(object))} }
 
 // next returns the next member's name and value, both as they are written; the
 // value of a string includes its quotes. ok is false after the last one, and then
@@ -28,7 +26,7 @@ func (m *members) next() (name, value []byte, ok bool) {
 	if len(m.rest) == 0 || m.rest[0] != '{' && m.rest[0] != ',' {
 		return m.fail()
 	}
-	s := bytes.TrimLeft(m.rest[1:], space)
+	s := trimLeft(m.rest[1:])
 	if m.rest[0] == '{' && string(s) == "}" {
 		return nil, nil, false
 	}
@@ -36,22 +34,37 @@ func (m *members) next() (name, value []byte, ok bool) {
 	if n == 0 {
 		return m.fail()
 	}
-	name, s = s[1:n-1], bytes.TrimLeft(s[n:], space)
+	name, s = s[1:n-1], trimLeft(s[n:])
 	if len(s) == 0 || s[0] != ':' {
 		return m.fail()
 	}
-	s = bytes.TrimLeft(s[1:], space)
+	s = trimLeft(s[1:])
 	n = valueEnd(s)
 	if n == 0 {
 		return m.fail()
 	}
-	m.rest = bytes.TrimLeft(s[n:], space)
-	return name, bytes.TrimRight(s[:n], space), true
+	m.rest = trimLeft(s[n:])
+	return name, trimRight(s[:n]), true
 }
 
 func (m *members) fail() (name, value []byte, ok bool) {
 	m.bad = true
 	return nil, nil, false
+}
+
+// bytes.Trim makes a set of what it trims, each time.
+func trimLeft(s []byte) []byte {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	return s
+}
+
+func trimRight(s []byte) []byte {
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 // stringEnd returns the length of the string, with its quotes, that s begins with;

@@ -104,19 +104,19 @@ func figure(v float64) string {
 
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
-	fmt.Fprintf(b, "\nthroughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
+	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
 	if s.Unknown != "" {
-		fmt.Fprintf(b, "server         not known: %s\n", s.Unknown)
+		fmt.Fprintf(b, "  server         not known: %s\n", s.Unknown)
 	} else {
-		fmt.Fprintf(b, "server         %s, pid %d: %s ms of CPU a turn, %s µs an event; %.2f of %d cores\n",
+		fmt.Fprintf(b, "  server         %s, pid %d: %s ms of CPU a turn, %s µs an event; %.2f of %d cores\n",
 			s.Name, s.PID, figure(s.CPUPerTurn), figure(s.CPUPerEvent), s.Cores, r.Cores)
-		fmt.Fprintf(b, "memory         %s MiB at first, %s at most, %s at the end\n", mebibytes(s.RSSStart), mebibytes(s.RSSPeak), mebibytes(s.RSSEnd))
+		fmt.Fprintf(b, "  memory         %s MiB at first, %s at most, %s at the end\n", mebibytes(s.RSSStart), mebibytes(s.RSSPeak), mebibytes(s.RSSEnd))
 	}
 	if r.GeneratorCPU > 0 {
-		fmt.Fprintf(b, "generator      %.2f of %d cores\n", r.GeneratorCPU, r.Cores)
+		fmt.Fprintf(b, "  generator      %.2f of %d cores\n", r.GeneratorCPU, r.Cores)
 	}
 	for _, text := range r.Warnings {
-		fmt.Fprintf(b, "warning        %s\n", text)
+		fmt.Fprintf(b, "  warning        %s\n", text)
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *Report) printVerdict(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nNOT OK: %d of %d turns did not end well.\n", s.Started-s.Done-s.Left+s.Dropped, s.Started+s.Dropped)
-	for _, text := range r.WrongExamples {
+	for _, text := range r.Examples {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
 }

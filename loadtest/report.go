@@ -17,24 +17,24 @@ type Report struct {
 	Rate        float64 `json:"rate,omitempty"`
 	MaxInFlight int     `json:"max_in_flight,omitempty"`
 
-	Started       time.Time `json:"started_at"`
-	Seconds       float64   `json:"seconds"`          // all of it
-	Measured      float64   `json:"measured_seconds"` // without the warm-up
-	Stopped       bool      `json:"stopped"`          // before its time
-	OK            bool      `json:"ok"`               // every turn ended as it was asked to
-	Streams       Streams   `json:"streams"`
-	FirstEvent    Quantiles `json:"first_event"`
-	FirstText     Quantiles `json:"first_text"`
-	Turn          Quantiles `json:"turn"`
-	Gap           Quantiles `json:"gap"`
-	TurnsPerSec   float64   `json:"turns_per_second"`
-	EventsPerSec  float64   `json:"events_per_second"`
-	BytesPerSec   float64   `json:"bytes_per_second"`
-	Server        Server    `json:"server"`
-	GeneratorCPU  float64   `json:"generator_cores"` // how many it kept busy; 0: not known
-	Cores         int       `json:"cores"`           // that this program may use
-	Warnings      []string  `json:"warnings"`
-	WrongExamples []string  `json:"examples"`
+	Started      time.Time `json:"started_at"`
+	Seconds      float64   `json:"seconds"`          // all of it
+	Measured     float64   `json:"measured_seconds"` // without the warm-up
+	Stopped      bool      `json:"stopped"`          // before its time
+	OK           bool      `json:"ok"`               // every turn ended as it was asked to
+	Streams      Streams   `json:"streams"`
+	FirstEvent   Quantiles `json:"first_event"`
+	FirstText    Quantiles `json:"first_text"`
+	Turn         Quantiles `json:"turn"`
+	Gap          Quantiles `json:"gap"`
+	TurnsPerSec  float64   `json:"turns_per_second"`
+	EventsPerSec float64   `json:"events_per_second"`
+	BytesPerSec  float64   `json:"bytes_per_second"`
+	Server       Server    `json:"server"`
+	GeneratorCPU float64   `json:"generator_cores"` // how many it kept busy; 0: not known
+	Cores        int       `json:"cores"`           // that this program may use
+	Warnings     []string  `json:"warnings"`
+	Examples     []string  `json:"examples"`
 }
 
 // Streams counts how all turns ended, those of the warm-up included. Started is the
@@ -84,7 +84,7 @@ func (m *meter) report() Report {
 		EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
 		BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
 		Server:       m.server(), Cores: runtime.GOMAXPROCS(0),
-		WrongExamples: r.tally.examples,
+		Examples: r.tally.examples,
 	}
 	if cfg.Rate > 0 {
 		rep.Loop = "open"
