@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what the tests in internal/browser drive the gateway with: a browser, and
-# from npm the engines that read event streams and the judges of the page. What is
-# there already is left alone, so it may be called again and again. It needs the
-# network when something is missing:
+# Installs what the tests in internal/browser use the gateway with: a browser, what
+# the example clients need, and from npm the engines that read event streams and the
+# judges of the page. What is there already is left alone, so it may be called again
+# and again. It needs the network when something is missing:
 #
-#   chromium                   from Debian, if this is Debian and we are root
+#   chromium, curl, jq         from Debian, if this is Debian and we are root
 #   internal/browser/npm/      node_modules, at the versions of its lock file; needs
 #                              Node 20 or newer with npm. Playwright comes without
 #                              its own browsers
@@ -19,14 +19,19 @@ failed=0
 say() { printf 'browser-install: %s\n' "$*"; }
 fail() { say "$*" >&2; failed=1; }
 
-browser() {
-	command -v chromium >/dev/null && return
-	command -v apt-get >/dev/null || { fail "chromium is missing, and this is not Debian"; return; }
-	[[ $(id -u) == 0 ]] || { fail "chromium is missing, and only root can install it: apt-get install chromium"; return; }
-	say "installing chromium from Debian"
-	local install=(apt-get install -qq -y --no-install-recommends chromium)
+programs() {
+	local program missing=()
+	for program in chromium curl jq; do # they are packages of the same names
+		command -v "$program" >/dev/null || missing+=("$program")
+	done
+	[[ ${#missing[@]} == 0 ]] && return
+	command -v apt-get >/dev/null || { fail "${missing[*]} missing, and this is not Debian"; return; }
+	[[ $(id -u) == 0 ]] || { fail "${missing[*]} missing, and only root can install it: apt-get install ${missing[*]}"; return; }
+	say "installing ${missing[*]} from Debian"
 	export DEBIAN_FRONTEND=noninteractive
-	"${install[@]}" >/dev/null || { apt-get update -qq && "${install[@]}" >/dev/null; } || fail "apt-get could not install chromium"
+	local install=(apt-get install -qq -y --no-install-recommends "${missing[@]}")
+	"${install[@]}" >/dev/null || { apt-get update -qq && "${install[@]}" >/dev/null; } ||
+		fail "apt-get could not install ${missing[*]}"
 }
 
 packages() {
@@ -38,6 +43,6 @@ packages() {
 	npm ci --no-progress --loglevel=error || fail "npm could not install its packages"
 }
 
-browser
+programs
 packages
 exit "$failed"

@@ -9,7 +9,7 @@ export class Refused extends Error {
   }
 }
 
-/** The stream ended without done: what the turn did is unknown. */
+/** The connection broke before done: what the turn did is unknown. */
 export class Lost extends Error {}
 
 /**
@@ -17,8 +17,10 @@ export class Lost extends Error {}
  * done; without it, Lost is thrown. Abort the signal, or leave the loop, and the
  * gateway stops working on the turn.
  *
- * Nothing is sent twice. Who wants to send the turn again after Lost gives the same
- * key: if the first one has reached the gateway, the second is Refused with 409.
+ * A browser sends even a POST again, by itself, when a connection that it uses once
+ * more turns out to be closed. The key makes one turn of it: the gateway answers the
+ * second with 409. So does it if you send the turn of a lost connection again with its
+ * key; without that 409 it had not got there.
  */
 export async function* ask(gateway, input, { signal, key = crypto.randomUUID() } = {}) {
   const response = await fetch(new URL('/chat/stream', gateway), {
@@ -27,9 +29,10 @@ export async function* ask(gateway, input, { signal, key = crypto.randomUUID() }
     body: JSON.stringify({ input, accumulated: false }),
     signal,
   }).catch((cause) => { throw lost(cause, signal); });
+  if (response.status === 409) throw new Lost('the turn was there already');
   if (!isStream(response)) throw new Refused(response.status, await response.json().catch(() => ({})));
 
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = response.body.getReader();
   try {
     for await (const { event, data } of frames(reader)) {
       yield { event, data: JSON.parse(data) };
@@ -52,16 +55,18 @@ function lost(cause, signal) {
   return signal?.aborted ? cause : new Lost('the connection broke', { cause });
 }
 
-// frames reads the frames of an event stream. A chunk ends anywhere, so a line is
-// looked at when its end is there, and a frame when the blank line after it is. That
-// is all that Sluice's streams need: their lines end with LF, and an event has one
-// line of data. Comments (heartbeats) have no name before the colon.
+// frames reads the frames of an event stream. A chunk ends anywhere, also within a
+// character, so a line is looked at when its end is there, and a frame when the blank
+// line after it is. That is all that Sluice's streams need: their lines end with LF,
+// and an event has one line of data. A comment (a heartbeat) has no name before its
+// colon.
 async function* frames(reader) {
+  const decoder = new TextDecoder();
   let rest = '', frame = {};
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return; // half a frame is no frame
-    const lines = (rest + value).split('\n');
+    const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
     rest = lines.pop();
     for (const line of lines) {
       if (line === '') {

@@ -65,7 +65,11 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 		return exitLost, lost(err)
 	}
 	defer resp.Body.Close() // if the turn still runs, the gateway now ends it
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusConflict: // it was sent twice, see post
+		return exitLost, lost(refusal(resp))
+	default:
 		return exitRefused, refusal(resp)
 	}
 	stream := bufio.NewReader(resp.Body)

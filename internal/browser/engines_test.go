@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -38,6 +40,7 @@ type sighting struct {
 
 // visitors are clients that know nothing of us: they never call close().
 type visitors struct {
+	origin  string // of the page that Chromium opens
 	gemini  *gemini
 	gateway *gateway
 	visits  []visit
@@ -48,7 +51,9 @@ type visitors struct {
 func TestEngines(t *testing.T) {
 	t.Parallel()
 	sim := startGemini(t, map[string]string{"plain": answer, "fails": "error 400 No such luck"})
-	v := &visitors{gemini: sim, gateway: startGateway(t, sim.env())}
+	page := httptest.NewServer(http.NotFoundHandler()) // what it shows does not matter
+	t.Cleanup(page.Close)
+	v := &visitors{origin: page.URL, gemini: sim, gateway: startGateway(t, sim.env("SLUICE_CORS_ORIGINS", page.URL))}
 	for _, engine := range []string{"chromium", "eventsource", "undici"} {
 		v.oneTurn(t, engine)
 		v.twoWithoutKey(t, engine)
@@ -80,7 +85,8 @@ func (v *visitors) run(t *testing.T) {
 		Seen []sighting
 	}
 	diaries := map[string][]sighting{}
-	for _, d := range drive[diary](t, "engines.mjs", map[string]any{"chromium": chromium(t), "visits": v.visits}) {
+	job := map[string]any{"chromium": chromium(t), "origin": v.origin, "visits": v.visits}
+	for _, d := range drive[diary](t, "engines.mjs", job) {
 		diaries[d.Name] = d.Seen
 	}
 	for _, x := range v.visits {

@@ -41,13 +41,34 @@ func withGateway(cmd *exec.Cmd, gateway string) *exec.Cmd {
 	return cmd
 }
 
-// The exit codes that the examples share.
+// situation is what happens to a turn, and what a client is to make of it.
+type situation struct {
+	name, text string
+	cut        cut
+	answer     string
+	end        int // an exit code, which the examples share
+}
+
 const (
 	answered = iota
 	failed
 	refused
 	lost
 )
+
+func situations() []situation {
+	pass := cut{headers: true, events: uncut}
+	return []situation{
+		{"answer", "plain", pass, "One \"\\n\" – two\n", answered},
+		{"failure", "fails", pass, "", failed},
+		{"refusal", strings.Repeat("x", 5001), pass, "", refused},
+		{"before the headers", "plain", cut{}, "", lost},
+		{"before the first event", "plain", cut{headers: true}, "", lost},
+		{"in an event", "plain", cut{headers: true, events: 3, half: true}, "One \"\\n\" – ", lost},
+		{"cleanly", "plain", cut{headers: true, events: 3, clean: true}, "One \"\\n\" – ", lost},
+		{"before done", "plain", cut{headers: true, events: 4}, "One \"\\n\" – two\n", lost},
+	}
+}
 
 // startExamples starts a gateway that answers "plain", fails at "fails" and does not
 // end at "stalls".
@@ -70,33 +91,31 @@ func TestTerminalExamples(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, tt := range []struct {
-				name, text     string
-				cut            cut
-				code           int
-				stdout, stderr string
-			}{
-				{"answer", "plain", cut{headers: true, events: uncut}, answered, "One \"\\n\" – two\n\n", ""},
-				{"failure", "fails", cut{headers: true, events: uncut}, failed, "\n", "model_error: "},
-				{"refusal", strings.Repeat("x", 5001), cut{headers: true, events: uncut}, refused, "", "422"},
-				{"before the headers", "plain", cut{}, lost, "", ""},
-				{"before the first event", "plain", cut{headers: true}, lost, "", ""},
-				{"in an event", "plain", cut{headers: true, events: 3, half: true}, lost, "One \"\\n\" – ", ""},
-				{"cleanly", "plain", cut{headers: true, events: 3, clean: true}, lost, "One \"\\n\" – ", ""},
-				{"before done", "plain", cut{headers: true, events: 4}, lost, "One \"\\n\" – two\n", ""},
-			} {
-				t.Run(tt.name, func(t *testing.T) {
-					proxy := startCutter(t, g, tt.cut)
-					out, code := ended(t, c.command(t, proxy.url, tt.text))
-					if code != tt.code || out.stdout != tt.stdout || !strings.Contains(out.stderr, tt.stderr) {
-						t.Errorf("exit code %d, want %d; %q, want %q; %q", code, tt.code, out.stdout, tt.stdout, out.stderr)
-					}
+			for _, s := range situations() {
+				t.Run(s.name, func(t *testing.T) {
+					proxy := startCutter(t, g, s.cut)
+					out, code := ended(t, c.command(t, proxy.url, s.text))
+					s.check(t, out, code)
 					if got := proxy.seen(); len(got) != 1 {
 						t.Errorf("requests %+v", got)
 					}
 				})
 			}
 		})
+	}
+}
+
+func (s situation) check(t *testing.T, out output, code int) {
+	t.Helper()
+	answer := s.answer
+	if s.end == answered || s.end == failed {
+		answer += "\n" // the prompt begins a line
+	}
+	if code != s.end || out.stdout != answer {
+		t.Errorf("exit code %d, want %d; %q, want %q; stderr %q", code, s.end, out.stdout, answer, out.stderr)
+	}
+	if why := map[int]string{failed: "model_error: ", refused: "/input"}[s.end]; !strings.Contains(out.stderr, why) {
+		t.Errorf("%q does not tell why", out.stderr)
 	}
 }
 

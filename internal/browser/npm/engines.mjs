@@ -1,13 +1,13 @@
 // Visits streams with EventSource, as different engines have it, and never closes
-// one; or with fetch-event-source, which tries three times. Reads {chromium, visits:
-// [{name, engine, url}]} from stdin, makes all visits at once, and writes {name, seen}
-// for each when its engine has given up.
+// one; or with fetch-event-source, which tries three times. Reads {chromium, origin,
+// visits: [{name, engine, url}]} from stdin, makes all visits at once, Chromium's from
+// a page of the origin, and writes {name, seen} for each when its engine has given up.
 import { text } from 'node:stream/consumers';
 import { EventSource as NpmEventSource } from 'eventsource';
 import { EventSource as UndiciEventSource } from 'undici';
 import { launch } from './browser.mjs';
 
-const { chromium: executablePath, visits } = JSON.parse(await text(process.stdin));
+const { chromium: executablePath, origin, visits } = JSON.parse(await text(process.stdin));
 
 // watch also runs in pages, so it stands on its own.
 function watch(url, EventSource = globalThis.EventSource) {
@@ -42,20 +42,25 @@ async function post(url) {
   return []; // what it has asked for is of interest, not what it has seen
 }
 
-let browser;
+let page; // one for all visits: an EventSource of it is to any origin
+async function openPage() {
+  const browser = await launch(executablePath);
+  const page = await browser.newPage();
+  await page.goto(origin);
+  return page;
+}
+
 const engines = {
   eventsource: (url) => watch(url, NpmEventSource),
-  'fetch-event-source': post,
   undici: (url) => watch(url, UndiciEventSource),
+  'fetch-event-source': post,
   async chromium(url) {
-    browser ??= launch(executablePath);
-    const page = await (await browser).newPage();
-    await page.goto(new URL('/healthz', url).href); // the smallest page of the gateway's own origin
-    return page.evaluate(watch, url);
+    page ??= openPage();
+    return (await page).evaluate(watch, url);
   },
 };
 
 await Promise.all(visits.map(async ({ name, engine, url }) => {
   console.log(JSON.stringify({ name, seen: await engines[engine](url) }));
 }));
-await (await browser)?.close();
+await (await page)?.context().browser().close();
