@@ -105,7 +105,8 @@ func TestPage(t *testing.T) {
 		"index.html": {Data: []byte("<!doctype html>")}, "app.js": {Data: []byte("let x")}, "style.css": {Data: []byte("b{}")},
 		"openapi.yaml": {Data: []byte("openapi: 3.1.0")}, "folder/secret.txt": {Data: []byte("x")},
 	}})
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
 	for path, want := range map[string][2]string{
 		"/":             {"text/html; charset=utf-8", "<!doctype html>"},
 		"/app.js":       {"text/javascript; charset=utf-8", "let x"},
