@@ -68,7 +68,10 @@ async function runTurn(text) {
     frame(frame) {
       const data = record.take(frame);
       if (data) view.show(frame.event, data);
-      if (frame.event === 'start') remember(record);
+      if (frame.event === 'start') {
+        remember(record);
+        if (chosen === record) showTurn(byId('turn-panel'), record);
+      }
       draw();
     },
     comments(count) { record.heartbeats = count; },

@@ -17,6 +17,10 @@ export class Parser {
    * @returns {Frame[]}
    */
   push(piece) {
+    if (!/[\r\n]/.test(piece) && !this.#rest.endsWith('\r')) {
+      this.#rest += piece; // of a line that may be long: it is not searched again
+      return [];
+    }
     let text = this.#rest + piece;
     // A CR at the end may be the first half of a CRLF.
     const held = text.endsWith('\r') ? '\r' : '';

@@ -83,6 +83,6 @@ function args(given) {
     const value = given[name];
     const line = typeof value === 'string' ? value : JSON.stringify(value);
     const shown = line === value || line.length < 80 ? line : JSON.stringify(value, null, 2);
-    return [el('dt', {}, name), el('dd', { dir: 'auto' }, shown)];
+    return [el('dt', {}, name), el('dd', shown.length > 300 ? { dir: 'auto', class: 'long', tabindex: 0 } : { dir: 'auto' }, shown)];
   }));
 }

@@ -180,16 +180,18 @@ export class TurnView {
   /** @param {string} id */
   reloaded(id) {
     this.#waiting.remove();
+    this.record.requestId = id;
+    this.record.end('dropped');
     this.#lostNotice('The page was loaded anew while this turn was running',
       'That cut its stream, and what it did is not known here. It was not sent again.',
-      'Its tools may have taken effect: look before you send it again.', id);
+      'Its tools may have taken effect: look before you send it again.');
     this.settle('dropped', 'Cut by a reload.');
   }
 
-  /** @param {string} heading @param {string} what @param {string} advice @param {string} [id] */
-  #lostNotice(heading, what, advice, id = this.record.requestId) {
+  /** @param {string} heading @param {string} what @param {string} advice */
+  #lostNotice(heading, what, advice) {
     this.#add(notice({
-      title: heading, what, advice, facts: id || undefined, tone: 'bad',
+      title: heading, what, advice, facts: this.record.requestId, tone: 'bad',
       hooks: { 'data-testid': 'dropped' },
     }, editButton(() => this.actions.edit(this.record.ask.input))));
   }
@@ -232,7 +234,7 @@ function summary(record, state) {
   switch (state) {
     case 'stopped': return `Stopped by you ${after}. What tools did until then stays done.`;
     case 'dropped': return `Connection lost ${after}.`;
-    case 'refused': return 'Refused before anything was run.';
+    case 'refused': return 'Refused.';
   }
   const done = record.done;
   if (!done) return '';

@@ -11,8 +11,9 @@ const wide = 1000; // units of the drawing
 
 /** @param {TurnRecord} record */
 export function waterfall(record) {
+  if (record.state === 'running') return el('p', { class: 'faint' }, 'Drawn when the turn has ended.');
   const bars = barsOf(record);
-  if (bars.length === 0) return el('p', { class: 'faint' }, 'Drawn when the turn has events.');
+  if (bars.length === 0) return el('p', { class: 'faint' }, 'There are no events, so there is nothing to draw.');
   const last = Math.max(...bars.map((b) => b.from + b.ms), 1);
   return el('div', {},
     el('table', { class: 'waterfall' },
@@ -20,7 +21,9 @@ export function waterfall(record) {
       el('thead', {}, el('tr', {}, ...['What', 'When', 'How long'].map((h) => el('th', { scope: 'col' }, el('span', { class: 'offscreen' }, h))))),
       el('tbody', {}, ...bars.map((b) => drawn(b, last)))),
     figures(record),
-    el('p', { class: 'faint small' }, 'Lengths of model and tool bars were measured by the gateway. Where a bar begins, and the others, is when events reached this page.'));
+    el('p', { class: 'faint small' }, record.done
+      ? 'How long model and tool calls took was measured by the gateway. Where bars begin, and the lengths of the others, is when events reached this page.'
+      : 'This is when events reached the page. The gateway sends figures of its own with the done event, which never came.'));
 }
 
 /** @param {Bar} bar @param {number} last */
@@ -40,7 +43,7 @@ function barsOf(record) {
   const events = record.events;
   if (events.length === 0) return [];
   const first = events[0].at;
-  const end = events[events.length - 1].at;
+  const end = Number.isNaN(record.ended) ? events[events.length - 1].at : record.ended;
   /** @type {Bar[]} */
   const bars = [{ kind: 'wait', name: 'To the first event', from: 0, ms: first, source: 'page' }];
   const tools = toolBars(record, end);
@@ -98,7 +101,7 @@ function gaps(record, first, end) {
 /** @param {TurnRecord} record */
 function figures(record) {
   const timings = record.done?.timings;
-  if (!timings) return el('p', { class: 'faint small' }, 'The gateway sends its own figures with the done event.');
+  if (!timings) return null;
   const rows = [
     ['First event', timings.first_event_ms],
     ['First text', timings.first_delta_ms],
