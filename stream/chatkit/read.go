@@ -184,10 +184,11 @@ func duplicate(seen map[string]bool, name jsontext.Value) *chat.FieldError {
 	if wrong := chat.CheckJSON(name); wrong != nil {
 		return wrong
 	}
-	if seen[string(name)] {
+	plain, _ := jsontext.AppendUnquote(nil, name)
+	if seen[string(plain)] {
 		return &chat.FieldError{Code: chat.CodeDuplicateKey, Message: "the key is given more than once"}
 	}
-	seen[string(name)] = true
+	seen[string(plain)] = true
 	return nil
 }
 
