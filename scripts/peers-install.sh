@@ -9,6 +9,7 @@
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
+#   nginx and HAProxy             see balancers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with
@@ -80,6 +81,7 @@ python
 uvx_cache
 chatkit
 scripts/npm-peers-install.sh || failed=1
+scripts/balancers-install.sh || failed=1
 scripts/browser-install.sh || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"

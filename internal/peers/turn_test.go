@@ -115,6 +115,10 @@ func (g *gateway) open(ctx context.Context, text string) (*stream, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	return g.openWith(req)
+}
+
+func (g *gateway) openWith(req *http.Request) (*stream, error) {
 	resp, err := g.client.Do(req)
 	if err != nil {
 		return nil, err
