@@ -25,8 +25,7 @@ type gemini struct {
 }
 
 // startGemini serves scripts (see geminisim.ParseScript). A question picks the one
-// whose name it begins with: "fails-3" is answered by "fails". A turn must be one
-// call of the model.
+// whose name it begins with: "fails-3" is answered by "fails".
 func startGemini(t testing.TB, scripts map[string]string) *gemini {
 	t.Helper()
 	g := &gemini{scripts: map[string]*geminisim.Server{}}

@@ -1,0 +1,137 @@
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// flow is what npm/flows.mjs is told to do, and how it went.
+type flow struct {
+	Name string `json:"name"`
+	Base string `json:"base"` // of the page
+}
+
+type journey struct {
+	Name   string
+	Faults []string
+	Facts  struct {
+		RequestID string `json:"request_id"`
+		Curl      string
+	}
+	MS int
+}
+
+const hostile = `<script>globalThis.pwned=1</script> <img src=https://evil.example/a.png onerror=globalThis.pwned=1>
+
+![alt text](https://evil.example/b.png) [click](javascript:globalThis.pwned=1) [data](data:text/html,<script>globalThis.pwned=1</script>)
+[bank](https://evil.example/bank) <https://evil.example/auto> https://evil.example/bare [x]( java
+script:globalThis.pwned=1) <iframe src=https://evil.example></iframe> <style>body{display:none}</style>
+
+[ref]: javascript:globalThis.pwned=1
+
+[ref] <svg onload=globalThis.pwned=1> <a href="https://evil.example" onclick="globalThis.pwned=1">`
+
+const markdown = "# Plan\n\nSome *text*, `code` and a " + "word" + "\n\n```go\nfunc main() { fmt.Println(\"a line of code that is much longer than a narrow screen is wide, so that it has to go somewhere\") }\n```\n\n" +
+	"| task | due | priority |\n|---|---|---|\n| buy eggs | tomorrow at 3pm | medium |\n| write a long description of what has to be done | next week | high |\n\n" +
+	"1. one\n2. two\n   - nested\n\n> quoted\n\n- [x] done\n- [ ] open\n\nhttps://example.com/"
+
+// pageScripts are the answers that the flows ask for.
+func pageScripts() map[string]string {
+	text := func(s string) string {
+		quoted, _ := json.Marshal(s) // what is a string in JSON is one in Go
+		return "text " + string(quoted) + "\nfinish STOP"
+	}
+	return map[string]string{
+		"plain":         answer,
+		"slow":          "text \"One \"\ndelay 500ms\ntext two.\nfinish STOP",
+		"stalls":        "text \"One \"\nstall",
+		"flaky":         "text \"Half an answer\"\ncut\n---\ntext Better now.\nfinish STOP",
+		"cuts":          "text \"Half an answer\"\ncut",
+		"fails":         "error 400 No such luck",
+		"badtool":       "call delete_todo {\"id\":\"todo_none\"}\nfinish STOP\n---\ntext I could not find it.\nfinish STOP",
+		"thinks\naloud": "thought **Weighing it up**\\n\\nIt is so.\ntext Done.\nfinish STOP",
+		"hostile":       text(hostile),
+		"markdown":      text(markdown + strings.Repeat("endless", 40)),
+	}
+}
+
+// The page in Chromium. In each flow nothing is wrong in the console, no request goes
+// to another origin, no content policy is breached, and axe finds no serious fault in
+// either theme and width.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	needProcesses(t)
+	sim := startGemini(t, pageScripts())
+	offline := startGateway(t, nil)
+	scripted := startGateway(t, sim.env("SLUICE_GEMINI_BREAKER", "100,60s,1"))
+	fragile := startGateway(t, sim.env("SLUICE_GEMINI_BREAKER", "1,60s,1"))
+	full := startGateway(t, sim.env("SLUICE_MAX_STREAMS", "1"))
+	inTheMiddle := cut{headers: true, events: 2, half: true}
+	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base},
+		{"droppedFetch", startCutter(t, scripted, inTheMiddle).url}, {"droppedEventSource", startCutter(t, scripted, inTheMiddle).url}}
+	for _, name := range []string{"eventsource", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile"} {
+		flows = append(flows, flow{name, scripted.base})
+	}
+	journeys := travel(t, flows)
+	for _, f := range flows {
+		t.Run(f.Name, func(t *testing.T) {
+			j, ok := journeys[f.Name]
+			if !ok {
+				t.Fatal("nothing was reported")
+			}
+			for _, fault := range j.Faults {
+				t.Error(fault)
+			}
+			t.Logf("%d ms", j.MS)
+		})
+	}
+	t.Run("curl", func(t *testing.T) { checkCurl(t, journeys["ask"].Facts.Curl) })
+	t.Run("cancelled", func(t *testing.T) { checkCancelled(t, scripted, journeys["stop"].Facts.RequestID) })
+	if n := sim.turns("stalls-reload"); n != 1 {
+		t.Errorf("a turn that a reload has cut was run %d times", n)
+	}
+}
+
+func travel(t *testing.T, flows []flow) map[string]journey {
+	t.Helper()
+	screenshots, err := filepath.Abs(root + "/.artifacts/screenshots")
+	if err == nil {
+		err = os.MkdirAll(screenshots, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	journeys := map[string]journey{}
+	job := map[string]any{"chromium": chromium(t), "screenshots": screenshots, "flows": flows}
+	for _, j := range drive[journey](t, "flows.mjs", job) {
+		journeys[j.Name] = j
+	}
+	return journeys
+}
+
+// checkCurl runs the line that the page gives to copy.
+func checkCurl(t *testing.T, line string) {
+	t.Helper()
+	if !strings.HasPrefix(line, "curl ") {
+		t.Fatalf("no line for curl: %q", line)
+	}
+	out, code := ended(t, exec.CommandContext(t.Context(), installed(t, "bash"), "-c", line))
+	if code != 0 || !strings.Contains(out.stdout, "\nevent: done\n") {
+		t.Errorf("%s: exit code %d\n%s%s", line, code, out.stdout, out.stderr)
+	}
+}
+
+// checkCancelled looks for the end of a turn in the log.
+func checkCancelled(t *testing.T, g *gateway, requestID string) {
+	t.Helper()
+	for _, e := range g.log.of("request_completed") {
+		if e.RequestID == requestID && e.Details["finish_reason"] == "cancelled" {
+			return
+		}
+	}
+	t.Errorf("turn %q was not cancelled", requestID)
+}

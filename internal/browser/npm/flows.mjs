@@ -1,0 +1,41 @@
+// Goes through flows of the page. Reads {chromium, screenshots, flows: [{name, base}]}
+// from stdin, and writes {name, faults, facts, ms} for each.
+import { text } from 'node:stream/consumers';
+import { launch } from './browser.mjs';
+import * as look from './flows/look.mjs';
+import * as turn from './flows/turn.mjs';
+import { Visit } from './page.mjs';
+
+const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
+const all = { ...look, ...turn };
+const browser = await launch(chromium);
+
+async function go({ name, base }) {
+  const begun = performance.now();
+  const flow = all[name];
+  const report = { name, faults: [], facts: {} };
+  try {
+    const visit = await Visit.open(browser, base, flow.options);
+    report.faults = visit.faults;
+    try {
+      report.facts = await flow(visit) ?? {};
+      await visit.screenshot(screenshots, name);
+      await visit.audit();
+    } catch (e) {
+      await visit.screenshot(screenshots, `${name}-failed`);
+      throw e;
+    } finally {
+      await visit.close();
+    }
+  } catch (e) {
+    report.faults.push(e.stack);
+  }
+  console.log(JSON.stringify({ ...report, ms: Math.round(performance.now() - begun) }));
+}
+
+// Two at a time: pages wait a good deal, and a small machine has no more to give.
+const queue = flows.values();
+await Promise.all([1, 2].map(async () => {
+  for (const flow of queue) await go(flow);
+}));
+await browser.close();

@@ -1,0 +1,113 @@
+// How the page looks and is used.
+import assert from 'node:assert/strict';
+import { counts, text } from '../page.mjs';
+
+// What the newcomer sees first, and the tools.
+export async function welcome(v) {
+  await counts(v.at('turn'), 0);
+  const tools = v.at('tool-list');
+  await v.page.locator('details', { has: tools }).locator('summary').first().click();
+  assert.match(await text(tools), /create_todo/);
+}
+
+// 360 px are enough, also for code, tables and words without end.
+export async function narrow(v) {
+  await v.ask('markdown');
+  await v.turn('done');
+  assert.equal(await v.page.evaluate(() => document.documentElement.scrollWidth), 360);
+}
+narrow.options = { viewport: { width: 360, height: 740 }, hasTouch: true };
+
+// Dark if the system is, unless the visitor has chosen; the choice is kept.
+export async function dark(v) {
+  const light = () => v.page.evaluate(() => {
+    const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number);
+    return (r + g + b) / 3;
+  });
+  await v.ask('markdown');
+  await v.turn('done');
+  assert.ok(await light() < 64, 'dark with the system');
+  await v.at('theme').selectOption('light');
+  assert.ok(await light() > 192, 'light by choice');
+  await v.page.reload();
+  assert.ok(await light() > 192, 'light after a reload');
+  await v.at('theme').selectOption('dark');
+  await v.ask('markdown');
+  await v.turn('done');
+}
+dark.options = { colorScheme: 'dark' };
+
+// Nothing moves for who does not want it, also while a turn runs.
+export async function still(v) {
+  const moving = () => v.page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running').length);
+  await v.ask('stalls-still');
+  await v.at('answer').getByText('One').waitFor();
+  assert.equal(await moving(), 0, 'running animations');
+  await v.page.keyboard.press('Escape');
+  await v.turn('stopped');
+}
+still.options = { reducedMotion: 'reduce' };
+
+// All by keyboard, and it can be seen where one is.
+export async function keyboard(v) {
+  const { page } = v;
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter'); // skips to the message
+  await page.keyboard.type('thinks');
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.type('aloud');
+  await page.keyboard.press('Enter');
+  const turn = await v.turn('done');
+  await page.evaluate(() => document.activeElement.blur());
+
+  await tabTo(page, '[data-testid=thoughts] > summary');
+  await page.keyboard.press('Enter');
+  assert.notEqual(await turn.getByTestId('thoughts').getAttribute('open'), null);
+
+  await tabTo(page, '[data-testid=transport] input');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.locator('[data-testid=transport] input:checked').inputValue(), 'eventsource');
+
+  await tabTo(page, '[data-testid=event-row] > summary');
+  await page.keyboard.press('Enter');
+  await v.at('event-row').first().getByText('request_id').waitFor();
+
+  await v.at('input').focus();
+  await page.keyboard.type('stalls-keyboard\n');
+  await v.at('answer').getByText('One').waitFor();
+  await page.keyboard.press('Escape');
+  await v.turn('stopped');
+}
+
+// tabTo presses Tab until an element has the focus, and looks at the way there.
+async function tabTo(page, selector) {
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press('Tab');
+    const at = await page.evaluate((selector) => {
+      const e = document.activeElement;
+      const seen = (e) => {
+        const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e);
+        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none';
+      };
+      // A radio button may be drawn by the label around it.
+      return { there: e.matches(selector), seen: e === document.body || seen(e) || [...e.parentElement.children, e.parentElement].some(seen), html: e.outerHTML.slice(0, 100) };
+    }, selector);
+    assert.ok(at.seen, `nothing shows that the focus is on ${at.html}`);
+    if (at.there) return;
+  }
+  assert.fail(`Tab does not reach ${selector}`);
+}
+
+// A model that means ill: nothing of it is run, fetched or hidden.
+export async function hostile(v) {
+  await v.ask('hostile');
+  const answer = (await v.turn('done')).getByTestId('answer');
+  await counts(answer.locator('script, img, iframe, style, svg, object, [onclick], [onerror], [style]'), 0);
+  await counts(answer.locator('a:not([href^="https://"])'), 0);
+  const link = answer.locator('a[href^="https://evil.example/"]').first();
+  assert.match(await link.getAttribute('rel'), /noopener/);
+  assert.match(await link.getAttribute('rel'), /noreferrer/);
+  assert.match(await text(answer), /evil\.example/, 'where a link leads can be read');
+  assert.match(await text(answer), /<script>/, 'raw HTML is text');
+  assert.equal(await v.page.evaluate(() => globalThis.pwned), undefined);
+}

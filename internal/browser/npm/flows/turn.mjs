@@ -1,0 +1,158 @@
+// What a turn shows, and how it ends.
+import assert from 'node:assert/strict';
+import { counts, text } from '../page.mjs';
+
+// A question with the offline model: thoughts, a tool, an answer, and beside it what
+// happened.
+export async function ask(v) {
+  await v.at('offline-banner').waitFor();
+  await v.ask('Remind me to buy eggs tomorrow at 3pm');
+  const turn = await v.turn('done');
+
+  const thoughts = turn.getByTestId('thoughts').first();
+  assert.equal(await thoughts.getAttribute('open'), null, 'thoughts are folded at first');
+  await thoughts.locator('summary').click();
+  assert.match(await text(thoughts), /todo/);
+
+  const card = turn.getByTestId('tool-card');
+  assert.equal(await card.getAttribute('data-tool'), 'create_todo');
+  assert.equal(await card.getAttribute('data-status'), 'completed');
+  for (const fold of await card.locator('details:not([open]) > summary').all()) await fold.click();
+  assert.match(await text(card), /"title"/);
+  assert.match(await text(card), /"status"/, 'the result is shown');
+  assert.match(await text(turn.getByTestId('answer').last()), /I've added buy eggs/);
+
+  const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
+  assert.equal(events[0], 'start');
+  assert.equal(events.at(-1), 'done');
+  for (const event of ['thinking', 'tool_call', 'response_delta']) assert.ok(events.includes(event), event);
+  assert.match(await text(v.at('waterfall')), /create_todo/);
+  assert.match(await text(v.at('tokens')), /\d/);
+  assert.deepEqual(v.requests, ['POST']);
+
+  const id = await text(v.at('request-id'));
+  assert.equal(await copied(v, 'copy-request-id'), id);
+  return { request_id: id, curl: await copied(v, 'copy-curl') };
+}
+ask.options = { permissions: ['clipboard-read', 'clipboard-write'] };
+
+async function copied(v, button) {
+  await v.at(button).click();
+  await v.at(button).getByText('Copied').waitFor();
+  await v.at(button).getByText('Copy', { exact: true }).waitFor();
+  return v.page.evaluate(() => navigator.clipboard.readText());
+}
+
+// The same over EventSource.
+export async function eventsource(v) {
+  await choose(v, 'eventsource');
+  await v.ask('plain');
+  assert.match(await text((await v.turn('done')).getByTestId('answer')), /One two/);
+  assert.deepEqual(v.requests, ['GET']);
+}
+
+async function choose(v, transport) {
+  await v.at('transport').locator(`input[value=${transport}]`).check({ force: true }); // its label covers it
+}
+
+// A turn is stopped; the gateway stops as well.
+export async function stop(v) {
+  await v.ask('stalls-stop');
+  await v.at('answer').getByText('One').waitFor();
+  await v.at('stop').click();
+  await v.turn('stopped');
+  await v.at('stop').waitFor({ state: 'hidden' });
+  return { request_id: await text(v.at('request-id')) };
+}
+
+// The model fails for once: the same question again is one click away.
+export async function retry(v) {
+  await v.ask('flaky');
+  const turn = await v.turn('failed');
+  const error = turn.getByTestId('error');
+  assert.equal(await error.getAttribute('data-error-type'), 'model_unavailable');
+  assert.equal(await error.getAttribute('data-fatal'), 'true');
+  await v.at('retry').click();
+  assert.match(await text((await v.turn('done')).getByTestId('answer')), /Better now/);
+  assert.deepEqual(v.requests, ['POST', 'POST']);
+}
+
+// What would fail again is not offered again. Over EventSource the event has the name
+// of the connection's own error.
+export async function hopeless(v) {
+  for (const transport of ['fetch', 'eventsource']) {
+    await choose(v, transport);
+    await v.ask(`fails-${transport}`);
+    const error = (await v.turn('failed')).getByTestId('error');
+    assert.equal(await error.getAttribute('data-error-type'), 'model_error');
+    await counts(v.at('retry'), 0);
+    await v.page.getByTestId('new').click();
+  }
+  await v.ask('fails-once-more');
+  await v.turn('failed');
+}
+
+// A tool fails, and the turn goes on.
+export async function tool(v) {
+  await v.ask('badtool');
+  const turn = await v.turn('done');
+  assert.equal(await turn.getByTestId('tool-card').getAttribute('data-status'), 'failed');
+  const error = turn.getByTestId('error');
+  assert.equal(await error.getAttribute('data-error-type'), 'tool_execution_failed');
+  assert.equal(await error.getAttribute('data-fatal'), 'false');
+  await counts(v.at('retry'), 0);
+}
+
+// Gemini has failed once too often. The page says so, and when to try again.
+export async function breaker(v) {
+  const gemini = v.page.locator('[data-testid=breaker][data-service=gemini]');
+  assert.equal(await gemini.getAttribute('data-state'), 'closed');
+  await v.ask('cuts');
+  await v.turn('failed');
+  await gemini.and(v.page.locator('[data-state=open]')).waitFor();
+  await v.ask('cuts');
+  await v.page.locator('[data-testid=turn][data-state=failed]').nth(1).waitFor();
+  const turn = await v.turn('failed');
+  assert.equal(await turn.getByTestId('error').getAttribute('data-error-type'), 'model_unavailable');
+  assert.ok(await turn.getByTestId('retry').isDisabled(), 'a retry has to wait until the breaker lets it through');
+}
+
+// The connection breaks in the middle: that is no error event, and nothing is sent
+// again. The proxy cuts the first stream only.
+async function dropped(v) {
+  await v.ask('slow');
+  const turn = await v.turn('dropped');
+  assert.equal(await text(turn.getByTestId('answer')), 'One');
+  await counts(turn.getByTestId('error'), 0);
+  await counts(turn.getByTestId('retry'), 0);
+  assert.equal(v.requests.length, 1);
+}
+dropped.options = { allow: /net::ERR_INCOMPLETE_CHUNKED_ENCODING/ };
+
+export const droppedFetch = Object.assign((v) => dropped(v), dropped);
+export const droppedEventSource = Object.assign(async (v) => {
+  await choose(v, 'eventsource');
+  await dropped(v);
+}, dropped);
+
+// The gateway has no place for another stream, and says so before it opens one.
+export async function refused(v) {
+  await v.page.evaluate(async () => {
+    globalThis.held = await fetch('/chat/stream?input=stalls-held');
+  });
+  await v.ask('plain');
+  const error = (await v.turn('refused')).getByTestId('error');
+  assert.equal(await error.getAttribute('data-error-type'), 'overloaded');
+  await v.at('retry').waitFor();
+}
+refused.options = { allow: /503 \(Service Unavailable\)/ };
+
+// A reload in the middle of a turn runs nothing again, and is told.
+export async function reload(v) {
+  await v.ask('stalls-reload');
+  await v.at('answer').getByText('One').waitFor();
+  await v.page.reload();
+  await v.turn('dropped');
+  assert.match(await text(v.at('dropped')), /loaded anew/);
+  assert.deepEqual(v.requests, ['POST']);
+}
