@@ -118,6 +118,7 @@ function addTurn(record) {
       panel.querySelector('summary')?.focus();
     },
   });
+  if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // what had it goes
   byId('empty').hidden = true;
   byId('turns').append(view.node);
   pinned = true;
@@ -138,6 +139,7 @@ function choose(record) {
 function compose() {
   const count = Array.from(input.value.trim()).length;
   send.disabled = running !== null || count === 0 || count > longest;
+  if (!running && document.activeElement === stop) input.focus();
   stop.hidden = running === null;
   byId('hint').textContent = hint(count);
 }

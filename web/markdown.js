@@ -97,7 +97,7 @@ export class Markdown {
   #undecided(line) {
     if (line.length > 80) return false;
     if (this.#leaf?.kind === 'code') return /^[ >]*(?:`+|~+)$/.test(line);
-    return /^[ >]*(?:[-*+#|`~=_>]*|\d{1,9}[.)]?|[-*+] \[[ xX]?\]?|`{3,}.*|~{3,}.*)$/.test(line);
+    return /^[ >]*(?:[-*+#|`~=_>]*|\d{1,9}[.)]?|[-*+] \[[ xX]?\]?|`{3,}.*|~{3,}.*) *$/.test(line);
   }
 
   /** @param {Node} parent @param {Node} node */

@@ -62,7 +62,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/chat/stream", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
+			[]string{"/", "/chat/stream", "/chatkit", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"replies to POST", sortedKeys(at(doc, "paths", "/chat/stream", "post", "responses")),
 			[]string{"200", "204", "403", "405", "408", "409", "413", "415", "422", "503", "default"}},
@@ -80,7 +80,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},
 		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
 			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
-			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData)},
+			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported)},
 		{"finish reasons", enum(doc, "DoneEvent", "properties", "finish_reason"), sorted(
 			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
 	}

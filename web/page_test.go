@@ -3,74 +3,150 @@ package web_test
 import (
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"sluice/web"
 )
 
+// scripts returns the names of all scripts of the page.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(web.Files(), "*.js")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("scripts %v, error %v", names, err)
+	}
+	return names
+}
+
+// all returns the text of all scripts.
+func all(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range scripts(t) {
+		b.WriteString(file(t, name) + "\n")
+	}
+	return b.String()
+}
+
 // The page asks nobody else for anything, and a policy without 'unsafe-inline'
 // lets it work.
 func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 	t.Parallel()
 	page := file(t, "index.html")
-	own := regexp.MustCompile(`<(?:link|script|img)[^>]*\s(?:href|src)="([^"]*)"`)
-	found := own.FindAllStringSubmatch(page, -1)
-	if len(found) < 3 {
-		t.Fatalf("only %d files are loaded: %v", len(found), found)
-	}
-	for _, m := range found {
+	loads := regexp.MustCompile(`<(?:link|script|img)[^>]*\s(?:href|src)="([^"]*)"`)
+	var loaded []string
+	for _, m := range loads.FindAllStringSubmatch(page, -1) {
 		if _, err := fs.Stat(web.Files(), m[1]); err != nil {
 			t.Errorf("the page loads %q: %v", m[1], err)
 		}
+		loaded = append(loaded, m[1])
 	}
-	for _, name := range []string{"index.html", "app.js", "style.css"} {
-		if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(`).FindString(file(t, name)); m != "" {
-			t.Errorf("%s refers to another place: %q", name, m)
+	for _, name := range scripts(t) {
+		if !slices.Contains(loaded, name) {
+			t.Errorf("the page does not name %s, which then loads late", name)
 		}
 	}
-	icon := strings.Replace(file(t, "icon.svg"), `xmlns="http://www.w3.org/2000/svg"`, "", 1)
-	if strings.Contains(icon, "//") {
-		t.Error("icon.svg refers to another place")
+	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
+		text := strings.ReplaceAll(file(t, name), "http://www.w3.org/2000/svg", "")
+		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\(`).FindString(text); m != "" {
+			t.Errorf("%s refers to another place: %q", name, m)
+		}
 	}
 	if m := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(>|\s[^>]*>[^<])|javascript:|<base`).FindString(page); m != "" {
 		t.Errorf("index.html has inline code: %q", m)
 	}
 }
 
-// What a server, a model or a tool says must not become markup.
+// What a server, a model or a tool says must not become markup, code or a style.
 func TestScriptSetsTextOnly(t *testing.T) {
 	t.Parallel()
-	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function|setAttribute|\.style\b`)
-	if m := unsafe.FindString(file(t, "app.js")); m != "" {
-		t.Errorf("app.js uses %s", m)
+	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|setHTML|srcdoc|\beval\b|new Function|` +
+		`\bimport\((?:[^'.]|'[^.]|'\.[^/])|setTimeout\(['"` + "`" + `]|window\.open|location\.(?:href|assign|replace)|\.src\b|\.cssText|\.style\b|\.setAttributeNS`)
+	if m := unsafe.FindString(all(t)); m != "" {
+		t.Errorf("the scripts use %s", m)
+	}
+	// One function checks the names of attributes, and one makes links.
+	for _, once := range []string{`\.setAttribute\(`, `\.href =[^=]`} {
+		for _, name := range scripts(t) {
+			if n := len(regexp.MustCompile(once).FindAllString(file(t, name), -1)); name != "dom.js" && n != 0 || name == "dom.js" && n != 1 {
+				t.Errorf("%s has %s %d times", name, once, n)
+			}
+		}
 	}
 }
 
-// The script finds its elements, and knows every event.
+// The scripts find their elements, and know every event.
 func TestScriptFitsThePageAndTheStream(t *testing.T) {
 	t.Parallel()
-	page, script := file(t, "index.html"), file(t, "app.js")
-	for _, m := range regexp.MustCompile(`getElementById\('([^']+)'\)`).FindAllStringSubmatch(script, -1) {
+	page, script := file(t, "index.html"), all(t)
+	for _, m := range regexp.MustCompile(`byId\('([^']+)'\)`).FindAllStringSubmatch(script, -1) {
 		if !strings.Contains(page, `id="`+m[1]+`"`) {
-			t.Errorf("app.js wants an element %q that is not there", m[1])
+			t.Errorf("the scripts want an element %q that is not there", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`from '\./([^']+)'`).FindAllStringSubmatch(script, -1) {
+		if !slices.Contains(scripts(t), m[1]) {
+			t.Errorf("the scripts import %s, which is not there", m[1])
 		}
 	}
 	for _, name := range sortedKeys(at(openAPI(t), "components", "responses", "Stream", "content", "text/event-stream", "x-events")) {
-		if !strings.Contains(script, "\n    "+name+"(data)") {
-			t.Errorf("app.js has no part for the event %s", name)
+		for _, place := range []string{"transport.js", "inspector.js"} {
+			if !strings.Contains(file(t, place), "'"+name+"'") {
+				t.Errorf("%s does not know the event %s", place, name)
+			}
+		}
+		if name != "done" && !strings.Contains(file(t, "turn.js"), "case '"+name+"':") { // done ends the turn
+			t.Errorf("turn.js has no part for the event %s", name)
 		}
 	}
-	if !strings.Contains(script, "'Idempotency-Key': newKey()") {
-		t.Error("app.js sends no Idempotency-Key")
+	for _, key := range []string{"'Idempotency-Key': newKey()", "&idempotency_key=${newKey()}"} {
+		if !strings.Contains(script, key) {
+			t.Errorf("the scripts do not send %s", key)
+		}
+	}
+}
+
+// Tests in browsers, and scripts of others, find the parts of the page by these.
+func TestPageHasItsHooks(t *testing.T) {
+	t.Parallel()
+	both := file(t, "index.html") + all(t)
+	for _, id := range []string{
+		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
+		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
+		"unreachable", "example",
+	} {
+		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
+			t.Errorf("nothing has the data-testid %s", id)
+		}
+	}
+}
+
+// Every type of error of the contract has a sentence about what to do.
+func TestErrorsHaveAdvice(t *testing.T) {
+	t.Parallel()
+	words := file(t, "words.js")
+	types := regexp.MustCompile(`\b(?:tool_execution_failed|mcp_unavailable|model_[a-z_]+|timeout|shutting_down|internal_error|validation_error|payload_too_large|origin_refused|duplicate_request|overloaded|request_timeout)\b`)
+	found := types.FindAllString(file(t, "openapi.yaml"), -1)
+	slices.Sort(found)
+	for _, name := range slices.Compact(found) {
+		if name != "model_ms" && !strings.Contains(words, "\n  "+name+": '") {
+			t.Errorf("words.js has no advice for %s", name)
+		}
 	}
 }
 
 func TestFilesAreAllThere(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"index.html", "app.js", "style.css", "icon.svg", "openapi.yaml"} {
+	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg", "openapi.yaml") {
 		if file(t, name) == "" {
 			t.Errorf("%s is empty", name)
+		}
+	}
+	for _, pattern := range []string{"*.mjs", "*.json", "*.ts", "testdata"} {
+		if names, _ := fs.Glob(web.Files(), pattern); len(names) > 0 {
+			t.Errorf("%v are served, and nobody needs them", names)
 		}
 	}
 }

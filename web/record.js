@@ -10,7 +10,7 @@ import { quoted } from './words.js';
 /** @typedef {import('./types').Frame} Frame */
 /** @typedef {import('./types').Seen} Seen */
 /** @typedef {import('./types').ToolCall} ToolCall */
-/** @typedef {{ tool: string, from: number, to: number, status: string }} Span */
+/** @typedef {{ tool: string, from: number, to: number, ms: number | undefined }} Span */
 
 const encoder = new TextEncoder();
 
@@ -27,7 +27,7 @@ export class TurnRecord {
   done = null;
   /** @type {Fault | null} the one that ended the turn */
   fatal = null;
-  /** @type {Map<string, Span>} by call id; to is NaN while it runs */
+  /** @type {Map<string, Span>} by call id; to is NaN while it runs, ms is the gateway's figure */
   spans = new Map();
   firstDelta = NaN;
   lastDelta = NaN;
@@ -64,11 +64,12 @@ export class TurnRecord {
 
   /** @param {ToolCall} call @param {number} at */
   #call(call, at) {
-    if (call.status === 'in_progress') this.spans.set(call.call_id, { tool: call.tool_name, from: at, to: NaN, status: call.status });
+    if (call.status === 'in_progress') this.spans.set(call.call_id, { tool: call.tool_name, from: at, to: NaN, ms: undefined });
     const span = this.spans.get(call.call_id);
     if (!span) return;
-    span.status = call.status;
-    if (call.status !== 'in_progress' && call.status !== 'progress') span.to = at;
+    if (call.status === 'in_progress' || call.status === 'progress') return;
+    span.to = at;
+    span.ms = call.duration_ms;
   }
 
   /** @param {number} at */

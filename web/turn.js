@@ -245,7 +245,7 @@ function summary(record, state) {
     first === undefined ? '' : `first text after ${duration(first)}`,
     counted(models.length, 'model call'),
     done.tools_called.length > 0 ? counted(done.tools_called.length, 'tool call') : '',
-    `${number(tokens)} tokens`,
+    tokens > 0 ? `${number(tokens)} tokens` : '',
   ].filter(Boolean).join(' · ');
 }
 

@@ -5,7 +5,7 @@ import { el, svg } from './dom.js';
 import { duration } from './words.js';
 
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
-/** @typedef {{ kind: 'wait' | 'model' | 'tool' | 'text', name: string, from: number, ms: number, source: 'gateway' | 'page' }} Bar */
+/** @typedef {{ kind: 'wait' | 'model' | 'tool' | 'text', name: string, from: number, ms: number }} Bar */
 
 const wide = 1000; // units of the drawing
 
@@ -45,24 +45,20 @@ function barsOf(record) {
   const first = events[0].at;
   const end = Number.isNaN(record.ended) ? events[events.length - 1].at : record.ended;
   /** @type {Bar[]} */
-  const bars = [{ kind: 'wait', name: 'To the first event', from: 0, ms: first, source: 'page' }];
+  const bars = [{ kind: 'wait', name: 'To the first event', from: 0, ms: first }];
   const tools = toolBars(record, end);
   const steps = modelBars(record, first, end);
   bars.push(...[...steps, ...tools].sort((a, b) => a.from - b.from));
   if (!Number.isNaN(record.firstDelta)) {
-    bars.push({ kind: 'text', name: 'Writing the answer', from: record.firstDelta, ms: record.lastDelta - record.firstDelta, source: 'page' });
+    bars.push({ kind: 'text', name: 'Writing the answer', from: record.firstDelta, ms: record.lastDelta - record.firstDelta });
   }
   return bars;
 }
 
 /** @param {TurnRecord} record @param {number} end @returns {Bar[]} */
 function toolBars(record, end) {
-  const measured = record.done?.timings.tools ?? [];
-  return [...record.spans.values()].map(({ tool, from, to }, i) => {
-    const ours = (Number.isNaN(to) ? end : to) - from;
-    const named = measured[i]?.tool_name === tool ? measured[i].ms : undefined;
-    return { kind: 'tool', name: tool, from, ms: named ?? ours, source: named === undefined ? 'page' : 'gateway' };
-  });
+  return [...record.spans.values()].map(({ tool, from, to, ms }) => (
+    { kind: 'tool', name: tool, from, ms: ms ?? (Number.isNaN(to) ? end : to) - from }));
 }
 
 /**
@@ -79,7 +75,7 @@ function modelBars(record, first, end) {
   return measured.map((ms, i) => {
     const from = begins.length === measured.length ? begins[i] : next;
     next = from + ms;
-    return { kind: 'model', name: measured.length > 1 ? `Model call ${i + 1}` : 'Model call', from, ms, source: 'gateway' };
+    return { kind: 'model', name: measured.length > 1 ? `Model call ${i + 1}` : 'Model call', from, ms };
   });
 }
 

@@ -32,7 +32,7 @@ export function pretty(s) {
 const advice = {
   tool_execution_failed: 'The model was told why, and may try another way or explain it.',
   mcp_unavailable: 'The server of these tools is away. The model was told, and carries on without them.',
-  model_unavailable: 'The gateway got no whole answer from the model. It is usually over soon: wait, then try again.',
+  model_unavailable: 'The model gave no whole answer, or is spared for a while because it failed before (its circuit breaker is open). Wait, then try again.',
   model_rate_limited: 'The model gets more requests than it allows. Wait, then try again.',
   model_blocked: 'The model refused this for safety. The same words would be refused again: put it differently.',
   model_error: 'The model refused the request itself, for example its key or name. Trying again does not help; the operator finds the reason in the log under the request id.',

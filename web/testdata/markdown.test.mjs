@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { elements, made, root, show } from './dom.mjs';
+
+const { Markdown } = await import('../markdown.js');
+
+/** Renders a text that arrives in pieces of so many characters, drawn at each. */
+function render(source, step = source.length || 1) {
+  const into = root();
+  const markdown = new Markdown(into);
+  for (let i = 0; i < source.length; i += step) {
+    markdown.append(source.slice(i, i + step));
+    markdown.draw();
+  }
+  markdown.end();
+  return into;
+}
+
+const html = (source, step) => render(source, step).childNodes.map(show).join('');
+
+const cases = {
+  'paragraphs': ['one\ntwo\n\nthree', '<p>one\ntwo</p><p>three</p>'],
+  'hard breaks': ['a  \nb\\\nc<br>d', '<p>a<br></br>b<br></br>c<br></br>d</p>'],
+  'headings': ['# A #\n### B\n###### C\n#no', '<h3>A</h3><h5>B</h5><h6>C</h6><p>#no</p>'],
+  'emphasis': ['**b** *i* __b__ _i_ ~~d~~ ***bi***', '<p><strong>b</strong> <em>i</em> <strong>b</strong> <em>i</em> <del>d</del> <strong><em>bi</em></strong></p>'],
+  'nested emphasis': ['**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],
+  'no emphasis': ['2 * 3 * 4, snake_case_name, a ~ b', '<p>2 * 3 * 4, snake_case_name, a ~ b</p>'],
+  'emphasis left open': ['*a **b', '<p>*a **b</p>'],
+  'emphasis closed in the wrong order': ['*a **b*', '<p><em>a **b</em></p>'],
+  'code spans': ['`a` ``b ` c`` `*d*` `e', '<p><code>a</code> <code>b ` c</code> <code>*d*</code> `e</p>'],
+  'escapes and entities': ['\\*a\\* \\q &amp; &lt; &nope;', '<p>*a* \\q & < &nope;</p>'],
+  'fenced code': ['```js\n  let *x*;\n\n<b>\n```\nafter', '<pre><code>  let *x*;\n\n<b></code></pre><p>after</p>'],
+  'tildes around backticks': ['~~~\n```\n~~~', '<pre><code>```</code></pre>'],
+  'fence left open': ['```\na', '<pre><code>a</code></pre>'],
+  'list': ['- a\n- b\n* c', '<ul><li><p>a</p></li><li><p>b</p></li></ul><ul><li><p>c</p></li></ul>'],
+  'loose list': ['1. a\n\n   more\n\n2. b', '<ol><li><p>a</p><p>more</p></li><li><p>b</p></li></ol>'],
+  'list that starts later': ['3) a\n4) b', '<ol start=3><li><p>a</p></li><li><p>b</p></li></ol>'],
+  'nested lists': ['1. a\n  - b\n     - c\n2. d', '<ol><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ol>'],
+  'lazy line in a list': ['- a\nb\n\nc', '<ul><li><p>a\nb</p></li></ul><p>c</p>'],
+  'code in a list': ['- a\n  ```\n  x\n    y\n  ```\n- b', '<ul><li><p>a</p><pre><code>x\n  y</code></pre></li><li><p>b</p></li></ul>'],
+  'tasks': ['- [x] a\n- [ ] b', '<ul><li><input></input><p>a</p></li><li><input></input><p>b</p></li></ul>'],
+  'a year is no list': ['It was in\n1986. Then', '<p>It was in\n1986. Then</p>'],
+  'quotes': ['> a\n> > b\n\nc', '<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>'],
+  'rules': ['a\n\n---\n* * *\n___', '<p>a</p><hr></hr><hr></hr><hr></hr>'],
+  'table': ['| a | b |\n|---|--:|\n| `x|y` | \\| |\n| 1 |\n\nafter',
+    '<div><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x|y</code></td><td>|</td></tr><tr><td>1</td><td></td></tr></tbody></table></div><p>after</p>'],
+  'table after a line': ['see\na|b\n-|-\n1|2', '<p>see</p><div><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>'],
+  'no table': ['| a | b |\n|---|\nx', '<p>| a | b |\n|---|\nx</p>'],
+  'links say where they lead': ['[**x**](https://a.b/c "t")', '<p><span><a href=https://a.b/c><strong>x</strong></a><bdi> (a.b)</bdi></span></p>'],
+  'bare addresses': ['(https://a.b/c_d). <https://e.f> <me@a.b>', '<p>(<a href=https://a.b/c_d>https://a.b/c_d</a>). <a href=https://e.f/>https://e.f</a> <a href=mailto:me@a.b>me@a.b</a></p>'],
+  'Windows line ends': ['- a\r\n- b\r\n', '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
+};
+
+for (const [name, [source, want]] of Object.entries(cases)) {
+  test(name, () => assert.equal(html(source), want));
+}
+
+test('the result does not depend on how a text is cut', () => {
+  const all = Object.values(cases).map(([source]) => source).join('\n\n');
+  for (const source of [all, ...Object.values(cases).map(([s]) => s)]) {
+    for (const step of [1, 2, 3, 7, 50]) assert.equal(html(source, step), html(source), `in pieces of ${step}: ${source}`);
+  }
+});
+
+/** What is on the screen when so much of a text has arrived. */
+function unfinished(source) {
+  const into = root();
+  const markdown = new Markdown(into);
+  for (const c of source) {
+    markdown.append(c);
+    markdown.draw();
+  }
+  return into.childNodes.map(show).join('');
+}
+
+test('what is open is shown as if it were closed', () => {
+  for (const [source, want] of [
+    ['**bo', '<p><strong>bo</strong></p>'],
+    ['**bold*', '<p><strong>bold</strong></p>'],
+    ['a `co', '<p>a <code>co</code></p>'],
+    ['[words](https://exam', '<p><span>words</span></p>'],
+    ['[wor', '<p>wor</p>'],
+    ['a\n\n-', '<p>a</p>'],
+    ['- a\n- ', '<ul><li><p>a</p></li></ul>'],
+    ['- a\n  - b', '<ul><li><p>a</p><ul><li><p>b</p></li></ul></li></ul>'],
+    ['a\n\n#', '<p>a</p>'],
+    ['a\n\n```j', '<p>a</p>'],
+    ['```\na\n``', '<pre><code>a</code></pre>'],
+    ['a\n\n| b | c |\n|-', '<p>a</p><p></p>'],
+  ]) assert.equal(unfinished(source), want, source);
+});
+
+test('only web and mail addresses become links', () => {
+  for (const address of ['javascript:alert(1)', 'JaVaScRiPt:alert(1)', 'java\tscript:alert(1)', ' javascript:alert(1)', 'data:text/html,x', 'vbscript:x', 'file:///etc/passwd',
+    'blob:x', '//evil.example', '/path', '#here', 'https:', 'http://', '\u0001javascript:alert(1)']) {
+    for (const source of [`[x](${address})`, `[x](<${address}>)`, `<${address}>`, `![x](${address})`, address]) {
+      for (const e of elements(render(source))) assert.equal(e.tag === 'a' ? e.href : undefined, undefined, `${source} became ${e.href}`);
+    }
+  }
+});
+
+test('links send nothing along', () => {
+  const [a] = [...elements(render('[x](http://a.b)'))].filter((e) => e.tag === 'a');
+  assert.deepEqual([a.rel, a.target, a.referrerPolicy], ['noopener noreferrer nofollow', '_blank', 'no-referrer']);
+});
+
+test('the host that is shown is the one that a link leads to', () => {
+  for (const [address, host] of [['https://bank.example@evil.example/', 'evil.example'], ['https://evil.example\\@bank.example', 'evil.example'], ['http://b\u0430nk.example', 'xn--bnk-6cd.example']]) {
+    assert.equal(render(`[bank.example](${address})`).textContent, `bank.example (${host})`);
+  }
+});
+
+test('images are links', () => {
+  const all = [...elements(render('![alt text](https://a.b/p.png) ![](https://a.b/q.png)'))];
+  assert.deepEqual(all.filter((e) => e.tag === 'a').map((e) => [e.textContent, e.href]), [['Image: alt text', 'https://a.b/p.png'], ['Image', 'https://a.b/q.png']]);
+  assert.ok(!all.some((e) => e.tag === 'img'));
+});
+
+test('HTML is text', () => {
+  const source = '<script>alert(1)</script> <img src=x onerror=alert(1)> <svg/onload=alert(1)> <a href="javascript:x">y</a> <!-- c -->';
+  assert.equal(html(source), `<p>${source}</p>`);
+});
+
+test('characters that turn the direction are written out', () => {
+  assert.equal(html('a\u202Egnp.exe `\u2066x`'), '<p>a[U+202E]gnp.exe <code>[U+2066]x</code></p>');
+  assert.equal(html('```\n\u202Ex\n```'), '<pre><code>[U+202E]x</code></pre>');
+});
+
+test('nesting is capped', () => {
+  for (const mark of ['> ', '- ', '1. ', '>', '*', '**', '[', '~~a ', '_a ', '![', '* - ']) {
+    let deepest = 0;
+    const depth = (node, n) => {
+      deepest = Math.max(deepest, n);
+      for (const child of node.children) depth(child, n + 1);
+    };
+    depth(render(`${mark.repeat(20_000)}x`, 999), 0);
+    assert.ok(deepest < 60, `${mark}: ${deepest} deep`);
+  }
+});
+
+test('a code point is never cut', () => {
+  const source = `x${'\u{1F600}'.repeat(30_000)}`;
+  assert.equal(render(source, 1001).textContent, source);
+  for (const e of elements(render(source))) assert.ok(e.textContent.isWellFormed?.() ?? true);
+});
+
+// Twice the text makes at most about twice the nodes, however it is cut: the same
+// holds for the work, which is bounded for each node.
+test('work grows with the length, not its square', () => {
+  const mix = '# T\n\nSome **bold** text with `code` and [l](https://x.y).\n\n- a\n- b\n  - c\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n```js\nlet x\n```\n\n> q **b**\n\n';
+  const texts = {
+    mix: (n) => mix.repeat(n),
+    'one line': (n) => 'word **b** '.repeat(16 * n),
+    'one word': (n) => 'x'.repeat(160 * n),
+    'one paragraph': (n) => 'some *words* here\n'.repeat(16 * n),
+    'one list': (n) => '- an item\n'.repeat(16 * n),
+    'one table': (n) => `| a | b |\n|---|---|\n${'| 1 | 2 |\n'.repeat(16 * n)}`,
+    'one block of code': (n) => `\`\`\`\n${'let x;\n'.repeat(16 * n)}`,
+    'one quote': (n) => '> a\n'.repeat(16 * n),
+  };
+  for (const hostile of ['*a **b ', '[', '[a](', '![', '`a``b```c', '**', '_a', '<a', '- ', '|', '>>>', '~~', '&', 'https://', '\\', '- [x] ', '(((', '1. ']) {
+    texts[hostile] = (n) => hostile.repeat(64 * n);
+  }
+  for (const [name, text] of Object.entries(texts)) {
+    const nodes = [100, 200].map((n) => {
+      const before = made;
+      render(text(n), 256);
+      return made - before;
+    });
+    assert.ok(nodes[1] < 2.5 * nodes[0] + 500, `${name}: ${nodes}`);
+  }
+});
+
+test('an answer as long as the gateway allows', () => {
+  const longest = 2 << 20;
+  for (const piece of ['x', '**a** `b` [c](https://d.e)\n', '*a **b ']) {
+    const before = made;
+    render(piece.repeat(longest / piece.length), 1 << 15);
+    assert.ok(made - before < 3 * longest, `${piece}: ${made - before} nodes`);
+  }
+});

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import './dom.mjs';
+
+const { attribute, el } = await import('../dom.js');
+const { Parser } = await import('../sse.js');
+const { TurnRecord } = await import('../record.js');
+const { waterfall } = await import('../waterfall.js');
+const { address, fitsAddress, newKey } = await import('../transport.js');
+const { quoted, duration, ending } = await import('../words.js');
+
+document.baseURI = 'https://sluice.example/app/';
+const ask = { input: 'hi', conversation_id: 'conv_1' };
+
+test('attributes that act cannot be set', () => {
+  const node = el('p');
+  for (const name of ['onclick', 'ONCLICK', 'style', 'href', 'src', 'srcdoc', 'formaction', 'xlink:href', 'action', 'target', 'data-', 'aria-']) {
+    assert.throws(() => attribute(node, name, 'x'), name);
+  }
+  attribute(node, 'aria-label', 'x');
+  attribute(node, 'aria-label', null);
+  assert.deepEqual(node.attributes, {});
+});
+
+test('frames, however they are cut and whatever ends their lines', () => {
+  const stream = 'retry: 5\nid: r:1\nevent: start\ndata: {"a":1}\n\n: ping\n\nid: r:2\nevent: done\ndata: one\ndata:two\nother: x\ndata\n\ndata: cut';
+  const want = [{ id: 'r:1', event: 'start', data: '{"a":1}' }, { id: 'r:2', event: 'done', data: 'one\ntwo\n' }];
+  for (const end of ['\n', '\r\n', '\r']) {
+    for (const step of [1, 2, 5, 1000]) {
+      const text = stream.replaceAll('\n', end);
+      const parser = new Parser();
+      const frames = [];
+      for (let i = 0; i < text.length; i += step) frames.push(...parser.push(text.slice(i, i + step)));
+      assert.deepEqual(frames, want, `${JSON.stringify(end)} in pieces of ${step}`);
+      assert.equal(parser.comments, 1);
+    }
+  }
+});
+
+test('an event without data is none, and one without a name is a message', () => {
+  assert.deepEqual(new Parser().push('event: done\n\ndata: x\n\n'), [{ id: '', event: 'message', data: 'x' }]);
+});
+
+test('a word of the shell', () => {
+  assert.equal(quoted("it's $HOME `x` \"y\"\n!"), "'it'\\''s $HOME `x` \"y\"\n!'");
+});
+
+test('curl asks the same, without a key', () => {
+  assert.equal(new TurnRecord({ ...ask, input: "it's" }, 'fetch').curl(),
+    `curl -N 'https://sluice.example/app/chat/stream' -H 'Content-Type: application/json' -d '{"input":"it'\\''s","conversation_id":"conv_1","accumulated":false}'`);
+  assert.equal(new TurnRecord({ ...ask, input: "it's & more" }, 'eventsource').curl(),
+    `curl -N 'https://sluice.example/app/chat/stream?input=it'\\''s%20%26%20more&conversation_id=conv_1&accumulated=false'`);
+});
+
+test('a long text is not for an address', () => {
+  assert.ok(fitsAddress({ ...ask, input: 'a'.repeat(5000) }));
+  assert.ok(!fitsAddress({ ...ask, input: '\u00e9'.repeat(5000) }));
+  assert.ok(address(ask).startsWith('https://sluice.example/app/chat/stream?input=hi&'));
+});
+
+test('keys are new and well formed', () => {
+  assert.match(newKey(), /^[0-9a-f]{32}$/);
+  assert.notEqual(newKey(), newKey());
+});
+
+/** A record whose events came at given times. */
+function recorded(...events) {
+  const record = new TurnRecord(ask, 'fetch');
+  for (const [at, event, data] of events) {
+    record.now = () => at;
+    record.take({ id: 'x', event, data: typeof data === 'string' ? data : JSON.stringify({ request_id: 'r', ...data }) });
+  }
+  record.end('done');
+  return record;
+}
+
+const done = { success: true, finish_reason: 'stop', tools_called: [], usage: { input_tokens: 1, output_tokens: 1, thinking_tokens: 1 } };
+const call = (id, status, duration_ms) => ({ call_id: id, tool_name: id, server: 's', arguments: {}, status, duration_ms });
+
+/** The rows of a waterfall: name, begin and length. */
+const rows = (record) => {
+  const table = waterfall(record).children[0];
+  const body = table.children.find((c) => c.tag === 'tbody');
+  return body.children.map((row) => row.children.map((cell) => cell.textContent));
+};
+
+test('a waterfall begins each model call when the tools before it had ended', () => {
+  const record = recorded([10, 'start', { model: 'm' }], [110, 'tool_call', call('a', 'in_progress')], [110, 'tool_call', call('b', 'in_progress')],
+    [150, 'tool_call', call('b', 'completed', 39)], [210, 'tool_call', call('a', 'completed', 98)], [300, 'response_delta', { delta: 'x' }], [400, 'response_delta', { delta: 'y' }],
+    [410, 'done', { ...done, timings: { total_ms: 400, first_event_ms: 0, first_delta_ms: 290, model_ms: [99, 190], tools: [{ tool_name: 'b', ms: 39 }, { tool_name: 'a', ms: 98 }], write_blocked_ms: 0 } }]);
+  assert.deepEqual(rows(record), [
+    ['To the first event', 'from 0 ms on', '10 ms'],
+    ['Model call 1', 'from 10 ms on', '99 ms'],
+    ['a', 'from 110 ms on', '98 ms'],
+    ['b', 'from 110 ms on', '39 ms'],
+    ['Model call 2', 'from 210 ms on', '190 ms'],
+    ['Writing the answer', 'from 300 ms on', '100 ms'],
+  ]);
+});
+
+test('model calls that cannot be told apart are drawn end to end', () => {
+  const record = recorded([0, 'start', { model: 'm' }], [500, 'done', { ...done, timings: { total_ms: 500, first_event_ms: 0, model_ms: [100, 300], tools: [], write_blocked_ms: 0 } }]);
+  assert.deepEqual(rows(record).slice(1).map((r) => r.slice(1)), [['from 0 ms on', '100 ms'], ['from 100 ms on', '300 ms']]);
+});
+
+test('a record survives what is no event of ours', () => {
+  const record = recorded([0, 'start', 'not JSON'], [1, 'other', { x: 1 }], [2, 'tool_call', call('z', 'completed')], [3, 'message', '7']);
+  assert.equal(record.events.length, 4);
+  assert.equal(record.spans.size, 0);
+  assert.ok(record.transcript().includes('event: start\ndata: not JSON\n\n'));
+});
+
+test('words', () => {
+  assert.deepEqual([5, 999, 1500, 61_000].map(duration), ['5 ms', '999 ms', '1.50 s', '1 min 1 s']);
+  assert.equal(ending('stop'), 'Answered');
+  assert.equal(ending('new_reason'), 'new_reason');
+});
