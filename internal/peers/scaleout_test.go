@@ -2,9 +2,12 @@ package peers
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -52,34 +55,88 @@ func TestKilledBehindBalancer(t *testing.T) {
 			l := startLoad(t, f.base, clients)
 			l.await(t, 2*clients, time.Time{})
 			f.gateways[1].awaitLog(t, "request_completed")
-			before := time.Now()
+			killed := time.Now()
 			f.gateways[1].kill()
-			after := time.Now()
-			l.await(t, 3*clients, after)
+			l.await(t, 3*clients, time.Now())
 			f.gateways[1] = f.startOne(t, 1)
 			f.gateways[1].awaitLog(t, "request_completed", "success", "true") // it takes part again
 			l.await(t, clients, time.Now())
-			judgeKill(t, l.stop(), before, after)
+			judgeKill(t, l.stop(), killed)
 			f.gemini.checkOnce(t)
 		})
 	}
 }
 
-// judgeKill looks at every turn of a load in whose middle a gateway was killed.
-func judgeKill(t *testing.T, turns []outcome, before, after time.Time) {
+// A gateway that is dead already when a load begins is passed over.
+func TestDeadBehindBalancer(t *testing.T) {
+	t.Parallel()
+	for _, b := range balancers() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t, b)
+			f.gateways[0].kill()
+			l := startLoad(t, f.base, clients)
+			l.await(t, 2*clients, time.Time{})
+			for _, o := range l.stop() {
+				if o.err != nil {
+					t.Errorf("%s: %v", o.marker, o.err)
+				}
+			}
+			f.gemini.checkOnce(t)
+		})
+	}
+}
+
+// A POST that a gateway has taken without an answer is not given to another one:
+// its turn may run.
+func TestBalancerSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	for _, b := range balancers() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			b.program(t)
+			var posts atomic.Int64
+			addr := strings.TrimPrefix(serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost {
+					return // a health check
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				posts.Add(1)
+				panic(http.ErrAbortHandler) // as if it were killed
+			})), "http://")
+			g := &gateway{base: b.start(t, []string{addr, addr, addr}), client: http.DefaultClient}
+			if s, err := g.open(t.Context(), "Hello"); err == nil {
+				s.leave()
+				t.Error("a stream came from a gateway that had died")
+			}
+			if n := posts.Load(); n != 1 {
+				t.Errorf("the POST was sent %d times, want once", n)
+			}
+		})
+	}
+}
+
+// judgeKill looks at every turn of a load in whose middle a gateway was killed. What
+// began after the first stream had broken was new to everybody, and must not fail.
+func judgeKill(t *testing.T, turns []outcome, killed time.Time) {
 	t.Helper()
+	died := time.Now()
+	for _, o := range turns {
+		if o.err != nil && o.opened && o.ended.After(killed) && o.ended.Before(died) {
+			died = o.ended
+		}
+	}
 	whole, broken := 0, 0
 	for _, o := range turns {
-		inFlight := o.began.Before(after) && o.ended.After(before)
 		switch {
 		case o.err == nil:
 			whole++
 		case o.hidden:
 			t.Errorf("%s broke off and looks whole: %v", o.marker, o.err)
-		case inFlight:
+		case o.began.Before(died) && o.ended.After(killed):
 			broken++
 		default:
-			t.Errorf("%s, begun %v after the kill, took %v (opened: %v): %v", o.marker, o.began.Sub(after), o.ended.Sub(o.began), o.opened, o.err)
+			t.Errorf("%s, begun %v after the kill, took %v (opened: %v): %v", o.marker, o.began.Sub(killed), o.ended.Sub(o.began), o.opened, o.err)
 		}
 	}
 	t.Logf("%d turns: %d whole, %d broken by the kill", len(turns), whole, broken)
