@@ -60,6 +60,7 @@ func TestOpenLoopOmitsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.start(time.Now())
 		time.Sleep(450 * time.Millisecond) // due: 0, 100, 200, 300, 400 ms
 		r.openLoop()
 		if q := r.turns.quantiles(); q.Count != 5 || q.Max != 450 || q.P50 < 248 || q.P50 > 252 {

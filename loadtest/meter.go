@@ -36,8 +36,13 @@ func newMeter(ctx context.Context, r *runner, proc procfs) *meter {
 		m.pid, m.why = proc.serverOf(ctx, r.cfg.URL)
 	}
 	m.name = proc.name(m.pid)
-	m.from = m.sample()
 	return m
+}
+
+// start takes the first sample and returns its time.
+func (m *meter) start() time.Time {
+	m.from = m.sample()
+	return m.from.at
 }
 
 func (m *meter) sample() sample {

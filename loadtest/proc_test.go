@@ -115,6 +115,9 @@ func TestOwnProcess(t *testing.T) {
 	if sv := rep.Server; sv.PID != os.Getpid() || sv.Unknown != "" || sv.RSSStart == 0 || sv.RSSPeak < sv.RSSEnd {
 		t.Errorf("%+v, want process %d", sv, os.Getpid())
 	}
+	if rep.Seconds != rep.Measured { // looking for the process took time, and counts
+		t.Errorf("%v s, of which %v s measured, without a warm-up", rep.Seconds, rep.Measured)
+	}
 	if linux.openFiles() == 0 {
 		t.Error("the limit of open files is not known")
 	}

@@ -27,6 +27,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	defer r.close()
 	m := newMeter(ctx, r, linux)
+	r.start(m.start())
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { m.watch(ended) })
@@ -62,17 +63,22 @@ func newRunner(ctx context.Context, cfg Config) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{cfg: cfg, ctx: ctx, requests: q, begin: time.Now(), transport: cfg.Transport, close: func() {}}
+	r := &runner{cfg: cfg, ctx: ctx, requests: q, transport: cfg.Transport, close: func() {}}
 	r.readings.New = func() any { return new(reading) }
-	r.measureFrom = r.begin.Add(cfg.Warmup)
-	if cfg.Duration > 0 {
-		r.until = r.measureFrom.Add(cfg.Duration)
-	}
 	if r.transport == nil {
 		t := newTransport(cfg.width())
 		r.transport, r.close = t, t.CloseIdleConnections
 	}
 	return r, nil
+}
+
+// start sets the clock that turns begin by.
+func (r *runner) start(begin time.Time) {
+	r.begin = begin
+	r.measureFrom = begin.Add(r.cfg.Warmup)
+	if r.cfg.Duration > 0 {
+		r.until = r.measureFrom.Add(r.cfg.Duration)
+	}
 }
 
 // newTransport keeps a connection for each client. It knows HTTP/1.1 only, follows
