@@ -97,7 +97,7 @@ func throwAway(client *http.Client, url string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, readBuffer))
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, largeWindow))
 	return err
 }
 

@@ -134,7 +134,7 @@ func (c *call) handOn(a *assembler, ans answer) error {
 }
 
 func (c *call) hand(chunk *chat.Chunk) error {
-	c.handed = true
+	c.handed, c.body = true, nil // no attempt comes after this one
 	c.yieldErr = c.yield(chunk)
 	return c.yieldErr
 }

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -21,15 +20,14 @@ var errTooLarge = errors.New("too large")
 // the blank line after it, and an error as bare JSON, in place of the stream or
 // behind some of it.
 type eventReader struct {
-	in   *bufio.Reader
+	in   window
 	data []byte // of the event under way
-	long []byte // a line that does not fit into in's buffer
 	bare []byte // the line that begins the bare JSON; nil: none so far
 }
 
 // reset makes r read body afresh.
 func (r *eventReader) reset(body io.Reader) {
-	r.in.Reset(body)
+	r.in.reset(body)
 	r.bare = nil
 }
 
@@ -75,29 +73,11 @@ func (r *eventReader) next() ([]byte, error) {
 
 // line returns the next line without its end, valid until the next read.
 func (r *eventReader) line() ([]byte, error) {
-	line, err := r.in.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		line, err = r.longLine(line)
-	}
+	line, err := r.in.line(maxChunk + len("data: "))
 	if err == io.EOF && len(line) > 0 {
 		err = nil
 	}
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
-}
-
-// longLine reads on after start, the buffer's content.
-func (r *eventReader) longLine(start []byte) ([]byte, error) {
-	r.long = append(r.long[:0], start...)
-	for {
-		piece, err := r.in.ReadSlice('\n')
-		r.long = append(r.long, piece...)
-		if err != bufio.ErrBufferFull {
-			return r.long, err
-		}
-		if len(r.long) > maxChunk+len("data: ") {
-			return nil, errTooLarge
-		}
-	}
 }
 
 // dataOf returns the value of a data line.
@@ -118,7 +98,7 @@ func isJSON(line []byte) bool {
 
 // bareError reads the rest of the stream and returns the API's error in it.
 func (r *eventReader) bareError() error {
-	rest, err := io.ReadAll(io.LimitReader(r.in, int64(maxErrorBody-len(r.bare))))
+	rest, err := io.ReadAll(io.LimitReader(&r.in, int64(maxErrorBody-len(r.bare))))
 	if err != nil {
 		return err
 	}
@@ -136,8 +116,7 @@ func (r *eventReader) buffered() bool {
 	if r.bare != nil {
 		return true
 	}
-	b, _ := r.in.Peek(r.in.Buffered())
-	b = bytes.TrimLeft(b, "\r\n")
+	b := bytes.TrimLeft(r.in.buffered(), "\r\n")
 	if !bytes.HasPrefix(b, []byte("data:")) {
 		return false
 	}

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -16,7 +15,7 @@ import (
 
 // readEvents returns the data of all events in body, and how the stream ended.
 func readEvents(body io.Reader) (data []string, err error) {
-	r := eventReader{in: bufio.NewReaderSize(nil, 64)}
+	r := eventReader{}
 	r.reset(body)
 	for {
 		b, err := r.next()
@@ -29,7 +28,7 @@ func readEvents(body io.Reader) (data []string, err error) {
 
 func TestEventReader(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 1000)
+	long := strings.Repeat("x", 3*largeWindow)
 	tests := []struct {
 		name, in string
 		want     []string
@@ -112,7 +111,7 @@ func TestBuffered(t *testing.T) {
 		"": false, "data: b": false, "data: b\n": false, "data: b\n\n": true, "data: b\r\n\r": false, "data: b\r\n\r\n": true,
 		"\ndata: b\ndata: c\n\n": true, ": ping\n\n": false, ": ping\n\ndata: b\n\n": false, "event: x\ndata: b\n\n": false,
 	} {
-		r := eventReader{in: bufio.NewReaderSize(nil, 4096)}
+		r := eventReader{}
 		r.reset(strings.NewReader("data: a\n\n" + rest))
 		r.next()
 		if got := r.buffered(); got != want {

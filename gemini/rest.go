@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -13,10 +12,6 @@ import (
 
 	"sluice/chat"
 )
-
-// readBuffer is the room for what has arrived and was not decoded yet: some ten
-// usual chunks.
-const readBuffer = 8 << 10
 
 // keepBuffer is the largest buffer that is kept for the next answer.
 const keepBuffer = 64 << 10
@@ -46,7 +41,7 @@ func newREST(cfg *Config) *rest {
 		s.transport = s.owned
 	}
 	s.answers.New = func() any {
-		return &restAnswer{pool: &s.answers, events: eventReader{in: bufio.NewReaderSize(nil, readBuffer)}}
+		return &restAnswer{pool: &s.answers}
 	}
 	return s
 }
@@ -65,6 +60,7 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
+		WriteBufferSize:        1 << 10, // a request's head; its body goes past the buffer
 	}
 }
 
@@ -78,10 +74,12 @@ func (s *rest) close() {
 // redirects and take the key, a header it knows nothing of, along to wherever they
 // lead.
 func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body []byte) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, &payload{body})
 	if err != nil {
 		return nil, &transportError{err}
 	}
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return &payload{body}, nil }
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("User-Agent", s.userAgent)
@@ -92,6 +90,7 @@ func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body []byte) (ans
 		req.Header.Set("X-Request-ID", id)
 	}
 	resp, err := s.transport.RoundTrip(req)
+	body = nil // the transport keeps the request while the answer runs, and GetBody would keep this
 	if err != nil {
 		return nil, &transportError{err}
 	}
@@ -103,6 +102,22 @@ func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body []byte) (ans
 	a.events.reset(resp.Body)
 	return a, nil
 }
+
+// payload is a request's body. It lets go of what was sent, because the transport
+// holds on to it while the answer runs.
+type payload struct{ rest []byte }
+
+func (p *payload) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		p.rest = nil
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (*payload) Close() error { return nil }
 
 // refusal reads the error that a status other than 2xx stands for. Whatever the
 // body says, the status counts.
@@ -143,7 +158,7 @@ func (a *restAnswer) close() {
 	a.body = nil
 	a.events.reset(nil)
 	a.json.in = bytes.Buffer{}
-	if cap(a.events.data) <= keepBuffer && cap(a.events.long) <= keepBuffer && cap(a.json.text) <= keepBuffer {
+	if cap(a.events.data) <= keepBuffer && cap(a.json.text) <= keepBuffer {
 		a.pool.Put(a)
 	}
 }

@@ -1,0 +1,116 @@
+package gemini
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// Sizes of a window. A model thinks longer than it talks, and it talks in chunks of
+// a few hundred bytes: a stream waits with the small buffer. One that brings more
+// than that at once reads into a large one, so that what is there already is taken
+// with one read and leaves with one flush.
+const (
+	smallWindow = 1 << 10
+	largeWindow = 8 << 10
+)
+
+var largeWindows = sync.Pool{New: func() any { return new([largeWindow]byte) }}
+
+// window is a buffered reader of lines whose buffer is as large as it needs to be.
+type window struct {
+	src   io.Reader
+	small [smallWindow]byte
+	large *[largeWindow]byte // nil unless buf is of it
+	buf   []byte             // small, large, or one for a line that fits into neither
+	r, w  int                // buf[r:w] was read and not yet taken
+	busy  bool               // the last read brought more than a small buffer holds
+	err   error              // of src
+}
+
+// reset makes b read src afresh, and lets go of all but the small buffer.
+func (b *window) reset(src io.Reader) {
+	b.release()
+	b.src, b.buf, b.r, b.w, b.busy, b.err = src, b.small[:], 0, 0, false, nil
+}
+
+func (b *window) release() {
+	if b.large != nil {
+		largeWindows.Put(b.large)
+		b.large = nil
+	}
+}
+
+// buffered returns what was read and not yet taken.
+func (b *window) buffered() []byte { return b.buf[b.r:b.w] }
+
+// line takes the next line, of at most limit bytes and its end. It is valid until
+// the next call. What stands behind the last line's end comes with the error.
+func (b *window) line(limit int) ([]byte, error) {
+	seen := 0
+	for {
+		i := bytes.IndexByte(b.buf[b.r+seen:b.w], '\n')
+		if i >= 0 && seen+i <= limit {
+			return b.take(seen + i + 1), nil
+		}
+		seen = b.w - b.r
+		if i >= 0 || seen > limit {
+			return nil, errTooLarge
+		}
+		if b.err != nil {
+			return b.take(seen), b.err
+		}
+		b.fill()
+	}
+}
+
+func (b *window) take(n int) []byte {
+	b.r += n
+	return b.buf[b.r-n : b.r]
+}
+
+// Read makes window an io.Reader of what is left.
+func (b *window) Read(p []byte) (int, error) {
+	if b.r < b.w {
+		return copy(p, b.take(min(len(p), b.w-b.r))), nil
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	return b.src.Read(p)
+}
+
+// fill reads once, at least one byte or the error.
+func (b *window) fill() {
+	b.fit()
+	room := len(b.buf) - b.w
+	var n int
+	for tries := 0; n == 0 && b.err == nil; tries++ {
+		if n, b.err = b.src.Read(b.buf[b.w:]); n == 0 && b.err == nil && tries == 100 {
+			b.err = io.ErrNoProgress
+		}
+	}
+	b.w += n
+	b.busy = n == room || n >= smallWindow
+}
+
+// fit makes room behind what is buffered, in a buffer that suits the stream.
+func (b *window) fit() {
+	rest := b.buffered()
+	switch {
+	case len(rest) == 0 && !b.busy:
+		b.release()
+		b.buf = b.small[:]
+	case len(rest) < largeWindow && (b.busy || len(rest) == smallWindow) && b.large == nil:
+		b.large = largeWindows.Get().(*[largeWindow]byte)
+		copy(b.large[:], rest)
+		b.buf = b.large[:]
+	case len(rest) == len(b.buf):
+		b.buf = make([]byte, 2*len(rest))
+		copy(b.buf, rest)
+		b.release()
+	default:
+		copy(b.buf, rest)
+	}
+	b.r, b.w = 0, len(rest)
+}
