@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,6 +40,9 @@ func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.R
 	return io.NopCloser(bytes.NewReader(r.buf)), err
 }
 
+// minRead is the room for one read: most replies are smaller.
+const minRead = 1 << 10
+
 // said is what a reply has brought so far.
 type said int
 
@@ -66,10 +70,10 @@ type reply struct {
 // conversation.
 func (r *reply) read() (said, error) {
 	state := nothing
-	chunk := make([]byte, 8<<10)
 	for {
-		n, err := r.src.Read(chunk)
-		r.buf = append(r.buf, chunk[:n]...)
+		r.buf = slices.Grow(r.buf, minRead)
+		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+n]
 		if len(r.buf) > r.limit+maxNotes {
 			return state, errTooLarge
 		}
