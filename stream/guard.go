@@ -3,8 +3,8 @@ package stream
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"sluice/fault"
 )
@@ -24,9 +24,14 @@ import (
 type Guard struct {
 	sink  Sink
 	state state
-	open  map[string]Call // tool calls that are under way; nil until the first
-	used  map[string]bool // ids of all tool calls
-	err   error           // the sink's first error
+	calls []tracked // all tool calls; a turn has few, so looking through them is cheap
+	err   error     // the sink's first error
+}
+
+// tracked is a tool call. One that is over keeps its id alone.
+type tracked struct {
+	Call
+	over bool
 }
 
 type state int
@@ -94,8 +99,8 @@ func (g *Guard) Fail(err error) error {
 		_ = g.Emit(&Start{})
 	}
 	if g.state == expectAny {
-		for _, id := range slices.Sorted(maps.Keys(g.open)) {
-			_ = g.Emit(&ToolUnknown{Call: g.open[id], Message: "The outcome of this call is not known"})
+		for _, c := range g.open() {
+			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 		}
 		_ = g.Emit(NewError(err, true))
 	}
@@ -141,7 +146,8 @@ func (g *Guard) check(ev Event) (state, error) {
 	case *ToolStarted:
 		return expectAny, g.begin(ev.Call)
 	case *ToolProgress:
-		return expectAny, g.running(ev.Call)
+		_, err := g.running(ev.Call)
+		return expectAny, err
 	case *ToolCompleted:
 		return expectAny, g.end(ev.Call)
 	case *ToolFailed:
@@ -165,32 +171,53 @@ func (g *Guard) check(ev Event) (state, error) {
 }
 
 func (g *Guard) begin(c Call) error {
-	if c.ID == "" || g.used[c.ID] {
+	if c.ID == "" || g.find(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
-	if g.used == nil {
-		g.used, g.open = map[string]bool{}, map[string]Call{}
-	}
-	g.used[c.ID], g.open[c.ID] = true, c
+	g.calls = append(g.calls, tracked{Call: c})
 	return nil
 }
 
-func (g *Guard) running(c Call) error {
-	if _, ok := g.open[c.ID]; !ok {
-		return fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, c.ID)
+func (g *Guard) find(id string) *tracked {
+	for i := range g.calls {
+		if g.calls[i].ID == id {
+			return &g.calls[i]
+		}
 	}
 	return nil
+}
+
+// running returns the call if it is under way.
+func (g *Guard) running(c Call) (*tracked, error) {
+	t := g.find(c.ID)
+	if t == nil || t.over {
+		return nil, fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, c.ID)
+	}
+	return t, nil
 }
 
 func (g *Guard) end(c Call) error {
-	err := g.running(c)
-	delete(g.open, c.ID)
+	t, err := g.running(c)
+	if err == nil {
+		*t = tracked{Call: Call{ID: c.ID}, over: true}
+	}
 	return err
 }
 
+// open returns the calls that are under way, in order of their ids.
+func (g *Guard) open() (calls []Call) {
+	for _, t := range g.calls {
+		if !t.over {
+			calls = append(calls, t.Call)
+		}
+	}
+	slices.SortFunc(calls, func(a, b Call) int { return strings.Compare(a.ID, b.ID) })
+	return calls
+}
+
 func (g *Guard) closed() error {
-	if len(g.open) > 0 {
-		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, len(g.open))
+	if n := len(g.open()); n > 0 {
+		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)
 	}
 	return nil
 }

@@ -16,6 +16,13 @@ import (
 // make it a hot loop, and more than 2147483647 ms overflows timers of some clients.
 const NoRetry = 24 * time.Hour
 
+// keepBuffer is the largest buffer that is kept for other streams.
+const keepBuffer = 64 << 10
+
+// buffers hold the frames that wait for a Flush. A stream has one only while it has
+// such frames: most of its time it waits for the model.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // spill is how many bytes Emit holds back before it writes without being asked.
 const spill = 16 << 10
 
@@ -56,7 +63,7 @@ type Writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	enc Encoder
-	buf []byte // frames not yet written
+	buf *[]byte // frames not yet written; nil: none
 
 	firstEvent, firstDelta time.Duration
 
@@ -112,8 +119,11 @@ func (s *Writer) Emit(ev stream.Event) error {
 	case *stream.Done:
 		t = s.timings()
 	}
-	s.buf = s.enc.Encode(s.buf, ev, t)
-	if len(s.buf) >= spill {
+	if s.buf == nil {
+		s.buf = buffers.Get().(*[]byte)
+	}
+	*s.buf = s.enc.Encode(*s.buf, ev, t)
+	if len(*s.buf) >= spill {
 		return s.Flush()
 	}
 	return nil
@@ -123,15 +133,22 @@ func (s *Writer) Emit(ev stream.Event) error {
 // fault.ErrClientGone, nothing is written any more.
 func (s *Writer) Flush() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flush()
+	err := s.flush()
+	s.mu.Unlock()
+	return err
 }
 
 // flush needs mu.
 func (s *Writer) flush() error {
-	if len(s.buf) > 0 {
-		s.write(s.buf)
-		s.buf = s.buf[:0]
+	if s.buf != nil {
+		if len(*s.buf) > 0 { // an encoder may have no words for an event
+			s.write(*s.buf)
+		}
+		if cap(*s.buf) <= keepBuffer {
+			*s.buf = (*s.buf)[:0]
+			buffers.Put(s.buf)
+		}
+		s.buf = nil
 	}
 	return s.err
 }
