@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -59,7 +60,10 @@ type Config struct {
 }
 
 // Agent runs turns. It is safe for concurrent use.
-type Agent struct{ cfg Config }
+type Agent struct {
+	cfg    Config
+	prompt atomic.Pointer[datedPrompt] // the last one made
+}
 
 // New returns an Agent.
 func New(cfg Config) *Agent {

@@ -19,29 +19,50 @@ Answer in the user's language, briefly, and say exactly what was done.`
 
 const lastStepNote = "\n\nYou have used all the tool calls of this turn. Answer now, without tools, from what you have; say what remains to be done."
 
-// systemPrompt returns the instruction of a turn. The line with the date has a
-// fixed form, which the offline model reads.
-func (a *Agent) systemPrompt(req chat.Request, tools *chat.ToolSet) string {
+// datedPrompt is the instruction as it is for one minute in one time zone. Turns
+// that run at the same time share its text.
+type datedPrompt struct {
+	zone   string
+	minute int64 // since 1970
+	text   string
+}
+
+// dated returns the prompt with the date. The line with it has a fixed form, which
+// the offline model reads.
+func (a *Agent) dated(loc *time.Location) string {
+	now := time.Now().In(loc)
+	minute := now.Unix() / 60
+	if p := a.prompt.Load(); p != nil && p.zone == loc.String() && p.minute == minute {
+		return p.text
+	}
+	text := fmt.Sprintf("%s\n\nNow it is %s in the time zone %s (UTC%s).",
+		a.cfg.Prompt, now.Format("Monday, 2006-01-02, 15:04"), loc, now.Format("-07:00"))
+	a.prompt.Store(&datedPrompt{loc.String(), minute, text})
+	return text
+}
+
+// systemPrompt returns the instruction of a turn.
+func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
 	loc := req.Location
 	if loc == nil {
 		loc = a.cfg.Location
 	}
-	now := time.Now().In(loc)
+	dated := a.dated(loc)
+	if len(tools.Unavailable) == 0 {
+		return dated
+	}
 	var b strings.Builder
-	b.WriteString(a.cfg.Prompt)
-	fmt.Fprintf(&b, "\n\nNow it is %s in the time zone %s (UTC%s).", now.Format("Monday, 2006-01-02, 15:04"), loc, now.Format("-07:00"))
-	if len(tools.Unavailable) > 0 {
-		b.WriteString("\n\nUnavailable tools: those of ")
-		for i, u := range tools.Unavailable {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(u.Server)
+	b.WriteString(dated)
+	b.WriteString("\n\nUnavailable tools: those of ")
+	for i, u := range tools.Unavailable {
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		b.WriteString(" cannot be reached right now. If the user's wish needs them, say that this service is temporarily unavailable and that trying again a little later helps; do not pretend to have done it.")
-		if names := substituted(tools); len(names) > 0 {
-			fmt.Fprintf(&b, " These still work, as another tool is run in their place: %s.", strings.Join(names, ", "))
-		}
+		b.WriteString(u.Server)
+	}
+	b.WriteString(" cannot be reached right now. If the user's wish needs them, say that this service is temporarily unavailable and that trying again a little later helps; do not pretend to have done it.")
+	if names := substituted(tools); len(names) > 0 {
+		fmt.Fprintf(&b, " These still work, as another tool is run in their place: %s.", strings.Join(names, ", "))
 	}
 	return b.String()
 }

@@ -22,6 +22,7 @@ type turn struct {
 	log   *zerolog.Logger
 	told  error // the sink's first error; nothing is told after it
 
+	request  chat.ModelRequest // of the step at hand
 	messages []chat.Message
 	step     step
 	tail     byte // the last one of the text shown; 0: none was
@@ -39,15 +40,10 @@ func (t *turn) run() error {
 	if err := t.over(); err != nil {
 		return err
 	}
-	tools := t.agent.cfg.Tools.Tools(t.ctx)
-	for _, u := range tools.Unavailable {
-		if t.over() == nil {
-			t.fail(u.Err, false)
-		}
-	}
-	t.flush()
+	tools := t.tools()
 	t.messages = []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: t.req.Input}}}}
-	req := chat.ModelRequest{System: t.agent.systemPrompt(t.req, tools), Tools: tools}
+	req := &t.request
+	*req = chat.ModelRequest{System: t.agent.systemPrompt(&t.req, tools), Tools: tools}
 	for req.Step = 1; ; req.Step++ {
 		last := req.Step >= t.agent.cfg.MaxSteps
 		if last && len(tools.Specs) > 0 {
@@ -55,7 +51,7 @@ func (t *turn) run() error {
 			req.System += lastStepNote
 		}
 		req.Messages = t.messages
-		finish, err := t.ask(&req)
+		finish, err := t.ask(req)
 		if err != nil {
 			return err
 		}
@@ -67,6 +63,18 @@ func (t *turn) run() error {
 			return err
 		}
 	}
+}
+
+// tools returns what can be called in this turn, and tells what cannot.
+func (t *turn) tools() *chat.ToolSet {
+	tools := t.agent.cfg.Tools.Tools(t.ctx)
+	for _, u := range tools.Unavailable {
+		if t.over() == nil {
+			t.fail(u.Err, false)
+		}
+	}
+	t.flush()
+	return tools
 }
 
 // reasonOf returns why a turn ended well. limited says that the model might have
