@@ -26,23 +26,43 @@ type turn struct {
 	encoder sse.Encoder // nil: the one of the gateway's own stream
 }
 
+// The handlers leave reading to functions of their own: an open stream keeps the
+// frames of all that called it on its stack, which has room for them in 8 KB but
+// would else grow to 16 (docs/performance.md).
+
 func (s *Server) postChat(w http.ResponseWriter, r *http.Request) error {
-	t := turn{began: time.Now()}
-	if err := s.origins.check(r); err != nil {
-		return err
-	}
-	if lost(r) {
-		return giveUp(w)
-	}
-	body, err := readBody(w, r, s.cfg.BodyTimeout)
-	if err != nil {
-		return err
-	}
-	t.Request, err = chat.DecodeRequest(body)
-	if t.key, err = headerKey(r, err); err != nil {
+	t, err := s.posted(w, r)
+	if t == nil {
 		return err
 	}
 	return s.stream(w, r, t)
+}
+
+// posted reads the turn of a POST. It returns nil if there is none to run: the
+// error says why, or the reply was given.
+func (s *Server) posted(w http.ResponseWriter, r *http.Request) (*turn, error) {
+	t := &turn{began: time.Now()}
+	body, err := s.body(w, r)
+	if body == nil {
+		return nil, err
+	}
+	t.Request, err = chat.DecodeRequest(body)
+	if t.key, err = headerKey(r, err); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// body reads the body of a POST that may run something. It returns nil if nothing
+// is to run: the error says why, or the reply was given.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if err := s.origins.check(r); err != nil {
+		return nil, err
+	}
+	if lost(r) {
+		return nil, giveUp(w)
+	}
+	return readBody(w, r, s.cfg.BodyTimeout)
 }
 
 // headerKey returns the idempotency key of a POST, and err with the key's own fault.
@@ -52,15 +72,28 @@ func headerKey(r *http.Request, err error) (string, error) {
 }
 
 func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
-	t := turn{began: time.Now()}
-	if err := s.origins.check(r); err != nil {
+	t, err := s.queried(w, r)
+	if t == nil {
 		return err
 	}
-	if lost(r) {
+	err = s.stream(w, r, t)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.DuplicateRequest {
 		return giveUp(w)
 	}
+	return err
+}
+
+// queried reads the turn of a GET, as posted does.
+func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) {
+	t := &turn{began: time.Now()}
+	if err := s.origins.check(r); err != nil {
+		return nil, err
+	}
+	if lost(r) {
+		return nil, giveUp(w)
+	}
 	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
-		return err
+		return nil, err
 	}
 	var err error
 	t.Request, err = chat.QueryRequest(r.URL.RawQuery)
@@ -69,13 +102,9 @@ func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
 		t.key = keys[0]
 	}
 	if err := withKey(err, t.key, keys); err != nil {
-		return err
+		return nil, err
 	}
-	err = s.stream(w, r, t)
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.DuplicateRequest {
-		return giveUp(w)
-	}
-	return err
+	return t, nil
 }
 
 func queryValues(r *http.Request, name string) []string {
@@ -109,7 +138,7 @@ func withKey(err error, key string, given []string) error {
 }
 
 // stream decides, runs and streams. An error means that nothing was sent.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, t turn) error {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
 		return err
@@ -121,37 +150,31 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t turn) error {
 	}
 	defer release()
 
-	log := requestLogger(r, t)
-	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
-		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
-	out := sse.NewWriter(w, sse.Config{
-		Encoder:      t.encoder,
-		RequestID:    chat.RequestID(ctx),
-		Accumulated:  t.Accumulated,
-		Heartbeat:    s.cfg.Heartbeat,
-		WriteTimeout: s.cfg.WriteTimeout,
-		Began:        t.began,
-		OnFail:       cancel,
-	})
-	seen := observer{next: out}
-	guard := stream.NewGuard(&seen)
-	err = s.run(log.WithContext(ctx), t.Request, guard)
-	err = conclude(ctx, &log, guard, err)
+	ctx = withLogger(ctx, t)
+	log := zerolog.Ctx(ctx)
+	logReceived(log, r, t)
+	out := s.writer(ctx, w, t, cancel)
+	seen := &observer{next: out}
+	guard := stream.NewGuard(seen)
+	err = s.run(ctx, t, guard)
+	err = conclude(ctx, log, guard, err)
 	_ = out.Close()
-	s.metrics.turn(&seen, out.Stats(), time.Since(t.began))
-	logCompleted(&log, &seen, err, time.Since(t.began))
+	s.metrics.turn(seen, out.Stats(), time.Since(t.began))
+	logCompleted(log, seen, err, time.Since(t.began))
 	return nil
 }
 
 // run is the last resort for a runner's bug: whatever happens inside, the stream
 // gets its end.
-func (s *Server) run(ctx context.Context, req chat.Request, sink stream.Sink) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return s.cfg.Runner.Run(ctx, req, sink)
+func (s *Server) run(ctx context.Context, t *turn, sink stream.Sink) (err error) {
+	defer rescue(&err)
+	return s.cfg.Runner.Run(ctx, t.Request, sink)
+}
+
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
 }
 
 // conclude gives the stream the end that its runner did not, unless nobody is left
@@ -169,15 +192,38 @@ func conclude(ctx context.Context, log *zerolog.Logger, guard *stream.Guard, err
 	return guard.Fail(err)
 }
 
-func requestLogger(r *http.Request, t turn) zerolog.Logger {
-	c := zerolog.Ctx(r.Context()).With()
+// writer commits the reply.
+func (s *Server) writer(ctx context.Context, w http.ResponseWriter, t *turn, cancel context.CancelCauseFunc) *sse.Writer {
+	return sse.NewWriter(w, sse.Config{
+		Encoder:      t.encoder,
+		RequestID:    chat.RequestID(ctx),
+		Accumulated:  t.Accumulated,
+		Heartbeat:    s.cfg.Heartbeat,
+		WriteTimeout: s.cfg.WriteTimeout,
+		Began:        t.began,
+		OnFail:       cancel,
+	})
+}
+
+// withLogger adds to the request's logger what the turn says of its sender.
+func withLogger(ctx context.Context, t *turn) context.Context {
+	if t.UserID == "" && t.ConversationID == "" {
+		return ctx
+	}
+	c := zerolog.Ctx(ctx).With()
 	if t.UserID != "" {
 		c = c.Str("user_id", t.UserID)
 	}
 	if t.ConversationID != "" {
 		c = c.Str("conversation_id", t.ConversationID)
 	}
-	return c.Logger()
+	log := c.Logger()
+	return log.WithContext(ctx)
+}
+
+func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
+	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
+		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
 }
 
 func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Duration) {

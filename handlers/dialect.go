@@ -31,29 +31,33 @@ type Exchange struct {
 
 func (s *Server) dialect(d Dialect) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		t := turn{began: time.Now()}
-		if err := s.origins.check(r); err != nil {
+		t, done, err := s.exchanged(w, r, d)
+		if t == nil {
 			return err
 		}
-		if lost(r) {
-			return giveUp(w)
-		}
-		body, err := readBody(w, r, s.cfg.BodyTimeout)
-		if err != nil {
-			return err
-		}
-		x, err := d.Open(body)
-		if t.key, err = headerKey(r, err); err != nil {
-			return err
-		}
-		if x.Reply != nil {
-			writeBody(w, http.StatusOK, x.Reply)
-			return nil
-		}
-		t.Request, t.encoder = x.Request, x.Encoder
-		if x.Close != nil {
-			defer x.Close()
+		if done != nil {
+			defer done()
 		}
 		return s.stream(w, r, t)
 	}
+}
+
+// exchanged reads the turn of a dialect, as posted does, and what is to be called
+// at its end.
+func (s *Server) exchanged(w http.ResponseWriter, r *http.Request, d Dialect) (*turn, func(), error) {
+	t := &turn{began: time.Now()}
+	body, err := s.body(w, r)
+	if body == nil {
+		return nil, nil, err
+	}
+	x, err := d.Open(body)
+	if t.key, err = headerKey(r, err); err != nil {
+		return nil, nil, err
+	}
+	if x.Reply != nil {
+		writeBody(w, http.StatusOK, x.Reply)
+		return nil, nil, nil
+	}
+	t.Request, t.encoder = x.Request, x.Encoder
+	return t, x.Close, nil
 }

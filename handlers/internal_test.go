@@ -70,17 +70,16 @@ func TestNoKey(t *testing.T) {
 func TestPanicAfterTheReplyHasBegun(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	s := NewServer(Config{})
-	h := s.recovered(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := NewServer(Config{Log: zerolog.New(&log)})
+	s.routes = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half an ans")
 		_ = http.NewResponseController(w).Flush()
 		panic("SECRET")
-	}))
-	logger := zerolog.New(&log)
+	})
 	served := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
-		h.ServeHTTP(w, r.WithContext(logger.WithContext(r.Context())))
+		s.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
 	resp, err := srv.Client().Get(srv.URL)

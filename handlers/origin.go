@@ -47,25 +47,27 @@ func own(origin string, r *http.Request) bool {
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)
 }
 
-// headers adds the CORS headers for allowed origins and answers their preflights.
-func (p originPolicy) headers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h := w.Header()
-		h.Add("Vary", "Origin")
-		if p.allows(origin) {
-			p.allow(h, origin)
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				preflight(w, h)
-				return
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
+// preflight adds the CORS headers for an allowed origin. It says whether the request
+// was a preflight of one, which it has then answered.
+func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if !p.allows(origin) {
+		return false
+	}
+	p.allow(h, origin)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Headers", strings.Join(slices.Clone(corsHeaders[:]), ", "))
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 func (p originPolicy) allow(h http.Header, origin string) {
@@ -76,13 +78,6 @@ func (p originPolicy) allow(h http.Header, origin string) {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
 	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
-}
-
-func preflight(w http.ResponseWriter, h http.Header) {
-	h.Set("Access-Control-Allow-Methods", "GET, POST")
-	h.Set("Access-Control-Allow-Headers", strings.Join(slices.Clone(corsHeaders[:]), ", "))
-	h.Set("Access-Control-Max-Age", "600")
-	w.WriteHeader(http.StatusNoContent)
 }
 
 var corsHeaders = [...]string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}

@@ -135,26 +135,19 @@ func faultDetails(f *fault.Error) *zerolog.Event {
 		Bool("recoverable", f.Type.Recoverable())
 }
 
-// recovered answers a panic of a handler that has not begun to reply. One that
-// has begun is cut, so that the client sees that the reply is not whole.
-func (s *Server) recovered(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		tw := &trackedWriter{ResponseWriter: w, r: r}
-		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			err := fmt.Errorf("panic after %v: %v\n%s", time.Since(began), p, debug.Stack())
-			if tw.begun {
-				logRejection(r, fault.From(err), http.StatusInternalServerError)
-				panic(http.ErrAbortHandler)
-			}
-			s.reply(tw, r, err)
-		}()
-		next.ServeHTTP(tw, r)
-	})
+// caught, deferred, answers a panic of a handler that has not begun to reply. One
+// that has begun is cut, so that the client sees that the reply is not whole.
+func (s *Server) caught(w *trackedWriter) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
+	if w.begun {
+		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
+		panic(http.ErrAbortHandler)
+	}
+	s.reply(w, w.r, err)
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the
@@ -164,7 +157,8 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 type trackedWriter struct {
 	http.ResponseWriter
 	r     *http.Request
-	begun bool
+	began time.Time // the request
+	begun bool      // the reply
 }
 
 func (w *trackedWriter) begin() {

@@ -10,18 +10,16 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// identify gives each request an id: the client's own if it is fit, else one of
+// identified gives the request an id: the client's own if it is fit, else one of
 // ours. It is on the response, in the context and in the log lines of the request.
-func (s *Server) identify(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := requestID(r.Header[requestIDHeader])
-		w.Header()[requestIDHeader] = []string{id}
-		ctx := chat.WithRequestID(r.Context(), id)
-		log := s.cfg.Log.With().Str("request_id", id).Logger()
-		r = r.WithContext(log.WithContext(ctx))
-		r.Body = &trackedBody{ReadCloser: r.Body, done: r.Body == http.NoBody}
-		next.ServeHTTP(w, r)
-	})
+func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Request {
+	id := requestID(r.Header[requestIDHeader])
+	w.Header()[requestIDHeader] = []string{id}
+	ctx := chat.WithRequestID(r.Context(), id)
+	log := s.cfg.Log.With().Str("request_id", id).Logger()
+	r = r.WithContext(log.WithContext(ctx))
+	r.Body = &trackedBody{ReadCloser: r.Body, done: r.Body == http.NoBody}
+	return r
 }
 
 // requestID accepts one value of 1 to 64 [A-Za-z0-9._-]. 48 random bits are

@@ -78,7 +78,7 @@ type Server struct {
 	gate    *gate
 	keys    *keyring
 	metrics *metrics
-	handler http.Handler
+	routes  http.Handler
 }
 
 // NewServer returns a Server.
@@ -112,12 +112,21 @@ func NewServer(cfg Config) *Server {
 	e.GET("/diag/sse", raw(s.diagnose))
 	e.GET("/metrics", echo.WrapHandler(s.metrics.handler()))
 	s.page(e)
-	s.handler = s.identify(s.recovered(s.origins.headers(e)))
+	s.routes = e
 	return s
 }
 
-// ServeHTTP makes Server an http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+// ServeHTTP makes Server an http.Handler. What every request goes through is called
+// from here instead of being wrapped around one another: the frames of wrappers lie
+// on the stack of every open stream.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = s.identified(w, r)
+	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now()}
+	defer s.caught(tw)
+	if !s.origins.preflight(tw, r) {
+		s.routes.ServeHTTP(tw, r)
+	}
+}
 
 // ObserveModelAttempt counts one attempt at a model call.
 func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
