@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // canned answers every request with the same bytes, without a socket.
@@ -47,6 +48,7 @@ func BenchmarkAudit(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
+				r.start(time.Now())
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()
 				for b.Loop() {
