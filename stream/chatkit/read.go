@@ -196,7 +196,7 @@ func duplicate(seen map[string]bool, name jsontext.Value) *chat.FieldError {
 // not repeated: the fault is the document's then.
 func place(p jsontext.Pointer) string {
 	s := string(p)
-	if len(s) > 128 || chat.Line(s, 128) != s || strings.ContainsRune(s, '\uFFFD') {
+	if chat.Line(s, 128) != s || strings.ContainsRune(s, '\uFFFD') {
 		return ""
 	}
 	return s

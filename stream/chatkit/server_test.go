@@ -283,11 +283,30 @@ func TestStoreOutlivesTheRequest(t *testing.T) {
 
 type watched struct {
 	*chatkit.Memory
-	ctx context.Context
-	err error
+	ctx   context.Context
+	err   error
+	query chatkit.Query
 }
 
 func (w *watched) Append(ctx context.Context, owner, thread string, item chatkit.Item) error {
 	w.ctx, w.err = ctx, ctx.Err()
 	return w.Memory.Append(ctx, owner, thread, item)
+}
+
+func (w *watched) Threads(ctx context.Context, owner string, q chatkit.Query) ([]chatkit.Thread, bool, error) {
+	w.query = q
+	return w.Memory.Threads(ctx, owner, q)
+}
+
+// 0 is the Python package's way to ask for its default, and nobody gets everything.
+func TestPageSize(t *testing.T) {
+	t.Parallel()
+	seen := &watched{Memory: new(chatkit.Memory)}
+	s := chatkit.New(chatkit.Config{Store: seen})
+	for limit, want := range map[string]int{"0": 20, "null": 20, "7": 7, "100": 100, "101": 100, "1000000": 100} {
+		open(t, s, request("threads.list", `"limit":`+limit, ""))
+		if seen.query.Limit != want {
+			t.Errorf("limit %s: the Store is asked for %d, want %d", limit, seen.query.Limit, want)
+		}
+	}
 }
