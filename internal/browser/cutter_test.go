@@ -3,6 +3,7 @@ package browser
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -23,16 +24,22 @@ type cut struct {
 	clean   bool // what is broken looks like a clean end, as some proxies make it
 }
 
+// breaks tells a connection that breaks from one that seems to end well. What a client
+// has not yet read when it breaks may be lost to it, though it was sent.
+func (c cut) breaks() bool { return !c.clean && c.events < uncut }
+
 // uncut is more events than a stream has.
 const uncut = 1 << 30
 
-// cutter stands between a client and the gateway. It cuts the first stream and lets
-// everything else pass.
+// cutter stands between a client and the gateway. It cuts the first stream, and all
+// that run when somebody asks for /cut; everything else passes.
 type cutter struct {
 	url     string
 	cut     cut
 	gateway *url.URL
 	others  http.Handler // what is no stream
+	now     context.Context
+	cutNow  func()
 
 	mu       sync.Mutex // guards the field below
 	requests []request  // for a stream, in order
@@ -52,6 +59,7 @@ func startCutter(t testing.TB, g *gateway, c cut) *cutter {
 	// The client's Host stays: the gateway knows by it that the page is its own.
 	others := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base); r.Out.Host = r.In.Host }}
 	proxy := &cutter{cut: c, gateway: base, others: others}
+	proxy.now, proxy.cutNow = context.WithCancel(t.Context())
 	s := httptest.NewServer(proxy)
 	t.Cleanup(s.Close)
 	proxy.url = s.URL
@@ -65,10 +73,20 @@ func (c *cutter) seen() []request {
 }
 
 func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/chat/stream" || r.Method == http.MethodOptions {
+	switch {
+	case r.URL.Path == "/cut":
+		c.cutNow()
+	case r.URL.Path == "/chat/stream" && r.Method != http.MethodOptions:
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(c.now, cancel)()
+		c.stream(w, r.WithContext(ctx))
+	default:
 		c.others.ServeHTTP(w, r)
-		return
 	}
+}
+
+func (c *cutter) stream(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body) // all of it, for it cannot be read once the reply has begun
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client has left
@@ -87,7 +105,7 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	if at.pass(w, resp.Body) && !at.clean {
+	if at.pass(w, resp.Body) && !at.clean || c.now.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 }

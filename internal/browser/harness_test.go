@@ -19,7 +19,7 @@ import (
 const (
 	// patience bounds every wait for something that must come. A browser takes its
 	// time on a busy machine.
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 	// root is the repository, seen from this folder.
 	root = "../.."
 	// modules is where the packages from npm are.

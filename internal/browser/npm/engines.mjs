@@ -14,9 +14,13 @@ function watch(url, EventSource = globalThis.EventSource) {
   return new Promise((resolve) => {
     const seen = [];
     const es = new EventSource(url);
+    let errors = 0;
     const note = (e) => {
       seen.push({ type: e.type, data: typeof e.data === 'string', state: es.readyState });
-      if (e.type === 'error' && es.readyState === EventSource.CLOSED) resolve(seen);
+      if (e.type !== 'error' || typeof e.data === 'string') return;
+      if (es.readyState !== EventSource.CLOSED && ++errors < 4) return;
+      es.close(); // for the case that it is never told to
+      resolve(seen);
     };
     for (const type of ['open', 'message', 'start', 'thinking', 'tool_call', 'response_delta', 'error', 'done']) {
       es.addEventListener(type, note);

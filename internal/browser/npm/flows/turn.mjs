@@ -118,9 +118,11 @@ export async function breaker(v) {
 }
 
 // The connection breaks in the middle: that is no error event, and nothing is sent
-// again. The proxy cuts the first stream only.
+// again.
 async function dropped(v) {
-  await v.ask('slow');
+  await v.ask('stalls-dropped');
+  await v.at('answer').getByText('One').waitFor();
+  await fetch(new URL('/cut', v.page.url()));
   const turn = await v.turn('dropped');
   assert.equal(await text(turn.getByTestId('answer')), 'One');
   await counts(turn.getByTestId('error'), 0);
