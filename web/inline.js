@@ -126,8 +126,10 @@ class Inline {
     return at + 1;
   }
 
-  // HTML is text. Only a line break is understood: models write it into tables.
-  /** @param {number} at */
+  /**
+   * HTML is text. Only a line break is understood: models write it into tables.
+   * @param {number} at
+   */
   #angle(at) {
     const br = matchAt(lineBreak, this.source, at);
     if (br) {
@@ -286,8 +288,10 @@ function flanks(mark, before, after) {
   return { opens: left && (!right || sign[0]), closes: right && (!left || sign[1]) };
 }
 
-/** Signs at the end of an address belong to the sentence. */
-/** @param {string} address */
+/**
+ * Signs at the end of an address belong to the sentence.
+ * @param {string} address
+ */
 function withoutEnd(address) {
   let end = address.length;
   while (end > 0 && '.,;:!?*_~)'.includes(address[end - 1])) {

@@ -92,8 +92,10 @@ export class Markdown {
     this.#undo = null;
   }
 
-  // A mark alone does not say yet what it is, nor does the end of a fence.
-  /** @param {string} line */
+  /**
+   * A mark alone does not say yet what it is, nor does the end of a fence.
+   * @param {string} line
+   */
   #undecided(line) {
     if (line.length > 80) return false;
     if (this.#leaf?.kind === 'code') return /^[ >]*(?:`+|~+)$/.test(line);
@@ -227,8 +229,10 @@ export class Markdown {
     while (this.#leaf.source.length > longest) this.#splitText(this.#leaf);
   }
 
-  /** Lets the beginning of a very long paragraph be, and goes on in a new one. */
-  /** @param {TextLeaf} leaf */
+  /**
+   * Lets the beginning of a very long paragraph be, and goes on in a new one.
+   * @param {TextLeaf} leaf
+   */
   #splitText({ node, source }) {
     const cut = cutBefore(source, longest);
     this.#render({ kind: 'text', node, source: source.slice(0, cut) }, true);
@@ -366,8 +370,10 @@ const beginsBlock = (line) => /^ *(?:>|#{1,6}(?: |$)|`{3}|~{3})/.test(line) || i
 /** @param {string} line */
 const indentOf = (line) => line.length - line.trimStart().length;
 
-/** A heading may have marks at its end too. */
-/** @param {string} title */
+/**
+ * A heading may have marks at its end too.
+ * @param {string} title
+ */
 function withoutMarks(title) {
   const trimmed = title.trim();
   let end = trimmed.length;

@@ -47,6 +47,18 @@ export class ToolCard {
     set(this.progress, bar, el('span', {}, message ? `${far}: ${message}` : far));
   }
 
+  /**
+   * Puts the notice of the error event about this call in the place of the call's
+   * own words, if they are the same. False: it is about something else.
+   * @param {string} message @param {Node} notice
+   */
+  explain(message, notice) {
+    const own = this.outcome.querySelector('.bad');
+    if (own?.textContent !== message) return false;
+    own.replaceWith(notice);
+    return true;
+  }
+
   /** Tells that the end of the call will not be heard of. */
   lose() {
     if (!['in_progress', 'progress'].includes(this.node.dataset.status ?? '')) return;

@@ -128,13 +128,15 @@ export class TurnView {
     const actions = [];
     if (fault.fatal && fault.recoverable) actions.push(this.#retry(fault.retry_after_ms));
     const about = fault.service ? `, service ${fault.service}` : '';
-    this.#add(notice({
+    const node = notice({
       title: fault.message,
       advice: adviceFor(fault.error_type, fault.fatal),
       facts: `${fault.error_type}${about}`,
       tone: fault.fatal ? 'bad' : 'note',
       hooks: { 'data-testid': 'error', 'data-error-type': fault.error_type, 'data-fatal': String(fault.fatal) },
-    }, ...actions));
+    }, ...actions);
+    const explained = !fault.fatal && [...this.#cards.values()].some((card) => card.explain(fault.message, node));
+    if (!explained) this.#add(node);
     if (fault.fatal) say(`Error: ${fault.message}`);
   }
 
@@ -176,8 +178,10 @@ export class TurnView {
       sent ? running : 'If the request did arrive, the turn may have run: sending it again is a new turn.');
   }
 
-  /** Tells of a turn that a reload of the page has cut. */
-  /** @param {string} id */
+  /**
+   * Tells of a turn that a reload of the page has cut.
+   * @param {string} id
+   */
   reloaded(id) {
     this.#waiting.remove();
     this.record.requestId = id;
@@ -233,7 +237,7 @@ function summary(record, state) {
   const after = `after ${duration(record.now())}`;
   switch (state) {
     case 'stopped': return `Stopped by you ${after}. What tools did until then stays done.`;
-    case 'dropped': return `Connection lost ${after}.`;
+    case 'dropped': return record.events.length > 0 ? `Connection lost ${after}.` : `No stream ${after}.`;
     case 'refused': return 'Refused.';
   }
   const done = record.done;

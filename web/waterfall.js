@@ -93,8 +93,10 @@ function gaps(record, first, end) {
   return Number.isNaN(busy) ? begins : [...begins, busy];
 }
 
-/** What the gateway reports of the whole. */
-/** @param {TurnRecord} record */
+/**
+ * What the gateway reports of the whole.
+ * @param {TurnRecord} record
+ */
 function figures(record) {
   const timings = record.done?.timings;
   if (!timings) return null;

@@ -27,8 +27,10 @@ export function pretty(s) {
   }
 }
 
-/** What a person can do about an error of the stream. */
-/** @type {Record<string, string>} */
+/**
+ * What a person can do about an error of the stream.
+ * @type {Record<string, string>}
+ */
 const advice = {
   tool_execution_failed: 'The model was told why, and may try another way or explain it.',
   mcp_unavailable: 'The server of these tools is away. The model was told, and carries on without them.',
@@ -55,8 +57,10 @@ const toolAdvice = {
 /** @param {string} type @param {boolean} fatal */
 export const adviceFor = (type, fatal) => (!fatal && toolAdvice[type]) || advice[type] || '';
 
-/** Whether a refusal before the stream is worth sending again. */
-/** @param {string} type */
+/**
+ * Whether a refusal before the stream is worth sending again.
+ * @param {string} type
+ */
 export const passing = (type) => ['overloaded', 'shutting_down', 'request_timeout'].includes(type);
 
 /** @type {Record<string, string>} */
