@@ -184,3 +184,35 @@ func TestChatKitJudge(t *testing.T) {
 		}
 	}
 }
+
+// The example's own script, with a stand-in for the component, which comes from OpenAI
+// only.
+func TestChatKitPage(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, map[string]string{"SLUICE_CHATKIT_HISTORY": "memory"})
+	out, err := exec.CommandContext(t.Context(), node(t), installed(t, "internal/peers/testdata/chatkit_page.mjs"), g.base).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var seen struct {
+		Options struct {
+			API     struct{ URL, DomainKey string }
+			History struct{ Enabled bool }
+		}
+		Turn, Stopped string
+	}
+	if err := json.Unmarshal(out, &seen); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if o := seen.Options; o.API.URL != g.base+"/chatkit" || o.API.DomainKey == "" || !o.History.Enabled || seen.Stopped != "AbortError" {
+		t.Errorf("the page says %+v, and a turn was stopped by %s", o, seen.Stopped)
+	}
+	if v := runChatKitJudge[chatKitReply, chatKitVerdict](t, []chatKitReply{{Kind: "stream", Body: seen.Turn}}); len(v[0].Faults) > 0 || len(v[0].Items) != 3 {
+		t.Errorf("the turn is faulty: %+v\n%s", v[0], seen.Turn)
+	}
+	// The page sends a user of its own and the browser's time zone; the id is in the log.
+	g.awaitLog(t, "request_completed", "finish_reason", "cancelled")
+	if log := g.out.String(); !strings.Contains(log, `"user_id":"web-`) {
+		t.Errorf("no user_id in the log:\n%s", log)
+	}
+}
