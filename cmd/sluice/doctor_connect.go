@@ -191,7 +191,7 @@ func (d *doctor) readiness(ctx context.Context) {
 		d.found(stranger("readyz", resp))
 		return
 	}
-	f := finding{Check: "readyz", Verdict: verdictOK, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
+	f := finding{Check: "readyz", Verdict: good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
 	if reply.Status == "draining" {
 		f.Verdict, f.Means = problem, "This gateway stops and takes no new streams."
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}

@@ -19,7 +19,7 @@ type finding struct {
 type verdict string
 
 const (
-	verdictOK    verdict = "ok"
+	good    verdict = "ok"
 	note    verdict = "note" // worth knowing; nothing breaks
 	problem verdict = "problem"
 )
@@ -32,11 +32,11 @@ func (d *doctor) found(f finding) {
 }
 
 func (d *doctor) ok(check, format string, args ...any) {
-	d.found(finding{Check: check, Verdict: verdictOK, Seen: fmt.Sprintf(format, args...)})
+	d.found(finding{Check: check, Verdict: good, Seen: fmt.Sprintf(format, args...)})
 }
 
 func (f finding) print(w io.Writer, s style) {
-	color := map[verdict]string{verdictOK: s.green, note: s.yellow, problem: s.red}[f.Verdict]
+	color := map[verdict]string{good: s.green, note: s.yellow, problem: s.red}[f.Verdict]
 	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, f.Check, f.Seen)
 	if f.Means != "" {
 		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.dim, f.Means, s.reset)

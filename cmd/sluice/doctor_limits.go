@@ -141,7 +141,7 @@ func (d *doctor) withHeartbeats(v *viewing, err error) finding {
 		return f
 	}
 	n, gap := len(v.comments.at), v.longestGap()
-	f := finding{Check: "idle", Verdict: verdictOK, Seen: fmt.Sprintf("a silent stream lives for %s: %s, at most %s without a byte", ms(d.idle), count(n, "heartbeat"), ms(gap))}
+	f := finding{Check: "idle", Verdict: good, Seen: fmt.Sprintf("a silent stream lives for %s: %s, at most %s without a byte", ms(d.idle), count(n, "heartbeat"), ms(gap))}
 	if n == 0 {
 		f.Verdict, f.Means = note, "No heartbeat came: SLUICE_HEARTBEAT is 0 or longer than this, or something takes comments out of streams."
 	}

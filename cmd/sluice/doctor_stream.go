@@ -239,7 +239,7 @@ func (d *doctor) pace(ctx context.Context, v *viewing) finding {
 		return finding{"stream", problem, fmt.Sprintf("delayed: ticks came up to %s late", ms(t.delay+t.held)),
 			"Something on the way collects small writes, or is very busy.", dontBuffer()}
 	}
-	return finding{Check: "stream", Verdict: verdictOK, Seen: fmt.Sprintf("live: %s sent %s apart came one by one, at most %s late",
+	return finding{Check: "stream", Verdict: good, Seen: fmt.Sprintf("live: %s sent %s apart came one by one, at most %s late",
 		count(len(v.ticks), "tick"), ms(probeInterval), ms(t.delay+t.held))}
 }
 
