@@ -104,7 +104,7 @@ func parseBlock(block []byte) (fr frame, ok bool, err error) {
 		line, block, _ = bytes.Cut(block, lineEnd)
 		name, value, _ := bytes.Cut(line, colon)
 		switch {
-		case len(name) == 0 && len(line) > 0:
+		case len(line) > 0 && line[0] == ':':
 			continue
 		case fields == 0 && !fr.retry && string(name) == "retry":
 			fr.retry = true

@@ -61,7 +61,11 @@ func (t *tally) end(o outcome, n int, requestID []byte) {
 	}
 	t.causes[o.class][o.cause]++
 	if len(t.examples) < maxExamples {
-		t.examples = append(t.examples, fmt.Sprintf("turn %d %s: %s: %s", n+1, requestID, o.class, o.cause))
+		name := fmt.Sprintf("turn %d", n+1)
+		if len(requestID) > 0 {
+			name += ", " + string(requestID)
+		}
+		t.examples = append(t.examples, fmt.Sprintf("%s: %s: %s", name, o.class, o.cause))
 	}
 }
 

@@ -27,7 +27,7 @@ func TestOutcomes(t *testing.T) {
 		want    outcome
 	}{
 		{"good", play(good()), outcome{class: done}},
-		{"heartbeats", replace("id: req_1:3", ": ping\n\n: ping\nid: req_1:3"), outcome{class: done}},
+		{"heartbeats", replace("id: req_1:3", ": ping\n\n:\n\n:ping\nid: req_1:3"), outcome{class: done}},
 		{"spaces and other escapes", replace(`"delta":"Hello, "`, `"n": [1, {"a":"}"}] , "delta" : "\u0048ello, "`), outcome{class: done}},
 		{"other type with a charset", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Request-ID", "req_1")
@@ -161,4 +161,20 @@ func TestLongEvents(t *testing.T) {
 	huge := strings.Repeat("0", maxFrame)
 	rep = inBubble(t, Config{Clients: 1, Turns: 1}, play(event(1, "start", `"model":"`+huge+`"`)))
 	wantOutcome(t, rep, outcome{unreconciled, "framing"}, 1)
+}
+
+// A stream that went wrong is told with what finds it in the gateway's log.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	rep := inBubble(t, Config{Clients: 1, Turns: 7}, play(event(1, "start", startData)))
+	if want := "turn 1, req_1: broken: no_done"; len(rep.Examples) != maxExamples || rep.Examples[0] != want {
+		t.Errorf("%q, want %d that begin with %q", rep.Examples, maxExamples, want)
+	}
+	rep = inBubble(t, Config{Clients: 1, Turns: 1}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Request-ID", "req 1\t<b>") // not fit to be repeated
+		w.Header().Set("Content-Type", "text/event-stream")
+	})
+	if want := "turn 1: broken: no_done"; rep.Examples[0] != want {
+		t.Errorf("%q, want %q", rep.Examples, want)
+	}
 }

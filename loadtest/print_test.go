@@ -18,7 +18,7 @@ func sampleReport() Report {
 		Turn:        Quantiles{1204, 451, 462, 1475, 12000},
 		TurnsPerSec: 120.4, EventsPerSec: 15352, BytesPerSec: 1_524_000,
 		Server:       Server{PID: 77, Name: "sluice", Cores: 0.5, CPUPerTurn: 4.125, CPUPerEvent: 32.5, RSSStart: 24 << 20, RSSPeak: 61 << 20, RSSEnd: 58 << 20},
-		GeneratorCPU: 0.31, Cores: 2, Warnings: []string{"a warning"}, Examples: []string{"turn 3 req_1: broken: cut"},
+		GeneratorCPU: 0.31, Cores: 2, Warnings: []string{"a warning"}, Examples: []string{"turn 3, req_1: broken: cut"},
 	}
 }
 
@@ -49,7 +49,7 @@ closed loop, 64 clients; 12.0 s, of which 10.0 s measured
   warning        a warning
 
 NOT OK: 13 of 1217 turns did not end well.
-  turn 3 req_1: broken: cut
+  turn 3, req_1: broken: cut
 `
 	var b strings.Builder
 	rep := sampleReport()

@@ -13,9 +13,9 @@ type Report struct {
 	Method      string  `json:"method"`
 	Accumulated bool    `json:"accumulated"`
 	Loop        string  `json:"loop"` // "closed" or "open"
-	Clients     int     `json:"clients,omitempty"`
-	Rate        float64 `json:"rate,omitempty"`
-	MaxInFlight int     `json:"max_in_flight,omitempty"`
+	Clients     int     `json:"clients"`
+	Rate        float64 `json:"rate"`
+	MaxInFlight int     `json:"max_in_flight"`
 
 	Started      time.Time `json:"started_at"`
 	Seconds      float64   `json:"seconds"`          // all of it
@@ -59,7 +59,7 @@ type Streams struct {
 
 // Server is what the gateway's process used while it was measured.
 type Server struct {
-	PID         int     `json:"pid,omitempty"`
+	PID         int     `json:"pid"`
 	Name        string  `json:"name,omitempty"`
 	Unknown     string  `json:"unknown,omitempty"` // why the rest is not known
 	Cores       float64 `json:"cores"`             // how many it kept busy

@@ -30,12 +30,13 @@ func (p program) loadtest(ctx context.Context, args []string) int {
 		f.faults = e.Faults
 	}
 	cfg := f.config(args, p.readFile)
-	save, err := p.reportTo(*f.json)
-	if err != nil {
-		f.fault("json", "the file cannot be written")
-	}
 	if len(f.faults) > 0 {
 		return p.refuse(&config.Error{Faults: f.faults})
+	}
+	save, err := p.reportTo(*f.json)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice loadtest: --json: %v\n", err)
+		return exitFailed
 	}
 	report, err := p.runLoad(ctx, cfg)
 	if err != nil {

@@ -92,11 +92,11 @@ func TestLoadtestFlags(t *testing.T) {
 	code, stdout, stderr := runCommand(t, nil, "loadtest",
 		"--url", "s3cr3t", "--clients", "s3cr3t", "--rate", "0", "--max-in-flight", "0", "--turns", "-1", "--duration", "3",
 		"--warmup", "x", "--timeout", "x", "--method", "s3cr3t", "--accumulated", "s3cr3t", "--header", "s3cr3t", "--cut", "2",
-		"--inputs", "/dev/null/s3cr3t", "--json", "/dev/null/s3cr3t", "--pid", "x", "--frobnicate")
+		"--inputs", "/dev/null/s3cr3t", "--pid", "x", "--frobnicate")
 	if code != exitUsage || stdout != "" || strings.Contains(stderr, "s3cr3t") {
 		t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
 	}
-	for _, name := range strings.Fields("url clients rate max-in-flight turns duration warmup timeout method accumulated header cut inputs json pid frobnicate") {
+	for _, name := range strings.Fields("url clients rate max-in-flight turns duration warmup timeout method accumulated header cut inputs pid frobnicate") {
 		if !strings.Contains(stderr, "\n  --"+name+": ") {
 			t.Errorf("--%s is not listed:\n%s", name, stderr)
 		}
@@ -116,6 +116,10 @@ func TestLoadtestFlags(t *testing.T) {
 		if code != exitUsage || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, "\n  "+want) {
 			t.Errorf("%s: exit code %d, stderr:\n%s", args, code, stderr)
 		}
+	}
+	code, _, stderr = runCommand(t, nil, "loadtest", "--url", "http://a", "--json", "/dev/null/report")
+	if code != exitFailed || !strings.Contains(stderr, "--json: ") {
+		t.Errorf("a report that cannot be written: exit code %d, stderr %q", code, stderr)
 	}
 	if code, stdout, _ := runCommand(t, nil, "loadtest", "--help"); code != exitOK || !strings.Contains(stdout, "--max-in-flight") {
 		t.Errorf("--help: exit code %d\n%s", code, stdout)
