@@ -5,8 +5,10 @@ import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
 import { House, offlineModel } from './house.js';
 import { Inspector } from './inspector.js';
+import { forget, recall, remember } from './memory.js';
 import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
+import { follow, pin, wide } from './scroll.js';
 import { fitsAddress, listen, newKey, post } from './transport.js';
 import { TurnView } from './turn.js';
 
@@ -14,14 +16,12 @@ import { TurnView } from './turn.js';
 /** @typedef {import('./types').Via} Via */
 
 const longest = 5000; // code points, as the gateway has it
-const memory = 'sluice.running'; // the turn under way, for after a reload
 
 const form = /** @type {HTMLFormElement} */ (byId('ask'));
 const input = /** @type {HTMLTextAreaElement} */ (byId('input'));
 const send = /** @type {HTMLButtonElement} */ (byId('send'));
 const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
-const latest = byId('latest');
 const inspector = new Inspector(byId('inspector'));
 const house = new House((model) => offer(model === offlineModel));
 
@@ -61,7 +61,7 @@ async function runTurn(text) {
     follow();
   });
   running = new AbortController();
-  remember(record);
+  remember({ input: text, id: record.requestId });
   compose();
   const run = record.via === 'fetch' ? post : listen;
   const outcome = await run(ask, {
@@ -69,7 +69,7 @@ async function runTurn(text) {
       const data = record.take(frame);
       if (data) view.show(frame.event, data);
       if (frame.event === 'start') {
-        remember(record);
+        remember({ input: text, id: record.requestId });
         if (chosen === record) showTurn(byId('turn-panel'), record);
       }
       draw();
@@ -121,7 +121,7 @@ function addTurn(record) {
   if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // what had it goes
   byId('empty').hidden = true;
   byId('turns').append(view.node);
-  pinned = true;
+  pin();
   return view;
 }
 
@@ -201,69 +201,6 @@ byId('new').addEventListener('click', () => {
   input.focus();
 });
 
-// Scrolling: the end stays in sight unless the reader has gone elsewhere.
-
-const wide = matchMedia('(min-width: 64rem)');
-let pinned = true;
-let reached = 0; // how far it was scrolled
-
-const scroller = () => (wide.matches ? log : document.documentElement);
-const below = () => {
-  const { scrollHeight, scrollTop, clientHeight } = scroller();
-  const after = wide.matches ? 0 : byId('panel').offsetHeight;
-  return scrollHeight - after - scrollTop - clientHeight;
-};
-
-function follow() {
-  if (pinned) scroller().scrollTop += Math.max(0, below());
-  latest.hidden = pinned;
-}
-
-// Only who scrolls back has gone elsewhere: text that has come since the last
-// picture may have moved the end away.
-function scrolled() {
-  const top = scroller().scrollTop;
-  if (below() < 80) pinned = true;
-  else if (top < reached) pinned = false;
-  reached = top;
-  latest.hidden = pinned;
-}
-
-for (const target of [log, document]) target.addEventListener('scroll', scrolled, { passive: true });
-latest.addEventListener('click', () => {
-  pinned = true;
-  follow();
-});
-
-// A reload cuts the turn under way. It is told, and not run again.
-
-/** @param {TurnRecord} record */
-function remember(record) {
-  try {
-    sessionStorage.setItem(memory, JSON.stringify({ input: record.ask.input, id: record.requestId }));
-  } catch {
-    // Without storage a reload leaves no trace.
-  }
-}
-
-function forget() {
-  try {
-    sessionStorage.removeItem(memory);
-  } catch {
-    // Nothing was kept either.
-  }
-}
-
-function recall() {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(memory) ?? 'null');
-    forget();
-    if (kept) addTurn(new TurnRecord(askOf(String(kept.input)), 'fetch')).reloaded(String(kept.id));
-  } catch {
-    // Not ours, or no storage.
-  }
-}
-
 addEventListener('pagehide', () => { leaving = true; });
 addEventListener('pageshow', (event) => {
   leaving = false;
@@ -286,6 +223,7 @@ theme.addEventListener('change', () => {
 // On a narrow screen the panel is below, and folded.
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
-recall();
+const cut = recall();
+if (cut) addTurn(new TurnRecord(askOf(cut.input), 'fetch')).reloaded(cut.id); // told, and not run again
 compose();
 house.refresh();

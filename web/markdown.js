@@ -4,15 +4,16 @@
 
 import { copyButton, el, text } from './dom.js';
 import { inline } from './inline.js';
+import { beginsBlock, cells, cutBefore, indentOf, isRule, marker, within, withoutMarks } from './lines.js';
 
 const deepest = 12; // quotes and list items within each other
 const longest = 4096; // characters of a paragraph, or of a line, that are drawn anew
 const chunk = 8192; // characters of code in one element
-const mostColumns = 64;
 
 /** @typedef {{ kind: 'root' | 'quote', node: Element }} Plain */
 /** @typedef {{ kind: 'item', node: Element, list: Element, mark: string, base: number, offset: number }} Item */
 /** @typedef {Plain | Item} Container */
+/** @typedef {import('./lines.js').Marker} Marker */
 /** @typedef {{ kind: 'text', node: Element, source: string }} TextLeaf */
 /** @typedef {{ kind: 'code', pre: Element, node: Text | null, mark: string, indent: number }} CodeLeaf */
 /** @typedef {{ kind: 'table', body: Element, columns: string[] }} TableLeaf */
@@ -331,86 +332,4 @@ export class Markdown {
     return el('tr', {}, ...columns.map((align, i) =>
       el(tag, { class: align || null, dir: 'auto', scope: tag === 'th' ? 'col' : null }, ...inline(row[i] ?? '', this.#undo !== null))));
   }
-}
-
-/**
- * What of a line is within an open block; null: the line is outside.
- * @param {Container} container @param {string} line
- */
-function within(container, line) {
-  if (container.kind === 'quote') {
-    const m = /^ {0,3}> ?/.exec(line);
-    return m ? line.slice(m[0].length) : null;
-  }
-  if (container.kind !== 'item' || line.trim() === '') return line;
-  const indent = indentOf(line);
-  return indent >= container.base + 2 ? line.slice(Math.min(indent, container.offset)) : null;
-}
-
-/** @typedef {{ mark: string, number: number, base: number, offset: number }} Marker */
-
-/**
- * The mark of a list item that a line begins with. base is its indentation,
- * offset that of what follows it, number -1 where there is none.
- * @param {string} line
- * @returns {Marker | null}
- */
-function marker(line) {
-  const m = /^( *)(?:([-*+])|(\d{1,9})([.)]))( {1,4}|$)/.exec(line);
-  if (!m) return null;
-  return { mark: m[2] ?? m[4], number: m[3] ? Number(m[3]) : -1, base: m[1].length, offset: m[0].length };
-}
-
-/** @param {string} line */
-const isRule = (line) => /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/.test(line);
-
-/** @param {string} line */
-const beginsBlock = (line) => /^ *(?:>|#{1,6}(?: |$)|`{3}|~{3})/.test(line) || isRule(line) || marker(line) !== null;
-
-/** @param {string} line */
-const indentOf = (line) => line.length - line.trimStart().length;
-
-/**
- * A heading may have marks at its end too.
- * @param {string} title
- */
-function withoutMarks(title) {
-  const trimmed = title.trim();
-  let end = trimmed.length;
-  while (trimmed[end - 1] === '#') end--;
-  return end === 0 || trimmed[end - 1] === ' ' ? trimmed.slice(0, end).trimEnd() : trimmed;
-}
-
-/**
- * The cells of a table's row. A bar in code or after a backslash is none.
- * @param {string} line
- */
-function cells(line) {
-  /** @type {string[]} */
-  const found = [];
-  let cell = '';
-  let code = false;
-  const row = line.trim().replace(/^\|/, '').replace(/\|$/, '');
-  for (let i = 0; i < row.length && found.length < mostColumns; i++) {
-    if (row[i] === '`') code = !code;
-    if (row[i] === '\\' && row[i + 1] === '|') cell += row[++i];
-    else if (row[i] !== '|' || code) cell += row[i];
-    else {
-      found.push(cell.trim());
-      cell = '';
-    }
-  }
-  return [...found, cell.trim()];
-}
-
-/**
- * Where to cut a text before a limit: after a space if there is one near, and
- * never within a code point.
- * @param {string} s @param {number} limit
- */
-function cutBefore(s, limit) {
-  const space = s.lastIndexOf(' ', limit - 1);
-  if (space > limit - 256 && space > 0) return space + 1;
-  const code = s.charCodeAt(limit - 1);
-  return code >= 0xd800 && code < 0xdc00 ? limit - 1 : limit;
 }
