@@ -1,4 +1,4 @@
-// The audit of sluice loadtest for plain k6, without an extension:
+// The main checks of sluice loadtest for plain k6, without an extension:
 //
 //   URL=http://127.0.0.1:8080 VUS=10 DURATION=30s k6 run loadtest/k6.js
 //
