@@ -40,6 +40,7 @@ type sighting struct {
 
 // visitors are clients that know nothing of us: they never call close().
 type visitors struct {
+	browser string
 	origin  string // of the page that Chromium opens
 	gemini  *gemini
 	gateway *gateway
@@ -50,10 +51,11 @@ type visitors struct {
 // cut, and then they are told to stop.
 func TestEngines(t *testing.T) {
 	t.Parallel()
+	browser := chromium(t)
 	sim := startGemini(t, map[string]string{"plain": answer, "fails": "error 400 No such luck"})
 	page := httptest.NewServer(http.NotFoundHandler()) // what it shows does not matter
 	t.Cleanup(page.Close)
-	v := &visitors{origin: page.URL, gemini: sim, gateway: startGateway(t, sim.env("SLUICE_CORS_ORIGINS", page.URL))}
+	v := &visitors{browser: browser, origin: page.URL, gemini: sim, gateway: startGateway(t, sim.env("SLUICE_CORS_ORIGINS", page.URL))}
 	for _, engine := range []string{"chromium", "eventsource", "undici"} {
 		v.oneTurn(t, engine)
 		v.twoWithoutKey(t, engine)
@@ -85,7 +87,7 @@ func (v *visitors) run(t *testing.T) {
 		Seen []sighting
 	}
 	diaries := map[string][]sighting{}
-	job := map[string]any{"chromium": chromium(t), "origin": v.origin, "visits": v.visits}
+	job := map[string]any{"chromium": v.browser, "origin": v.origin, "visits": v.visits}
 	for _, d := range drive[diary](t, "engines.mjs", job) {
 		diaries[d.Name] = d.Seen
 	}

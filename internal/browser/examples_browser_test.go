@@ -26,7 +26,7 @@ type shown struct{ Name, Answer, End string }
 // to allow. They close what they have opened: each sends one request.
 func TestBrowserExamples(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	browser := chromium(t)
 	files := httptest.NewServer(http.FileServer(http.Dir(examples)))
 	t.Cleanup(files.Close)
 	g := startExamples(t, "SLUICE_CORS_ORIGINS", files.URL)
@@ -41,7 +41,7 @@ func TestBrowserExamples(t *testing.T) {
 		visits = append(visits, visitExample(t, g, client, stopped(), "stopped"))
 	}
 	saw := map[string]shown{}
-	job := map[string]any{"chromium": chromium(t), "origin": files.URL, "visits": visits}
+	job := map[string]any{"chromium": browser, "origin": files.URL, "visits": visits}
 	for _, s := range drive[shown](t, "examples.mjs", job) {
 		saw[s.Name] = s
 	}

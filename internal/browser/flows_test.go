@@ -63,7 +63,7 @@ func pageScripts() map[string]string {
 // either theme and width.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	browser := chromium(t)
 	sim := startGemini(t, pageScripts())
 	offline := startGateway(t, nil)
 	scripted := startGateway(t, sim.env("SLUICE_GEMINI_BREAKER", "100,60s,1"))
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 	for _, name := range []string{"eventsource", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
-	journeys := travel(t, flows)
+	journeys := travel(t, browser, flows)
 	for _, f := range flows {
 		t.Run(f.Name, func(t *testing.T) {
 			j, ok := journeys[f.Name]
@@ -95,7 +95,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func travel(t *testing.T, flows []flow) map[string]journey {
+func travel(t *testing.T, browser string, flows []flow) map[string]journey {
 	t.Helper()
 	screenshots, err := filepath.Abs(root + "/.artifacts/screenshots")
 	if err == nil {
@@ -105,7 +105,7 @@ func travel(t *testing.T, flows []flow) map[string]journey {
 		t.Fatal(err)
 	}
 	journeys := map[string]journey{}
-	job := map[string]any{"chromium": chromium(t), "screenshots": screenshots, "flows": flows}
+	job := map[string]any{"chromium": browser, "screenshots": screenshots, "flows": flows}
 	for _, j := range drive[journey](t, "flows.mjs", job) {
 		journeys[j.Name] = j
 	}

@@ -127,8 +127,11 @@ func installed(t testing.TB, names ...string) string {
 	return ""
 }
 
+// chromium returns the browser. A test begins with it that drives one, so that it is
+// skipped before anything is built.
 func chromium(t testing.TB) string {
 	t.Helper()
+	node(t)
 	return installed(t, "chromium", "chromium-browser", "google-chrome")
 }
 

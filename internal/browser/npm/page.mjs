@@ -55,6 +55,12 @@ export class Visit {
     return turn;
   }
 
+  // stalls asks what is answered with "One" and then with nothing more.
+  async stalls(text) {
+    await this.ask(text);
+    await this.at('answer').getByText('One', { exact: true }).waitFor();
+  }
+
   async screenshot(folder, name) {
     await this.page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   }

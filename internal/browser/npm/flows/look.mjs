@@ -40,8 +40,7 @@ dark.options = { colorScheme: 'dark' };
 // Nothing moves for who does not want it, also while a turn runs.
 export async function still(v) {
   const moving = () => v.page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running').length);
-  await v.ask('stalls-still');
-  await v.at('answer').getByText('One').waitFor();
+  await v.stalls('stalls-still');
   assert.equal(await moving(), 0, 'running animations');
   await v.page.keyboard.press('Escape');
   await v.turn('stopped');
@@ -74,7 +73,7 @@ export async function keyboard(v) {
 
   await v.at('input').focus();
   await page.keyboard.type('stalls-keyboard\n');
-  await v.at('answer').getByText('One').waitFor();
+  await v.at('answer').getByText('One', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   await v.turn('stopped');
 }

@@ -57,8 +57,7 @@ async function choose(v, transport) {
 
 // A turn is stopped; the gateway stops as well.
 export async function stop(v) {
-  await v.ask('stalls-stop');
-  await v.at('answer').getByText('One').waitFor();
+  await v.stalls('stalls-stop');
   await v.at('stop').click();
   await v.turn('stopped');
   await v.at('stop').waitFor({ state: 'hidden' });
@@ -120,8 +119,7 @@ export async function breaker(v) {
 // The connection breaks in the middle: that is no error event, and nothing is sent
 // again.
 async function dropped(v) {
-  await v.ask('stalls-dropped');
-  await v.at('answer').getByText('One').waitFor();
+  await v.stalls('stalls-dropped');
   await fetch(new URL('/cut', v.page.url()));
   const turn = await v.turn('dropped');
   assert.equal(await text(turn.getByTestId('answer')), 'One');
@@ -151,8 +149,7 @@ refused.options = { allow: /503 \(Service Unavailable\)/ };
 
 // A reload in the middle of a turn runs nothing again, and is told.
 export async function reload(v) {
-  await v.ask('stalls-reload');
-  await v.at('answer').getByText('One').waitFor();
+  await v.stalls('stalls-reload');
   await v.page.reload();
   await v.turn('dropped');
   assert.match(await text(v.at('dropped')), /loaded anew/);
