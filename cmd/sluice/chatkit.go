@@ -19,8 +19,11 @@ type chatKit struct {
 func (g *gateway) chatKit(ctx context.Context) chatKit {
 	cfg := chatkit.Config{
 		OnFeedback: func(f chatkit.Feedback) {
-			g.log.Info().Str("user_id", f.UserID).Str("conversation_id", f.ThreadID).
-				Dict("details", zerolog.Dict().Strs("item_ids", f.ItemIDs).Str("kind", f.Kind)).Msg("feedback_received")
+			line := g.log.Info().Str("conversation_id", f.ThreadID)
+			if f.UserID != "" {
+				line.Str("user_id", f.UserID)
+			}
+			line.Dict("details", zerolog.Dict().Strs("item_ids", f.ItemIDs).Str("kind", f.Kind)).Msg("feedback_received")
 		},
 		OnError: func(err error) {
 			g.log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("chatkit_history_failed")

@@ -126,6 +126,9 @@ func (tr transcript) playChatKit(t *testing.T, name string) (cases []chatKitCase
 		}
 		cases = append(cases, c)
 	}
+	if beats, want := strings.Count(last.body, `data: {"type":"stream_options"`)-1, strings.Count(tr.get("want.sse"), "\n: ping\n"); last.status == http.StatusOK && beats != want {
+		t.Errorf("%d heartbeats, want %d", beats, want)
+	}
 	return cases
 }
 

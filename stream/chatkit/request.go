@@ -133,8 +133,7 @@ func (r *reader) threadID(v value) string {
 	return id
 }
 
-// itemID wants what an id of ours can be, and that is not longer than needed for a
-// server that was here before us: it goes into the log.
+// itemID wants what an id of ours can look like: it goes into the log.
 func (r *reader) itemID(v value) string {
 	id := r.want(v)
 	bad := strings.ContainsFunc(id, func(c rune) bool {
