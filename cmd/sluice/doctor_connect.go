@@ -73,7 +73,11 @@ func (d *doctor) connect(ctx context.Context) bool {
 	}
 	d.measureTrip(ctx)
 	d.health(resp, body)
-	return true
+	return !redirects(resp)
+}
+
+func redirects(resp *http.Response) bool {
+	return resp.StatusCode >= 300 && resp.StatusCode < 400
 }
 
 // proxy tells of the proxy that this machine itself uses.
@@ -159,10 +163,11 @@ func stranger(check string, resp *http.Response) finding {
 	}
 	f := finding{Check: check, Verdict: problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signature(resp)),
 		Means: "Something other than the gateway has answered.", Change: []string{"Correct --url, or let the proxy hand this path on to the gateway"}}
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	if redirects(resp) {
 		f.Seen = resp.Status + " to " + resp.Header.Get("Location")
 		f.Means, f.Change = "A redirect loses the body of a POST in many clients.", []string{"Use the address that it leads to"}
+	}
+	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		f.Means, f.Change = "Something in between wants to know who asks.", []string{"Give what it wants with --header"}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

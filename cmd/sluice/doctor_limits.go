@@ -102,7 +102,7 @@ func (d *doctor) tryURL(ctx context.Context, size int) (status int, err error) {
 }
 
 func longerURLs() []string {
-	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 131072"}
+	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 98304"}
 }
 
 // silence keeps two streams silent for a while: one as turns are, with heartbeats,
