@@ -14,14 +14,13 @@ import (
 	"sluice/internal/geminisim"
 )
 
-// gemini is a simulated Gemini API on loopback which counts the turns that really
-// run.
+// gemini is a simulated Gemini API on loopback which knows what it was asked.
 type gemini struct {
 	url     string
 	scripts map[string]*geminisim.Server // by what a question begins with
 
 	mu    sync.Mutex // guards the field below
-	asked []string   // the questions, one for each turn
+	asked []string   // the questions, one for each call
 }
 
 // startGemini serves scripts (see geminisim.ParseScript). A question picks the one
@@ -60,7 +59,7 @@ func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.scripts[name].ServeHTTP(w, r)
 }
 
-// turns returns how often a question was asked.
+// turns returns how often a question was asked: once in each turn that calls no tool.
 func (g *gemini) turns(question string) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
