@@ -30,7 +30,7 @@ type Config struct {
 	// OnFeedback is told what users think of items. May be nil.
 	OnFeedback func(Feedback)
 	// OnError is told when Store failed while a turn was streamed, which its user does
-	// not notice. May be nil.
+	// not notice. A thread that was deleted meanwhile is no failure. May be nil.
 	OnError func(error)
 }
 

@@ -233,6 +233,24 @@ func TestPartialAnswerIsKept(t *testing.T) {
 	}
 }
 
+// A thread may be deleted while it is answered in: nothing is left of it, and nothing
+// is wrong.
+func TestThreadDeletedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory), OnError: func(err error) { t.Error(err) }})
+	frames, x := ask(t, s, create("hi"), started)
+	thread := `"thread_id":"` + x.Request.ConversationID + `"`
+	open(t, s, request("threads.delete", thread, ""))
+	for _, ev := range answered[1:] {
+		frames += string(x.Encoder.Encode(nil, ev, sse.Timings{}))
+	}
+	x.Close()
+	if c, err := follow(frames, false); err != nil || c.answer() != "yes" {
+		t.Errorf("%v:\n%s", err, frames)
+	}
+	missing(t, s, request("items.list", thread, ""))
+}
+
 // broken is a Store that fails.
 type broken struct{ chatkit.Store }
 

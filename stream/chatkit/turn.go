@@ -2,6 +2,7 @@ package chatkit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sluice/chat"
@@ -111,7 +112,7 @@ func (t *turn) store(do func(context.Context, Store) error) {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, storeTimeout)
 	defer cancel()
-	if err := do(ctx, t.server.cfg.Store); err != nil {
+	if err := do(ctx, t.server.cfg.Store); err != nil && !errors.Is(err, ErrNotFound) {
 		t.server.cfg.OnError(err)
 	}
 }
