@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -35,8 +35,10 @@ type viewing struct {
 	took     time.Duration
 }
 
+// tick is an event, by what is read of its data.
 type tick struct {
 	N         int    `json:"n"`
+	Ticks     int    `json:"ticks"` // of the last event
 	ElapsedMS int64  `json:"elapsed_ms"`
 	Protocol  string `json:"protocol"`
 
@@ -105,14 +107,17 @@ func (v *viewing) read() error {
 		if err != nil {
 			return err
 		}
-		if v.done = ev.Type == "done"; v.done {
-			return nil
-		}
 		t := tick{at: time.Since(v.began)}
-		if err := json.Unmarshal([]byte(ev.Data), &t); err != nil || ev.Type != "tick" || t.N != len(v.ticks)+1 {
-			return fmt.Errorf("what came is not what was sent: event %q after %s", ev.Type, count(len(v.ticks), "tick"))
+		err = json.Unmarshal([]byte(ev.Data), &t)
+		switch n := len(v.ticks); {
+		case err == nil && ev.Type == "tick" && t.N == n+1:
+			v.ticks = append(v.ticks, t)
+		case err == nil && ev.Type == "done" && t.Ticks == n && n > 0:
+			v.done = true
+			return nil
+		default:
+			return fmt.Errorf("what came is not what was sent: event %q after %s", ev.Type, count(n, "tick"))
 		}
-		v.ticks = append(v.ticks, t)
 	}
 }
 
@@ -290,7 +295,7 @@ func (d *doctor) headers(v *viewing) {
 // hops judges the protocols of the two ends.
 func (d *doctor) hops(v *viewing) {
 	h1 := v.resp.ProtoMajor == 1
-	unframed := h1 && v.resp.ContentLength < 0 && !bytes.Contains([]byte(fmt.Sprint(v.resp.TransferEncoding)), []byte("chunked"))
+	unframed := h1 && v.resp.ContentLength < 0 && !slices.Contains(v.resp.TransferEncoding, "chunked")
 	old := len(v.ticks) > 0 && v.ticks[0].Protocol == "HTTP/1.0"
 	if !unframed && !old {
 		return

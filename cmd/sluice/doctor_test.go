@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -23,10 +24,11 @@ type diagnosed struct {
 	Findings []finding
 }
 
-// has looks for a finding whose text begins with seen.
+// has looks for a finding whose text begins as the pattern seen says.
 func (d diagnosed) has(v verdict, check, seen string) bool {
+	begins := regexp.MustCompile("^" + seen)
 	for _, f := range d.Findings {
-		if f.Verdict == v && f.Check == check && strings.HasPrefix(f.Seen, seen) {
+		if f.Verdict == v && f.Check == check && begins.MatchString(f.Seen) {
 			return v != problem || f.Means != "" && (len(f.Change) > 0) // what it means, and what to do
 		}
 	}
@@ -123,7 +125,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 		seen    string
 	}{
 		{"nothing", func(w *spoiler, r io.Reader) { w.pass(r, unchanged) }, good, "stream", "live: 10 ticks sent 200 ms apart came one by one"},
-		{"whole", func(w *spoiler, r io.Reader) { all, _ := io.ReadAll(r); w.send(all) }, problem, "stream", "buffered: 10 ticks sent 200 ms apart came in 1 piece, up to 1.8 s late; 160 KiB are held back"},
+		{"whole", func(w *spoiler, r io.Reader) { all, _ := io.ReadAll(r); w.send(all) }, problem, "stream", "buffered: 10 ticks sent 200 ms apart came in 1 piece, up to [12].. s late; 160 KiB are held back"},
 		{"blocks", inBlocks(500), problem, "stream", "buffered: 10 ticks sent 200 ms apart came in "},
 		{"delay", late300, problem, "stream", "delayed: ticks came up to "},
 		{"cut, cleanly", cutAfter(3, false), problem, "stream", "cut after 3 ticks, "},
@@ -140,6 +142,8 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"nginx's own header", withHeader("X-Accel-Buffering", ""), good, "headers", "as they were sent, but for X-Accel-Buffering"},
 		{"comments", func(w *spoiler, r io.Reader) { w.send([]byte(": hello\n\n")); w.pass(r, unchanged) }, note, "headers", "1 comment that the gateway did not send"},
 		{"lost event", func(w *spoiler, r io.Reader) { w.pass(r, without(`"n":4,`)) }, problem, "stream", "cut after 3 ticks"},
+		{"last event lost", func(w *spoiler, r io.Reader) { w.pass(r, without(`"n":10,`)) }, problem, "stream", "cut after 9 ticks"},
+		{"no ticks", func(w *spoiler, _ io.Reader) { w.send([]byte("event: done\ndata: {}\n\n")) }, problem, "stream", "cut after 0 ticks"},
 		{"HTTP/1.0", func(w *spoiler, r io.Reader) {
 			w.pass(r, func(p []byte) []byte { return bytes.ReplaceAll(p, []byte("HTTP/1.1"), []byte("HTTP/1.0")) })
 		}, problem, "protocol", "the gateway was asked in HTTP/1.0"},
@@ -295,9 +299,9 @@ func TestDoctorSilence(t *testing.T) {
 		seen       []string
 	}{
 		{"no limit", g.base, good, []string{"a silent stream lives for 1.0 s: ", "a stream without a byte for 1.0 s is left alone too"}},
-		{"a limit", strict, note, []string{"a stream without a byte is cut after 4"}},
+		{"a limit", strict, note, []string{"a stream without a byte is cut after [4-9].. ms"}},
 		{"with heartbeats", strict, good, []string{"a silent stream lives for 1.0 s: "}},
-		{"no heartbeats", mute, note, []string{"a silent stream lives for 1.0 s: 0 heartbeats, at most 1.0 s without a byte"}},
+		{"no heartbeats", mute, note, []string{"a silent stream lives for 1.0 s: 0 heartbeats, "}},
 	} {
 		d := diagnose(t, tt.base, "--idle", "1s")
 		for _, seen := range tt.seen {
@@ -315,7 +319,7 @@ func TestDoctorReadiness(t *testing.T) {
 		`{"status":"draining","model":"m","breakers":[],"mcp":[],"streams":1}`:                                      "draining, model m, 1 stream open",
 		`{"status":"degraded","model":"m","breakers":[{"service":"gemini","state":"open"}],"mcp":[]}`:               "the circuit breaker of gemini is open",
 		`{"status":"degraded","model":"m","breakers":[],"mcp":[{"server":"todo","connected":false,"tools":0}]}`:     "the MCP server todo is not connected",
-		`{"status":"degraded","model":"\u001b[31m","breakers":[],"mcp":[{"server":"\u001b]0;","connected":false}]}`: "the MCP server ]0; is not connected",
+		`{"status":"degraded","model":"\u001b[31m","breakers":[],"mcp":[{"server":"\u001b]0;","connected":false}]}`: `the MCP server \]0; is not connected`,
 	} {
 		base := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/readyz" {
