@@ -70,7 +70,7 @@ func TestPage(t *testing.T) {
 	fragile := startGateway(t, sim.env("SLUICE_GEMINI_BREAKER", "1,60s,1"))
 	full := startGateway(t, sim.env("SLUICE_MAX_STREAMS", "1"))
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
-	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base},
+	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	for _, name := range []string{"eventsource", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile"} {
 		flows = append(flows, flow{name, scripted.base})
@@ -90,8 +90,11 @@ func TestPage(t *testing.T) {
 	}
 	t.Run("curl", func(t *testing.T) { checkCurl(t, journeys["ask"].Facts.Curl) })
 	t.Run("cancelled", func(t *testing.T) { checkCancelled(t, scripted, journeys["stop"].Facts.RequestID) })
-	if n := sim.turns("stalls-reload"); n != 1 {
-		t.Errorf("a turn that a reload has cut was run %d times", n)
+	// Two flows drop their connection.
+	for question, most := range map[string]int{"stalls-reload": 1, "stalls-dropped": 2, "plain-repeated": 1} {
+		if n := sim.turns(question); n > most {
+			t.Errorf("%s: %d turns, want %d: one was run again", question, n, most)
+		}
 	}
 }
 

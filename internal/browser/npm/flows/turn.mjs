@@ -135,6 +135,18 @@ export const droppedEventSource = Object.assign(async (v) => {
   await dropped(v);
 }, dropped);
 
+// The connection breaks before the reply. Chromium itself then sends the POST again if
+// the connection was used before, and the key makes one turn of the two. Either way
+// the page cannot know what the turn did, and says so.
+export async function repeated(v) {
+  await v.ask('plain-repeated');
+  const turn = v.page.locator('[data-testid=turn]').and(v.page.locator('[data-state=refused], [data-state=dropped]'));
+  await turn.waitFor();
+  assert.match(await text(turn), /may have run/);
+  await counts(v.at('retry'), 0);
+}
+repeated.options = { allow: /409 \(Conflict\)|net::ERR_EMPTY_RESPONSE/ };
+
 // The gateway has no place for another stream, and says so before it opens one.
 export async function refused(v) {
   await v.page.evaluate(async () => {
