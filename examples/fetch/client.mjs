@@ -19,8 +19,8 @@ export class Lost extends Error {}
  *
  * A browser sends even a POST again, by itself, when a connection that it uses once
  * more turns out to be closed. The key makes one turn of it: the gateway answers the
- * second with 409. So does it if you send the turn of a lost connection again with its
- * key; without that 409 it had not got there.
+ * second with 409. So it does, for ten minutes, if you send the turn of a lost
+ * connection again with its key; if it runs instead, it had not got there.
  */
 export async function* ask(gateway, input, { signal, key = crypto.randomUUID() } = {}) {
   const response = await fetch(new URL('/chat/stream', gateway), {
