@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,26 +16,40 @@ import (
 // that repeats itself is stuck.
 const maxIdentical = 3
 
-// ledger remembers the tool calls of a turn.
+// ledger remembers the tool calls of a turn. These are few, some dozens at most, so
+// looking through them is cheap, and cheaper to keep than maps.
 type ledger struct {
-	n      int // ids given out
-	ids    map[string]bool
-	counts map[string]int  // by key
-	lost   map[string]bool // keys of calls with an unknown outcome
+	n    int // ids given out
+	ids  []string
+	made []made
+}
+
+// made is a call that was admitted.
+type made struct {
+	key   string
+	times int
+	lost  bool // its outcome is unknown
+}
+
+// find returns the call with a key, or one that was never made.
+func (l *ledger) find(key string) *made {
+	for i := range l.made {
+		if l.made[i].key == key {
+			return &l.made[i]
+		}
+	}
+	return &made{key: key}
 }
 
 // id returns the id that the events of a call carry: the model's own if it is fit
 // and new, else one of ours. Gemini 2.5 gives none.
 func (l *ledger) id(own string) string {
-	if l.ids == nil {
-		l.ids = map[string]bool{}
-	}
 	id := own
-	for id == "" || l.ids[id] || len(id) > 64 || strings.ContainsFunc(id, unfit) {
+	for id == "" || slices.Contains(l.ids, id) || len(id) > 64 || strings.ContainsFunc(id, unfit) {
 		l.n++
 		id = "call_" + strconv.Itoa(l.n)
 	}
-	l.ids[id] = true
+	l.ids = append(l.ids, id)
 	return id
 }
 
@@ -49,14 +64,14 @@ func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
 		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
 	}
 	key = callKey(c)
-	if l.lost[key] {
+	m := l.find(key)
+	if m.lost {
 		return "", refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 	}
-	if l.counts == nil {
-		l.counts = map[string]int{}
+	if m.times++; m.times == 1 {
+		l.made = append(l.made, *m)
 	}
-	l.counts[key]++
-	if l.counts[key] >= maxIdentical {
+	if m.times >= maxIdentical {
 		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil
@@ -64,13 +79,9 @@ func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
 
 // lose notes that the outcome of a call is unknown.
 func (l *ledger) lose(key string) {
-	if key == "" {
-		return
+	if key != "" {
+		l.find(key).lost = true
 	}
-	if l.lost == nil {
-		l.lost = map[string]bool{}
-	}
-	l.lost[key] = true
 }
 
 // refusal says why a call does not run, and tells the model what to do instead.

@@ -24,6 +24,7 @@ type rest struct {
 	transport http.RoundTripper
 	owned     *http.Transport // transport, if it is ours to close
 	answers   sync.Pool       // of *restAnswer
+	decoders  sync.Pool       // of *decoder; an answer has one only while it decodes
 }
 
 func newREST(cfg *Config) *rest {
@@ -41,8 +42,9 @@ func newREST(cfg *Config) *rest {
 		s.transport = s.owned
 	}
 	s.answers.New = func() any {
-		return &restAnswer{pool: &s.answers}
+		return &restAnswer{source: s}
 	}
+	s.decoders.New = func() any { return new(decoder) }
 	return s
 }
 
@@ -137,10 +139,9 @@ func refusal(resp *http.Response) *apiError {
 
 // restAnswer is one answer under way. It goes back to its pool when closed.
 type restAnswer struct {
-	pool   *sync.Pool
+	source *rest
 	body   io.ReadCloser
 	events eventReader
-	json   decoder
 }
 
 func (a *restAnswer) next(c *rawChunk) error {
@@ -148,7 +149,12 @@ func (a *restAnswer) next(c *rawChunk) error {
 	if err != nil {
 		return streamError(err)
 	}
-	return a.json.decode(data, c)
+	d := a.source.decoders.Get().(*decoder)
+	err = d.decode(data, c)
+	if d.in = (bytes.Buffer{}); cap(d.text) <= keepBuffer {
+		a.source.decoders.Put(d)
+	}
+	return err
 }
 
 func (a *restAnswer) buffered() bool { return a.events.buffered() }
@@ -157,8 +163,7 @@ func (a *restAnswer) close() {
 	a.body.Close()
 	a.body = nil
 	a.events.reset(nil)
-	a.json.in = bytes.Buffer{}
-	if cap(a.events.data) <= keepBuffer && cap(a.json.text) <= keepBuffer {
-		a.pool.Put(a)
+	if cap(a.events.data) <= keepBuffer {
+		a.source.answers.Put(a)
 	}
 }
