@@ -1,8 +1,10 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test golden fuzz bench run demo build vuln clean
+.PHONY: help check test golden fuzz bench baseline run demo build vuln clean
 
 FUZZTIME ?= 30s
+BENCHTIME  ?= 200ms
+BENCHCOUNT ?= 5
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 help: ## this list
@@ -30,8 +32,13 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 		done; \
 	done
 
-bench: ## all benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## all benchmarks, beside the baseline of testdata/bench (15 min)
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee bench.txt
+	go tool benchstat testdata/bench/baseline.txt bench.txt
+
+baseline: ## make the last run of bench the baseline
+	mkdir -p testdata/bench
+	grep -E '^(goos|goarch|pkg|cpu|Benchmark)' bench.txt >testdata/bench/baseline.txt
 
 run: ## the gateway on :8080
 	go run ./cmd/sluice

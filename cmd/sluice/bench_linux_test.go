@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The benchmarks of the whole program. The gateway is a process of its own, so that
+// its CPU time and its memory are told apart from those of the model and the client
+// here. docs/performance.md says what the figures mean.
+
+// clockTick is the unit of the times in /proc/PID/stat (USER_HZ, 100 on Linux).
+const clockTick = 10 * time.Millisecond
+
+// benched is a gateway under measurement.
+type benched struct {
+	base string
+	pid  int
+	http *http.Client
+}
+
+// bench starts a gateway whose model is answered by h.
+func bench(b *testing.B, h http.Handler, env ...string) *benched {
+	b.Helper()
+	model := httptest.NewServer(h)
+	b.Cleanup(model.Close)
+	path, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.CommandContext(b.Context(), path)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Env = append(os.Environ(), childVariable+"=sluice", "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+		"GEMINI_BASE_URL="+model.URL, "GEMINI_API_KEY=bench", "SLUICE_REQUEST_TIMEOUT=10m", "SLUICE_MODEL_TIMEOUT=10m")
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	log := bufio.NewReader(out)
+	addr := awaitAddress(b, log)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, log)
+	}()
+	tr := &http.Transport{MaxIdleConnsPerHost: 2000}
+	b.Cleanup(func() {
+		tr.CloseIdleConnections()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-drained
+		_ = cmd.Wait()
+	})
+	return &benched{"http://" + addr, cmd.Process.Pid, &http.Client{Transport: tr}}
+}
+
+func awaitAddress(b *testing.B, log *bufio.Reader) string {
+	b.Helper()
+	for {
+		line, err := log.ReadBytes('\n')
+		if err != nil {
+			b.Fatal("the gateway did not start: ", err)
+		}
+		var entry struct {
+			Event   string
+			Details struct{ Addr string }
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.Event == "listening" {
+			return entry.Details.Addr
+		}
+	}
+}
+
+// turn runs a turn and returns how many bytes it had on the wire.
+func (g *benched) turn(b *testing.B, body string) int64 {
+	b.Helper()
+	resp, err := g.http.Post(g.base+"/chat/stream", "application/json", strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var tail lastBytesOf
+	n, err := io.Copy(&tail, resp.Body)
+	if err != nil || !bytes.Contains(tail.kept, []byte(`"success":true`)) {
+		b.Fatalf("a turn that is no success: %v, it ends in %q", err, tail.kept)
+	}
+	return n
+}
+
+// lastBytesOf keeps the end of what is written to it.
+type lastBytesOf struct{ kept []byte }
+
+func (l *lastBytesOf) Write(p []byte) (int, error) {
+	const enough = 16 << 10
+	l.kept = append(l.kept, p[max(0, len(p)-enough):]...)
+	l.kept = l.kept[max(0, len(l.kept)-enough):]
+	return len(p), nil
+}
+
+// cpu returns the CPU time that the gateway has used.
+func (g *benched) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may hold anything
+	fields := strings.Fields(string(rest))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * clockTick
+}
+
+// rss returns the resident memory of the gateway in bytes.
+func (g *benched) rss(b *testing.B) float64 {
+	b.Helper()
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", g.pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	pages, _ := strconv.Atoi(strings.Fields(string(statm))[1])
+	return float64(pages * os.Getpagesize())
+}
+
+// measure repeats a turn and reports the gateway's CPU time, for each of the units
+// that a turn has.
+func (g *benched) measure(b *testing.B, unit string, units int, body string) {
+	b.Helper()
+	g.turn(b, body) // connections, pools, compiled schemas
+	before := g.cpu(b)
+	var wire int64
+	for b.Loop() {
+		wire += g.turn(b, body)
+	}
+	per := float64(b.N * units)
+	b.ReportMetric(float64(g.cpu(b)-before)/1e3/per, "server-µs/"+unit)
+	b.ReportMetric(float64(wire)/per, "wire-B/"+unit)
+}
+
+const quiet = `{"input":"Add a todo to review the report","accumulated":false}`
+
+// textChunk is what Gemini 3 sends, byte for byte but for the text of 24 characters.
+const textChunk = `data: {"candidates": [{"content": {"parts": [{"text": "the next few words go on "}],"role": "model"},"index": 0}],` +
+	`"usageMetadata": {"promptTokenCount": 161,"candidatesTokenCount": 32,"totalTokenCount": 238,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 161}],"thoughtsTokenCount": 45},` +
+	`"modelVersion": "gemini-3-flash-preview","responseId": "aiS5abqwJJf7nsEPuIy3wQQ"}` + "\r\n\r\n"
+
+const stopChunk = `data: {"candidates": [{"content": {"parts": [{"text": "."}],"role": "model"},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 161,"candidatesTokenCount": 33}}` + "\r\n\r\n"
+
+// callChunk asks for a tool of the built-in todo server. The limit makes each step's
+// call another one: equal calls are refused.
+const callChunk = `data: {"candidates": [{"content": {"parts": [{"functionCall": {"name": "list_todos","args": {"limit": %d},"id": "call%d"},"thoughtSignature": "RXVrQg=="}],"role": "model"},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 161}}` + "\r\n\r\n"
+
+// talker is a model that calls a tool in each of the first steps of a turn, and then
+// answers in so many chunks.
+func talker(steps, chunks int) http.HandlerFunc {
+	answer := []byte(strings.Repeat(textChunk, chunks) + stopChunk)
+	return func(w http.ResponseWriter, r *http.Request) {
+		request, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		if step := bytes.Count(request, []byte(`"functionResponse"`)); step < steps {
+			fmt.Fprintf(w, callChunk, step+1, step)
+			return
+		}
+		_, _ = w.Write(answer)
+	}
+}
+
+// BenchmarkTurn is a turn of 40 chunks and one tool call over loopback, one after
+// the other, with both drivers.
+func BenchmarkTurn(b *testing.B) {
+	for _, driver := range []string{"rest", "sdk"} {
+		b.Run("driver="+driver, func(b *testing.B) {
+			bench(b, talker(1, 40), "GEMINI_DRIVER="+driver).measure(b, "turn", 1, quiet)
+		})
+	}
+}
+
+// BenchmarkGrowth: the CPU time of a chunk stays the same however long the answer
+// is. With accumulated, each event repeats the text before it, so that the bytes on
+// the wire, and the time to write them, grow with the square of the length.
+func BenchmarkGrowth(b *testing.B) {
+	for _, accumulated := range []bool{false, true} {
+		for _, chunks := range []int{100, 1000, 10_000} {
+			b.Run(fmt.Sprintf("accumulated=%t/chunks=%d", accumulated, chunks), func(b *testing.B) {
+				g := bench(b, talker(0, chunks))
+				g.measure(b, "chunk", chunks, fmt.Sprintf(`{"input":"go on","accumulated":%t}`, accumulated))
+			})
+		}
+	}
+}
+
+// BenchmarkSteps: a step costs the same however many came before it, but for the
+// conversation so far, which the API wants with each call.
+func BenchmarkSteps(b *testing.B) {
+	for _, steps := range []int{1, 7, 49} {
+		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) {
+			bench(b, talker(steps, 1), "SLUICE_MAX_STEPS=64").measure(b, "step", steps+1, quiet)
+		})
+	}
+}
+
+// BenchmarkIdleStreams opens streams whose model has said a word and thinks on, and
+// reports what one costs the gateway in resident memory, buffers of both sides
+// included.
+func BenchmarkIdleStreams(b *testing.B) {
+	const streams = 1000
+	for b.Loop() {
+		hold := make(chan struct{})
+		g := bench(b, thinker(hold))
+		empty := g.rss(b)
+		g.open(b, streams)
+		b.ReportMetric((g.rss(b)-empty)/streams/1024, "RSS-KB/stream")
+		close(hold)
+	}
+}
+
+// thinker is a model that says a word and goes on when hold is closed.
+func thinker(hold <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, textChunk)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-hold:
+			_, _ = io.WriteString(w, stopChunk)
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// open opens n streams, some at a time, and returns when each has its first text.
+func (g *benched) open(b *testing.B, n int) {
+	b.Helper()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 32)
+	for range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			resp, err := g.http.Post(g.base+"/chat/stream", "application/json", strings.NewReader(quiet))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			b.Cleanup(func() { _ = resp.Body.Close() })
+			for text := bufio.NewScanner(resp.Body); text.Scan(); {
+				if text.Text() == "event: response_delta" {
+					return
+				}
+			}
+			b.Error("a stream without text")
+		})
+	}
+	wg.Wait()
+}
