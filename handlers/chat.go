@@ -24,6 +24,7 @@ type turn struct {
 	key     string // idempotency key; empty: none
 	began   time.Time
 	encoder sse.Encoder // nil: the one of the gateway's own stream
+	over    func()      // called at the end; nil: nothing is
 }
 
 // The handlers leave reading to functions of their own: an open stream keeps the
@@ -149,6 +150,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer release()
+	if t.over != nil {
+		defer t.over()
+	}
 
 	ctx = withLogger(ctx, t)
 	log := zerolog.Ctx(ctx)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 // path of its own. Origins, limits, admission, idempotency keys, the log and the
 // metrics are those of every stream.
 type Dialect interface {
-	// Open reads a body. Its error is told as a problem, as the table of statuses
-	// has it. It may be called concurrently.
-	Open(body []byte) (Exchange, error)
+	// Open reads a body; ctx is the request's, with its logger. Its error is told as a
+	// problem, as the table of statuses has it. It may be called concurrently.
+	Open(ctx context.Context, body []byte) (Exchange, error)
 }
 
 // Exchange is one request of a dialect and what answers it: a turn, or a reply
@@ -24,40 +25,40 @@ type Exchange struct {
 	Reply   []byte
 	Request chat.Request
 	Encoder sse.Encoder
-	// Close is called once when the turn is over, however it went: to its Done, with
-	// a client that left, or not at all, as it was not admitted. May be nil.
+	// Close is called once when a turn that was admitted is over, however it went: to
+	// its Done, or with a client that left. May be nil.
 	Close func()
 }
 
 func (s *Server) dialect(d Dialect) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		t, done, err := s.exchanged(w, r, d)
+		t, err := s.exchanged(w, r, d)
 		if t == nil {
 			return err
-		}
-		if done != nil {
-			defer done()
 		}
 		return s.stream(w, r, t)
 	}
 }
 
-// exchanged reads the turn of a dialect, as posted does, and what is to be called
-// at its end.
-func (s *Server) exchanged(w http.ResponseWriter, r *http.Request, d Dialect) (*turn, func(), error) {
+// exchanged reads the turn of a dialect, as posted does. What Open does may take
+// effect at once, so everything else about the request is looked at before.
+func (s *Server) exchanged(w http.ResponseWriter, r *http.Request, d Dialect) (*turn, error) {
 	t := &turn{began: time.Now()}
 	body, err := s.body(w, r)
 	if body == nil {
-		return nil, nil, err
+		return nil, err
 	}
-	x, err := d.Open(body)
-	if t.key, err = headerKey(r, err); err != nil {
-		return nil, nil, err
+	if t.key, err = headerKey(r, nil); err != nil {
+		return nil, err
+	}
+	x, err := d.Open(r.Context(), body)
+	if err != nil {
+		return nil, err
 	}
 	if x.Reply != nil {
 		writeBody(w, http.StatusOK, x.Reply)
-		return nil, nil, nil
+		return nil, nil
 	}
-	t.Request, t.encoder = x.Request, x.Encoder
-	return t, x.Close, nil
+	t.Request, t.encoder, t.over = x.Request, x.Encoder, x.Close
+	return t, nil
 }

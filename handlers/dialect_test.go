@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"testing"
@@ -17,9 +18,9 @@ import (
 )
 
 // shout is a dialect that answers a turn in capitals of its own.
-type shout struct{ closed int }
+type shout struct{ opened, closed int }
 
-func (d *shout) Open(body []byte) (handlers.Exchange, error) {
+func (d *shout) Open(_ context.Context, body []byte) (handlers.Exchange, error) {
 	switch string(body) {
 	case `"missing"`:
 		return handlers.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "No such thread"}
@@ -28,6 +29,7 @@ func (d *shout) Open(body []byte) (handlers.Exchange, error) {
 	case `"list"`:
 		return handlers.Exchange{Reply: []byte(`{"data":[]}`)}, nil
 	}
+	d.opened++
 	return handlers.Exchange{Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{}, Close: func() { d.closed++ }}, nil
 }
 
@@ -80,8 +82,11 @@ func TestDialect(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 			}
 		}
-		if d.closed != 3 { // two turns that ran, and one that was refused as a repetition
-			t.Errorf("Close was called %d times, want 3", d.closed)
+		if d.opened != 3 { // not that of a request with a bad key
+			t.Errorf("Open read %d turns, want 3", d.opened)
+		}
+		if d.closed != 2 { // not for a repetition, which was refused
+			t.Errorf("Close was called %d times, want 2", d.closed)
 		}
 		if got := g.do(t, "GET", "/shout", ""); got.status != http.StatusMethodNotAllowed {
 			t.Errorf("GET: status %d", got.status)

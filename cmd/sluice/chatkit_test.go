@@ -83,7 +83,7 @@ func TestChatKitWithoutHistory(t *testing.T) {
 	r.chatKitOK(&cases, chatKitRequest("threads.delete", thread))
 	r.chatKitOK(&cases, chatKitRequest("items.feedback", thread+`,"item_ids":["`+m[1]+`"],"kind":"positive"`))
 	line := r.log.await(t, "feedback_received", r.ended, "kind", "positive", "item_ids", "["+m[1]+"]")
-	if line.fields["user_id"] != "ann" || line.fields["conversation_id"] != m[2] {
+	if line.fields["user_id"] != "ann" || line.fields["conversation_id"] != m[2] || !strings.HasPrefix(fmt.Sprint(line.fields["request_id"]), "req_") {
 		t.Errorf("feedback is logged as %s", line.raw)
 	}
 	if n := len(r.log.all("request_completed")); n != 3 {

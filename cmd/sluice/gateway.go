@@ -83,7 +83,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		}),
 		Tools:        g.tools.Tools,
 		Upstreams:    g.upstreams,
-		Dialects:     map[string]handlers.Dialect{"/chatkit": g.chatKit(ctx)},
+		Dialects:     map[string]handlers.Dialect{"/chatkit": newChatKit(cfg.ChatKitHistory)},
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,

@@ -27,11 +27,11 @@ type Config struct {
 	// Store keeps the threads. nil: there is no history, and what a retry needs of a
 	// message is remembered for ten minutes.
 	Store Store
-	// OnFeedback is told what users think of items. May be nil.
-	OnFeedback func(Feedback)
+	// OnFeedback is told what users think of items, with the context of Open. May be nil.
+	OnFeedback func(context.Context, Feedback)
 	// OnError is told when Store failed while a turn was streamed, which its user does
 	// not notice. A thread that was deleted meanwhile is no failure. May be nil.
-	OnError func(error)
+	OnError func(context.Context, error)
 }
 
 // Feedback is a user's verdict on items of a thread.
@@ -51,10 +51,10 @@ type Server struct {
 // New returns a Server.
 func New(cfg Config) *Server {
 	if cfg.OnFeedback == nil {
-		cfg.OnFeedback = func(Feedback) {}
+		cfg.OnFeedback = func(context.Context, Feedback) {}
 	}
 	if cfg.OnError == nil {
-		cfg.OnError = func(error) {}
+		cfg.OnError = func(context.Context, error) {}
 	}
 	return &Server{cfg: cfg, recent: newRecent()}
 }
@@ -65,7 +65,7 @@ type Exchange struct {
 	Reply   []byte       // a JSON text; nil: Request is to be run, and told by Encoder
 	Request chat.Request // its ConversationID is the thread's id
 	Encoder sse.Encoder
-	// Close is called when the turn is over, however it went, also if it never began.
+	// Close is to be called when a turn that was begun is over, however it went.
 	// Until its first event a turn has changed nothing.
 	Close func()
 }

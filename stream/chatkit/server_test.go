@@ -97,7 +97,7 @@ func TestRepliesWithoutHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told []chatkit.Feedback
-		s := chatkit.New(chatkit.Config{OnFeedback: func(f chatkit.Feedback) { told = append(told, f) }})
+		s := chatkit.New(chatkit.Config{OnFeedback: func(_ context.Context, f chatkit.Feedback) { told = append(told, f) }})
 		for _, tt := range []struct{ body, want string }{
 			{request("threads.list", `"limit":0`, "ann"), `{"data":[],"has_more":false}`},
 			{request("items.list", `"thread_id":"conv_1"`, "ann"), `{"data":[],"has_more":false}`},
@@ -168,7 +168,7 @@ func TestNothingIsKeptBeforeTheStart(t *testing.T) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory), OnError: func(err error) { t.Error(err) }})
+		s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory), OnError: func(_ context.Context, err error) { t.Error(err) }})
 		one, _ := say(t, s, as("ann", create(" Buy\neggs, "+strings.Repeat("é", 60))))
 		time.Sleep(time.Second)
 		two, message := say(t, s, as("ann", create("second")))
@@ -237,7 +237,7 @@ func TestPartialAnswerIsKept(t *testing.T) {
 // is wrong.
 func TestThreadDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory), OnError: func(err error) { t.Error(err) }})
+	s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory), OnError: func(_ context.Context, err error) { t.Error(err) }})
 	frames, x := ask(t, s, create("hi"), started)
 	thread := `"thread_id":"` + x.Request.ConversationID + `"`
 	open(t, s, request("threads.delete", thread, ""))
@@ -266,7 +266,7 @@ func (broken) Threads(context.Context, string, chatkit.Query) ([]chatkit.Thread,
 func TestBrokenStore(t *testing.T) {
 	t.Parallel()
 	failures := 0
-	s := chatkit.New(chatkit.Config{Store: broken{}, OnError: func(err error) {
+	s := chatkit.New(chatkit.Config{Store: broken{}, OnError: func(_ context.Context, err error) {
 		if !errors.Is(err, errBroken) {
 			t.Error(err)
 		}

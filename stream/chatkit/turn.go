@@ -113,6 +113,6 @@ func (t *turn) store(do func(context.Context, Store) error) {
 	ctx, cancel := context.WithTimeout(t.ctx, storeTimeout)
 	defer cancel()
 	if err := do(ctx, t.server.cfg.Store); err != nil && !errors.Is(err, ErrNotFound) {
-		t.server.cfg.OnError(err)
+		t.server.cfg.OnError(ctx, err)
 	}
 }
