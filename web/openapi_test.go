@@ -17,6 +17,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/handlers"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/web"
@@ -224,7 +225,12 @@ func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data 
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for line := range bytes.Lines(rec.Body.Bytes()) {
+	return parseFrame(t, rec.Body.Bytes())
+}
+
+func parseFrame(t *testing.T, frame []byte) (name string, data any) {
+	t.Helper()
+	for line := range bytes.Lines(frame) {
 		if v, ok := bytes.CutPrefix(line, []byte("event: ")); ok {
 			name = string(bytes.TrimSpace(v))
 		}
@@ -235,6 +241,28 @@ func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data 
 		}
 	}
 	return name, data
+}
+
+// The ticks are as openapi.yaml describes them, with and without padding.
+func TestTicksMatchTheirSchemas(t *testing.T) {
+	t.Parallel()
+	schema := strict(t)
+	s := handlers.NewServer(handlers.Config{})
+	for _, query := range []string{"?ticks=1", "?ticks=1&padding=1"} {
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, httptest.NewRequest("GET", "/diag/sse"+query, nil))
+		var kinds []string
+		for frame := range strings.SplitSeq(strings.TrimSpace(rec.Body.String()), "\n\n") {
+			name, data := parseFrame(t, []byte(frame))
+			kinds = append(kinds, name)
+			if err := schema(map[string]string{"tick": "TickEvent", "done": "LastTickEvent"}[name]).Validate(data); err != nil {
+				t.Errorf("%s: %v", frame, err)
+			}
+		}
+		if diff := cmp.Diff([]string{"tick", "done"}, kinds); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
 }
 
 // A request that the schema takes, the decoder takes, and the other way round.
