@@ -64,14 +64,19 @@ async function runTurn(text) {
   remember({ input: text, id: record.requestId });
   compose();
   const run = record.via === 'fetch' ? post : listen;
+  const identified = () => {
+    remember({ input: text, id: record.requestId });
+    if (chosen === record) showTurn(byId('turn-panel'), record);
+  };
   const outcome = await run(ask, {
+    opened(requestId) { // a browser may throw events away that it has, but not this
+      record.requestId = requestId;
+      identified();
+    },
     frame(frame) {
       const data = record.take(frame);
       if (data) view.show(frame.event, data);
-      if (frame.event === 'start') {
-        remember({ input: text, id: record.requestId });
-        if (chosen === record) showTurn(byId('turn-panel'), record);
-      }
+      if (frame.event === 'start') identified();
       draw();
     },
     comments(count) { record.heartbeats = count; },

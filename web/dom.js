@@ -114,11 +114,16 @@ export function byId(id) {
  */
 export function copyButton(label, get, attributes) {
   const button = el('button', { type: 'button', class: 'quiet', ...attributes }, label);
+  /** @param {string} words @param {Attributes[string]} name  none: the words */
+  const read = (words, name) => {
+    button.textContent = words;
+    attribute(button, 'aria-label', name); // who speaks to the page says what is seen
+  };
   button.addEventListener('click', async () => {
     const done = await copy(get());
-    button.textContent = done ? 'Copied' : 'Not copied';
+    read(done ? 'Copied' : 'Not copied', null);
     say(done ? 'Copied' : 'The browser did not allow copying');
-    setTimeout(() => { button.textContent = label; }, 1500);
+    setTimeout(() => read(label, attributes?.['aria-label']), 1500);
   });
   return button;
 }

@@ -59,6 +59,22 @@ export class Markdown {
     if (this.#rest) this.#rest += '\n';
     this.#read();
     this.#closeLeaf();
+    this.#dropEmpty();
+  }
+
+  /**
+   * Takes away the list items that the text ends in before they say anything, as when
+   * it was stopped. But a number that begins a list may be all that was to be said.
+   */
+  #dropEmpty() {
+    for (let i = this.#open.length - 1; i > 0; i--) {
+      const item = this.#open[i];
+      if (item.kind !== 'item' || item.node.childNodes.length > 0) return;
+      const first = item.list.childElementCount === 1;
+      if (first && /[.)]/.test(item.mark)) return;
+      item.list.removeChild(item.node);
+      if (first) this.#open[i - 1].node.removeChild(item.list);
+    }
   }
 
   /** Reads the complete lines, and of an endless one what is too long to keep. */

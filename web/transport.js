@@ -9,6 +9,7 @@ import { Parser } from './sse.js';
 /** @typedef {import('./types').Problem} Problem */
 /**
  * @typedef {object} Listener
+ * @property {(requestId: string) => void} opened  by fetch alone: EventSource hides the headers
  * @property {(frame: Frame) => void} frame
  * @property {(count: number) => void} comments
  */
@@ -57,6 +58,7 @@ export async function post(ask, listener, signal) {
       return { how: 'refused', problem: await problemOf(response) };
     }
     sent = true;
+    listener.opened(response.headers.get('X-Request-ID') ?? '');
     return (await read(response.body, listener)) ? { how: 'done' } : { how: 'lost', sent };
   } catch {
     return signal.aborted ? { how: 'stopped' } : { how: 'lost', sent };

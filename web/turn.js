@@ -154,7 +154,7 @@ export class TurnView {
     if (state === 'dropped' || state === 'stopped') for (const card of this.#cards.values()) card.lose();
     if (outcome.how === 'lost') this.lost(outcome.sent);
     if (outcome.how === 'refused') this.#refused(outcome.problem);
-    this.settle(state, summary(this.record, state));
+    this.settle(state, summary(this.record, outcome));
   }
 
   /** @param {TurnState} state @param {string} line */
@@ -231,14 +231,14 @@ function stateOf(outcome, record) {
 
 /**
  * What happened, in one line.
- * @param {TurnRecord} record @param {TurnState} state
+ * @param {TurnRecord} record @param {Outcome} outcome
  */
-function summary(record, state) {
+function summary(record, outcome) {
   const after = `after ${duration(record.now())}`;
-  switch (state) {
+  switch (outcome.how) {
     case 'stopped': return `Stopped by you ${after}. What tools did until then stays done.`;
-    case 'dropped': return record.events.length > 0 ? `Connection lost ${after}.` : `No stream ${after}.`;
-    case 'refused': return 'Refused.';
+    case 'lost': return outcome.sent ? `Connection lost ${after}.` : `No stream ${after}.`;
+    case 'refused': return outcome.problem.error_type === 'duplicate_request' ? 'Already sent: how that turn ended is not known here.' : 'Refused.';
   }
   const done = record.done;
   if (!done) return '';

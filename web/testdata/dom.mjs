@@ -12,6 +12,7 @@ class Node {
   get children() { return this.childNodes.filter((n) => n.tag); }
   get childElementCount() { return this.children.length; }
   get textContent() { return this.childNodes.map((n) => n.textContent).join(''); }
+  set textContent(s) { this.replaceChildren(s); }
 
   appendChild(node) {
     node.parentNode?.removeChild(node);
@@ -30,6 +31,8 @@ class Node {
     this.childNodes.splice(at, 1);
     node.parentNode = null;
   }
+
+  remove() { this.parentNode?.removeChild(this); }
 
   replaceChildren(...nodes) {
     for (const n of this.childNodes) n.parentNode = null;
@@ -66,7 +69,9 @@ class Element extends Node {
   addEventListener() {}
 }
 
+// Whatever is asked for by its id is there.
 globalThis.document = {
+  getElementById: () => new Element('p'),
   createElement: (tag) => new Element(tag),
   createElementNS: (_, tag) => new Element(tag),
   createTextNode: (data) => new Text(data),

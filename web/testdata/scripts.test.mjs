@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import './dom.mjs';
+import { elements } from './dom.mjs';
 
 const { attribute, el } = await import('../dom.js');
 const { Parser } = await import('../sse.js');
 const { TurnRecord } = await import('../record.js');
 const { waterfall } = await import('../waterfall.js');
-const { address, fitsAddress, newKey } = await import('../transport.js');
+const { address, fitsAddress, newKey, post } = await import('../transport.js');
+const { TurnView } = await import('../turn.js');
 const { quoted, duration, ending } = await import('../words.js');
 
 document.baseURI = 'https://sluice.example/app/';
@@ -62,6 +63,44 @@ test('a long text is not for an address', () => {
 test('keys are new and well formed', () => {
   assert.match(newKey(), /^[0-9a-f]{32}$/);
   assert.notEqual(newKey(), newKey());
+});
+
+/** What a fetch turn comes to, with a reply that stands in for the gateway's. */
+async function posted(reply) {
+  const [ids, frames] = [[], []];
+  globalThis.fetch = async () => reply;
+  const listener = { opened: (id) => ids.push(id), frame: (f) => frames.push(f.event), comments() {} };
+  return { outcome: await post(ask, listener, new AbortController().signal), ids, frames };
+}
+
+const head = { 'Content-Type': 'text/event-stream', 'X-Request-ID': 'req_7' };
+
+test('a turn whose events were lost on the way has an id', async () => {
+  const broken = new ReadableStream({ start: (c) => c.error(new Error('broken')) });
+  assert.deepEqual(await posted(new Response(broken, { headers: head })), { outcome: { how: 'lost', sent: true }, ids: ['req_7'], frames: [] });
+});
+
+test('a stream is read up to its done', async () => {
+  const stream = 'event: start\ndata: {}\n\nevent: done\ndata: {}\n\nevent: more\ndata: {}\n\n';
+  assert.deepEqual(await posted(new Response(stream, { headers: head })), { outcome: { how: 'done' }, ids: ['req_7'], frames: ['start', 'done'] });
+});
+
+/** The last line of a turn that ended so, as its reader sees it. */
+function lastLine(outcome) {
+  const view = new TurnView(new TurnRecord(ask, 'fetch'), {});
+  view.end(outcome);
+  return [...elements(view.node)].find((e) => e.className === 'summary').textContent;
+}
+
+test('a turn that was sent before was not refused', () => {
+  const problem = (error_type, status) => ({ how: 'refused', problem: { error_type, status, detail: '', errors: [] } });
+  assert.equal(lastLine(problem('duplicate_request', 409)), 'Already sent: how that turn ended is not known here.');
+  assert.equal(lastLine(problem('validation_error', 422)), 'Refused.');
+});
+
+test('a stream that broke before its first event is a lost connection', () => {
+  assert.match(lastLine({ how: 'lost', sent: true }), /^Connection lost after/);
+  assert.match(lastLine({ how: 'lost', sent: false }), /^No stream after/);
 });
 
 /** A record whose events came at given times. */

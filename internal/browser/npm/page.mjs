@@ -65,9 +65,11 @@ export class Visit {
     await this.page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   }
 
+  async prepare() { await this.page.evaluate(axe); }
+
   // audit lets axe look at the page as it is now, in both themes and widths.
   async audit() {
-    await this.page.evaluate(axe);
+    await this.prepare();
     for (const [colorScheme, width] of [['light', 'wide'], ['dark', 'narrow']]) {
       await this.page.emulateMedia({ colorScheme });
       await this.page.setViewportSize(sizes[width]);
@@ -75,12 +77,17 @@ export class Visit {
     }
   }
 
+  // look lets axe look at what will soon be something else: at one element, at once.
+  async look(testid) {
+    for (const fault of await this.page.evaluate(judge, `[data-testid=${testid}]`)) this.faults.push(fault);
+  }
+
   async close() { await this.context.close(); }
 }
 
-// judge runs in the page.
-async function judge() {
-  const { violations } = await globalThis.axe.run({ resultTypes: ['violations'] });
+// judge runs in the page, and looks at all of it or at one element.
+async function judge(selector) {
+  const { violations } = await globalThis.axe.run(selector ?? document, { resultTypes: ['violations'] });
   const faults = violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `axe: ${id}: ${nodes.map((n) => n.target.join(' ')).slice(0, 3).join(', ')}`);

@@ -37,8 +37,10 @@ export async function ask(v) {
 ask.options = { permissions: ['clipboard-read', 'clipboard-write'] };
 
 async function copied(v, button) {
+  await v.prepare();
   await v.at(button).click();
   await v.at(button).getByText('Copied').waitFor();
+  await v.look(button);
   await v.at(button).getByText('Copy', { exact: true }).waitFor();
   return v.page.evaluate(() => navigator.clipboard.readText());
 }
