@@ -29,7 +29,7 @@ func TestBadConfiguration(t *testing.T) {
 		"SLUICE_LOG_PAYLOADS":    secret,
 		"SLUICE_GEMINI_BREAKER":  secret,
 	}
-	for _, command := range [][]string{nil, {"ask", "hi"}, {"todo-server"}, {"gemini-sim"}, {"healthcheck"}} {
+	for _, command := range [][]string{nil, {"ask", "hi"}, {"todo-server"}, {"gemini-sim"}, {"loadtest"}, {"healthcheck"}, {"doctor"}} {
 		code, stdout, stderr := runCommand(t, env, append(command, "--max-streams", secret, "--frobnicate")...)
 		if code != exitUsage || stdout != "" {
 			t.Errorf("%v: exit code %d, stdout %q", command, code, stdout)
@@ -86,7 +86,8 @@ func TestHelp(t *testing.T) {
 		own  string
 	}{
 		{"help", "sluice todo-server"}, {"--help", "sluice todo-server"}, {"-h", "sluice todo-server"},
-		{"ask --help", "--url"}, {"ask --json -h", "--json"}, {"todo-server --help", "--stdio"}, {"gemini-sim --help", "--script"}, {"healthcheck --help", ""},
+		{"ask --help", "--url"}, {"ask --json -h", "--json"}, {"todo-server --help", "--stdio"}, {"gemini-sim --help", "--script"}, {"loadtest --help", "--max-in-flight"},
+		{"healthcheck --help", ""}, {"doctor --help", "--idle"},
 	} {
 		code, stdout, stderr := runCommand(t, nil, strings.Fields(tt.args)...)
 		if code != exitOK || stderr != "" {
