@@ -52,7 +52,7 @@ type reading struct {
 
 func read(t *testing.T, src source) (r reading) {
 	t.Helper()
-	ans, err := src.open(t.Context(), &chat.ModelRequest{}, []byte(`{}`))
+	ans, err := src.open(t.Context(), &chat.ModelRequest{}, &payload{data: []byte(`{}`)})
 	if err == nil {
 		defer ans.close()
 	}
@@ -167,7 +167,7 @@ func FuzzDriversAsk(f *testing.F) {
 		if err := m.Stream(t.Context(), req, func(*chat.Chunk) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(m.render(req)), transport.sent); diff != "" {
+		if diff := cmp.Diff(string(m.render(nil, req)), transport.sent); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
 	})

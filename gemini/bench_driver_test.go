@@ -35,7 +35,7 @@ func BenchmarkRead(b *testing.B) {
 
 // readThrough opens an answer and reads it to its end.
 func readThrough(src source) error {
-	ans, err := src.open(context.Background(), &chat.ModelRequest{}, nil)
+	ans, err := src.open(context.Background(), &chat.ModelRequest{}, new(payload))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func BenchmarkRenderRequest(b *testing.B) {
 	}}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.render(req)
+		m.render(nil, req)
 	}
 }
 

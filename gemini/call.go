@@ -28,7 +28,7 @@ type call struct {
 	watchdog *time.Timer
 
 	req      *chat.ModelRequest
-	body     []byte
+	body     *payload // nil once no attempt can need it
 	yield    func(*chat.Chunk) error
 	yieldErr error
 	handed   bool // something was handed to yield, so nothing can be taken back
@@ -52,7 +52,8 @@ func (c *call) stream() error {
 	if c.parent.Err() != nil {
 		return fault.Cause(c.parent)
 	}
-	c.body = c.m.render(c.req)
+	c.body = payloads.Get().(*payload)
+	c.body.data = c.m.render(c.body.data, c.req)
 	var last ending
 	for n := 1; ; n++ {
 		done, err := c.m.breaker.Allow(c.ctx)
@@ -134,7 +135,10 @@ func (c *call) handOn(a *assembler, ans answer) error {
 }
 
 func (c *call) hand(chunk *chat.Chunk) error {
-	c.handed, c.body = true, nil // no attempt comes after this one
+	if !c.handed { // no attempt comes after this one
+		c.body.free()
+		c.handed, c.body = true, nil
+	}
 	c.yieldErr = c.yield(chunk)
 	return c.yieldErr
 }

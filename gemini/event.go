@@ -52,6 +52,8 @@ func (r *eventReader) next() ([]byte, error) {
 		switch {
 		case isData && pending:
 			r.data = append(append(r.data, '\n'), value...)
+		case isData && r.in.skipBlank():
+			return value, nil
 		case isData:
 			r.data, pending = append(r.data, value...), true
 		case len(line) == 0 && pending:

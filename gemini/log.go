@@ -21,7 +21,7 @@ func (c *call) logCall(attempt int) {
 	e.Dict("details", zerolog.Dict().
 		Str("model", c.m.name).
 		Int("step", c.req.Step).
-		Int("prompt_length", len(c.body)). // bytes of the request
+		Int("prompt_length", len(c.body.data)). // bytes of the request
 		Int("attempt", attempt)).
 		Msg("gemini_api_called")
 }

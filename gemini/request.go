@@ -1,20 +1,22 @@
 package gemini
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 )
 
-// render returns req as the body of streamGenerateContent. It is valid JSON
+// render appends req as the body of streamGenerateContent. It is valid JSON
 // whatever req holds: text that is not UTF-8 gets replacement characters, and
 // arguments that are no JSON object become {}.
 //
 // Temperature and its kin stay unset: from Gemini 3.7 on they are ignored, and
 // announced to become errors.
-func (m *Model) render(req *chat.ModelRequest) []byte {
+func (m *Model) render(b []byte, req *chat.ModelRequest) []byte {
 	tools := m.tools.render(req.Tools)
-	b := make([]byte, 0, sizeHint(req)+len(tools))
+	b = slices.Grow(b, sizeHint(req)+len(tools))
 	b = append(b, `{"contents":[`...)
 	b = appendContents(b, req.Messages)
 	b = append(b, ']')

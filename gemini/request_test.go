@@ -78,7 +78,7 @@ func TestRenderRequest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := newTestModel(t, Config{Thinking: tt.thinking}).render(&tt.req)
+			got := newTestModel(t, Config{Thinking: tt.thinking}).render(nil, &tt.req)
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
@@ -104,7 +104,7 @@ func TestRecordedRequests(t *testing.T) {
 	for _, f := range files {
 		var doc map[string]any
 		mustUnmarshal(t, readFile(t, f), &doc)
-		rendered := m.render(requestOf(t, doc))
+		rendered := m.render(nil, requestOf(t, doc))
 		var got map[string]any
 		mustUnmarshal(t, string(rendered), &got)
 		if diff := cmp.Diff(outputsAsText(t, doc["contents"]), got["contents"]); diff != "" {
@@ -229,7 +229,7 @@ func TestHeaders(t *testing.T) {
 func FuzzRenderRequest(f *testing.F) {
 	m := newTestModel(f, Config{})
 	fuzzRequests(f, func(t *testing.T, req *chat.ModelRequest) {
-		if b := m.render(req); !jsontext.Value(b).IsValid() || !json.Valid(b) {
+		if b := m.render(nil, req); !jsontext.Value(b).IsValid() || !json.Valid(b) {
 			t.Fatalf("not JSON: %q", b)
 		}
 	})

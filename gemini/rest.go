@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,9 +19,8 @@ const keepBuffer = 64 << 10
 
 // rest is the source that speaks HTTP and server-sent events itself.
 type rest struct {
-	url       string
-	key       string
-	userAgent string
+	request   *http.Request // of each call, without what differs between them
+	err       error         // why there is no request
 	transport http.RoundTripper
 	owned     *http.Transport // transport, if it is ours to close
 	answers   sync.Pool       // of *restAnswer
@@ -28,24 +28,34 @@ type rest struct {
 }
 
 func newREST(cfg *Config) *rest {
-	s := &rest{
-		url:       cfg.BaseURL + "/v1beta/models/" + url.PathEscape(cfg.Model) + ":streamGenerateContent?alt=sse",
-		key:       cfg.APIKey,
-		userAgent: "sluice",
-		transport: cfg.Transport,
-	}
-	if cfg.Version != "" {
-		s.userAgent += "/" + cfg.Version
-	}
+	s := &rest{transport: cfg.Transport}
+	s.request, s.err = newRequest(cfg)
 	if s.transport == nil {
 		s.owned = NewTransport()
 		s.transport = s.owned
 	}
-	s.answers.New = func() any {
-		return &restAnswer{source: s}
-	}
+	s.answers.New = func() any { return &restAnswer{source: s} }
 	s.decoders.New = func() any { return new(decoder) }
 	return s
+}
+
+func newRequest(cfg *Config) (*http.Request, error) {
+	target := cfg.BaseURL + "/v1beta/models/" + url.PathEscape(cfg.Model) + ":streamGenerateContent?alt=sse"
+	req, err := http.NewRequest(http.MethodPost, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	userAgent := "sluice"
+	if cfg.Version != "" {
+		userAgent += "/" + cfg.Version
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("User-Agent", userAgent)
+	if cfg.APIKey != "" {
+		req.Header.Set("X-Goog-Api-Key", cfg.APIKey)
+	}
+	return req, nil
 }
 
 // NewTransport returns the transport that a Model uses unless it is given one: no
@@ -62,7 +72,9 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
-		WriteBufferSize:        1 << 10, // a request's head; its body goes past the buffer
+		// An open stream holds these for as long as the model thinks.
+		ReadBufferSize:  2 << 10, // some ten usual chunks
+		WriteBufferSize: 1 << 10, // a request's head; its body goes past the buffer
 	}
 }
 
@@ -75,24 +87,20 @@ func (s *rest) close() {
 // open goes to the transport, not through an http.Client: that would follow
 // redirects and take the key, a header it knows nothing of, along to wherever they
 // lead.
-func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body []byte) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, &payload{body})
-	if err != nil {
-		return nil, &transportError{err}
+func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body *payload) (answer, error) {
+	if s.err != nil {
+		return nil, &transportError{s.err}
 	}
-	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return &payload{body}, nil }
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("User-Agent", s.userAgent)
-	if s.key != "" {
-		req.Header.Set("X-Goog-Api-Key", s.key)
-	}
+	req := s.request.WithContext(ctx)
+	req.Body, req.ContentLength = body.reader(), int64(len(body.data))
+	req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
+	req.Header = make(http.Header, len(s.request.Header)+1)
+	maps.Copy(req.Header, s.request.Header) // the values are shared: nobody changes them
 	if id := chat.RequestID(ctx); id != "" {
 		req.Header.Set("X-Request-ID", id)
 	}
 	resp, err := s.transport.RoundTrip(req)
-	body = nil // the transport keeps the request while the answer runs, and GetBody would keep this
+	body = nil // the transport keeps the request while the answer runs, and so GetBody
 	if err != nil {
 		return nil, &transportError{err}
 	}
@@ -104,22 +112,6 @@ func (s *rest) open(ctx context.Context, _ *chat.ModelRequest, body []byte) (ans
 	a.events.reset(resp.Body)
 	return a, nil
 }
-
-// payload is a request's body. It lets go of what was sent, because the transport
-// holds on to it while the answer runs.
-type payload struct{ rest []byte }
-
-func (p *payload) Read(b []byte) (int, error) {
-	if len(p.rest) == 0 {
-		p.rest = nil
-		return 0, io.EOF
-	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
-func (*payload) Close() error { return nil }
 
 // refusal reads the error that a status other than 2xx stands for. Whatever the
 // body says, the status counts.

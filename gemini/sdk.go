@@ -35,7 +35,7 @@ type sdk struct {
 
 func (s *sdk) close() { s.rest.close() }
 
-func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body []byte) (answer, error) {
+func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *payload) (answer, error) {
 	a := &sdkAnswer{rest: s.rest, body: body}
 	ctx, a.cancel = context.WithCancel(context.WithValue(ctx, sdkCallKey{}, a))
 	err := a.send(ctx, s, req)
@@ -56,7 +56,7 @@ func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body []byte) (an
 // sdkAnswer is one call under way.
 type sdkAnswer struct {
 	rest   *rest
-	body   []byte // of the request
+	body   *payload // of the request
 	asked  bool
 	cancel context.CancelFunc
 	chunks *genai.GenerateContentResponseIterator

@@ -114,7 +114,7 @@ func TestSDKTransportSendsNothingElse(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	c := &canned{status: 200, body: textChunk("a")}
-	a := &sdkAnswer{rest: newREST(&Config{Transport: c}), cancel: func() {}}
+	a := &sdkAnswer{rest: newREST(&Config{Transport: c}), body: new(payload), cancel: func() {}}
 	r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), sdkCallKey{}, a), http.MethodPost, "http://x", http.NoBody)
 	for i, want := range []error{nil, errForeignRequest} {
 		if _, err := (sdkTransport{}).RoundTrip(r); err != want {
@@ -135,7 +135,7 @@ func TestSDKCallIsCancelled(t *testing.T) {
 			ctx = r.Context()
 			return c.RoundTrip(r)
 		})})
-		if ans, err := m.src.open(t.Context(), &chat.ModelRequest{}, nil); err == nil {
+		if ans, err := m.src.open(t.Context(), &chat.ModelRequest{}, new(payload)); err == nil {
 			ans.close()
 		}
 		if ctx.Err() == nil {
@@ -153,7 +153,7 @@ func TestSDKReadsThePump(t *testing.T) {
 		"as it comes": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "error with data": iotest.DataErrReader,
 	} {
 		client, err := newSDKClient(roundTrip(func(r *http.Request) (*http.Response, error) {
-			rest, _ := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(r.Context(), nil, nil)
+			rest, _ := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(r.Context(), nil, new(payload))
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(wrap(&pump{upstream: rest})), Request: r}, nil
 		}))
 		if err != nil {
@@ -187,7 +187,7 @@ func TestPumpErrorStays(t *testing.T) {
 		"cut":       {&canned{status: 200, body: textChunk("a"), err: io.ErrUnexpectedEOF}, ""},
 		"API error": {&canned{status: 200, body: textChunk("a") + event(googleError(503, "", ""))}, ""},
 	} {
-		rest, err := newREST(&Config{Transport: tt.transport}).open(t.Context(), nil, nil)
+		rest, err := newREST(&Config{Transport: tt.transport}).open(t.Context(), nil, new(payload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestPumpKeepsRecordsApart(t *testing.T) {
 	for i := range 5 {
 		wire += textChunk(fmt.Sprint("text", i))
 	}
-	rest, err := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(t.Context(), nil, nil)
+	rest, err := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(t.Context(), nil, new(payload))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 	for name, req := range requests {
 		s.send(t.Context(), req)
 		var ours, theirs map[string]any
-		mustUnmarshal(t, string(m.render(req)), &ours)
+		mustUnmarshal(t, string(m.render(nil, req)), &ours)
 		mustUnmarshal(t, string(sent), &theirs)
 		delete(theirs, "model")
 		if diff := cmp.Diff(common(theirs), common(ours)); diff != "" {

@@ -14,7 +14,7 @@ type source interface {
 	// service has agreed to answer. Its errors are an *apiError when the service
 	// refused, a *driverError when the driver could not ask, else a
 	// *transportError. The answer ends with ctx at the latest.
-	open(ctx context.Context, req *chat.ModelRequest, body []byte) (answer, error)
+	open(ctx context.Context, req *chat.ModelRequest, body *payload) (answer, error)
 	// close lets go of idle connections.
 	close()
 }

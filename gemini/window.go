@@ -11,7 +11,7 @@ import (
 // than that at once reads into a large one, so that what is there already is taken
 // with one read and leaves with one flush.
 const (
-	smallWindow = 1 << 10
+	smallWindow = 512
 	largeWindow = 8 << 10
 )
 
@@ -67,6 +67,21 @@ func (b *window) line(limit int) ([]byte, error) {
 func (b *window) take(n int) []byte {
 	b.r += n
 	return b.buf[b.r-n : b.r]
+}
+
+// skipBlank takes an empty line if that is what was read next. It reads nothing, so
+// that the line before it stays valid.
+func (b *window) skipBlank() bool {
+	rest := b.buffered()
+	switch {
+	case len(rest) > 0 && rest[0] == '\n':
+		b.r++
+	case len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n':
+		b.r += 2
+	default:
+		return false
+	}
+	return true
 }
 
 // Read makes window an io.Reader of what is left.

@@ -12,17 +12,14 @@ type gate struct {
 	max int
 
 	mu       sync.Mutex // guards the fields below
-	running  int
+	running  map[*context.CancelCauseFunc]struct{}
 	draining bool
+	aborted  error         // why streams must end; nil: they need not
 	empty    chan struct{} // closed when draining and no stream runs
-
-	ctx  context.Context // ends the streams, with a cause
-	stop context.CancelCauseFunc
 }
 
 func newGate(maxStreams int) *gate {
-	ctx, stop := context.WithCancelCause(context.Background())
-	return &gate{max: maxStreams, empty: make(chan struct{}), ctx: ctx, stop: stop}
+	return &gate{max: maxStreams, running: map[*context.CancelCauseFunc]struct{}{}, empty: make(chan struct{})}
 }
 
 // enter admits a stream or says why not. The context it returns ends with the
@@ -33,25 +30,26 @@ func (g *gate) enter(parent context.Context) (ctx context.Context, cancel contex
 	if g.draining {
 		return nil, nil, nil, &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
 	}
-	if g.running >= g.max {
+	if len(g.running) >= g.max {
 		return nil, nil, nil, &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
 	}
-	g.running++
 	ctx, cancel = context.WithCancelCause(parent)
-	unhook := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
+	g.running[&cancel] = struct{}{}
+	if g.aborted != nil {
+		cancel(g.aborted)
+	}
 	return ctx, cancel, func() {
-		unhook()
 		cancel(nil)
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.running--
+		delete(g.running, &cancel)
 		g.signal()
 	}, nil
 }
 
 // signal needs mu.
 func (g *gate) signal() {
-	if !g.draining || g.running > 0 {
+	if !g.draining || len(g.running) > 0 {
 		return
 	}
 	select {
@@ -68,7 +66,14 @@ func (g *gate) drain() {
 	g.signal()
 }
 
-func (g *gate) abort(cause error) { g.stop(cause) }
+func (g *gate) abort(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.aborted = cause
+	for cancel := range g.running {
+		(*cancel)(cause)
+	}
+}
 
 func (g *gate) wait(ctx context.Context) error {
 	select {
@@ -82,7 +87,7 @@ func (g *gate) wait(ctx context.Context) error {
 func (g *gate) active() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.running
+	return len(g.running)
 }
 
 func (g *gate) isDraining() bool {

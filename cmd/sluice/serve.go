@@ -60,6 +60,7 @@ func (p program) serve(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
+	defer p.paceGC()()
 	out := newLogWriter(p.stdout, cfg.Secrets())
 	defer out.Close()
 	log := newLogger(out, cfg.LogLevel)

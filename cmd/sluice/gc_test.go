@@ -1,0 +1,49 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestGCPercent(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{
+		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 65 << 20: 50, 10 << 30: 50,
+	} {
+		if got := gcPercent(live); got != want {
+			t.Errorf("gcPercent(%d) = %d, want %d", live, got, want)
+		}
+	}
+}
+
+// It changes the whole process, so it must not run beside others.
+func TestGCPace(t *testing.T) {
+	lookup := lookupIn(nil)
+	found := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(found)
+	stop := program{lookup: lookup}.paceGC()
+	live := make([]byte, 16<<20)
+	for end := time.Now().Add(patience); ; {
+		runtime.GC()
+		time.Sleep(time.Millisecond) // finalizers run beside us, and nobody tells when
+		n := debug.SetGCPercent(-1)
+		debug.SetGCPercent(n)
+		if n <= gcPercent(uint64(len(live))) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the percentage is still %d", n)
+		}
+	}
+	runtime.KeepAlive(live)
+	stop()
+	if n := debug.SetGCPercent(100); n != 77 {
+		t.Errorf("after the end it is %d, want 77 as before", n)
+	}
+	program{lookup: lookupIn(map[string]string{"GOGC": "200"})}.paceGC()()
+	if n := debug.SetGCPercent(100); n != 100 {
+		t.Errorf("with GOGC it became %d", n)
+	}
+}

@@ -1,0 +1,46 @@
+package gemini
+
+import (
+	"bytes"
+	"io"
+	"testing"
+)
+
+// A payload is used again only when nobody can be reading it.
+func TestPayloadIsFreedWhenItWasSent(t *testing.T) {
+	t.Parallel()
+	text := []byte("the body of a request")
+	tests := []struct {
+		name  string
+		read  func(p *payload)
+		freed bool
+	}{
+		{"sent", func(p *payload) { readAll(t, p.reader()) }, true},
+		{"never read", func(*payload) {}, false},
+		{"half read", func(p *payload) { _, _ = p.reader().Read(make([]byte, 5)) }, false},
+		{"two readers", func(p *payload) { p.reader(); readAll(t, p.reader()) }, false},
+	}
+	for _, tt := range tests {
+		p := &payload{data: bytes.Clone(text)}
+		tt.read(p)
+		p.free()
+		if freed := len(p.data) == 0; freed != tt.freed {
+			t.Errorf("%s: freed is %t, want %t", tt.name, freed, tt.freed)
+		}
+	}
+	p := &payload{data: text}
+	for range 2 { // each reader begins at the beginning
+		if got := readAll(t, p.reader()); !bytes.Equal(got, text) {
+			t.Errorf("read %q", got)
+		}
+	}
+}
+
+func readAll(t *testing.T, r io.ReadCloser) []byte {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil || r.Close() != nil {
+		t.Errorf("%v", err)
+	}
+	return b
+}
