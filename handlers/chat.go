@@ -157,7 +157,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx = withLogger(ctx, t)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
-	out := s.writer(ctx, w, t, cancel)
+	out := s.writer(ctx, w, r, t, cancel)
 	seen := &observer{next: out}
 	guard := stream.NewGuard(seen)
 	err = s.run(ctx, t, guard)
@@ -197,13 +197,14 @@ func conclude(ctx context.Context, log *zerolog.Logger, guard *stream.Guard, err
 }
 
 // writer commits the reply.
-func (s *Server) writer(ctx context.Context, w http.ResponseWriter, t *turn, cancel context.CancelCauseFunc) *sse.Writer {
+func (s *Server) writer(ctx context.Context, w http.ResponseWriter, r *http.Request, t *turn, cancel context.CancelCauseFunc) *sse.Writer {
 	return sse.NewWriter(w, sse.Config{
 		Encoder:      t.encoder,
 		RequestID:    chat.RequestID(ctx),
 		Accumulated:  t.Accumulated,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
+		HTTP1:        r.ProtoMajor == 1,
 		Began:        t.began,
 		OnFail:       cancel,
 	})

@@ -51,6 +51,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		Encoder:      &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)},
 		Heartbeat:    heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
+		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	})
 	p.tell(ctx, out)

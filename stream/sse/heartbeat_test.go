@@ -67,6 +67,25 @@ func TestHeartbeatOff(t *testing.T) {
 	})
 }
 
+// Over HTTP/1 one deadline stands for the writes of a sixteenth of its time, and for
+// none after Close.
+func TestDeadlinesOverHTTP1(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newTape()
+		s := sse.NewWriter(p, sse.Config{RequestID: "r", WriteTimeout: 16 * time.Second, HTTP1: true})
+		for _, pause := range []time.Duration{0, time.Second, 1, time.Hour} {
+			time.Sleep(pause)
+			emit(t, s, &stream.Thinking{Content: "hm"})
+		}
+		_ = s.Close()
+		want := []string{"0s deadline 17s", "1.000000001s deadline 18.000000001s", "1h0m1.000000001s deadline 1h0m18.000000001s", "1h0m1.000000001s deadline none"}
+		if diff := cmp.Diff(want, only(p.list, "deadline")); diff != "" {
+			t.Errorf("deadlines (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Heartbeats and events from two goroutines do not tear each other's frames.
 func TestHeartbeatBetweenEvents(t *testing.T) {
 	t.Parallel()

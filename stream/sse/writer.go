@@ -42,6 +42,10 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 means no bound.
 	WriteTimeout time.Duration
+	// HTTP1 says that the response goes over HTTP/1, where a deadline that passes while
+	// nothing is written does no harm. It then stands for several writes, each of which
+	// may take up to a sixteenth longer.
+	HTTP1 bool
 	// Began is when the request came in; timings count from here. Zero means now.
 	Began time.Time
 	// OnFail is called, once and perhaps from another goroutine, when a write
@@ -70,6 +74,7 @@ type Writer struct {
 	mu      sync.Mutex // guards the response and the fields below
 	timer   *time.Timer
 	last    time.Time // of the last write
+	expires time.Time // the write deadline that is set; zero: none
 	blocked time.Duration
 	stalled bool
 	err     error
@@ -159,6 +164,7 @@ func (s *Writer) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.flush()
+	s.disarm()
 	s.closed = true
 	if s.timer != nil {
 		s.timer.Stop()
@@ -173,22 +179,19 @@ func (s *Writer) Stats() Stats {
 	return Stats{FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.blocked, Stalled: s.stalled}
 }
 
-// write needs mu. The deadline is armed for this write alone: HTTP/2 resets a
-// stream whose write deadline passes even while nothing is being written.
+// write needs mu.
 func (s *Writer) write(p []byte) {
 	if s.err != nil || s.closed {
 		return
 	}
 	began := time.Now()
-	if s.cfg.WriteTimeout > 0 {
-		_ = s.rc.SetWriteDeadline(began.Add(s.cfg.WriteTimeout))
-	}
+	s.arm(began)
 	_, err := s.w.Write(p)
 	if err == nil {
 		err = s.rc.Flush()
 	}
-	if s.cfg.WriteTimeout > 0 {
-		_ = s.rc.SetWriteDeadline(time.Time{})
+	if !s.cfg.HTTP1 {
+		s.disarm()
 	}
 	s.last = time.Now()
 	s.blocked += s.last.Sub(began)
@@ -199,6 +202,29 @@ func (s *Writer) write(p []byte) {
 	s.err = fmt.Errorf("%w: %w", fault.ErrClientGone, err)
 	if s.cfg.OnFail != nil {
 		s.cfg.OnFail(s.err)
+	}
+}
+
+// arm needs mu. It sets the deadline of a write that begins now. To set it costs as
+// much as to encode a delta, so over HTTP/1 it is set ahead.
+func (s *Writer) arm(now time.Time) {
+	timeout := s.cfg.WriteTimeout
+	if timeout <= 0 || s.expires.Sub(now) >= timeout {
+		return
+	}
+	s.expires = now.Add(timeout)
+	if s.cfg.HTTP1 {
+		s.expires = s.expires.Add(timeout / 16)
+	}
+	_ = s.rc.SetWriteDeadline(s.expires)
+}
+
+// disarm needs mu. HTTP/2 resets a stream whose write deadline passes even while
+// nothing is being written, and an HTTP/1 connection goes on to its next request.
+func (s *Writer) disarm() {
+	if !s.expires.IsZero() {
+		s.expires = time.Time{}
+		_ = s.rc.SetWriteDeadline(s.expires)
 	}
 }
 
