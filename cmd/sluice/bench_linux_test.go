@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +39,25 @@ func bench(b *testing.B, h http.Handler, env ...string) *benched {
 	b.Helper()
 	model := httptest.NewServer(h)
 	b.Cleanup(model.Close)
+	return benchAgainst(b, model, env...)
+}
+
+// overHTTP2 is bench with a model that speaks HTTP/2 over TLS, as the real one does.
+func overHTTP2(b *testing.B, h http.Handler) *benched {
+	b.Helper()
+	model := httptest.NewUnstartedServer(h)
+	model.EnableHTTP2 = true
+	model.StartTLS()
+	b.Cleanup(model.Close)
+	roots := filepath.Join(b.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return benchAgainst(b, model, "SSL_CERT_FILE="+roots)
+}
+
+func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched {
+	b.Helper()
 	path, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
@@ -217,16 +238,23 @@ func BenchmarkSteps(b *testing.B) {
 
 // BenchmarkIdleStreams opens streams whose model has said a word and thinks on, and
 // reports what one costs the gateway in resident memory, buffers of both sides
-// included.
+// included. Over HTTP/2 many share a connection to the model.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 1000
-	for b.Loop() {
-		hold := make(chan struct{})
-		g := bench(b, thinker(hold))
-		empty := g.rss(b)
-		g.open(b, streams)
-		b.ReportMetric((g.rss(b)-empty)/streams/1024, "RSS-KB/stream")
-		close(hold)
+	for upstream, begin := range map[string]func(*testing.B, http.Handler) *benched{
+		"http1": func(b *testing.B, h http.Handler) *benched { return bench(b, h) },
+		"http2": overHTTP2,
+	} {
+		b.Run("upstream="+upstream, func(b *testing.B) {
+			for b.Loop() {
+				hold := make(chan struct{})
+				g := begin(b, thinker(hold))
+				empty := g.rss(b)
+				g.open(b, streams)
+				b.ReportMetric((g.rss(b)-empty)/streams/1024, "RSS-KB/stream")
+				close(hold)
+			}
+		})
 	}
 }
 

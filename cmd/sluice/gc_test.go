@@ -10,7 +10,7 @@ import (
 func TestGCPercent(t *testing.T) {
 	t.Parallel()
 	for live, want := range map[uint64]int{
-		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 65 << 20: 50, 10 << 30: 50,
+		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 91 << 20: 35, 92 << 20: 35, 10 << 30: 35,
 	} {
 		if got := gcPercent(live); got != want {
 			t.Errorf("gcPercent(%d) = %d, want %d", live, got, want)
