@@ -3,7 +3,7 @@
 .PHONY: help check test golden fuzz bench baseline run demo build vuln clean
 
 FUZZTIME ?= 30s
-BENCHTIME  ?= 200ms
+BENCHTIME  ?= 100ms
 BENCHCOUNT ?= 5
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -32,7 +32,7 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 		done; \
 	done
 
-bench: ## all benchmarks, beside the baseline of testdata/bench (15 min)
+bench: ## all benchmarks, beside the baseline of testdata/bench (some 5 min)
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee bench.txt
 	go tool benchstat testdata/bench/baseline.txt bench.txt
 
