@@ -153,16 +153,41 @@ func TestStoppedBehindBalancer(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			f := startFleet(t, b)
-			report := f.loadtest(t, func() {
+			report, err := f.loadtest(t, func() {
 				f.gateways[2].awaitLogs(t, 4, "request_received")
 				f.gateways[2].endWell(t)
 				f.gateways[2] = f.startOne(t, 2)
 				f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
 			})
-			if report.Streams.Done != report.Streams.Started || report.Streams.Started < 2*clients {
-				t.Errorf("not every stream was whole: %+v", report.Streams)
+			if err != nil || report.Streams.Done != report.Streams.Started || report.Streams.Started < 2*clients {
+				t.Errorf("not every stream was whole: %+v, %v", report.Streams, err)
 			}
 			t.Logf("%+v", report.Streams)
+		})
+	}
+}
+
+// The same load while a gateway is killed and comes back: each stream has exactly one
+// done, or its client sees that it has not: it is cut, or, if the gateway was killed
+// before it answered, the balancer says 502.
+func TestKilledUnderLoadtest(t *testing.T) {
+	t.Parallel()
+	for _, b := range balancers() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t, b)
+			report, err := f.loadtest(t, func() {
+				f.gateways[2].awaitLogs(t, 4, "request_received")
+				f.gateways[2].kill()
+				f.gateways[2] = f.startOne(t, 2)
+				f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
+			})
+			n := report.Streams
+			lost := n.BrokenBy["cut"] + n.BrokenBy["no_response"] + n.RefusedBy["502"]
+			if err == nil || n.Done+lost != n.Started || lost == 0 || lost > clients {
+				t.Errorf("%+v, %v, want streams that are done, and at most %d that the kill cut", n, err, clients)
+			}
+			t.Logf("%+v", n)
 		})
 	}
 }
@@ -170,11 +195,16 @@ func TestStoppedBehindBalancer(t *testing.T) {
 // loadReport is what is read of the JSON of sluice loadtest.
 type loadReport struct {
 	OK      bool
-	Streams struct{ Started, Done, Failed, Refused, Broken, Unreconciled int }
+	Streams struct {
+		Started, Done, Failed, Refused, Broken, Unreconciled int
+		BrokenBy                                             map[string]int `json:"broken_by"`
+		RefusedBy                                            map[string]int `json:"refused_by"`
+	}
 }
 
-// loadtest runs sluice loadtest against the balancer, and disturb meanwhile.
-func (f *fleet) loadtest(t *testing.T, disturb func()) (report loadReport) {
+// loadtest runs sluice loadtest against the balancer, and disturb meanwhile. The
+// error is that of its exit code.
+func (f *fleet) loadtest(t *testing.T, disturb func()) (report loadReport, err error) {
 	t.Helper()
 	path, err := shared.binary()
 	if err != nil {
@@ -190,11 +220,9 @@ func (f *fleet) loadtest(t *testing.T, disturb func()) (report loadReport) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	disturb()
 	_ = cmd.Process.Signal(syscall.SIGINT) // ends it early, with a report
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("sluice loadtest: %v\n%s", err, errOut.String())
-	}
+	err = cmd.Wait()
 	if err := json.Unmarshal([]byte(out.String()), &report); err != nil {
-		t.Fatalf("%v: %s", err, out.String())
+		t.Fatalf("%v: %s\n%s", err, out.String(), errOut.String())
 	}
-	return report
+	return report, err
 }
