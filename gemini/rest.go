@@ -73,7 +73,7 @@ func NewTransport() *http.Transport {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
 		// An open stream holds these for as long as the model thinks.
-		ReadBufferSize:  2 << 10, // some ten usual chunks
+		ReadBufferSize:  2 << 10, // some five usual chunks
 		WriteBufferSize: 1 << 10, // a request's head; its body goes past the buffer
 	}
 }
