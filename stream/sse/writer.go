@@ -16,7 +16,8 @@ import (
 // make it a hot loop, and more than 2147483647 ms overflows timers of some clients.
 const NoRetry = 24 * time.Hour
 
-// keepBuffer is the largest buffer that is kept for other streams.
+// keepBuffer is the largest buffer that goes to other streams. The stream that needed
+// a larger one, for the text of a long answer in each event, keeps it to its end.
 const keepBuffer = 64 << 10
 
 // buffers hold the frames that wait for a Flush. A stream has one only while it has
@@ -149,11 +150,11 @@ func (s *Writer) flush() error {
 		if len(*s.buf) > 0 { // an encoder may have no words for an event
 			s.write(*s.buf)
 		}
+		*s.buf = (*s.buf)[:0]
 		if cap(*s.buf) <= keepBuffer {
-			*s.buf = (*s.buf)[:0]
 			buffers.Put(s.buf)
+			s.buf = nil
 		}
-		s.buf = nil
 	}
 	return s.err
 }
