@@ -125,7 +125,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 		seen    string
 	}{
 		{"nothing", func(w *spoiler, r io.Reader) { w.pass(r, unchanged) }, good, "stream", "live: 10 ticks sent 200 ms apart came one by one"},
-		{"whole", func(w *spoiler, r io.Reader) { all, _ := io.ReadAll(r); w.send(all) }, problem, "stream", "buffered: 10 ticks sent 200 ms apart came in 1 piece, up to [12].. s late; 160 KiB are held back"},
+		{"whole", func(w *spoiler, r io.Reader) { all, _ := io.ReadAll(r); w.send(all) }, problem, "stream", "buffered: 10 ticks sent 200 ms apart came in 1 piece, up to [1-9].. s late; (160 KiB are held back|what holds them back lets go after at most [0-9]+ KiB)"},
 		{"blocks", inBlocks(500), problem, "stream", "buffered: 10 ticks sent 200 ms apart came in "},
 		{"delay", late300, problem, "stream", "delayed: ticks came up to "},
 		{"cut, cleanly", cutAfter(3, false), problem, "stream", "cut after 3 ticks, "},
@@ -270,7 +270,11 @@ func TestDoctorElsewhere(t *testing.T) {
 		{"http://" + unusedAddr(t), "connect", "dial tcp", "Nobody listens"},
 		{"http://nowhere.invalid", "connect", "dial tcp: lookup nowhere.invalid", "The name"},
 	} {
-		d := diagnose(t, tt.base, "--timeout", "500ms")
+		timeout := "1m" // a machine with other work takes its time for a handshake
+		if tt.base == hangs {
+			timeout = "500ms"
+		}
+		d := diagnose(t, tt.base, "--timeout", timeout)
 		found := false
 		for _, f := range d.Findings {
 			found = found || f.Check == tt.check && strings.HasPrefix(f.Seen, tt.seen) && strings.HasPrefix(f.Means, tt.means)
