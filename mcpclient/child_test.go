@@ -103,7 +103,7 @@ func (c *child) handle(req fakeRequest) (deaf bool) {
 
 func (c *child) list(req fakeRequest) {
 	var tools []string
-	for _, name := range []string{"env", "pid", "hang", "die", "big", "line", "grandchild", "echo", "change", "notes", "ask"} {
+	for _, name := range []string{"env", "pid", "hang", "die", "big", "line", "grandchild", "echo", "change", "listening", "notes", "ask"} {
 		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
 	}
 	if c.extra {
@@ -139,6 +139,10 @@ func (c *child) call(req fakeRequest) {
 	case "change":
 		c.extra = true
 		c.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		c.text(req, "ok")
+	case "listening": // the list has changed before anybody was told of it
+		c.extra = true
+		c.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`)
 		c.text(req, "ok")
 	case "notes":
 		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 3*maxStderrLine))

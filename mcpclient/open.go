@@ -148,8 +148,11 @@ func (u *upstream) listen(life context.Context, s *session) {
 // notified takes a server's notifications. It must not block: the transport waits
 // for it.
 func (u *upstream) notified(n mcp.JSONRPCNotification) {
-	if n.Method == mcp.MethodNotificationToolsListChanged {
+	switch n.Method {
+	case mcp.MethodNotificationToolsListChanged:
 		u.hint()
+	case mcp.MethodNotificationSubscriptionsAcknowledged:
+		u.hint() // what changed since the list was read, and before we listened
 	}
 	u.listeners.notified(n)
 }

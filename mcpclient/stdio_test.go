@@ -204,13 +204,18 @@ func TestM17HugeLineOverStdio(t *testing.T) {
 
 func TestM22NotificationOverStdio(t *testing.T) {
 	t.Parallel()
-	c := newChild(t, "good")
-	if _, f := call(t.Context(), c, "change"); f != nil {
-		t.Fatal(f)
+	for _, notice := range []string{"change", "listening"} {
+		t.Run(notice, func(t *testing.T) {
+			t.Parallel()
+			c := newChild(t, "good")
+			if _, f := call(t.Context(), c, notice); f != nil {
+				t.Fatal(f)
+			}
+			eventually(t, "the new tool is offered", func() bool {
+				return c.Tools(t.Context()).Lookup("extra") != nil
+			})
+		})
 	}
-	eventually(t, "the new tool is offered", func() bool {
-		return c.Tools(t.Context()).Lookup("extra") != nil
-	})
 }
 
 // The environment of a child is what its configuration says, and what programs
