@@ -109,6 +109,7 @@ type rawServer struct {
 	conns    map[net.Conn]bool
 	requests []*wire
 	sent     int // bytes that were taken off our hands; over a socket, by the kernel
+	writing  sync.RWMutex // held by writes under way
 }
 
 func newRawServer(t *testing.T, answer func(n int, w *wire) []act) *rawServer {
@@ -158,6 +159,8 @@ type counted struct {
 }
 
 func (c counted) Write(p []byte) (int, error) {
+	c.s.writing.RLock()
+	defer c.s.writing.RUnlock()
 	n, err := c.Conn.Write(p)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -206,7 +209,11 @@ func (s *rawServer) asked() int {
 	return len(s.requests)
 }
 
+// taken returns sent. A write that is cut when its reader leaves counts for what was
+// taken of it, so its end is waited for.
 func (s *rawServer) taken() int {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
