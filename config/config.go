@@ -52,11 +52,20 @@ type Config struct {
 	Heartbeat    time.Duration
 	WriteTimeout time.Duration
 	MaxStreams   int
+	// Admission is AdmitAdaptive or AdmitCount.
+	Admission string
+	// MaxConnections bounds client connections; 0 leaves it to the file descriptors.
+	MaxConnections int
 	// DrainTimeout is 0 when running streams are ended at once.
 	DrainTimeout time.Duration
 
 	// CORSOrigins holds exact origins, or "*" alone.
 	CORSOrigins []string
+	// Hosts holds the names, in lower case and without a port, that a request's Host
+	// may be, beside loopback names and addresses. Empty allows every name.
+	Hosts []string
+	// GetTools is GetToolsAll, GetToolsReadOnly or GetToolsOff.
+	GetTools string
 	// ChatKitHistory is HistoryNone or HistoryInMemory.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
@@ -79,6 +88,19 @@ type Config struct {
 const (
 	HistoryNone     = "none"
 	HistoryInMemory = "memory" // of the process
+)
+
+// What decides whether a stream is admitted below MaxStreams.
+const (
+	AdmitAdaptive = "adaptive" // what the machine can carry at the moment
+	AdmitCount    = "count"    // MaxStreams alone
+)
+
+// Which tools a turn may call that came by GET.
+const (
+	GetToolsAll      = "all"
+	GetToolsReadOnly = "readonly"
+	GetToolsOff      = "off"
 )
 
 // Breaker sets a circuit breaker. All fields are positive.

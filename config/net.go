@@ -116,3 +116,20 @@ func checkOrigin(entry string) error {
 	}
 	return nil
 }
+
+// hosts takes names as a Host header holds them, without a port.
+func hosts(p *[]string) func(string) error {
+	return func(value string) error {
+		var list []string
+		for i, entry := range strings.Split(value, ",") {
+			name := strings.ToLower(strings.TrimSpace(entry))
+			bare := strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+			if bare == "" || !isHost(bare) {
+				return fmt.Errorf("entry %d must be a host name or address, without scheme and port", i+1)
+			}
+			list = append(list, bare)
+		}
+		*p = list
+		return nil
+	}
+}

@@ -63,6 +63,9 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if lost(r) {
 		return nil, giveUp(w)
 	}
+	if err := s.gate.vacant(); err != nil {
+		return nil, err
+	}
 	return readBody(w, r, s.cfg.BodyTimeout)
 }
 

@@ -27,11 +27,8 @@ func newGate(maxStreams int) *gate {
 func (g *gate) enter(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.draining {
-		return nil, nil, nil, &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
-	}
-	if len(g.running) >= g.max {
-		return nil, nil, nil, &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
+	if err := g.refusal(); err != nil {
+		return nil, nil, nil, err
 	}
 	ctx, cancel = context.WithCancelCause(parent)
 	g.running[&cancel] = struct{}{}
@@ -45,6 +42,24 @@ func (g *gate) enter(parent context.Context) (ctx context.Context, cancel contex
 		delete(g.running, &cancel)
 		g.signal()
 	}, nil
+}
+
+// vacant returns why no stream would be admitted now, or nil. It reserves no place.
+func (g *gate) vacant() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refusal()
+}
+
+// refusal needs mu.
+func (g *gate) refusal() error {
+	if g.draining {
+		return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
+	}
+	if len(g.running) >= g.max {
+		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
+	}
+	return nil
 }
 
 // signal needs mu.

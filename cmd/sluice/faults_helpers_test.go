@@ -108,7 +108,7 @@ type rawServer struct {
 	mu       sync.Mutex // guards the fields below
 	conns    map[net.Conn]bool
 	requests []*wire
-	sent     int // bytes that were taken off our hands; over a socket, by the kernel
+	sent     int          // bytes that were taken off our hands; over a socket, by the kernel
 	writing  sync.RWMutex // held by writes under way
 }
 
