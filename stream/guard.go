@@ -11,13 +11,14 @@ import (
 
 // Guard is the one place that enforces the grammar of a turn:
 //
-//	Start, then any of Thinking, Delta, Error and tool calls, then exactly one Done.
+//	Start, then any of Thinking, Delta, Error, tool calls and extensions, then exactly one Done.
 //
 // A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
 // and ToolUnknown with the same id, with any number of ToolProgress between them.
 // A fatal Error is followed by Done, and Done
 // after a fatal Error, and only then, has a reason that is no success. Nothing
-// follows Done, and nothing follows a sink that failed.
+// follows Done, and nothing follows a sink that failed. An extension has a rule of
+// its own (Extension.Allow), and what it opened must be closed before Done.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
@@ -25,6 +26,7 @@ type Guard struct {
 	sink  Sink
 	state state
 	calls []tracked // all tool calls; a turn has few, so looking through them is cheap
+	turn  Turn      // what the rules of extensions know
 	err   error     // the sink's first error
 }
 
@@ -56,6 +58,7 @@ func (g *Guard) Emit(ev Event) error {
 		return g.err
 	}
 	if d, ok := ev.(*Delta); ok && g.state == expectAny && d.Text != "" { // the hot path
+		g.turn.texts++
 		return g.pass(ev)
 	}
 	next, err := g.check(ev)
@@ -85,7 +88,10 @@ func (g *Guard) Ended() bool { return g.state == ended }
 // fatal error. A nil err is a sender's bug, and told as one. After Done Fail does
 // nothing; nor when the client is gone, as nobody is left to tell and the
 // contract has no error_type for it: then it returns err.
-func (g *Guard) Fail(err error) error {
+func (g *Guard) Fail(err error) error { return g.fail(err, Result{}) }
+
+// fail is Fail, with the figures of what ran before.
+func (g *Guard) fail(err error, so Result) error {
 	switch {
 	case g.state == ended || g.err != nil:
 		return g.err
@@ -104,7 +110,9 @@ func (g *Guard) Fail(err error) error {
 		}
 		_ = g.Emit(NewError(err, true))
 	}
-	_ = g.Emit(&Done{Reason: ReasonFor(err)})
+	so.Reason = ReasonFor(err)
+	g.turn.open = nil // what an extension has opened ends with the turn
+	_ = g.Emit(so.done())
 	return g.Flush()
 }
 
@@ -164,10 +172,20 @@ func (g *Guard) check(ev Event) (state, error) {
 		}
 		return ended, g.closed()
 	case *Start, *Thinking:
+	case Extension:
+		return expectAny, g.extension(ev)
 	default: // nil, or a type of another package that embeds one of ours
-		return 0, fmt.Errorf("%w: %T is no event", ErrGrammar, ev)
+		return 0, fmt.Errorf("%w: %T is not an event", ErrGrammar, ev)
 	}
 	return expectAny, nil
+}
+
+func (g *Guard) extension(ev Extension) error {
+	if err := ev.Allow(&g.turn); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrGrammar, ev.Name(), err)
+	}
+	g.turn.count(ev.Name())
+	return nil
 }
 
 func (g *Guard) begin(c Call) error {
@@ -218,6 +236,9 @@ func (g *Guard) open() (calls []Call) {
 func (g *Guard) closed() error {
 	if n := len(g.open()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)
+	}
+	for what := range g.turn.open {
+		return fmt.Errorf("%w: %s is still under way", ErrGrammar, what)
 	}
 	return nil
 }

@@ -39,7 +39,6 @@ type encoder struct {
 	retry      time.Duration
 	accumulate bool
 
-	n     int
 	text  []byte   // all deltas so far, joined and escaped, without quotes
 	tools []string // names in order of call
 }
@@ -54,69 +53,71 @@ func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder
 	}
 }
 
-// Encoder turns the events of one turn into what a client reads. A Writer calls it
-// from one goroutine, but for Heartbeat.
-type Encoder interface {
-	// Encode appends the frames of ev, if it has any, to dst. t is zero for all
-	// events but Done.
-	Encode(dst []byte, ev stream.Event, t Timings) []byte
-	// Heartbeat returns what is sent after a silence: bytes that mean nothing to the
-	// client. It may be called from another goroutine at any time.
-	Heartbeat() []byte
-}
-
-// Timings are measured by the Writer, since Config.Began.
-type Timings struct {
-	Total, FirstEvent time.Duration
-	FirstDelta        time.Duration // 0: there was none
-	Blocked           time.Duration // spent in writes
-}
-
 var ping = []byte(": ping\n\n")
 
 // Heartbeat returns a comment.
 func (e *encoder) Heartbeat() []byte { return ping }
 
 // Encode appends the one frame of ev.
-func (e *encoder) Encode(dst []byte, ev stream.Event, t Timings) []byte {
+//
+// An event that is neither a core event nor an extension has no frame.
+func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		dst = e.delta(e.open(dst, "response_delta"), ev)
+		dst = e.delta(attributed(e.open(dst, s.N, "response_delta"), &ev.Attribution), ev)
 	case *stream.Start:
-		dst = start(e.open(dst, "start"), ev)
+		dst = start(e.open(dst, s.N, "start"), ev)
 	case *stream.Thinking:
-		dst = str(e.open(dst, "thinking"), "content", ev.Content)
+		dst = attributed(e.open(dst, s.N, "thinking"), &ev.Attribution)
+		dst = str(dst, "content", ev.Content)
 	case *stream.ToolStarted:
 		e.tools = append(e.tools, ev.Tool)
-		dst = call(e.open(dst, "tool_call"), &ev.Call, "in_progress")
+		dst = call(e.open(dst, s.N, "tool_call"), &ev.Call, "in_progress")
 	case *stream.ToolProgress:
-		dst = progress(e.open(dst, "tool_call"), ev)
+		dst = progress(e.open(dst, s.N, "tool_call"), ev)
 	case *stream.ToolCompleted:
-		dst = completed(e.open(dst, "tool_call"), ev)
+		dst = completed(e.open(dst, s.N, "tool_call"), ev)
 	case *stream.ToolFailed:
-		dst = call(e.open(dst, "tool_call"), &ev.Call, "failed")
+		dst = call(e.open(dst, s.N, "tool_call"), &ev.Call, "failed")
 		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
 	case *stream.ToolUnknown:
-		dst = call(e.open(dst, "tool_call"), &ev.Call, "unknown")
+		dst = call(e.open(dst, s.N, "tool_call"), &ev.Call, "unknown")
 		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
 	case *stream.Error:
-		dst = failure(e.open(dst, "error"), ev)
+		dst = failure(attributed(e.open(dst, s.N, "error"), &ev.Attribution), ev)
 	case *stream.Done:
-		dst = e.done(e.open(dst, "done"), ev, t)
+		dst = e.done(e.open(dst, s.N, "done"), ev)
+	case stream.Extension:
+		return e.extension(dst, s.N, ev)
+	default:
+		return dst
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// extension appends the frame of an extension: its JSON members after request_id.
+// One whose JSON is not an object has no frame.
+func (e *encoder) extension(dst []byte, n int, ev stream.Extension) []byte {
+	members, err := jsonline.Value(nil, ev)
+	if err != nil || len(members) < 2 || members[0] != '{' {
+		return dst
+	}
+	dst = e.open(dst, n, ev.Name())
+	if len(members) > 2 { // not {}
+		dst = append(append(dst, ','), members[1:len(members)-1]...)
 	}
 	return append(dst, "}\n\n"...)
 }
 
 // open begins a frame up to the first member after request_id.
-func (e *encoder) open(dst []byte, event string) []byte {
-	if e.n == 0 {
+func (e *encoder) open(dst []byte, n int, event string) []byte {
+	if n == 1 {
 		dst = append(dst, "retry: "...)
 		dst = strconv.AppendInt(dst, e.retry.Milliseconds(), 10)
 		dst = append(dst, '\n')
 	}
-	e.n++
 	dst = append(dst, e.idPrefix...)
-	dst = strconv.AppendInt(dst, int64(e.n), 10)
+	dst = strconv.AppendInt(dst, int64(n), 10)
 	dst = append(dst, "\nevent: "...)
 	dst = append(dst, event...)
 	dst = append(dst, '\n')
@@ -152,7 +153,22 @@ func start(dst []byte, ev *stream.Start) []byte {
 	return str(str(dst, "model", ev.Model), "protocol", Protocol)
 }
 
+// attributed names who speaks, where several may.
+func attributed(dst []byte, a *stream.Attribution) []byte {
+	if a.AgentID != "" {
+		dst = str(dst, "agent_id", a.AgentID)
+	}
+	if a.NodeID != "" {
+		dst = str(dst, "node_id", a.NodeID)
+	}
+	if a.SessionID != "" {
+		dst = str(dst, "session_id", a.SessionID)
+	}
+	return dst
+}
+
 func call(dst []byte, c *stream.Call, status string) []byte {
+	dst = attributed(dst, &c.Attribution)
 	dst = str(dst, "call_id", c.ID)
 	dst = str(dst, "tool_name", c.Tool)
 	dst = str(dst, "server", c.Server)
@@ -197,7 +213,8 @@ func failure(dst []byte, ev *stream.Error) []byte {
 	return dst
 }
 
-func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
+func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
+	t := &ev.Timings
 	dst = e.joined(dst, "final_output")
 	dst = append(dst, `,"tools_called":[`...)
 	for i, name := range e.tools {
