@@ -127,8 +127,8 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		if c.Finish != chat.FinishNone {
 			finish = c.Finish
 		}
-		for i := range c.Parts {
-			t.part(&c.Parts[i])
+		if err := t.parts(c.Parts); err != nil {
+			return err
 		}
 		if !c.More {
 			t.flush()
@@ -146,6 +146,20 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 			Err: errors.New("the answer ended without a finish reason")}
 	}
 	return finish, err
+}
+
+// parts takes the parts of a chunk. There is mostly one, but a chunk has room for
+// tens of thousands, and the turn may end meanwhile.
+func (t *turn) parts(parts []chat.Part) error {
+	for i := range parts {
+		if i > 0 {
+			if err := t.over(); err != nil {
+				return err
+			}
+		}
+		t.part(&parts[i])
+	}
+	return nil
 }
 
 // part takes one part of the answer: thoughts are shown and forgotten, text is
