@@ -25,6 +25,7 @@ type job struct {
 	told   stream.Call
 	spec   *chat.ToolSpec
 	key    string // empty: refused
+	waits  bool   // for an answer from outside
 	took   time.Duration
 	result chat.ToolResult
 	err    error
@@ -38,14 +39,15 @@ type job struct {
 	insteadOf string
 }
 
-// runTools runs the calls of the step at hand, tells of each as it ends, and
-// appends the calls and their results, in the order of the calls, to the
-// conversation. It returns an error if the turn cannot go on.
-func (t *turn) runTools(tools *chat.ToolSet) error {
+// runTools runs the calls of the step at hand and tells of each as it ends. Calls
+// that must wait are left open; else the calls and their results, in the order of
+// the calls, become part of the conversation. It returns an error if the turn
+// cannot go on.
+func (t *turn) runTools() error {
 	if err := t.over(); err != nil {
 		return err
 	}
-	jobs, admitted := t.openJobs(tools)
+	jobs, admitted := t.openJobs()
 	for _, j := range jobs {
 		if j.err != nil {
 			t.close(j)
@@ -56,36 +58,52 @@ func (t *turn) runTools(tools *chat.ToolSet) error {
 	if t.told != nil {
 		return t.told
 	}
-	if err := t.runAll(tools, admitted); err != nil {
+	if err := t.runAll(t.tools, admitted); err != nil {
 		return err
 	}
-	t.messages = append(t.messages,
-		chat.Message{Role: chat.RoleModel, Parts: t.step.parts},
-		chat.Message{Role: chat.RoleUser, Parts: t.results(jobs)})
+	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts})
+	t.state.Dropped = t.step.dropped
+	t.settle(jobs)
 	return nil
 }
 
 // openJobs tells of the calls of the step at hand and decides which of them run. It
 // stops where the turn does: the calls after that were never told of.
-func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
+func (t *turn) openJobs() (jobs, admitted []*job) {
+	running := 0
 	for _, c := range t.step.calls {
 		if t.over() != nil {
 			break
 		}
-		j := t.newJob(c, tools.Lookup(c.Name))
+		j := t.newJob(c, t.tools.Lookup(c.Name))
 		jobs = append(jobs, j)
-		t.emit(&stream.ToolStarted{Call: j.told})
-		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
+		if j.key, j.err = t.state.calls.admit(c, running); j.err == nil {
+			running++
+			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
+				continue
+			}
 			admitted = append(admitted, j)
-			t.logCall(j)
 		}
+		t.start(j)
 	}
 	return jobs, admitted
 }
 
+// start tells of a call that runs now, or was refused.
+func (t *turn) start(j *job) {
+	t.emit(&stream.ToolStarted{Call: j.told})
+	if j.err == nil {
+		t.logCall(j)
+	}
+}
+
 func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
+	return newJob(t.state.calls.id(c.ID), c, spec)
+}
+
+func newJob(id string, c chat.ToolCall, spec *chat.ToolSpec) *job {
 	j := &job{call: c, spec: spec}
-	j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
+	j.told = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
 	if spec != nil {
 		j.told.Server = spec.Server
 	}
@@ -100,26 +118,12 @@ func (t *turn) tellDropped() {
 	}
 }
 
-// results returns what the model is told of its calls, in their order. Of those
-// that were dropped it learns at the end of the last result.
-func (t *turn) results(jobs []*job) []chat.Part {
-	parts := make([]chat.Part, len(jobs))
-	for i, j := range jobs {
-		parts[i] = chat.Part{Result: j.forModel()}
-	}
-	if n := t.step.dropped; n > 0 {
-		last := parts[len(parts)-1].Result
-		last.Text += fmt.Sprintf("\n[Calls after this one that were not executed: %d. At most %d of one answer are taken.]", n, maxCalls)
-	}
-	return parts
-}
-
 // run runs the tool. A panic is an error of this call's turn, not of the process.
 func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			j.err = newPanicked(p)
+			j.err = stream.NewPanic(p)
 		}
 		j.took = time.Since(began)
 	}()
@@ -132,7 +136,7 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 
 // close tells how a call ended.
 func (t *turn) close(j *job) {
-	t.timings = append(t.timings, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
+	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
 	if j.key != "" { // it was admitted
 		t.logResult(j)
 	}
@@ -140,8 +144,8 @@ func (t *turn) close(j *job) {
 	case f == nil:
 		t.emit(&stream.ToolCompleted{Call: j.told, Duration: j.took, Result: j.result.Text})
 	case f.Unknown:
-		t.calls.lose(j.key)
-		t.calls.lose(j.insteadOf) // which would do the same thing once more
+		t.state.calls.lose(j.key)
+		t.state.calls.lose(j.insteadOf) // which would do the same thing once more
 		t.emit(&stream.ToolUnknown{Call: j.told, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:
@@ -153,7 +157,7 @@ func (t *turn) close(j *job) {
 // failCall tells of a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
 	if t.ctx.Err() == nil && f.Type != fault.Internal {
-		t.fail(f, false)
+		t.fail(f)
 	}
 }
 

@@ -17,12 +17,22 @@ const (
 
 // Request is one chat turn, validated and cleaned.
 type Request struct {
+	// History is what was said before, oldest first, for the model alone: it is the
+	// client's word, and neither limits nor permissions look at it.
+	History        []Message
 	Input          string
 	ConversationID string         // empty: none
 	UserID         string         // empty: none
 	Location       *time.Location // nil: the gateway's own
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
+}
+
+// Messages returns the conversation as the model is shown it: the history, then the
+// input.
+func (r *Request) Messages() []Message {
+	messages := make([]Message, 0, len(r.History)+1)
+	return append(append(messages, r.History...), Message{Role: RoleUser, Parts: []Part{{Text: r.Input}}})
 }
 
 // Codes of a FieldError.

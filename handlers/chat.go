@@ -3,10 +3,8 @@ package handlers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"time"
 	"unicode/utf8"
 
@@ -23,8 +21,9 @@ type turn struct {
 	chat.Request
 	key     string // idempotency key; empty: none
 	began   time.Time
-	encoder sse.Encoder // nil: the one of the gateway's own stream
-	over    func()      // called at the end; nil: nothing is
+	encoder stream.Encoder                    // nil: the one of the gateway's own stream
+	output  func(stream.Output) stream.Output // wraps the writer; nil: nothing does
+	over    func()                            // called at the end; nil: nothing is
 }
 
 // The handlers leave reading to functions of their own: an open stream keeps the
@@ -161,42 +160,29 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
 	out := s.writer(ctx, w, r, t, cancel)
-	seen := &observer{next: out}
-	guard := stream.NewGuard(seen)
-	err = s.run(ctx, t, guard)
-	err = conclude(ctx, log, guard, err)
+	stamper := stream.NewStamper(t.wrapped(out), t.began)
+	seen := &observer{next: stamper}
+	err = s.frame.Run(ctx, &t.Request, seen)
 	_ = out.Close()
-	s.metrics.turn(seen, out.Stats(), time.Since(t.began))
+	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
 	return nil
 }
 
-// run is the last resort for a runner's bug: whatever happens inside, the stream
-// gets its end.
-func (s *Server) run(ctx context.Context, t *turn, sink stream.Sink) (err error) {
-	defer rescue(&err)
-	return s.cfg.Runner.Run(ctx, t.Request, sink)
+func (t *turn) wrapped(out stream.Output) stream.Output {
+	if t.output == nil {
+		return out
+	}
+	return t.output(out)
 }
 
-func rescue(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
-}
-
-// conclude gives the stream the end that its runner did not, unless nobody is left
-// to hear it. It returns what kept the client from hearing it all.
-func conclude(ctx context.Context, log *zerolog.Logger, guard *stream.Guard, err error) error {
-	switch {
-	case guard.Ended(), errors.Is(fault.Cause(ctx), fault.ErrClientGone):
-		return err
-	case err == nil:
-		err = errors.New("the runner returned before Done")
-	case errors.Is(err, fault.ErrClientGone): // it is not: a bug, and told as one
-		err = fmt.Errorf("the runner gave up: %v", err)
-	}
-	log.Error().Dict("details", faultDetails(fault.From(err))).Msg("error_occurred")
-	return guard.Fail(err)
+// ended logs why a turn ends without an answer.
+func (s *Server) ended(ctx context.Context, err error) {
+	f := fault.From(err)
+	zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
+		Str("error_type", string(f.Type)).
+		AnErr("error_message", errors.New(fault.LogText(err, s.cfg.LogPayloads))).
+		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
 }
 
 // writer commits the reply.
@@ -208,7 +194,6 @@ func (s *Server) writer(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        r.ProtoMajor == 1,
-		Began:        t.began,
 		OnFail:       cancel,
 	})
 }

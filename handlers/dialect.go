@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/stream/sse"
+	"sluice/stream"
 )
 
 // Dialect is another protocol in which turns are asked for and told, over POST at a
@@ -24,7 +24,9 @@ type Exchange struct {
 	// Reply is a JSON text. nil: Request is run as a turn.
 	Reply   []byte
 	Request chat.Request
-	Encoder sse.Encoder
+	Encoder stream.Encoder
+	// Output wraps the output behind which the client is. nil: nothing does.
+	Output func(stream.Output) stream.Output
 	// Close is called once when a turn that was admitted is over, however it went: to
 	// its Done, or with a client that left. May be nil.
 	Close func()
@@ -59,6 +61,6 @@ func (s *Server) exchanged(w http.ResponseWriter, r *http.Request, d Dialect) (*
 		writeBody(w, http.StatusOK, x.Reply)
 		return nil, nil
 	}
-	t.Request, t.encoder, t.over = x.Request, x.Encoder, x.Close
+	t.Request, t.encoder, t.output, t.over = x.Request, x.Encoder, x.Output, x.Close
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"sluice/fault"
+	"sluice/stream"
 	"sluice/stream/sse"
 )
 
@@ -80,7 +81,7 @@ func (m *metrics) modelAttempt(outcome string, took time.Duration) {
 }
 
 // turn adds up a turn that has ended.
-func (m *metrics) turn(seen *observer, w sse.Stats, took time.Duration) {
+func (m *metrics) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration) {
 	reason := string(seen.reason)
 	if reason == "" {
 		reason = "cancelled"
@@ -91,6 +92,9 @@ func (m *metrics) turn(seen *observer, w sse.Stats, took time.Duration) {
 		if n > 0 {
 			m.events.WithLabelValues(kinds[i]).Add(float64(n))
 		}
+	}
+	for name, n := range seen.extensions {
+		m.events.WithLabelValues(name).Add(float64(n))
 	}
 	for _, e := range seen.errors {
 		fatal := "false"
@@ -109,15 +113,16 @@ func (m *metrics) turn(seen *observer, w sse.Stats, took time.Duration) {
 	m.tokens.WithLabelValues("input").Add(float64(seen.done.Usage.InputTokens))
 	m.tokens.WithLabelValues("output").Add(float64(seen.done.Usage.OutputTokens))
 	m.tokens.WithLabelValues("thinking").Add(float64(seen.done.Usage.ThinkingTokens))
-	m.written(w)
+	m.written(s, w)
 }
 
-func (m *metrics) written(w sse.Stats) {
-	if w.FirstEvent > 0 {
-		m.firstEvent.Observe(w.FirstEvent.Seconds())
+func (m *metrics) written(s *stream.Stamper, w sse.Stats) {
+	event, delta := s.First()
+	if event > 0 {
+		m.firstEvent.Observe(event.Seconds())
 	}
-	if w.FirstDelta > 0 {
-		m.firstDelta.Observe(w.FirstDelta.Seconds())
+	if delta > 0 {
+		m.firstDelta.Observe(delta.Seconds())
 	}
 	m.blocked.Add(w.Blocked.Seconds())
 	if w.Stalled {

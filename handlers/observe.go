@@ -25,7 +25,9 @@ type observer struct {
 	ended  []toolEnd
 	errors []stream.Error
 	done   stream.Done
-	reason stream.FinishReason
+	// extensions counts events beside the core ones, by name; nil: there were none.
+	extensions map[string]int
+	reason     stream.FinishReason
 }
 
 type toolEnd struct {
@@ -59,6 +61,11 @@ func (o *observer) Emit(ev stream.Event) error {
 	case *stream.Done:
 		o.counts[kindDone]++
 		o.done, o.reason = *ev, ev.Reason
+	case stream.Extension:
+		if o.extensions == nil {
+			o.extensions = map[string]int{}
+		}
+		o.extensions[ev.Name()]++
 	}
 	return o.next.Emit(ev)
 }
@@ -73,6 +80,9 @@ func (o *observer) end(c *stream.Call, outcome string, seconds float64) {
 
 func (o *observer) total() (n int) {
 	for _, c := range o.counts {
+		n += c
+	}
+	for _, c := range o.extensions {
 		n += c
 	}
 	return n

@@ -1,6 +1,6 @@
 // Package handlers is the HTTP face of the gateway: it decodes and validates a
 // request, decides whether it may run, runs it and streams what comes out. Of
-// what answers it knows one method: Runner.
+// what answers it knows one method: that of stream.Runner.
 package handlers
 
 import (
@@ -16,15 +16,13 @@ import (
 	"sluice/stream"
 )
 
-// Runner answers a chat turn with events, from Start to Done. It returns an error
-// only when it could not tell them all.
-type Runner interface {
-	Run(ctx context.Context, req chat.Request, sink stream.Sink) error
-}
-
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
-	Runner Runner
+	Runner stream.Runner
+	// Model is the name that the start event tells.
+	Model string
+	// Timeout bounds a turn; 0 means 30 s.
+	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *chat.ToolSet
 	// Upstreams reports on the services behind the gateway. It must not change
@@ -47,6 +45,8 @@ type Config struct {
 	Origins []string
 
 	Log zerolog.Logger
+	// LogPayloads puts the words of upstreams, which can quote users, into the log.
+	LogPayloads bool
 }
 
 // Upstreams is the state of the services behind the gateway.
@@ -74,6 +74,7 @@ type MCPServer struct {
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
 	cfg     Config
+	frame   stream.Frame
 	origins originPolicy
 	gate    *gate
 	keys    *keyring
@@ -85,6 +86,9 @@ type Server struct {
 func NewServer(cfg Config) *Server {
 	if cfg.MaxStreams == 0 {
 		cfg.MaxStreams = 10_000
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
 	}
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second
@@ -98,6 +102,7 @@ func NewServer(cfg Config) *Server {
 		gate:    newGate(cfg.MaxStreams),
 		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 	}
+	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError

@@ -77,10 +77,11 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 			Tools:       g.tools,
 			Prompt:      cfg.SystemPrompt,
 			Location:    cfg.Timezone,
-			Timeout:     cfg.RequestTimeout,
 			MaxSteps:    cfg.MaxSteps,
 			LogPayloads: cfg.LogPayloads,
 		}),
+		Model:        g.model.Name(),
+		Timeout:      cfg.RequestTimeout,
 		Tools:        g.tools.Tools,
 		Upstreams:    g.upstreams,
 		Dialects:     map[string]handlers.Dialect{"/chatkit": newChatKit(cfg.ChatKitHistory)},
@@ -90,6 +91,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		MaxStreams:   cfg.MaxStreams,
 		Origins:      cfg.CORSOrigins,
 		Log:          log,
+		LogPayloads:  cfg.LogPayloads,
 	})
 	observe = g.server.ObserveModelAttempt
 	return g, nil

@@ -19,7 +19,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/stream/sse"
+	"sluice/stream"
 )
 
 // Config describes a Server. Its zero value keeps no history.
@@ -64,7 +64,9 @@ func New(cfg Config) *Server {
 type Exchange struct {
 	Reply   []byte       // a JSON text; nil: Request is to be run, and told by Encoder
 	Request chat.Request // its ConversationID is the thread's id
-	Encoder sse.Encoder
+	Encoder stream.Encoder
+	// Output puts in front of the client what keeps the thread. nil: nothing is kept.
+	Output func(stream.Output) stream.Output
 	// Close is to be called when a turn that was begun is over, however it went.
 	// Until its first event a turn has changed nothing.
 	Close func()

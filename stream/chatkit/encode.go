@@ -7,10 +7,10 @@ import (
 
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
-// encoder tells a turn. What it tells of an item it also keeps, when that is done.
+// encoder tells a turn: a pure function of the turn and its events. What is to be
+// kept it leaves to keeper, as effects.
 //
 // A workflow shows what the model thinks and calls until it says something; then the
 // workflow is done and a message begins. Thoughts and calls after that end the message
@@ -18,6 +18,10 @@ import (
 // came. Only if a call is still open when the model speaks are both open at once.
 type encoder struct {
 	turn    *turn
+	seed    []byte        // of the ids; nil: not made yet
+	ids     uint64        // made so far
+	now     time.Duration // of the event at hand, since the turn began
+	effects []effect      // on the Store, not yet carried out
 	begun   bool
 	over    bool
 	flow    *workflow // nil: none is open
@@ -26,14 +30,15 @@ type encoder struct {
 	missing map[string]bool // services whose absence was told
 }
 
-// Encode appends the frames of ev.
-func (e *encoder) Encode(dst []byte, ev stream.Event, _ sse.Timings) []byte {
+// Encode appends the frames of ev. An extension has none.
+func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
+	e.now = s.At
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		return e.delta(dst, ev.Text)
 	case *stream.Start:
 		e.begun = true
-		return e.turn.begin(dst)
+		return e.begin(dst)
 	case *stream.Thinking:
 		return e.thought(dst, ev.Content)
 	case *stream.ToolStarted:
@@ -63,7 +68,7 @@ func (e *encoder) delta(dst []byte, text string) []byte {
 		dst = e.rest(dst)
 	}
 	if e.said == nil {
-		e.said, e.spoke = newMessage(e.turn.thread.ID), true
+		e.said, e.spoke = newMessage(e.base("msg", "assistant_message")), true
 		dst = e.said.begin(dst)
 	}
 	return e.said.delta(dst, text)
@@ -83,7 +88,7 @@ func (e *encoder) work(dst []byte) []byte {
 		return dst
 	}
 	dst = e.fallSilent(dst)
-	e.flow = newWorkflow(e.turn.thread.ID)
+	e.flow = newWorkflow(e.base("wf", "workflow"), e.now)
 	return e.flow.begin(dst)
 }
 
@@ -92,8 +97,8 @@ func (e *encoder) rest(dst []byte) []byte {
 	if e.flow == nil {
 		return dst
 	}
-	dst, item := e.flow.end(dst)
-	e.turn.keep(item.ID, "", item)
+	dst, item := e.flow.end(dst, e.now)
+	e.keep(item.ID, "", item)
 	e.flow = nil
 	return dst
 }
@@ -104,7 +109,7 @@ func (e *encoder) fallSilent(dst []byte) []byte {
 		return dst
 	}
 	dst, item := e.said.end(dst)
-	e.turn.keep(item.ID, "", item)
+	e.keep(item.ID, "", item)
 	e.said = nil
 	return dst
 }
@@ -159,12 +164,4 @@ func (e *encoder) done(dst []byte, reason stream.FinishReason) []byte {
 		return notice(dst, "info", "No answer", "The model has said nothing.")
 	}
 	return dst
-}
-
-// close keeps what was said to a client that left.
-func (e *encoder) close() {
-	if e.begun && !e.over && e.said != nil && !e.said.blank() {
-		item := e.said.item()
-		e.turn.keep(item.ID, "", item)
-	}
 }

@@ -13,8 +13,8 @@ type message struct {
 	text   []byte // so far
 }
 
-func newMessage(threadID string) *message {
-	m := &message{base: newBase(threadID, "msg", "assistant_message")}
+func newMessage(b base) *message {
+	m := &message{base: b}
 	m.prefix = []byte(`data: {"type":"thread.item.updated","item_id":"` + m.ID +
 		`","update":{"type":"assistant_message.content_part.text_delta","content_index":0,"delta":`)
 	return m

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/stream"
 )
 
 // storeTimeout bounds one call of the Store while a turn is streamed.
@@ -14,22 +15,27 @@ const storeTimeout = 2 * time.Second
 // titleLength is how many characters of the first message become a thread's title.
 const titleLength = 60
 
-// turn is a user's message and the thread in which it is answered. Until begin it
-// changes nothing.
+// turn is a user's message and the thread in which it is answered. Until its first
+// event it changes nothing.
 type turn struct {
-	server *Server
-	ctx    context.Context // of the Store's calls: it has the request's values, and no end
-	owner  string
-	thread Thread
-	create bool         // the thread is new
-	said   *userMessage // nil: a message of before is answered anew
-	itemID string       // of the message, if it was there before
-	input  string
+	server    *Server
+	requestID string
+	began     time.Time
+	ctx       context.Context // of the Store's calls: it has the request's values, and no end
+	owner     string
+	thread    Thread
+	create    bool         // the thread is new
+	said      *userMessage // nil: a message of before is answered anew
+	itemID    string       // of the message, if it was there before
+	input     string
 }
 
 // openTurn prepares a turn, and sees to it that there is something to answer.
 func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
-	t := &turn{server: s, ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID}
+	t := &turn{
+		server: s, requestID: chat.RequestID(ctx), began: time.Now(),
+		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
+	}
 	var err error
 	switch req.kind {
 	case threadsCreate:
@@ -46,11 +52,12 @@ func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
 	if t.said != nil {
 		t.input = t.said.input
 	}
-	e := &encoder{turn: t}
+	k := &keeper{turn: t, enc: &encoder{turn: t}}
 	return Exchange{
 		Request: chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location},
-		Encoder: e,
-		Close:   e.close,
+		Encoder: k.enc,
+		Output:  k.behind,
+		Close:   k.close,
 	}, nil
 }
 
@@ -70,46 +77,48 @@ func (s *Server) said(ctx context.Context, req request) (string, error) {
 	return item.Input, found(err, noMessage)
 }
 
-// begin tells what opens the stream, and keeps it.
-func (t *turn) begin(dst []byte) []byte {
-	if t.create {
-		t.thread.CreatedAt = time.Now()
-		if t.server.cfg.Store != nil {
-			t.thread.Title = shortened(t.input, titleLength)
-			t.store(func(ctx context.Context, s Store) error { return s.Create(ctx, t.owner, t.thread) })
-		}
-		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems)})
-	}
-	if t.said != nil {
-		dst = t.message(dst)
-	} else {
-		t.store(func(ctx context.Context, s Store) error { return s.RemoveAfter(ctx, t.owner, t.thread.ID, t.itemID) })
-	}
-	if t.server.cfg.Store == nil {
-		t.server.recent.put(recentKey{t.owner, t.thread.ID, t.itemID}, t.input)
-	}
-	return append(dst, options...)
+// effect is something to be done with the Store.
+type effect func(context.Context, Store) error
+
+// keeper is the stream.Output behind which the client is. It carries out the effects
+// of what was encoded, so that encoding itself has none.
+type keeper struct {
+	stream.Output
+	turn *turn
+	enc  *encoder
 }
 
-// message tells the user's message, which now has an id.
-func (t *turn) message(dst []byte) []byte {
-	item := userItem{base: newBase(t.thread.ID, "msg", "user_message"), Content: t.said.content, QuotedText: t.said.quoted}
-	t.itemID = item.ID
-	t.keep(item.ID, t.input, item)
-	return frame(dst, itemEvent{"thread.item.done", item})
+// behind puts the keeper in front of out.
+func (k *keeper) behind(out stream.Output) stream.Output {
+	k.Output = out
+	return k
 }
 
-// keep keeps an item that is complete.
-func (t *turn) keep(id, input string, item any) {
-	t.store(func(ctx context.Context, s Store) error {
-		return s.Append(ctx, t.owner, t.thread.ID, Item{ID: id, Input: input, Body: appendJSON(nil, item)})
-	})
-}
-
-func (t *turn) store(do func(context.Context, Store) error) {
-	if t.server.cfg.Store == nil {
-		return
+// Write passes the event on, and keeps what it has completed.
+func (k *keeper) Write(s stream.Stamp, ev stream.Event) error {
+	err := k.Output.Write(s, ev)
+	if _, ok := ev.(*stream.Start); ok && k.turn.server.cfg.Store == nil {
+		k.turn.server.recent.put(recentKey{k.turn.owner, k.turn.thread.ID, k.turn.itemID}, k.turn.input)
 	}
+	k.carryOut()
+	return err
+}
+
+// close keeps what was said to a client that left.
+func (k *keeper) close() {
+	k.enc.left()
+	k.carryOut()
+}
+
+func (k *keeper) carryOut() {
+	for _, f := range k.enc.effects {
+		k.turn.store(f)
+	}
+	clear(k.enc.effects)
+	k.enc.effects = k.enc.effects[:0]
+}
+
+func (t *turn) store(do effect) {
 	ctx, cancel := context.WithTimeout(t.ctx, storeTimeout)
 	defer cancel()
 	if err := do(ctx, t.server.cfg.Store); err != nil && !errors.Is(err, ErrNotFound) {

@@ -21,10 +21,6 @@ type base struct {
 	Type      string `json:"type"`
 }
 
-func newBase(threadID, prefix, kind string) base {
-	return base{newID(prefix), threadID, timestamp(time.Now()), kind}
-}
-
 type userItem struct {
 	base
 	Content          []content `json:"content"`
@@ -157,7 +153,7 @@ func appendJSON(dst []byte, v any) []byte {
 	return dst
 }
 
-// newID returns an id that nobody can guess.
+// newID returns an id that nobody can guess, for a thread.
 func newID(prefix string) string { return prefix + "_" + strings.ToLower(rand.Text()) }
 
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

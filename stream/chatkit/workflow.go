@@ -26,7 +26,7 @@ const (
 // workflow is what a model thinks and calls, as long as it does.
 type workflow struct {
 	base
-	began time.Time
+	began time.Duration // since the turn began
 	tasks []task
 	idea  string           // text of the last task, if that is a thought that may go on
 	open  map[string]*call // by id
@@ -39,8 +39,8 @@ type call struct {
 	arguments string
 }
 
-func newWorkflow(threadID string) *workflow {
-	return &workflow{base: newBase(threadID, "wf", "workflow"), began: time.Now(), open: map[string]*call{}}
+func newWorkflow(b base, now time.Duration) *workflow {
+	return &workflow{base: b, began: now, open: map[string]*call{}}
 }
 
 func (w *workflow) begin(dst []byte) []byte {
@@ -52,10 +52,10 @@ func (w *workflow) item() workflowItem {
 	return workflowItem{base: w.base, Workflow: workflowBody{Type: "reasoning", Tasks: slices.Clone(w.tasks)}}
 }
 
-func (w *workflow) end(dst []byte) ([]byte, workflowItem) {
+func (w *workflow) end(dst []byte, now time.Duration) ([]byte, workflowItem) {
 	dst = w.settle(dst)
 	item := w.item()
-	seconds := int((time.Since(w.began) + time.Second/2) / time.Second)
+	seconds := int((now - w.began + time.Second/2) / time.Second)
 	item.Workflow.Summary = &duration{max(seconds, 1)}
 	return frame(dst, itemEvent{"thread.item.done", item}), item
 }
