@@ -273,10 +273,12 @@ func TestPrompt(t *testing.T) {
 
 func TestUnavailableTools(t *testing.T) {
 	t.Parallel()
-	down := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:todo", RetryAfter: time.Second}
+	down := func(server string) error {
+		return &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:" + server, RetryAfter: time.Second}
+	}
 	got := play(t, scene{
 		answers: []answer{says("sorry")},
-		tools:   &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: down}, {Server: "files", Err: down}}},
+		tools:   &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: down("todo")}, {Server: "files", Err: down("files")}}},
 	})
 	e := "error mcp_unavailable MCP service temporarily unavailable"
 	got.want(t, "start m", e, e, "delta sorry", "done stop")

@@ -162,9 +162,10 @@ func (m caller) Stream(_ context.Context, req *chat.ModelRequest, yield func(*ch
 func TestCallsOfALongTurnAreLinear(t *testing.T) {
 	t.Parallel()
 	const steps, bound = 2000, 30 * time.Second
-	a := agent.New(agent.Config{Model: caller{steps}, Tools: sayOK{}, MaxSteps: steps, Timeout: time.Hour})
+	a := agent.New(agent.Config{Model: caller{steps}, Tools: sayOK{}, MaxSteps: steps})
 	began := time.Now()
-	if err := a.Run(t.Context(), chat.Request{Input: "hi"}, stream.NewGuard(nothing{})); err != nil {
+	frame := stream.Frame{Runner: a}
+	if err := frame.Run(t.Context(), &chat.Request{Input: "hi"}, nothing{}); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > bound {

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +153,7 @@ func TestDecodeRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if got != (chat.Request{}) {
+			if !reflect.DeepEqual(got, chat.Request{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

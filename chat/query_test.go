@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestQueryRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if got != (chat.Request{}) {
+			if !reflect.DeepEqual(got, chat.Request{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

@@ -157,8 +157,8 @@ func TestSlowBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := judge(t, string(body))
-		if ms := events[len(events)-1].data["timings"].(map[string]any)["first_event_ms"]; ms != 69000.0 {
-			t.Errorf("first_event_ms %v, want 69000", ms)
+		if ms := events[len(events)-1].data["timings"].(map[string]any)["first_event_ms"]; ms != 9000.0 {
+			t.Errorf("first_event_ms %v, want 9000", ms)
 		}
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
 // shout is a dialect that answers a turn in capitals of its own.
@@ -35,9 +34,9 @@ func (d *shout) Open(_ context.Context, body []byte) (handlers.Exchange, error) 
 
 type shoutEncoder struct{}
 
-func (shoutEncoder) Encode(dst []byte, ev stream.Event, t sse.Timings) []byte {
-	if _, ok := ev.(*stream.Done); ok {
-		return append(dst, "data: DONE "+t.Total.String()+"\n\n"...)
+func (shoutEncoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
+	if done, ok := ev.(*stream.Done); ok {
+		return append(dst, "data: DONE "+done.Timings.Total.String()+"\n\n"...)
 	}
 	return dst
 }

@@ -23,11 +23,42 @@ import (
 	"sluice/stream"
 )
 
-// runner is a Runner that is a function.
+// runner is a Runner that is a function. It tells a whole turn, of which the frame
+// is taken off: the server adds its own.
 type runner func(context.Context, chat.Request, stream.Sink) error
 
-func (r runner) Run(ctx context.Context, req chat.Request, sink stream.Sink) error {
-	return r(ctx, req, sink)
+func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	inner := &unframed{Sink: sink}
+	err := r(ctx, *req, inner)
+	return inner.result, err
+}
+
+// counting counts the runs.
+type counting struct {
+	stream.Runner
+	runs *atomic.Int64
+}
+
+func (c counting) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	c.runs.Add(1)
+	return c.Runner.Run(ctx, req, sink)
+}
+
+// unframed passes on what is between Start and Done.
+type unframed struct {
+	stream.Sink
+	result stream.Result
+}
+
+func (u *unframed) Emit(ev stream.Event) error {
+	switch ev := ev.(type) {
+	case *stream.Start:
+		return nil
+	case *stream.Done:
+		u.result = stream.Result{Reason: ev.Reason, Usage: ev.Usage, Model: ev.Model, Tools: ev.Tools}
+		return nil
+	}
+	return u.Sink.Emit(ev)
 }
 
 // tells returns a runner that tells events, each with a flush of its own.
@@ -79,10 +110,13 @@ func (g *gateway) prepare(cfg handlers.Config) {
 	if inner == nil {
 		inner = hello
 	}
-	cfg.Runner = runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
-		g.runs.Add(1)
-		return inner.Run(ctx, req, sink)
-	})
+	cfg.Runner = counting{inner, &g.runs}
+	if cfg.Model == "" {
+		cfg.Model = "m"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 24 * time.Hour
+	}
 	cfg.Log = zerolog.New(&g.log)
 	g.Server = handlers.NewServer(cfg)
 }

@@ -65,7 +65,11 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	if guard.err != nil {
 		return guard.err
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case result.Reason == "":
+		err = errors.New("the runner returned before its answer was complete")
+	default:
 		err = guard.Emit(result.done())
 	}
 	if err == nil {

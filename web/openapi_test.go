@@ -219,7 +219,7 @@ func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data 
 	t.Helper()
 	rec := httptest.NewRecorder()
 	w := sse.NewWriter(rec, sse.Config{RequestID: "req_0123456789ab", Accumulated: accumulated})
-	if err := w.Emit(ev); err != nil {
+	if err := w.Write(stream.Stamp{N: 1}, ev); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Flush(); err != nil {

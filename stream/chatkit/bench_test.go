@@ -5,15 +5,14 @@ import (
 
 	"sluice/stream"
 	"sluice/stream/chatkit"
-	"sluice/stream/sse"
 )
 
-func speaking(t testing.TB) sse.Encoder {
+func speaking(t testing.TB) stream.Encoder {
 	x, err := chatkit.New(chatkit.Config{}).Open(t.Context(), []byte(create("hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Encoder.Encode(nil, &stream.Start{}, sse.Timings{})
+	x.Encoder.Encode(nil, stream.Stamp{}, &stream.Start{})
 	return x.Encoder
 }
 
@@ -22,10 +21,10 @@ func TestSteadyDeltaCostsNoAllocation(t *testing.T) {
 	enc, delta := speaking(t), &stream.Delta{Text: "a piece of \"text\", 漢字 😀\n"}
 	var buf []byte
 	for range 200 {
-		buf = enc.Encode(buf[:0], delta, sse.Timings{})
+		buf = enc.Encode(buf[:0], stream.Stamp{}, delta)
 	}
 	// The text so far grows, but by doubling: AllocsPerRun rounds that down.
-	if n := testing.AllocsPerRun(100, func() { buf = enc.Encode(buf[:0], delta, sse.Timings{}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { buf = enc.Encode(buf[:0], stream.Stamp{}, delta) }); n != 0 {
 		t.Errorf("%v allocations a delta", n)
 	}
 }
@@ -41,6 +40,6 @@ func BenchmarkDelta(b *testing.B) {
 		if n%200 == 199 {
 			enc = speaking(b)
 		}
-		buf = enc.Encode(buf[:0], delta, sse.Timings{})
+		buf = enc.Encode(buf[:0], stream.Stamp{}, delta)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/chatkit"
-	"sluice/stream/sse"
 )
 
 func call(id string) stream.Call {
@@ -25,6 +24,7 @@ func TestFramesOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := open(t, chatkit.New(chatkit.Config{}), create("buy eggs"))
 		var b []byte
+		var at time.Duration
 		for _, ev := range []stream.Event{
 			&stream.Start{Model: "m"},
 			&stream.Thinking{Content: "**Plan**\n\nlook\n\n\n"},
@@ -35,8 +35,8 @@ func TestFramesOfATurn(t *testing.T) {
 			&stream.Delta{Text: "ü \"d\"\n"},
 			&stream.Done{Reason: stream.MaxTokens},
 		} {
-			b = x.Encoder.Encode(b, ev, sse.Timings{})
-			time.Sleep(700 * time.Millisecond)
+			b = x.Encoder.Encode(b, stream.Stamp{At: at}, ev)
+			at += 700 * time.Millisecond
 		}
 		want := `{"type":"thread.created","thread":{"id":"conv_1","created_at":"2000-01-01T00:00:00.000Z","status":{"type":"active"},"metadata":{},"items":{"data":[],"has_more":false}}}
 {"type":"thread.item.done","item":{"id":"msg_1","thread_id":"conv_1","created_at":"2000-01-01T00:00:00.000Z","type":"user_message","content":[{"type":"input_text","text":"buy eggs"}],"attachments":[],"inference_options":{}}}

@@ -2,16 +2,18 @@ package chatkit_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"sluice/chat"
 	"sluice/stream"
 	"sluice/stream/chatkit"
-	"sluice/stream/sse"
 )
 
 // ask opens a request, which must be a turn, and tells it the events.
@@ -21,16 +23,37 @@ func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (
 	if x.Encoder == nil {
 		t.Fatalf("%s is no turn, but answered with %s", body, x.Reply)
 	}
-	var b []byte
-	for _, ev := range events {
-		b = x.Encoder.Encode(b, ev, sse.Timings{})
-	}
-	return string(b), x
+	return tell(x, events...), x
 }
+
+// tell has events told as a gateway does, through what keeps the thread.
+func tell(x chatkit.Exchange, events ...stream.Event) string {
+	wire := &wire{enc: x.Encoder}
+	out := x.Output(wire)
+	for i, ev := range events {
+		_ = out.Write(stream.Stamp{N: i + 1}, ev)
+	}
+	return string(wire.frames)
+}
+
+// wire is an output that keeps the frames.
+type wire struct {
+	enc    stream.Encoder
+	frames []byte
+}
+
+func (w *wire) Write(s stream.Stamp, ev stream.Event) error {
+	w.frames = w.enc.Encode(w.frames, s, ev)
+	return nil
+}
+
+func (w *wire) Flush() error           { return nil }
+func (w *wire) Blocked() time.Duration { return 0 }
 
 func open(t *testing.T, s *chatkit.Server, body string) chatkit.Exchange {
 	t.Helper()
-	x, err := s.Open(context.Background(), []byte(body))
+	ctx := chat.WithRequestID(context.Background(), rand.Text())
+	x, err := s.Open(ctx, []byte(body))
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}

@@ -10,12 +10,11 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/chatkit"
-	"sluice/stream/sse"
 )
 
 // tape is a sink that encodes, and notes what passed the guard.
 type tape struct {
-	enc    sse.Encoder
+	enc    stream.Encoder
 	frames []byte
 	text   strings.Builder
 }
@@ -24,7 +23,7 @@ func (s *tape) Emit(ev stream.Event) error {
 	if d, ok := ev.(*stream.Delta); ok {
 		s.text.WriteString(d.Text)
 	}
-	s.frames = s.enc.Encode(s.frames, ev, sse.Timings{})
+	s.frames = s.enc.Encode(s.frames, stream.Stamp{}, ev)
 	return nil
 }
 

@@ -15,7 +15,6 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/chatkit"
-	"sluice/stream/sse"
 )
 
 var (
@@ -241,9 +240,7 @@ func TestThreadDeletedInTheMiddle(t *testing.T) {
 	frames, x := ask(t, s, create("hi"), started)
 	thread := `"thread_id":"` + x.Request.ConversationID + `"`
 	open(t, s, request("threads.delete", thread, ""))
-	for _, ev := range answered[1:] {
-		frames += string(x.Encoder.Encode(nil, ev, sse.Timings{}))
-	}
+	frames += tell(x, answered[1:]...)
 	x.Close()
 	if c, err := follow(frames, false); err != nil || c.answer() != "yes" {
 		t.Errorf("%v:\n%s", err, frames)
@@ -293,7 +290,7 @@ func TestStoreOutlivesTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	x.Encoder.Encode(nil, started, sse.Timings{})
+	tell(x, started)
 	if deadline, ok := seen.ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second || seen.err != nil {
 		t.Errorf("the Store was called with %v, deadline %v", seen.err, deadline)
 	}

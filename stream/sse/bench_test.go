@@ -23,8 +23,8 @@ func (null) Write(p []byte) (int, error)         { return len(p), nil }
 func (null) FlushError() error                   { return nil }
 func (null) SetWriteDeadline(at time.Time) error { return nil }
 
-func nullWriter(accumulated bool) *sse.Writer {
-	return sse.NewWriter(null{http.Header{}}, sse.Config{
+func nullWriter(accumulated bool) *turn {
+	return newTurn(null{http.Header{}}, sse.Config{
 		RequestID: "req_0123456789ab", Accumulated: accumulated, Heartbeat: time.Hour, WriteTimeout: time.Hour,
 	})
 }

@@ -23,7 +23,7 @@ func body(t *testing.T, cfg sse.Config, events ...stream.Event) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	synctest.Test(t, func(t *testing.T) {
-		w := sse.NewWriter(rec, cfg)
+		w := newTurn(rec, cfg)
 		for _, ev := range events {
 			time.Sleep(10 * time.Millisecond)
 			if err := w.Emit(ev); err != nil {

@@ -28,7 +28,7 @@ func FuzzWriterReaderRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, thought, delta1, delta2 string, args []byte, accumulated bool) {
 		call := stream.Call{ID: "call_1", Tool: "t", Server: "s", Arguments: jsontext.Value(args)}
 		rec := httptest.NewRecorder()
-		w := sse.NewWriter(rec, sse.Config{RequestID: "req_1", Accumulated: accumulated})
+		w := newTurn(rec, sse.Config{RequestID: "req_1", Accumulated: accumulated})
 		for _, ev := range []stream.Event{
 			&stream.Start{Model: "m"}, &stream.Thinking{Content: thought}, &stream.ToolStarted{Call: call},
 			&stream.ToolCompleted{Call: call, Result: thought}, &stream.Delta{Text: delta1}, &stream.Delta{Text: delta2}, &stream.Done{Reason: stream.Stop},
