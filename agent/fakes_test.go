@@ -33,6 +33,8 @@ type scene struct {
 	// onEmit and onFlush, if there, decide how the n-th Emit or Flush, from 1, fails.
 	onEmit, onFlush func(n int) error
 	timeout         time.Duration // of the turn; 0: 30 s
+	cut             bool          // the turn is stored and continued between steps
+	decide          func(*agent.State)
 }
 
 // logged logs the error that ends a turn, as whoever frames turns does.
@@ -83,7 +85,11 @@ func play(t *testing.T, s scene) (got outcome) {
 			s.request.Input = "hi"
 		}
 		began := time.Now()
-		frame := stream.Frame{Runner: agent.New(s.Config), Model: s.Model.Name(), Timeout: s.timeout, OnError: logged}
+		var run stream.Runner = agent.New(s.Config)
+		if s.cut {
+			run = &stepwise{[]*agent.Agent{agent.New(s.Config), agent.New(s.Config)}, s.decide}
+		}
+		frame := stream.Frame{Runner: run, Model: s.Model.Name(), Timeout: s.timeout, OnError: logged}
 		if s.timeout == 0 {
 			frame.Timeout = 30 * time.Second
 		}
