@@ -24,7 +24,7 @@ func DecodeRequest(body []byte) (Request, error) {
 	if d.broken {
 		return Request{}, &d.faults
 	}
-	return d.fields.build(&d.faults)
+	return d.values.build(&d.faults)
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
@@ -36,23 +36,25 @@ func QueryRequest(rawQuery string) (Request, error) {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
 		return Request{}, &e // what it left out would be taken for absent
 	}
-	var f fields
-	for _, p := range []struct {
-		name string
-		into **string
-	}{
-		{"input", &f.input}, {"conversation_id", &f.conversationID}, {"user_id", &f.userID}, {"timezone", &f.timezone},
-	} {
-		*p.into = queryValue(query, p.name, &e)
-	}
-	if s := queryValue(query, "accumulated", &e); s != nil {
-		b, err := strconv.ParseBool(*s)
-		if err != nil {
-			e.add("/accumulated", CodeWrongType, "must be true or false")
+	var v raws
+	for i, f := range fields {
+		if !f.query {
+			continue
 		}
-		f.accumulated = &b
+		value := queryValue(query, f.name, &e)
+		switch {
+		case value == nil:
+		case f.text != nil:
+			v[i] = raw{given: true, text: *value}
+		default:
+			b, err := strconv.ParseBool(*value)
+			if err != nil {
+				e.add("/"+f.name, CodeWrongType, "must be true or false")
+			}
+			v[i] = raw{given: err == nil, flag: b}
+		}
 	}
-	return f.build(&e)
+	return v.build(&e)
 }
 
 func queryValue(query url.Values, name string, e *ValidationError) *string {
@@ -74,14 +76,14 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
-	fields fields
+	values raws
 	faults ValidationError
 	seen   map[string]bool
 	broken bool // the document's structure is lost
 }
 
 func (d *decoder) document(body []byte) {
-	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
 		if _, err := dec.ReadValue(); err != nil {
 			d.syntax(err)
@@ -132,7 +134,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	case nameErr != nil:
 		d.faults.add("", CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
 	case d.seen[name]:
-		d.faults.add(pointerTo(name), CodeDuplicateKey, "the key is given more than once")
+		d.duplicate(name)
 	default:
 		d.seen[name] = true
 		d.take(name, value)
@@ -140,46 +142,123 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// take keeps the value of a known field.
-func (d *decoder) take(name string, value jsontext.Value) {
-	if wrong := CheckJSON(value); wrong != nil {
-		d.faults.Add(pointerTo(name), wrong)
-		return
-	}
-	switch name {
-	case "input":
-		d.takeString(&d.fields.input, name, value)
-	case "conversation_id":
-		d.takeString(&d.fields.conversationID, name, value)
-	case "user_id":
-		d.takeString(&d.fields.userID, name, value)
-	case "timezone":
-		d.takeString(&d.fields.timezone, name, value)
-	case "accumulated":
-		d.takeBool(name, value)
+func (d *decoder) duplicate(name string) {
+	const message = "the key is given more than once"
+	if fieldOf(name) >= 0 {
+		d.faults.add(pointerTo(name), CodeDuplicateKey, message)
+	} else {
+		d.faults.addOne(pointerTo(name), CodeDuplicateKey, message)
 	}
 }
 
-// takeString keeps a string. null is absence, except for input.
-func (d *decoder) takeString(into **string, name string, value jsontext.Value) {
+// take keeps the value of a known field. A fault within a history has a pointer of
+// its own, so its elements are checked one by one.
+func (d *decoder) take(name string, value jsontext.Value) {
+	i := fieldOf(name)
+	if i >= 0 && fields[i].list != nil && value.Kind() == '[' {
+		d.takeList(i, value)
+		return
+	}
+	if wrong := CheckJSON(value); wrong != nil {
+		if i < 0 {
+			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
+		} else {
+			d.faults.Add("/"+name, wrong)
+		}
+		return
+	}
+	switch {
+	case i < 0:
+	case fields[i].text != nil:
+		d.takeString(i, value)
+	case fields[i].flag != nil:
+		d.takeBool(i, value)
+	case value.Kind() != 'n':
+		d.faults.add("/"+name, CodeWrongType, "must be an array")
+	}
+}
+
+// takeString keeps a string. null is absence, but for a required field.
+func (d *decoder) takeString(i int, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
 		s, _ := unquote(value) // CheckJSON has seen to it that this works
-		*into = &s
-	case kind != 'n' || name == "input":
-		d.faults.add(pointerTo(name), CodeWrongType, "must be a string")
+		d.values[i] = raw{given: true, text: s}
+	case kind != 'n' || fields[i].required:
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
 }
 
-func (d *decoder) takeBool(name string, value jsontext.Value) {
+func (d *decoder) takeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
 	case 't', 'f':
-		b := value.Kind() == 't'
-		d.fields.accumulated = &b
+		d.values[i] = raw{given: true, flag: value.Kind() == 't'}
 	default:
-		d.faults.add(pointerTo(name), CodeWrongType, "must be true or false")
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be true or false")
 	}
+}
+
+// takeList keeps an array, unless an element of it is faulty.
+func (d *decoder) takeList(i int, value jsontext.Value) {
+	whole := true
+	n := 0
+	_ = elements(value, func(at int, v jsontext.Value) bool {
+		if wrong := CheckJSON(v); wrong != nil {
+			d.faults.addOne("/"+fields[i].name+"/"+strconv.Itoa(at), wrong.Code, wrong.Message)
+			whole = false
+		}
+		n++
+		return n <= maxHistoryMessages
+	})
+	if whole {
+		d.values[i] = raw{given: true, list: value.Clone()}
+	}
+}
+
+// elements calls yield with each element of an array, until that returns false. An
+// element is valid until yield returns.
+func elements(array jsontext.Value, yield func(i int, v jsontext.Value) bool) error {
+	dec := lenient(array)
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for i := 0; dec.PeekKind() != ']'; i++ {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if !yield(i, v) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// members calls yield with each member of an object.
+func members(object jsontext.Value, yield func(name string, v jsontext.Value)) error {
+	dec := lenient(object)
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		key, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		name, _ := unquote(key)
+		v, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		yield(name, v)
+	}
+	return nil
+}
+
+// lenient returns a decoder that gets past faults within values.
+func lenient(text []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 func unquote(v jsontext.Value) (string, error) {

@@ -17,22 +17,42 @@ const (
 
 // Request is one chat turn, validated and cleaned.
 type Request struct {
-	// History is what was said before, oldest first, for the model alone: it is the
-	// client's word, and neither limits nor permissions look at it.
-	History        []Message
+	// History is what was said before, oldest first, as PruneHistory leaves it. It is
+	// the client's word, for the model to read: neither limits nor permissions look at
+	// it.
+	History []Message
+	// Pruning tells what of the history was left out.
+	Pruning Pruning
+	// Input is what the user says now.
 	Input          string
-	ConversationID string         // empty: none
-	UserID         string         // empty: none
-	Location       *time.Location // nil: the gateway's own
+	ConversationID string // empty: none
+	// UserID is who the client says that its user is; empty: nobody in particular.
+	UserID    string
+	Principal Principal
+	Location  *time.Location // nil: the gateway's own
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
 }
 
+// Principal is who sent a request, as far as the gateway has made sure of it. The
+// zero value is anonymous.
+type Principal struct {
+	Tenant string // empty: there is only one
+	ID     string // empty: not known
+}
+
 // Messages returns the conversation as the model is shown it: the history, then the
-// input.
+// input. A history that ends with a message of the user which was never answered is
+// continued by the input.
 func (r *Request) Messages() []Message {
 	messages := make([]Message, 0, len(r.History)+1)
-	return append(append(messages, r.History...), Message{Role: RoleUser, Parts: []Part{{Text: r.Input}}})
+	messages = append(messages, r.History...)
+	input := r.Input
+	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
+		input = messages[n-1].Parts[0].Text + "\n\n" + input
+		messages = messages[:n-1]
+	}
+	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
 }
 
 // Codes of a FieldError.
@@ -57,9 +77,9 @@ type FieldError struct {
 }
 
 // maxFaults bounds the list of a ValidationError. The fields of a Request are
-// listed whatever their number; others are not once the list is that long, or a
-// body full of duplicate keys would become a reply and a log line of several
-// times its size.
+// listed whatever their number; what lies within them, and fields of others, are
+// not once the list is that long: a body full of duplicate keys would become a
+// reply and a log line of several times its size.
 const maxFaults = 16
 
 // ValidationError lists the faults of a request: for each field the one that was
@@ -80,9 +100,15 @@ func (e *ValidationError) add(field, code, message string) {
 	switch {
 	case field == "" && slices.Contains(e.Fields, f):
 	case field != "" && e.has(field):
-	case len(e.Fields) >= maxFaults && !ours(field):
 	default:
 		e.Fields = append(e.Fields, f)
+	}
+}
+
+// addOne adds a fault of which there may be many.
+func (e *ValidationError) addOne(field, code, message string) {
+	if len(e.Fields) < maxFaults {
+		e.add(field, code, message)
 	}
 }
 
@@ -95,46 +121,4 @@ func (e *ValidationError) Add(field string, f *FieldError) {
 
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
-}
-
-func ours(field string) bool {
-	switch field {
-	case "", "/input", "/conversation_id", "/user_id", "/timezone", "/accumulated":
-		return true
-	}
-	return false
-}
-
-// fields are the raw values of a request; nil means absent.
-type fields struct {
-	input, conversationID, userID, timezone *string
-	accumulated                             *bool
-}
-
-// build checks and cleans the values, on top of the faults already found in e.
-func (f fields) build(e *ValidationError) (Request, error) {
-	r := Request{Accumulated: f.accumulated == nil || *f.accumulated}
-	var wrong *FieldError
-	if f.input == nil {
-		e.add("/input", CodeRequired, "is required")
-	} else {
-		r.Input, wrong = CheckInput(*f.input)
-		e.Add("/input", wrong)
-	}
-	if f.conversationID != nil {
-		r.ConversationID, wrong = CheckConversationID(*f.conversationID)
-		e.Add("/conversation_id", wrong)
-	}
-	if f.userID != nil {
-		r.UserID, wrong = CheckUserID(*f.userID)
-		e.Add("/user_id", wrong)
-	}
-	if f.timezone != nil {
-		r.Location, wrong = CheckTimezone(*f.timezone)
-		e.Add("/timezone", wrong)
-	}
-	if len(e.Fields) > 0 {
-		return Request{}, e
-	}
-	return r, nil
 }
