@@ -45,6 +45,9 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
+	// Hosts are the names and addresses, without a port, that a request's Host may be
+	// beside those of loopback. Empty allows all.
+	Hosts []string
 
 	Log zerolog.Logger
 }
@@ -75,7 +78,9 @@ type MCPServer struct {
 type Server struct {
 	cfg     Config
 	origins originPolicy
+	hosts   hostPolicy
 	gate    *gate
+	probes  *probes
 	keys    *keyring
 	metrics *metrics
 	routes  http.Handler
@@ -95,7 +100,9 @@ func NewServer(cfg Config) *Server {
 	s := &Server{
 		cfg:     cfg,
 		origins: newOriginPolicy(cfg.Origins),
+		hosts:   newHostPolicy(cfg.Hosts),
 		gate:    newGate(cfg.MaxStreams),
+		probes:  newProbes(),
 		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
@@ -106,11 +113,11 @@ func NewServer(cfg Config) *Server {
 	for path, d := range s.cfg.Dialects {
 		e.POST(path, raw(s.dialect(d)))
 	}
-	e.GET("/tools", raw(s.tools))
-	e.GET("/healthz", raw(s.healthz))
-	e.GET("/readyz", raw(s.readyz))
 	e.GET("/diag/sse", raw(s.diagnose))
-	e.GET("/metrics", echo.WrapHandler(s.metrics.handler()))
+	readable(e, "/tools", raw(s.tools))
+	readable(e, "/healthz", raw(s.healthz))
+	readable(e, "/readyz", raw(s.readyz))
+	readable(e, "/metrics", echo.WrapHandler(s.metrics.handler()))
 	s.page(e)
 	s.routes = e
 	return s
@@ -123,6 +130,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now()}
 	defer s.caught(tw)
+	if err := s.hosts.check(r); err != nil {
+		s.reply(tw, r, err)
+		return
+	}
 	if !s.origins.preflight(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
@@ -133,14 +144,25 @@ func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
 	s.metrics.modelAttempt(outcome, took)
 }
 
-// Drain makes readiness fail and refuses new streams. Running ones go on.
-func (s *Server) Drain() { s.gate.drain() }
+// Drain makes readiness fail and refuses new streams. Running ones go on, but for
+// those of GET /diag/sse, which end at once.
+func (s *Server) Drain() {
+	s.gate.drain()
+	s.probes.drain()
+}
 
 // Abort ends the streams that still run, each with cause as its fatal error.
 func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
+
+// readable routes a GET that has no effect, and HEAD, for which net/http leaves the
+// body out.
+func readable(e *echo.Echo, path string, h echo.HandlerFunc) {
+	e.GET(path, h)
+	e.HEAD(path, h)
+}
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.

@@ -89,6 +89,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		WriteTimeout: cfg.WriteTimeout,
 		MaxStreams:   cfg.MaxStreams,
 		Origins:      cfg.CORSOrigins,
+		Hosts:        cfg.Hosts,
 		Log:          log,
 	})
 	observe = g.server.ObserveModelAttempt
