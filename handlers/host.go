@@ -43,7 +43,7 @@ func (p hostPolicy) check(r *http.Request) error {
 func bareHost(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil && digits(port) {
 		host = name
-	} else if inner, ok := strings.CutPrefix(host, "["); ok {
+	} else if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
 		host = strings.TrimSuffix(inner, "]")
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")

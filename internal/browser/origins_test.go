@@ -90,8 +90,8 @@ func TestForeignPagesRunNothing(t *testing.T) {
 // comes of each request for a turn. It also serves the foreign pages, on other ports.
 type witness struct {
 	gateway       *url.URL
-	plain, secure string // ports of the gateway
-	pages, pagesS string // ports of the foreign pages
+	plain, secure string       // ports of the gateway
+	pages, pagesS string       // ports of the foreign pages
 	calls, before atomic.Int64 // of the tool: all, and those before the gateway's own pages were opened
 
 	mu       sync.Mutex       // guards the fields below
