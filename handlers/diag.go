@@ -30,7 +30,7 @@ type probe struct {
 
 // maxProbes bounds the probes that run at once. One person looking, and the monitors
 // of some replicas, need no more.
-const maxProbes = 16
+const maxProbes = 32
 
 // probes are the places of GET /diag/sse. They are apart from those of turns: neither
 // takes a place from the other, and a drain does not wait for a probe.

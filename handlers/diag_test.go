@@ -123,7 +123,7 @@ func TestTicksHavePlacesOfTheirOwn(t *testing.T) {
 		defer stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		var probes [16]*http.Response
+		var probes [32]*http.Response
 		for n := range probes {
 			resp, err := g.send(ctx, "GET", "/diag/sse?ticks=2&interval_ms=100000", nil)
 			if err != nil || resp.StatusCode != 200 {
@@ -211,7 +211,7 @@ func TestTicksEndWithTheirClient(t *testing.T) {
 				}
 				defer resp.Body.Close()
 				leave(resp.Body, cancel)
-				for range 15 { // all places but its own
+				for range 31 { // all places but its own
 					resp, err := g.send(t.Context(), "GET", "/diag/sse?ticks=2&interval_ms=300000", nil)
 					if err != nil {
 						t.Fatal(err)

@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -115,7 +117,14 @@ func startWitness(t *testing.T) *witness {
 		ModifyResponse: w.note,
 	}
 	front := http.NewServeMux()
-	front.Handle("/", proxy)
+	front.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body) // all of it, for it cannot be read once the reply has begun
+		if err != nil {
+			panic(http.ErrAbortHandler) // the client has left
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	})
 	front.HandleFunc("/embedding", blank) // a page of another application on the gateway's host
 	w.plain, w.secure = listen(t, front)
 	w.pages, w.pagesS = listen(t, http.HandlerFunc(blank))
