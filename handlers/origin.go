@@ -30,8 +30,8 @@ func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[str
 // effects, also with GET, and a browser sends simple requests without asking first.
 //
 // Browsers send Origin with every POST, and with a GET of a foreign EventSource or
-// fetch, but not with that of an image, a frame, a link or a navigation. A header
-// that is there twice, or with a word that is not known, is never taken for good.
+// fetch, but not with that of an image, a frame, a link or a navigation. A request
+// with one of these headers twice, or with a word that is not known, is refused.
 func (p originPolicy) check(r *http.Request) error {
 	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	switch {
@@ -73,7 +73,7 @@ func absentOr(values []string, words ...string) bool {
 	return len(values) == 0 || len(values) == 1 && slices.Contains(words, values[0])
 }
 
-// isBrowser goes by what every browser's User-Agent begins with, for old times' sake.
+// isBrowser goes by what the User-Agent of every browser begins with.
 func isBrowser(userAgent string) bool { return strings.HasPrefix(userAgent, "Mozilla/") }
 
 // refers says whether a Referer names a page of the server itself or of an allowed
