@@ -77,24 +77,31 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, errLongPattern
 	}
-	p.size += 1 + parseWork(text)
-	if p.size > p.room {
-		return nil, errPatterns
+	if err := p.take(1 + parseWork(text)); err != nil {
+		return nil, err
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return unknownPattern(text), nil
 	}
 	size := programSize(tree)
-	p.size += size + classSize(tree)
-	if p.size > p.room {
-		return nil, errPatterns
+	if err := p.take(size + classSize(tree)); err != nil {
+		return nil, err
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return unknownPattern(text), nil
 	}
 	return &pattern{re, size}, nil
+}
+
+// take takes room for n instructions, if there is as much.
+func (p *patterns) take(n int) error {
+	if p.size+n > p.room {
+		return errPatterns
+	}
+	p.size += n
+	return nil
 }
 
 // parseWork is what parsing text costs, in instructions.
@@ -139,16 +146,20 @@ func programSize(re *syntax.Regexp) int {
 	}
 	switch re.Op {
 	case syntax.OpLiteral:
-		return len(re.Rune) + 1
+		return max(len(re.Rune), 1)
 	case syntax.OpRepeat:
 		if re.Max < 0 {
-			return max(re.Min, 1)*(subs+2) + 2
+			return max(re.Min, 1)*subs + 2
 		}
-		return re.Max*(subs+2) + 2
+		return max(re.Max*(subs+1), 1)
 	case syntax.OpAlternate:
 		return subs + len(re.Sub)
+	case syntax.OpConcat:
+		return max(subs, 1)
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpCapture:
+		return subs + 2
 	}
-	return subs + 2
+	return 1
 }
 
 // classSize returns the room that the classes of re take, in instructions (47

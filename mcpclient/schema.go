@@ -23,18 +23,18 @@ const (
 	maxReference = 512
 )
 
-// Compiling is counted in values of the schema, of which each takes 10 to 20 µs and
-// half a kilobyte that stays (BenchmarkCompile).
+// Compiling is counted in units of about 10 µs and half a kilobyte that stays: two
+// for each value that may be a schema, one for any other (BenchmarkLargestSchema).
 const (
 	maxToolWork = 16_000
-	// maxServerWork bounds all tools of a server: about a second and 40 MB. A thousand
-	// tools of twenty described properties each are 62,000.
-	maxServerWork = 64_000
-	// perValue is how many instructions of a pattern, bytes of addresses, and values
-	// of a schema that is copied for a reference cost as much as one value.
-	patternPerValue = 20
-	addressPerValue = 500
-	copiedPerValue  = 60
+	// maxServerWork bounds all tools of a server: about a second and 50 MB. A thousand
+	// tools of twenty described properties each are 85,000.
+	maxServerWork = 100_000
+	// How many instructions of a pattern, how many bytes of addresses, and how many
+	// values whose notes are copied for a reference are one unit.
+	patternUnit = 20
+	addressUnit = 500
+	copiedUnit  = 60
 )
 
 // schemaURL is the address that a schema is compiled under. Nothing is there.
@@ -75,9 +75,9 @@ func compileSchema(raw jsontext.Value, room int) (c *checker, work int, err erro
 	case work > room:
 		return nil, 0, errNoRoom
 	}
-	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternPerValue)}
+	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
 	s, err := compileDocument(doc, &programs)
-	work += programs.size / patternPerValue
+	work += programs.size / patternUnit
 	switch {
 	case errors.Is(programs.err, errPatterns) && programs.room < maxProgram:
 		return nil, work, errNoRoom
@@ -129,6 +129,7 @@ func measureSchema(raw jsontext.Value) error {
 // measure is what a schema costs to compile, but for its patterns.
 type measure struct {
 	values    int
+	schemas   int             // of the values, those that may be schemas
 	addresses int             // bytes of the addresses of all parts
 	copying   map[string]bool // references for which the compiler copies its notes
 	defs      map[string]bool // references to $defs, which is so in old dialects only
@@ -146,7 +147,7 @@ func workOf(doc any) (int, error) {
 	if m.old {
 		copies += len(m.defs)
 	}
-	work := m.values + m.addresses/addressPerValue + copies*m.values/copiedPerValue
+	work := m.values + m.schemas + m.addresses/addressUnit + copies*m.values/copiedUnit
 	if work > maxToolWork {
 		return 0, errWork
 	}
@@ -158,6 +159,7 @@ func (m *measure) add(v any, address int) error {
 	m.values++
 	switch v := v.(type) {
 	case map[string]any:
+		m.schemas++
 		m.addresses += address
 		for name, member := range v {
 			if err := m.refer(name, member); err != nil {
@@ -174,7 +176,8 @@ func (m *measure) add(v any, address int) error {
 				return err
 			}
 		}
-	case bool: // may be a schema
+	case bool:
+		m.schemas++
 		m.addresses += address
 	case json.Number:
 		if !modest(v.String()) {
