@@ -34,11 +34,10 @@ type exchange struct {
 	result     json.RawMessage
 	rpc        *mcp.JSONRPCErrorDetails
 	needsInput bool
-	list       listing // of all pages so far
-
-	// listing says that tools are listed, and id is the request's under way.
-	listing bool
-	id      mcp.RequestId
+	// id is that of the last request.
+	id mcp.RequestId
+	// list is what was listed so far; nil unless tools are listed.
+	list *listing
 }
 
 // States of an exchange.

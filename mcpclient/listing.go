@@ -130,7 +130,7 @@ func cutResult(dec *jsontext.Decoder) (page cutPage) {
 // salvage makes a response with the id that x waits for out of the beginning of one
 // that is too large, or returns nil if that is no list of tools.
 func (x *exchange) salvage(head []byte) []byte {
-	if !x.listing {
+	if x.list == nil {
 		return nil
 	}
 	_, page := cutMessage(head)

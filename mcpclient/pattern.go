@@ -17,8 +17,8 @@ const (
 	// maxPattern is how long one pattern may be, in bytes.
 	maxPattern = 4 << 10
 	// maxProgram is how many instructions all of them may have together. Compiling
-	// them takes up to 13 ms and 3 MB, of which 0.8 MB stay (BenchmarkPatterns). The
-	// patterns of usual tools have some hundreds.
+	// them takes some 5 ms and at most 3 MB, of which 0.8 MB stay (BenchmarkPatterns).
+	// The patterns of usual tools have some hundreds.
 	maxProgram = 16_384
 )
 

@@ -116,7 +116,7 @@ func (s *session) initialize(ctx context.Context, version string) error {
 // list reads the list of tools, as far as the bounds let it. A server that does not
 // know the method has none.
 func (s *session) list(ctx context.Context) (*listing, error) {
-	x := &exchange{limit: maxListReply, listing: true}
+	x := &exchange{limit: maxListReply, list: &listing{}}
 	_, err := s.client.ListTools(withExchange(ctx, x), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
 		return &listing{}, nil
@@ -124,7 +124,7 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &x.list, nil
+	return x.list, nil
 }
 
 // call runs a tool and returns what was said. heard is told of its progress, unless

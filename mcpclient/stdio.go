@@ -222,8 +222,8 @@ func (l *lines) reason() error {
 
 // of notes in ctx's exchange what the answer lacks, and returns it.
 func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
-	if a.cut {
-		exchangeOf(ctx).list.more = true
+	if x := exchangeOf(ctx); a.cut && x.list != nil {
+		x.list.more = true
 	}
 	return a.resp
 }

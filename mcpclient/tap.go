@@ -187,6 +187,9 @@ func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport
 	if err := json.Unmarshal(resp.Result, &page); err != nil {
 		return nil, fmt.Errorf("unreadable list of tools: %w", err)
 	}
+	if x.list == nil { // mcp-go asks for itself
+		x.list = &listing{}
+	}
 	var err error
 	page.NextCursor, err = x.list.add(page.Tools, len(resp.Result), page.NextCursor)
 	if err != nil {
