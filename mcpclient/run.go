@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -59,7 +60,8 @@ func (r *run) spend(n int) {
 	r.watch = r.work + watchEvery
 }
 
-// validate returns a *jsonschema.ValidationError, errCostly, ctx's error, or nil.
+// validate returns a *jsonschema.ValidationError, errCostly, ctx's error, another one
+// if the validator fails, or nil.
 func (r *run) validate(ctx context.Context, value any) (err error) {
 	r.ctx, r.work, r.watch = ctx, 0, watchEvery
 	defer func() {
@@ -68,11 +70,11 @@ func (r *run) validate(ctx context.Context, value any) (err error) {
 		if p == nil {
 			return
 		}
-		s, ok := p.(stop)
-		if !ok {
-			panic(p)
+		if s, ok := p.(stop); ok {
+			err = s.err
+			return
 		}
-		err = s.err
+		err = fmt.Errorf("the validator panicked: %v", p) // it costs this call, not the turn
 	}()
 	return r.schema.Validate(value)
 }
