@@ -30,7 +30,10 @@ func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult,
 	if t == nil {
 		return chat.ToolResult{}, unknownTool(call.Name, v.set)
 	}
-	args, invalid := checkArguments(t.name, t.offer.schema, call.Arguments)
+	args, invalid := checkArguments(ctx, t.name, t.offer.schema, call.Arguments)
+	if invalid != nil && ctx.Err() != nil {
+		return chat.ToolResult{}, t.told(t.up.ended(ctx, t))
+	}
 	if invalid != nil {
 		invalid.Service = t.up.service
 		return chat.ToolResult{}, invalid
