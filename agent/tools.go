@@ -75,12 +75,21 @@ func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
 		j := t.newJob(c, tools.Lookup(c.Name))
 		jobs = append(jobs, j)
 		t.emit(&stream.ToolStarted{Call: j.told})
-		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
+		if j.key, j.err = t.admit(j, len(admitted)); j.err == nil {
 			admitted = append(admitted, j)
 			t.logCall(j)
 		}
 	}
 	return jobs, admitted
+}
+
+// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// than a turn of limited access was given, and would run them.
+func (t *turn) admit(j *job, running int) (key string, err error) {
+	if j.spec == nil && t.req.Tools != chat.ToolsAll {
+		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+	}
+	return t.calls.admit(j.call, running)
 }
 
 func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {

@@ -65,8 +65,12 @@ func (t *turn) run() error {
 	}
 }
 
-// tools returns what can be called in this turn, and tells what cannot.
+// tools returns what can be called in this turn, and tells what cannot. A turn that
+// may call none does not learn of servers that are away.
 func (t *turn) tools() *chat.ToolSet {
+	if t.req.Tools != chat.ToolsAll && t.req.Tools != chat.ToolsReadOnly {
+		return new(chat.ToolSet)
+	}
 	tools := t.agent.cfg.Tools.Tools(t.ctx)
 	for _, u := range tools.Unavailable {
 		if t.over() == nil {
@@ -74,6 +78,9 @@ func (t *turn) tools() *chat.ToolSet {
 		}
 	}
 	t.flush()
+	if t.req.Tools == chat.ToolsReadOnly {
+		return t.agent.readOnly(tools)
+	}
 	return tools
 }
 

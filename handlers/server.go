@@ -45,6 +45,8 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
+	// GetTools are the tools that a turn of a GET may call.
+	GetTools chat.ToolAccess
 
 	Log zerolog.Logger
 }
