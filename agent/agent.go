@@ -61,8 +61,9 @@ type Config struct {
 
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
-	cfg    Config
-	prompt atomic.Pointer[datedPrompt] // the last one made
+	cfg      Config
+	prompt   atomic.Pointer[datedPrompt] // the last one made
+	narrowed atomic.Pointer[narrowed]    // the last one made
 }
 
 // New returns an Agent.

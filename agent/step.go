@@ -7,11 +7,16 @@ import (
 	"sluice/stream"
 )
 
+// maxCalls is how many calls of one answer are taken. The rest are dropped and
+// only counted.
+const maxCalls = 128
+
 // step collects the answer of one model call: what goes back to the model with
 // the next one, and the calls in it.
 type step struct {
 	parts    []chat.Part
 	calls    []chat.ToolCall
+	dropped  int             // calls beyond maxCalls
 	pending  strings.Builder // unsigned text that is not yet a part
 	delta    stream.Delta    // reused for each event
 	answered bool            // text of this step was shown
@@ -19,7 +24,7 @@ type step struct {
 }
 
 func (s *step) reset() {
-	s.parts, s.calls = nil, nil
+	s.parts, s.calls, s.dropped = nil, nil, 0
 	s.pending.Reset()
 	s.answered, s.thoughts = false, 0
 }
@@ -36,7 +41,13 @@ func (s *step) text(p *chat.Part) {
 	s.parts = append(s.parts, *p)
 }
 
+// call keeps a call, or counts it if there are enough. A dropped call goes with its
+// signature: the model is not shown that it made it.
 func (s *step) call(p *chat.Part) {
+	if len(s.calls) == maxCalls {
+		s.dropped++
+		return
+	}
 	s.seal()
 	c := *p.Call
 	c.Arguments = c.Arguments.Clone() // bytes, unlike strings, are the chunk's own

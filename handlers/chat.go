@@ -101,6 +101,7 @@ func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) 
 	}
 	var err error
 	t.Request, err = chat.QueryRequest(r.URL.RawQuery)
+	t.Tools = s.cfg.GetTools
 	keys := queryValues(r, "idempotency_key")
 	if len(keys) > 0 {
 		t.key = keys[0]

@@ -48,6 +48,8 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may be
 	// beside those of loopback. Empty allows all.
 	Hosts []string
+	// GetTools are the tools that a turn of a GET may call.
+	GetTools chat.ToolAccess
 
 	Log zerolog.Logger
 }

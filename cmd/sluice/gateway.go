@@ -12,6 +12,7 @@ import (
 
 	"sluice/agent"
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
@@ -90,10 +91,21 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		MaxStreams:   cfg.MaxStreams,
 		Origins:      cfg.CORSOrigins,
 		Hosts:        cfg.Hosts,
+		GetTools:     toolAccess(cfg.GetTools),
 		Log:          log,
 	})
 	observe = g.server.ObserveModelAttempt
 	return g, nil
+}
+
+func toolAccess(setting string) chat.ToolAccess {
+	switch setting {
+	case config.GetToolsAll:
+		return chat.ToolsAll
+	case config.GetToolsReadOnly:
+		return chat.ToolsReadOnly
+	}
+	return chat.ToolsOff
 }
 
 // startOffline serves the simulator over loopback HTTP, so that the whole real
