@@ -230,7 +230,7 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 }
 
 func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
-	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
+	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).
 		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
 }
 
@@ -243,7 +243,7 @@ func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Dur
 		Int64("total_duration_ms", total.Milliseconds()).
 		Bool("success", reason.Success()).
 		Str("finish_reason", string(reason)).
-		Strs("tools_called", seen.tools).
+		Strs("tools_called", loggedNames(seen.tools)).
 		Int("events", seen.total())
 	if err != nil {
 		details.AnErr("cause", err)

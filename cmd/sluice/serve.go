@@ -56,6 +56,7 @@ func (p program) refuse(err error) int {
 
 // serve runs the gateway until a signal comes or ctx ends.
 func (p program) serve(ctx context.Context, args []string) int {
+	defer outliveReaders()()
 	cfg, code, ok := p.load(new(config.Loader), args)
 	if !ok {
 		return code

@@ -81,6 +81,7 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 }
 
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
+	defer outliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)
