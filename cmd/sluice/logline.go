@@ -9,8 +9,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/config"
 )
 
 const (
@@ -91,6 +93,13 @@ func (s *scrubber) token(token jsontext.Token, name bool) jsontext.Token {
 		return jsontext.String(clean)
 	}
 	return token
+}
+
+// warnOfShortSecrets tells which secrets cannot be kept out of the log.
+func warnOfShortSecrets(log zerolog.Logger, cfg config.Config) {
+	for _, setting := range cfg.ShortSecrets() {
+		log.Warn().Dict("details", zerolog.Dict().Str("setting", setting).Int("shorter_than", config.MinSecret)).Msg("secret_too_short_to_hide")
+	}
 }
 
 // shorten returns a line that is too long as a shorter one with the same members:

@@ -23,10 +23,13 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	store, err := todo.Open(ctx, todo.Config{Path: cfg.TodoDB, Location: cfg.Timezone})
+	store, _, unwritable, err := openTodos(ctx, cfg)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice todo-server: SLUICE_TODO_DB: %v\n", err)
 		return exitFailed
+	}
+	if unwritable != nil {
+		fmt.Fprintf(p.stderr, "sluice todo-server: the todos are kept in memory until the end: %v\n", unwritable)
 	}
 	defer store.Close()
 	server := todo.NewServer(store, version)
