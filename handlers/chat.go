@@ -141,7 +141,10 @@ func withKey(err error, key string, given []string) error {
 	return v
 }
 
-// stream decides, runs and streams. An error means that nothing was sent.
+// stream decides, runs and streams. An error means that nothing was sent. A reply
+// whose client did not get its Done is aborted, whatever kept it: a client that left
+// and one that only closed its sending side look the same, and the latter must not
+// take what it got for the whole.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
@@ -165,9 +168,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	guard := stream.NewGuard(seen)
 	err = s.run(ctx, t, guard)
 	err = conclude(ctx, log, guard, err)
-	_ = out.Close()
+	closeErr := out.Close()
 	s.metrics.turn(seen, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
+	if closeErr != nil || !guard.Ended() {
+		abort(r)
+	}
 	return nil
 }
 

@@ -142,6 +142,9 @@ func (s *Server) caught(w *trackedWriter) {
 	if p == nil {
 		return
 	}
+	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
+		panic(p)
+	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)

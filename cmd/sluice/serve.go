@@ -17,6 +17,7 @@ import (
 
 	"sluice/config"
 	"sluice/fault"
+	"sluice/handlers"
 )
 
 const (
@@ -101,6 +102,7 @@ func (p program) listen(ctx context.Context, cfg config.Config, log zerolog.Logg
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       handlers.WithConn,
 		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
 	}
 	go func() { s.failed <- s.http.Serve(ln) }() // ends with close
