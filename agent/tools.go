@@ -161,10 +161,15 @@ func (t *turn) close(j *job) {
 
 // failCall tells of a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
-	if t.ctx.Err() == nil && f.Type != fault.Internal {
+	if t.ctx.Err() == nil && !endsTurn(f) {
 		t.fail(f, false)
 	}
 }
+
+// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// shortage of the gateway's own. The model could do nothing better with a shortage
+// than to call the next tool into it, and its own next call needs a descriptor too.
+func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }
 
 // failure returns why the call failed, or nil. Tools says what it knows of the
 // outcome; a call that ended by a bug, or with nothing but the turn's own end, may
@@ -179,7 +184,7 @@ func (j *job) failure(turn context.Context) *fault.Error {
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout:
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
 		if error(f) != context.Cause(turn) {
 			return f
 		}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -96,20 +97,22 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	})
-	p.tell(ctx, s.probes.ended, out)
-	_ = out.Close()
+	err = p.tell(ctx, s.probes.ended, out)
+	if closeErr := out.Close(); err != nil || closeErr != nil {
+		abort(r)
+	}
 	return nil
 }
 
 // tell writes the ticks and the end, which comes early when ctx ends or ended is
-// closed.
-func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer) {
+// closed, unless the client is gone: that is an error.
+func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {
 		_ = out.Emit(&stream.Delta{})
 		if err := out.Flush(); err != nil {
-			return
+			return err
 		}
 		if n == p.ticks {
 			break
@@ -122,7 +125,10 @@ func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer)
 		}
 		break
 	}
-	_ = out.Emit(&stream.Done{})
+	if err := fault.Cause(ctx); errors.Is(err, fault.ErrClientGone) {
+		return err
+	}
+	return out.Emit(&stream.Done{})
 }
 
 // ticks is a dialect without content: each delta is a tick.

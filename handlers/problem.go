@@ -124,8 +124,8 @@ func logRejection(r *http.Request, f *fault.Error, status int) {
 	case http.StatusInternalServerError:
 		level = zerolog.ErrorLevel
 	}
-	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", faultDetails(f).
-		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", logRequestLine(faultDetails(f), r).
+		Int("status", status)).Msg("error_occurred")
 }
 
 func faultDetails(f *fault.Error) *zerolog.Event {
@@ -141,6 +141,9 @@ func (s *Server) caught(w *trackedWriter) {
 	p := recover()
 	if p == nil {
 		return
+	}
+	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
+		panic(p)
 	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {

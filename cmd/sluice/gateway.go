@@ -150,9 +150,13 @@ func (g *gateway) connectTools(ctx context.Context) (err error) {
 		servers = append(servers, g.mcpServer(s))
 	}
 	if len(servers) == 0 {
-		g.todos, err = todo.Open(ctx, todo.Config{Path: g.cfg.TodoDB, Location: g.cfg.Timezone})
+		var unwritable error
+		g.todos, g.cfg.TodoDB, unwritable, err = openTodos(ctx, g.cfg)
 		if err != nil {
 			return fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
+		}
+		if unwritable != nil {
+			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
 		}
 		servers = append(servers, mcpclient.Server{
 			Name:      builtinTodo,
