@@ -31,7 +31,7 @@ type probe struct {
 // as every stream is, and admitted like one, but nothing runs for them: so any
 // page may ask, and CORS decides which one may read.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
-	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+	if err := s.dropBody(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)

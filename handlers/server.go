@@ -76,6 +76,7 @@ type Server struct {
 	cfg     Config
 	origins originPolicy
 	gate    *gate
+	bodies  *bodies
 	keys    *keyring
 	metrics *metrics
 	routes  http.Handler
@@ -96,6 +97,7 @@ func NewServer(cfg Config) *Server {
 		cfg:     cfg,
 		origins: newOriginPolicy(cfg.Origins),
 		gate:    newGate(cfg.MaxStreams),
+		bodies:  &bodies{max: maxBodies},
 		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
@@ -121,11 +123,12 @@ func NewServer(cfg Config) *Server {
 // on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
-	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now()}
+	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
-	if !s.origins.preflight(tw, r) {
+	if !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
+	tw.linger()
 }
 
 // ObserveModelAttempt counts one attempt at a model call.
