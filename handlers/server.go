@@ -136,6 +136,12 @@ func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
 	s.metrics.modelAttempt(outcome, took)
 }
 
+// ReportConnections adds to the metrics how many connections are open, and how many
+// were closed to make room so far. It may be called once.
+func (s *Server) ReportConnections(stats func() (open int, evicted uint64)) {
+	s.metrics.connections(stats)
+}
+
 // Drain makes readiness fail and refuses new streams. Running ones go on.
 func (s *Server) Drain() { s.gate.drain() }
 
