@@ -16,7 +16,7 @@ type Place interface {
 	// Waiting tells that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.
 	Waiting()
-	// Busy tells that the request is complete and work goes on.
+	// Busy tells that there is work on the request, and no more of it is waited for.
 	Busy()
 }
 

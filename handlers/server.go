@@ -125,6 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
+	placeOf(r).Busy()
 	if !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}

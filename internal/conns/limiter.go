@@ -95,29 +95,15 @@ func (l *Limiter) State(c net.Conn, state http.ConnState) {
 	case p == nil: // its place was taken away
 	case state == http.StateClosed || state == http.StateHijacked:
 		l.remove(p)
-	case state == http.StateActive:
-		victim = l.begin(p)
-	case state == http.StateIdle && !p.surplus:
+	case p.surplus && (state == http.StateIdle || l.taken >= l.max && l.waiting.first == nil):
+	case p.surplus: // by now there is a place
+		p.unlink()
+		victim = l.admit(p)
+	default: // http.Server itself may read a body, so it takes a handler to be busy
 		l.waiting.push(p)
 	}
 	l.mu.Unlock()
 	victim.close()
-}
-
-// begin needs mu. A request has come whole, up to its body: a surplus connection gets
-// a place if there is one by now.
-func (l *Limiter) begin(p *Place) (victim *Place) {
-	if !p.surplus {
-		p.unlink()
-		return nil
-	}
-	if l.taken >= l.max && l.waiting.first == nil {
-		return nil
-	}
-	p.unlink()
-	victim = l.admit(p)
-	p.unlink()
-	return victim
 }
 
 // remove needs mu.
@@ -129,7 +115,8 @@ func (l *Limiter) remove(p *Place) {
 	}
 }
 
-// Open connections, and how many were closed for others so far.
+// Stats returns how many connections are open, and how many were closed for others so
+// far.
 func (l *Limiter) Stats() (open int, evicted uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +140,7 @@ func (p *Place) Waiting() {
 	}
 }
 
-// Busy tells that the request is whole.
+// Busy tells that a handler works on the request, and waits for no more of it.
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()

@@ -48,6 +48,9 @@ func (r *rig) open(names ...string) {
 func (r *rig) state(s http.ConnState, names ...string) {
 	for _, n := range names {
 		r.l.State(r.conns[n], s)
+		if s == http.StateActive {
+			r.places[n].Busy() // as a handler says
+		}
 	}
 }
 
@@ -63,14 +66,17 @@ func (r *rig) want(t *testing.T, closed ...string) {
 // the connection waits for.
 func TestLongestWaitMakesRoom(t *testing.T) {
 	t.Parallel()
-	r := newRig(4, 1)
-	r.open("header", "idle", "body", "turn")
+	r := newRig(5, 1)
+	r.open("header", "idle", "body", "turn", "server")
+	r.l.State(r.conns["server"], http.StateActive) // and no handler is called
 	r.state(http.StateActive, "idle", "body", "turn")
 	r.places["body"].Waiting()
 	r.state(http.StateIdle, "idle")
 	r.want(t)
 	r.open("a")
 	r.want(t, "header")
+	r.open("x")
+	r.want(t, "server")
 	r.open("b")
 	r.want(t, "body")
 	r.open("c")
@@ -80,8 +86,8 @@ func TestLongestWaitMakesRoom(t *testing.T) {
 	r.state(http.StateClosed, "turn")
 	r.open("e")
 	r.want(t)
-	if open, evicted := r.l.Stats(); open != 4 || evicted != 4 {
-		t.Errorf("%d open, %d evicted; want 4, 4", open, evicted)
+	if open, evicted := r.l.Stats(); open != 5 || evicted != 5 {
+		t.Errorf("%d open, %d evicted; want 5, 5", open, evicted)
 	}
 }
 
@@ -103,7 +109,6 @@ func TestBusyConnectionIsKept(t *testing.T) {
 	r.state(http.StateActive, "b")
 	r.want(t, "a")
 	r.places["a"].Waiting()
-	r.places["a"].Busy()
 	r.state(http.StateActive, "a")
 	r.state(http.StateIdle, "a")
 	r.state(http.StateClosed, "a")
