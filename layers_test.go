@@ -45,8 +45,9 @@ func layers() []layer {
 		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
 		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"cmd", 4, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/todo", "internal/geminisim",
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/conns", "internal/todo", "internal/geminisim",
 		}, "the wiring; it imports all and nobody imports it"},
+		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"internal/peers", 1, []string{"internal/geminisim", "internal/todo"}, "tests only, which see the gateway from outside"},

@@ -57,16 +57,37 @@ func (s *Server) posted(w http.ResponseWriter, r *http.Request) (*turn, error) {
 // body reads the body of a POST that may run something. It returns nil if nothing
 // is to run: the error says why, or the reply was given.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if err := s.origins.check(r); err != nil {
+	if wanted, err := s.wanted(w, r); !wanted {
 		return nil, err
+	}
+	return s.readBody(w, r)
+}
+
+// wanted decides what can be decided before the body of a request that may run
+// something: neither time nor memory is spent on one that will be refused. It returns
+// false if the body is not to be read: the error says why, or the reply was given.
+func (s *Server) wanted(w http.ResponseWriter, r *http.Request) (bool, error) {
+	if s.gate.isDraining() && !lost(r) { // whoever comes back need not ask elsewhere
+		return false, s.gate.vacant()
+	}
+	if err := s.origins.check(r); err != nil {
+		return false, err
 	}
 	if lost(r) {
-		return nil, giveUp(w)
+		return false, giveUp(w)
+	}
+	if r.Method == http.MethodPost {
+		if err := wantJSON(r); err != nil {
+			return false, err
+		}
+	}
+	if r.ContentLength > maxBody {
+		return false, tooLarge()
 	}
 	if err := s.gate.vacant(); err != nil {
-		return nil, err
+		return false, err
 	}
-	return readBody(w, r, s.cfg.BodyTimeout)
+	return true, nil
 }
 
 // headerKey returns the idempotency key of a POST, and err with the key's own fault.
@@ -90,13 +111,10 @@ func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
 // queried reads the turn of a GET, as posted does.
 func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	t := &turn{began: time.Now()}
-	if err := s.origins.check(r); err != nil {
+	if wanted, err := s.wanted(w, r); !wanted {
 		return nil, err
 	}
-	if lost(r) {
-		return nil, giveUp(w)
-	}
-	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+	if err := s.dropBody(w, r); err != nil {
 		return nil, err
 	}
 	var err error

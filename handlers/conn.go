@@ -15,6 +15,12 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
+// connOf returns what WithConn said, or nil.
+func connOf(ctx context.Context) net.Conn {
+	c, _ := ctx.Value(connKey{}).(net.Conn)
+	return c
+}
+
 // abort ends a reply so that its client sees that it is not whole. It does not
 // return: net/http closes the connection. Over HTTP/1.1 the last chunk is missing
 // then, and over HTTP/2 the stream is reset. The end of an HTTP/1.0 reply is that of
@@ -29,7 +35,7 @@ func abort(r *http.Request) {
 // resetOnClose makes the close of a request's connection a reset. What wraps it, as
 // TLS and limits do, lets through either SetLinger or NetConn.
 func resetOnClose(ctx context.Context) {
-	c, _ := ctx.Value(connKey{}).(net.Conn)
+	c := connOf(ctx)
 	for c != nil {
 		if tcp, ok := c.(interface{ SetLinger(sec int) error }); ok {
 			_ = tcp.SetLinger(0) // it is being closed anyway

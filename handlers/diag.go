@@ -72,7 +72,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
-	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+	if err := s.dropBody(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)

@@ -154,21 +154,34 @@ func (s *Server) caught(w *trackedWriter) {
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the
-// request's body is unread closes the connection: net/http would wait for the rest
-// of the body first. HTTP/2 needs no such thing; there it would end the connection
-// for all its streams.
+// request's body is unread closes the connection, unless the body is short and there:
+// net/http would wait for the rest of it first. HTTP/2 needs no such thing; there it
+// would end the connection for all its streams.
 type trackedWriter struct {
 	http.ResponseWriter
-	r     *http.Request
-	began time.Time // the request
-	begun bool      // the reply
+	r       *http.Request
+	began   time.Time     // the request
+	begun   bool          // the reply
+	closing bool          // it closes the connection, whose body is unread
+	timeout time.Duration // of the writes of a reply that is no stream; 0: none
 }
 
+// begin also bounds the time of the reply, for a client that does not read. A stream
+// sets deadlines of its own; over HTTP/1 net/http clears them behind the reply.
 func (w *trackedWriter) begin() {
-	if !w.begun && w.r.ProtoMajor == 1 && unread(w.r) {
-		w.Header().Set("Connection", "close")
+	if w.begun {
+		return
 	}
 	w.begun = true
+	if w.r.ProtoMajor != 1 {
+		return
+	}
+	if w.timeout > 0 {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 func (w *trackedWriter) WriteHeader(status int) {

@@ -213,11 +213,12 @@ func (tt misbehaviour) check(t *testing.T) {
 	}
 }
 
-// No reply that leaves a body unread keeps its connection: net/http would wait for
-// the rest.
+// No reply that leaves a long body unread keeps its connection: net/http would wait
+// for the rest.
 func TestUnreadBodyClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{})
+	long := `{"input":"hi"}` + strings.Repeat(" ", 4096)
 	for _, tt := range []struct {
 		name, method, path, body string
 		headers                  []string
@@ -227,13 +228,13 @@ func TestUnreadBodyClosesTheConnection(t *testing.T) {
 		{"read", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType}, 200, false},
 		{"read and invalid", "POST", "/chat/stream", `{`, []string{jsonType}, 422, false},
 		{"empty", "POST", "/chat/stream", ``, nil, 415, false},
-		{"media type", "POST", "/chat/stream", `{"input":"hi"}`, nil, 415, true},
-		{"origin", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType, "Origin: null"}, 403, true},
-		{"lost", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType, "Last-Event-ID: r:1"}, 204, true},
-		{"not found", "POST", "/nowhere", `x`, nil, 404, true},
-		{"method", "PUT", "/chat/stream", `x`, nil, 405, true},
-		{"health", "GET", "/healthz", `x`, nil, 200, true},
-		{"metrics", "GET", "/metrics", `x`, nil, 200, true},
+		{"media type", "POST", "/chat/stream", long, nil, 415, true},
+		{"origin", "POST", "/chat/stream", long, []string{jsonType, "Origin: null"}, 403, true},
+		{"lost", "POST", "/chat/stream", long, []string{jsonType, "Last-Event-ID: r:1"}, 204, true},
+		{"not found", "POST", "/nowhere", long, nil, 404, true},
+		{"method", "PUT", "/chat/stream", long, nil, 405, true},
+		{"health", "GET", "/healthz", long, nil, 200, true},
+		{"metrics", "GET", "/metrics", long, nil, 200, true},
 		{"no body", "GET", "/healthz", ``, nil, 200, false},
 		{"stream by GET", "GET", "/chat/stream?input=hi", `x`, nil, 200, false},
 	} {

@@ -83,6 +83,7 @@ type Server struct {
 	hosts   hostPolicy
 	gate    *gate
 	probes  *probes
+	bodies  *bodies
 	keys    *keyring
 	metrics *metrics
 	routes  http.Handler
@@ -105,6 +106,7 @@ func NewServer(cfg Config) *Server {
 		hosts:   newHostPolicy(cfg.Hosts),
 		gate:    newGate(cfg.MaxStreams),
 		probes:  newProbes(),
+		bodies:  &bodies{max: maxBodies},
 		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
@@ -130,15 +132,23 @@ func NewServer(cfg Config) *Server {
 // on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
-	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now()}
+	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
-	if err := s.hosts.check(r); err != nil {
-		s.reply(tw, r, err)
-		return
-	}
-	if !s.origins.preflight(tw, r) {
+	placeOf(r).Busy()
+	if !s.turnedAway(tw, r) && !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
+	tw.linger()
+}
+
+// turnedAway says whether the request names a host that is not served, which it has
+// then answered.
+func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
+	err := s.hosts.check(r)
+	if err != nil {
+		s.reply(w, r, err)
+	}
+	return err != nil
 }
 
 // ObserveModelAttempt counts one attempt at a model call.
@@ -151,6 +161,12 @@ func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
 func (s *Server) Drain() {
 	s.gate.drain()
 	s.probes.drain()
+}
+
+// ReportConnections adds to the metrics how many connections are open, and how many
+// were closed to make room so far. It may be called once.
+func (s *Server) ReportConnections(stats func() (open int, evicted uint64)) {
+	s.metrics.connections(stats)
 }
 
 // Abort ends the streams that still run, each with cause as its fatal error.
