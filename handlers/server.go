@@ -41,6 +41,10 @@ type Config struct {
 	WriteTimeout time.Duration
 	// MaxStreams bounds the streams that run at once; 0 means 10,000.
 	MaxStreams int
+	// Delay returns how long work waited for the CPU since it was last called. If that
+	// is too long, streams are refused below MaxStreams too. It is called from one
+	// goroutine at a time. nil: MaxStreams alone decides.
+	Delay func() time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -95,7 +99,7 @@ func NewServer(cfg Config) *Server {
 	s := &Server{
 		cfg:     cfg,
 		origins: newOriginPolicy(cfg.Origins),
-		gate:    newGate(cfg.MaxStreams),
+		gate:    newGate(cfg.MaxStreams, cfg.Delay),
 		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)

@@ -52,6 +52,8 @@ type runner struct {
 	measureFrom time.Time // the end of the warm-up
 	until       time.Time // nothing begins from here on; zero: no limit
 	next        atomic.Int64
+	lastDue     atomic.Int64 // nanoseconds from begin to when the last turn was due
+	good        atomic.Int64 // turns that were due after the warm-up and ended with success
 	readings    sync.Pool
 
 	tally                              tally

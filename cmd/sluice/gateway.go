@@ -88,6 +88,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,
 		MaxStreams:   cfg.MaxStreams,
+		Delay:        admissionDelay(cfg.Admission),
 		Origins:      cfg.CORSOrigins,
 		Log:          log,
 	})
