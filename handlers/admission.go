@@ -27,7 +27,6 @@ const (
 // delay nor would their share of the limit relieve it.
 type law struct {
 	floor int // the limit is never lower
-	least int // after each look at least so many more are admitted
 
 	limit float64 // 0: there is none
 	slow  bool    // at the last look
@@ -36,7 +35,7 @@ type law struct {
 
 // newLaw returns the law for a machine with so many cores. The floor is what costs
 // a turn little latency even if all of them need the CPU at once: 32 turns a core.
-func newLaw(cores int) law { return law{floor: 32 * cores, least: cores} }
+func newLaw(cores int) law { return law{floor: 32 * cores} }
 
 // look is what is seen of the time since the last look.
 type look struct {
@@ -68,7 +67,7 @@ func (l *law) cut(k look) {
 	l.calm = 0
 	excess := min(1, float64(k.delay)/float64(tolerable)-1)
 	l.limit = min(l.limit, float64(k.active)) - excess*float64(k.ended)
-	l.limit = max(l.limit, float64(l.floor), float64(k.active+l.least))
+	l.limit = max(l.limit, float64(l.floor))
 }
 
 // raise admits up to a quarter more than ended, the less the nearer the delay is to
@@ -77,7 +76,7 @@ func (l *law) raise(k look) {
 	if k.refused > 0 {
 		l.calm = 0
 		room := 1 - float64(k.delay)/float64(tolerable)
-		l.limit = max(l.limit+max(1, room*float64(k.ended)/4), float64(k.active+l.least))
+		l.limit += max(1, room*float64(k.ended)/4)
 		return
 	}
 	if l.calm += k.elapsed; l.calm >= calmAfter {
@@ -91,14 +90,17 @@ func (l *law) admits(active int) bool { return l.limit == 0 || float64(active) <
 // admission applies the law to a gate, whose lock guards it. Arrivals drive it: it
 // needs no timer, and where nothing arrives nothing is to be decided.
 type admission struct {
-	delay          func() time.Duration // since the last call; nil: everything is admitted
-	law            law
-	last           time.Time
-	ended, refused int // since last
+	delay func() time.Duration // since the last call; nil: everything is admitted
+	law   law
+	least int // so many are admitted between two looks, whatever the law says
+	last  time.Time
+
+	admitted, ended, refused int // since last
 }
 
 func newAdmission(delay func() time.Duration) admission {
-	return admission{delay: delay, law: newLaw(runtime.GOMAXPROCS(0)), last: time.Now()}
+	cores := runtime.GOMAXPROCS(0)
+	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}
 }
 
 // admits says whether one more stream may run now.
@@ -108,9 +110,9 @@ func (a *admission) admits(active int) bool {
 	}
 	if now := time.Now(); now.Sub(a.last) >= lookEvery {
 		a.law.see(look{now.Sub(a.last), a.delay(), active, a.ended, a.refused})
-		a.last, a.ended, a.refused = now, 0, 0
+		a.last, a.admitted, a.ended, a.refused = now, 0, 0, 0
 	}
-	ok := a.law.admits(active)
+	ok := a.law.admits(active) || a.admitted < a.least
 	if !ok {
 		a.refused++
 	}

@@ -96,6 +96,9 @@ func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) 
 	if lost(r) {
 		return nil, giveUp(w)
 	}
+	if err := s.gate.vacant(); err != nil {
+		return nil, err
+	}
 	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
 		return nil, err
 	}

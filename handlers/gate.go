@@ -37,6 +37,7 @@ func (g *gate) enter(parent context.Context) (ctx context.Context, cancel contex
 	}
 	ctx, cancel = context.WithCancelCause(parent)
 	g.running[&cancel] = struct{}{}
+	g.adaptive.admitted++
 	if g.aborted != nil {
 		cancel(g.aborted)
 	}

@@ -77,12 +77,13 @@ type MCPServer struct {
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg     Config
-	origins originPolicy
-	gate    *gate
-	keys    *keyring
-	metrics *metrics
-	routes  http.Handler
+	cfg      Config
+	origins  originPolicy
+	gate     *gate
+	keys     *keyring
+	metrics  *metrics
+	refusals *refusals
+	routes   http.Handler
 }
 
 // NewServer returns a Server.
@@ -97,10 +98,11 @@ func NewServer(cfg Config) *Server {
 		cfg.Upstreams = func() Upstreams { return Upstreams{} }
 	}
 	s := &Server{
-		cfg:     cfg,
-		origins: newOriginPolicy(cfg.Origins),
-		gate:    newGate(cfg.MaxStreams, cfg.Delay),
-		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		cfg:      cfg,
+		origins:  newOriginPolicy(cfg.Origins),
+		gate:     newGate(cfg.MaxStreams, cfg.Delay),
+		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		refusals: newRefusals(cfg.Log),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
@@ -145,6 +147,9 @@ func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
+
+// Close logs what is left to log. It is called when no request is served any more.
+func (s *Server) Close() { s.refusals.flush() }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.

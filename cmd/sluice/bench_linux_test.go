@@ -236,6 +236,35 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
+// BenchmarkRefusal is a request that a full gateway refuses, over a connection that
+// is kept.
+func BenchmarkRefusal(b *testing.B) {
+	hold := make(chan struct{})
+	g := bench(b, thinker(hold), "SLUICE_MAX_STREAMS=1")
+	g.open(b, 1)
+	const at = "/chat/stream?input=hi"
+	refused := func() {
+		resp, err := g.http.Get(g.base + at)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Close {
+			b.Fatalf("status %d, connection closed: %t", resp.StatusCode, resp.Close)
+		}
+	}
+	for range 100 {
+		refused() // pools; more than are logged one by one
+	}
+	before := g.cpu(b)
+	for b.Loop() {
+		refused()
+	}
+	b.ReportMetric(float64(g.cpu(b)-before)/1e3/float64(b.N), "server-µs/refusal")
+	close(hold)
+}
+
 // BenchmarkIdleStreams opens streams whose model has said a word and thinks on, and
 // reports what one costs the gateway in resident memory, buffers of both sides
 // included. Over HTTP/2 many share a connection to the model.

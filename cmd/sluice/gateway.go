@@ -220,6 +220,9 @@ func (g *gateway) upstreams() handlers.Upstreams {
 
 // close ends everything behind the server; no stream may run any more.
 func (g *gateway) close() {
+	if g.server != nil {
+		g.server.Close()
+	}
 	if g.model != nil {
 		g.model.Close()
 	}
