@@ -28,9 +28,10 @@ const (
 type law struct {
 	floor int // the limit is never lower
 
-	limit float64 // 0: there is none
-	slow  bool    // at the last look
-	calm  time.Duration
+	limit float64       // 0: there is none
+	slow  bool          // at the last look
+	step  float64       // by which the limit was raised at the last look
+	calm  time.Duration // for how long nobody was refused
 }
 
 // newLaw returns the law for a machine with so many cores. The floor is what costs
@@ -64,23 +65,23 @@ func (l *law) see(k look) {
 // cut replaces only some of the streams that ended: none if the delay is twice what
 // is tolerable.
 func (l *law) cut(k look) {
-	l.calm = 0
+	l.calm, l.step = 0, 0
 	excess := min(1, float64(k.delay)/float64(tolerable)-1)
 	l.limit = min(l.limit, float64(k.active)) - excess*float64(k.ended)
 	l.limit = max(l.limit, float64(l.floor))
 }
 
-// raise admits up to a quarter more than ended, the less the nearer the delay is to
-// what is tolerable. When nobody needed the limit for a while, it is lifted.
+// raise admits up to a quarter more than ended, or twice as many more as at the last
+// look: streams of minutes end too seldom to go by. It admits the less the nearer the
+// delay is to what is tolerable. When nobody needed the limit for a while, it is lifted.
 func (l *law) raise(k look) {
+	room := 1 - float64(k.delay)/float64(tolerable)
+	l.step = max(1, 2*l.step)
+	l.limit += room * max(l.step, float64(k.ended)/4)
 	if k.refused > 0 {
 		l.calm = 0
-		room := 1 - float64(k.delay)/float64(tolerable)
-		l.limit += max(1, room*float64(k.ended)/4)
-		return
-	}
-	if l.calm += k.elapsed; l.calm >= calmAfter {
-		l.limit = 0
+	} else if l.calm += k.elapsed; l.calm >= calmAfter {
+		l.limit, l.step = 0, 0
 	}
 }
 
