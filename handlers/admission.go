@@ -12,7 +12,7 @@ const (
 	lookEvery = 100 * time.Millisecond
 	// tolerable is the delay that is aimed at under overload. A turn waits for the CPU
 	// some ten times before its first text.
-	tolerable = 40 * time.Millisecond
+	tolerable = 50 * time.Millisecond
 	// calmAfter is how long nobody was refused before the limit is lifted.
 	calmAfter = time.Second
 )
@@ -62,11 +62,11 @@ func (l *law) see(k look) {
 	l.slow = slow
 }
 
-// cut replaces only some of the streams that ended: none if the delay is twice what
-// is tolerable.
+// cut replaces only some of the streams that ended: half of them if the delay is twice
+// what is tolerable, none if it is three times that.
 func (l *law) cut(k look) {
 	l.calm, l.step = 0, 0
-	excess := min(1, float64(k.delay)/float64(tolerable)-1)
+	excess := min(1, (float64(k.delay)/float64(tolerable)-1)/2)
 	l.limit = min(l.limit, float64(k.active)) - excess*float64(k.ended)
 	l.limit = max(l.limit, float64(l.floor))
 }
