@@ -82,7 +82,7 @@ func (m *meter) report() Report {
 		FirstEvent: r.firstEvent.quantiles(), FirstText: r.firstText.quantiles(),
 		Turn: r.turns.quantiles(), Gap: r.gaps.quantiles(),
 		TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
-		DonePerSec:   per(float64(r.good.Load()), (time.Duration(r.lastDue.Load()) - cfg.Warmup).Seconds()),
+		DonePerSec:   per(float64(r.good.Load()), r.measuredFor().Seconds()),
 		EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
 		BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
 		Server:       m.server(), Cores: runtime.GOMAXPROCS(0),

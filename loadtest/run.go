@@ -83,6 +83,15 @@ func (r *runner) start(begin time.Time) {
 	}
 }
 
+// measuredFor is for how long turns were begun after the warm-up.
+func (r *runner) measuredFor() time.Duration {
+	last := time.Duration(r.lastDue.Load())
+	if r.cfg.Duration > 0 && !r.stopped() {
+		last = max(last, r.cfg.Warmup+r.cfg.Duration)
+	}
+	return max(0, last-r.cfg.Warmup)
+}
+
 // newTransport keeps a connection for each client. It knows HTTP/1.1 only, follows
 // no redirect and no proxy: the load goes where the URL says.
 func newTransport(clients int) *http.Transport {

@@ -236,31 +236,35 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
-// BenchmarkRefusal is a request that a full gateway refuses, over a connection that
-// is kept.
+// BenchmarkRefusal is a request that a full gateway refuses, over connections that
+// are kept. Many clients ask at once, as under overload: a server that falls asleep
+// after each request is woken for each, which costs as much again.
 func BenchmarkRefusal(b *testing.B) {
 	hold := make(chan struct{})
 	g := bench(b, thinker(hold), "SLUICE_MAX_STREAMS=1")
 	g.open(b, 1)
-	const at = "/chat/stream?input=hi"
 	refused := func() {
-		resp, err := g.http.Get(g.base + at)
+		resp, err := g.http.Get(g.base + "/chat/stream?input=hi")
 		if err != nil {
-			b.Fatal(err)
+			b.Error(err)
+			return
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Close {
-			b.Fatalf("status %d, connection closed: %t", resp.StatusCode, resp.Close)
+			b.Errorf("status %d, connection closed: %t", resp.StatusCode, resp.Close)
 		}
 	}
 	for range 100 {
-		refused() // pools; more than are logged one by one
+		refused() // pools, and more than are logged one by one
 	}
 	before := g.cpu(b)
-	for b.Loop() {
-		refused()
-	}
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			refused()
+		}
+	})
 	b.ReportMetric(float64(g.cpu(b)-before)/1e3/float64(b.N), "server-µs/refusal")
 	close(hold)
 }
