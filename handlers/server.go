@@ -41,6 +41,10 @@ type Config struct {
 	WriteTimeout time.Duration
 	// MaxStreams bounds the streams that run at once; 0 means 10,000.
 	MaxStreams int
+	// Delay returns how long work waited for the CPU since it was last called. If that
+	// is too long, streams are refused below MaxStreams too. It is called from one
+	// goroutine at a time. nil: MaxStreams alone decides.
+	Delay func() time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -78,15 +82,16 @@ type MCPServer struct {
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg     Config
-	origins originPolicy
-	hosts   hostPolicy
-	gate    *gate
-	probes  *probes
-	bodies  *bodies
-	keys    *keyring
-	metrics *metrics
-	routes  http.Handler
+	cfg      Config
+	origins  originPolicy
+	hosts    hostPolicy
+	gate     *gate
+	probes   *probes
+	bodies   *bodies
+	keys     *keyring
+	metrics  *metrics
+	refusals *refusals
+	routes   http.Handler
 }
 
 // NewServer returns a Server.
@@ -101,13 +106,14 @@ func NewServer(cfg Config) *Server {
 		cfg.Upstreams = func() Upstreams { return Upstreams{} }
 	}
 	s := &Server{
-		cfg:     cfg,
-		origins: newOriginPolicy(cfg.Origins),
-		hosts:   newHostPolicy(cfg.Hosts),
-		gate:    newGate(cfg.MaxStreams),
-		probes:  newProbes(),
-		bodies:  &bodies{max: maxBodies},
-		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		cfg:      cfg,
+		origins:  newOriginPolicy(cfg.Origins),
+		hosts:    newHostPolicy(cfg.Hosts),
+		gate:     newGate(cfg.MaxStreams, cfg.Delay),
+		probes:   newProbes(),
+		bodies:   &bodies{max: maxBodies},
+		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		refusals: newRefusals(cfg.Log),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
@@ -181,6 +187,9 @@ func readable(e *echo.Echo, path string, h echo.HandlerFunc) {
 	e.GET(path, h)
 	e.HEAD(path, h)
 }
+
+// Close logs what is left to log. It is called when no request is served any more.
+func (s *Server) Close() { s.refusals.flush() }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.

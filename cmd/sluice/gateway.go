@@ -89,6 +89,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,
 		MaxStreams:   cfg.MaxStreams,
+		Delay:        admissionDelay(cfg.Admission),
 		Origins:      cfg.CORSOrigins,
 		Hosts:        cfg.Hosts,
 		GetTools:     toolAccess(cfg.GetTools),
@@ -236,6 +237,9 @@ func (g *gateway) upstreams() handlers.Upstreams {
 
 // close ends everything behind the server; no stream may run any more.
 func (g *gateway) close() {
+	if g.server != nil {
+		g.server.Close()
+	}
 	if g.model != nil {
 		g.model.Close()
 	}

@@ -39,9 +39,10 @@ type encoder struct {
 	retry      time.Duration
 	accumulate bool
 
-	n     int
-	text  []byte   // all deltas so far, joined and escaped, without quotes
-	tools []string // names in order of call
+	n      int
+	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
+	pieces []string // without: the deltas so far, which whoever sends them keeps as well
+	tools  []string // names in order of call
 }
 
 func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder {
@@ -128,17 +129,23 @@ func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 	dst = append(dst, `,"delta":`...)
 	from := len(dst) + 1
 	dst = jsonline.String(dst, ev.Text)
-	e.text = append(e.text, dst[from:len(dst)-1]...)
-	if e.accumulate {
-		dst = e.joined(dst, "accumulated")
+	if !e.accumulate {
+		e.pieces = append(e.pieces, ev.Text)
+		return dst
 	}
-	return dst
+	e.text = append(e.text, dst[from:len(dst)-1]...)
+	return e.joined(dst, "accumulated")
 }
 
 // joined appends a member that holds all text so far.
 func (e *encoder) joined(dst []byte, name string) []byte {
 	dst = append(key(dst, name), '"')
 	dst = append(dst, e.text...)
+	for _, piece := range e.pieces {
+		from := len(dst)
+		dst = jsonline.String(dst, piece)
+		dst = append(dst[:from], dst[from+1:len(dst)-1]...) // without its quotes
+	}
 	return append(dst, '"')
 }
 
