@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // host is what there is of one host: connections, and requests that wait for one.
@@ -45,7 +46,7 @@ func newHost(base *http.Transport, address string) *host {
 }
 
 // take returns a connection with a stream that is free for the request. It is nil
-// if the host does not speak HTTP/2. The caller must call leave or answered.
+// if the host does not speak HTTP/2. The caller must call answered or failed.
 func (h *host) take(ctx context.Context) (*conn, error) {
 	c, w := h.join()
 	if w == nil {
@@ -55,7 +56,7 @@ func (h *host) take(ctx context.Context) (*conn, error) {
 	case g := <-w.granted:
 		return g.conn, g.err
 	case <-ctx.Done():
-		h.quit(w)
+		h.quit(ctx, w)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -85,14 +86,14 @@ func (h *host) join() (*conn, *waiter) {
 }
 
 // quit takes back the request of one that will not wait longer.
-func (h *host) quit(w *waiter) {
+func (h *host) quit(ctx context.Context, w *waiter) {
 	h.mu.Lock()
 	select {
 	case g := <-w.granted: // just now
 		h.mu.Unlock()
 		if g.conn != nil {
 			g.conn.cc.Release()
-			h.leave(g.conn)
+			h.failed(g.conn, context.Cause(ctx), true)
 		}
 		return
 	default:
@@ -115,28 +116,32 @@ func (h *host) answered(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.using--
-	if !c.answered {
-		c.answered = true
+	if !c.answered.Swap(true) {
+		c.recalls = nil
 		h.settle(c)
 	}
 }
 
-// failed tells that a request on c has failed, and what to do with it. It still
-// has c afterwards. Cancelled says that the request itself was given up.
+// failed tells that a request on c has failed, and what to do with it. Cancelled
+// says that the request itself was given up.
 func (h *host) failed(c *conn, err error, cancelled bool) verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.using--
 	h.untidy = true
+	defer h.wake()
 	switch {
 	case cancelled:
 		return giveUp
-	case refused(err) && c.limit() == 0:
-		return sendHere
+	case err == errRecalled:
+		return wait
 	case refused(err):
-		c.settled, h.limit = true, c.limit()
-		return sendElsewhere
-	case c.answered && drained(err):
-		return sendElsewhere
+		c.settled = true // what came before its SETTINGS
+		c.recall()
+		h.adopt(c)
+		return sendAgain
+	case c.answered.Load() && drained(err):
+		return sendAgain
 	case !c.settled && h.limit == 0 && c.limit() > 0:
 		h.settle(c) // an error of this one stream
 	case !c.settled && h.limit == 0:
@@ -145,26 +150,25 @@ func (h *host) failed(c *conn, err error, cancelled bool) verdict {
 	return giveUp
 }
 
-// leave tells that a request on c has ended without an answer.
-func (h *host) leave(c *conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c.using--
+// settle notes that the limit is known which the server announced on c, if it allows
+// any streams.
+func (h *host) settle(c *conn) {
+	if c.limit() == 0 {
+		return
+	}
+	// If none is free they may be all that it allows, or c is drained by now.
+	if h.limit == 0 || c.cc.Available() > 0 {
+		h.adopt(c)
+	}
+	c.settled, c.closedSince = true, time.Time{}
 	h.wake()
 }
 
-// settle notes the limit that the server announced on c, if it allows any streams.
-// If none is free they may be all that it allows, or c may be drained by now.
-func (h *host) settle(c *conn) {
-	n := c.limit()
-	if c.settled || n == 0 {
-		return
-	}
-	c.settled = true
-	if h.limit == 0 || c.cc.Available() > 0 {
+// adopt expects of new connections what the server allows on c.
+func (h *host) adopt(c *conn) {
+	if n := c.limit(); n > 0 {
 		h.limit = n
 	}
-	h.wake()
 }
 
 // reserve returns a connection with a stream reserved; nil: there is none.

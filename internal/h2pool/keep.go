@@ -54,7 +54,8 @@ func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
 		h.dials++
 		dials.Go(func() { h.dial(ctx) })
 	}
-	more := h.waiting.Len() > 0 || h.dials > 0
+	more := h.waiting.Len() > 0 || h.dials > 0 ||
+		slices.ContainsFunc(h.conns, func(c *conn) bool { return c.using > 0 && !c.answered.Load() })
 	if !more {
 		h.stop()
 		h.stop = nil
@@ -73,13 +74,14 @@ func (h *host) look() {
 	h.untidy = true
 	for _, c := range h.conns {
 		c.full.Store(false)
+		c.recall()
 	}
 }
 
 // serve grants streams to the requests that wait, as long as there are any.
 func (h *host) serve() {
 	for _, c := range h.conns {
-		if !c.settled && !c.settleAt.IsZero() && !time.Now().Before(c.settleAt) {
+		if !c.settled && !time.Now().Before(c.settleAt) || !c.closedSince.IsZero() {
 			h.settle(c)
 		}
 	}
@@ -112,17 +114,23 @@ func (h *host) tidy() (useless []*conn) {
 // missing returns how many dials are to be added for the requests that wait.
 func (h *host) missing() int {
 	n := h.waiting.Len()
-	if n == 0 || slices.ContainsFunc(h.conns, (*conn).stalled) {
+	if n == 0 || slices.ContainsFunc(h.conns, (*conn).closed) {
 		return 0
 	}
-	if h.limit > 0 {
-		return max(0, (n-1)/h.limit+1-h.dials)
+	unsettled := 0
+	for _, c := range h.conns {
+		if !c.settled {
+			unsettled++
+			n -= c.allowance
+		}
 	}
-	// The first connection tells how many are needed.
-	if h.dials > 0 || slices.ContainsFunc(h.conns, func(c *conn) bool { return !c.settled }) {
-		return 0
+	if h.limit == 0 && h.dials+unsettled > 0 {
+		return 0 // the first connection tells how many are needed
 	}
-	return 1
+	if h.limit == 0 {
+		return 1
+	}
+	return max(0, (n+h.limit-1)/h.limit-h.dials)
 }
 
 // dial opens a connection.
@@ -158,16 +166,12 @@ func (h *host) dial(ctx context.Context) {
 
 // add adds a new connection; to open it took as long as took.
 //
-// One request gets it whatever it allows. If the server allows no streams yet, the
-// request waits on the connection itself, which knows when that changes; if it
-// drains the connection already, the request's error tells.
+// One request gets it whatever it allows: if it is drained already, the error of
+// that request tells.
 func (h *host) add(cc *http.ClientConn, took time.Duration) {
-	c := &conn{host: h, cc: cc, allowance: h.limit}
-	if h.limit == 0 {
-		settle := min(max(took, minSettle), maxSettle)
-		c.allowance, c.settleAt = 1, time.Now().Add(settle)
-		time.AfterFunc(settle, h.wake)
-	}
+	settle := min(max(took, minSettle), maxSettle)
+	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
+	time.AfterFunc(settle, h.wake)
 	h.conns = append(h.conns, c)
 	cc.SetStateHook(c.changed)
 	if h.waiting.Len() == 0 {

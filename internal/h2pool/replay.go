@@ -9,9 +9,9 @@ import (
 type verdict int
 
 const (
-	giveUp verdict = iota
-	sendElsewhere
-	sendHere // the connection is to let it in when it has a stream again
+	giveUp    verdict = iota
+	sendAgain         // the server did not process it
+	wait              // it was not sent
 )
 
 // streamError has the fields of net/http's own error for a stream that was reset:

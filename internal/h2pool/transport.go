@@ -54,8 +54,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(req)
 	}
 	h := t.host(req.URL)
-	c, err := h.take(req.Context())
-	for sent := 1; ; sent++ {
+	for left := maxReplays; ; {
+		c, err := h.take(req.Context())
 		if err != nil {
 			closeBody(req)
 			return nil, err
@@ -63,19 +63,19 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if c == nil {
 			return h.roundTripHTTP1(req)
 		}
-		resp, failure := c.cc.RoundTrip(req)
-		if failure == nil {
+		resp, err := c.roundTrip(req)
+		if err == nil {
 			h.answered(c)
 			return resp, nil
 		}
-		verdict := h.failed(c, failure, req.Context().Err() != nil)
-		if verdict == giveUp || sent > maxReplays || !rewind(&req) {
-			h.leave(c)
-			return nil, failure
+		switch h.failed(c, err, req.Context().Err() != nil) {
+		case sendAgain:
+			left--
+		case giveUp:
+			return nil, err
 		}
-		if verdict == sendElsewhere {
-			h.leave(c)
-			c, err = h.take(req.Context())
+		if left < 0 || !rewind(&req) {
+			return nil, err
 		}
 	}
 }
