@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -151,6 +152,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 // unreadable tells what kept a body from being read. net/http does not always say
 // that it was the deadline.
 func unreadable(err error, deadline time.Time) error {
+	if errors.Is(err, net.ErrClosed) { // only the log hears of it
+		return &fault.Error{Type: fault.RequestTimeout, Message: "The connection was closed to make room for another one", Err: err}
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline) {
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The request's body did not arrive in time", Err: err}
 	}

@@ -346,3 +346,40 @@ func TestBodiesShareABound(t *testing.T) {
 		}
 	})
 }
+
+// A client that is still sending when the reply comes gets the reply: a connection
+// that was closed over what it sent would be reset.
+func TestReplyOutlivesWhatIsStillSent(t *testing.T) {
+	t.Parallel()
+	for name, head := range map[string]string{
+		"length": "POST /nowhere HTTP/1.1\r\nHost: gateway\r\nContent-Length: 4000\r\n\r\n",
+		"chunks": "POST /nowhere HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := &gateway{}
+				g.prepare(handlers.Config{})
+				l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				g.net = &http.Server{Handler: g.Server, ConnContext: handlers.WithConn}
+				go func() { _ = g.net.Serve(l) }()
+				defer time.Sleep(time.Second)
+				defer g.net.Close()
+				c, err := l.dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				write(c, head+"begun", nil)
+				if got := readReply(t, c); got.status != 404 || !got.closes {
+					t.Errorf("status %d, closes %v", got.status, got.closes)
+				}
+				time.Sleep(200 * time.Millisecond)
+				if _, err := io.WriteString(c, "more"); err != nil {
+					t.Errorf("what comes shortly after the reply is not taken: %v", err)
+				}
+				wantClosed(t, c)
+			})
+		})
+	}
+}

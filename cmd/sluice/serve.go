@@ -98,13 +98,14 @@ func (p program) listen(ctx context.Context, cfg config.Config, log zerolog.Logg
 	}
 	warnOfShortSecrets(processLogger(log), cfg)
 	room := capacityOf(cfg, p.resources())
-	room.warn(processLogger(log), cfg)
+	asked := cfg
 	cfg.MaxStreams = room.streams
 	g, err := newGateway(ctx, cfg, log, seams{})
 	if err != nil {
 		_ = ln.Close()
 		return nil, err
 	}
+	room.warn(g.log, asked)
 	s := &service{gateway: g, addr: ln.Addr().String(), failed: make(chan error, 1)}
 	s.http = &http.Server{
 		Handler:           g.server,
