@@ -82,7 +82,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 			[]string{"done", "error", "response_delta", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
-			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Internal)},
+			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},

@@ -111,8 +111,8 @@ func (w *logWriter) drain() bool {
 	}
 }
 
-// take takes the backlog, which what was taken before replaces, and says whether
-// there was any.
+// take takes the backlog and says whether there was any. The buffer of what was
+// taken before holds the next backlog.
 func (w *logWriter) take() bool {
 	w.mu.Lock()
 	lines, dropped := w.backlog, w.dropped

@@ -31,12 +31,13 @@ const redacted = "[REDACTED]"
 
 // scrubber takes secrets out of log lines.
 type scrubber struct {
+	secrets  []string
 	inLine   [][]byte // each as it looks within a JSON string
 	replacer *strings.Replacer
 }
 
 func newScrubber(secrets []string) *scrubber {
-	s := new(scrubber)
+	s := &scrubber{secrets: secrets}
 	var pairs []string
 	for _, secret := range secrets {
 		quoted, _ := jsontext.AppendQuote(nil, secret)
@@ -51,13 +52,20 @@ func newScrubber(secrets []string) *scrubber {
 // is JSON afterwards: a secret may well look like a number, or like one of the log's
 // own words.
 func (s *scrubber) scrub(line []byte) []byte {
+	clipped := bytes.Contains(line, []byte(clipMark))
 	for _, secret := range s.inLine {
-		if bytes.Contains(line, secret) {
+		if bytes.Contains(line, secret) || clipped && bytes.Contains(line, secretHead(secret)) {
 			return s.rewrite(line)
 		}
 	}
 	return line
 }
+
+// clipMark is where chat.Clip has cut a text, perhaps within a secret.
+const clipMark = "…"
+
+// secretHead returns the shortest beginning of a secret that is hidden before a clipMark.
+func secretHead[T string | []byte](secret T) T { return secret[:min(len(secret), config.MinSecret)] }
 
 func (s *scrubber) rewrite(line []byte) []byte {
 	var out bytes.Buffer
@@ -89,10 +97,26 @@ func (s *scrubber) token(token jsontext.Token, name bool) jsontext.Token {
 		return token
 	}
 	text := token.String()
-	if clean := s.replacer.Replace(text); clean != text {
-		return jsontext.String(clean)
+	clean := s.hideClipped(s.replacer.Replace(text))
+	if clean == text {
+		return token
 	}
-	return token
+	return jsontext.String(clean)
+}
+
+// hideClipped hides the beginning of a secret at the end of a text that was clipped.
+func (s *scrubber) hideClipped(text string) string {
+	kept, clipped := strings.CutSuffix(text, clipMark)
+	if !clipped {
+		return text
+	}
+	for _, secret := range s.secrets {
+		i := strings.LastIndex(kept, secretHead(secret))
+		if i >= 0 && strings.HasPrefix(secret, kept[i:]) {
+			return kept[:i] + redacted + clipMark
+		}
+	}
+	return text
 }
 
 // warnOfShortSecrets tells which secrets cannot be kept out of the log.

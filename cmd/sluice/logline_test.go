@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/config"
 )
 
 // logged returns what becomes of one line.
@@ -110,6 +111,23 @@ func TestScrubbedLogStaysWhole(t *testing.T) {
 	for member, value := range want {
 		if got := fields["details"].(map[string]any)[member]; got != value {
 			t.Errorf("%s is %v, want %v", member, got, value)
+		}
+	}
+}
+
+// A text that was clipped within a secret does not show the half of it.
+func TestClippedSecretIsHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789-abcdefghij"
+	for n := range len(secret) + 1 {
+		text := chat.Clip("key "+secret+" and more", len("key ")+n)
+		_, fields := logged(t, []string{"another-secret", secret}, func(d *zerolog.Event) { d.Str("text", text) })
+		want := "key " + redacted + "…"
+		if n < config.MinSecret {
+			want = text
+		}
+		if got := fields["details"].(map[string]any)["text"]; got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
 }
