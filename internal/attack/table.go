@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+type verdict string
+
+const (
+	fine  verdict = "ok"
+	broke verdict = "BROKEN"
+	// skipped is what this machine cannot measure.
+	skipped verdict = "skipped"
+)
+
+// figure is a line of the table.
+type figure struct {
+	what, measured, expected string
+	verdict                  verdict
+}
+
+// row is what one scenario has shown.
+type row struct {
+	name    string
+	figures []figure
+}
+
+// verdict is broken if one figure is, or if there is none.
+func (r row) verdict() verdict {
+	v := broke
+	for _, f := range r.figures {
+		switch {
+		case f.verdict == broke:
+			return broke
+		case f.verdict == fine || v == broke:
+			v = f.verdict
+		}
+	}
+	return v
+}
+
+const format = "%-16s %-42s %-34s %-24s %s\n"
+
+func printHead(w io.Writer) {
+	fmt.Fprintf(w, format, "row", "figure", "measured", "expected", "verdict")
+	fmt.Fprintln(w, strings.Repeat("-", 126))
+}
+
+func printRow(w io.Writer, r row) {
+	name := r.name
+	for _, f := range r.figures {
+		fmt.Fprintf(w, format, name, f.what, oneLine(f.measured), f.expected, f.verdict)
+		name = ""
+	}
+}
+
+func printSum(w io.Writer, rows int, broken []string) {
+	if len(broken) == 0 {
+		fmt.Fprintf(w, "\n%d rows, none broken\n", rows)
+		return
+	}
+	fmt.Fprintf(w, "\n%d of %d rows BROKEN: %s\n", len(broken), rows, strings.Join(broken, ", "))
+}
+
+// oneLine keeps what a broken gateway said from breaking the table.
+func oneLine(s string) string {
+	const most = 120
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}
