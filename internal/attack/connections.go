@@ -2,12 +2,12 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,34 +16,44 @@ import (
 
 // link is a connection on which a scenario writes what it likes.
 type link struct {
-	net.Conn
+	*net.TCPConn
 	in *bufio.Reader
 }
 
-// dial connects. All reads and writes fail when ctx does.
-func (g *gateway) dial(ctx context.Context) (*link, error) {
+// dial connects. The connection is closed when the scenario ends, and all reads and
+// writes fail then.
+func (r *run) dial(g *gateway) *link {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", g.addr)
-	if err != nil {
-		return nil, plainly(err)
-	}
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
-	}
-	return &link{conn, bufio.NewReader(conn)}, nil
+	conn, err := d.DialContext(r.ctx, "tcp", g.addr)
+	r.must(plainly(err))
+	r.atEnd(func() { _ = conn.Close() })
+	deadline, _ := r.ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	return &link{conn.(*net.TCPConn), bufio.NewReaderSize(conn, 1<<10)}
 }
 
 // exchange sends a whole request and reads a whole reply.
-func (l *link) exchange(request string) (r reply, closing bool, err error) {
+func (l *link) exchange(request string) (got reply, closing bool) {
 	if _, err := io.WriteString(l, request); err != nil {
-		return reply{}, true, plainly(err)
+		return reply{err: plainly(err)}, true
 	}
 	resp, err := http.ReadResponse(l.in, nil)
 	if err != nil {
-		return reply{}, true, plainly(err)
+		return reply{err: plainly(err)}, true
 	}
 	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, string(body)}, resp.Close, plainly(err)
+	return reply{status: resp.StatusCode, body: string(body), err: plainly(err)}, resp.Close
+}
+
+// status sends a request and returns the status of a reply whose body may last, 0 if
+// there is none.
+func (l *link) status(request string) int {
+	_, _ = io.WriteString(l, request)
+	resp, err := http.ReadResponse(l.in, nil)
+	if err != nil {
+		return 0
+	}
+	return resp.StatusCode
 }
 
 // post is a turn as bytes on the wire.
@@ -52,247 +62,150 @@ func post(input string) string {
 	return fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// crowd is many connections that have sent the same and wait.
-type crowd struct {
-	conns []net.Conn
-	wg    sync.WaitGroup
-	open  atomic.Int64
-}
-
-// gather opens n connections that send what request says, and nothing more.
-func (r *run) gather(ctx context.Context, g *gateway, n int, request func(i int) string) (*crowd, error) {
-	c := &crowd{}
-	r.atEnd(c.leave)
+// gather opens n connections that send what request says, and nothing more. open is
+// how many the gateway has not closed.
+func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomic.Int64) {
+	open = new(atomic.Int64)
+	var readers sync.WaitGroup
+	r.atEnd(readers.Wait)
 	for i := range n {
-		l, err := g.dial(ctx)
-		if err != nil {
-			return c, fmt.Errorf("connection %d: %w", i, err)
-		}
-		c.conns = append(c.conns, l.Conn)
-		c.open.Add(1)
+		l := r.dial(g)
 		_, _ = io.WriteString(l, request(i)) // it may be closed already, as it should be
-		c.wg.Go(func() {
-			_, _ = io.Copy(io.Discard, l.in)
-			c.open.Add(-1)
+		open.Add(1)
+		readers.Go(func() {
+			_, _ = l.in.WriteTo(io.Discard)
+			open.Add(-1)
 		})
 	}
-	return c, nil
-}
-
-func (c *crowd) leave() {
-	for _, conn := range c.conns {
-		_ = conn.Close()
-	}
-	c.wg.Wait()
-	c.conns = nil
+	return open
 }
 
 // announced are requests that announce a body which never comes. All but the last
 // get a reply without it.
-func announced() []string {
-	var all []string
+func announced() (all []string) {
+	const turn = "POST /chat/stream|Content-Type: application/json"
 	for _, line := range []string{
-		"GET /healthz", "GET /metrics", "GET /", "GET /tools", "GET /nowhere", "DELETE /chat/stream",
-		"POST /chat/stream|Content-Type: text/plain", "POST /chat/stream|Content-Type: application/json|Origin: http://evil.test",
-		"POST /chat/stream|Content-Type: application/json|Last-Event-ID: a:1", "OPTIONS /chat/stream|Origin: http://evil.test",
-		"POST /chat/stream|Content-Type: application/json",
+		"GET /healthz", "GET /metrics", "GET /", "GET /tools", "GET /nowhere", "DELETE /chat/stream", "OPTIONS /chat/stream|Origin: http://evil.test",
+		"POST /chat/stream|Content-Type: text/plain", turn + "|Origin: http://evil.test", turn + "|Last-Event-ID: a:1", turn,
 	} {
-		request, header, _ := strings.Cut(line, "|")
-		if header != "" {
-			header = strings.ReplaceAll(header, "|", "\r\n") + "\r\n"
-		}
-		all = append(all, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n"+header+"\r\n")
+		line = strings.Replace(line+"|", "|", " HTTP/1.1|Host: x|Content-Length: 10|", 1)
+		all = append(all, strings.ReplaceAll(line, "|", "\r\n")+"\r\n")
 	}
 	return all
 }
 
-func unreadBody(ctx context.Context, r *run) error {
+// unreadBody announces bodies and does not send them.
+func unreadBody(r *run) {
 	const crowded, many, gone = 1500, 9000, 15 * time.Second
-	small, err := r.start(ctx, options{files: 1024})
-	if err != nil {
-		return err
-	}
 	requests := announced()
 	each := func(i int) string { return requests[i%len(requests)] }
-	if _, err := r.gather(ctx, small, crowded, each); err != nil {
-		return err
-	}
-	took, err := small.health(ctx, 3*time.Second)
-	r.within("/healthz beside 1,500 at 1,024 descriptors", took, time.Second, err)
-	r.turn("a turn beside them", small.ask(ctx, "hi", 5*time.Second), 2*time.Second, "stop")
+	small := r.mustStart(options{files: 1024})
+	r.gather(small, crowded, each)
+	r.health("/healthz beside 1,500 at 1,024 descriptors", small)
+	r.turn("a turn beside them", small.ask("hi", 5*time.Second), 2*time.Second, "stop")
 	if !r.descriptors(many + crowded + 500) {
-		return nil
+		return
 	}
-	large, err := r.start(ctx, options{})
-	if err != nil {
-		return err
-	}
-	took, err = slowestClose(ctx, large, requests[:len(requests)-1])
-	r.within("from such a reply to the close, slowest", took, 2*time.Second, err)
-	c, err := r.gather(ctx, large, many, each)
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, gone); err != nil {
-		return err
-	}
-	r.note("left of 9,000 after 15 s", c.open.Load() == 0, "0", "%d", c.open.Load())
-	return nil
-}
-
-// slowestClose sends each request on a connection of its own and returns how long the
-// slowest stays open after its reply.
-func slowestClose(ctx context.Context, g *gateway, requests []string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
+	large := r.mustStart(options{})
 	var slowest time.Duration
-	for _, request := range requests {
-		l, err := g.dial(ctx)
-		if err != nil {
-			return 0, err
-		}
-		defer l.Close()
-		if _, _, err := l.exchange(request); err != nil {
-			return 0, err
-		}
-		begin := time.Now()
-		if _, err := l.in.ReadByte(); errors.Is(plainly(err), err) == false {
-			line, _, _ := strings.Cut(request, " HTTP")
-			return 0, fmt.Errorf("%s: open after %s", line, short(time.Since(begin)))
-		}
-		slowest = max(slowest, time.Since(begin))
+	for _, request := range requests[:len(requests)-1] {
+		slowest = max(slowest, r.untilClosed(large, request))
 	}
-	return slowest, nil
+	r.within("from such a reply to the close, slowest", slowest, 2*time.Second)
+	open := r.gather(large, many, each)
+	r.pause(gone)
+	r.exactly("left of 9,000 after 15 s", int(open.Load()), 0)
 }
 
-func halfBodies(ctx context.Context, r *run) error {
-	const crowded = 4000
+// untilClosed returns how long a connection stays open after its reply, at most 3 s.
+func (r *run) untilClosed(g *gateway, request string) time.Duration {
+	l := r.dial(g)
+	got, _ := l.exchange(request)
+	r.must(got.err)
+	begin := time.Now()
+	_ = l.SetReadDeadline(begin.Add(3 * time.Second))
+	if b, err := l.in.ReadByte(); err == nil {
+		r.must(fmt.Errorf("byte %q after the reply to %q", b, request))
+	}
+	return time.Since(begin)
+}
+
+// halfBodies sends bodies without their end, which must not pile up in memory.
+func halfBodies(r *run) {
+	const crowded, announced, sent = 4000, 131_072, 131_009
 	if !r.descriptors(crowded + 500) {
-		return nil
+		return
 	}
-	g, err := r.start(ctx, options{env: []string{"SLUICE_MAX_STREAMS=10"}})
-	if err != nil {
-		return err
-	}
-	half := "POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131072\r\n\r\n" +
-		`{"input":"` + strings.Repeat("a", 131009-len(`{"input":"`))
-	if _, err := r.gather(ctx, g, crowded, func(int) string { return half }); err != nil {
-		return err
-	}
-	r.turn("a turn beside 4,000 half bodies", g.ask(ctx, "hi", 10*time.Second), 3*time.Second, "stop")
-	if err := pause(ctx, 2*time.Second); err != nil {
-		return err
-	}
-	r.peak("memory at most", g, 150)
-	return nil
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=10"}})
+	half := fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", announced) +
+		`{"input":"` + strings.Repeat("a", sent-len(`{"input":"`))
+	r.gather(g, crowded, func(int) string { return half })
+	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 3*time.Second, "stop")
+	r.pause(2 * time.Second)
+	r.cost(g, usage{}, 0, 150)
 }
 
-// halfClose leaves as nc -N and some load balancers do: no more is sent, but read.
-func halfClose(ctx context.Context, r *run) error {
+// halfClose leaves as nc -N and some load balancers do: it sends no more, but reads.
+func halfClose(r *run) {
 	asked, left := make(chan struct{}, 2), make(chan time.Time, 2)
-	g, err := r.start(ctx, options{model: func(q question, say func(string)) {
+	g := r.mustStart(options{model: func(q question, say func(string)) {
 		say(part(`[{"text":"Fi"}]`))
 		asked <- struct{}{}
-		select {
-		case <-q.Context().Done():
-		case <-time.After(3 * time.Second):
-		}
+		_ = pause(q.Context(), 3*time.Second)
 		left <- time.Now()
 		say(text("ne."))
 	}})
-	if err != nil {
-		return err
-	}
 	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
-		l, err := g.dial(ctx)
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		if _, err := io.WriteString(l, strings.Replace(post("hi"), "HTTP/1.1", version, 1)); err != nil {
-			return err
-		}
-		<-asked
-		if err := l.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-			return err
+		l := r.dial(g)
+		_, err := io.WriteString(l, strings.Replace(post("hi"), "HTTP/1.1", version, 1))
+		r.must(err)
+		select {
+		case <-asked:
+		case <-r.ctx.Done():
+			r.must(errors.New("the model was not asked"))
 		}
 		begin := time.Now()
-		got, readErr := io.ReadAll(l.in)
-		clean := readErr == nil && (version == "HTTP/1.0" || strings.HasSuffix(string(got), "0\r\n\r\n"))
-		whole := strings.Contains(string(got), "event: done")
-		r.note("the reply over "+version, whole || !clean, "broken or with done", "%s", ending(clean, whole))
-		r.within("until the model is left, "+version, (<-left).Sub(begin), 500*time.Millisecond, nil)
+		r.must(l.CloseWrite())
+		got, err := io.ReadAll(l.in)
+		end := "broken off"
+		switch {
+		case strings.Contains(string(got), "event: done"):
+			end = "done"
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			end = "none"
+		case err == nil && (version == "HTTP/1.0" || strings.HasSuffix(string(got), "0\r\n\r\n")):
+			end = "clean, without done"
+		}
+		r.note("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
+		r.within("until the model is left", (<-left).Sub(begin), 500*time.Millisecond)
 	}
-	return nil
 }
 
-func ending(clean, whole bool) string {
-	switch {
-	case whole:
-		return "done"
-	case clean:
-		return "clean end without done"
-	}
-	return "broken off"
-}
-
-func head(ctx context.Context, r *run) error {
-	g, err := r.start(ctx, options{})
-	if err != nil {
-		return err
-	}
+// head asks as monitors do.
+func head(r *run) {
+	g := r.mustStart(options{})
 	paths := []string{"/healthz", "/readyz", "/metrics", "/tools", "/openapi.yaml", "/"}
-	var bad []string
+	answered := 0
 	for _, path := range paths {
-		got, _, err := g.fetch(ctx, http.MethodHead, path, "")
-		if err != nil || got.status != http.StatusOK || got.body != "" {
-			bad = append(bad, fmt.Sprint(path, " ", got.status))
+		if got := g.fetch(5*time.Second, http.MethodHead, path, ""); got.err == nil && got.status == http.StatusOK {
+			answered++
 		}
 	}
-	r.note("HEAD where GET has no effect", bad == nil, "200", "%d of %d: %s", len(paths)-len(bad), len(paths), strings.Join(bad, ", "))
-	got, _, err := g.fetch(ctx, http.MethodHead, "/chat/stream", "")
-	r.note("HEAD of a turn", err == nil && got.status == http.StatusMethodNotAllowed, "405", "%d", got.status)
-	return err
+	r.exactly("HEAD answered where GET has no effect", answered, len(paths))
+	r.exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
 }
 
 // diag holds /diag/sse to what holds for a turn.
-func diag(ctx context.Context, r *run) error {
-	g, err := r.start(ctx, options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})
-	if err != nil {
-		return err
-	}
+func diag(r *run) {
 	const long = "GET /diag/sse?ticks=2&interval_ms=300000 HTTP/1.1\r\nHost: x\r\n"
-	foreign, err := g.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer foreign.Close()
-	status := firstStatus(foreign, long+"Origin: http://evil.example\r\nSec-Fetch-Site: cross-site\r\n\r\n")
-	r.note("opened by a foreign page", status == http.StatusForbidden, "403", "%d", status)
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})
+	foreign := r.dial(g)
+	r.exactly("status for a foreign page", foreign.status(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
 	_ = foreign.Close()
-	own, err := g.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer own.Close()
-	if err := pause(ctx, 200*time.Millisecond); err != nil { // the foreign one's place is free again
-		return err
-	}
-	if status := firstStatus(own, long+"\r\n"); status != http.StatusOK {
-		return fmt.Errorf("/diag/sse: status %d", status)
-	}
-	r.turn("a turn beside one, SLUICE_MAX_STREAMS=1", g.ask(ctx, "hi", 5*time.Second), 2*time.Second, "stop")
-	took, err := g.terminate(ctx)
-	r.within("SIGTERM with one open", took, 3*time.Second, err)
-	return nil
-}
-
-// firstStatus returns the status of a reply whose body may last, 0 if there is none.
-func firstStatus(l *link, request string) int {
-	_, _ = io.WriteString(l, request)
-	resp, err := http.ReadResponse(l.in, nil)
-	if err != nil {
-		return 0
-	}
-	return resp.StatusCode
+	r.pause(200 * time.Millisecond) // until its place is free again, if it had one
+	r.exactly("status for curl", r.dial(g).status(long+"\r\n"), http.StatusOK)
+	r.turn("a turn beside it, SLUICE_MAX_STREAMS=1", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	begin := time.Now()
+	r.must(g.terminate())
+	r.within("from SIGTERM to the end beside it", time.Since(begin), 3*time.Second)
 }

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // visit is a GET of a turn, with the headers that tell who has sent it.
 type visit struct {
 	name   string
 	header []string
-	runs   bool // whether it is one of ours
+	ours   bool // whether it is one of ours
 }
 
 const (
@@ -45,49 +45,31 @@ func visits(own string) []visit {
 	}
 }
 
-func foreignPage(ctx context.Context, r *run) error {
-	var calls counter
-	g, err := r.start(ctx, options{
-		model: calling("create_todo", `{"title":"eggs"}`),
-		tools: &tools{tool("create_todo", `{"type":"object","properties":{"title":{"type":"string"}}}`), &calls},
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := g.await(ctx, "mcp_connected"); err != nil {
-		return err
-	}
-	var foreign, ran, ours, served int
-	var wrong []string
-	var effects int64
+// foreignPage sends what a page elsewhere can make a browser send.
+func foreignPage(r *run) {
+	o := options{model: calling("create_todo", `{"title":"eggs"}`)}.beside(tool("create_todo", `{"type":"object"}`))
+	g := r.mustStart(o)
+	r.connected(g)
+	var foreign, ours, served int
+	var ran []string
+	effects := 0
 	for _, v := range visits(g.addr) {
-		before := calls.Load()
-		got, _, err := g.fetch(ctx, http.MethodGet, "/chat/stream?input=buy+eggs", "", v.header...)
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.name, err)
-		}
-		called := calls.Load() - before
-		if v.runs {
+		before := o.tools.calls.Load()
+		got := g.fetch(5*time.Second, http.MethodGet, "/chat/stream?input=buy+eggs", "", v.header...)
+		r.must(got.err)
+		called := int(o.tools.calls.Load() - before)
+		if v.ours {
 			ours++
-			if called == 1 {
-				served++
-				continue
-			}
-			wrong = append(wrong, v.name)
+			served += called
 			continue
 		}
 		foreign++
 		effects += called
 		if got.status != http.StatusForbidden {
-			ran++
-			wrong = append(wrong, v.name)
+			ran = append(ran, v.name)
 		}
 	}
-	r.note(fmt.Sprintf("foreign pages of %d that ran a turn", foreign), ran == 0, "0", "%d", ran)
-	r.note("tools that they called", effects == 0, "0", "%d", effects)
-	r.note(fmt.Sprintf("own pages and programs of %d served", ours), served == ours, fmt.Sprint(ours), "%d", served)
-	if wrong != nil {
-		r.note("wrong", false, "none", "%s", strings.Join(wrong, ", "))
-	}
-	return nil
+	r.note(fmt.Sprintf("foreign requests of %d that ran a turn", foreign), ran == nil, "0", "%d: %s", len(ran), strings.Join(ran, ", "))
+	r.exactly("tools that they called", effects, 0)
+	r.exactly("turns of our own page and of programs", served, ours)
 }

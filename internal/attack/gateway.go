@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,8 @@ type options struct {
 	tools *tools // nil: the built-in todo server
 	files int    // its soft and hard limit of descriptors; 0: ours
 	env   []string
+	// addr is where it listens; empty: where it likes, which its log tells.
+	addr string
 	// loseLog closes the reading end of its stdout as soon as its address is known.
 	loseLog bool
 	stderr  *os.File // nil: kept for the message of a failed start
@@ -31,6 +32,7 @@ type options struct {
 
 // gateway is the program under attack.
 type gateway struct {
+	ctx    context.Context // of the scenario
 	cmd    *exec.Cmd
 	addr   string
 	client *http.Client // opens a connection for each request
@@ -41,64 +43,58 @@ type gateway struct {
 	log []string   // lines of stdout
 }
 
-// start starts the fakes and a gateway in front of them, and waits for its address.
-func (r *run) start(ctx context.Context, o options) (*gateway, error) {
-	env, err := r.environment(o)
-	if err != nil {
-		return nil, err
-	}
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	var complaints bytes.Buffer
-	g := &gateway{cmd: exec.Command(r.binary), ended: make(chan struct{})}
+// start starts the fakes and a gateway in front of them, and waits until it listens.
+// An error means that the gateway did not get so far.
+func (r *run) start(o options) (*gateway, error) {
+	g := &gateway{ctx: r.ctx, cmd: exec.Command(r.binary), addr: o.addr, ended: make(chan struct{}),
+		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if o.files > 0 {
 		g.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, o.files), r.binary)
 	}
-	g.cmd.Env, g.cmd.Stdout, g.cmd.Stderr = env, in, &complaints
+	var complaints bytes.Buffer
+	g.cmd.Env, g.cmd.Stderr = r.environment(o), &complaints
 	if o.stderr != nil {
 		g.cmd.Stderr = o.stderr
 	}
+	out, in, err := os.Pipe()
+	r.must(err)
+	g.cmd.Stdout = in
 	err = g.cmd.Start()
 	_ = in.Close()
 	if err != nil {
 		_ = out.Close()
-		return nil, err
+		r.must(err)
 	}
 	r.watch(g, out, o.loseLog)
-	g.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	listening, err := g.await(ctx, "listening")
-	if err != nil {
-		return nil, errors.Join(err, errors.New(complaints.String()))
+	if err := g.listening(); err != nil {
+		_ = g.cmd.Process.Kill()
+		<-g.ended
+		return nil, fmt.Errorf("%w %s", err, &complaints)
 	}
-	g.addr = listening.Details.Addr
 	return g, nil
 }
 
+// mustStart starts a gateway that has no reason not to start.
+func (r *run) mustStart(o options) *gateway {
+	g, err := r.start(o)
+	r.must(err)
+	return g
+}
+
 // environment starts the fakes and returns all that the gateway's process gets.
-func (r *run) environment(o options) ([]string, error) {
-	home, err := r.folder()
-	if err != nil {
-		return nil, err
-	}
+func (r *run) environment(o options) []string {
 	if o.model == nil {
 		o.model = plain
 	}
-	gemini, err := r.serve(o.model)
-	if err != nil {
-		return nil, err
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + r.folder(), "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+		"GEMINI_API_KEY=key-of-the-attack", "GEMINI_BASE_URL=" + r.serve(o.model)}
+	if o.addr != "" {
+		env = append(env, "SLUICE_ADDR="+o.addr)
 	}
-	env := []string{"PATH=/usr/bin:/bin", "HOME=" + home, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
-		"GEMINI_API_KEY=key-of-the-attack", "GEMINI_BASE_URL=" + gemini}
 	if o.tools != nil {
-		mcp, err := r.serve(o.tools)
-		if err != nil {
-			return nil, err
-		}
-		env = append(env, "MCP_SERVER_URL="+mcp+"/mcp")
+		env = append(env, "MCP_SERVER_URL="+r.serve(o.tools)+"/mcp")
 	}
-	return append(env, o.env...), nil
+	return append(env, o.env...)
 }
 
 // watch reads the log and waits for the end.
@@ -132,6 +128,21 @@ func (r *run) watch(g *gateway, out *os.File, lose bool) {
 	})
 }
 
+// listening waits until the gateway does.
+func (g *gateway) listening() error {
+	if g.addr == "" {
+		e, err := g.await("listening", 20*time.Second)
+		g.addr = e.Details.Addr
+		return err
+	}
+	for g.fetch(time.Second, http.MethodGet, "/healthz", "").status != http.StatusOK {
+		if err := pause(g.ctx, 50*time.Millisecond); err != nil || !g.alive() {
+			return errors.New("nobody listens")
+		}
+	}
+	return nil
+}
+
 // alive tells whether the process runs.
 func (g *gateway) alive() bool {
 	select {
@@ -155,8 +166,8 @@ type entry struct {
 }
 
 // await waits for an event in the log.
-func (g *gateway) await(ctx context.Context, event string) (entry, error) {
-	for {
+func (g *gateway) await(event string, limit time.Duration) (entry, error) {
+	for deadline := time.Now().Add(limit); ; {
 		ended := !g.alive()
 		for _, line := range g.lines() {
 			var e entry
@@ -165,31 +176,31 @@ func (g *gateway) await(ctx context.Context, event string) (entry, error) {
 			}
 		}
 		if ended {
-			return entry{}, fmt.Errorf("it ended before %s: %w", event, cmp.Or(g.err, errors.New("exit 0")))
+			return entry{}, fmt.Errorf("ended before %s: %v", event, g.err)
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return entry{}, fmt.Errorf("no %s in the log", event)
+		if time.Now().After(deadline) || pause(g.ctx, 10*time.Millisecond) != nil {
+			return entry{}, fmt.Errorf("no %s in %s", event, limit)
 		}
 	}
 }
 
-// pause returns an error if ctx ends meanwhile.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+// reply is what came back, if anything did.
+type reply struct {
+	status int
+	body   string
+	took   time.Duration
+	err    error
 }
 
-// fetch sends a request and returns what came back and how long that took. header is
-// "Name: value" each.
-func (g *gateway) fetch(ctx context.Context, method, path, body string, header ...string) (reply, time.Duration, error) {
+// fetch sends a request on a connection of its own. header is "Name: value" each.
+func (g *gateway) fetch(limit time.Duration, method, path, body string, header ...string) (got reply) {
 	begin := time.Now()
+	ctx, cancel := context.WithTimeout(g.ctx, limit)
+	defer cancel()
+	defer func() { got.took, got.err = time.Since(begin), plainly(got.err) }()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+g.addr+path, strings.NewReader(body))
 	if err != nil {
-		return reply{}, 0, err
+		return reply{err: err}
 	}
 	for _, h := range header {
 		name, value, _ := strings.Cut(h, ": ")
@@ -197,50 +208,39 @@ func (g *gateway) fetch(ctx context.Context, method, path, body string, header .
 	}
 	resp, err := g.client.Do(req)
 	if err != nil {
-		return reply{}, time.Since(begin), plainly(err)
+		return reply{err: err}
 	}
 	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, string(got)}, time.Since(begin), plainly(err)
-}
-
-type reply struct {
-	status int
-	body   string
+	content, err := io.ReadAll(resp.Body)
+	return reply{status: resp.StatusCode, body: string(content), err: err}
 }
 
 // plainly says in a word what usually goes wrong.
 func plainly(err error) error {
-	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return errors.New("no answer in time")
 	}
 	return err
 }
 
-// health asks /healthz, with a limit of its own.
-func (g *gateway) health(ctx context.Context, limit time.Duration) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	r, took, err := g.fetch(ctx, http.MethodGet, "/healthz", "")
-	if err == nil && r.status != http.StatusOK {
-		err = fmt.Errorf("status %d", r.status)
+// read gets a JSON reply.
+func (g *gateway) read(path string, v any) error {
+	got := g.fetch(5*time.Second, http.MethodGet, path, "")
+	if got.err != nil {
+		return got.err
 	}
-	return took, err
+	return json.Unmarshal([]byte(got.body), v)
 }
 
-// breaker returns state and failure count of Gemini's breaker, as in "closed 0".
-func (g *gateway) breaker(ctx context.Context) (string, error) {
-	r, _, err := g.fetch(ctx, http.MethodGet, "/readyz", "")
-	if err != nil {
-		return "", err
-	}
+// breaker returns state and failure count of the model's breaker, as in "closed 0".
+func (g *gateway) breaker() (string, error) {
 	var ready struct {
 		Breakers []struct {
 			Service, State string
 			FailureCount   int `json:"failure_count"`
 		}
 	}
-	if err := json.Unmarshal([]byte(r.body), &ready); err != nil {
+	if err := g.read("/readyz", &ready); err != nil {
 		return "", err
 	}
 	for _, b := range ready.Breakers {
@@ -248,5 +248,17 @@ func (g *gateway) breaker(ctx context.Context) (string, error) {
 			return fmt.Sprint(b.State, " ", b.FailureCount), nil
 		}
 	}
-	return "", errors.New("no breaker of Gemini")
+	return "", errors.New("there is no breaker of the model")
+}
+
+// offered counts the tools whose name begins with prefix.
+func (g *gateway) offered(prefix string) (n int, err error) {
+	var list struct{ Tools []struct{ Name string } }
+	err = g.read("/tools", &list)
+	for _, t := range list.Tools {
+		if strings.HasPrefix(t.Name, prefix) {
+			n++
+		}
+	}
+	return n, err
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,160 +12,100 @@ import (
 
 // ownShortage takes the gateway's descriptors away, first with idle connections, then
 // with turns. Neither is the model's fault.
-func ownShortage(ctx context.Context, r *run) error {
-	g, err := r.start(ctx, options{files: 64})
-	if err != nil {
-		return err
-	}
-	links, err := fill(ctx, g, 100)
-	if err != nil {
-		return err
-	}
-	got, _, err := links[len(links)-1].exchange(post("hi"))
-	t := newTurn(got, 0, err)
-	r.turn(fmt.Sprintf("a turn on one of %d idle, 64 descriptors", len(links)), t, time.Second, "stop", "overloaded")
-	for _, l := range links {
+func ownShortage(r *run) {
+	g := r.mustStart(options{files: 64})
+	idle := r.fill(g, 100)
+	got, _ := idle[len(idle)-1].exchange(post("hi"))
+	r.turn(fmt.Sprintf("a turn on one of %d idle, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
+	for _, l := range idle {
 		_ = l.Close()
 	}
-	if err := pause(ctx, 300*time.Millisecond); err != nil {
-		return err
-	}
-	if err := r.closed(ctx, "the model's breaker afterwards", g); err != nil {
-		return err
-	}
-	r.turn("a turn afterwards", g.ask(ctx, "hi", 5*time.Second), 2*time.Second, "stop")
-	return shortOfStreams(ctx, r)
-}
+	r.pause(300 * time.Millisecond)
+	r.breaker(g)
+	r.turn("a turn when they are gone", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
 
-// fill opens up to n idle connections, until one gets no answer, and returns those
-// that are still open.
-func fill(ctx context.Context, g *gateway, n int) (links []*link, err error) {
-	for range n {
-		l, err := g.dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
-		if _, _, err := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			_ = l.Close()
-			break
-		}
-		_ = l.SetDeadline(time.Now().Add(5 * time.Second))
-		links = append(links, l)
-	}
-	if len(links) == 0 {
-		return nil, fmt.Errorf("no connection gets an answer")
-	}
-	return links, nil
-}
-
-func (r *run) closed(ctx context.Context, what string, g *gateway) error {
-	state, err := g.breaker(ctx)
-	if err != nil {
-		return err
-	}
-	r.note(what, state == "closed 0", "closed 0", "%s", state)
-	return nil
-}
-
-func shortOfStreams(ctx context.Context, r *run) error {
 	const turns = 300
-	g, err := r.start(ctx, options{files: 256, model: func(q question, say func(string)) {
+	g = r.mustStart(options{files: 256, model: func(q question, say func(string)) {
 		_ = pause(q.Context(), 2*time.Second)
 		say(text("Fine."))
 	}})
-	if err != nil {
-		return err
-	}
 	var mu sync.Mutex // guards ends
 	ends := map[string]int{}
 	var wg sync.WaitGroup
 	for range turns {
 		wg.Go(func() {
-			t := g.ask(ctx, "hi", 20*time.Second)
+			end := g.ask("hi", 20*time.Second).end()
 			mu.Lock()
 			defer mu.Unlock()
-			ends[t.end()]++
+			ends[end]++
 		})
 	}
-	if err := pause(ctx, time.Second); err != nil {
-		return err
-	}
-	took, healthErr := g.health(ctx, 3*time.Second)
+	time.Sleep(time.Second)
+	r.health("/healthz beside 300 turns, 256 descriptors", g)
 	wg.Wait()
-	r.within("/healthz beside 300 turns, 256 descriptors", took, time.Second, healthErr)
-	told := ends["stop"] + ends["overloaded"]
-	r.note("turns that end well or as overloaded", told == turns && ends["stop"] > 0, "300", "%d: %s", told, strings.TrimPrefix(fmt.Sprint(ends), "map"))
-	return r.closed(ctx, "the model's breaker afterwards", g)
+	r.note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
+	r.breaker(g)
+}
+
+// fill opens up to n idle connections, until one gets no answer, and returns those
+// that got one. There is at least one.
+func (r *run) fill(g *gateway, n int) (idle []*link) {
+	for range n {
+		l := r.dial(g)
+		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
+		if got, _ := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); got.err != nil {
+			_ = l.Close()
+			break
+		}
+		_ = l.SetDeadline(time.Now().Add(5 * time.Second))
+		idle = append(idle, l)
+	}
+	if len(idle) == 0 {
+		r.must(errors.New("no connection gets an answer"))
+	}
+	return idle
 }
 
 // refusals asks for more than there are places, on connections that stay.
-func refusals(ctx context.Context, r *run) error {
+func refusals(r *run) {
 	const n = 4000
-	g, err := r.start(ctx, options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
-	if err != nil {
-		return err
-	}
-	held, err := g.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	if status := firstStatus(held, post("hold")); status != http.StatusOK {
-		return fmt.Errorf("the first turn: status %d", status)
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
+	if status := r.dial(g).status(post("hold")); status != http.StatusOK {
+		r.must(fmt.Errorf("the first turn: status %d", status))
 	}
 	before, _ := g.usage()
-	lines := len(g.lines())
-	var dials, wrong int
-	var l *link
-	begin := time.Now()
+	lines, begin := len(g.lines()), time.Now()
+	l, dials, refused := r.dial(g), 1, 0
 	for range n {
-		if l == nil {
-			if l, err = g.dial(ctx); err != nil {
-				return err
-			}
-			dials++
+		got, closing := l.exchange(post("hi"))
+		if got.status == http.StatusServiceUnavailable {
+			refused++
 		}
-		got, closing, err := l.exchange(post("hi"))
-		if got.status != http.StatusServiceUnavailable {
-			wrong++
-		}
-		if closing || err != nil {
+		if closing {
 			_ = l.Close()
-			l = nil
+			l = r.dial(g)
+			dials++
 		}
 	}
 	took := time.Since(begin)
-	if l != nil {
-		defer l.Close()
-	}
-	if err := pause(ctx, 1200*time.Millisecond); err != nil { // a summary may come a second later
-		return err
-	}
-	r.note("refused of 4,000", wrong == 0, "4000", "%d", n-wrong)
-	r.note("connections for them", dials == 1, "1", "%d", dials)
+	r.pause(1200 * time.Millisecond) // a summary may come a second later
+	r.exactly("refused of 4,000", refused, n)
+	r.exactly("connections for them", dials, 1)
 	if after, err := g.usage(); err != nil {
 		r.skip("CPU each", "no /proc here")
 	} else {
 		each := (after.cpu - before.cpu) / n
 		r.note("CPU each", each < 90*time.Microsecond, "< 90µs", "%s", each.Round(time.Microsecond))
 	}
-	most := 15 * int(took/time.Second+2)
-	added := len(g.lines()) - lines
-	r.note("log lines", added <= most, fmt.Sprintf("<= %d", most), "%d", added)
-	return nil
+	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
 }
 
 // slowReaders ask for a long answer and do not read it.
-func slowReaders(ctx context.Context, r *run) error {
+func slowReaders(r *run) {
 	const readers = 200
 	chunk := part(`[{"text":"` + strings.Repeat("a", 8<<10) + `"}]`)
-	g, err := r.start(ctx, options{model: func(q question, say func(string)) {
-		if !q.about("long") {
-			say(text("Fine."))
-			return
-		}
-		for range 150 {
+	g := r.mustStart(options{model: func(q question, say func(string)) {
+		for i := 0; i < 150 && q.about("long"); i++ {
 			say(chunk)
 			if pause(q.Context(), 20*time.Millisecond) != nil {
 				return
@@ -174,31 +113,21 @@ func slowReaders(ctx context.Context, r *run) error {
 		}
 		say(text("Fine."))
 	}})
-	if err != nil {
-		return err
-	}
-	before, _ := g.usage()
+	before, err := g.usage()
 	for range readers {
-		l, err := g.dial(ctx)
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		_ = l.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-		if _, err := io.WriteString(l, post("long")); err != nil {
-			return err
-		}
+		l := r.dial(g)
+		_ = l.SetReadBuffer(4 << 10)
+		_, err := io.WriteString(l, post("long"))
+		r.must(err)
 	}
-	if err := pause(ctx, 3*time.Second); err != nil {
-		return err
-	}
-	r.turn("a turn beside 200", g.ask(ctx, "hi", 10*time.Second), 2*time.Second, "stop")
-	after, err := g.usage()
+	r.pause(3 * time.Second)
+	r.turn("a turn beside 200 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
 	if err != nil {
 		r.skip("memory each", "no /proc here")
-		return nil
+		return
 	}
+	after, err := g.usage()
+	r.must(err)
 	each := (after.peak - before.peak) / readers >> 10
 	r.note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
-	return nil
 }

@@ -26,7 +26,7 @@ const patience = 60 * time.Second
 // scenario is one attack, named after what it is about.
 type scenario struct {
 	name string
-	run  func(ctx context.Context, r *run) error
+	run  func(r *run)
 }
 
 func scenarios() []scenario {
@@ -114,10 +114,8 @@ func choose(args []string) ([]scenario, error) {
 func perform(ctx context.Context, binary string, s scenario) row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &run{binary: binary, row: row{name: s.name}}
+	r := &run{ctx: ctx, binary: binary, row: row{name: s.name}}
 	defer r.end()
-	if err := s.run(ctx, r); err != nil {
-		r.note("the scenario", false, "runs to its end", "%v", err)
-	}
+	r.try(s.run)
 	return r.row
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,11 +13,38 @@ import (
 	"time"
 )
 
-// run is one scenario at work: what it has started, and what it has measured.
+// run is one scenario at work: what it has started, and what it has measured. As with
+// testing.T, a scenario ends where it cannot go on; see must.
 type run struct {
+	ctx    context.Context // ends with the scenario's time
 	binary string
 	row    row
 	ends   []func() // run in reverse
+}
+
+// failure is what must panics with.
+type failure struct{ error }
+
+// must ends the scenario if err is not nil, which makes its row broken. Only the
+// scenario's own goroutine may call it, or what calls it.
+func (r *run) must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// try runs a scenario up to where it ends itself.
+func (r *run) try(scenario func(*run)) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case failure:
+			r.note("the scenario", false, "runs to its end", "%v", e)
+		default:
+			panic(e)
+		}
+	}()
+	scenario(r)
 }
 
 func (r *run) atEnd(end func()) { r.ends = append(r.ends, end) }
@@ -23,6 +52,18 @@ func (r *run) atEnd(end func()) { r.ends = append(r.ends, end) }
 func (r *run) end() {
 	for _, end := range slices.Backward(r.ends) {
 		end()
+	}
+}
+
+func (r *run) pause(d time.Duration) { r.must(pause(r.ctx, d)) }
+
+// pause returns an error if ctx ends meanwhile.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return errors.New("its time is over")
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -39,40 +80,59 @@ func (r *run) skip(what, why string) {
 	r.row.figures = append(r.row.figures, figure{what, why, "", skipped})
 }
 
-// within notes how long something took, and that it went well if err is nil.
-func (r *run) within(what string, took, limit time.Duration, err error) {
-	expected := "< " + limit.String()
-	if err != nil {
-		r.note(what, false, expected, "%v", err)
-		return
-	}
-	r.note(what, took < limit, expected, "%s", short(took))
+// exactly notes a count.
+func (r *run) exactly(what string, got, want int) {
+	r.note(what, got == want, fmt.Sprint(want), "%d", got)
+}
+
+// atMost notes a count that may be less.
+func (r *run) atMost(what string, got, most int) {
+	r.note(what, got <= most, fmt.Sprint("<= ", most), "%d", got)
+}
+
+// within notes how long something took.
+func (r *run) within(what string, took, limit time.Duration) {
+	r.note(what, took < limit, "< "+limit.String(), "%s", short(took))
 }
 
 // turn notes how a turn ended, and that it took less than limit.
 func (r *run) turn(what string, t turn, limit time.Duration, good ...string) {
-	r.note(what, slices.Contains(good, t.end()) && t.took < limit, strings.Join(good, " or ")+", < "+limit.String(),
-		"%s, %s", t.end(), short(t.took))
+	r.note(what, slices.Contains(good, t.end()) && t.took < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.end(), short(t.took))
 }
 
-// peak notes the most memory that the gateway has had.
-func (r *run) peak(what string, g *gateway, megabytes int64) {
-	u, err := g.usage()
-	if err != nil {
-		r.skip(what, "no /proc here")
+// health notes that /healthz answers within a second.
+func (r *run) health(what string, g *gateway) {
+	const limit = time.Second
+	got := g.fetch(3*limit, http.MethodGet, "/healthz", "")
+	if got.err != nil || got.status != http.StatusOK {
+		r.note(what, false, "< "+limit.String(), "status %d, %v", got.status, got.err)
 		return
 	}
-	r.note(what, u.peak>>20 < megabytes, fmt.Sprintf("< %d MB", megabytes), "%d MB", u.peak>>20)
+	r.within(what, got.took, limit)
 }
 
-// cpu notes the CPU time that the gateway has used since before.
-func (r *run) cpu(what string, g *gateway, before usage, limit time.Duration) {
+// breaker notes whether the model's circuit breaker has counted a failure.
+func (r *run) breaker(g *gateway) {
+	state, err := g.breaker()
+	r.must(err)
+	r.note("the model's breaker afterwards", state == "closed 0", "closed 0", "%s", state)
+}
+
+// cost notes the CPU time since before, and peak the most memory ever. What is 0 is
+// not looked at.
+func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	u, err := g.usage()
 	if err != nil {
-		r.skip(what, "no /proc here")
+		r.skip("CPU and memory", "no /proc here")
 		return
 	}
-	r.note(what, u.cpu-before.cpu < limit, "< "+limit.String(), "%s", short(u.cpu-before.cpu))
+	if cpu > 0 {
+		r.within("CPU for it", u.cpu-before.cpu, cpu)
+	}
+	if megabytes > 0 {
+		mb := int(u.peak >> 20)
+		r.note("memory at most", mb < megabytes, fmt.Sprintf("< %d MB", megabytes), "%d MB", mb)
+	}
 }
 
 func short(d time.Duration) string {
@@ -82,21 +142,19 @@ func short(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// descriptors tells whether this process may open n files; it skips the row if not.
+// descriptors tells whether this process may open n files; it notes it if not.
 func (r *run) descriptors(n int) bool {
 	if have := openFiles(); have > 0 && have < n {
-		r.skip("the scenario", fmt.Sprintf("needs %d file descriptors", n))
+		r.skip("many connections", fmt.Sprintf("needs %d descriptors", n))
 		return false
 	}
 	return true
 }
 
 // serve runs a fake upstream until the scenario ends.
-func (r *run) serve(h http.Handler) (url string, err error) {
+func (r *run) serve(h http.Handler) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
+	r.must(err)
 	s := &http.Server{Handler: h}
 	ended := make(chan struct{})
 	go func() {
@@ -107,16 +165,15 @@ func (r *run) serve(h http.Handler) (url string, err error) {
 		_ = s.Close()
 		<-ended
 	})
-	return "http://" + l.Addr().String(), nil
+	return "http://" + l.Addr().String()
 }
 
 // folder is removed when the scenario ends.
-func (r *run) folder() (string, error) {
+func (r *run) folder() string {
 	dir, err := os.MkdirTemp("", "sluice-attack-")
-	if err == nil {
-		r.atEnd(func() { _ = os.RemoveAll(dir) })
-	}
-	return dir, err
+	r.must(err)
+	r.atEnd(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // counter counts what reaches a fake.

@@ -41,7 +41,7 @@ func (r row) verdict() verdict {
 	return v
 }
 
-const format = "%-16s %-42s %-34s %-24s %s\n"
+const format = "%-15s %-43s %-30s %-26s %s\n"
 
 func printHead(w io.Writer) {
 	fmt.Fprintf(w, format, "row", "figure", "measured", "expected", "verdict")
@@ -66,7 +66,7 @@ func printSum(w io.Writer, rows int, broken []string) {
 
 // oneLine keeps what a broken gateway said from breaking the table.
 func oneLine(s string) string {
-	const most = 120
+	const most = 80
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > most {
 		s = s[:most] + "…"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,35 +22,17 @@ type event struct {
 
 // turn is a turn as a client sees it.
 type turn struct {
-	status int
+	reply
 	events []event
-	reason string // error_type of a refusal
-	took   time.Duration
-	err    error
 }
 
 // ask runs a turn, which fails after limit.
-func (g *gateway) ask(ctx context.Context, input string, limit time.Duration) turn {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+func (g *gateway) ask(input string, limit time.Duration) turn {
 	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
-	r, took, err := g.fetch(ctx, http.MethodPost, "/chat/stream", body, "Content-Type: application/json")
-	return newTurn(r, took, err)
+	return newTurn(g.fetch(limit, http.MethodPost, "/chat/stream", body, "Content-Type: application/json"))
 }
 
-func newTurn(r reply, took time.Duration, err error) turn {
-	t := turn{status: r.status, took: took, err: err}
-	if r.status != http.StatusOK {
-		var problem struct {
-			ErrorType string `json:"error_type"`
-		}
-		_ = json.Unmarshal([]byte(r.body), &problem)
-		t.reason = problem.ErrorType
-		return t
-	}
-	t.events = parse(r.body)
-	return t
-}
+func newTurn(r reply) turn { return turn{r, parse(r.body)} }
 
 // parse reads a stream as the gateway frames it: one data line an event.
 func parse(body string) (events []event) {
@@ -83,9 +64,13 @@ func (t turn) end() string {
 		}
 		return reason
 	}
+	var problem struct {
+		ErrorType string `json:"error_type"`
+	}
+	_ = json.Unmarshal([]byte(t.body), &problem)
 	switch {
-	case t.reason != "":
-		return t.reason
+	case problem.ErrorType != "":
+		return problem.ErrorType
 	case t.err != nil:
 		return t.err.Error()
 	case t.status == http.StatusOK:
