@@ -140,7 +140,7 @@ func halfBodies(r *run) {
 	half := fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", announced) +
 		`{"input":"` + strings.Repeat("a", sent-len(`{"input":"`))
 	r.gather(g, crowded, func(int) string { return half })
-	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 3*time.Second, "stop")
+	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
 	r.pause(2 * time.Second)
 	r.cost(g, usage{}, 0, 150)
 }
