@@ -40,7 +40,7 @@ baseline: ## make the last run of bench the baseline
 	mkdir -p testdata/bench
 	grep -E '^(goos|goarch|pkg|cpu|Benchmark)' bench.txt >testdata/bench/baseline.txt
 
-attack: ## do to the gateway what has once broken it (some 2 min)
+attack: ## do to the gateway what has once broken it (some 3 min)
 	scripts/attack.sh
 
 run: ## the gateway on :8080

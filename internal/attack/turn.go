@@ -15,8 +15,6 @@ type event struct {
 	data struct {
 		ErrorType    string `json:"error_type"`
 		FinishReason string `json:"finish_reason"`
-		ToolName     string `json:"tool_name"`
-		Status       string
 	}
 }
 
