@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -217,6 +218,9 @@ func (g *gateway) fetch(limit time.Duration, method, path, body string, header .
 
 // plainly says in a word what usually goes wrong.
 func plainly(err error) error {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		err = request.Err // without the address, which differs from run to run
+	}
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return errors.New("no answer in time")
 	}

@@ -18,7 +18,7 @@ func ownShortage(r *run) {
 	g := r.mustStart(options{files: 64})
 	idle := r.fill(g, 100)
 	got, _ := idle[len(idle)-1].exchange(post("hi"))
-	r.turn(fmt.Sprintf("a turn on one of %d idle, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
+	r.turn(fmt.Sprintf("a turn after %d idle ones, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
 	for _, l := range idle {
 		_ = l.Close()
 	}
@@ -50,7 +50,7 @@ func ownShortage(r *run) {
 }
 
 // fill opens up to n idle connections, until one gets no answer, and returns those
-// that got one. There is at least one.
+// that got one. There is at least one, and the last is open.
 func (r *run) fill(g *gateway, n int) (idle []*link) {
 	for range n {
 		l := r.dial(g)
