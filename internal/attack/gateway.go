@@ -221,6 +221,9 @@ func plainly(err error) error {
 	if request := (*url.Error)(nil); errors.As(err, &request) {
 		err = request.Err // without the address, which differs from run to run
 	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && !op.Timeout() {
+		err = op.Err
+	}
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return errors.New("no answer in time")
 	}
