@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -126,12 +127,12 @@ func TestLogReaderThatComesBackMissesNothing(t *testing.T) {
 // is room for.
 type fickle struct {
 	logTail
-	away bool
+	away atomic.Bool
 	room int
 }
 
 func (f *fickle) Write(p []byte) (int, error) {
-	if !f.away {
+	if !f.away.Load() {
 		return f.logTail.Write(p)
 	}
 	n := min(f.room, len(p))
@@ -145,7 +146,8 @@ func (f *fickle) Write(p []byte) (int, error) {
 func TestLogLinesAreDroppedAndToldWhenTheReaderIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		out := &fickle{away: true, room: 1500}
+		out := &fickle{room: 1500}
+		out.away.Store(true)
 		w := newLogWriter(out, nil)
 		log := processLogger(newLogger(w, "info"))
 		const lines = 10_000
@@ -157,7 +159,7 @@ func TestLogLinesAreDroppedAndToldWhenTheReaderIsBack(t *testing.T) {
 		if n := len(out.all("said")); n != 1 {
 			t.Errorf("%d lines are out, want 1", n)
 		}
-		out.away = false
+		out.away.Store(false)
 		time.Sleep(2 * logRetry)
 		synctest.Wait()
 		out.check(t) // whole lines, all of them
