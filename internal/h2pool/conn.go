@@ -25,17 +25,18 @@ type conn struct {
 
 	// What follows is guarded by host.mu.
 
-	using int // requests that have it and no answer yet
+	using   int  // requests that have it and no answer yet
+	drained bool // it was seen to take no request
 	// Until its SETTINGS frame has come, net/http takes a connection's limit to be
 	// 100 streams, and does not tell that it only assumes so. A server refuses what
 	// is too much, so that the connection has an allowance until it is settled.
 	settled   bool
 	allowance int
-	// settleAt is when its SETTINGS frame should have come.
+	// settleAt is when its SETTINGS frame should have come in any case.
 	settleAt time.Time
-	// closedSince is when it turned out that the server allows no streams at first.
-	closedSince time.Time
-	recalls     []context.CancelCauseFunc // of the requests that may have to wait for that
+	// starvedSince is when it turned out that the server allows no streams at first.
+	starvedSince time.Time
+	recalls      []context.CancelCauseFunc // of the requests that may have to wait for that
 }
 
 // changed is the connection's hook. It must not lock: net/http calls it from within
@@ -58,7 +59,7 @@ func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 	c.recalls = append(c.recalls, cancel)
 	c.host.mu.Unlock()
 	resp, err := c.cc.RoundTrip(req.WithContext(ctx))
-	if err != nil && context.Cause(ctx) == errRecalled {
+	if errors.Is(err, context.Canceled) && context.Cause(ctx) == errRecalled {
 		return nil, errRecalled
 	}
 	return resp, err
@@ -72,8 +73,8 @@ func (c *conn) recall() {
 	if c.answered.Load() || c.limit() > 0 || c.cc.Err() != nil {
 		return
 	}
-	if c.closedSince.IsZero() {
-		c.settled, c.closedSince = true, time.Now()
+	if c.starvedSince.IsZero() {
+		c.settled, c.starvedSince = true, time.Now()
 	}
 	for _, cancel := range c.recalls {
 		cancel(errRecalled)
@@ -107,15 +108,15 @@ func (c *conn) use() {
 // none, and when the connection is closed or drained and nothing runs on it.
 func (c *conn) limit() int { return c.cc.Available() + c.cc.InFlight() }
 
-// closed says that it is new and the server allows no streams on it yet.
-func (c *conn) closed() bool {
-	return !c.answered.Load() && c.cc.Err() == nil && c.limit() == 0 &&
-		(c.using > 0 || !c.closedSince.IsZero() && time.Since(c.closedSince) < patience)
+// starved says that it is new and the server allows no streams on it yet.
+func (c *conn) starved() bool {
+	return !c.answered.Load() && !c.drained && c.cc.Err() == nil && c.limit() == 0 &&
+		(c.using > 0 || !c.starvedSince.IsZero() && time.Since(c.starvedSince) < patience)
 }
 
 // useless says that it carries nothing and will not. Once it was in use, a server
 // that takes back all streams cannot be told from one that drains the connection,
 // so that another is needed to see.
 func (c *conn) useless() bool {
-	return c.cc.Err() != nil || c.using == 0 && c.limit() == 0 && !c.closed()
+	return c.cc.Err() != nil || c.using == 0 && c.limit() == 0 && !c.starved()
 }

@@ -128,6 +128,7 @@ func (h *host) failed(c *conn, err error, cancelled bool) verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.using--
+	c.drained = c.drained || drained(err)
 	h.untidy = true
 	defer h.wake()
 	switch {
@@ -160,7 +161,7 @@ func (h *host) settle(c *conn) {
 	if h.limit == 0 || c.cc.Available() > 0 {
 		h.adopt(c)
 	}
-	c.settled, c.closedSince = true, time.Time{}
+	c.settled, c.starvedSince = true, time.Time{}
 	h.wake()
 }
 

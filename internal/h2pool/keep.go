@@ -17,9 +17,11 @@ const (
 	// shouldRunStateHook), and it tells neither of GOAWAY nor of fewer streams.
 	recheck = 100 * time.Millisecond
 
-	// SETTINGS are the first that a server sends. They should be here a round trip
-	// after the handshake, and the dial took at least two.
-	minSettle, maxSettle = 5 * time.Millisecond, 250 * time.Millisecond
+	// A server's SETTINGS frame should be here a round trip after the handshake; the
+	// dial took two at least. If it tells the limit that net/http assumes anyway, its
+	// coming cannot be seen, and some more time is left to it.
+	minSettle, maxSettle = 250 * time.Millisecond, 2 * time.Second
+	assumed              = 100 // http2initialMaxConcurrentStreams in net/http/h2_bundle.go
 )
 
 // keep serves the requests that wait, and dials for them, until there are none and
@@ -81,7 +83,11 @@ func (h *host) look() {
 // serve grants streams to the requests that wait, as long as there are any.
 func (h *host) serve() {
 	for _, c := range h.conns {
-		if !c.settled && !time.Now().Before(c.settleAt) || !c.closedSince.IsZero() {
+		if c.settled && c.starvedSince.IsZero() {
+			continue
+		}
+		seen := c.cc.Available() > 0 && c.limit() != assumed
+		if seen || !time.Now().Before(c.settleAt) {
 			h.settle(c)
 		}
 	}
@@ -114,7 +120,7 @@ func (h *host) tidy() (useless []*conn) {
 // missing returns how many dials are to be added for the requests that wait.
 func (h *host) missing() int {
 	n := h.waiting.Len()
-	if n == 0 || slices.ContainsFunc(h.conns, (*conn).closed) {
+	if n == 0 || slices.ContainsFunc(h.conns, (*conn).starved) {
 		return 0
 	}
 	unsettled := 0
@@ -171,6 +177,7 @@ func (h *host) dial(ctx context.Context) {
 func (h *host) add(cc *http.ClientConn, took time.Duration) {
 	settle := min(max(took, minSettle), maxSettle)
 	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
+	time.AfterFunc(min(took, settle), h.wake)
 	time.AfterFunc(settle, h.wake)
 	h.conns = append(h.conns, c)
 	cc.SetStateHook(c.changed)

@@ -107,7 +107,10 @@ func transport(t *testing.T, n *network) *h2pool.Transport {
 		IdleConnTimeout:     90 * time.Second,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	})
-	t.Cleanup(tr.CloseIdleConnections)
+	t.Cleanup(func() {
+		tr.CloseIdleConnections()
+		time.Sleep(time.Minute) // until TLS has given up to say goodbye to one that does not read
+	})
 	return tr
 }
 

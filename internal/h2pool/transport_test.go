@@ -3,6 +3,7 @@ package h2pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,7 @@ func TestBurst(t *testing.T) {
 	for _, tt := range []struct{ limit, requests, want int }{
 		{1, 40, 40}, {10, 200, 20}, {100, 450, 5}, {250, 450, 2}, {1000, 450, 1},
 	} {
-		t.Run(time.Duration(tt.limit).String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(tt.limit), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var running atomic.Int64
