@@ -85,12 +85,12 @@ func TestLawRefusesNobodyWithoutAStandingQueue(t *testing.T) {
 		t.Errorf("%d are refused by a machine that carries them", refused)
 	}
 	for range 20 {
-		refused, _ := m.step(3 * m.capacity)
-		if m.foreign = 10 * long; refused > 0 {
+		m.foreign = 10 * long
+		m.step(m.capacity)
+		m.foreign = 0
+		if refused, _ := m.step(3 * m.capacity); refused > 0 {
 			t.Fatalf("%d of a burst are refused", refused)
 		}
-		m.step(0)
-		m.foreign = 0
 		m.run(oneSecond, m.capacity/2)
 	}
 }

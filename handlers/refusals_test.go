@@ -29,6 +29,10 @@ func TestRefusalsBeyondTenASecondAreCounted(t *testing.T) {
 		g.Drain()
 		flood(20)
 		g.Close()
+		last := g.log.lines(t)
+		if got := last[len(last)-1].Event; got != "requests_refused" {
+			t.Errorf("the last line at the end is %s: counts are lost", got)
+		}
 		g.Close()
 		time.Sleep(time.Minute)
 		flood(1)
