@@ -7,11 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
@@ -136,39 +134,5 @@ func TestTurnEndsBetweenCalls(t *testing.T) {
 				t.Errorf("Run = %v, reason %q", got.err, got.done.Reason)
 			}
 		})
-	}
-}
-
-// caller makes 128 calls in each step but the last.
-type caller struct{ steps int }
-
-func (caller) Name() string { return "m" }
-
-func (m caller) Stream(_ context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
-	if req.Step == m.steps {
-		return yield(&chat.Chunk{Parts: []chat.Part{{Text: "x"}}, Finish: chat.FinishStop})
-	}
-	c := chat.Chunk{Finish: chat.FinishStop}
-	for i := range 128 {
-		id := strconv.Itoa(req.Step*128 + i)
-		c.Parts = append(c.Parts, chat.Part{Call: &chat.ToolCall{ID: id, Name: "read", Arguments: []byte(`{"n":` + id + `}`)}})
-	}
-	return yield(&c)
-}
-
-// The cost of a call does not depend on how many the turn made before: 8 of 128 run
-// in each step, and the ids of all are remembered. Looking through them took
-// minutes here.
-func TestCallsOfALongTurnAreLinear(t *testing.T) {
-	t.Parallel()
-	const steps, bound = 2000, 30 * time.Second
-	a := agent.New(agent.Config{Model: caller{steps}, Tools: sayOK{}, MaxSteps: steps})
-	began := time.Now()
-	frame := stream.Frame{Runner: a}
-	if err := frame.Run(t.Context(), &chat.Request{Input: "hi"}, nothing{}); err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took > bound {
-		t.Errorf("%d calls took %v, want at most %v", steps*128, took, bound)
 	}
 }

@@ -18,9 +18,8 @@ const maxIdentical = 3
 // ledger remembers the tool calls of a turn.
 type ledger struct {
 	n    int // ids given out
-	ids  index
-	keys index  // of the calls that were admitted
-	made []made // beside keys
+	ids  index[struct{}]
+	made index[made] // by callKey
 }
 
 // made is what became of the calls with one key.
@@ -31,19 +30,17 @@ type made struct {
 
 // find returns the entry of a key, a new one if there is none.
 func (l *ledger) find(key string) *made {
-	i := l.keys.find(key)
-	if i < 0 {
-		i = l.keys.add(key)
-		l.made = append(l.made, made{})
+	if m := l.made.find(key); m != nil {
+		return m
 	}
-	return &l.made[i]
+	return l.made.add(key)
 }
 
 // id returns the id that the events of a call carry: the model's own if it is fit
 // and new, else one of ours. Gemini 2.5 gives none.
 func (l *ledger) id(own string) string {
 	id := own
-	for id == "" || l.ids.find(id) >= 0 || len(id) > 64 || strings.ContainsFunc(id, unfit) {
+	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, unfit) {
 		l.n++
 		id = "call_" + strconv.Itoa(l.n)
 	}

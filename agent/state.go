@@ -22,6 +22,8 @@ type State struct {
 	System string
 	// Messages is the conversation, with thought signatures and call ids.
 	Messages []chat.Message
+	// Access says which tools the turn may call, as its request did.
+	Access chat.ToolAccess
 	// Steps counts the model calls that were made.
 	Steps int
 	// Open holds the calls of the last message, in order, while some of them wait for

@@ -34,6 +34,7 @@ type storedState struct {
 type stateBody struct {
 	System   string              `json:"system"`
 	Messages []storedMessage     `json:"messages"`
+	Access   chat.ToolAccess     `json:"access,omitempty"`
 	Steps    int                 `json:"steps"`
 	Open     []storedOpen        `json:"open,omitempty"`
 	Dropped  int                 `json:"dropped,omitempty"`
@@ -100,8 +101,8 @@ func sumOf(body []byte) string {
 
 func (s *State) body() stateBody {
 	b := stateBody{
-		System: s.System, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
-		Reason: s.Reason, Tail: s.Tail, Missing: s.Missing, Given: s.calls.n, IDs: s.calls.ids.keys,
+		System: s.System, Access: s.Access, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
+		Reason: s.Reason, Tail: s.Tail, Missing: s.Missing, Given: s.calls.n,
 	}
 	for _, m := range s.Messages {
 		stored := storedMessage{Role: m.Role, Parts: []storedPart{}}
@@ -118,8 +119,11 @@ func (s *State) body() stateBody {
 	for _, c := range s.Open {
 		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key})
 	}
-	for i, key := range s.calls.keys.keys {
-		b.Made = append(b.Made, storedMade{key, s.calls.made[i].times, s.calls.made[i].lost})
+	for _, id := range s.calls.ids.entries {
+		b.IDs = append(b.IDs, id.key)
+	}
+	for _, m := range s.calls.made.entries {
+		b.Made = append(b.Made, storedMade{m.key, m.value.times, m.value.lost})
 	}
 	return b
 }
@@ -201,7 +205,7 @@ func (b *stateBody) checkOpen() error {
 
 func (b *stateBody) state() State {
 	s := State{
-		System: b.System, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,
+		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,
 		Reason: b.Reason, Tail: b.Tail, Missing: b.Missing,
 	}
 	for _, m := range b.Messages {
@@ -224,8 +228,7 @@ func (b *stateBody) state() State {
 		s.calls.ids.add(id)
 	}
 	for _, m := range b.Made {
-		s.calls.keys.add(m.Key)
-		s.calls.made = append(s.calls.made, made{m.Times, m.Lost})
+		*s.calls.made.add(m.Key) = made{m.Times, m.Lost}
 	}
 	return s
 }

@@ -16,16 +16,16 @@ const maxCalls = 128
 type step struct {
 	parts    []chat.Part
 	calls    []chat.ToolCall
-	dropped  int             // calls beyond maxCalls
-	pending  strings.Builder // unsigned text that is not yet a part
-	delta    stream.Delta    // reused for each event
-	answered bool            // text of this step was shown
-	thoughts int             // bytes of thought summaries
+	dropped  int          // calls beyond maxCalls
+	pending  []string     // unsigned text that is not yet a part; the events share it
+	delta    stream.Delta // reused for each event
+	answered bool         // text of this step was shown
+	thoughts int          // bytes of thought summaries
 }
 
 func (s *step) reset() {
 	s.parts, s.calls, s.dropped = nil, nil, 0
-	s.pending.Reset()
+	s.pending = nil
 	s.answered, s.thoughts = false, 0
 }
 
@@ -34,7 +34,9 @@ func (s *step) reset() {
 func (s *step) text(p *chat.Part) {
 	s.answered = s.answered || p.Text != ""
 	if p.Signature == "" {
-		s.pending.WriteString(p.Text)
+		if p.Text != "" {
+			s.pending = append(s.pending, p.Text)
+		}
 		return
 	}
 	s.seal()
@@ -57,9 +59,9 @@ func (s *step) call(p *chat.Part) {
 
 // seal makes a part of the pending text.
 func (s *step) seal() {
-	if s.pending.Len() == 0 {
+	if len(s.pending) == 0 {
 		return
 	}
-	s.parts = append(s.parts, chat.Part{Text: s.pending.String()})
-	s.pending.Reset()
+	s.parts = append(s.parts, chat.Part{Text: strings.Join(s.pending, "")})
+	s.pending = nil
 }

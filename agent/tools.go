@@ -77,7 +77,7 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 		}
 		j := t.newJob(c, t.tools.Lookup(c.Name))
 		jobs = append(jobs, j)
-		if j.key, j.err = t.state.calls.admit(c, running); j.err == nil {
+		if j.key, j.err = t.admit(j, running); j.err == nil {
 			running++
 			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
 				continue
@@ -95,6 +95,15 @@ func (t *turn) start(j *job) {
 	if j.err == nil {
 		t.logCall(j)
 	}
+}
+
+// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// than a turn of limited access was given, and would run them.
+func (t *turn) admit(j *job, running int) (key string, err error) {
+	if j.spec == nil && t.state.Access != chat.ToolsAll {
+		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+	}
+	return t.state.calls.admit(j.call, running)
 }
 
 func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
@@ -156,10 +165,15 @@ func (t *turn) close(j *job) {
 
 // failCall tells of a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
-	if t.ctx.Err() == nil && f.Type != fault.Internal {
+	if t.ctx.Err() == nil && !endsTurn(f) {
 		t.fail(f)
 	}
 }
+
+// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// shortage of the gateway's own. The model could do nothing better with a shortage
+// than to call the next tool into it, and its own next call needs a descriptor too.
+func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }
 
 // failure returns why the call failed, or nil. Tools says what it knows of the
 // outcome; a call that ended by a bug, or with nothing but the turn's own end, may
@@ -174,7 +188,7 @@ func (j *job) failure(turn context.Context) *fault.Error {
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout:
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
 		if error(f) != context.Cause(turn) {
 			return f
 		}

@@ -34,6 +34,7 @@ func (t *turn) begin(req *chat.Request) error {
 	if err := t.over(); err != nil {
 		return err
 	}
+	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
 	t.state.Messages = req.Messages()
@@ -44,13 +45,25 @@ func (t *turn) begin(req *chat.Request) error {
 // used. One whose tools can still be called, through their fallbacks, is told when
 // they are: only then is it known whether the turn misses it.
 func (t *turn) list() {
-	t.tools = t.agent.cfg.Tools.Tools(t.ctx)
+	t.tools = t.available()
 	for _, u := range t.tools.Unavailable {
 		if t.over() == nil && !offered(t.tools, u.Server) {
 			t.fail(u.Err)
 		}
 	}
 	t.flush()
+}
+
+// available returns what this turn may call. One that may call nothing does not learn
+// of servers that are unavailable.
+func (t *turn) available() *chat.ToolSet {
+	switch t.state.Access {
+	case chat.ToolsAll:
+		return t.agent.cfg.Tools.Tools(t.ctx)
+	case chat.ToolsReadOnly:
+		return t.agent.readOnly(t.agent.cfg.Tools.Tools(t.ctx))
+	}
+	return new(chat.ToolSet)
 }
 
 func offered(tools *chat.ToolSet, server string) bool {
@@ -65,7 +78,7 @@ func (t *turn) resume() error {
 	if len(t.state.Waiting()) > 0 {
 		return fmt.Errorf("%d calls still wait for an answer", len(t.state.Waiting()))
 	}
-	t.tools = t.agent.cfg.Tools.Tools(t.ctx)
+	t.tools = t.available()
 	return t.over()
 }
 

@@ -163,7 +163,7 @@ func (d *decoder) take(name string, value jsontext.Value) {
 		if i < 0 {
 			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
 		} else {
-			d.faults.Add("/"+name, wrong)
+			d.faults.own("/"+name, wrong)
 		}
 		return
 	}

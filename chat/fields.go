@@ -81,7 +81,7 @@ func (v *raws) build(e *ValidationError) (Request, error) {
 				e.add("/"+f.name, CodeRequired, "is required")
 			}
 		case f.text != nil:
-			e.Add("/"+f.name, f.text(&r, v[i].text))
+			e.own("/"+f.name, f.text(&r, v[i].text))
 		case f.flag != nil:
 			f.flag(&r, v[i].flag)
 		default:

@@ -32,6 +32,9 @@ type Request struct {
 	Location  *time.Location // nil: the gateway's own
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
+	// Tools says which tools the turn may call. Whoever admits the request sets it:
+	// no client can.
+	Tools ToolAccess
 }
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The
@@ -54,6 +57,18 @@ func (r *Request) Messages() []Message {
 	}
 	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
 }
+
+// ToolAccess says which tools a turn may call. Of the others its model is told
+// nothing, and none of them runs, a fallback neither. Values that are not listed
+// here allow none.
+type ToolAccess int
+
+// What a turn may call.
+const (
+	ToolsAll      ToolAccess = iota
+	ToolsReadOnly            // those that are read-only, by their server's word or by the operator's
+	ToolsOff
+)
 
 // Codes of a FieldError.
 const (
@@ -112,8 +127,16 @@ func (e *ValidationError) addOne(field, code, message string) {
 	}
 }
 
-// Add adds the fault that a Check function found, as that of a field. nil is none.
+// Add adds the fault that a Check function found, as that of a field of another
+// protocol, of which there may be many. nil is none.
 func (e *ValidationError) Add(field string, f *FieldError) {
+	if f != nil {
+		e.addOne(field, f.Code, f.Message)
+	}
+}
+
+// own adds the fault of one of the fields of a Request. nil is none.
+func (e *ValidationError) own(field string, f *FieldError) {
 	if f != nil {
 		e.add(field, f.Code, f.Message)
 	}

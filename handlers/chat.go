@@ -56,16 +56,37 @@ func (s *Server) posted(w http.ResponseWriter, r *http.Request) (*turn, error) {
 // body reads the body of a POST that may run something. It returns nil if nothing
 // is to run: the error says why, or the reply was given.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if err := s.origins.check(r); err != nil {
+	if wanted, err := s.wanted(w, r); !wanted {
 		return nil, err
+	}
+	return s.readBody(w, r)
+}
+
+// wanted decides what can be decided before the body of a request that may run
+// something: neither time nor memory is spent on one that will be refused. It returns
+// false if the body is not to be read: the error says why, or the reply was given.
+func (s *Server) wanted(w http.ResponseWriter, r *http.Request) (bool, error) {
+	if s.gate.isDraining() && !lost(r) { // whoever comes back need not ask elsewhere
+		return false, s.gate.vacant()
+	}
+	if err := s.origins.check(r); err != nil {
+		return false, err
 	}
 	if lost(r) {
-		return nil, giveUp(w)
+		return false, giveUp(w)
+	}
+	if r.Method == http.MethodPost {
+		if err := wantJSON(r); err != nil {
+			return false, err
+		}
+	}
+	if r.ContentLength > maxBody {
+		return false, tooLarge()
 	}
 	if err := s.gate.vacant(); err != nil {
-		return nil, err
+		return false, err
 	}
-	return readBody(w, r, s.cfg.BodyTimeout)
+	return true, nil
 }
 
 // headerKey returns the idempotency key of a POST, and err with the key's own fault.
@@ -89,17 +110,15 @@ func (s *Server) getChat(w http.ResponseWriter, r *http.Request) error {
 // queried reads the turn of a GET, as posted does.
 func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	t := &turn{began: time.Now()}
-	if err := s.origins.check(r); err != nil {
+	if wanted, err := s.wanted(w, r); !wanted {
 		return nil, err
 	}
-	if lost(r) {
-		return nil, giveUp(w)
-	}
-	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+	if err := s.dropBody(w, r); err != nil {
 		return nil, err
 	}
 	var err error
 	t.Request, err = chat.QueryRequest(r.URL.RawQuery)
+	t.Tools = s.cfg.GetTools
 	keys := queryValues(r, "idempotency_key")
 	if len(keys) > 0 {
 		t.key = keys[0]
@@ -140,7 +159,10 @@ func withKey(err error, key string, given []string) error {
 	return v
 }
 
-// stream decides, runs and streams. An error means that nothing was sent.
+// stream decides, runs and streams. An error means that nothing was sent. A reply
+// whose client did not get its Done is aborted, whatever kept it: a client that left
+// and one that only closed its sending side look the same, and the latter must not
+// take what it got for the whole.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
@@ -163,9 +185,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	stamper := stream.NewStamper(t.wrapped(out), t.began)
 	seen := &observer{next: stamper}
 	err = s.frame.Run(ctx, &t.Request, seen)
-	_ = out.Close()
+	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
+	if closeErr != nil || seen.reason == "" {
+		abort(r)
+	}
 	return nil
 }
 
@@ -215,7 +240,7 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 }
 
 func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
-	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
+	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).
 		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
 }
 
@@ -228,7 +253,7 @@ func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Dur
 		Int64("total_duration_ms", total.Milliseconds()).
 		Bool("success", reason.Success()).
 		Str("finish_reason", string(reason)).
-		Strs("tools_called", seen.tools).
+		Strs("tools_called", loggedNames(seen.tools)).
 		Int("events", seen.total())
 	if err != nil {
 		details.AnErr("cause", err)

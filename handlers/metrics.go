@@ -80,6 +80,15 @@ func (m *metrics) modelAttempt(outcome string, took time.Duration) {
 	m.attemptTime.WithLabelValues(outcome).Observe(took.Seconds())
 }
 
+func (m *metrics) connections(stats func() (open int, evicted uint64)) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "sluice", Name: "connections_open", Help: "Connections of clients that are open now."},
+			func() float64 { open, _ := stats(); return float64(open) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "sluice", Name: "connections_evicted_total", Help: "Connections of clients that were closed to make room for others."},
+			func() float64 { _, evicted := stats(); return float64(evicted) }),
+	)
+}
+
 // turn adds up a turn that has ended.
 func (m *metrics) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration) {
 	reason := string(seen.reason)

@@ -84,7 +84,9 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p.Title = http.StatusText(p.Status)
 	s.metrics.rejected(f.Type)
-	logRejection(r, f, p.Status)
+	if p.Status == http.StatusInternalServerError || s.refusals.line(f.Type) { // what is ours to mend is never left out
+		logRejection(r, f, p.Status)
+	}
 	body, err := json.Marshal(p)
 	if err != nil { // plain strings and numbers: cannot happen
 		body = []byte("{}")
@@ -115,17 +117,20 @@ func rejected(err error) (*fault.Error, []chat.FieldError) {
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
-// logRejection logs a reply that is none of ours to mend as information.
-func logRejection(r *http.Request, f *fault.Error, status int) {
-	level := zerolog.InfoLevel
+// levelOfRefusal is information for a reply that is none of ours to mend.
+func levelOfRefusal(status int) zerolog.Level {
 	switch status {
 	case http.StatusServiceUnavailable:
-		level = zerolog.WarnLevel
+		return zerolog.WarnLevel
 	case http.StatusInternalServerError:
-		level = zerolog.ErrorLevel
+		return zerolog.ErrorLevel
 	}
-	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", faultDetails(f).
-		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+	return zerolog.InfoLevel
+}
+
+func logRejection(r *http.Request, f *fault.Error, status int) {
+	zerolog.Ctx(r.Context()).WithLevel(levelOfRefusal(status)).Dict("details", logRequestLine(faultDetails(f), r).
+		Int("status", status)).Msg("error_occurred")
 }
 
 func faultDetails(f *fault.Error) *zerolog.Event {
@@ -142,6 +147,9 @@ func (s *Server) caught(w *trackedWriter) {
 	if p == nil {
 		return
 	}
+	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
+		panic(p)
+	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
@@ -151,21 +159,34 @@ func (s *Server) caught(w *trackedWriter) {
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the
-// request's body is unread closes the connection: net/http would wait for the rest
-// of the body first. HTTP/2 needs no such thing; there it would end the connection
-// for all its streams.
+// request's body is unread closes the connection, unless the body is short and there:
+// net/http would wait for the rest of it first. HTTP/2 needs no such thing; there it
+// would end the connection for all its streams.
 type trackedWriter struct {
 	http.ResponseWriter
-	r     *http.Request
-	began time.Time // the request
-	begun bool      // the reply
+	r       *http.Request
+	began   time.Time     // the request
+	begun   bool          // the reply
+	closing bool          // it closes the connection, whose body is unread
+	timeout time.Duration // of the writes of a reply that is no stream; 0: none
 }
 
+// begin also bounds the time of the reply, for a client that does not read. A stream
+// sets deadlines of its own; over HTTP/1 net/http clears them behind the reply.
 func (w *trackedWriter) begin() {
-	if !w.begun && w.r.ProtoMajor == 1 && unread(w.r) {
-		w.Header().Set("Connection", "close")
+	if w.begun {
+		return
 	}
 	w.begun = true
+	if w.r.ProtoMajor != 1 {
+		return
+	}
+	if w.timeout > 0 {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 func (w *trackedWriter) WriteHeader(status int) {

@@ -90,9 +90,14 @@ func TestMethods(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{})
 	for path, allow := range map[string]string{
-		"/chat/stream": "OPTIONS, GET, POST", "/tools": "OPTIONS, GET", "/healthz": "OPTIONS, GET", "/readyz": "OPTIONS, GET", "/metrics": "OPTIONS, GET",
+		"/chat/stream": "OPTIONS, GET, POST", "/diag/sse": "OPTIONS, GET", "/tools": "OPTIONS, GET, HEAD", "/healthz": "OPTIONS, GET, HEAD",
+		"/readyz": "OPTIONS, GET, HEAD", "/metrics": "OPTIONS, GET, HEAD",
 	} {
-		for _, method := range []string{"PUT", "DELETE", "HEAD", "TRACE", "PATCH", "BREW"} {
+		methods := []string{"PUT", "DELETE", "TRACE", "PATCH", "BREW"}
+		if !strings.Contains(allow, "HEAD") {
+			methods = append(methods, "HEAD")
+		}
+		for _, method := range methods {
 			got := g.do(t, method, path, "", "X-Request-ID: r-1")
 			if got.status != 405 || got.header.Get("Allow") != allow || got.header.Get("X-Request-ID") != "r-1" {
 				t.Errorf("%s %s: status %d, headers %v; want 405 and Allow: %s", method, path, got.status, got.header, allow)
@@ -202,11 +207,12 @@ func (tt misbehaviour) check(t *testing.T) {
 	}
 }
 
-// No reply that leaves a body unread keeps its connection: net/http would wait for
-// the rest.
+// No reply that leaves a long body unread keeps its connection: net/http would wait
+// for the rest.
 func TestUnreadBodyClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{})
+	long := `{"input":"hi"}` + strings.Repeat(" ", 4096)
 	for _, tt := range []struct {
 		name, method, path, body string
 		headers                  []string
@@ -216,13 +222,13 @@ func TestUnreadBodyClosesTheConnection(t *testing.T) {
 		{"read", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType}, 200, false},
 		{"read and invalid", "POST", "/chat/stream", `{`, []string{jsonType}, 422, false},
 		{"empty", "POST", "/chat/stream", ``, nil, 415, false},
-		{"media type", "POST", "/chat/stream", `{"input":"hi"}`, nil, 415, true},
-		{"origin", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType, "Origin: null"}, 403, true},
-		{"lost", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType, "Last-Event-ID: r:1"}, 204, true},
-		{"not found", "POST", "/nowhere", `x`, nil, 404, true},
-		{"method", "PUT", "/chat/stream", `x`, nil, 405, true},
-		{"health", "GET", "/healthz", `x`, nil, 200, true},
-		{"metrics", "GET", "/metrics", `x`, nil, 200, true},
+		{"media type", "POST", "/chat/stream", long, nil, 415, true},
+		{"origin", "POST", "/chat/stream", long, []string{jsonType, "Origin: null"}, 403, true},
+		{"lost", "POST", "/chat/stream", long, []string{jsonType, "Last-Event-ID: r:1"}, 204, true},
+		{"not found", "POST", "/nowhere", long, nil, 404, true},
+		{"method", "PUT", "/chat/stream", long, nil, 405, true},
+		{"health", "GET", "/healthz", long, nil, 200, true},
+		{"metrics", "GET", "/metrics", long, nil, 200, true},
 		{"no body", "GET", "/healthz", ``, nil, 200, false},
 		{"stream by GET", "GET", "/chat/stream?input=hi", `x`, nil, 200, false},
 	} {

@@ -18,7 +18,7 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Reques
 	ctx := chat.WithRequestID(r.Context(), id)
 	log := s.cfg.Log.With().Str("request_id", id).Logger()
 	r = r.WithContext(log.WithContext(ctx))
-	r.Body = &trackedBody{ReadCloser: r.Body, done: r.Body == http.NoBody}
+	s.track(w, r)
 	return r
 }
 

@@ -354,7 +354,6 @@ func geminiWrongTypes() (rows []geminiRow) {
 		{"call", `{"candidates":[{"content":{"parts":[{"functionCall":"str"}]}}]}`},
 		{"arguments", `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"work","args":[1]}}]}}]}`},
 		{"finish", `{"candidates":[{"finishReason":{}}]}`},
-		{"usage", `{"usageMetadata":"str"}`},
 		{"feedback", `{"promptFeedback":[]}`},
 		{"chunk", `"str"`},
 		{"number", `42`},
@@ -364,7 +363,10 @@ func geminiWrongTypes() (rows []geminiRow) {
 			want: brokenTurn, breaker: "closed 1", asked: 1, then: othersUnharmed,
 		})
 	}
-	return rows
+	return append(rows, geminiRow{ // figures that cannot be read cost nobody an answer
+		name: "G25_wrong_type_usage", replies: oneIn(answer(text("Hel"), chunk(`{"usageMetadata":"str"}`), finish("STOP"))),
+		want: "start delta(Hel) done(stop)", breaker: "closed 0", asked: 1, then: othersUnharmed,
+	})
 }
 
 // oneIn gives the first request a reply, and all others a good one.

@@ -17,12 +17,19 @@ import (
 
 	"sluice/config"
 	"sluice/fault"
+	"sluice/handlers"
+	"sluice/internal/conns"
 )
 
 const (
 	// maxHeader lets a GET carry 5,000 characters in their longest percent-encoded
 	// form (60,000 bytes).
 	maxHeader = 96 << 10
+	// headerTime is how long a request's header may take. Its body has a deadline of its
+	// own (handlers.Config.BodyTimeout); requestTime bounds those that net/http answers
+	// by itself.
+	headerTime  = 5 * time.Second
+	requestTime = 15 * time.Second
 	// lastBytes is how long replies may take to leave when their handlers are done.
 	lastBytes = 2 * time.Second
 	// forced is how long each of the two waits may take after a second signal. With
@@ -56,6 +63,7 @@ func (p program) refuse(err error) int {
 
 // serve runs the gateway until a signal comes or ctx ends.
 func (p program) serve(ctx context.Context, args []string) int {
+	defer outliveReaders()()
 	cfg, code, ok := p.load(new(config.Loader), args)
 	if !ok {
 		return code
@@ -88,21 +96,40 @@ func (p program) listen(ctx context.Context, cfg config.Config, log zerolog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("SLUICE_ADDR: %w", err)
 	}
+	warnOfShortSecrets(processLogger(log), cfg)
+	room := capacityOf(cfg, p.resources())
+	asked := cfg
+	cfg.MaxStreams = room.streams
 	g, err := newGateway(ctx, cfg, log, seams{})
 	if err != nil {
 		_ = ln.Close()
 		return nil, err
 	}
+	room.warn(g.log, asked)
 	s := &service{gateway: g, addr: ln.Addr().String(), failed: make(chan error, 1)}
 	s.http = &http.Server{
 		Handler:           g.server,
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       requestTime,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       handlers.WithConn,
 		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
+	}
+	if room.connections > 0 {
+		s.limit(conns.NewLimiter(room.connections, room.surplus))
 	}
 	go func() { s.failed <- s.http.Serve(ln) }() // ends with close
 	return s, nil
+}
+
+// limit bounds the connections of clients.
+func (s *service) limit(l *conns.Limiter) {
+	s.http.ConnState = l.State
+	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return handlers.WithPlace(handlers.WithConn(ctx, c), l.Open(c))
+	}
+	s.server.ReportConnections(l.Stats)
 }
 
 func (s *service) close() {
@@ -186,7 +213,7 @@ func (s *service) banner(w io.Writer) {
 		fmt.Fprintf(w, "\n  Model     %s\n", s.model.Name())
 	}
 	if s.todos != nil {
-		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(s.cfg.TodoDB))
+		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(s.cfg))
 	}
 	if s.cfg.ChatKitHistory == config.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
@@ -194,12 +221,15 @@ func (s *service) banner(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// place names a todo database for a person.
-func place(db string) string {
-	if db == ":memory:" {
-		return "memory until the end"
+// place names the todo database for a person.
+func place(cfg config.Config) string {
+	switch {
+	case cfg.TodoDB != inMemory:
+		return cfg.TodoDB
+	case cfg.TodoDBIsDefault:
+		return "memory until the end: there is no data folder that can be written (set SLUICE_TODO_DB)"
 	}
-	return db
+	return "memory until the end"
 }
 
 // reachable turns a listen address into one that a client on this machine can use.

@@ -39,8 +39,9 @@ type encoder struct {
 	retry      time.Duration
 	accumulate bool
 
-	text  []byte   // all deltas so far, joined and escaped, without quotes
-	tools []string // names in order of call
+	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
+	pieces []string // without: the deltas so far, which whoever sends them keeps as well
+	tools  []string // names in order of call
 }
 
 func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder {
@@ -129,49 +130,55 @@ func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 	dst = append(dst, `,"delta":`...)
 	from := len(dst) + 1
 	dst = jsonline.String(dst, ev.Text)
-	e.text = append(e.text, dst[from:len(dst)-1]...)
-	if e.accumulate {
-		dst = e.joined(dst, "accumulated")
+	if !e.accumulate {
+		e.pieces = append(e.pieces, ev.Text)
+		return dst
 	}
-	return dst
+	e.text = append(e.text, dst[from:len(dst)-1]...)
+	return e.joined(dst, "accumulated")
 }
 
 // joined appends a member that holds all text so far.
 func (e *encoder) joined(dst []byte, name string) []byte {
 	dst = append(key(dst, name), '"')
 	dst = append(dst, e.text...)
+	for _, piece := range e.pieces {
+		from := len(dst)
+		dst = jsonline.String(dst, piece)
+		dst = append(dst[:from], dst[from+1:len(dst)-1]...) // without its quotes
+	}
 	return append(dst, '"')
 }
 
 func start(dst []byte, ev *stream.Start) []byte {
 	if ev.ConversationID != "" {
-		dst = str(dst, "conversation_id", ev.ConversationID)
+		dst = name(dst, "conversation_id", ev.ConversationID)
 	}
 	if ev.UserID != "" {
-		dst = str(dst, "user_id", ev.UserID)
+		dst = name(dst, "user_id", ev.UserID)
 	}
-	return str(str(dst, "model", ev.Model), "protocol", Protocol)
+	return str(name(dst, "model", ev.Model), "protocol", Protocol)
 }
 
 // attributed names who speaks, where several may.
 func attributed(dst []byte, a *stream.Attribution) []byte {
 	if a.AgentID != "" {
-		dst = str(dst, "agent_id", a.AgentID)
+		dst = name(dst, "agent_id", a.AgentID)
 	}
 	if a.NodeID != "" {
-		dst = str(dst, "node_id", a.NodeID)
+		dst = name(dst, "node_id", a.NodeID)
 	}
 	if a.SessionID != "" {
-		dst = str(dst, "session_id", a.SessionID)
+		dst = name(dst, "session_id", a.SessionID)
 	}
 	return dst
 }
 
 func call(dst []byte, c *stream.Call, status string) []byte {
 	dst = attributed(dst, &c.Attribution)
-	dst = str(dst, "call_id", c.ID)
-	dst = str(dst, "tool_name", c.Tool)
-	dst = str(dst, "server", c.Server)
+	dst = name(dst, "call_id", c.ID)
+	dst = name(dst, "tool_name", c.Tool)
+	dst = name(dst, "server", c.Server)
 	dst = jsonline.Object(key(dst, "arguments"), c.Arguments)
 	return str(dst, "status", status)
 }
@@ -208,7 +215,7 @@ func failure(dst []byte, ev *stream.Error) []byte {
 		dst = millis(dst, "retry_after_ms", ev.RetryAfter+time.Millisecond/2-1)
 	}
 	if ev.Service != "" {
-		dst = str(dst, "service", ev.Service)
+		dst = name(dst, "service", ev.Service)
 	}
 	return dst
 }
@@ -217,8 +224,8 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	t := &ev.Timings
 	dst = e.joined(dst, "final_output")
 	dst = append(dst, `,"tools_called":[`...)
-	for i, name := range e.tools {
-		dst = jsonline.String(comma(dst, i), name)
+	for i, tool := range e.tools {
+		dst = jsonline.Name(comma(dst, i), tool)
 	}
 	dst = append(dst, ']')
 	dst = boolean(dst, "success", ev.Reason.Success())
@@ -240,7 +247,7 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	dst = append(dst, `],"tools":[`...)
 	for i, tool := range ev.Tools {
 		dst = append(comma(dst, i), `{"tool_name":`...)
-		dst = millis(jsonline.String(dst, tool.Tool), "ms", tool.Duration)
+		dst = millis(jsonline.Name(dst, tool.Tool), "ms", tool.Duration)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
@@ -254,6 +261,9 @@ func key(dst []byte, name string) []byte {
 }
 
 func str(dst []byte, name, value string) []byte { return jsonline.String(key(dst, name), value) }
+
+// name is str for what identifies something or somebody.
+func name(dst []byte, member, value string) []byte { return jsonline.Name(key(dst, member), value) }
 
 func boolean(dst []byte, name string, value bool) []byte {
 	return strconv.AppendBool(key(dst, name), value)
