@@ -34,9 +34,10 @@ type Tools interface {
 	// Tools returns what can be called now; never nil.
 	Tools(ctx context.Context) *chat.ToolSet
 	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
-	// *fault.Error: ToolFailed, MCPUnavailable or Timeout, with Unknown set if the
-	// outcome was lost and the tool is not safe to repeat, and NoEffect if it is
-	// proven that the call changed nothing; anything else is a bug. Progress goes to
+	// *fault.Error: ToolFailed, MCPUnavailable, Timeout or Overloaded, with Unknown set
+	// if the outcome was lost and the tool is not safe to repeat, and NoEffect if it
+	// is proven that the call changed nothing; anything else is a bug. Overloaded, a
+	// shortage of the gateway's own, ends the turn. Progress goes to
 	// chat.ReportOf(ctx).
 	Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error)
 }
@@ -61,8 +62,9 @@ type Config struct {
 
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
-	cfg    Config
-	prompt atomic.Pointer[datedPrompt] // the last one made
+	cfg      Config
+	prompt   atomic.Pointer[datedPrompt] // the last one made
+	narrowed atomic.Pointer[narrowed]    // the last one made
 }
 
 // New returns an Agent.

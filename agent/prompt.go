@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,8 +69,7 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
 // substituted names the tools whose server is away and that have a substitute.
 func substituted(tools *chat.ToolSet) (names []string) {
 	for i := range tools.Specs {
-		away := slices.ContainsFunc(tools.Unavailable, func(u chat.UnavailableServer) bool { return u.Server == tools.Specs[i].Server })
-		if away && tools.Specs[i].Fallback != "" {
+		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {
 			names = append(names, tools.Specs[i].Name)
 		}
 	}

@@ -51,6 +51,7 @@ func (t *turn) runTools(tools *chat.ToolSet) error {
 			t.close(j)
 		}
 	}
+	t.tellDropped()
 	t.flush()
 	if t.told != nil {
 		return t.told
@@ -60,22 +61,35 @@ func (t *turn) runTools(tools *chat.ToolSet) error {
 	}
 	t.messages = append(t.messages,
 		chat.Message{Role: chat.RoleModel, Parts: t.step.parts},
-		chat.Message{Role: chat.RoleUser, Parts: results(jobs)})
+		chat.Message{Role: chat.RoleUser, Parts: t.results(jobs)})
 	return nil
 }
 
-// openJobs tells of the calls of the step at hand and decides which of them run.
+// openJobs tells of the calls of the step at hand and decides which of them run. It
+// stops where the turn does: the calls after that were never told of.
 func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
 	for _, c := range t.step.calls {
+		if t.over() != nil {
+			break
+		}
 		j := t.newJob(c, tools.Lookup(c.Name))
 		jobs = append(jobs, j)
 		t.emit(&stream.ToolStarted{Call: j.told})
-		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
+		if j.key, j.err = t.admit(j, len(admitted)); j.err == nil {
 			admitted = append(admitted, j)
 			t.logCall(j)
 		}
 	}
 	return jobs, admitted
+}
+
+// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// than a turn of limited access was given, and would run them.
+func (t *turn) admit(j *job, running int) (key string, err error) {
+	if j.spec == nil && t.req.Tools != chat.ToolsAll {
+		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+	}
+	return t.calls.admit(j.call, running)
 }
 
 func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
@@ -87,10 +101,24 @@ func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
 	return j
 }
 
-func results(jobs []*job) []chat.Part {
+// tellDropped tells how many calls of the step were not even opened.
+func (t *turn) tellDropped() {
+	if n := t.step.dropped; n > 0 {
+		t.failCall(&fault.Error{Type: fault.ToolFailed,
+			Message: fmt.Sprintf("Tool calls not executed: %d. At most %d of one answer are taken", n, maxCalls)})
+	}
+}
+
+// results returns what the model is told of its calls, in their order. Of those
+// that were dropped it learns at the end of the last result.
+func (t *turn) results(jobs []*job) []chat.Part {
 	parts := make([]chat.Part, len(jobs))
 	for i, j := range jobs {
 		parts[i] = chat.Part{Result: j.forModel()}
+	}
+	if n := t.step.dropped; n > 0 {
+		last := parts[len(parts)-1].Result
+		last.Text += fmt.Sprintf("\n[Calls after this one that were not executed: %d. At most %d of one answer are taken.]", n, maxCalls)
 	}
 	return parts
 }
@@ -133,10 +161,15 @@ func (t *turn) close(j *job) {
 
 // failCall tells of a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
-	if t.ctx.Err() == nil && f.Type != fault.Internal {
+	if t.ctx.Err() == nil && !endsTurn(f) {
 		t.fail(f, false)
 	}
 }
+
+// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// shortage of the gateway's own. The model could do nothing better with a shortage
+// than to call the next tool into it, and its own next call needs a descriptor too.
+func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }
 
 // failure returns why the call failed, or nil. Tools says what it knows of the
 // outcome; a call that ended by a bug, or with nothing but the turn's own end, may
@@ -151,7 +184,7 @@ func (j *job) failure(turn context.Context) *fault.Error {
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout:
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
 		if error(f) != context.Cause(turn) {
 			return f
 		}

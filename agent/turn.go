@@ -65,8 +65,12 @@ func (t *turn) run() error {
 	}
 }
 
-// tools returns what can be called in this turn, and tells what cannot.
+// tools returns what can be called in this turn, and tells what cannot. A turn that
+// may call none does not learn of servers that are away.
 func (t *turn) tools() *chat.ToolSet {
+	if t.req.Tools != chat.ToolsAll && t.req.Tools != chat.ToolsReadOnly {
+		return new(chat.ToolSet)
+	}
 	tools := t.agent.cfg.Tools.Tools(t.ctx)
 	for _, u := range tools.Unavailable {
 		if t.over() == nil {
@@ -74,6 +78,9 @@ func (t *turn) tools() *chat.ToolSet {
 		}
 	}
 	t.flush()
+	if t.req.Tools == chat.ToolsReadOnly {
+		return t.agent.readOnly(tools)
+	}
 	return tools
 }
 
@@ -127,8 +134,8 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		if c.Finish != chat.FinishNone {
 			finish = c.Finish
 		}
-		for i := range c.Parts {
-			t.part(&c.Parts[i])
+		if err := t.parts(c.Parts); err != nil {
+			return err
 		}
 		if !c.More {
 			t.flush()
@@ -146,6 +153,20 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 			Err: errors.New("the answer ended without a finish reason")}
 	}
 	return finish, err
+}
+
+// parts takes the parts of a chunk. There is mostly one, but a chunk has room for
+// tens of thousands, and the turn may end meanwhile.
+func (t *turn) parts(parts []chat.Part) error {
+	for i := range parts {
+		if i > 0 {
+			if err := t.over(); err != nil {
+				return err
+			}
+		}
+		t.part(&parts[i])
+	}
+	return nil
 }
 
 // part takes one part of the answer: thoughts are shown and forgotten, text is

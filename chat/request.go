@@ -23,7 +23,22 @@ type Request struct {
 	Location       *time.Location // nil: the gateway's own
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
+	// Tools says which tools the turn may call. Whoever admits the request sets it:
+	// no client can.
+	Tools ToolAccess
 }
+
+// ToolAccess says which tools a turn may call. Of the others its model is told
+// nothing, and none of them runs, a fallback neither. Values that are not listed
+// here allow none.
+type ToolAccess int
+
+// What a turn may call.
+const (
+	ToolsAll      ToolAccess = iota
+	ToolsReadOnly            // those that are read-only, by their server's word or by the operator's
+	ToolsOff
+)
 
 // Codes of a FieldError.
 const (

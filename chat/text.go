@@ -86,6 +86,16 @@ func Truncate(s string, limit int) (head string, cut bool) {
 	return s[:limit], true
 }
 
+// Clip returns at most limit bytes of s, and a mark if that is not all. It is for
+// what goes into a log.
+func Clip(s string, limit int) string {
+	head, cut := Truncate(s, limit)
+	if cut {
+		head += "…"
+	}
+	return head
+}
+
 // Line makes of s a text for one line: without control characters, with spaces for
 // line ends and tabs, trimmed, and at most limit bytes.
 func Line(s string, limit int) string {

@@ -85,6 +85,8 @@ func TestDefaults(t *testing.T) {
 		GeminiBreaker:  Breaker{Failures: 3, Recovery: 60 * time.Second, HalfOpenCalls: 3},
 		TodoDB:         filepath.Join(dataFolder(runtime.GOOS, world{env: map[string]string{"HOME": home, "LOCALAPPDATA": home}}.lookup), "sluice", "todo.db"),
 		ChildEnv:       []string{"HOME=" + home},
+
+		TodoDBIsDefault: true,
 	}
 	if runtime.GOOS == "windows" {
 		want.ChildEnv = append(want.ChildEnv, "LOCALAPPDATA="+home)

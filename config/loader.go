@@ -81,6 +81,7 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	for _, s := range settings {
 		r.apply(s, line.flags)
 	}
+	r.placeTodoDB()
 	r.readPrompt()
 	r.readServers()
 	r.cfg.ChildEnv = childEnv(lookup)

@@ -113,11 +113,13 @@ func (r *reader) readServers() {
 	r.faults = append(r.faults, f.faults...)
 }
 
-// defaultTodoDB is where the built-in todo server keeps its file.
-func (r *reader) defaultTodoDB() string {
-	folder := dataFolder(runtime.GOOS, r.lookup)
-	if folder == "" {
-		return ":memory:"
+// placeTodoDB says where the built-in todo server keeps its file if nobody else did.
+func (r *reader) placeTodoDB() {
+	if r.cfg.TodoDB != "" {
+		return
 	}
-	return filepath.Join(folder, "sluice", "todo.db")
+	r.cfg.TodoDB, r.cfg.TodoDBIsDefault = ":memory:", true
+	if folder := dataFolder(runtime.GOOS, r.lookup); folder != "" {
+		r.cfg.TodoDB = filepath.Join(folder, "sluice", "todo.db")
+	}
 }

@@ -66,7 +66,7 @@ func (r *reader) upstreamSettings() []setting {
 			meaning: "a streamable-HTTP MCP server, which is named todo"},
 		{variable: "MCP_CONFIG", shown: "none", parse: text(&r.serverFile),
 			meaning: "an mcpServers JSON file, added to MCP_SERVER_URL; with neither, the built-in todo server"},
-		{variable: "SLUICE_TODO_DB", def: r.defaultTodoDB(), shown: "sluice/todo.db in the user's data folder", parse: text(&c.TodoDB),
+		{variable: "SLUICE_TODO_DB", shown: "sluice/todo.db in the user's data folder", parse: text(&c.TodoDB),
 			meaning: "file of the built-in todo server, or :memory:"},
 	}
 }

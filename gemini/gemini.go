@@ -40,6 +40,7 @@ const (
 	OutcomeRateLimited = "rate_limited" // 429
 	OutcomeBlocked     = "blocked"      // safety, recitation and the like
 	OutcomeRejected    = "rejected"     // another 4xx, or a redirect
+	OutcomeOverloaded  = "overloaded"   // a shortage of our own
 	OutcomeCancelled   = "cancelled"    // the caller's context ended, or yield returned an error
 )
 

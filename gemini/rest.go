@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/internal/h2pool"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.
@@ -22,16 +23,16 @@ type rest struct {
 	request   *http.Request // of each call, without what differs between them
 	err       error         // why there is no request
 	transport http.RoundTripper
-	owned     *http.Transport // transport, if it is ours to close
-	answers   sync.Pool       // of *restAnswer
-	decoders  sync.Pool       // of *decoder; an answer has one only while it decodes
+	owned     *h2pool.Transport // transport, if it is ours to close
+	answers   sync.Pool         // of *restAnswer
+	decoders  sync.Pool         // of *decoder; an answer has one only while it decodes
 }
 
 func newREST(cfg *Config) *rest {
 	s := &rest{transport: cfg.Transport}
 	s.request, s.err = newRequest(cfg)
 	if s.transport == nil {
-		s.owned = NewTransport()
+		s.owned = h2pool.New(NewTransport())
 		s.transport = s.owned
 	}
 	s.answers.New = func() any { return &restAnswer{source: s} }

@@ -119,6 +119,7 @@ func (s *Server) queried(w http.ResponseWriter, r *http.Request) (*turn, error) 
 	}
 	var err error
 	t.Request, err = chat.QueryRequest(r.URL.RawQuery)
+	t.Tools = s.cfg.GetTools
 	keys := queryValues(r, "idempotency_key")
 	if len(keys) > 0 {
 		t.key = keys[0]
@@ -159,7 +160,10 @@ func withKey(err error, key string, given []string) error {
 	return v
 }
 
-// stream decides, runs and streams. An error means that nothing was sent.
+// stream decides, runs and streams. An error means that nothing was sent. A reply
+// whose client did not get its Done is aborted, whatever kept it: a client that left
+// and one that only closed its sending side look the same, and the latter must not
+// take what it got for the whole.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
@@ -183,9 +187,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	guard := stream.NewGuard(seen)
 	err = s.run(ctx, t, guard)
 	err = conclude(ctx, log, guard, err)
-	_ = out.Close()
+	closeErr := out.Close()
 	s.metrics.turn(seen, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
+	if closeErr != nil || !guard.Ended() {
+		abort(r)
+	}
 	return nil
 }
 
@@ -248,7 +255,7 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 }
 
 func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
-	log.Info().Dict("details", zerolog.Dict().Str("method", r.Method).Str("path", r.URL.Path).
+	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).
 		Int("input_length", utf8.RuneCountInString(t.Input))).Msg("request_received")
 }
 
@@ -261,7 +268,7 @@ func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Dur
 		Int64("total_duration_ms", total.Milliseconds()).
 		Bool("success", reason.Success()).
 		Str("finish_reason", string(reason)).
-		Strs("tools_called", seen.tools).
+		Strs("tools_called", loggedNames(seen.tools)).
 		Int("events", seen.total())
 	if err != nil {
 		details.AnErr("cause", err)

@@ -2,14 +2,17 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
 )
@@ -26,11 +29,49 @@ type probe struct {
 	heartbeat bool
 }
 
+// maxProbes bounds the probes that run at once. One person looking, and the monitors
+// of some replicas, need no more.
+const maxProbes = 32
+
+// probes are the places of GET /diag/sse. They are apart from those of turns: neither
+// takes a place from the other, and a drain does not wait for a probe.
+type probes struct {
+	places chan struct{} // holds one for each probe that runs
+	drain  func()        // ends all probes, and lets none begin any more
+	ended  <-chan struct{}
+}
+
+func newProbes() *probes {
+	ended := make(chan struct{})
+	return &probes{
+		places: make(chan struct{}, maxProbes),
+		drain:  sync.OnceFunc(func() { close(ended) }),
+		ended:  ended,
+	}
+}
+
+// enter takes a place or says why there is none. leave must be called once.
+func (p *probes) enter() (leave func(), err error) {
+	select {
+	case <-p.ended:
+		return nil, &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
+	default:
+	}
+	select {
+	case p.places <- struct{}{}:
+		return func() { <-p.places }, nil
+	default:
+		return nil, &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the probes it can take; try again in a moment"}
+	}
+}
+
 // diagnose streams stamped ticks, by which a client can tell what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
-// as every stream is, and admitted like one, but nothing runs for them: so any
-// page may ask, and CORS decides which one may read.
+// as every stream is, but nothing runs for them.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
+	if err := s.origins.check(r); err != nil {
+		return err
+	}
 	if err := s.dropBody(w, r); err != nil {
 		return err
 	}
@@ -38,11 +79,13 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, leave, err := s.gate.enter(r.Context())
+	leave, err := s.probes.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
 	heartbeat := s.cfg.Heartbeat
 	if !p.heartbeat {
 		heartbeat = 0
@@ -54,19 +97,22 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	})
-	p.tell(ctx, out)
-	_ = out.Close()
+	err = p.tell(ctx, s.probes.ended, out)
+	if closeErr := out.Close(); err != nil || closeErr != nil {
+		abort(r)
+	}
 	return nil
 }
 
-// tell writes the ticks and the end, which comes early when ctx ends.
-func (p probe) tell(ctx context.Context, out *sse.Writer) {
+// tell writes the ticks and the end, which comes early when ctx ends or ended is
+// closed, unless the client is gone: that is an error.
+func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {
 		_ = out.Emit(&stream.Delta{})
 		if err := out.Flush(); err != nil {
-			return
+			return err
 		}
 		if n == p.ticks {
 			break
@@ -74,11 +120,15 @@ func (p probe) tell(ctx context.Context, out *sse.Writer) {
 		select {
 		case <-clock.C:
 			continue
+		case <-ended:
 		case <-ctx.Done():
 		}
 		break
 	}
-	_ = out.Emit(&stream.Done{})
+	if err := fault.Cause(ctx); errors.Is(err, fault.ErrClientGone) {
+		return err
+	}
+	return out.Emit(&stream.Done{})
 }
 
 // ticks is a dialect without content: each delta is a tick.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream/sse"
 )
@@ -23,7 +23,7 @@ func TestTicks(t *testing.T) {
 		g, _, stop := serveInBubble(handlers.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
 		defer stop()
 		began := time.Now()
-		got := g.do(t, "GET", "/diag/sse?ticks=3&padding=4", "", "X-Request-ID: r-1", "Origin: https://elsewhere.example", "Sec-Fetch-Site: cross-site")
+		got := g.do(t, "GET", "/diag/sse?ticks=3&padding=4", "", "X-Request-ID: r-1")
 		if took := time.Since(began); took != 400*time.Millisecond {
 			t.Errorf("it took %v, want 400ms", took)
 		}
@@ -115,36 +115,78 @@ func TestTicksAreBounded(t *testing.T) {
 	}
 }
 
-// A probe takes a place among the streams, is refused while draining, and ends in
-// order when it is told to.
-func TestTicksAreAdmittedAsStreams(t *testing.T) {
+// Probes have places of their own: they and turns do not take each other's.
+func TestTicksHavePlacesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{MaxStreams: 1})
+		g, _, stop := serveInBubble(handlers.Config{MaxStreams: 1, Runner: waits})
+		defer stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var probes [32]*http.Response
+		for n := range probes {
+			resp, err := g.send(ctx, "GET", "/diag/sse?ticks=2&interval_ms=100000", nil)
+			if err != nil || resp.StatusCode != 200 {
+				t.Fatalf("probe %d: %v, %v", n, resp, err)
+			}
+			defer resp.Body.Close()
+			probes[n] = resp
+		}
+		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "overloaded") || got.header.Get("Retry-After") == "" {
+			t.Errorf("one more: status %d, headers %v: %s", got.status, got.header, got.body)
+		}
+		turn, err := g.send(ctx, "GET", "/chat/stream?input=hi", nil)
+		if err != nil || turn.StatusCode != 200 {
+			t.Fatalf("a turn beside them: %v, %v", turn, err)
+		}
+		defer turn.Body.Close()
+		if got := g.do(t, "GET", "/readyz", ""); !strings.Contains(got.body, `"streams":1`) {
+			t.Errorf("streams, without probes: %s", got.body)
+		}
+		for _, resp := range probes {
+			if _, err := io.ReadAll(resp.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := g.do(t, "GET", "/diag/sse?ticks=1", ""); got.status != 200 {
+			t.Errorf("a probe beside as many turns as may run: status %d: %s", got.status, got.body)
+		}
+	})
+}
+
+// A drain ends probes at once, in order, and does not wait for one that is not read.
+func TestTicksDoNotHoldUpADrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{WriteTimeout: time.Hour})
 		defer stop()
 		resp, err := g.send(t.Context(), "GET", "/diag/sse?ticks=2&interval_ms=100000", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if got := g.do(t, "GET", "/readyz", ""); !strings.Contains(got.body, `"streams":1`) {
-			t.Errorf("while it runs: %s", got.body)
+		unread, err := g.send(t.Context(), "GET", "/diag/sse?ticks=50&interval_ms=20&padding=16384", nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := g.chat(t); got.status != 503 || !strings.Contains(got.body, "overloaded") {
-			t.Errorf("a second stream: status %d: %s", got.status, got.body)
-		}
+		defer unread.Body.Close()
+		synctest.Wait()
+		began := time.Now()
 		g.Drain()
-		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "shutting_down") {
-			t.Errorf("while draining: status %d: %s", got.status, got.body)
+		if err := g.Wait(t.Context()); err != nil {
+			t.Error(err)
 		}
-		g.Abort(&fault.Error{Type: fault.ShuttingDown})
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || !strings.HasSuffix(string(body), "\"ticks\":1}\n\n") || strings.Count(string(body), "event: done") != 1 {
 			t.Errorf("told to end: %v:\n%s", err, body)
 		}
-		if err := g.Wait(t.Context()); err != nil {
-			t.Error(err)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the drain took %v", took)
 		}
+		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "shutting_down") {
+			t.Errorf("while draining: status %d: %s", got.status, got.body)
+		}
+		g.Drain() // again, which is no fault
 	})
 }
 
@@ -169,8 +211,15 @@ func TestTicksEndWithTheirClient(t *testing.T) {
 				}
 				defer resp.Body.Close()
 				leave(resp.Body, cancel)
+				for range 31 { // all places but its own
+					resp, err := g.send(t.Context(), "GET", "/diag/sse?ticks=2&interval_ms=300000", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer resp.Body.Close()
+				}
 				time.Sleep(time.Minute)
-				if got := g.do(t, "GET", "/readyz", ""); !strings.Contains(got.body, `"streams":0`) {
+				if got := g.do(t, "GET", "/diag/sse?ticks=1", ""); got.status != 200 {
 					t.Errorf("its place is not free: %s", got.body)
 				}
 			})

@@ -140,7 +140,7 @@ func (s *Server) page(e *echo.Echo) {
 		if name == "index.html" {
 			route = "/"
 		}
-		e.GET(route, raw(file(contentType(name), body)))
+		readable(e, route, raw(file(contentType(name), body)))
 	}
 }
 
@@ -162,7 +162,7 @@ func file(contentType string, body []byte) func(http.ResponseWriter, *http.Reque
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
 		h.Set("Cache-Control", "no-cache")
 		_, _ = w.Write(body)
 		return nil

@@ -116,7 +116,7 @@ func TestPage(t *testing.T) {
 		got := g.do(t, "GET", path, "")
 		h := got.header
 		if got.status != 200 || got.body != want[1] || h.Get("Content-Type") != want[0] || h.Get("Content-Security-Policy") != policy ||
-			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-cache" {
+			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" || h.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: status %d, headers %v: %s", path, got.status, h, got.body)
 		}
 	}
@@ -130,6 +130,28 @@ func TestPage(t *testing.T) {
 		if got := g.do(t, "GET", path, ""); got.status != 404 {
 			t.Errorf("without a page, %s: status %d, want 404", path, got.status)
 		}
+	}
+}
+
+// HEAD is GET without the body, wherever GET has no effect.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Page: fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "app.js": {Data: []byte("let x")}, "openapi.yaml": {Data: []byte("openapi: 3.1.0")}}})
+	for _, drained := range []bool{false, true} {
+		if drained {
+			g.Drain()
+		}
+		for _, path := range []string{"/", "/app.js", "/openapi.yaml", "/healthz", "/readyz", "/metrics", "/tools", "/nowhere"} {
+			get, head := g.do(t, "GET", path, "", "X-Request-ID: r-1"), g.do(t, "HEAD", path, "", "X-Request-ID: r-1")
+			get.header.Del("Date")
+			head.header.Del("Date")
+			if diff := cmp.Diff(get.header, head.header); diff != "" || head.status != get.status || head.body != "" || get.body == "" {
+				t.Errorf("%s: status %d, want %d; body %q; headers (-GET +HEAD):\n%s", path, head.status, get.status, head.body, diff)
+			}
+		}
+	}
+	if got := g.do(t, "HEAD", "/", ""); got.header.Get("Content-Length") != "15" {
+		t.Errorf("headers %v, want the length of the page", got.header)
 	}
 }
 

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,23 +26,70 @@ func newOriginPolicy(origins []string) originPolicy {
 
 func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
 
-// check refuses what a foreign page sends. A turn has side effects, also with
-// GET, and a browser sends a simple request without asking first. Clients that
-// are no browsers send neither header.
+// check refuses what a foreign page can make a browser send. A turn has side
+// effects, also with GET, and a browser sends simple requests without asking first.
+//
+// Browsers send Origin with every POST, and with a GET of a foreign EventSource or
+// fetch, but not with that of an image, a frame, a link or a navigation. A request
+// with one of these headers twice, or with a word that is not known, is refused.
 func (p originPolicy) check(r *http.Request) error {
-	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
-	if origin != "" && (p.allows(origin) || own(origin, r)) {
+	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
+	switch {
+	case len(origins) > 0:
+		if len(origins) == 1 && (p.allows(origins[0]) || own(origins[0], r) && absentOr(sites, "same-origin", "none")) {
+			return nil
+		}
+	case r.Method == http.MethodGet:
+		if p.requested(r) {
+			return nil
+		}
+		return &fault.Error{Type: fault.OriginRefused,
+			Message: "A browser's GET runs only for an EventSource or a fetch: of the gateway's own page, which must send its Referer, " +
+				"or of an origin that its operator allows with SLUICE_CORS_ORIGINS"}
+	case absentOr(sites, "same-origin", "none"):
 		return nil
 	}
-	if origin != "" || site == "cross-site" {
-		return &fault.Error{Type: fault.OriginRefused,
-			Message: "Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"}
+	return &fault.Error{Type: fault.OriginRefused,
+		Message: "Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"}
+}
+
+// requested says whether a GET without Origin comes from an EventSource or a fetch
+// of our own page, or from a program. Browsers send Sec-Fetch-* over TLS and to
+// loopback; elsewhere only Referer tells one page from another.
+func (p originPolicy) requested(r *http.Request) bool {
+	sites := r.Header["Sec-Fetch-Site"]
+	if !absentOr(sites, "same-origin", "none") || !absentOr(r.Header["Sec-Fetch-Dest"], "empty") {
+		return false
 	}
-	return nil
+	if len(sites) > 0 || !slices.ContainsFunc(r.Header["User-Agent"], isBrowser) {
+		return true
+	}
+	referers := r.Header["Referer"]
+	return len(referers) == 1 && p.refers(referers[0], r)
+}
+
+// absentOr says whether a header is absent, or there once with one of words.
+func absentOr(values []string, words ...string) bool {
+	return len(values) == 0 || len(values) == 1 && slices.Contains(words, values[0])
+}
+
+// isBrowser goes by what the User-Agent of every browser begins with.
+func isBrowser(userAgent string) bool { return strings.HasPrefix(userAgent, "Mozilla/") }
+
+// refers says whether a Referer names a page of the server itself or of an allowed
+// origin.
+func (p originPolicy) refers(referer string, r *http.Request) bool {
+	u, err := url.Parse(referer)
+	if err != nil || u.Host == "" || u.User != nil { // browsers send no user
+		return false
+	}
+	origin := u.Scheme + "://" + u.Host
+	return p.allows(origin) || own(origin, r)
 }
 
 // own says whether the origin is the server itself, as the client addresses it.
-// The scheme is not compared: behind a proxy that ends TLS it is not known.
+// The scheme is not compared: behind a proxy that ends TLS it is not known. There
+// Sec-Fetch-Site tells the pages of http:// from those of https://.
 func own(origin string, r *http.Request) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)

@@ -35,7 +35,19 @@ func TestOrigins(t *testing.T) {
 		{"foreign, though the browser says none", nil, []string{"Origin: https://evil.example", "Sec-Fetch-Site: none"}, false},
 		{"cross-site without an origin", nil, []string{"Sec-Fetch-Site: cross-site"}, false},
 		{"cross-site with an origin of none", []string{"https://app.example"}, []string{"Sec-Fetch-Site: cross-site"}, false},
-		{"same-site without an origin", nil, []string{"Sec-Fetch-Site: same-site"}, true},
+		{"same-site without an origin", nil, []string{"Sec-Fetch-Site: same-site"}, false},
+		{"own, from a page of the other scheme", nil, []string{"Origin: http://chat.example.com:8080", "Sec-Fetch-Site: cross-site"}, false},
+		{"own, and typed in", nil, []string{"Origin: http://chat.example.com:8080", "Sec-Fetch-Site: none"}, true},
+		{"own twice", nil, []string{"Origin: http://chat.example.com:8080", "Origin: http://chat.example.com:8080"}, false},
+		{"own and foreign", nil, []string{"Origin: http://chat.example.com:8080", "Origin: https://evil.example"}, false},
+		{"listed twice", []string{"https://app.example"}, []string{"Origin: https://app.example", "Origin: https://app.example"}, false},
+		{"empty", nil, []string{"Origin: "}, false},
+		{"two sites", nil, []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: same-origin"}, false},
+		{"two sites in one", nil, []string{"Sec-Fetch-Site: same-origin, cross-site"}, false},
+		{"no site", nil, []string{"Sec-Fetch-Site: "}, false},
+		{"a site that is not known", nil, []string{"Sec-Fetch-Site: same-planet"}, false},
+		{"a site in capitals", nil, []string{"Sec-Fetch-Site: Same-Origin"}, false},
+		{"all, cross-site without an origin", []string{"*"}, []string{"Sec-Fetch-Site: cross-site"}, false},
 		{"same-origin without an origin", nil, []string{"Sec-Fetch-Site: same-origin"}, true},
 		{"typed in", nil, []string{"Sec-Fetch-Site: none"}, true},
 		{"listed", []string{"https://app.example"}, []string{"Origin: https://app.example", "Sec-Fetch-Site: cross-site"}, true},
@@ -61,6 +73,82 @@ func TestOrigins(t *testing.T) {
 			}
 			if post.status != want || get.status != want || g.runs.Load() != runs {
 				t.Errorf("POST %d, GET %d, %d runs; want %d twice and %d runs", post.status, get.status, g.runs.Load(), want, runs)
+			}
+		})
+	}
+}
+
+// A GET without Origin is one of an EventSource or a fetch of our own page, or of a
+// program, or it runs nothing. A POST goes by Origin alone, which browsers always send.
+func TestGetWithoutOrigin(t *testing.T) {
+	t.Parallel()
+	const browser, own = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Chrome/150.0.0.0", "Referer: http://chat.example.com:8080/"
+	app := []string{"https://app.example"}
+	for _, tt := range []struct {
+		name    string
+		origins []string
+		headers []string
+		allowed bool
+	}{
+		{"curl", nil, []string{"User-Agent: curl/8.5.0", "Accept: */*"}, true},
+		{"undici", nil, []string{"User-Agent: node", "Sec-Fetch-Mode: cors", "Accept: text/event-stream"}, true},
+		{"a program with a foreign referer", nil, []string{"User-Agent: k6/1.0", "Referer: https://evil.example/"}, true},
+		{"no user agent", nil, []string{"User-Agent: "}, true},
+		{"Mozilla further on", nil, []string{"User-Agent: curl (not Mozilla/5.0)"}, true},
+
+		{"EventSource", nil, []string{browser, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, true},
+		{"EventSource without a referrer", nil, []string{browser, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: empty", "Referer: "}, true},
+		{"no dest", nil, []string{browser, "Sec-Fetch-Site: same-origin"}, true},
+		{"an extension", nil, []string{browser, "Sec-Fetch-Site: none", "Sec-Fetch-Dest: empty"}, true},
+		{"typed in", nil, []string{browser, "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, false},
+		{"a link on our own page", nil, []string{browser, own, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, false},
+		{"an image on our own page", nil, []string{browser, own, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: image"}, false},
+		{"another port, with a referer of ours", nil, []string{browser, own, "Sec-Fetch-Site: same-site", "Sec-Fetch-Dest: empty"}, false},
+		{"a foreign image", nil, []string{browser, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: image"}, false},
+		{"a foreign image, all allowed", []string{"*"}, []string{browser, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: image"}, false},
+		{"a foreign prefetch, all allowed", []string{"*"}, []string{browser, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: empty"}, false},
+		{"an image without a site", nil, []string{"Sec-Fetch-Dest: image"}, false},
+		{"an empty dest", nil, []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: "}, false},
+		{"two dests", nil, []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: empty", "Sec-Fetch-Dest: empty"}, false},
+		{"a dest in capitals", nil, []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: Empty"}, false},
+
+		{"plain HTTP, our page", nil, []string{browser, own + "?q=1"}, true},
+		{"plain HTTP, our page, other case", nil, []string{browser, "Referer: HTTP://Chat.Example.COM:8080/"}, true},
+		{"plain HTTP behind TLS", nil, []string{browser, "Referer: https://chat.example.com:8080/"}, true},
+		{"plain HTTP, no referer", nil, []string{browser}, false},
+		{"plain HTTP, an empty referer", nil, []string{browser, "Referer: "}, false},
+		{"plain HTTP, another page", nil, []string{browser, "Referer: http://evil.example/"}, false},
+		{"plain HTTP, another port", nil, []string{browser, "Referer: http://chat.example.com:8081/"}, false},
+		{"plain HTTP, no port", nil, []string{browser, "Referer: http://chat.example.com/"}, false},
+		{"plain HTTP, a subdomain", nil, []string{browser, "Referer: http://evil.chat.example.com:8080/"}, false},
+		{"plain HTTP, our name as a user", nil, []string{browser, "Referer: http://chat.example.com:8080@evil.example/"}, false},
+		{"plain HTTP, a user of ours", nil, []string{browser, "Referer: http://evil@chat.example.com:8080/"}, false},
+		{"plain HTTP, our name in the path", nil, []string{browser, "Referer: http://evil.example/http://chat.example.com:8080/"}, false},
+		{"plain HTTP, another scheme", nil, []string{browser, "Referer: ftp://chat.example.com:8080/"}, false},
+		{"plain HTTP, no scheme", nil, []string{browser, "Referer: chat.example.com:8080/"}, false},
+		{"plain HTTP, no URL", nil, []string{browser, "Referer: http://chat.example.com:8080/%zz"}, false},
+		{"plain HTTP, two referers", nil, []string{browser, own, own}, false},
+		{"plain HTTP, an allowed page", app, []string{browser, "Referer: https://app.example/page"}, true},
+		{"plain HTTP, a page below an allowed one", app, []string{browser, "Referer: https://app.example.evil.example/"}, false},
+		{"plain HTTP, all allowed", []string{"*"}, []string{browser, "Referer: https://any.example/"}, true},
+		{"plain HTTP, all allowed, no referer", []string{"*"}, []string{browser}, false},
+		{"plain HTTP, all allowed, a referer of nowhere", []string{"*"}, []string{browser, "Referer: about:blank"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := serve(t, handlers.Config{Origins: tt.origins})
+			want, runs := 200, int64(1)
+			if !tt.allowed {
+				want, runs = 403, 0
+			}
+			for _, path := range []string{"/diag/sse?ticks=1", "/chat/stream?input=hi"} {
+				got := g.do(t, "GET", path, "", append(tt.headers, "Host: chat.example.com:8080")...)
+				if got.status != want || !tt.allowed && !strings.Contains(got.body, `"error_type":"origin_refused"`) {
+					t.Errorf("%s: status %d, want %d: %s", path, got.status, want, got.body)
+				}
+			}
+			if n := g.runs.Load(); n != runs {
+				t.Errorf("%d runs, want %d", n, runs)
 			}
 		})
 	}
@@ -140,7 +228,7 @@ func FuzzOrigin(f *testing.F) {
 		w := httptest.NewRecorder()
 		srv.ServeHTTP(w, r)
 		isListed := strings.ToLower(origin) == listed
-		ok := origin == "" || isListed
+		ok := isListed
 		for _, scheme := range []string{"http://", "https://"} {
 			rest, found := strings.CutPrefix(origin, scheme)
 			ok = ok || found && strings.EqualFold(rest, host)

@@ -84,7 +84,9 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p.Title = http.StatusText(p.Status)
 	s.metrics.rejected(f.Type)
-	logRejection(r, f, p.Status)
+	if p.Status == http.StatusInternalServerError || s.refusals.line(f.Type) { // what is ours to mend is never left out
+		logRejection(r, f, p.Status)
+	}
 	body, err := json.Marshal(p)
 	if err != nil { // plain strings and numbers: cannot happen
 		body = []byte("{}")
@@ -115,17 +117,20 @@ func rejected(err error) (*fault.Error, []chat.FieldError) {
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
-// logRejection logs a reply that is none of ours to mend as information.
-func logRejection(r *http.Request, f *fault.Error, status int) {
-	level := zerolog.InfoLevel
+// levelOfRefusal is information for a reply that is none of ours to mend.
+func levelOfRefusal(status int) zerolog.Level {
 	switch status {
 	case http.StatusServiceUnavailable:
-		level = zerolog.WarnLevel
+		return zerolog.WarnLevel
 	case http.StatusInternalServerError:
-		level = zerolog.ErrorLevel
+		return zerolog.ErrorLevel
 	}
-	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", faultDetails(f).
-		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+	return zerolog.InfoLevel
+}
+
+func logRejection(r *http.Request, f *fault.Error, status int) {
+	zerolog.Ctx(r.Context()).WithLevel(levelOfRefusal(status)).Dict("details", logRequestLine(faultDetails(f), r).
+		Int("status", status)).Msg("error_occurred")
 }
 
 func faultDetails(f *fault.Error) *zerolog.Event {
@@ -141,6 +146,9 @@ func (s *Server) caught(w *trackedWriter) {
 	p := recover()
 	if p == nil {
 		return
+	}
+	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
+		panic(p)
 	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {

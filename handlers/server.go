@@ -41,10 +41,19 @@ type Config struct {
 	WriteTimeout time.Duration
 	// MaxStreams bounds the streams that run at once; 0 means 10,000.
 	MaxStreams int
+	// Delay returns how long work waited for the CPU since it was last called. If that
+	// is too long, streams are refused below MaxStreams too. It is called from one
+	// goroutine at a time. nil: MaxStreams alone decides.
+	Delay func() time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
+	// Hosts are the names and addresses, without a port, that a request's Host may be
+	// beside those of loopback. Empty allows all.
+	Hosts []string
+	// GetTools are the tools that a turn of a GET may call.
+	GetTools chat.ToolAccess
 
 	Log zerolog.Logger
 }
@@ -73,13 +82,16 @@ type MCPServer struct {
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg     Config
-	origins originPolicy
-	gate    *gate
-	bodies  *bodies
-	keys    *keyring
-	metrics *metrics
-	routes  http.Handler
+	cfg      Config
+	origins  originPolicy
+	hosts    hostPolicy
+	gate     *gate
+	probes   *probes
+	bodies   *bodies
+	keys     *keyring
+	metrics  *metrics
+	refusals *refusals
+	routes   http.Handler
 }
 
 // NewServer returns a Server.
@@ -94,11 +106,14 @@ func NewServer(cfg Config) *Server {
 		cfg.Upstreams = func() Upstreams { return Upstreams{} }
 	}
 	s := &Server{
-		cfg:     cfg,
-		origins: newOriginPolicy(cfg.Origins),
-		gate:    newGate(cfg.MaxStreams),
-		bodies:  &bodies{max: maxBodies},
-		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		cfg:      cfg,
+		origins:  newOriginPolicy(cfg.Origins),
+		hosts:    newHostPolicy(cfg.Hosts),
+		gate:     newGate(cfg.MaxStreams, cfg.Delay),
+		probes:   newProbes(),
+		bodies:   &bodies{max: maxBodies},
+		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		refusals: newRefusals(cfg.Log),
 	}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
@@ -108,11 +123,11 @@ func NewServer(cfg Config) *Server {
 	for path, d := range s.cfg.Dialects {
 		e.POST(path, raw(s.dialect(d)))
 	}
-	e.GET("/tools", raw(s.tools))
-	e.GET("/healthz", raw(s.healthz))
-	e.GET("/readyz", raw(s.readyz))
 	e.GET("/diag/sse", raw(s.diagnose))
-	e.GET("/metrics", echo.WrapHandler(s.metrics.handler()))
+	readable(e, "/tools", raw(s.tools))
+	readable(e, "/healthz", raw(s.healthz))
+	readable(e, "/readyz", raw(s.readyz))
+	readable(e, "/metrics", echo.WrapHandler(s.metrics.handler()))
 	s.page(e)
 	s.routes = e
 	return s
@@ -126,15 +141,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
 	placeOf(r).Busy()
-	if !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
+	if !s.turnedAway(tw, r) && !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
 	tw.linger()
 }
 
+// turnedAway says whether the request names a host that is not served, which it has
+// then answered.
+func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
+	err := s.hosts.check(r)
+	if err != nil {
+		s.reply(w, r, err)
+	}
+	return err != nil
+}
+
 // ObserveModelAttempt counts one attempt at a model call.
 func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
 	s.metrics.modelAttempt(outcome, took)
+}
+
+// Drain makes readiness fail and refuses new streams. Running ones go on, but for
+// those of GET /diag/sse, which end at once.
+func (s *Server) Drain() {
+	s.gate.drain()
+	s.probes.drain()
 }
 
 // ReportConnections adds to the metrics how many connections are open, and how many
@@ -143,14 +175,21 @@ func (s *Server) ReportConnections(stats func() (open int, evicted uint64)) {
 	s.metrics.connections(stats)
 }
 
-// Drain makes readiness fail and refuses new streams. Running ones go on.
-func (s *Server) Drain() { s.gate.drain() }
-
 // Abort ends the streams that still run, each with cause as its fatal error.
 func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
+
+// readable routes a GET that has no effect, and HEAD, for which net/http leaves the
+// body out.
+func readable(e *echo.Echo, path string, h echo.HandlerFunc) {
+	e.GET(path, h)
+	e.HEAD(path, h)
+}
+
+// Close logs what is left to log. It is called when no request is served any more.
+func (s *Server) Close() { s.refusals.flush() }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.

@@ -221,7 +221,14 @@ func TestFailedWriteEndsTheRunner(t *testing.T) {
 		cause = context.Cause(ctx)
 		return err
 	})})
-	srv.ServeHTTP(deaf{httptest.NewRecorder()}, httptest.NewRequest("GET", "/chat/stream?input=hi", nil))
+	func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("the reply is not aborted: %v", p)
+			}
+		}()
+		srv.ServeHTTP(deaf{httptest.NewRecorder()}, httptest.NewRequest("GET", "/chat/stream?input=hi", nil))
+	}()
 	if !errors.Is(cause, fault.ErrClientGone) || !strings.Contains(cause.Error(), "broken pipe") {
 		t.Errorf("the runner's context has the cause %v, want ErrClientGone with the reason", cause)
 	}

@@ -2,6 +2,8 @@ package mcpclient
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +27,10 @@ const (
 
 // checkArguments returns the arguments as they go to the server, or a ToolFailed
 // error that tells the model what to correct.
-func checkArguments(tool string, schema *checker, args jsontext.Value) (jsontext.Value, *fault.Error) {
+//
+// The check takes a bounded time and ends with ctx, whose error the ToolFailed
+// error then wraps.
+func checkArguments(ctx context.Context, tool string, schema *checker, args jsontext.Value) (jsontext.Value, *fault.Error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = jsontext.Value("{}")
 	}
@@ -44,14 +49,56 @@ func checkArguments(tool string, schema *checker, args jsontext.Value) (jsontext
 	if err != nil {
 		return refuse("they are not one valid JSON object", nil)
 	}
-	err = schema.validate(value)
+	if err := checkable(value, 1); err != nil {
+		return refuse("they cannot be checked, "+err.Error(), err)
+	}
+	err = schema.validate(ctx, value)
 	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return refuse(problems(v), nil)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errCostly):
+		return refuse("they are too large to be checked", err)
+	case err != nil:
 		return refuse("they cannot be checked", err)
 	}
 	return args, nil
+}
+
+// maxArgumentDepth is how deep arguments may be nested. Each problem that the
+// validator finds keeps its whole address.
+const maxArgumentDepth = 128
+
+var (
+	errDeep   = errors.New("as they are nested too deeply")
+	errNumber = errors.New("as a number in them is too large")
+)
+
+// checkable says why a value is not one for the validator. It leads no deeper than
+// maxArgumentDepth.
+func checkable(v any, depth int) error {
+	if depth > maxArgumentDepth {
+		return errDeep
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if err := checkable(member, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := checkable(item, depth+1); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		if !modest(v.String()) {
+			return errNumber
+		}
+	}
+	return nil
 }
 
 // problems lists what is wrong, in the order of the alphabet: the validator goes
@@ -95,7 +142,10 @@ func pointer(location []string) string {
 	}
 	var sb strings.Builder
 	for _, token := range location {
-		sb.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+		if sb.Len() > maxProblem {
+			break // it is clipped below
+		}
+		sb.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
 	}
 	return clipped(sb.String(), maxProblem/2) + ": "
 }

@@ -27,7 +27,7 @@ const todoSchema = `{
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	schema, err := compileSchema(jsontext.Value(todoSchema))
+	schema, _, err := compileSchema(jsontext.Value(todoSchema), maxToolWork)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestArguments(t *testing.T) {
 		{"{\"title\":\"\xff\"}", notJSON},
 	}
 	for _, tt := range tests {
-		_, f := checkArguments("create_todo", schema, jsontext.Value(tt.args))
+		_, f := checkArguments(t.Context(), "create_todo", schema, jsontext.Value(tt.args))
 		if tt.want == "" {
 			if f != nil {
 				t.Errorf("%s: %v", tt.args, f.Hint)
@@ -102,11 +102,11 @@ func TestArgumentProblemsAreFewAndShort(t *testing.T) {
 		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"string","enum":["%s"]}`, i, strings.Repeat("v", 500)))
 		args = append(args, fmt.Sprintf(`"p%d":"%s"`, i, strings.Repeat("secret", 1000)))
 	}
-	schema, err := compileSchema(jsontext.Value(`{"properties":{` + strings.Join(properties, ",") + `}}`))
+	schema, _, err := compileSchema(jsontext.Value(`{"properties":{`+strings.Join(properties, ",")+`}}`), maxToolWork)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, f := checkArguments("t", schema, jsontext.Value("{"+strings.Join(args, ",")+"}"))
+	_, f := checkArguments(t.Context(), "t", schema, jsontext.Value("{"+strings.Join(args, ",")+"}"))
 	if f == nil || len(f.Hint) > (maxProblems+2)*maxProblem || strings.Contains(f.Hint, "secret") {
 		t.Errorf("the hint is %v", f)
 	}

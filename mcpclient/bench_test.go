@@ -2,11 +2,14 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rs/zerolog"
 
 	"sluice/chat"
 )
@@ -66,6 +69,20 @@ func BenchmarkMCPGo(b *testing.B) {
 	for b.Loop() {
 		if _, err := c.CallTool(ctx, req); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCatalogue is what connecting costs for 50 usual tools.
+func BenchmarkCatalogue(b *testing.B) {
+	var tools []json.RawMessage
+	for i := range 50 {
+		tools = append(tools, json.RawMessage(fmt.Sprintf(`{"name":"t%d","description":"Does it.","inputSchema":%s}`, i, todoSchema)))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if c := newCatalogue(Server{Name: "s"}, tools, nil, zerolog.Nop()); len(c.offers) != len(tools) {
+			b.Fatal("a tool was dropped")
 		}
 	}
 }

@@ -30,7 +30,10 @@ func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult,
 	if t == nil {
 		return chat.ToolResult{}, unknownTool(call.Name, v.set)
 	}
-	args, invalid := checkArguments(t.name, t.offer.schema, call.Arguments)
+	args, invalid := checkArguments(ctx, t.name, t.offer.schema, call.Arguments)
+	if invalid != nil && ctx.Err() != nil {
+		return chat.ToolResult{}, t.told(t.up.ended(ctx, t))
+	}
 	if invalid != nil {
 		invalid.Service = t.up.service
 		return chat.ToolResult{}, invalid
@@ -86,6 +89,9 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 // a moment ago and some take a second to shake hands.
 func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener, last bool) outcome {
 	s, err := u.session(ctx, last)
+	if fault.Shortage(err) {
+		return outcome{err: u.shortage(err)}
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return outcome{err: f}
 	}

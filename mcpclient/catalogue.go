@@ -25,6 +25,9 @@ type catalogue struct {
 	// read holds what was made of each definition, by its bytes; nil where it was
 	// dropped. A definition is compiled once.
 	read map[[sha256.Size]byte]*offer
+	// work is what the offers' schemas, and the ones that were dropped now, took to
+	// compile.
+	work int
 }
 
 // offer is one tool of a server.
@@ -32,6 +35,7 @@ type offer struct {
 	name   string // as the server gives it
 	spec   chat.ToolSpec
 	schema *checker
+	work   int // that it took to compile the schema
 }
 
 // wireTool is an MCP Tool.
@@ -62,15 +66,34 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	return without
 }
 
+// read makes the catalogue of a list of tools, and tells what is missing in it. It
+// returns old if nothing changed.
+func (u *upstream) read(l *listing, old *catalogue) *catalogue {
+	c := newCatalogue(u.Server, u.hidden(l.tools), old, u.log)
+	if c == old {
+		return old
+	}
+	if missing := l.missing(); missing != "" {
+		leftOut(u.log, u.Name, l.left, missing)
+	}
+	u.checkPolicy(c)
+	return c
+}
+
 // newCatalogue reads a server's list of tools. It returns old if nothing changed.
+// What is too much for the tools of one server is left out, from the end.
 func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zerolog.Logger) *catalogue {
 	c := &catalogue{sum: sumOf(tools), read: map[[sha256.Size]byte]*offer{}}
 	if old != nil && old.sum == c.sum {
 		return old
 	}
 	names := map[string]bool{}
+	left := 0
 	for _, raw := range tools {
-		o := c.reading(s, raw, old, log)
+		o, err := c.reading(s, raw, old, log)
+		if errors.Is(err, errNoRoom) {
+			left++
+		}
 		if o == nil {
 			continue
 		}
@@ -80,6 +103,9 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 		}
 		names[o.name] = true
 		c.offers = append(c.offers, o)
+	}
+	if left > 0 {
+		leftOut(log, s.Name, left, errNoRoom.Error())
 	}
 	return c
 }
@@ -95,21 +121,33 @@ func sumOf(tools []stdjson.RawMessage) [sha256.Size]byte {
 }
 
 // reading returns the offer that raw defines, from old if it was read before; nil
-// if the tool is not to be offered.
-func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) *offer {
+// if the tool is not to be offered. The error is errNoRoom or nil.
+func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) (*offer, error) {
 	sum := sha256.Sum256(raw)
 	if old != nil {
-		if o, known := old.read[sum]; known {
-			c.read[sum] = o
-			return o
+		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= maxServerWork) {
+			c.keep(sum, o)
+			return o, nil
 		}
 	}
-	o, name, err := readTool(s, raw)
+	o, name, work, err := readTool(s, raw, maxServerWork-c.work)
+	if errors.Is(err, errNoRoom) { // there may be room another time
+		c.work += work
+		return nil, errNoRoom
+	}
 	if err != nil {
+		c.work += work
 		dropped(log, s.Name, name, err)
 	}
+	c.keep(sum, o)
+	return o, nil
+}
+
+func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	c.read[sum] = o
-	return o
+	if o != nil {
+		c.work += o.work
+	}
 }
 
 func dropped(log zerolog.Logger, server, tool string, err error) {
@@ -118,34 +156,42 @@ func dropped(log zerolog.Logger, server, tool string, err error) {
 		Msg("mcp_tool_dropped")
 }
 
-// readTool reads one definition. Without an error, a nil offer means that the
-// configuration leaves the tool out.
-func readTool(s Server, raw []byte) (o *offer, name string, err error) {
+// leftOut tells of tools that were not even looked at, as there are too many. 0
+// means that nobody has counted them.
+func leftOut(log zerolog.Logger, server string, tools int, reason string) {
+	log.Warn().Dict("details", zerolog.Dict().Str("server", server).Int("tools", tools).Str("reason", reason)).
+		Msg("mcp_tool_dropped")
+}
+
+// readTool reads one definition, whose schema may take room to compile, and took
+// work. Without an error, a nil offer means that the configuration leaves the tool
+// out.
+func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, err error) {
 	var t wireTool
 	if err := json.Unmarshal(raw, &t, lenient); err != nil {
-		return nil, t.Name, errors.New("the definition cannot be read")
+		return nil, t.Name, 0, errors.New("the definition cannot be read")
 	}
 	switch {
 	case t.Name == "":
-		return nil, "", errors.New("the tool has no name")
+		return nil, "", 0, errors.New("the tool has no name")
 	case slices.Contains(s.Deny, t.Name), len(s.Allow) > 0 && !slices.Contains(s.Allow, t.Name):
-		return nil, t.Name, nil
+		return nil, t.Name, 0, nil
 	case t.Execution.TaskSupport == "required":
-		return nil, t.Name, errors.New("the tool runs only as a task")
+		return nil, t.Name, 0, errors.New("the tool runs only as a task")
 	}
-	schema, err := compileSchema(t.InputSchema)
+	schema, work, err := compileSchema(t.InputSchema, room)
 	if err == nil {
 		err = headersFault(raw)
 	}
 	if err != nil {
-		return nil, t.Name, err
+		return nil, t.Name, work, err
 	}
 	if s.Policy.Untrusted {
 		t.Annotations = wireTool{}.Annotations
 	}
 	spec := t.spec(s.Name)
 	s.Policy.override(t.Name, &spec.Annotations)
-	return &offer{name: t.Name, spec: spec, schema: schema}, t.Name, nil
+	return &offer{name: t.Name, spec: spec, schema: schema, work: work}, t.Name, work, nil
 }
 
 // headersFault says what is wrong with the arguments that a tool wants copied into

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -96,12 +97,12 @@ func TestGoodSchemas(t *testing.T) {
 		"lookahead":       `{"type":"object","properties":{"e":{"type":"string","pattern":"^(?!\\.)x$"}}}`,
 		"draft 7 pattern": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"e":{"type":"string","pattern":"^(?!\\.)x$"}}}`,
 	} {
-		s, err := compileSchema(jsontext.Value(schema))
+		s, _, err := compileSchema(jsontext.Value(schema), maxToolWork)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, f := checkArguments("t", s, jsontext.Value(`{"d":"tomorrow","e":"x"}`)); f != nil {
+		if _, f := checkArguments(t.Context(), "t", s, jsontext.Value(`{"d":"tomorrow","e":"x"}`)); f != nil {
 			t.Errorf("%s: %v", name, f.Hint)
 		}
 	}
@@ -157,7 +158,6 @@ func TestListsWithoutAnEnd(t *testing.T) {
 	for name, list := range map[string]func() string{
 		"new cursors": func() string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, page.Add(1)) },
 		"one cursor":  func() string { return `{"tools":[],"nextCursor":"again"}` },
-		"many tools":  func() string { return `{"tools":[` + strings.Repeat(`{},`, maxTools) + `{}]}` },
 	} {
 		f := newFake()
 		f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
@@ -193,7 +193,7 @@ func TestServerWithoutTools(t *testing.T) {
 func TestM26LongDescription(t *testing.T) {
 	t.Parallel()
 	raw := `{"name":"t","description":` + mustJSON(t, strings.Repeat("é", maxDescription)) + `,"inputSchema":{}}`
-	o, _, err := readTool(Server{Name: "s"}, []byte(raw))
+	o, _, _, err := readTool(Server{Name: "s"}, []byte(raw), maxToolWork)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,12 +290,24 @@ func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object"}`, `{}`)
 	f.Add(`{"type":"object","properties":{"x":{"$ref":"#"}}}`, `{"x":{"x":{}}}`)
 	f.Add(`{"$dynamicRef":"#a","$dynamicAnchor":"a","allOf":[{"pattern":"("}]}`, `{"a":[1,2]}`)
+	f.Add(`{"properties":{"x":{"pattern":"(a{1,9}){9}b"}},"patternProperties":{"^(x|y)+$":{"uniqueItems":true}}}`, `{"x":"aaaaaaaa","y":[1,1e3,"a"]}`)
+	f.Add(`{"unevaluatedProperties":false,"allOf":[{"dependentRequired":{"a":["b"]},"required":["a"]}],"if":{"minProperties":2},"else":false}`, `{"a":1,"b":2}`)
 	f.Fuzz(func(t *testing.T, schema, args string) {
-		s, err := compileSchema(jsontext.Value(schema))
+		began := time.Now()
+		s, work, err := compileSchema(jsontext.Value(schema), maxToolWork)
+		if took := time.Since(began); took > 20*time.Second || work > maxToolWork+maxProgram/patternUnit {
+			t.Errorf("compiling took %v and %d units of work", took, work)
+		}
 		if err != nil {
 			return
 		}
-		if _, fault := checkArguments("tool", s, jsontext.Value(args)); fault != nil && len(fault.Hint) > 2000 {
+		began = time.Now()
+		defer func() {
+			if took := time.Since(began); took > 20*time.Second { // alone: 0.3 s at most
+				t.Errorf("checking took %v", took)
+			}
+		}()
+		if _, fault := checkArguments(t.Context(), "tool", s, jsontext.Value(args)); fault != nil && len(fault.Hint) > 2000 {
 			t.Errorf("a hint of %d bytes", len(fault.Hint))
 		}
 	})
@@ -332,14 +344,14 @@ func TestValidationIsBounded(t *testing.T) {
 		"not":      forks(40, `{"not":{"not":{"required":["x"]}}}`),
 		"draft 7":  strings.Replace(forks(40, `{"if":{"required":["x"]},"else":false}`), "{", draft7, 1),
 	} {
-		s, err := compileSchema(jsontext.Value(schema))
+		s, _, err := compileSchema(jsontext.Value(schema), maxToolWork)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, f := checkArguments("t", s, jsontext.Value(`{}`)); f == nil || f.Err != errCostly {
+		if _, f := checkArguments(t.Context(), "t", s, jsontext.Value(`{}`)); f == nil || f.Err != errCostly {
 			t.Errorf("%s: got %v, want %v", name, f, errCostly)
 		}
-		if _, f := checkArguments("t", s, jsontext.Value(`{"x":1}`)); f != nil {
+		if _, f := checkArguments(t.Context(), "t", s, jsontext.Value(`{"x":1}`)); f != nil {
 			t.Errorf("%s: a value that is quick to check: %v", name, f)
 		}
 	}
@@ -347,25 +359,25 @@ func TestValidationIsBounded(t *testing.T) {
 
 func TestValidationOfALargeValue(t *testing.T) {
 	t.Parallel()
-	s, err := compileSchema(jsontext.Value(`{"properties":{"items":{"items":{"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}}}}`))
+	s, _, err := compileSchema(jsontext.Value(`{"properties":{"items":{"items":{"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}}}}`), maxToolWork)
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := `{"items":[` + strings.Repeat(`{"a":"x","b":1},`, 4999) + `{"a":"x"}]}`
-	if _, f := checkArguments("t", s, jsontext.Value(args)); f != nil {
+	if _, f := checkArguments(t.Context(), "t", s, jsontext.Value(args)); f != nil {
 		t.Error(f)
 	}
 }
 
 func BenchmarkCheckArguments(b *testing.B) {
-	s, err := compileSchema(jsontext.Value(todoSchema))
+	s, _, err := compileSchema(jsontext.Value(todoSchema), maxToolWork)
 	if err != nil {
 		b.Fatal(err)
 	}
 	args := jsontext.Value(`{"title":"milk","priority":"low","due_date":"2026-11-22T15:00:00Z","tags":["a"]}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, f := checkArguments("create_todo", s, args); f != nil {
+		if _, f := checkArguments(b.Context(), "create_todo", s, args); f != nil {
 			b.Fatal(f)
 		}
 	}

@@ -17,13 +17,6 @@ const (
 	maxResult = 1 << 20
 	// maxReply adds room for what JSON-RPC and SSE wrap around it.
 	maxReply = maxResult + 64<<10
-	// maxListReply bounds one page of a list of tools, and one message of a stream
-	// that is not read as a whole.
-	maxListReply = 4 << 20
-	// maxTools and maxPages bound what a server may offer.
-	maxTools     = 1000
-	maxPages     = 100
-	maxListBytes = 4 * maxListReply
 )
 
 // exchange is what we keep of one use of a session, beside what mcp-go makes of
@@ -41,9 +34,10 @@ type exchange struct {
 	result     json.RawMessage
 	rpc        *mcp.JSONRPCErrorDetails
 	needsInput bool
-	tools      []json.RawMessage // of all pages so far
-	pages      int
-	pageBytes  int
+	// id is that of the last request.
+	id mcp.RequestId
+	// list is what was listed so far; nil unless tools are listed.
+	list *listing
 }
 
 // States of an exchange.
@@ -120,7 +114,7 @@ var (
 	errTooLarge = errors.New("the reply is too large")
 	// errWrongID: the reply belongs to another request.
 	errWrongID = errors.New("the reply has the id of another request")
-	// errManyTools: the list of tools does not end.
+	// errManyTools: the list of tools does not end, and there are none in it.
 	errManyTools = errors.New("the list of tools is too long")
 	// errClosed: the session was closed by us.
 	errClosed = errors.New("the MCP session is closed")

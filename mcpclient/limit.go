@@ -5,16 +5,13 @@ import (
 	"io"
 )
 
-// limiter is a reader that ends with an error when one message in it grows above
-// limit bytes: whoever reads lines or events would collect it whole.
+// limiter is a reader of server-sent events that ends with an error when one of
+// them grows above limit bytes: whoever reads events would collect it whole.
 type limiter struct {
 	r     io.Reader
 	limit int
-	// events says that a message ends with an empty line, as in server-sent events,
-	// not with every line.
-	events bool
 
-	size int // bytes of the message at hand
+	size int // bytes of the event at hand
 	line int // of them, bytes of the line at hand, but for CR
 }
 
@@ -26,7 +23,7 @@ func (l *limiter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// over counts p and reports whether a message in it is too large.
+// over counts p and reports whether an event in it is too large.
 func (l *limiter) over(p []byte) bool {
 	for {
 		i := bytes.IndexByte(p, '\n')
@@ -38,7 +35,7 @@ func (l *limiter) over(p []byte) bool {
 		if l.size > l.limit {
 			return true
 		}
-		if !l.events || l.line == 0 {
+		if l.line == 0 { // an empty line ends an event
 			l.size = 0
 		}
 		l.line = 0

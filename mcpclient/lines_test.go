@@ -53,7 +53,7 @@ func (p *peer) read(t *testing.T) string {
 
 // ask sends a request with the given id.
 func (p *peer) ask(ctx context.Context, id int64) (*exchange, *transport.JSONRPCResponse, error) {
-	x := &exchange{}
+	x := &exchange{list: &listing{}}
 	resp, err := p.l.SendRequest(withExchange(ctx, x), transport.JSONRPCRequest{
 		JSONRPC: "2.0", ID: mcp.NewRequestId(id), Method: "tools/call",
 	})
@@ -200,24 +200,20 @@ func TestLinesServerAsksTooMuch(t *testing.T) {
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		text   string
-		events bool
-		ok     bool
+		text string
+		ok   bool
 	}{
-		{"12345\n12345\n", false, true},
-		{"123456\n", false, false},
-		{"1\n123456", false, false},
-		{"12345", false, true},
-		{"\n\n\n\n\n\n\n\n", false, true},
-		{"12\n345\n\n12345\n\n", true, true},
-		{"12\r\n34\r\n\r\n12345\n\n", true, false},
-		{"12\r\n3\n\r\n12345\n\n", true, true},
-		{"12\n3456\n\n", true, false},
+		{"12345", true},
+		{"12\n345\n\n12345\n\n", true},
+		{"12\r\n34\r\n\r\n12345\n\n", false},
+		{"12\r\n3\n\r\n12345\n\n", true},
+		{"12\n3456\n\n", false},
+		{"\n\n\n\n\n\n\n\n", true},
 	}
 	for _, tt := range tests {
 		for _, size := range []int{1, 2, 3, 100} {
 			r := bufio.NewReaderSize(struct{ io.Reader }{strings.NewReader(tt.text)}, 16)
-			got, err := io.ReadAll(&limiter{r: &chunked{r, size}, limit: 5, events: tt.events})
+			got, err := io.ReadAll(&limiter{r: &chunked{r, size}, limit: 5})
 			if (err == nil) != tt.ok || tt.ok && string(got) != tt.text {
 				t.Errorf("%q in pieces of %d: got %q, %v", tt.text, size, got, err)
 			}

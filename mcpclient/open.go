@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -39,14 +38,13 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		}
 		return nil, err
 	}
-	s.offers = newCatalogue(u.Server, u.hidden(tools), u.catalogue.Load(), u.log)
-	u.checkPolicy(s.offers)
+	s.offers = u.read(tools, u.catalogue.Load())
 	u.listen(life, s)
 	return s, nil
 }
 
 // handshake starts the session and reads its list of tools.
-func (u *upstream) handshake(ctx, life context.Context, s *session) ([]json.RawMessage, error) {
+func (u *upstream) handshake(ctx, life context.Context, s *session) (*listing, error) {
 	if err := u.begin(ctx, life, s); err != nil {
 		return nil, err
 	}

@@ -14,17 +14,67 @@ import (
 // read is the only goroutine that reads.
 func (l *lines) read() {
 	defer l.in.Close()
-	r := bufio.NewReader(&limiter{r: l.in, limit: maxListReply})
+	r := bufio.NewReader(l.in)
 	for {
-		line, err := r.ReadBytes('\n')
+		line, whole, err := readLine(r)
 		if err == io.EOF {
 			err = errEnded
+		}
+		if err == nil && !whole && !l.receiveCut(line) {
+			err = errTooLarge
 		}
 		if err != nil {
 			l.fail(err)
 			return
 		}
-		l.receive(line)
+		if whole {
+			l.receive(line)
+		}
+	}
+}
+
+// readLine reads a line. Of one above maxListReply it returns the beginning; one
+// above maxListBytes is an error.
+func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+	for size := 0; ; {
+		part, err := r.ReadSlice('\n')
+		size += len(part)
+		line = append(line, part[:min(len(part), maxListReply+1-len(line))]...)
+		switch {
+		case err == nil:
+			return line, size <= maxListReply+1, nil // with the LF
+		case err != bufio.ErrBufferFull:
+			return nil, false, err
+		case size > maxListBytes:
+			return nil, false, errTooLarge
+		}
+	}
+}
+
+// receiveCut handles the beginning of a line that is too long: the first tools of a
+// list that is asked for. It returns false for anything else.
+func (l *lines) receiveCut(head []byte) bool {
+	rawID, page := cutMessage(head)
+	var id mcp.RequestId
+	if len(page.Tools) == 0 || json.Unmarshal(rawID, &id) != nil {
+		return false
+	}
+	result, err := json.Marshal(page)
+	if err != nil {
+		return false
+	}
+	l.deliver(answer{&transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: result}, true})
+	return true
+}
+
+// deliver hands an answer to whoever waits for it. A second one has no place to go.
+func (l *lines) deliver(a answer) {
+	l.mu.Lock()
+	waiting := l.pending[a.resp.ID.String()]
+	delete(l.pending, a.resp.ID.String())
+	l.mu.Unlock()
+	if waiting != nil {
+		waiting <- a
 	}
 }
 
@@ -42,13 +92,7 @@ func (l *lines) receive(line []byte) {
 	}
 	switch {
 	case m.Method == "":
-		l.mu.Lock()
-		answer := l.pending[m.ID.String()]
-		delete(l.pending, m.ID.String()) // a second answer has no place to go
-		l.mu.Unlock()
-		if answer != nil {
-			answer <- &m.JSONRPCResponse
-		}
+		l.deliver(answer{resp: &m.JSONRPCResponse})
 	case m.ID.IsNil():
 		var n mcp.JSONRPCNotification
 		l.mu.Lock()

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -37,7 +38,29 @@ func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.R
 	}
 	resp.Body.Close()
 	stop()
+	if errors.Is(err, errTooLarge) {
+		if whole := x.salvage(r.head()); whole != nil {
+			return io.NopCloser(bytes.NewReader(r.framed(whole))), nil
+		}
+	}
 	return io.NopCloser(bytes.NewReader(r.buf)), err
+}
+
+// head returns the message that the reply broke off in.
+func (r *reply) head() []byte {
+	if !r.events {
+		return r.buf
+	}
+	rest := bytes.TrimPrefix(r.buf[r.seen:], []byte("data:"))
+	return append(r.data, rest...)
+}
+
+// framed returns a message as the body of such a reply.
+func (r *reply) framed(message []byte) []byte {
+	if !r.events {
+		return message
+	}
+	return slices.Concat([]byte("data: "), message, []byte("\n\n"))
 }
 
 // minRead is the room for one read: most replies are smaller.

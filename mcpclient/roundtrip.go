@@ -61,7 +61,7 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
 	resp, err := rt.next.RoundTrip(req)
 	if err == nil {
-		resp.Body = body{&limiter{r: resp.Body, limit: maxListReply, events: true}, resp.Body.Close}
+		resp.Body = body{&limiter{r: resp.Body, limit: maxListReply}, resp.Body.Close}
 	}
 	return resp, err
 }

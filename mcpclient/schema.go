@@ -2,9 +2,10 @@ package mcpclient
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,45 +16,89 @@ import (
 const (
 	maxSchema      = 256 << 10
 	maxSchemaDepth = 64
-	// maxSchemaNodes counts members and elements: compiling takes time that grows
-	// with the square of it.
+	// maxSchemaNodes counts members and elements.
 	maxSchemaNodes = 8000
+	// maxReference bounds what a schema is called and what it refers to: each part
+	// keeps its whole address.
+	maxReference = 512
+)
+
+// Compiling is counted in units of about 10 µs and half a kilobyte that stays: two
+// for each value that may be a schema, one for any other (BenchmarkLargestSchema).
+const (
+	maxToolWork = 16_000
+	// maxServerWork bounds all tools of a server: about a second and 50 MB. A thousand
+	// tools of twenty described properties each are 85,000.
+	maxServerWork = 100_000
+	// How many instructions of a pattern, how many bytes of addresses, and how many
+	// values whose notes are copied for a reference are one unit.
+	patternUnit = 20
+	addressUnit = 500
+	copiedUnit  = 60
 )
 
 // schemaURL is the address that a schema is compiled under. Nothing is there.
 const schemaURL = "tool:///schema.json"
 
-// compileSchema compiles a tool's input schema. Nothing is ever fetched: a
-// reference out of the schema is an error. Formats are not checked, nor patterns
-// that Go cannot read (other languages have lookaheads); the server checks them.
-func compileSchema(raw jsontext.Value) (c *checker, err error) {
+var (
+	errWork = errors.New("the schema takes too long to compile")
+	// errNoRoom says nothing against the schema itself.
+	errNoRoom = errors.New("the schemas of the server's other tools leave no room")
+)
+
+// compileSchema compiles a tool's input schema if that takes no more work than
+// room. Work is what it took, also where it failed.
+//
+// Nothing is ever fetched: a reference out of the schema is an error. Formats are
+// not checked, nor patterns that Go cannot read (other languages have lookaheads);
+// the server checks them.
+func compileSchema(raw jsontext.Value, room int) (c *checker, work int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
 	if err := measureSchema(raw); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+		return nil, 0, fmt.Errorf("the schema is not JSON: %w", err)
 	}
 	if t, ok := doc.(map[string]any)["type"]; ok && t != "object" {
-		return nil, errors.New("the schema is not one of an object")
+		return nil, 0, errors.New("the schema is not one of an object")
 	}
+	work, err = workOf(doc)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case work > room:
+		return nil, 0, errNoRoom
+	}
+	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
+	s, err := compileDocument(doc, &programs)
+	work += programs.size / patternUnit
+	switch {
+	case errors.Is(programs.err, errPatterns) && programs.room < maxProgram:
+		return nil, work, errNoRoom
+	case programs.err != nil:
+		return nil, work, programs.err
+	case err != nil:
+		return nil, work, err
+	}
+	c, err = newChecker(s)
+	return c, work, err
+}
+
+func compileDocument(doc any, programs *patterns) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(refuseAll{})
-	compiler.UseRegexpEngine(anyPattern)
+	compiler.UseRegexpEngine(programs.compile)
 	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
-	s, err := compiler.Compile(schemaURL)
-	if err != nil {
-		return nil, err
-	}
-	return newChecker(s)
+	return compiler.Compile(schemaURL)
 }
 
 // measureSchema checks that raw is one JSON object within the bounds.
@@ -81,6 +126,95 @@ func measureSchema(raw jsontext.Value) error {
 	}
 }
 
+// measure is what a schema costs to compile, but for its patterns.
+type measure struct {
+	values    int
+	schemas   int             // of the values, those that may be schemas
+	addresses int             // bytes of the addresses of all parts
+	copying   map[string]bool // references for which the compiler copies its notes
+	defs      map[string]bool // references to $defs, which is so in old dialects only
+	old       bool
+}
+
+// workOf returns the work that it takes to compile a document, but for its
+// patterns.
+func workOf(doc any) (int, error) {
+	m := measure{copying: map[string]bool{}, defs: map[string]bool{}}
+	if err := m.add(doc, len(schemaURL)); err != nil {
+		return 0, err
+	}
+	copies := len(m.copying)
+	if m.old {
+		copies += len(m.defs)
+	}
+	work := m.values + m.schemas + m.addresses/addressUnit + copies*m.values/copiedUnit
+	if work > maxToolWork {
+		return 0, errWork
+	}
+	return work, nil
+}
+
+// add measures v, whose address has so many bytes.
+func (m *measure) add(v any, address int) error {
+	m.values++
+	switch v := v.(type) {
+	case map[string]any:
+		m.schemas++
+		m.addresses += address
+		for name, member := range v {
+			if err := m.refer(name, member); err != nil {
+				return err
+			}
+			if err := m.add(member, address+1+len(name)); err != nil {
+				return err
+			}
+		}
+	case []any:
+		m.addresses += address
+		for _, item := range v {
+			if err := m.add(item, address+4); err != nil {
+				return err
+			}
+		}
+	case bool:
+		m.schemas++
+		m.addresses += address
+	case json.Number:
+		if !modest(v.String()) {
+			return errors.New("a number of the schema is too large")
+		}
+	}
+	return nil
+}
+
+// refer measures a member that may name a schema or refer to one.
+func (m *measure) refer(name string, value any) error {
+	text, ok := value.(string)
+	if !ok || name != "id" && !strings.HasPrefix(name, "$") || name == "$comment" {
+		return nil
+	}
+	if len(text) > maxReference {
+		return fmt.Errorf("a reference of the schema is longer than %d bytes", maxReference)
+	}
+	switch {
+	case name == "$schema":
+		m.old = m.old || strings.Contains(text, "draft-0")
+	case name != "$ref", text == "#", childOf(text, "#/definitions/"):
+	case childOf(text, "#/$defs/"):
+		m.defs[text] = true
+	default:
+		m.copying[text] = true
+	}
+	return nil
+}
+
+// childOf reports whether ref leads to where the compiler looks for schemas by
+// itself: to a member of the map that prefix names.
+func childOf(ref, prefix string) bool {
+	name, ok := strings.CutPrefix(ref, prefix)
+	return ok && !strings.Contains(name, "/")
+}
+
 // refuseAll is the loader of a compiler that must not load: its default one opens
 // files, and a tool's schema comes from elsewhere.
 type refuseAll struct{}
@@ -88,18 +222,3 @@ type refuseAll struct{}
 func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
 }
-
-// anyPattern compiles a pattern, or lets everything match one that Go's engine
-// does not know.
-func anyPattern(s string) (jsonschema.Regexp, error) {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return unknownPattern(s), nil
-	}
-	return re, nil
-}
-
-type unknownPattern string
-
-func (p unknownPattern) String() string        { return string(p) }
-func (unknownPattern) MatchString(string) bool { return true }

@@ -113,18 +113,18 @@ func (s *session) initialize(ctx context.Context, version string) error {
 	return nil
 }
 
-// list reads the whole list of tools. A server that does not know the method has
-// none.
-func (s *session) list(ctx context.Context) ([]json.RawMessage, error) {
-	x := &exchange{limit: maxListReply}
+// list reads the list of tools, as far as the bounds let it. A server that does not
+// know the method has none.
+func (s *session) list(ctx context.Context) (*listing, error) {
+	x := &exchange{limit: maxListReply, list: &listing{}}
 	_, err := s.client.ListTools(withExchange(ctx, x), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
-		return nil, nil
+		return &listing{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return x.tools, nil
+	return x.list, nil
 }
 
 // call runs a tool and returns what was said. heard is told of its progress, unless

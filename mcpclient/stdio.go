@@ -35,9 +35,15 @@ type lines struct {
 
 	mu        sync.Mutex // guards the fields below
 	err       error      // why gone is closed
-	pending   map[string]chan *transport.JSONRPCResponse
+	pending   map[string]chan answer
 	notify    func(mcp.JSONRPCNotification)
 	onRequest transport.RequestHandler
+}
+
+// answer is a response. A cut one is a list of tools without its end.
+type answer struct {
+	resp *transport.JSONRPCResponse
+	cut  bool
 }
 
 // frame is a message on its way out.
@@ -64,7 +70,7 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *crew, stuck time.Duration
 		frames:    make(chan *frame),
 		gone:      make(chan struct{}),
 		serverAsk: make(chan struct{}, maxServerRequests),
-		pending:   map[string]chan *transport.JSONRPCResponse{},
+		pending:   map[string]chan answer{},
 	}
 }
 
@@ -112,23 +118,23 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 		return nil, &notSentError{err}
 	}
 	id := req.ID.String()
-	answer := make(chan *transport.JSONRPCResponse, 1)
-	l.expect(id, answer)
+	answered := make(chan answer, 1)
+	l.expect(id, answered)
 	defer l.forget(id)
 	f, err := l.hand(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case resp := <-answer:
-		return resp, nil
+	case a := <-answered:
+		return a.of(ctx), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-l.gone:
 	}
 	select {
-	case resp := <-answer: // it was read before the end
-		return resp, nil
+	case a := <-answered: // it was read before the end
+		return a.of(ctx), nil
 	default:
 	}
 	<-f.done // soon: the pipe is closed
@@ -214,7 +220,15 @@ func (l *lines) reason() error {
 	return l.err
 }
 
-func (l *lines) expect(id string, answer chan *transport.JSONRPCResponse) {
+// of notes in ctx's exchange what the answer lacks, and returns it.
+func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
+	if x := exchangeOf(ctx); a.cut && x.list != nil {
+		x.list.more = true
+	}
+	return a.resp
+}
+
+func (l *lines) expect(id string, answer chan answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending[id] = answer

@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -137,18 +136,17 @@ func (u *upstream) refresh(ctx context.Context, s *session) {
 }
 
 // offer takes over a list of tools that s gave.
-func (u *upstream) offer(s *session, tools []json.RawMessage) {
-	u.mu.Lock()
+func (u *upstream) offer(s *session, tools *listing) {
 	old := u.catalogue.Load()
+	c := u.read(tools, old) // this takes its time, so nobody waits for it
+	u.mu.Lock()
 	if u.current.Load() != s {
 		u.mu.Unlock()
 		return
 	}
-	c := newCatalogue(u.Server, u.hidden(tools), old, u.log)
 	u.catalogue.Store(c)
 	u.mu.Unlock()
 	if c != old {
-		u.checkPolicy(c)
 		u.event(u.log.Info(), "mcp_tools_changed", func(d *zerolog.Event) { d.Int("tools", len(c.offers)) })
 	}
 }

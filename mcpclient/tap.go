@@ -53,7 +53,7 @@ func (t *tap) SetRequestHandler(h transport.RequestHandler) {
 // SendRequest sends one request and returns the answer.
 func (t *tap) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	x := exchangeOf(ctx)
-	x.rpc, x.needsInput = nil, false
+	x.rpc, x.needsInput, x.id = nil, false, req.ID
 	resp, err := t.send(ctx, req)
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		resp, err = &transport.JSONRPCResponse{ID: req.ID, Error: e.details}, nil
@@ -148,8 +148,8 @@ func (t *tap) keep(x *exchange, method string, resp *transport.JSONRPCResponse) 
 	if resp.Error != nil {
 		return resp, nil
 	}
-	if len(resp.Result) > x.limit {
-		return nil, errTooLarge
+	if len(resp.Result) > x.limit { // in this process, where nothing was read from a wire
+		return t.keepCut(x, resp)
 	}
 	switch method {
 	case string(mcp.MethodToolsCall):
@@ -187,11 +187,13 @@ func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport
 	if err := json.Unmarshal(resp.Result, &page); err != nil {
 		return nil, fmt.Errorf("unreadable list of tools: %w", err)
 	}
-	x.tools = append(x.tools, page.Tools...)
-	x.pages++
-	x.pageBytes += len(resp.Result)
-	if len(x.tools) > maxTools || x.pages > maxPages || x.pageBytes > maxListBytes {
-		return nil, errManyTools
+	if x.list == nil { // mcp-go asks for itself
+		x.list = &listing{}
+	}
+	var err error
+	page.NextCursor, err = x.list.add(page.Tools, len(resp.Result), page.NextCursor)
+	if err != nil {
+		return nil, err
 	}
 	known := page.Tools
 	page.Tools = []json.RawMessage{}
@@ -199,9 +201,18 @@ func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport
 		page.Tools = append(page.Tools, mirrored(known)...)
 	}
 	shown := *resp
-	var err error
 	shown.Result, err = json.Marshal(page)
 	return &shown, err
+}
+
+// keepCut keeps what fits of an answer that is too large: the first tools of a list.
+func (t *tap) keepCut(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	head := append([]byte(`{"result":`), resp.Result[:x.limit]...)
+	whole := *resp
+	if json.Unmarshal(x.salvage(head), &whole) != nil {
+		return nil, errTooLarge
+	}
+	return t.keepPage(x, &whole)
 }
 
 // mirrored returns the tools that mcp-go must know: since 2026-07-28 it copies

@@ -24,9 +24,14 @@ import (
 type Guard struct {
 	sink  Sink
 	state state
-	calls []tracked // all tool calls; a turn has few, so looking through them is cheap
-	err   error     // the sink's first error
+	calls []tracked      // all tool calls
+	at    map[string]int // where each id is in calls; nil while these are few
+	err   error          // the sink's first error
 }
+
+// fewCalls is up to how many calls are looked through. Most turns have a call or
+// two, for which a map costs more to keep than it saves.
+const fewCalls = 32
 
 // tracked is a tool call. One that is over keeps its id alone.
 type tracked struct {
@@ -175,10 +180,25 @@ func (g *Guard) begin(c Call) error {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
 	g.calls = append(g.calls, tracked{Call: c})
+	switch n := len(g.calls); {
+	case g.at != nil:
+		g.at[c.ID] = n - 1
+	case n > fewCalls:
+		g.at = make(map[string]int, 2*n)
+		for i := range g.calls {
+			g.at[g.calls[i].ID] = i
+		}
+	}
 	return nil
 }
 
 func (g *Guard) find(id string) *tracked {
+	if g.at != nil {
+		if i, ok := g.at[id]; ok {
+			return &g.calls[i]
+		}
+		return nil
+	}
 	for i := range g.calls {
 		if g.calls[i].ID == id {
 			return &g.calls[i]

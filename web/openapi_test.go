@@ -65,6 +65,13 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"paths", sortedKeys(at(doc, "paths")),
 			[]string{"/", "/chat/stream", "/chatkit", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
+		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
+		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},
+		{"methods of this document", sortedKeys(at(doc, "paths", "/openapi.yaml")), []string{"get", "head"}},
+		{"methods of the tools", sortedKeys(at(doc, "paths", "/tools")), []string{"get", "head"}},
+		{"methods of liveness", sortedKeys(at(doc, "paths", "/healthz")), []string{"get", "head"}},
+		{"methods of readiness", sortedKeys(at(doc, "paths", "/readyz")), []string{"get", "head"}},
+		{"methods of the metrics", sortedKeys(at(doc, "paths", "/metrics")), []string{"get", "head"}},
 		{"replies to POST", sortedKeys(at(doc, "paths", "/chat/stream", "post", "responses")),
 			[]string{"200", "204", "403", "405", "408", "409", "413", "415", "422", "503", "default"}},
 		{"events of the ticks", sortedKeys(at(doc, "paths", "/diag/sse", "get", "responses", "200", "content", "text/event-stream", "x-events")),
@@ -75,7 +82,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 			[]string{"done", "error", "response_delta", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
-			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Internal)},
+			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},

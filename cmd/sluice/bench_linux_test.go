@@ -236,6 +236,39 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
+// BenchmarkRefusal is a request that a full gateway refuses, over connections that
+// are kept. Many clients ask at once, as under overload: a server that falls asleep
+// after each request is woken for each, which costs as much again.
+func BenchmarkRefusal(b *testing.B) {
+	hold := make(chan struct{})
+	g := bench(b, thinker(hold), "SLUICE_MAX_STREAMS=1")
+	g.open(b, 1)
+	refused := func() {
+		resp, err := g.http.Get(g.base + "/chat/stream?input=hi")
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Close {
+			b.Errorf("status %d, connection closed: %t", resp.StatusCode, resp.Close)
+		}
+	}
+	for range 100 {
+		refused() // pools, and more than are logged one by one
+	}
+	before := g.cpu(b)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			refused()
+		}
+	})
+	b.ReportMetric(float64(g.cpu(b)-before)/1e3/float64(b.N), "server-µs/refusal")
+	close(hold)
+}
+
 // BenchmarkIdleStreams opens streams whose model has said a word and thinks on, and
 // reports what one costs the gateway in resident memory, buffers of both sides
 // included. Over HTTP/2 many share a connection to the model.

@@ -198,7 +198,10 @@ func notAStream(resp *http.Response) finding {
 	}
 	switch resp.StatusCode { // the gateway itself, or a proxy that sets this header
 	case http.StatusServiceUnavailable:
-		f.Means, f.Change = "The gateway takes no streams now: it is full, or it stops.", []string{"Ask again; raise SLUICE_MAX_STREAMS if it is full"}
+		f.Means, f.Change = "The gateway takes no probes now: it has all that it can take, or it stops.", []string{"Ask again"}
+	case http.StatusForbidden:
+		f.Means, f.Change = "The gateway is not to serve the name that it was asked under, or takes this for a foreign page.",
+			[]string{"Name the host in SLUICE_HOSTS", "Ask without Origin, Sec-Fetch-* and a browser's User-Agent"}
 	case http.StatusNotFound:
 		f.Means, f.Change = "The gateway does not know GET /diag/sse.", []string{"Update it"}
 	case http.StatusOK:

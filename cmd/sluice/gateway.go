@@ -12,6 +12,7 @@ import (
 
 	"sluice/agent"
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
@@ -88,11 +89,24 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,
 		MaxStreams:   cfg.MaxStreams,
+		Delay:        admissionDelay(cfg.Admission),
 		Origins:      cfg.CORSOrigins,
+		Hosts:        cfg.Hosts,
+		GetTools:     toolAccess(cfg.GetTools),
 		Log:          log,
 	})
 	observe = g.server.ObserveModelAttempt
 	return g, nil
+}
+
+func toolAccess(setting string) chat.ToolAccess {
+	switch setting {
+	case config.GetToolsAll:
+		return chat.ToolsAll
+	case config.GetToolsReadOnly:
+		return chat.ToolsReadOnly
+	}
+	return chat.ToolsOff
 }
 
 // startOffline serves the simulator over loopback HTTP, so that the whole real
@@ -137,9 +151,13 @@ func (g *gateway) connectTools(ctx context.Context) (err error) {
 		servers = append(servers, g.mcpServer(s))
 	}
 	if len(servers) == 0 {
-		g.todos, err = todo.Open(ctx, todo.Config{Path: g.cfg.TodoDB, Location: g.cfg.Timezone})
+		var unwritable error
+		g.todos, g.cfg.TodoDB, unwritable, err = openTodos(ctx, g.cfg)
 		if err != nil {
 			return fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
+		}
+		if unwritable != nil {
+			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
 		}
 		servers = append(servers, mcpclient.Server{
 			Name:      builtinTodo,
@@ -219,6 +237,9 @@ func (g *gateway) upstreams() handlers.Upstreams {
 
 // close ends everything behind the server; no stream may run any more.
 func (g *gateway) close() {
+	if g.server != nil {
+		g.server.Close()
+	}
 	if g.model != nil {
 		g.model.Close()
 	}

@@ -89,6 +89,7 @@ var errorTypes = map[string]struct {
 	"model_error":           {false, "always"},
 	"timeout":               {true, "sometimes"},
 	"shutting_down":         {true, "always"},
+	"overloaded":            {true, "always"},
 	"internal_error":        {false, "always"},
 }
 

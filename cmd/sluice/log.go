@@ -8,23 +8,35 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
+
+	"sluice/chat"
 )
 
-// maxBacklog is how many bytes of log wait for a reader of stdout that does not
-// read. What comes on top is dropped and counted: a full pipe must not stop turns.
-const maxBacklog = 4 << 20
+const (
+	// maxBacklog is how many bytes of log wait for a reader of stdout that does not
+	// read. What comes on top is dropped and counted: a full pipe must not stop turns.
+	maxBacklog = 4 << 20
+	// logRetry is the pause after a write that failed: nobody may read the pipe now,
+	// but somebody may open it again, if it has a name, or make room on the disk.
+	logRetry = time.Second
+)
 
 // logWriter takes lines without waiting, blots out secrets, and writes in a
-// goroutine of its own, many lines at a time when many come.
+// goroutine of its own, many lines at a time when many come. What cannot be written
+// is kept: a reader that comes back misses nothing but what maxBacklog had no room
+// for, and is told of that.
 type logWriter struct {
 	out     io.Writer
-	secrets [][]byte
+	secrets *scrubber
 
 	mu      sync.Mutex // guards the fields below
 	backlog []byte
 	dropped int
+
+	// Of the goroutine that writes: what it has taken of the backlog, and the part of
+	// it that is still to be written.
+	taken, rest []byte
 
 	wake  chan struct{} // holds one token while the backlog may not be empty
 	stop  chan struct{}
@@ -32,26 +44,20 @@ type logWriter struct {
 }
 
 func newLogWriter(out io.Writer, secrets []string) *logWriter {
-	w := &logWriter{out: out, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
-	for _, s := range secrets {
-		w.secrets = append(w.secrets, []byte(s))
-		if quoted, _ := jsontext.AppendQuote(nil, s); len(quoted) != len(s)+2 { // it looks different in a line
-			w.secrets = append(w.secrets, quoted[1:len(quoted)-1])
-		}
+	w := &logWriter{
+		out: out, secrets: newScrubber(secrets),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go w.loop()
 	return w
 }
 
-var redacted = []byte("[REDACTED]")
-
 // Write takes one line. It never fails.
 func (w *logWriter) Write(line []byte) (int, error) {
 	n := len(line)
-	for _, s := range w.secrets {
-		if bytes.Contains(line, s) {
-			line = bytes.ReplaceAll(line, s, redacted)
-		}
+	line = chat.EscapeHidden(w.secrets.scrub(line))
+	if len(line) > maxLine {
+		line = shorten(line)
 	}
 	w.mu.Lock()
 	if len(w.backlog)+len(line) > maxBacklog {
@@ -69,31 +75,55 @@ func (w *logWriter) Write(line []byte) (int, error) {
 
 func (w *logWriter) loop() {
 	defer close(w.ended)
-	var spare []byte
 	for {
 		select {
 		case <-w.wake:
-			spare = w.drain(spare)
 		case <-w.stop:
-			w.drain(spare)
+			w.drain()
 			return
+		}
+		for !w.drain() {
+			retry := time.NewTimer(logRetry)
+			select {
+			case <-retry.C:
+			case <-w.stop:
+				retry.Stop()
+				w.drain()
+				return
+			}
 		}
 	}
 }
 
-// drain writes the backlog, which spare replaces, and returns the old one as the
-// next spare.
-func (w *logWriter) drain(spare []byte) []byte {
+// drain writes what is left of the last write, then the backlog. It says whether it
+// could write all. A write that was cut in the middle of a line goes on there: what
+// a pipe has taken, its next reader finds in it.
+func (w *logWriter) drain() bool {
+	for {
+		if len(w.rest) == 0 && !w.take() {
+			return true
+		}
+		n, err := w.out.Write(w.rest)
+		w.rest = w.rest[n:]
+		if err != nil && len(w.rest) > 0 {
+			return false
+		}
+	}
+}
+
+// take takes the backlog and says whether there was any. The buffer of what was
+// taken before holds the next backlog.
+func (w *logWriter) take() bool {
 	w.mu.Lock()
 	lines, dropped := w.backlog, w.dropped
-	w.backlog, w.dropped = spare[:0], 0
+	w.backlog, w.dropped = w.taken[:0], 0
 	w.mu.Unlock()
-	_, _ = w.out.Write(lines)
 	if dropped > 0 {
-		fmt.Fprintf(w.out, `{"timestamp":%q,"level":"WARNING","request_id":"","event":"log_lines_dropped","details":{"count":%d}}`+"\n",
+		lines = fmt.Appendf(lines, `{"timestamp":%q,"level":"WARNING","request_id":"","event":"log_lines_dropped","details":{"count":%d}}`+"\n",
 			time.Now().UTC().Format(timeFormat), dropped)
 	}
-	return lines
+	w.taken, w.rest = lines, lines
+	return len(lines) > 0
 }
 
 // Close writes the rest. It gives up after a second, as the reader may be stuck.
@@ -111,6 +141,10 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 // error may hold one that is none of ours.
 var keyLike = regexp.MustCompile(`AIza[0-9A-Za-z_-]{20,}|([?&]key=)[^&\s"]+`)
 
+// maxLoggedError is the most bytes of an error in the log: enough for the stack of a
+// panic. Others say what they have to say in less.
+const maxLoggedError = 8 << 10
+
 // logFormat sets zerolog's package-wide format, once in a process.
 var logFormat = sync.OnceFunc(func() {
 	zerolog.TimestampFieldName = "timestamp"
@@ -118,7 +152,9 @@ var logFormat = sync.OnceFunc(func() {
 	zerolog.TimeFieldFormat = timeFormat
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	zerolog.LevelFieldMarshalFunc = levelName
-	zerolog.ErrorMarshalFunc = func(err error) any { return keyLike.ReplaceAllString(err.Error(), "${1}[REDACTED]") }
+	zerolog.ErrorMarshalFunc = func(err error) any {
+		return chat.Clip(keyLike.ReplaceAllString(err.Error(), "${1}[REDACTED]"), maxLoggedError)
+	}
 })
 
 func levelName(l zerolog.Level) string {

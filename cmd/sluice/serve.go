@@ -63,6 +63,7 @@ func (p program) refuse(err error) int {
 
 // serve runs the gateway until a signal comes or ctx ends.
 func (p program) serve(ctx context.Context, args []string) int {
+	defer outliveReaders()()
 	cfg, code, ok := p.load(new(config.Loader), args)
 	if !ok {
 		return code
@@ -95,6 +96,7 @@ func (p program) listen(ctx context.Context, cfg config.Config, log zerolog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("SLUICE_ADDR: %w", err)
 	}
+	warnOfShortSecrets(processLogger(log), cfg)
 	room := capacityOf(cfg, p.resources())
 	asked := cfg
 	cfg.MaxStreams = room.streams
@@ -111,8 +113,8 @@ func (p program) listen(ctx context.Context, cfg config.Config, log zerolog.Logg
 		ReadTimeout:       requestTime,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
 		ConnContext:       handlers.WithConn,
+		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
 	}
 	if room.connections > 0 {
 		s.limit(conns.NewLimiter(room.connections, room.surplus))
@@ -211,7 +213,7 @@ func (s *service) banner(w io.Writer) {
 		fmt.Fprintf(w, "\n  Model     %s\n", s.model.Name())
 	}
 	if s.todos != nil {
-		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(s.cfg.TodoDB))
+		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(s.cfg))
 	}
 	if s.cfg.ChatKitHistory == config.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
@@ -219,12 +221,15 @@ func (s *service) banner(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// place names a todo database for a person.
-func place(db string) string {
-	if db == ":memory:" {
-		return "memory until the end"
+// place names the todo database for a person.
+func place(cfg config.Config) string {
+	switch {
+	case cfg.TodoDB != inMemory:
+		return cfg.TodoDB
+	case cfg.TodoDBIsDefault:
+		return "memory until the end: there is no data folder that can be written (set SLUICE_TODO_DB)"
 	}
-	return db
+	return "memory until the end"
 }
 
 // reachable turns a listen address into one that a client on this machine can use.

@@ -23,10 +23,13 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	store, err := todo.Open(ctx, todo.Config{Path: cfg.TodoDB, Location: cfg.Timezone})
+	store, _, unwritable, err := openTodos(ctx, cfg)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice todo-server: SLUICE_TODO_DB: %v\n", err)
 		return exitFailed
+	}
+	if unwritable != nil {
+		fmt.Fprintf(p.stderr, "sluice todo-server: the todos are kept in memory until the end: %v\n", unwritable)
 	}
 	defer store.Close()
 	server := todo.NewServer(store, version)
@@ -81,6 +84,7 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 }
 
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
+	defer outliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)

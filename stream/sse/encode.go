@@ -39,9 +39,10 @@ type encoder struct {
 	retry      time.Duration
 	accumulate bool
 
-	n     int
-	text  []byte   // all deltas so far, joined and escaped, without quotes
-	tools []string // names in order of call
+	n      int
+	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
+	pieces []string // without: the deltas so far, which whoever sends them keeps as well
+	tools  []string // names in order of call
 }
 
 func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder {
@@ -128,34 +129,40 @@ func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 	dst = append(dst, `,"delta":`...)
 	from := len(dst) + 1
 	dst = jsonline.String(dst, ev.Text)
-	e.text = append(e.text, dst[from:len(dst)-1]...)
-	if e.accumulate {
-		dst = e.joined(dst, "accumulated")
+	if !e.accumulate {
+		e.pieces = append(e.pieces, ev.Text)
+		return dst
 	}
-	return dst
+	e.text = append(e.text, dst[from:len(dst)-1]...)
+	return e.joined(dst, "accumulated")
 }
 
 // joined appends a member that holds all text so far.
 func (e *encoder) joined(dst []byte, name string) []byte {
 	dst = append(key(dst, name), '"')
 	dst = append(dst, e.text...)
+	for _, piece := range e.pieces {
+		from := len(dst)
+		dst = jsonline.String(dst, piece)
+		dst = append(dst[:from], dst[from+1:len(dst)-1]...) // without its quotes
+	}
 	return append(dst, '"')
 }
 
 func start(dst []byte, ev *stream.Start) []byte {
 	if ev.ConversationID != "" {
-		dst = str(dst, "conversation_id", ev.ConversationID)
+		dst = name(dst, "conversation_id", ev.ConversationID)
 	}
 	if ev.UserID != "" {
-		dst = str(dst, "user_id", ev.UserID)
+		dst = name(dst, "user_id", ev.UserID)
 	}
-	return str(str(dst, "model", ev.Model), "protocol", Protocol)
+	return str(name(dst, "model", ev.Model), "protocol", Protocol)
 }
 
 func call(dst []byte, c *stream.Call, status string) []byte {
-	dst = str(dst, "call_id", c.ID)
-	dst = str(dst, "tool_name", c.Tool)
-	dst = str(dst, "server", c.Server)
+	dst = name(dst, "call_id", c.ID)
+	dst = name(dst, "tool_name", c.Tool)
+	dst = name(dst, "server", c.Server)
 	dst = jsonline.Object(key(dst, "arguments"), c.Arguments)
 	return str(dst, "status", status)
 }
@@ -192,7 +199,7 @@ func failure(dst []byte, ev *stream.Error) []byte {
 		dst = millis(dst, "retry_after_ms", ev.RetryAfter+time.Millisecond/2-1)
 	}
 	if ev.Service != "" {
-		dst = str(dst, "service", ev.Service)
+		dst = name(dst, "service", ev.Service)
 	}
 	return dst
 }
@@ -200,8 +207,8 @@ func failure(dst []byte, ev *stream.Error) []byte {
 func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	dst = e.joined(dst, "final_output")
 	dst = append(dst, `,"tools_called":[`...)
-	for i, name := range e.tools {
-		dst = jsonline.String(comma(dst, i), name)
+	for i, tool := range e.tools {
+		dst = jsonline.Name(comma(dst, i), tool)
 	}
 	dst = append(dst, ']')
 	dst = boolean(dst, "success", ev.Reason.Success())
@@ -223,7 +230,7 @@ func (e *encoder) done(dst []byte, ev *stream.Done, t Timings) []byte {
 	dst = append(dst, `],"tools":[`...)
 	for i, tool := range ev.Tools {
 		dst = append(comma(dst, i), `{"tool_name":`...)
-		dst = millis(jsonline.String(dst, tool.Tool), "ms", tool.Duration)
+		dst = millis(jsonline.Name(dst, tool.Tool), "ms", tool.Duration)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
@@ -237,6 +244,9 @@ func key(dst []byte, name string) []byte {
 }
 
 func str(dst []byte, name, value string) []byte { return jsonline.String(key(dst, name), value) }
+
+// name is str for what identifies something or somebody.
+func name(dst []byte, member, value string) []byte { return jsonline.Name(key(dst, member), value) }
 
 func boolean(dst []byte, name string, value bool) []byte {
 	return strconv.AppendBool(key(dst, name), value)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
 )
 
 // String appends s in quotes. Invalid UTF-8 becomes U+FFFD.
@@ -18,6 +20,19 @@ func String(dst []byte, s string) []byte {
 	from := len(dst)
 	dst, _ = jsontext.AppendQuote(dst, s) // it reports invalid UTF-8, which it has replaced
 	return oneLine(dst, from)
+}
+
+// Name appends s in quotes, as String does, with the characters escaped that a
+// reader does not see (chat.Hidden). It is for names, which a model or a client made
+// up and people compare by eye; in a text, such characters may be meant.
+func Name(dst []byte, s string) []byte {
+	from := len(dst)
+	dst, _ = jsontext.AppendQuote(dst, s)
+	quoted := dst[from:]
+	if escaped := chat.EscapeHidden(quoted); len(escaped) != len(quoted) {
+		dst = append(dst[:from], escaped...)
+	}
+	return dst
 }
 
 // Object appends a JSON object, as it is if that can be. Somebody else wrote it, and

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// SLUICE_HOSTS reaches the server, loopback stays, and the doctor tells what is wrong.
+func TestNamesThatAreServed(t *testing.T) {
+	t.Parallel()
+	r := start(t, map[string]string{"SLUICE_HOSTS": "chat.example.com"})
+	if resp, body := r.get("/tools"); resp.StatusCode != http.StatusOK {
+		t.Errorf("by its loopback address: status %d: %s", resp.StatusCode, body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/tools", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "evil.example"
+	wantProblem(t, r, req, http.StatusForbidden, "origin_refused")
+	if d := diagnose(t, r.base, "--header", "Host: chat.example.com"); !d.has(good, "stream", "live") {
+		t.Errorf("by a name that is served: %+v", d)
+	}
+	d := diagnose(t, r.base, "--header", "Host: evil.example")
+	if !slices.ContainsFunc(d.Findings, func(f finding) bool {
+		return f.Check == "stream" && f.Verdict == problem && strings.Contains(strings.Join(f.Change, " "), "SLUICE_HOSTS")
+	}) {
+		t.Errorf("by another name: %+v", d)
+	}
+}
+
+// Whoever watches ticks does not keep the process from stopping.
+func TestProbeDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	r := start(t, map[string]string{"SLUICE_DRAIN_TIMEOUT": "10m"})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/diag/sse?ticks=2&interval_ms=300000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	r.signals <- syscall.SIGTERM
+	if code := r.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}

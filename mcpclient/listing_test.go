@@ -1,0 +1,151 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// wide returns n tools, of so many bytes each.
+func wide(n, size int) []string {
+	tools := make([]string, n)
+	for i := range n {
+		tools[i] = fmt.Sprintf(`{"name":"t%d","description":"%s","inputSchema":{}}`, i, strings.Repeat("x", size))
+	}
+	return tools
+}
+
+// A list that is too long loses what is too much, and is told of once.
+func TestLongListsAreCut(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	page := func(tools []string, next string) string {
+		return `{"tools":[` + strings.Join(tools, ",") + `],"nextCursor":"` + next + `"}`
+	}
+	many, large := wide(maxTools+1, 1), wide(50, 100<<10)
+	for name, tt := range map[string]struct {
+		pages    map[string]string // by cursor
+		stream   bool
+		min, max int // how many tools are kept
+		told     string
+	}{
+		"all that is allowed":  {map[string]string{"": page(many[:maxTools], "")}, false, maxTools, maxTools, ""},
+		"one tool more":        {map[string]string{"": page(many, "")}, false, maxTools, maxTools, `"tools":1,`},
+		"one more, paged":      {map[string]string{"": page(many[:600], "2"), "2": page(many[600:], "")}, false, maxTools, maxTools, `"tools":1,`},
+		"pages behind":         {map[string]string{"": page(many[:maxTools], "2")}, false, maxTools, maxTools, `"tools":0,`},
+		"a large page":         {map[string]string{"": page(large, "")}, false, 39, 41, `"tools":0,`},
+		"a large page, SSE":    {map[string]string{"": page(large, "")}, true, 39, 41, `"tools":0,`},
+		"large second page":    {map[string]string{"": page(wide(2, 1), "2"), "2": page(wide(60, 100<<10)[2:], "3")}, false, 41, 43, `"tools":0,`},
+		"large pages together": {map[string]string{"": page(wide(1, 3*mib), "1"), "1": page(wide(2, 3*mib)[1:], "2"), "2": page(wide(3, 3*mib)[2:], "3"), "3": page(wide(4, 3*mib)[3:], "4"), "4": page(wide(5, 3*mib)[4:], "5"), "5": page(wide(6, 3*mib)[5:], "6"), "6": page(wide(7, 3*mib)[6:], "")}, false, 6, 6, `"tools":0,`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
+				if req.Method != "tools/list" {
+					return false
+				}
+				result := tt.pages[req.Params.Cursor]
+				if tt.stream {
+					event(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result))
+				} else {
+					sendResult(w, req, result)
+				}
+				return true
+			}
+			var log logBuffer
+			cfg := over(serve(t, f))
+			cfg.Log = log.logger()
+			c := newClient(t, cfg)
+			offered := names(c.Tools(t.Context()))
+			if n := len(offered); n < tt.min || n > tt.max {
+				t.Fatalf("%d tools are offered, want %d to %d: %s", n, tt.min, tt.max, log.String())
+			}
+			for i, name := range offered {
+				if name != fmt.Sprint("t", i) {
+					t.Fatalf("tool %d is %s", i, name)
+				}
+			}
+			mustCall(t, c, offered[len(offered)-1], "ok")
+			c.upstreams[0].hint() // the same list again tells nothing new
+			eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
+			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.told == "" && n != 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), tt.told)) {
+				t.Errorf("it is not told as it should be: %s", log.String())
+			}
+		})
+	}
+}
+
+func TestLongListInProcessIsCut(t *testing.T) {
+	t.Parallel()
+	s := server.NewMCPServer("go", "1", server.WithToolCapabilities(true))
+	for i := range 50 {
+		s.AddTool(mcp.NewTool(fmt.Sprintf("t%02d", i), mcp.WithDescription(strings.Repeat("x", 100<<10))),
+			func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText("ok"), nil
+			})
+	}
+	var log logBuffer
+	cfg := within(s)
+	cfg.ConnectWait, cfg.Log = 10*time.Second, log.logger()
+	c := newClient(t, cfg)
+	if n := len(c.Tools(t.Context()).Specs); n < 39 || n > 41 {
+		t.Fatalf("%d tools are offered: %s", n, log.String())
+	}
+	mustCall(t, c, "t00", "ok")
+}
+
+// Over a pipe the rest of a long line is skipped, and the connection lives on.
+func TestLongListOverAPipeIsCut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		go func() {
+			p.read(t)
+			fmt.Fprintf(p.out, `{"jsonrpc":"2.0","id":1,"result":{"tools":[%s]}}`+"\n", strings.Join(wide(50, 100<<10), ","))
+			p.read(t)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two"}`)
+		}()
+		x, resp, err := p.ask(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page cutPage
+		if err := json.Unmarshal(resp.Result, &page); err != nil || len(page.Tools) < 39 || len(page.Tools) > 41 || !x.list.more {
+			t.Errorf("got %d tools, more: %v, %v", len(page.Tools), x.list.more, err)
+		}
+		if _, resp, err := p.ask(t.Context(), 2); err != nil || string(resp.Result) != `"two"` {
+			t.Errorf("the next answer is %v, %v", resp, err)
+		}
+	})
+}
+
+// Whatever a page looks like, what is kept of its beginning are tools of it.
+func FuzzCutMessage(f *testing.F) {
+	whole := `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":[1]},"tools":[{"name":"a"},{"name":"b"}],"nextCursor":"2"}}`
+	f.Add([]byte(whole), 60)
+	f.Add([]byte(`{"result":[{"tools":[]}]}`), 20)
+	f.Fuzz(func(t *testing.T, message []byte, n int) {
+		var m struct {
+			transport.JSONRPCResponse
+		}
+		_, page := cutMessage(message[:min(max(n, 0), len(message))])
+		if len(page.Tools) == 0 || json.Unmarshal(message, &m) != nil {
+			return
+		}
+		for _, raw := range page.Tools {
+			if !json.Valid(raw) {
+				t.Errorf("%q is no JSON", raw)
+			}
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// What it costs to hold one part of a schema against a value. The validator calls
+// a part's format only after it has looked at its type, const and enum, so that much
+// is paid by the part that leads there, for all values that it may lead to.
+const (
+	reachWork = 4
+	enterWork = 12
+)
+
+// price is what one part of a schema costs to hold against a value, in units of
+// work, without what the parts that it leads to cost from their own formats on.
+type price struct {
+	any    int // of each value
+	object int // of an object, beside any
+	member int // of each member of an object
+	list   int // of a list, beside any
+	item   int // of each item of a list
+	// here is how many parts are held against the same value.
+	here   int
+	unique bool // the items must differ
+}
+
+func priceOf(s *jsonschema.Schema) price {
+	here := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
+	p := price{any: enterWork + reach(here...), unique: s.UniqueItems}
+	for _, part := range here {
+		if part != nil {
+			p.here++
+		}
+	}
+	p.objects(s)
+	p.lists(s)
+	return p
+}
+
+func (p *price) objects(s *jsonschema.Schema) {
+	names := len(s.Required) // looked up in each object
+	for _, list := range s.DependentRequired {
+		names += 1 + len(list)
+	}
+	for _, v := range s.Dependencies {
+		list, _ := v.([]string)
+		names += 1 + len(list)
+		p.object += reach(schemasIn(v)...)
+	}
+	p.here += len(s.Dependencies) + len(s.DependentSchemas)
+	p.object += names/4 + reach(slices.Collect(maps.Values(s.DependentSchemas))...)
+	for _, part := range s.Properties { // each is held against one member at most
+		p.object += choices(part)
+	}
+	p.member = reachWork + reach(slices.Collect(maps.Values(s.PatternProperties))...) +
+		3*reach(s.PropertyNames) + reach(s.UnevaluatedProperties)
+	for _, part := range schemasIn(s.AdditionalProperties) {
+		p.member += choices(part)
+	}
+}
+
+func (p *price) lists(s *jsonschema.Schema) {
+	for _, part := range slices.Concat(s.PrefixItems, schemasIn(s.Items)) {
+		p.list += choices(part)
+	}
+	p.item = reachWork + reach(s.Contains, s.UnevaluatedItems)
+	for _, part := range slices.Concat(schemasIn(s.Items), schemasIn(s.AdditionalItems), []*jsonschema.Schema{s.Items2020}) {
+		p.item += choices(part)
+	}
+}
+
+// of returns the price of holding the part against v.
+func (p *price) of(v any, r *run) int {
+	n := p.any
+	switch v := v.(type) {
+	case string:
+		n += textWork(v)
+	case json.Number:
+		n += sizeOf(v)
+	case map[string]any:
+		n += p.object + p.member*len(v)
+		if r.spread {
+			n += (1 + p.here) * len(v) / 2
+		}
+	case []any:
+		n += p.list + p.item*len(v)
+		if r.spread {
+			n += (1 + p.here) * len(v) / 2
+		}
+		if p.unique {
+			n += r.uniqueWork(v)
+		}
+	}
+	return n
+}
+
+// reach returns what it costs to come to parts, some of which may be nil.
+func reach(parts ...*jsonschema.Schema) int {
+	n := 0
+	for _, part := range parts {
+		if part != nil {
+			n += reachWork + choices(part)
+		}
+	}
+	return n
+}
+
+// choices returns what it costs to compare a value with the enum and the const of
+// a part, which may be nil.
+func choices(part *jsonschema.Schema) int {
+	n := 0
+	if part != nil && part.Enum != nil {
+		n += deepSize(part.Enum.Values)
+	}
+	if part != nil && part.Const != nil {
+		n += deepSize(*part.Const)
+	}
+	return n
+}
+
+func deepSize(v any) int {
+	n := sizeOf(v)
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			n += deepSize(item)
+		}
+	case map[string]any:
+		for _, member := range v {
+			n += deepSize(member)
+		}
+	}
+	return n
+}
