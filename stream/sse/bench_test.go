@@ -3,6 +3,7 @@ package sse_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,24 @@ func TestSteadyDeltaCostsNoAllocation(t *testing.T) {
 		}
 		_ = s.Close()
 	}
+}
+
+// Without accumulated, the text of an answer is not copied before done: a client that
+// stops reading costs what the kernel takes of it once, not twice.
+func TestTextOfALongAnswerIsHeldOnce(t *testing.T) {
+	const pieces, size = 500, 2 << 10
+	delta := &stream.Delta{Text: strings.Repeat("x", size)}
+	s := nullWriter(false)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range pieces {
+		emit(t, s, delta)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > pieces*size/4 {
+		t.Errorf("%d bytes were allocated for an answer of %d", got, pieces*size)
+	}
+	_ = s.Close()
 }
 
 func BenchmarkEncode(b *testing.B) {
