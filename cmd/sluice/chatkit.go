@@ -6,8 +6,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
+	"sluice/dialect/chatkit"
 	"sluice/handlers"
-	"sluice/stream/chatkit"
 )
 
 // chatKit is a dialect of the gateway: the protocol of OpenAI's ChatKit component.

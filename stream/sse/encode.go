@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/jsonline"
 	"sluice/stream"
-	"sluice/stream/internal/jsonline"
 )
 
 // Protocol is the name of the vocabulary, in the start event.

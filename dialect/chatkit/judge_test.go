@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect/chatkit"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 // ask opens a request, which must be a turn, and tells it the events.

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/dialect/chatkit"
 	"sluice/fault"
-	"sluice/stream/chatkit"
 )
 
 // Whatever is sent: it is refused with its faults, answered with strict JSON, or a

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/dialect/chatkit"
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/stream/chatkit"
+	"sluice/dialect/chatkit"
 )
 
 // refused returns the faults of a body as "pointer code".
