@@ -8,28 +8,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fields is the one table of what a Request is read from. A new field is one entry:
+// fields is the one table of what is Asked. A new field is one entry:
 // body, query, the bound on faults and the test of the OpenAPI document go by it.
 // Faults are listed in this order.
 var fields = [...]field{
-	{name: "input", required: true, query: true, text: func(r *Request, s string) (wrong *FieldError) {
+	{name: "input", required: true, query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Input, wrong = CheckInput(s)
 		return wrong
 	}},
-	{name: "conversation_id", query: true, text: func(r *Request, s string) (wrong *FieldError) {
+	{name: "conversation_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.ConversationID, wrong = CheckConversationID(s)
 		return wrong
 	}},
-	{name: "user_id", query: true, text: func(r *Request, s string) (wrong *FieldError) {
+	{name: "user_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.UserID, wrong = CheckUserID(s)
 		return wrong
 	}},
-	{name: "timezone", query: true, text: func(r *Request, s string) (wrong *FieldError) {
+	{name: "timezone", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Location, wrong = CheckTimezone(s)
 		return wrong
 	}},
-	{name: "accumulated", query: true, flag: func(r *Request, b bool) { r.Accumulated = b }},
-	{name: "history", list: (*Request).readHistory},
+	{name: "accumulated", query: true, flag: func(r *Asked, b bool) { r.Accumulated = b }},
+	{name: "history", list: (*Asked).readHistory},
 }
 
 // field is one entry of the table. Exactly one of text, flag and list is set.
@@ -38,10 +38,10 @@ type field struct {
 	required bool // and then null is a fault, not absence
 	query    bool // it may also stand in the query of a GET
 
-	text func(*Request, string) *FieldError
-	flag func(*Request, bool)
+	text func(*Asked, string) *FieldError
+	flag func(*Asked, bool)
 	// list reads a JSON array and adds its faults by itself.
-	list func(*Request, jsontext.Value, *ValidationError)
+	list func(*Asked, jsontext.Value, *ValidationError)
 }
 
 // FieldNames returns the names of a request's fields: all of them, which a body may
@@ -72,8 +72,8 @@ type raw struct {
 type raws [len(fields)]raw
 
 // build checks and cleans the values, on top of the faults already found in e.
-func (v *raws) build(e *ValidationError) (Request, error) {
-	r := Request{Accumulated: true}
+func (v *raws) build(e *ValidationError) (Asked, error) {
+	r := Asked{Accumulated: true}
 	for i, f := range fields {
 		switch {
 		case !v[i].given:
@@ -89,14 +89,14 @@ func (v *raws) build(e *ValidationError) (Request, error) {
 		}
 	}
 	if len(e.Fields) > 0 {
-		return Request{}, e
+		return Asked{}, e
 	}
 	return r, nil
 }
 
 // readHistory reads an array of {"role","content"}, whose faults have pointers of
 // their own.
-func (r *Request) readHistory(list jsontext.Value, e *ValidationError) {
+func (r *Asked) readHistory(list jsontext.Value, e *ValidationError) {
 	said, before := []Said(nil), len(e.Fields)
 	err := elements(list, func(i int, v jsontext.Value) bool {
 		if i == maxHistoryMessages {

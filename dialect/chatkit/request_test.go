@@ -18,7 +18,7 @@ func refused(t *testing.T, body string) []string {
 	t.Helper()
 	x, err := chatkit.New(chatkit.Config{}).Open(context.Background(), []byte(body))
 	if err == nil {
-		t.Fatalf("%.200s is taken: %s", body, x.Reply)
+		t.Fatalf("%.200s is taken: %v", body, x.Reply)
 	}
 	v, ok := errors.AsType[*chat.ValidationError](err)
 	if !ok {

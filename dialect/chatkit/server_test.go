@@ -53,7 +53,7 @@ func missing(t *testing.T, s *chatkit.Server, body string) string {
 	x, err := s.Open(context.Background(), []byte(body))
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Type != fault.NotFound {
-		t.Fatalf("%s: want not_found, got %v %s", body, err, x.Reply)
+		t.Fatalf("%s: want not_found, got %v %v", body, err, x.Reply)
 	}
 	return f.Message
 }
@@ -61,7 +61,7 @@ func missing(t *testing.T, s *chatkit.Server, body string) string {
 // reply decodes the reply to a request.
 func reply[T any](t *testing.T, s *chatkit.Server, body string) (v T) {
 	t.Helper()
-	b := open(t, s, body).Reply
+	b := open(t, s, body).Reply.Body
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatalf("%v: %s", err, b)
 	}
@@ -104,7 +104,7 @@ func TestRepliesWithoutHistory(t *testing.T) {
 			{request("threads.delete", `"thread_id":"conv_1"`, "ann"), `{}`},
 			{request("items.feedback", `"thread_id":"conv_1","item_ids":["msg_1"],"kind":"negative"`, "ann"), `{}`},
 		} {
-			if got := string(open(t, s, tt.body).Reply); got != tt.want {
+			if got := string(open(t, s, tt.body).Reply.Body); got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.body, got, tt.want)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
@@ -31,7 +32,7 @@ type turn struct {
 }
 
 // openTurn prepares a turn, and sees to it that there is something to answer.
-func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
+func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, error) {
 	t := &turn{
 		server: s, requestID: chat.RequestID(ctx), began: time.Now(),
 		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
@@ -47,13 +48,13 @@ func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
 		t.input, err = s.said(ctx, req)
 	}
 	if err != nil {
-		return Exchange{}, err
+		return dialect.Exchange{}, err
 	}
 	if t.said != nil {
 		t.input = t.said.input
 	}
 	k := &keeper{turn: t, enc: &encoder{turn: t}}
-	return Exchange{
+	return dialect.Exchange{
 		Request: chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location},
 		Encoder: k.enc,
 		Output:  k.behind,
