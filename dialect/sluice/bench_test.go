@@ -1,4 +1,4 @@
-package sse_test
+package sluice_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
@@ -25,9 +26,10 @@ func (null) FlushError() error                   { return nil }
 func (null) SetWriteDeadline(at time.Time) error { return nil }
 
 func nullWriter(accumulated bool) *turn {
-	return newTurn(null{http.Header{}}, sse.Config{
-		RequestID: "req_0123456789ab", Accumulated: accumulated, Heartbeat: time.Hour, WriteTimeout: time.Hour,
+	out := sse.NewWriter(null{http.Header{}}, sse.Config{
+		Encoder: sluice.NewEncoder("req_0123456789ab", accumulated, 0), Heartbeat: time.Hour, WriteTimeout: time.Hour,
 	})
+	return &turn{out, stream.NewStamper(out, time.Now())}
 }
 
 // Once its buffers have grown, a Writer sends a delta without allocating.
