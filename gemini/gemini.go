@@ -157,7 +157,7 @@ func (cfg *Config) normalize() error {
 	if err := check.BaseURL(cfg.BaseURL); err != nil {
 		faults = append(faults, fmt.Errorf("gemini: the base URL %w", err))
 	}
-	if strings.ContainsFunc(cfg.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !check.Key(cfg.APIKey) {
 		faults = append(faults, errors.New("gemini: the API key holds characters that no header may hold"))
 	}
 	if cfg.Timeout < 0 {

@@ -1,6 +1,5 @@
 // Package loadtest sends chat turns to a gateway and audits every stream that
-// comes back. It is a client: it knows the wire and none of our other packages,
-// so that it can judge them.
+// comes back. It is a client: it knows the wire and shares no code with what it judges.
 package loadtest
 
 import (

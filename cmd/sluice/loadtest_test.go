@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
 )
 
 // loadReport is what these tests read of the JSON.

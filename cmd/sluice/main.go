@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // time zones on machines that have none
 
 	"sluice/config"
 	"sluice/internal/settings"

@@ -86,6 +86,11 @@ func HeaderValue(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
+// Key accepts a key that is sent in a header: printable ASCII without spaces.
+func Key(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // ServerName accepts the names that an MCP server may have: they stand in metrics,

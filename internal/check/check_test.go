@@ -37,6 +37,7 @@ func TestRules(t *testing.T) {
 		{"Port", check.Port, []string{"0", "80", "65535"}, []string{"", "-1", "08", "65536", "http", "+1"}},
 		{"HeaderName", check.HeaderName, []string{"Authorization", "X-A_b.1"}, []string{"", "a b", "a:", "é", "a\n"}},
 		{"HeaderValue", check.HeaderValue, []string{"", "a\tb", "é"}, []string{"a\r\nb", "\x00", "\x7f"}},
+		{"Key", check.Key, []string{"", "AIza-0_9~"}, []string{"two words", "ключ", "a\x01", "a\n", "\x7f"}},
 		{"ServerName", check.ServerName, []string{"todo", "A-b_9", strings.Repeat("a", 64)}, []string{"", "a b", "a/b", "a:b", strings.Repeat("a", 65), "todo\n"}},
 		{"Location", location,
 			[]string{"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3", "Asia/Ust-Nera"},
