@@ -22,7 +22,7 @@ type Config struct {
 	Runner stream.Runner
 	// Model is the name that the start event tells.
 	Model string
-	// Timeout bounds a turn; 0 means 30 s.
+	// Timeout bounds a turn; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *chat.ToolSet
@@ -38,7 +38,7 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to a client; 0 means no bound.
 	WriteTimeout time.Duration
-	// MaxStreams bounds the streams that run at once; 0 means 10,000.
+	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
 	MaxStreams int
 	// Delay returns how long work waited for the CPU since it was last called. If that
 	// is too long, streams are refused below MaxStreams too. It is called from one
@@ -98,10 +98,10 @@ type Server struct {
 // NewServer returns a Server.
 func NewServer(cfg Config) *Server {
 	if cfg.MaxStreams == 0 {
-		cfg.MaxStreams = 10_000
+		cfg.MaxStreams = DefaultMaxStreams
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
+		cfg.Timeout = DefaultTimeout
 	}
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
 
@@ -23,10 +24,11 @@ const maxFrame = 16 << 20
 // ask posts one message and shows the events as they come. Exit code 0 only when
 // the done event says success.
 func (p program) ask(ctx context.Context, args []string) int {
-	l := config.Loader{MaxArgs: 1}
+	l := settings.Loader()
+	l.MaxArgs = 1
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
-	cfg, code, ok := p.load(&l, args)
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}

@@ -131,7 +131,7 @@ func (g *gateway) startOffline(ctx context.Context) error {
 
 func (g *gateway) connectModel(onAttempt func(string, time.Duration)) (err error) {
 	open := gemini.NewREST
-	if g.cfg.GeminiDriver == "sdk" {
+	if g.cfg.GeminiDriver == gemini.DriverSDK {
 		open = gemini.NewSDK
 	}
 	g.model, err = open(gemini.Config{
