@@ -52,6 +52,7 @@ func layers() []layer {
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"internal/attack", 0, nil, "it judges any build of the gateway: with our types it would share our mistakes"},
+		{"internal/testnet", 0, nil, "tests only, of any package"},
 		{"internal/peers", 1, []string{"internal/geminisim", "internal/todo"}, "tests only, which see the gateway from outside"},
 		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},

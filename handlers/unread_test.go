@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/handlers"
+	"sluice/internal/testnet"
 )
 
 // refusals are requests that are answered without a look at their body, up to the
@@ -72,7 +73,7 @@ func TestUnreadBodyIsNotWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{Origins: []string{"http://ok.example"}})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -124,7 +125,7 @@ func TestUnreadBodyThatKeepsComing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,7 +160,7 @@ func TestShortUnreadBodyKeepsTheConnection(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					_, l, stop := serveInBubble(handlers.Config{Runner: slow(time.Minute), Origins: []string{"http://ok.example"}})
 					defer stop()
-					c, err := l.dial(t.Context(), "", "")
+					c, err := l.Dial(t.Context(), "", "")
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -200,7 +201,7 @@ func TestClientLeavesAKeptConnection(t *testing.T) {
 		causes, when := make(chan error, 1), time.Time{}
 		_, l, stop := serveInBubble(handlers.Config{Runner: ended(causes, &when)})
 		defer stop()
-		c, err := l.dial(t.Context(), "", "")
+		c, err := l.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +230,7 @@ func TestReplyThatNobodyReads(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{WriteTimeout: 5 * time.Second})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -284,7 +285,7 @@ func TestDecidedBeforeTheBody(t *testing.T) {
 				if tt.draining {
 					g.Drain()
 				}
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -313,7 +314,7 @@ func TestBodiesShareABound(t *testing.T) {
 		conns := make([]net.Conn, all)
 		sent := make(chan struct{}, all)
 		for i := range conns {
-			c, err := l.dial(t.Context(), "", "")
+			c, err := l.Dial(t.Context(), "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -360,12 +361,12 @@ func TestReplyOutlivesWhatIsStillSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gateway{}
 				g.prepare(handlers.Config{})
-				l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				l := testnet.Listen()
 				g.net = &http.Server{Handler: g.Server, ConnContext: handlers.WithConn}
 				go func() { _ = g.net.Serve(l) }()
 				defer time.Sleep(time.Second)
 				defer g.net.Close()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,6 +21,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/internal/testnet"
 )
 
 // wire is one request that a fake upstream got, and the connection to misbehave on.
@@ -241,7 +242,7 @@ func startFaulty(t *testing.T, env string, with seams) *faulty {
 	}
 	f.gateway = g
 	t.Cleanup(g.close)
-	tr := serveInMemory(t, g.server)
+	tr := testnet.Serve(t, g.server)
 	tr.MaxIdleConnsPerHost = -1 // so that nothing is left when a client leaves
 	f.client.Transport = tr
 	return f

@@ -18,6 +18,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/geminisim"
+	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 
@@ -79,7 +80,7 @@ func (row mcpRow) play(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.sim = geminisim.New(geminisim.Config{RequireKey: goldenKey, Script: script})
-	with := seams{gemini: serveInMemory(t, m.sim)}
+	with := seams{gemini: testnet.Serve(t, m.sim)}
 	env := row.env
 	switch {
 	case row.inProcess != "":

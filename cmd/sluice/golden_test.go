@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
+	"sluice/internal/testnet"
 )
 
 var update = flag.Bool("update", false, "rewrite the want files of the golden transcripts")
@@ -139,7 +140,7 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (repl
 	t.Helper()
 	cfg := tr.config(t)
 	g, err := newGateway(t.Context(), cfg, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), seams{
-		gemini:  serveInMemory(t, sim),
+		gemini:  testnet.Serve(t, sim),
 		servers: tr.servers(t, cfg),
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (repl
 	}
 	defer g.close()
 	synctest.Wait() // for the sessions with the MCP servers
-	client := http.Client{Transport: serveInMemory(t, g.server)}
+	client := http.Client{Transport: testnet.Serve(t, g.server)}
 	for _, req := range tr.requests(t) {
 		before := sim.Calls()
 		resp, err := client.Do(req)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testnet"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -119,16 +121,6 @@ func wantSecondRequest(t *testing.T, api *fakeGemini) {
 // (CONTRACT section 4).
 const atOnce = 50 * time.Millisecond
 
-// soonest returns the least of five measurements: what is slow by design is slow
-// each time, what a busy machine delays is not.
-func soonest(measure func() time.Duration) time.Duration {
-	least := measure()
-	for range 4 {
-		least = min(least, measure())
-	}
-	return least
-}
-
 // The upstream call of a client that leaves is cancelled at once, and is nobody's
 // fault. Not parallel: time is measured.
 func TestLeavingCancelsTheModelCall(t *testing.T) {
@@ -145,7 +137,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 				left <- time.Now()
 			}))
 			r := start(t, api.env("GEMINI_BASE_URL", url))
-			took := soonest(func() time.Duration {
+			took := testnet.Soonest(func() time.Duration {
 				s := r.say("hi")
 				s.until(t, tt.seen)
 				within(t, "the model call", began)
@@ -171,7 +163,7 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 		return ""
 	}}))
 	r := start(t, api.env("MCP_SERVER_URL", url+"/mcp"))
-	took := soonest(func() time.Duration {
+	took := testnet.Soonest(func() time.Duration {
 		s := r.say("hi")
 		within(t, "the tool call", began)
 		gone := time.Now()

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // callers takes the calls home of the tool slow.
@@ -179,7 +181,7 @@ func TestModelOutage(t *testing.T) {
 	}
 
 	var wait time.Duration
-	took := soonest(func() time.Duration {
+	took := testnet.Soonest(func() time.Duration {
 		began := time.Now()
 		frames := r.ask("hi")
 		elapsed := time.Since(began)
@@ -262,7 +264,7 @@ func TestToolOutage(t *testing.T) {
 	}
 
 	before := requests.Load()
-	took := soonest(func() time.Duration {
+	took := testnet.Soonest(func() time.Duration {
 		began := time.Now()
 		frames := r.ask("hi")
 		elapsed := time.Since(began)
