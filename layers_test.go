@@ -45,9 +45,11 @@ func layers() []layer {
 		{"mcpclient", 2, []string{"chat", "fault", "breaker"}, "Tools, for whoever wants some"},
 		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
 		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
-		{"cmd", 4, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/conns", "internal/todo", "internal/geminisim",
-		}, "the wiring; it imports all and nobody imports it"},
+		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway", 4, []string{
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "internal/conns", "internal/todo", "internal/geminisim",
+		}, "the wiring; it imports all"},
+		{"cmd", 5, []string{"config", "stream", "loadtest", "internal/gateway", "internal/todo", "internal/geminisim"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
@@ -221,11 +223,12 @@ func strayEcho(tr *tree) (broken []string) {
 }
 
 // strayEnvironment finds reads of flags and environment outside config, which
-// reports every fault at once, and cmd, which hands them to config.
+// reports every fault at once, and cmd, which hands them to config. gatewaytest looks
+// what a test's child process is to be.
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "config", "cmd", "examples") {
+		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest") {
 			continue
 		}
 		named := map[string]bool{}
@@ -396,7 +399,7 @@ func (c *changes) changesArgument(fun ast.Expr) bool {
 
 // written reports e if it is, or is a part of, a package variable: one of this
 // package, or of another one of ours. Those of other modules are settings of the
-// whole program, so cmd alone may set them.
+// whole program, so the wiring alone may set them.
 func (c *changes) written(e ast.Expr, what string) {
 	for {
 		switch x := e.(type) {
@@ -408,7 +411,7 @@ func (c *changes) written(e ast.Expr, what string) {
 			e = x.X
 		case *ast.SelectorExpr:
 			if id, ok := x.X.(*ast.Ident); ok {
-				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTree(c.pkg, "cmd") && !inTree(p.Imported().Path(), module)) {
+				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTrees(c.pkg, "cmd", "internal/gateway") && !inTree(p.Imported().Path(), module)) {
 					c.report(x, id.Name+"."+x.Sel.Name, what)
 					return
 				}
@@ -436,6 +439,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "agent/x.go", `package agent; import _ "sluice/gemini"`, "agent must not import gemini"},
 		{"imports", "gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
+		{"imports", "cmd/sluice/x.go", `package main; import _ "sluice/agent"`, "must not import agent"},
+		{"imports", "internal/gateway/x.go", `package gateway; import (_ "sluice/agent"; _ "sluice/handlers")`, ""},
+		{"imports", "handlers/x.go", `package handlers; import _ "sluice/internal/gateway"`, "must not import internal/gateway"},
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
 		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/chat"; _ "io")`, ""},
@@ -464,6 +470,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"variables", "agent/x.go", `package agent; import "sluice/fault"; func f() { fault.ErrClientGone = nil }`, "fault.ErrClientGone is assigned to"},
 		{"variables", "agent/x.go", `package agent; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, "zerolog.X is assigned to"},
 		{"variables", "cmd/x/x.go", `package main; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
+		{"variables", "internal/gateway/x.go", `package gateway; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
 		{"variables", "cmd/sluice/x.go", `package main; var version = "dev"`, ""},
 		{"variables", "chat/x.go", `package chat; var m = map[string]int{"a": 1}; func f() int { m := map[string]int{}; m["b"] = 1; return m["a"] }`, ""},
 		{"variables", "chat/x.go", `package chat; import "errors"; var errX = errors.New("x"); var _ error = errX`, ""},

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // diagnosed is the report of sluice doctor.
@@ -49,10 +51,10 @@ func diagnose(t *testing.T, base string, args ...string) diagnosed {
 }
 
 // startConnected starts a gateway in which there is nothing to find fault with.
-func startConnected(t *testing.T, args ...string) *running {
+func startConnected(t *testing.T, args ...string) *gatewaytest.Running {
 	t.Helper()
 	g := start(t, nil, args...)
-	g.log.await(t, "mcp_connected", nil)
+	g.Log.Await(t, "mcp_connected", nil)
 	return g
 }
 
@@ -68,7 +70,7 @@ func between(t *testing.T, base string, spoil func(w *spoiler, ticks io.Reader))
 		FlushInterval: -1,
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
 	}
-	return serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/diag/sse" || strings.Contains(r.URL.RawQuery, "filler") {
 			pass.ServeHTTP(w, r)
 			return
@@ -148,7 +150,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 			w.pass(r, func(p []byte) []byte { return bytes.ReplaceAll(p, []byte("HTTP/1.1"), []byte("HTTP/1.0")) })
 		}, problem, "protocol", "the gateway was asked in HTTP/1.0"},
 	} {
-		base := between(t, g.base, tt.spoil)
+		base := between(t, g.Base, tt.spoil)
 		all.Go(func() {
 			d := diagnose(t, base)
 			if !d.has(tt.verdict, tt.check, tt.seen) || d.Healthy != (tt.verdict != problem) {
@@ -254,11 +256,11 @@ func TestDoctorElsewhere(t *testing.T) {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the client that leaves
 	tls.StartTLS()
 	t.Cleanup(tls.Close)
-	page := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
-	moved := serveHandler(t, http.RedirectHandler("https://elsewhere.example/", http.StatusMovedPermanently))
-	locked := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "who?", http.StatusUnauthorized) }))
-	down := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "", http.StatusBadGateway) }))
-	hangs := serveHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	page := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	moved := gatewaytest.ServeHandler(t, http.RedirectHandler("https://elsewhere.example/", http.StatusMovedPermanently))
+	locked := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "who?", http.StatusUnauthorized) }))
+	down := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "", http.StatusBadGateway) }))
+	hangs := gatewaytest.ServeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	for _, tt := range []struct{ base, check, seen, means string }{
 		{page, "stream", "200 OK with text/html", "Something other"},
 		{moved, "healthz", "301 Moved Permanently to https://elsewhere.example/", "A redirect"},
@@ -267,7 +269,7 @@ func TestDoctorElsewhere(t *testing.T) {
 		{hangs, "connect", "no answer within 500 ms", "Something drops"},
 		{tls.URL, "connect", "tls: failed to verify certificate", "Clients refuse"},
 		{strings.Replace(page, "http:", "https:", 1), "connect", "http: server gave HTTP response", "What listens"},
-		{"http://" + unusedAddr(t), "connect", "dial tcp", "Nobody listens"},
+		{"http://" + gatewaytest.UnusedAddr(t), "connect", "dial tcp", "Nobody listens"},
 		{"http://nowhere.invalid", "connect", "dial tcp: lookup nowhere.invalid", "The name"},
 	} {
 		timeout := "1m" // a machine with other work takes its time for a handshake
@@ -290,12 +292,12 @@ func TestDoctorSilence(t *testing.T) {
 	t.Parallel()
 	g := startConnected(t, "--heartbeat", "100ms")
 	const limit = 2 * time.Second // many heartbeats, as on a busy machine some come late
-	strict := between(t, g.base, func(w *spoiler, r io.Reader) {
+	strict := between(t, g.Base, func(w *spoiler, r io.Reader) {
 		silence := time.AfterFunc(limit, func() { _ = r.(io.Closer).Close() })
 		defer silence.Stop()
 		w.pass(r, func(p []byte) []byte { silence.Reset(limit); return p })
 	})
-	mute := between(t, g.base, func(w *spoiler, r io.Reader) {
+	mute := between(t, g.Base, func(w *spoiler, r io.Reader) {
 		w.pass(r, func(p []byte) []byte { return bytes.ReplaceAll(p, []byte(": ping\n\n"), nil) })
 	})
 	var all sync.WaitGroup
@@ -305,7 +307,7 @@ func TestDoctorSilence(t *testing.T) {
 		verdict    verdict
 		seen       []string
 	}{
-		{"no limit", g.base, good, []string{"a silent stream lives for 4.0 s: ", "a stream without a byte for 4.0 s is left alone too"}},
+		{"no limit", g.Base, good, []string{"a silent stream lives for 4.0 s: ", "a stream without a byte for 4.0 s is left alone too"}},
 		{"a limit", strict, note, []string{"a stream without a byte is cut after [23].. s"}},
 		{"with heartbeats", strict, good, []string{"a silent stream lives for 4.0 s: "}},
 		{"no heartbeats", mute, note, []string{"a silent stream lives for 4.0 s: 0 heartbeats, "}},
@@ -330,7 +332,7 @@ func TestDoctorReadiness(t *testing.T) {
 		`{"status":"degraded","model":"m","breakers":[],"mcp":[{"server":"todo","connected":false,"tools":0}]}`:     "the MCP server todo is not connected",
 		`{"status":"degraded","model":"\u001b[31m","breakers":[],"mcp":[{"server":"\u001b]0;","connected":false}]}`: `the MCP server \]0; is not connected`,
 	} {
-		base := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/readyz" {
 				_, _ = io.WriteString(w, body)
 			}
@@ -344,7 +346,7 @@ func TestDoctorReadiness(t *testing.T) {
 // Every request carries the headers that were given.
 func TestDoctorHeaders(t *testing.T) {
 	t.Parallel()
-	base := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer a:b" || r.Header.Get("X-Two") != "2" || r.Host != "chat.example.com" {
 			t.Errorf("%s %s: host %s, headers %v", r.Method, r.URL.Path, r.Host, r.Header)
 		}
@@ -375,9 +377,9 @@ func TestDoctorFlags(t *testing.T) {
 func TestDoctorText(t *testing.T) {
 	t.Parallel()
 	g := startConnected(t)
-	code, stdout, stderr := runCommand(t, nil, "doctor", "--url", g.base+"/")
+	code, stdout, stderr := runCommand(t, nil, "doctor", "--url", g.Base+"/")
 	for _, want := range []string{
-		"sluice doctor: " + g.base + "\n\n", "\n  ok      stream      live: 10 ticks", "\n  note    connect     TCP ",
+		"sluice doctor: " + g.Base + "\n\n", "\n  ok      stream      live: 10 ticks", "\n  note    connect     TCP ",
 		"\n                      Over HTTP/1.1 a browser", "\n                      → Offer HTTP/2", "\n  ok      long URL    60,000 bytes", "\n\nNo problems found.\n",
 	} {
 		if !strings.Contains(stdout, want) {
@@ -387,7 +389,7 @@ func TestDoctorText(t *testing.T) {
 	if code != exitOK || stderr != "" {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
-	gone := "http://" + unusedAddr(t)
+	gone := "http://" + gatewaytest.UnusedAddr(t)
 	if code, stdout, _ := runCommand(t, nil, "doctor", "--url", gone); code != exitFailed || !strings.HasSuffix(stdout, "\n\n1 problem found.\n") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}

@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"sluice/config"
+	"sluice/handlers"
+	"sluice/stream/chatkit"
+)
+
+// chatKit is a dialect of the gateway: the protocol of OpenAI's ChatKit component.
+type chatKit struct{ *chatkit.Server }
+
+func newChatKit(history string) chatKit {
+	cfg := chatkit.Config{
+		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
+			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)
+			if f.UserID != "" {
+				line.Str("user_id", f.UserID)
+			}
+			line.Dict("details", zerolog.Dict().Strs("item_ids", f.ItemIDs).Str("kind", f.Kind)).Msg("feedback_received")
+		},
+		OnError: func(ctx context.Context, err error) {
+			zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("chatkit_history_failed")
+		},
+	}
+	if history == config.HistoryInMemory {
+		cfg.Store = new(chatkit.Memory)
+	}
+	return chatKit{chatkit.New(cfg)}
+}
+
+// Open makes chatKit a handlers.Dialect.
+func (c chatKit) Open(ctx context.Context, body []byte) (handlers.Exchange, error) {
+	x, err := c.Server.Open(ctx, body)
+	return handlers.Exchange(x), err
+}
