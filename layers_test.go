@@ -45,11 +45,12 @@ func layers() []layer {
 		{"mcpclient", 2, []string{"chat", "fault", "breaker"}, "Tools, for whoever wants some"},
 		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
 		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
+		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 4, []string{
 			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "internal/conns", "internal/todo", "internal/geminisim",
 		}, "the wiring; it imports all"},
-		{"cmd", 5, []string{"config", "stream", "loadtest", "internal/gateway", "internal/todo", "internal/geminisim"}, "main, signals and commands; nobody imports it"},
+		{"cmd", 5, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/todo", "internal/geminisim"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"compress/gzip"
@@ -66,8 +66,8 @@ func (c *comments) Write(p []byte) (int, error) {
 
 // watch reads ticks as they come. must is how long they take where nothing is in
 // the way. The error is that of a request without a reply.
-func (d *doctor) watch(ctx context.Context, query string, must time.Duration) (*viewing, error) {
-	ctx, cancel := context.WithTimeout(ctx, must+d.timeout)
+func (d *examination) watch(ctx context.Context, query string, must time.Duration) (*viewing, error) {
+	ctx, cancel := context.WithTimeout(ctx, must+d.cfg.Timeout)
 	defer cancel()
 	v := &viewing{began: time.Now()}
 	v.comments.clock = func() time.Duration { return time.Since(v.began) }
@@ -154,7 +154,7 @@ func (v *viewing) timing(trip time.Duration) timing {
 func (t timing) live() bool { return t.held < late && t.delay < late }
 
 // stream judges the ticks. It returns false if there were none to judge.
-func (d *doctor) stream(ctx context.Context) bool {
+func (d *examination) stream(ctx context.Context) bool {
 	query := fmt.Sprintf("ticks=%d&interval_ms=%d", probeTicks, probeInterval.Milliseconds())
 	const must = (probeTicks - 1) * probeInterval
 	v, err := d.watch(ctx, query, must)
@@ -166,7 +166,7 @@ func (d *doctor) stream(ctx context.Context) bool {
 	}
 	switch {
 	case err != nil:
-		d.found(finding{"stream", problem, "no reply to GET /diag/sse: " + d.reason(err),
+		d.found(Finding{"stream", Problem, "no reply to GET /diag/sse: " + d.reason(err),
 			"Something waits for the end of a reply before it sends its beginning, or refuses streams.", dontBuffer()})
 		return false
 	case !v.isStream():
@@ -184,14 +184,14 @@ func (d *doctor) stream(ctx context.Context) bool {
 }
 
 // reason writes an error for a person.
-func (d *doctor) reason(err error) string {
+func (d *examination) reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "nothing came for " + ms(d.timeout) + " longer than it should"
+		return "nothing came for " + ms(d.cfg.Timeout) + " longer than it should"
 	}
 	return err.Error()
 }
 
-func notAStream(resp *http.Response) finding {
+func notAStream(resp *http.Response) Finding {
 	f := stranger("stream", resp)
 	if resp.Header.Get("X-Request-ID") == "" {
 		return f
@@ -211,9 +211,9 @@ func notAStream(resp *http.Response) finding {
 }
 
 // cut tells of a stream that ended too early.
-func (d *doctor) cut(check string, v *viewing) finding {
+func (d *examination) cut(check string, v *viewing) Finding {
 	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.took))
-	f := finding{Check: check, Verdict: problem, Change: []string{
+	f := Finding{Check: check, Verdict: Problem, Change: []string{
 		"nginx: proxy_read_timeout 60s; proxy_http_version 1.1;", "HAProxy: timeout server 60s, timeout client 60s",
 		"Load balancers and CDNs: raise the limit on a whole reply, where there is one besides the idle limit",
 	}}
@@ -232,11 +232,11 @@ func (d *doctor) cut(check string, v *viewing) finding {
 }
 
 // pace judges the times of a whole stream.
-func (d *doctor) pace(ctx context.Context, v *viewing) finding {
+func (d *examination) pace(ctx context.Context, v *viewing) Finding {
 	t := v.timing(d.trip)
 	switch {
 	case t.largest >= 3:
-		f := finding{Check: "stream", Verdict: problem, Change: dontBuffer(),
+		f := Finding{Check: "stream", Verdict: Problem, Change: dontBuffer(),
 			Seen:  fmt.Sprintf("buffered: %s sent %s apart came in %s, up to %s late%s", count(len(v.ticks), "tick"), ms(probeInterval), count(t.pieces, "piece"), ms(t.held), d.bufferSize(ctx)),
 			Means: "Clients see nothing for a while, then much at once."}
 		if v.compressed() {
@@ -244,15 +244,15 @@ func (d *doctor) pace(ctx context.Context, v *viewing) finding {
 		}
 		return f
 	case !t.live():
-		return finding{"stream", problem, fmt.Sprintf("delayed: ticks came up to %s late", ms(t.delay+t.held)),
+		return Finding{"stream", Problem, fmt.Sprintf("delayed: ticks came up to %s late", ms(t.delay+t.held)),
 			"Something on the way collects small writes, or is very busy.", dontBuffer()}
 	}
-	return finding{Check: "stream", Verdict: good, Seen: fmt.Sprintf("live: %s sent %s apart came one by one, at most %s late",
+	return Finding{Check: "stream", Verdict: Good, Seen: fmt.Sprintf("live: %s sent %s apart came one by one, at most %s late",
 		count(len(v.ticks), "tick"), ms(probeInterval), ms(t.delay+t.held))}
 }
 
 // bufferSize finds out whether a buffer lets go when it is full.
-func (d *doctor) bufferSize(ctx context.Context) string {
+func (d *examination) bufferSize(ctx context.Context) string {
 	v, err := d.watch(ctx, fmt.Sprintf("ticks=%d&interval_ms=%d&padding=%d", probeTicks, probeInterval.Milliseconds(), probePadding), (probeTicks-1)*probeInterval)
 	if err != nil || !v.done {
 		return ""
@@ -264,26 +264,26 @@ func (d *doctor) bufferSize(ctx context.Context) string {
 }
 
 // headers judges what became of the headers that make a stream.
-func (d *doctor) headers(v *viewing) {
+func (d *examination) headers(v *viewing) {
 	h := v.resp.Header
 	cache := h.Get("Cache-Control")
 	said := len(d.findings)
 	if h.Get("Age") != "" && h.Get("Age") != "0" {
-		d.found(finding{"headers", problem, "Age: " + h.Get("Age"), "A cache has answered, and not the gateway.", []string{"Do not cache text/event-stream"}})
+		d.found(Finding{"headers", Problem, "Age: " + h.Get("Age"), "A cache has answered, and not the gateway.", []string{"Do not cache text/event-stream"}})
 	}
 	if enc := h.Get("Content-Encoding"); enc != "" {
-		d.found(finding{"headers", note, "Content-Encoding: " + enc, "The stream is compressed on the way, against Cache-Control: no-transform. Compressors may hold small events back.",
+		d.found(Finding{"headers", Note, "Content-Encoding: " + enc, "The stream is compressed on the way, against Cache-Control: no-transform. Compressors may hold small events back.",
 			[]string{"nginx: no text/event-stream in gzip_types", "HAProxy: no text/event-stream in compression type", "CDN: switch compression off for this path"}})
 	}
 	if cache != "no-cache, no-transform" {
-		d.found(finding{"headers", note, fmt.Sprintf("Cache-Control is %q; %q was sent", cache, "no-cache, no-transform"),
+		d.found(Finding{"headers", Note, fmt.Sprintf("Cache-Control is %q; %q was sent", cache, "no-cache, no-transform"),
 			"Caches and compressors behind that place do not know to leave the stream alone.", []string{"Pass Cache-Control on unchanged"}})
 	}
 	if h.Get("X-Request-ID") == "" {
-		d.found(finding{"headers", note, "X-Request-ID is missing", "A fault report cannot be matched with the gateway's log.", []string{"Pass X-Request-ID on"}})
+		d.found(Finding{"headers", Note, "X-Request-ID is missing", "A fault report cannot be matched with the gateway's log.", []string{"Pass X-Request-ID on"}})
 	}
 	if n := len(v.comments.at); n > 0 && v.took < 10*time.Second {
-		d.found(finding{"headers", note, count(n, "comment") + " that the gateway did not send",
+		d.found(Finding{"headers", Note, count(n, "comment") + " that the gateway did not send",
 			"Something adds heartbeats of its own, or the gateway's are set very short.", nil})
 	}
 	if len(d.findings) == said {
@@ -296,14 +296,14 @@ func (d *doctor) headers(v *viewing) {
 }
 
 // hops judges the protocols of the two ends.
-func (d *doctor) hops(v *viewing) {
+func (d *examination) hops(v *viewing) {
 	h1 := v.resp.ProtoMajor == 1
 	unframed := h1 && v.resp.ContentLength < 0 && !slices.Contains(v.resp.TransferEncoding, "chunked")
 	old := len(v.ticks) > 0 && v.ticks[0].Protocol == "HTTP/1.0"
 	if !unframed && !old {
 		return
 	}
-	f := finding{Check: "protocol", Verdict: problem, Seen: "the gateway was asked in HTTP/1.0",
+	f := Finding{Check: "protocol", Verdict: Problem, Seen: "the gateway was asked in HTTP/1.0",
 		Means:  "The end of such a connection means the end of the reply: a stream that breaks off looks finished, but for the missing done event.",
 		Change: []string{`nginx: proxy_http_version 1.1; proxy_set_header Connection "";`}}
 	if !old {

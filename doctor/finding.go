@@ -1,49 +1,40 @@
-package main
+package doctor
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
 
-// finding is one thing that the doctor has looked at.
-type finding struct {
+// Finding is one thing that was looked at.
+type Finding struct {
 	Check   string   `json:"check"`
-	Verdict verdict  `json:"verdict"`
+	Verdict Verdict  `json:"verdict"`
 	Seen    string   `json:"seen"`
 	Means   string   `json:"means,omitempty"`
 	Change  []string `json:"change,omitempty"` // one for each place where it may be done
 }
 
-type verdict string
+// Verdict says how good a finding is.
+type Verdict string
 
+// The verdicts.
 const (
-	good    verdict = "ok"
-	note    verdict = "note" // worth knowing; nothing breaks
-	problem verdict = "problem"
+	Good    Verdict = "ok"
+	Note    Verdict = "note" // worth knowing; nothing breaks
+	Problem Verdict = "problem"
 )
 
-// found records a finding. The texts may repeat what a server said.
-func (d *doctor) found(f finding) {
-	f.Seen = printable(f.Seen)
+// found records a finding.
+func (d *examination) found(f Finding) {
 	d.findings = append(d.findings, f)
-	d.show(f)
+	if d.cfg.Show != nil {
+		d.cfg.Show(f)
+	}
 }
 
-func (d *doctor) ok(check, format string, args ...any) {
-	d.found(finding{Check: check, Verdict: good, Seen: fmt.Sprintf(format, args...)})
-}
-
-func (f finding) print(w io.Writer, s style) {
-	color := map[verdict]string{good: s.green, note: s.yellow, problem: s.red}[f.Verdict]
-	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, f.Check, f.Seen)
-	if f.Means != "" {
-		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.dim, f.Means, s.reset)
-	}
-	for _, c := range f.Change {
-		fmt.Fprintf(w, "%22s→ %s\n", "", c)
-	}
+func (d *examination) ok(check, format string, args ...any) {
+	d.found(Finding{Check: check, Verdict: Good, Seen: fmt.Sprintf(format, args...)})
 }
 
 // ms writes a time as a person reads it.

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -52,12 +52,12 @@ func (s *stages) String() string {
 }
 
 // connect asks /healthz. It returns false when nothing more can be asked.
-func (d *doctor) connect(ctx context.Context) bool {
+func (d *examination) connect(ctx context.Context) bool {
 	d.proxy()
 	s := stages{began: time.Now()}
 	resp, body, err := d.ask(httptrace.WithClientTrace(ctx, s.trace()), http.MethodGet, "/healthz", "")
 	if err != nil {
-		d.found(unreachable(err, d.timeout))
+		d.found(unreachable(err, d.cfg.Timeout))
 		return false
 	}
 	seen := join(s.String(), resp.Proto)
@@ -65,7 +65,7 @@ func (d *doctor) connect(ctx context.Context) bool {
 		seen = join(seen, tls.VersionName(resp.TLS.Version))
 	}
 	if resp.ProtoMajor == 1 {
-		d.found(finding{"connect", note, seen,
+		d.found(Finding{"connect", Note, seen,
 			"Over HTTP/1.1 a browser opens six connections to a host; a seventh stream waits until one of them ends.",
 			[]string{"Offer HTTP/2 to browsers, which they use over TLS only (nginx: listen 443 ssl http2; HAProxy: alpn h2,http/1.1)"}})
 	} else {
@@ -81,16 +81,16 @@ func redirects(resp *http.Response) bool {
 }
 
 // proxy tells of the proxy that this machine itself uses.
-func (d *doctor) proxy() {
-	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.base})
+func (d *examination) proxy() {
+	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
 	if err == nil && u != nil {
-		d.found(finding{Check: "proxy", Verdict: note, Seen: "requests go through " + u.Host + ", as the environment of this process says",
+		d.found(Finding{Check: "proxy", Verdict: Note, Seen: "requests go through " + u.Host + ", as the environment of this process says",
 			Means: "What is found below may be that proxy's doing."})
 	}
 }
 
 // measureTrip keeps the shortest of three: it is to be the network's time alone.
-func (d *doctor) measureTrip(ctx context.Context) {
+func (d *examination) measureTrip(ctx context.Context) {
 	for range 3 {
 		began := time.Now()
 		if _, _, err := d.ask(ctx, http.MethodGet, "/healthz", ""); err != nil {
@@ -102,8 +102,8 @@ func (d *doctor) measureTrip(ctx context.Context) {
 	}
 }
 
-func unreachable(err error, timeout time.Duration) finding {
-	f := finding{Check: "connect", Verdict: problem, Seen: err.Error()}
+func unreachable(err error, timeout time.Duration) Finding {
+	f := Finding{Check: "connect", Verdict: Problem, Seen: err.Error()}
 	var (
 		unknown *net.DNSError
 		bad     *tls.CertificateVerificationError
@@ -130,7 +130,7 @@ func unreachable(err error, timeout time.Duration) finding {
 }
 
 // health judges the reply of /healthz.
-func (d *doctor) health(resp *http.Response, body []byte) {
+func (d *examination) health(resp *http.Response, body []byte) {
 	var reply struct {
 		Status string `json:"status"`
 	}
@@ -156,12 +156,12 @@ func signature(resp *http.Response) string {
 }
 
 // stranger is the finding that something other than the gateway has answered.
-func stranger(check string, resp *http.Response) finding {
+func stranger(check string, resp *http.Response) Finding {
 	kind := resp.Header.Get("Content-Type")
 	if kind == "" {
 		kind = "no content type"
 	}
-	f := finding{Check: check, Verdict: problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signature(resp)),
+	f := Finding{Check: check, Verdict: Problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signature(resp)),
 		Means: "Something other than the gateway has answered.", Change: []string{"Correct --url, or let the proxy hand this path on to the gateway"}}
 	if redirects(resp) {
 		f.Seen = resp.Status + " to " + resp.Header.Get("Location")
@@ -177,10 +177,10 @@ func stranger(check string, resp *http.Response) finding {
 }
 
 // readiness judges what the gateway says of itself.
-func (d *doctor) readiness(ctx context.Context) {
+func (d *examination) readiness(ctx context.Context) {
 	resp, body, err := d.ask(ctx, http.MethodGet, "/readyz", "")
 	if err != nil {
-		d.found(finding{Check: "readyz", Verdict: problem, Seen: err.Error()})
+		d.found(Finding{Check: "readyz", Verdict: Problem, Seen: err.Error()})
 		return
 	}
 	var reply struct {
@@ -196,21 +196,21 @@ func (d *doctor) readiness(ctx context.Context) {
 		d.found(stranger("readyz", resp))
 		return
 	}
-	f := finding{Check: "readyz", Verdict: good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
+	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
 	if reply.Status == "draining" {
-		f.Verdict, f.Means = problem, "This gateway stops and takes no new streams."
+		f.Verdict, f.Means = Problem, "This gateway stops and takes no new streams."
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}
 	}
 	d.found(f)
 	for _, b := range reply.Breakers {
 		if b.State != "closed" {
-			d.found(finding{"readyz", problem, "the circuit breaker of " + b.Service + " is " + b.State,
+			d.found(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
 				"That service failed again and again; turns do without it for now.", []string{"Look at circuit_breaker_opened in the gateway's log"}})
 		}
 	}
 	for _, m := range reply.MCP {
 		if !m.Connected {
-			d.found(finding{"readyz", problem, "the MCP server " + m.Server + " is not connected",
+			d.found(Finding{"readyz", Problem, "the MCP server " + m.Server + " is not connected",
 				"The model has none of its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
 		}
 	}
