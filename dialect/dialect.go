@@ -27,7 +27,8 @@ type Dialect interface {
 // 204: a turn is not run again because a connection was lost.
 type Route struct {
 	Methods []string
-	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}.
+	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
+	// path ends in {rest...} also words the refusals of what no other route takes.
 	Path string
 	// MaxBody bounds the body in bytes; 0 means MaxBody. A body that says that it is
 	// longer is not read.

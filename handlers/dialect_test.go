@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,7 +26,7 @@ type shout struct{ opened, closed int }
 func (d *shout) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Methods: []string{"POST", "PUT"}, Path: "/shout/{room}", ContentType: "text/plain", MaxBody: 64, Open: d.open, Refuse: grumble},
-		{Methods: []string{"GET"}, Path: "/shout/{room}", NoBody: true, Open: d.open, Refuse: grumble},
+		{Methods: []string{"GET"}, Path: "/shout/{room}", NoBody: true, Open: d.open, Refuse: whisper},
 		{Methods: []string{"DELETE"}, Path: "/shout/{room}/said/{what...}", NoBody: true, Open: d.remove, Refuse: grumble},
 	}
 }
@@ -60,6 +61,13 @@ func (d *shout) remove(r *http.Request, _ []byte) (dialect.Exchange, error) {
 func grumble(r dialect.Refusal) dialect.Reply {
 	return dialect.Reply{Status: r.Status, ContentType: "text/plain", Header: http.Header{"X-Error-Type": {string(r.Fault.Type)}},
 		Body: []byte(strings.ToUpper(r.Fault.Message))}
+}
+
+// whisper is grumble for a method of its own.
+func whisper(r dialect.Refusal) dialect.Reply {
+	reply := grumble(r)
+	reply.Body = []byte(strings.ToLower(r.Fault.Message))
+	return reply
 }
 
 type shoutEncoder struct{ room string }
@@ -104,6 +112,9 @@ func TestDialect(t *testing.T) {
 			{"another type", "POST", "/shout/hall", "{}", jsonType, 415, "SEND THE REQUEST AS CONTENT-TYPE: TEXT/PLAIN", "unsupported_media_type"},
 			{"long body", "POST", "/shout/hall", strings.Repeat("x", 65), "", 413, "", "payload_too_large"},
 			{"another method", "DELETE", "/shout/hall", "", "", 405, "", "method_not_allowed"},
+			{"another method of a path with a rest", "POST", "/shout/hall/said/a/b", "", "", 405, "THIS PATH DOES NOT TAKE THIS METHOD; THE ALLOW HEADER NAMES THOSE IT TAKES", "method_not_allowed"},
+			{"refused by method", "GET", "/shout/hall", "", "Origin: https://evil.example", 403,
+				"pages of this origin may not use the gateway; its operator can allow them with sluice_cors_origins", "origin_refused"},
 			{"lost connection", "POST", "/shout/hall", "turn", "Last-Event-ID: x", 204, "", ""},
 			{"foreign origin", "POST", "/shout/hall", "turn", "Origin: https://evil.example", 403, "", "origin_refused"},
 			{"bad key", "POST", "/shout/hall", "turn", "Idempotency-Key: short", 422, "", "validation_error"},
@@ -142,6 +153,25 @@ func TestDialect(t *testing.T) {
 			t.Errorf("a foreign page may use %s", methods)
 		}
 	})
+}
+
+// A client that left a turn before its end gets no half of its document.
+func TestDocumentOfATurnThatIsLeft(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	s := handlers.NewServer(handlers.Config{Dialects: []dialect.Dialect{&shout{}}, Runner: begins(func(ctx context.Context, _ chat.Request, sink stream.Sink) error {
+		leave()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})})
+	r := httptest.NewRequestWithContext(ctx, "GET", "/shout/hall?stream=false", nil)
+	w := httptest.NewRecorder()
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler || w.Body.Len() > 0 || w.Header().Get("Content-Type") != "" {
+			t.Errorf("panic %v, reply %v %q; want an aborted reply without a byte", p, w.Header(), w.Body)
+		}
+	}()
+	s.ServeHTTP(w, r)
 }
 
 // A turn that is told as one document is refused if it fails: nothing was sent before.
