@@ -39,6 +39,39 @@ func shownTo(t *testing.T, api *fakeGemini, n int) (list []string) {
 
 const twoAnswers = "text \"It is \"\ntext noted.\nfinish STOP\n---\ntext Done.\nfinish STOP"
 
+// The model is shown what a request says was said before, whichever driver speaks to it.
+func TestHistoryReachesTheModel(t *testing.T) {
+	t.Parallel()
+	const exchange = `{"role":"user","content":"buy\u0000 eggs"},{"role":"assistant","content":"It is noted."}`
+	for _, driver := range []string{"rest", "sdk"} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			api := scripted(t, twoAnswers)
+			r := start(t, api.env("GEMINI_DRIVER", driver))
+			for n, tt := range []struct {
+				history string
+				want    []string
+			}{
+				{exchange, []string{"user: buy eggs", "model: It is noted.", "user: mark it as done"}},
+				{exchange + `,{"role":"user","content":"wait"}`, []string{"user: buy eggs", "model: It is noted.", "user: wait\n\nmark it as done"}},
+			} {
+				resp, err := r.client.Post(r.base+"/chat/stream", "application/json", strings.NewReader(`{"input":"mark it as done","history":[`+tt.history+`]}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				stream, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err != nil || !strings.Contains(string(stream), `"success":true`) {
+					t.Errorf("%v: %s", err, stream)
+				}
+				if diff := cmp.Diff(tt.want, shownTo(t, api, n)); diff != "" {
+					t.Errorf("request %d (-want +got):\n%s", n, diff)
+				}
+			}
+		})
+	}
+}
+
 // The model is shown what was said in a thread before, if threads are kept.
 func TestChatKitThreadReachesTheModel(t *testing.T) {
 	t.Parallel()
