@@ -51,8 +51,8 @@ type Config struct {
 	Prompt string
 	// Location is the time zone of requests that name none; nil means UTC.
 	Location *time.Location
-	// MaxSteps is how many model calls a turn may have; 0 means 8. On the last one
-	// the model must answer without tools.
+	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
+	// the last one the model must answer without tools.
 	MaxSteps int
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
@@ -78,7 +78,7 @@ func New(cfg Config) *Agent {
 		cfg.Location = time.UTC
 	}
 	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = 8
+		cfg.MaxSteps = DefaultMaxSteps
 	}
 	return &Agent{cfg: cfg}
 }

@@ -18,23 +18,25 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read.
-func DecodeRequest(body []byte) (Request, error) {
+func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Request{}, &d.faults
+		return Asked{HasHistory: d.seen["history"]}, &d.faults
 	}
-	return d.values.build(&d.faults)
+	asked, err := d.values.build(&d.faults)
+	asked.HasHistory = d.seen["history"]
+	return asked, err
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored.
-func QueryRequest(rawQuery string) (Request, error) {
+func QueryRequest(rawQuery string) (Asked, error) {
 	var e ValidationError
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return Request{}, &e // what it left out would be taken for absent
+		return Asked{}, &e // what it left out would be taken for absent
 	}
 	var v raws
 	for i, f := range fields {

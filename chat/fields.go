@@ -6,31 +6,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fields is the one table of what a Request is read from. A new field is one entry:
+// fields is the one table of what is Asked. A new field is one entry:
 // body, query, the bound on faults and the test of the OpenAPI document go by it.
 // Faults are listed in this order.
 var fields = [...]field{
-	{name: "input", required: true, query: true, text: func(r Request, s string) (_ Request, wrong *FieldError) {
+	{name: "input", required: true, query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
 		r.Input, wrong = CheckInput(s)
 		return r, wrong
 	}},
-	{name: "conversation_id", query: true, text: func(r Request, s string) (_ Request, wrong *FieldError) {
+	{name: "conversation_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
 		r.ConversationID, wrong = CheckConversationID(s)
 		return r, wrong
 	}},
-	{name: "user_id", query: true, text: func(r Request, s string) (_ Request, wrong *FieldError) {
+	{name: "user_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
 		r.UserID, wrong = CheckUserID(s)
 		return r, wrong
 	}},
-	{name: "timezone", query: true, text: func(r Request, s string) (_ Request, wrong *FieldError) {
+	{name: "timezone", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
 		r.Location, wrong = CheckTimezone(s)
 		return r, wrong
 	}},
-	{name: "accumulated", query: true, flag: func(r Request, b bool) Request {
+	{name: "accumulated", query: true, flag: func(r Asked, b bool) Asked {
 		r.Accumulated = b
 		return r
 	}},
-	{name: "history", list: readHistory, said: func(r Request, said []Said) Request {
+	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
 		r.History, r.Pruning = PruneHistory(said)
 		return r
 	}},
@@ -43,14 +43,14 @@ type field struct {
 	required bool // and then null is a fault, not absence
 	query    bool // it may also stand in the query of a GET
 
-	// The functions return the Request with the field set. By value, because a pointer
-	// that goes through the table would move each Request to the heap.
-	text func(Request, string) (Request, *FieldError)
-	flag func(Request, bool) Request
+	// The functions return what is Asked with the field set. By value, because a pointer
+	// that goes through the table would move each of them to the heap.
+	text func(Asked, string) (Asked, *FieldError)
+	flag func(Asked, bool) Asked
 	// list reads an array, in front of which the decoder is, and adds its faults by
 	// itself. Its error is that of broken JSON.
 	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
-	said func(Request, []Said) Request // takes what list has read
+	said func(Asked, []Said) Asked // takes what list has read
 }
 
 // FieldNames returns the names of a request's fields: all of them, which a body may
@@ -81,8 +81,8 @@ type raw struct {
 }
 
 // build checks and cleans the values, on top of the faults already found in e.
-func (v *raws) build(e *ValidationError) (Request, error) {
-	r := Request{Accumulated: true}
+func (v *raws) build(e *ValidationError) (Asked, error) {
+	r := Asked{Accumulated: true}
 	var wrong *FieldError
 	for i, f := range fields {
 		switch {
@@ -103,7 +103,7 @@ func (v *raws) build(e *ValidationError) (Request, error) {
 		}
 	}
 	if len(e.Fields) > 0 {
-		return Request{}, e
+		return Asked{}, e
 	}
 	return r, nil
 }

@@ -354,7 +354,7 @@ func FuzzHistory(f *testing.F) {
 		if diff := cmp.Diff(want, texts(r.History)); diff != "" && !otherCase(history) || r.Pruning.Dropped != dropped && !otherCase(history) {
 			t.Errorf("%+v (-slow +got):\n%s", r.Pruning, diff)
 		}
-		checkKept(t, r)
+		checkKept(t, r.Request)
 		again, _ := chat.PruneHistory(texts(r.History))
 		if diff := cmp.Diff(r.History, again); diff != "" {
 			t.Errorf("pruned again (-first +second):\n%s", diff)

@@ -1,7 +1,9 @@
 // Package config is the one reader of flags and environment.
 //
 // It turns them into one Config, or into one Error that lists every fault at
-// once. It imports nothing of ours: the program hands each package its part.
+// once. What there is to set it does not know: each package registers its own
+// Section, and the program joins them to a Table. The values are the program's to
+// hand out: a package gets its part in its own Config.
 package config
 
 import (
@@ -16,8 +18,8 @@ import (
 // DefaultGeminiBaseURL is where the Gemini API itself lives. It always wants a key.
 const DefaultGeminiBaseURL = "https://generativelanguage.googleapis.com"
 
-// Config is all that can be set from outside. Load fills every field; the
-// defaults are those of the table that Usage prints.
+// Config is all that can be set from outside. Load fills the fields that sections are
+// bound to, with the defaults that the sections name.
 type Config struct {
 	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
 	Addr string

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
@@ -21,15 +22,15 @@ type Config struct {
 	Runner stream.Runner
 	// Model is the name that the start event tells.
 	Model string
-	// Timeout bounds a turn; 0 means 30 s.
+	// Timeout bounds a turn; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *chat.ToolSet
 	// Upstreams reports on the services behind the gateway. It must not change
 	// their state.
 	Upstreams func() Upstreams
-	// Dialects are served at the paths that are their keys.
-	Dialects map[string]Dialect
+	// Dialects are the protocols in which turns are asked for and told.
+	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -37,7 +38,7 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to a client; 0 means no bound.
 	WriteTimeout time.Duration
-	// MaxStreams bounds the streams that run at once; 0 means 10,000.
+	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
 	MaxStreams int
 	// Delay returns how long work waited for the CPU since it was last called. If that
 	// is too long, streams are refused below MaxStreams too. It is called from one
@@ -50,8 +51,6 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may be
 	// beside those of loopback. Empty allows all.
 	Hosts []string
-	// GetTools are the tools that a turn of a GET may call.
-	GetTools chat.ToolAccess
 
 	Log zerolog.Logger
 	// LogPayloads puts the words of upstreams, which can quote users, into the log.
@@ -92,16 +91,17 @@ type Server struct {
 	keys     *keyring
 	metrics  *metrics
 	refusals *refusals
+	shapes   []*routed // of the routes that have refusals of their own
 	routes   http.Handler
 }
 
 // NewServer returns a Server.
 func NewServer(cfg Config) *Server {
 	if cfg.MaxStreams == 0 {
-		cfg.MaxStreams = 10_000
+		cfg.MaxStreams = DefaultMaxStreams
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
+		cfg.Timeout = DefaultTimeout
 	}
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second
@@ -123,10 +123,8 @@ func NewServer(cfg Config) *Server {
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
-	e.POST("/chat/stream", raw(s.postChat))
-	e.GET("/chat/stream", raw(s.getChat))
-	for path, d := range s.cfg.Dialects {
-		e.POST(path, raw(s.dialect(d)))
+	for _, d := range cfg.Dialects {
+		s.serve(e, d)
 	}
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))

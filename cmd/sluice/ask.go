@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
 
@@ -23,11 +24,12 @@ const maxFrame = 16 << 20
 // ask posts one message, or holds a conversation, and shows the events as they come.
 // Exit code 0 only when the done event of the last turn says success.
 func (p program) ask(ctx context.Context, args []string) int {
-	l := config.Loader{MaxArgs: 1}
+	l := settings.Loader()
+	l.MaxArgs = 1
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
-	cfg, code, ok := p.load(&l, args)
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}

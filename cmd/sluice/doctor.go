@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
 	"sluice/config"
+	"sluice/internal/settings"
 )
 
 // doctor examines what lies between this machine and a gateway, from the outside,
@@ -30,16 +32,12 @@ type doctor struct {
 
 // doctor tells what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
-	var l config.Loader
-	base := l.String("url", "", "base URL of the gateway, as its clients use it")
-	l.String("header", "", "'Name: value' for every request; may be given again")
-	idle := l.Duration("idle", 0, "also keep streams silent for this long, at most 5m, to find idle limits; 0: do not")
-	timeout := l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take")
-	asJSON := l.Bool("json", "print one JSON object at the end")
-	if _, code, ok := p.load(&l, args); !ok {
+	l := settings.Loader()
+	f := newDoctorFlags(l)
+	if _, code, ok := p.load(l, args); !ok {
 		return code
 	}
-	d, err := newDoctor(*base, repeated(args, "header"), *idle, *timeout)
+	d, err := newDoctor(f)
 	if err != nil {
 		return p.refuse(err)
 	}
@@ -47,7 +45,7 @@ func (p program) doctor(ctx context.Context, args []string) int {
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
 	d.show = func(finding) {}
-	if !*asJSON {
+	if !*f.json {
 		fmt.Fprintf(p.stdout, "sluice doctor: %s\n\n", d.base.Redacted())
 		d.show = func(f finding) { f.print(p.stdout, styleFor(p.stdout, p.lookup)) }
 	}
@@ -56,38 +54,50 @@ func (p program) doctor(ctx context.Context, args []string) int {
 		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
 		return exitFailed
 	}
-	return d.conclude(p.stdout, *asJSON)
+	return d.conclude(p.stdout, *f.json)
 }
 
 // longestIdle is what GET /diag/sse takes.
 const longestIdle = 5 * time.Minute
 
-// newDoctor checks the flags; its error lists all their faults.
-func newDoctor(base string, header []string, idle, timeout time.Duration) (*doctor, error) {
-	var faults []config.Fault
-	fault := func(flag, message string) { faults = append(faults, config.Fault{Name: flag, Message: message}) }
-	u, err := url.Parse(strings.TrimSuffix(base, "/"))
-	switch {
-	case base == "":
-		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		fault("--url", "must be an http or https URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		fault("--url", "must have neither credentials nor query nor fragment; credentials go into --header")
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	url           *string
+	header        http.Header
+	idle, timeout *time.Duration
+	json          *bool
+}
+
+func newDoctorFlags(l *config.Loader) doctorFlags {
+	f := doctorFlags{
+		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header"),
+		header:  l.Header("header", "'Name: value' for every request; may be given again"),
+		idle:    l.Duration("idle", 0, "also keep streams silent for this long, at most 5m, to find idle limits; 0: do not"),
+		timeout: l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take"),
+		json:    l.Bool("json", "print one JSON object at the end"),
 	}
-	read := loadFlags{} // whose flag of the same name takes the same
-	headers := read.headers(header)
-	faults = append(faults, read.faults...)
-	if idle > longestIdle {
+	l.Check = f.check
+	return f
+}
+
+func (f doctorFlags) check(fault func(name, message string)) {
+	if *f.url == "" {
+		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com")
+	}
+	if *f.idle > longestIdle {
 		fault("--idle", "must not be more than 5m")
 	}
-	if timeout <= 0 {
+	if *f.timeout <= 0 {
 		fault("--timeout", "must be more than 0")
 	}
-	if len(faults) > 0 {
-		return nil, &config.Error{Faults: faults}
+}
+
+func newDoctor(f doctorFlags) (*doctor, error) {
+	base, err := url.Parse(*f.url)
+	if err != nil {
+		return nil, err
 	}
-	return &doctor{base: u, header: headers, idle: idle, timeout: timeout, client: newDoctorClient()}, nil
+	return &doctor{base: base, header: f.header, idle: *f.idle, timeout: *f.timeout, client: newDoctorClient()}, nil
 }
 
 // newDoctorClient returns a client that hides nothing: it follows no redirect and

@@ -356,7 +356,7 @@ func TestDoctorFlags(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-CaNaRy"
 	code, stdout, stderr := runCommand(t, nil, "doctor", "--url", "https://user:"+secret+"@host", "--header", secret, "--idle", "6m", "--timeout", "0s")
-	for _, flag := range []string{"--url: must have neither", "--header: must be", "--idle: must not be more than 5m", "--timeout: must be more than 0"} {
+	for _, flag := range []string{"--url: must not hold a user name", "--header: must be", "--idle: must not be more than 5m", "--timeout: must be more than 0"} {
 		if !strings.Contains(stderr, "\n  "+flag) {
 			t.Errorf("%s is not listed:\n%s", flag, stderr)
 		}

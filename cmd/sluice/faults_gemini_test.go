@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
 	"sluice/gemini"
+	"sluice/internal/settings"
 	"sluice/mcpclient"
 )
 
@@ -77,7 +77,7 @@ func TestGeminiFaults(t *testing.T) {
 
 // drivers returns the drivers that this build has.
 func drivers() []string {
-	_, err := config.Load(nil, lookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
+	_, err := settings.Load(nil, lookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
 	if err != nil {
 		return []string{"rest"}
 	}

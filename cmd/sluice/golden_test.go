@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
+	"sluice/internal/settings"
 )
 
 var update = flag.Bool("update", false, "rewrite the want files of the golden transcripts")
@@ -176,7 +177,7 @@ func (tr transcript) config(t *testing.T) config.Config {
 		env["GEMINI_MODEL"] = offlineModel
 	}
 	unread := maps.Clone(env)
-	cfg, err := config.Load(nil, func(name string) (string, bool) {
+	cfg, err := settings.Load(nil, func(name string) (string, bool) {
 		delete(unread, name)
 		value, ok := env[name]
 		return value, ok

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // loadReport is what these tests read of the JSON.
@@ -123,14 +121,6 @@ func TestLoadtestFlags(t *testing.T) {
 	}
 	if code, stdout, _ := runCommand(t, nil, "loadtest", "--help"); code != exitOK || !strings.Contains(stdout, "--max-in-flight") {
 		t.Errorf("--help: exit code %d\n%s", code, stdout)
-	}
-}
-
-func TestRepeatedFlags(t *testing.T) {
-	t.Parallel()
-	args := []string{"--input", "one", "-input=two", "--inputs", "file", "--input", "--input=x", "--input=", "--", "--input", "three"}
-	if diff := cmp.Diff([]string{"one", "two", "--input=x", ""}, repeated(args, "input")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // time zones on machines that have none
 
 	"sluice/config"
+	"sluice/internal/settings"
 )
 
 // version is set by the linker.
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, p program) int {
 		fmt.Fprintln(p.stdout, version)
 		return exitOK
 	case "help":
-		p.help(p.stdout, new(config.Loader))
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)

@@ -19,6 +19,7 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/conns"
+	"sluice/internal/settings"
 )
 
 const (
@@ -64,7 +65,7 @@ func (p program) refuse(err error) int {
 // serve runs the gateway until a signal comes or ctx ends.
 func (p program) serve(ctx context.Context, args []string) int {
 	defer outliveReaders()()
-	cfg, code, ok := p.load(new(config.Loader), args)
+	cfg, code, ok := p.load(settings.Loader(), args)
 	if !ok {
 		return code
 	}

@@ -7,17 +7,17 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/config"
 	"sluice/internal/geminisim"
+	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
 
 // todoServer runs the built-in todo MCP server alone, so that other agents can
 // use it: over streamable HTTP, or over stdio.
 func (p program) todoServer(ctx context.Context, args []string) int {
-	var l config.Loader
+	l := settings.Loader()
 	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
-	cfg, code, ok := p.load(&l, args)
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
@@ -47,10 +47,10 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 
 // geminiSim runs the simulator of the Gemini API alone.
 func (p program) geminiSim(ctx context.Context, args []string) int {
-	var l config.Loader
+	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
 	pace := l.Duration("pace", offlinePace, "pause between the chunks of the offline model")
-	cfg, code, ok := p.load(&l, args)
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
@@ -112,7 +112,7 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 // healthcheck asks the gateway that listens as configured whether it lives: for
 // containers without a shell or curl.
 func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(new(config.Loader), args)
+	cfg, code, ok := p.load(settings.Loader(), args)
 	if !ok {
 		return code
 	}
