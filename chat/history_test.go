@@ -159,7 +159,7 @@ func cutNewest(list []chat.Said) {
 // Random conversations, many of them at the limits, are pruned as the slow way does it.
 func TestPruneHistoryAgainstTheRules(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(400) {
+	for seed := range uint64(150) {
 		said := conversation(rand.New(rand.NewPCG(seed, 10)))
 		want, dropped := pruneSlowly(said)
 		messages, p := chat.PruneHistory(said)
@@ -174,7 +174,7 @@ func TestPruneHistoryAgainstTheRules(t *testing.T) {
 
 func conversation(r *rand.Rand) (said []chat.Said) {
 	pieces := []string{"a", "ж", "😀", "\u0085", "\x00", " ", "\n", "é"}
-	sizes := []int{0, 1, 3, 200, 2_000, 8_000, 31_999, 32_001, 70_000}
+	sizes := []int{0, 1, 3, 200, 2_000, 8_000, 31_999, 32_001, 50_000}
 	biggest := 1 + r.IntN(len(sizes))
 	for range r.IntN(90 / (1 + biggest/5*5)) {
 		piece := pieces[r.IntN(len(pieces))]

@@ -3,6 +3,7 @@
 
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
+import { History } from './history.js';
 import { House, offlineModel } from './house.js';
 import { Inspector } from './inspector.js';
 import { forget, recall, remember } from './memory.js';
@@ -30,6 +31,7 @@ let running = null;
 /** @type {TurnRecord | null} the turn that the panel shows */
 let chosen = null;
 let conversation = newConversation();
+const history = new History(); // of the conversation
 let leaving = false; // the page is being left: what breaks off is not news
 
 function newConversation() {
@@ -39,7 +41,7 @@ function newConversation() {
 /** @param {string} text @returns {Ask} */
 function askOf(text) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return { input: text, conversation_id: conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}) };
+  return { input: text, conversation_id: conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...history.field };
 }
 
 /** @param {Ask} ask @returns {Via} */
@@ -84,6 +86,7 @@ async function runTurn(text) {
   if (leaving) return;
   running = null;
   forget();
+  if (ask.conversation_id === conversation) history.add(record);
   view.end(outcome);
   if (chosen === record) choose(record);
   follow();
@@ -154,6 +157,7 @@ function hint(count) {
   if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
   if (running) return 'A turn is running. You can write the next one; Esc stops this one.';
   if (viaChosen() === 'eventsource' && !fitsAddress(askOf(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
+  if (viaChosen() === 'eventsource' && !history.empty) return 'An EventSource sends no history: this turn will stand alone.';
   return 'Enter sends, Shift+Enter breaks the line.';
 }
 
@@ -200,6 +204,8 @@ function offer(isOffline) {
 byId('new').addEventListener('click', () => {
   halt();
   conversation = newConversation();
+  history.clear();
+  compose();
   set(byId('turns'));
   byId('empty').hidden = false;
   choose(null);

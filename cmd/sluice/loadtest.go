@@ -84,10 +84,6 @@ func (p program) progress() (show func(loadtest.Progress), every time.Duration) 
 	}, every
 }
 
-func isTerminal(w io.Writer) bool {
-	return styleFor(w, func(string) (string, bool) { return "", false }) != style{}
-}
-
 // reportTo opens the place for the JSON report, before a long run could be in
 // vain. The text goes to stdout, or to stderr if the JSON takes that.
 func (p program) reportTo(path string) (save func(*loadtest.Report) error, err error) {

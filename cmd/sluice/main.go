@@ -51,6 +51,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
 
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
+  sluice ask --chat [flags]   the same for each line of stdin, as one conversation
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream

@@ -6,8 +6,9 @@ import { elements } from './dom.mjs';
 const { attribute, el } = await import('../dom.js');
 const { Parser } = await import('../sse.js');
 const { TurnRecord } = await import('../record.js');
+const { History } = await import('../history.js');
 const { waterfall } = await import('../waterfall.js');
-const { address, fitsAddress, newKey, post } = await import('../transport.js');
+const { address, body, fitsAddress, newKey, post } = await import('../transport.js');
 const { TurnView } = await import('../turn.js');
 const { quoted, duration, ending } = await import('../words.js');
 
@@ -154,4 +155,47 @@ test('words', () => {
   assert.deepEqual([5, 999, 1500, 61_000].map(duration), ['5 ms', '999 ms', '1.50 s', '1 min 1 s']);
   assert.equal(ending('stop'), 'Answered');
   assert.equal(ending('new_reason'), 'new_reason');
+});
+
+const said = (question, answer) => [{ role: 'user', content: question }, { role: 'assistant', content: answer }];
+const turnOf = (input, answer) => ({ ask: { input }, answer });
+
+test('a conversation is what was asked and answered', () => {
+  const history = new History();
+  assert.deepEqual(history.field, {});
+  history.add(turnOf('one', 'two'));
+  history.add(turnOf('no answer', ' \n'));
+  const sent = history.field;
+  history.add(turnOf('three', 'four'));
+  assert.deepEqual(sent, { history: said('one', 'two') }, 'what was sent does not change any more');
+  assert.deepEqual(history.field, { history: [...said('one', 'two'), ...said('three', 'four')] });
+  assert.equal(history.empty, false);
+  history.clear();
+  assert.deepEqual(history.field, {});
+});
+
+test('a conversation is bounded to one exchange more than a model is shown', () => {
+  const history = new History();
+  for (let i = 0; i < 60; i++) history.add(turnOf(`q${i}`, `a${i}`));
+  assert.equal(history.field.history.length, 52);
+  assert.deepEqual(history.field.history.slice(-2), said('q59', 'a59'));
+  history.add(turnOf('long', '😀'.repeat(40_000)));
+  assert.equal(history.field.history.at(-1).content, '😀'.repeat(32_001));
+  assert.equal(history.field.history.length, 52, 'code points count, not halves of surrogate pairs');
+  for (let i = 0; i < 4; i++) history.add(turnOf('long', `x${'😀'.repeat(40_000)}`));
+  assert.equal(history.field.history.length, 4);
+  assert.ok(history.field.history.at(-1).content.isWellFormed());
+});
+
+test('a history is posted, and is no part of an address', () => {
+  const turn = { ...ask, history: said('one', 'two') };
+  assert.deepEqual(JSON.parse(body(turn)), { ...turn, accumulated: false });
+  assert.equal(address(turn), address(ask));
+});
+
+test('a record knows as much of the answer as has come', () => {
+  const record = new TurnRecord(ask, 'fetch');
+  for (const delta of ['Half ', 'an answer']) record.take({ id: '', event: 'response_delta', data: JSON.stringify({ delta }) });
+  record.take({ id: '', event: 'response_delta', data: '{}' });
+  assert.equal(record.answer, 'Half an answer');
 });
