@@ -106,3 +106,25 @@ func MCPConfig(t *testing.T, servers map[string]any) string {
 	}
 	return path
 }
+
+// ShownTo returns the conversation that request n to Gemini holds, "role: text".
+func ShownTo(t *testing.T, api *FakeGemini, n int) (list []string) {
+	t.Helper()
+	requests := api.Requests()
+	if n >= len(requests) {
+		t.Fatalf("%d requests, want one more", len(requests))
+	}
+	var body struct {
+		Contents []struct {
+			Role  string
+			Parts []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(requests[n].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range body.Contents {
+		list = append(list, c.Role+": "+c.Parts[0].Text)
+	}
+	return list
+}
