@@ -10,8 +10,9 @@ import (
 // Place is what a connection holds among those that the server has room for. Its
 // methods are called by the goroutine that serves the connection.
 type Place interface {
-	// Surplus reports that there was no room for the connection: all others run turns.
-	// Only what an operator asks for is answered on it, and it is closed then.
+	// Surplus reports that there was no room for the connection: all others run turns,
+	// or may have a request on its way. Only what an operator asks for is answered on it,
+	// and it is closed then.
 	Surplus() bool
 	// Waiting tells that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.
@@ -53,6 +54,6 @@ func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
 	case "/healthz", "/readyz", "/metrics":
 		return false
 	}
-	s.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take run turns; try again in a moment"})
+	s.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
 	return true
 }

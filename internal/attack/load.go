@@ -50,14 +50,20 @@ func ownShortage(r *run) {
 }
 
 // fill opens up to n idle connections, until one gets no answer, and returns those
-// that got one. There is at least one, and the last is open.
+// that are kept behind it. There is at least one, and the last is open.
 func (r *run) fill(g *gateway, n int) (idle []*link) {
 	for range n {
 		l := r.dial(g)
 		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
-		if got, _ := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); got.err != nil {
+		got, closing := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		if closing {
 			_ = l.Close()
+		}
+		if got.err != nil {
 			break
+		}
+		if closing {
+			continue
 		}
 		_ = l.SetDeadline(time.Now().Add(5 * time.Second))
 		idle = append(idle, l)

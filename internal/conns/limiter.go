@@ -4,32 +4,62 @@
 package conns
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
-// Limiter has room for Max connections. Beyond that a new one takes the place of the
-// one that has waited longest for bytes of a request, which is closed. If none
-// waits, the new one is surplus: it lives beside the others, as one of the last few.
+const (
+	// grace is how long a connection has waited at least when it is closed for another
+	// one: the request of one that came a moment ago may be on its way, or be there and
+	// not read yet. It is also how long Accept waits at most.
+	grace = 250 * time.Millisecond
+	// shortGrace is the grace for hurry after Accept has waited in vain: connections
+	// come that send nothing. With grace alone a new one would wait for all of them that
+	// came before it, as many as there are places each time.
+	shortGrace = grace / 10
+	hurry      = time.Second
+
+	never time.Duration = math.MaxInt64
+)
+
+// Limiter has room for a number of connections. Beyond that a new one takes the place of
+// the one that has waited longest for bytes of a request, which is closed. If none has
+// waited for long, the new one is surplus: it lives beside the others, as one of the last
+// few. If there are enough of these too, Accept waits, for a quarter of a second at most,
+// until a place is free or a connection has waited for long enough.
 //
-// Open and State belong into the ConnContext and the ConnState of one http.Server for
-// HTTP/1. Its methods may be called concurrently; each takes constant time.
+// Listen, Place and State belong into the Serve, the ConnContext and the ConnState of one
+// http.Server for HTTP/1. All methods may be called concurrently; apart from Accept each
+// takes constant time.
 type Limiter struct {
 	max, maxSurplus int
+	start           time.Time // what now counts from: one clock is read, and not the wall clock too
 
-	mu      sync.Mutex // guards the fields below, and all places
-	places  map[net.Conn]*Place
-	taken   int   // places that are no surplus
-	waiting queue // of those, the ones that wait for bytes, the longest first
-	surplus queue // the others, the oldest first
-	evicted uint64
+	accepting chan struct{} // holds one while a new connection gets its place
+	changed   chan struct{} // tells of places that changed while Accept waits
+
+	mu       sync.Mutex // guards the fields below, and all places
+	places   map[net.Conn]*Place
+	taken    int           // places that are no surplus
+	waiting  queue         // of those, the ones that wait for bytes
+	surplus  queue         // of the others, the ones that wait for bytes
+	replying queue         // the others, since their handler began
+	blocked  bool          // Accept waits
+	hurried  time.Duration // until then shortGrace is enough
+	evicted  uint64
 }
 
-// NewLimiter returns a Limiter for max connections and a few more, surplus, of which
-// there may be none. Both count file descriptors.
+// NewLimiter returns a Limiter for max connections and a few more, surplus. One of the
+// latter is that for which Accept waits; there is at least one other. Both count file
+// descriptors.
 func NewLimiter(maxConns, surplus int) *Limiter {
-	return &Limiter{max: maxConns, maxSurplus: surplus, places: map[net.Conn]*Place{}}
+	return &Limiter{
+		max: maxConns, maxSurplus: max(1, surplus-1), start: time.Now(),
+		accepting: make(chan struct{}, 1), changed: make(chan struct{}, 1), places: map[net.Conn]*Place{},
+	}
 }
 
 // Place is what a connection holds.
@@ -39,71 +69,71 @@ type Place struct {
 	surplus bool
 
 	in         *queue // nil: in none
+	since      time.Duration
 	prev, next *Place
 }
 
-// Open gives a new connection a place. It closes the one that must make room.
-func (l *Limiter) Open(c net.Conn) *Place {
-	p := &Place{l: l, conn: c}
+// place puts p among the places or, if there is no room, the surplus, and returns the
+// place that was taken away for it, if any; or, with p put nowhere, how long to wait
+// before the next try. blocked is how long p has waited already.
+func (l *Limiter) place(p *Place, blocked time.Duration) (victim *Place, wait time.Duration) {
 	l.mu.Lock()
-	l.places[c] = p
-	victim := l.admit(p)
-	l.mu.Unlock()
-	victim.close()
-	return p
-}
-
-// admit needs mu. It puts p among the places or, if there is no room, the surplus,
-// and returns the place that was taken away for it, if any.
-func (l *Limiter) admit(p *Place) (victim *Place) {
-	if l.taken >= l.max && l.waiting.first != nil {
-		victim = l.waiting.first
-		l.remove(victim)
-		l.evicted++
+	defer l.mu.Unlock()
+	victim, wait = l.find(blocked)
+	if l.blocked = wait > 0; l.blocked {
+		return nil, wait
 	}
+	if victim != nil && blocked > 0 {
+		l.hurried = l.now() + hurry
+	}
+	l.places[p.conn] = p
 	if p.surplus = l.taken >= l.max; !p.surplus {
 		l.taken++
-		l.waiting.push(p)
-		return victim
 	}
-	if l.surplus.size >= l.maxSurplus && l.surplus.first != nil {
-		victim = l.surplus.first
-		l.remove(victim)
-		l.evicted++
-	}
-	l.surplus.push(p)
-	return victim
+	p.wait()
+	return victim, 0
 }
 
-// close ends the connection of a place that was taken away. It is called without mu:
-// it may wait for a goroutine that reads.
-func (p *Place) close() {
-	if p != nil {
-		_ = p.conn.Close()
+// find needs mu. It sees to it that there is a place, or returns how long it takes at
+// most until there is one; and the place that was taken away, if any.
+func (l *Limiter) find(blocked time.Duration) (victim *Place, wait time.Duration) {
+	now := l.now()
+	age, replyAge := l.age(now), grace
+	if blocked >= grace {
+		age, replyAge = 0, 0
 	}
+	room := l.waiting.old(age, now)
+	switch surplus := len(l.places) - l.taken; {
+	case l.taken < l.max:
+		return nil, 0
+	case room <= 0:
+		return l.evict(&l.waiting), 0
+	case age == shortGrace && room < never: // turns run there only, and it will not take long
+		return nil, room
+	case surplus < l.maxSurplus:
+		return nil, 0
+	case l.surplus.old(age, now) <= 0:
+		return l.evict(&l.surplus), 0
+	case l.replying.old(replyAge, now) <= 0:
+		return l.evict(&l.replying), 0
+	}
+	return nil, min(grace-blocked, room, l.surplus.old(age, now), l.replying.old(replyAge, now))
 }
 
-// State follows what http.Server tells of a connection that was opened.
-func (l *Limiter) State(c net.Conn, state http.ConnState) {
-	if state == http.StateNew {
-		return
+// age needs mu. It returns how long a connection must have waited to be closed.
+func (l *Limiter) age(now time.Duration) time.Duration {
+	if now < l.hurried {
+		return shortGrace
 	}
-	var victim *Place
-	l.mu.Lock()
-	p := l.places[c]
-	switch {
-	case p == nil: // its place was taken away
-	case state == http.StateClosed || state == http.StateHijacked:
-		l.remove(p)
-	case p.surplus && (state == http.StateIdle || l.taken >= l.max && l.waiting.first == nil):
-	case p.surplus: // by now there is a place
-		p.unlink()
-		victim = l.admit(p)
-	default: // http.Server itself may read a body, so it takes a handler to be busy
-		l.waiting.push(p)
-	}
-	l.mu.Unlock()
-	victim.close()
+	return grace
+}
+
+// evict needs mu. It takes away the first place of q.
+func (l *Limiter) evict(q *queue) *Place {
+	p := q.first
+	l.remove(p)
+	l.evicted++
+	return p
 }
 
 // remove needs mu.
@@ -115,6 +145,80 @@ func (l *Limiter) remove(p *Place) {
 	}
 }
 
+// close ends the connection of a place that was taken away. It is called without mu:
+// it may wait for a goroutine that reads.
+func (p *Place) close() {
+	if p != nil {
+		_ = p.conn.Close()
+	}
+}
+
+// tell needs mu. It says that places changed.
+func (l *Limiter) tell() {
+	if !l.blocked {
+		return
+	}
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Place returns that of a connection that Accept returned.
+func (l *Limiter) Place(c net.Conn) *Place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.places[c]; p != nil {
+		return p
+	}
+	return &Place{l: l, conn: c} // it was taken away already
+}
+
+// State follows what http.Server tells of a connection.
+func (l *Limiter) State(c net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		return
+	}
+	l.mu.Lock()
+	victim := l.follow(c, state)
+	l.tell()
+	l.mu.Unlock()
+	victim.close()
+}
+
+// follow needs mu. It returns the place that was taken away for this one, if any.
+func (l *Limiter) follow(c net.Conn, state http.ConnState) (victim *Place) {
+	p := l.places[c]
+	switch {
+	case p == nil: // its place was taken away
+	case state == http.StateClosed || state == http.StateHijacked:
+		l.remove(p)
+	case p.surplus && state == http.StateActive:
+		return l.promote(p)
+	default: // http.Server itself may read a body, so it takes a handler to be busy
+		p.wait()
+	}
+	return nil
+}
+
+// promote needs mu. It ends that p is surplus if by now there is room. It returns the
+// place that was taken away for that, if any.
+func (l *Limiter) promote(p *Place) (victim *Place) {
+	if l.taken >= l.max {
+		now := l.now()
+		if l.waiting.old(l.age(now), now) > 0 {
+			return nil
+		}
+		victim = l.evict(&l.waiting)
+	}
+	p.surplus = false
+	l.taken++
+	l.waiting.push(p)
+	return victim
+}
+
+func (l *Limiter) now() time.Duration { return time.Since(l.start) }
+
 // Stats returns how many connections are open, and how many were closed for others so
 // far.
 func (l *Limiter) Stats() (open int, evicted uint64) {
@@ -123,7 +227,8 @@ func (l *Limiter) Stats() (open int, evicted uint64) {
 	return len(l.places), l.evicted
 }
 
-// Surplus reports that there is no room for the connection: all others are at work.
+// Surplus reports that there is no room for the connection: no other one has waited for
+// long.
 func (p *Place) Surplus() bool {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
@@ -135,8 +240,8 @@ func (p *Place) Surplus() bool {
 func (p *Place) Waiting() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if !p.surplus && p.held() {
-		p.l.waiting.push(p)
+	if p.held() {
+		p.wait()
 	}
 }
 
@@ -144,49 +249,24 @@ func (p *Place) Waiting() {
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
-	if !p.surplus {
+	switch {
+	case !p.held():
+	case p.surplus:
+		p.l.replying.push(p)
+	default:
 		p.unlink()
+	}
+	p.l.tell()
+}
+
+// wait needs mu.
+func (p *Place) wait() {
+	if p.surplus {
+		p.l.surplus.push(p)
+	} else {
+		p.l.waiting.push(p)
 	}
 }
 
 // held needs mu. It reports that the place was not taken away.
 func (p *Place) held() bool { return p.l.places[p.conn] == p }
-
-// queue is a list of places.
-type queue struct {
-	first, last *Place
-	size        int
-}
-
-// push puts p at the end, from wherever it is.
-func (q *queue) push(p *Place) {
-	p.unlink()
-	p.in, p.prev = q, q.last
-	if q.last == nil {
-		q.first = p
-	} else {
-		q.last.next = p
-	}
-	q.last = p
-	q.size++
-}
-
-// unlink takes p out of the queue that it is in, if any.
-func (p *Place) unlink() {
-	q := p.in
-	if q == nil {
-		return
-	}
-	if p.prev == nil {
-		q.first = p.next
-	} else {
-		p.prev.next = p.next
-	}
-	if p.next == nil {
-		q.last = p.prev
-	} else {
-		p.next.prev = p.prev
-	}
-	q.size--
-	p.in, p.prev, p.next = nil, nil, nil
-}

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -59,5 +62,52 @@ func TestEveryConnectionRunsATurn(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("want three connections in the metrics, with that of the scrape:\n%s", text)
 		}
+	}
+}
+
+// Of more turns than there are connections, at once, each is answered: it runs, or is
+// told that there is no room.
+func TestBurstOfTurnsIsAnswered(t *testing.T) {
+	t.Parallel()
+	const limit, turns = 16, 300
+	full := make(chan struct{}) // closed when the model is to answer
+	model := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-full
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	r := start(t, map[string]string{
+		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": model, "SLUICE_MAX_CONNECTIONS": fmt.Sprint(limit), "SLUICE_REQUEST_TIMEOUT": "1m",
+	})
+	body := gatewaytest.Input("hi")
+	request := fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	clients := make([]net.Conn, turns)
+	for i := range clients { // the kernel accepts and takes a request before anybody reads it
+		c, err := net.Dial("tcp", strings.TrimPrefix(r.Base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, request); err != nil {
+			t.Errorf("turn %d: %v", i, err)
+		}
+		clients[i] = c
+	}
+	ran := 0
+	for i, c := range clients {
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		switch {
+		case err != nil:
+			t.Errorf("turn %d: %v", i, err)
+		case resp.StatusCode == http.StatusOK:
+			ran++
+		case resp.StatusCode != http.StatusServiceUnavailable:
+			t.Errorf("turn %d: status %d", i, resp.StatusCode)
+		}
+	}
+	close(full)
+	if ran < limit {
+		t.Errorf("%d turns ran, want at least %d", ran, limit)
+
 	}
 }

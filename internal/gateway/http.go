@@ -78,19 +78,20 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
 	}
 	if room.connections > 0 {
-		s.limit(conns.NewLimiter(room.connections, room.surplus))
+		ln = s.limit(ln, conns.NewLimiter(room.connections, room.surplus))
 	}
 	go func() { s.failed <- s.http.Serve(ln) }() // ends with Close
 	return s, nil
 }
 
-// limit bounds the connections of clients.
-func (s *Service) limit(l *conns.Limiter) {
+// limit bounds the connections of clients, which come from what it returns.
+func (s *Service) limit(ln net.Listener, l *conns.Limiter) net.Listener {
 	s.http.ConnState = l.State
 	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return handlers.WithPlace(handlers.WithConn(ctx, c), l.Open(c))
+		return handlers.WithPlace(handlers.WithConn(ctx, c), l.Place(c))
 	}
 	s.server.ReportConnections(l.Stats)
+	return l.Listen(ln)
 }
 
 // Addr returns the address that it listens on.

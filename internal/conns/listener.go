@@ -1,0 +1,75 @@
+package conns
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// Listen returns ln with an Accept that gives each connection a place, and waits until
+// there is one. Close ends the wait. Connections are returned as they come from ln.
+func (l *Limiter) Listen(ln net.Listener) net.Listener {
+	return &listener{Listener: ln, l: l, closed: make(chan struct{})}
+}
+
+type listener struct {
+	net.Listener
+	l      *Limiter
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (ln *listener) Accept() (net.Conn, error) {
+	c, err := ln.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if !ln.l.open(c, ln.closed) {
+		_ = c.Close()
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (ln *listener) Close() error {
+	ln.once.Do(func() { close(ln.closed) })
+	return ln.Listener.Close()
+}
+
+// open gives a new connection a place, and closes the one that must make room. It
+// returns false if closed ends before there is a place.
+func (l *Limiter) open(c net.Conn, closed <-chan struct{}) bool {
+	select {
+	case l.accepting <- struct{}{}:
+	case <-closed:
+		return false
+	}
+	defer func() { <-l.accepting }()
+	p := &Place{l: l, conn: c}
+	began, blocked := time.Now(), time.Duration(0)
+	for {
+		victim, wait := l.place(p, blocked)
+		if wait <= 0 {
+			victim.close()
+			return true
+		}
+		if !l.await(wait, closed) {
+			return false
+		}
+		blocked = time.Since(began)
+	}
+}
+
+// await returns when a place may have become free, or after wait. It returns false if
+// closed ends before.
+func (l *Limiter) await(wait time.Duration, closed <-chan struct{}) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-l.changed:
+	case <-timer.C:
+	case <-closed:
+		return false
+	}
+	return true
+}
