@@ -42,7 +42,7 @@ func newLoadFlags() *loadFlags {
 	f.timeout = l.Duration("timeout", time.Minute, "one stream, from beginning to end")
 	f.cut = l.String("cut", "", "share of streams, 0 to 1, that are left after their first text")
 	f.json = l.String("json", "", "write the report as JSON into this file; - is stdout")
-	f.pid = l.String("pid", "", "the gateway's process on this machine; found by itself on a loopback address")
+	f.pid = l.String("pid", "", "the gateway's process on this machine, to measure its CPU time and memory")
 	return f
 }
 
