@@ -48,8 +48,8 @@ type Config struct {
 	// text.
 	Cut float64
 
-	// PID is the gateway's process on this machine, to measure. 0 means that it is
-	// looked for if the URL names a loopback address.
+	// PID is the gateway's process on this machine, to measure. 0 means that it is not
+	// measured.
 	PID int
 
 	// Stop, when closed, ends the run early: nothing more is begun, and what runs

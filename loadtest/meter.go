@@ -1,7 +1,7 @@
 package loadtest
 
 import (
-	"context"
+	"errors"
 	"strconv"
 	"time"
 )
@@ -14,8 +14,7 @@ type meter struct {
 	run  *runner
 	proc procfs
 
-	pid  int   // of the server
-	why  error // pid is not known
+	pid  int // of the server; 0: not known
 	name string
 
 	from, to sample // the measured part of the run
@@ -30,12 +29,17 @@ type sample struct {
 	noServer, noOwn      error
 }
 
-func newMeter(ctx context.Context, r *runner, proc procfs) *meter {
+// Why a server's figures are not known.
+var (
+	errNoPID = errors.New("name its process with --pid, if it runs on this machine")
+	errGone  = errors.New("there is no such process, or not any more")
+)
+
+func newMeter(r *runner, proc procfs) *meter {
 	m := &meter{run: r, proc: proc, pid: r.cfg.PID}
-	if m.pid == 0 {
-		m.pid, m.why = proc.serverOf(ctx, r.cfg.URL)
+	if m.pid != 0 {
+		m.name = proc.name(m.pid)
 	}
-	m.name = proc.name(m.pid)
 	return m
 }
 
@@ -47,9 +51,9 @@ func (m *meter) start() time.Time {
 
 func (m *meter) sample() sample {
 	t := &m.run.tally
-	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: m.why}
+	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
 	s.own, s.noOwn = m.proc.usage("self")
-	if m.why == nil {
+	if m.pid != 0 {
 		if s.server, s.noServer = m.proc.usage(strconv.Itoa(m.pid)); s.noServer != nil {
 			s.noServer = errGone
 		}

@@ -113,7 +113,7 @@ func (t *tally) streams() Streams {
 
 func (m *meter) server() Server {
 	s := Server{PID: m.pid, Name: m.name}
-	for _, err := range []error{m.why, m.from.noServer, m.to.noServer} {
+	for _, err := range []error{m.from.noServer, m.to.noServer} {
 		if err != nil {
 			s.Unknown = err.Error()
 			return s

@@ -26,7 +26,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	defer r.close()
-	m := newMeter(ctx, r, linux)
+	m := newMeter(r, linux)
 	r.start(m.start())
 	ended := make(chan struct{})
 	var watching sync.WaitGroup

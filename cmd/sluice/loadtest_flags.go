@@ -47,7 +47,7 @@ func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
 	f.timeout = l.Duration("timeout", time.Minute, "one stream, from beginning to end")
 	f.cut = l.Float("cut", 0, 1, "share of streams, 0 to 1, that are left after their first text")
 	f.json = l.String("json", "", "write the report as JSON into this file; - is stdout")
-	f.pid = l.Int("pid", 0, 1, math.MaxInt32, "the gateway's process on this machine; found by itself on a loopback address")
+	f.pid = l.Int("pid", 0, 1, math.MaxInt32, "the gateway's process on this machine, to measure its CPU time and memory")
 	l.Check = f.check
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,7 +43,7 @@ func TestLoadtest(t *testing.T) {
 	t.Parallel()
 	r := start(t, gatewaytest.Scripted(t, "loop\nthought hm\ntext One \"quoted\"\\n\ntext ß😀\nfinish STOP").Env())
 	for _, args := range []string{
-		"--clients 4 --turns 20",
+		"--clients 4 --turns 20 --pid " + strconv.Itoa(os.Getpid()),
 		"--clients 4 --turns 20 --accumulated true --method GET",
 		"--rate 200 --turns 20 --accumulated=true",
 		"--clients 2 --turns 20 --cut 0.5 --input one --input=two --header=X-A:b --header Y:c",
@@ -50,6 +51,9 @@ func TestLoadtest(t *testing.T) {
 		code, rep, text := runLoadtest(t, append(strings.Fields(args), "--url", r.Base)...)
 		if s := rep.Streams; code != exitOK || !rep.OK || s.Started != 20 || s.Done+s.Left != 20 || rep.Turn.Count != s.Done {
 			t.Errorf("%s: exit code %d, %+v\n%s", args, code, rep, text)
+		}
+		if named := strings.Contains(args, "--pid"); named != (rep.Server.PID == os.Getpid()) {
+			t.Errorf("%s: process %d was measured", args, rep.Server.PID)
 		}
 		if cut := strings.Contains(args, "--cut"); cut != (rep.Streams.Left == 10) {
 			t.Errorf("%s: %d left", args, rep.Streams.Left)
