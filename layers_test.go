@@ -25,7 +25,7 @@ const module = "sluice"
 // other; those of one layer do not. The rules for texts lie below layer 0.
 type layer struct {
 	tree   string
-	height int
+	height float64 // 1.5 is what design.md calls 1a
 	may    []string
 	why    string
 }
@@ -39,16 +39,21 @@ func layers() []layer {
 		{"config", 0, []string{"internal/check"}, "packages register their settings with it; it knows none of them, and their values the program hands out"},
 		{"web", 0, nil, "files and nothing else"},
 		{"internal/h2pool", 0, nil, "a way to send HTTP requests, whatever they ask for"},
+		{"jsonline", 1, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
+		{"stream/sse", 1.5, []string{"stream", "fault"}, "frames of events, and how they are written and read"},
 		{"stream", 1, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"breaker", 1, []string{"fault", "config"}, "it guards calls without knowing what they are"},
 		{"agent", 2, []string{"chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
 		{"gemini", 2, []string{"chat", "fault", "config", "breaker", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
 		{"mcpclient", 2, []string{"chat", "fault", "config", "breaker", "internal/check"}, "Tools, for whoever wants some"},
-		{"handlers", 3, []string{"chat", "stream", "fault", "config"}, "of what answers it knows one method"},
+		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
+		{"handlers", 3, []string{"chat", "stream", "fault", "config", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"cmd", 5, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/conns", "internal/todo", "internal/geminisim", "internal/settings",
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "loadtest", "internal/conns", "internal/todo", "internal/geminisim", "internal/settings",
 		}, "the wiring; it imports all and nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
@@ -151,6 +156,7 @@ type rule func(*tree) []string
 func rules() map[string]rule {
 	return map[string]rule{
 		"imports":     brokenLayers,
+		"dialects":    strayDialects,
 		"echo":        strayEcho,
 		"environment": strayEnvironment,
 		"init":        initFunctions,
@@ -206,6 +212,19 @@ func brokenLayers(tr *tree) (broken []string) {
 		l, known := layerOf(s.pkg)
 		if isOurs && known && !inTree(ours, l.tree) && !inTrees(ours, l.may...) {
 			broken = append(broken, fmt.Sprintf("%s: %s must not import %s (%s)", tr.at(spec), s.pkg, ours, l.why))
+		}
+	})
+	return broken
+}
+
+// strayDialects keeps protocols apart: what lies below dialect is known to the wiring
+// alone, so that each of them can go without a trace.
+func strayDialects(tr *tree) (broken []string) {
+	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
+		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
+		name, _, _ := strings.Cut(below, "/")
+		if isDialect && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway") {
+			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
 		}
 	})
 	return broken
@@ -439,8 +458,13 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
-		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/chat"; _ "io")`, ""},
+		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
 		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/internal/geminisim"`, ""},
+		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
+		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
+		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},
+		{"dialects", "cmd/sluice/x.go", `package main; import _ "sluice/dialect/chatkit"`, ""},
+		{"dialects", "dialect/chatkit/wire/x.go", `package wire; import _ "sluice/dialect/chatkit"`, ""},
 		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
 		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
 		{"environment", "agent/x.go", `package agent; import system "os"; func f() { system.Getenv("A") }`, "read in config"},

@@ -18,6 +18,8 @@ Answer in the user's language, briefly, and say exactly what was done.`
 
 const lastStepNote = "\n\nYou have used all the tool calls of this turn. Answer now, without tools, from what you have; say what remains to be done."
 
+const prunedNote = "\n\nThe conversation is longer than what you are shown: its earlier messages are left out."
+
 // datedPrompt is the instruction as it is for one minute in one time zone. Turns
 // that run at the same time share its text.
 type datedPrompt struct {
@@ -46,12 +48,19 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
 	if loc == nil {
 		loc = a.cfg.Location
 	}
-	dated := a.dated(loc)
-	if len(tools.Unavailable) == 0 {
-		return dated
+	text := a.dated(loc)
+	if len(tools.Unavailable) > 0 {
+		text += unavailableNote(tools)
 	}
+	if req.Pruning.Dropped > 0 {
+		text += prunedNote
+	}
+	return text
+}
+
+// unavailableNote tells which servers are away.
+func unavailableNote(tools *chat.ToolSet) string {
 	var b strings.Builder
-	b.WriteString(dated)
 	b.WriteString("\n\nUnavailable tools: those of ")
 	for i, u := range tools.Unavailable {
 		if i > 0 {

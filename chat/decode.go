@@ -18,23 +18,25 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read.
-func DecodeRequest(body []byte) (Request, error) {
+func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Request{}, &d.faults
+		return Asked{HasHistory: d.seen["history"]}, &d.faults
 	}
-	return d.values.build(&d.faults)
+	asked, err := d.values.build(&d.faults)
+	asked.HasHistory = d.seen["history"]
+	return asked, err
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored.
-func QueryRequest(rawQuery string) (Request, error) {
+func QueryRequest(rawQuery string) (Asked, error) {
 	var e ValidationError
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return Request{}, &e // what it left out would be taken for absent
+		return Asked{}, &e // what it left out would be taken for absent
 	}
 	var v raws
 	for i, f := range fields {
@@ -45,13 +47,13 @@ func QueryRequest(rawQuery string) (Request, error) {
 		switch {
 		case value == nil:
 		case f.text != nil:
-			v[i] = raw{given: true, text: *value}
+			v.of[i] = raw{given: true, text: *value}
 		default:
 			b, err := strconv.ParseBool(*value)
 			if err != nil {
 				e.add("/"+f.name, CodeWrongType, "must be true or false")
 			}
-			v[i] = raw{given: err == nil, flag: b}
+			v.of[i] = raw{given: err == nil, flag: b}
 		}
 	}
 	return v.build(&e)
@@ -126,6 +128,11 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 		return err
 	}
 	name, nameErr := unquote(key) // now: the key is gone with the next read
+	if i := fieldOf(name); i >= 0 && fields[i].list != nil && nameErr == nil && !d.seen[name] && dec.PeekKind() == '[' {
+		d.seen[name] = true
+		d.values.said, err = fields[i].list(dec, &d.faults)
+		return err
+	}
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
@@ -142,23 +149,19 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	return nil
 }
 
+const duplicateKey = "the key is given more than once"
+
 func (d *decoder) duplicate(name string) {
-	const message = "the key is given more than once"
 	if fieldOf(name) >= 0 {
-		d.faults.add(pointerTo(name), CodeDuplicateKey, message)
+		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	} else {
-		d.faults.addOne(pointerTo(name), CodeDuplicateKey, message)
+		d.faults.addOne(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	}
 }
 
-// take keeps the value of a known field. A fault within a history has a pointer of
-// its own, so its elements are checked one by one.
+// take keeps the value of a known field that is no list.
 func (d *decoder) take(name string, value jsontext.Value) {
 	i := fieldOf(name)
-	if i >= 0 && fields[i].list != nil && value.Kind() == '[' {
-		d.takeList(i, value)
-		return
-	}
 	if wrong := CheckJSON(value); wrong != nil {
 		if i < 0 {
 			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
@@ -183,7 +186,7 @@ func (d *decoder) takeString(i int, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
 		s, _ := unquote(value) // CheckJSON has seen to it that this works
-		d.values[i] = raw{given: true, text: s}
+		d.values.of[i] = raw{given: true, text: s}
 	case kind != 'n' || fields[i].required:
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
@@ -193,76 +196,21 @@ func (d *decoder) takeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
 	case 't', 'f':
-		d.values[i] = raw{given: true, flag: value.Kind() == 't'}
+		d.values.of[i] = raw{given: true, flag: value.Kind() == 't'}
 	default:
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be true or false")
 	}
 }
 
-// takeList keeps an array, unless an element of it is faulty.
-func (d *decoder) takeList(i int, value jsontext.Value) {
-	whole := true
-	n := 0
-	_ = elements(value, func(at int, v jsontext.Value) bool {
-		if wrong := CheckJSON(v); wrong != nil {
-			d.faults.addOne("/"+fields[i].name+"/"+strconv.Itoa(at), wrong.Code, wrong.Message)
-			whole = false
-		}
-		n++
-		return n <= maxHistoryMessages
-	})
-	if whole {
-		d.values[i] = raw{given: true, list: value.Clone()}
-	}
-}
-
-// elements calls yield with each element of an array, until that returns false. An
-// element is valid until yield returns.
-func elements(array jsontext.Value, yield func(i int, v jsontext.Value) bool) error {
-	dec := lenient(array)
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for i := 0; dec.PeekKind() != ']'; i++ {
-		v, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		if !yield(i, v) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// members calls yield with each member of an object.
-func members(object jsontext.Value, yield func(name string, v jsontext.Value)) error {
-	dec := lenient(object)
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != '}' {
-		key, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		name, _ := unquote(key)
-		v, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		yield(name, v)
-	}
-	return nil
-}
-
 // lenient returns a decoder that gets past faults within values.
 func lenient(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	// Of a bytes.Buffer it makes no copy, and leaves its bytes as they are.
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 func unquote(v jsontext.Value) (string, error) {
-	b, err := jsontext.AppendUnquote(nil, v)
+	var short [64]byte // room for most, which are keys and ids
+	b, err := jsontext.AppendUnquote(short[:0], v)
 	return string(b), err
 }
 

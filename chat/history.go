@@ -22,11 +22,11 @@ type Said struct {
 	Text string
 }
 
-// Pruning tells what became of a history. Its zero value means that nothing was
-// left out.
+// Pruning tells what became of a history. Messages are counted after joining. Its zero
+// value is that of a request without a history.
 type Pruning struct {
 	Kept    int // messages that the model is shown
-	Dropped int // messages that went with their exchange, oldest first
+	Dropped int // messages that went with their exchange, oldest first; 0: none was left out
 	Chars   int // code points of what was kept
 }
 
@@ -44,6 +44,9 @@ func PruneHistory(said []Said) ([]Message, Pruning) {
 	kept := joined[drop:]
 	fit(kept)
 	p := Pruning{Kept: len(kept), Dropped: drop}
+	if len(kept) == 0 {
+		return nil, p
+	}
 	messages := make([]Message, len(kept))
 	for i, s := range kept {
 		messages[i] = Message{Role: s.Role, Parts: []Part{{Text: s.Text}}}
@@ -85,17 +88,21 @@ func join(said []Said) []measured {
 	return joined
 }
 
-// cut shortens a text to at most limit code points, the mark included.
+// cut shortens a text to at most limit code points, the mark included. limit is at
+// least the length of the mark.
 func cut(text string, limit int) string {
-	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
+	if len(text) <= limit {
 		return text
 	}
-	room, n := max(limit-utf8.RuneCountInString(cutMark), 0), 0
+	room := limit - utf8.RuneCountInString(cutMark)
+	n, end := 0, 0
 	for at := range text {
 		if n == room {
-			return text[:at] + cutMark
+			end = at
 		}
-		n++
+		if n++; n > limit {
+			return text[:end] + cutMark
+		}
 	}
 	return text
 }
@@ -119,19 +126,24 @@ func surplus(list []measured) (drop int) {
 	return drop
 }
 
-// fit cuts the longer message of the newest exchange, if that is all there is and
-// still too long.
+// fit cuts the newest exchange, if that is all there is and still too long: the longer
+// of its messages, but not below half of what there may be; then the other one.
 func fit(list []measured) {
-	chars, longest := 0, 0
-	for i, s := range list {
-		chars += s.chars
-		if s.chars > list[longest].chars {
-			longest = i
-		}
+	over := -keptChars
+	for _, s := range list {
+		over += s.chars
 	}
-	if over := chars - keptChars; over > 0 {
+	for over > 0 {
+		longest := 0
+		for i, s := range list {
+			if s.chars > list[longest].chars {
+				longest = i
+			}
+		}
 		m := &list[longest]
-		m.Text = cut(m.Text, m.chars-over)
-		m.chars = utf8.RuneCountInString(m.Text)
+		text := cut(m.Text, max(m.chars-over, keptChars/2))
+		chars := utf8.RuneCountInString(text)
+		over -= m.chars - chars
+		m.Text, m.chars = text, chars
 	}
 }

@@ -30,11 +30,20 @@ type Request struct {
 	UserID    string
 	Principal Principal
 	Location  *time.Location // nil: the gateway's own
-	// Accumulated says that each response_delta repeats the text so far.
-	Accumulated bool
 	// Tools says which tools the turn may call. Whoever admits the request sets it:
 	// no client can.
 	Tools ToolAccess
+}
+
+// Asked is what a body or a query of our own protocol asks for: a turn, and how it is
+// to be told.
+type Asked struct {
+	Request
+	// Accumulated says that each response_delta repeats the text so far.
+	Accumulated bool
+	// HasHistory says that there is a history at the top level, whatever it holds. It
+	// counts beside an error too.
+	HasHistory bool
 }
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The

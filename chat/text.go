@@ -55,6 +55,11 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
+// Token says whether s has lo to hi characters, all of [A-Za-z0-9._-].
+func Token(s string, lo, hi int) bool {
+	return len(s) >= lo && len(s) <= hi && strings.IndexFunc(s, func(r rune) bool { return r != '.' && notIDChar(r) }) < 0
+}
+
 // Truncate cuts s to at most limit bytes, between two code points.
 func Truncate(s string, limit int) (head string, cut bool) {
 	if len(s) <= limit {

@@ -59,8 +59,8 @@ type Config struct {
 	Timeout time.Duration
 	// Breaker guards the service. Nil makes one with the defaults of Settings.
 	Breaker *breaker.Breaker
-	// Transport carries the requests; nil means NewTransport(), which Close then
-	// closes. Redirects are never followed, whatever it is.
+	// Transport carries the requests; nil means NewTransport() with a pool for
+	// HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
 	Transport http.RoundTripper
 	// Version makes the User-Agent, sluice/<version>.
 	Version string

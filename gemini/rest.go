@@ -59,10 +59,11 @@ func newRequest(cfg *Config) (*http.Request, error) {
 	return req, nil
 }
 
-// NewTransport returns the transport that a Model uses unless it is given one: no
-// proxy, no limit on connections and many idle ones kept, no compression, which
-// would hold chunks back, and HTTP/2 with pings, so that a dead connection does
-// not have to be found out by a call.
+// NewTransport returns the transport with which a Model opens its connections,
+// unless it is given one: no proxy, no limit on connections and many idle ones
+// kept, no compression, which would hold chunks back, and HTTP/2 with pings, so that
+// a dead connection does not have to be found out by a call. The Model's own puts
+// h2pool above it, which shares the connections of HTTP/2.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sluice/chat"
+	"sluice/dialect"
+	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/stream"
 )
@@ -15,7 +17,7 @@ func TestToolsOfAGet(t *testing.T) {
 	t.Parallel()
 	for _, access := range []chat.ToolAccess{chat.ToolsAll, chat.ToolsReadOnly, chat.ToolsOff} {
 		var got chat.ToolAccess
-		g := serve(t, handlers.Config{GetTools: access, Runner: runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
+		g := serve(t, handlers.Config{Dialects: []dialect.Dialect{sluice.Dialect{GetTools: access}}, Runner: runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
 			got = req.Tools
 			return hello(ctx, req, sink)
 		})})

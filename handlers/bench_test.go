@@ -56,7 +56,7 @@ func BenchmarkTurn(b *testing.B) {
 func BenchmarkRefusal(b *testing.B) {
 	for _, method := range []string{"POST", "GET"} {
 		b.Run(method, func(b *testing.B) {
-			s := handlers.NewServer(handlers.Config{Log: zerolog.New(io.Discard)})
+			s := handlers.NewServer(handlers.Config{Dialects: withOwn(nil), Log: zerolog.New(io.Discard)})
 			s.Drain()
 			r := httptest.NewRequest(method, "/chat/stream?input=hi", nil)
 			b.ReportAllocs()

@@ -24,7 +24,7 @@ type bodies struct {
 // share is the part of one body. It is in the list from enter to leave.
 type share struct {
 	size       int64
-	reply      *http.ResponseController // of the request; nil: not in the list
+	reply      http.ResponseWriter // of the request; nil: not in the list
 	givenUp    bool
 	prev, next *share
 }
@@ -33,7 +33,7 @@ type share struct {
 func (b *bodies) enter(s *share, w http.ResponseWriter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.reply, s.prev = http.NewResponseController(w), b.newest
+	s.reply, s.prev = w, b.newest
 	if b.newest == nil {
 		b.oldest = s
 	} else {
@@ -59,7 +59,7 @@ func (b *bodies) grow(s *share, n int) {
 // giveUp needs mu. The reader, which may be waiting, learns of it by its deadline.
 func (b *bodies) giveUp(s *share) {
 	s.givenUp = true
-	_ = s.reply.SetReadDeadline(time.Unix(1, 0))
+	_ = http.NewResponseController(s.reply).SetReadDeadline(time.Unix(1, 0))
 	b.remove(s)
 }
 

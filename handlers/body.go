@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -10,13 +11,11 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/fault"
 )
 
 const (
-	// maxBody holds 5,000 characters in their longest JSON form (60,000 bytes, as
-	// escaped surrogate pairs) with room for the rest.
-	maxBody = 128 << 10
 	// maxDrained is how long an unread body may be for its connection to be kept.
 	maxDrained = 4 << 10
 	// drainTime is how long what the kernel holds of such a body may take to be read.
@@ -108,10 +107,10 @@ func drained(rc *http.ResponseController, r *http.Request) bool {
 	return err == io.EOF
 }
 
-// wantJSON refuses a body of another type, by the header alone.
-func wantJSON(r *http.Request) error {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
+// wantType refuses a body of another type, by the header alone.
+func wantType(r *http.Request, want string) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != want {
+		return &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: " + want}
 	}
 	return nil
 }
@@ -121,20 +120,20 @@ func (s *Server) dropBody(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !unread(r):
 		return nil
-	case r.ContentLength > maxBody:
-		return tooLarge()
+	case r.ContentLength > dialect.MaxBody:
+		return tooLarge(dialect.MaxBody)
 	}
-	_, err := s.readBody(w, r)
+	_, err := s.readBody(w, r, dialect.MaxBody)
 	return err
 }
 
-// readBody reads the body to its end, within its limits of size and time: only then
+// readBody reads the body to its end, within its limits of size (bytes) and time: only then
 // does the server notice that a client leaves.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
 	s.bodies.enter(&b.share, w)
-	body, err := io.ReadAll(http.MaxBytesReader(w, b, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, b, limit))
 	if s.bodies.leave(&b.share) {
 		b.done = false
 		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
@@ -158,14 +157,18 @@ func unreadable(err error, deadline time.Time) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline) {
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The request's body did not arrive in time", Err: err}
 	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return tooLarge()
+	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(long.Limit)
 	}
 	return &chat.ValidationError{Fields: []chat.FieldError{{
 		Code: chat.CodeInvalidJSON, Message: "the body could not be read to its end",
 	}}}
 }
 
-func tooLarge() error {
-	return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request's body may have at most 128 KiB"}
+func tooLarge(limit int64) error {
+	size := fmt.Sprintf("%d KiB", limit>>10)
+	if limit%(1<<20) == 0 {
+		size = fmt.Sprintf("%d MiB", limit>>20)
+	}
+	return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request's body may have at most " + size}
 }

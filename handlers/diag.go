@@ -13,6 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/stream"
 	"sluice/stream/sse"
 )
 
@@ -90,6 +91,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		heartbeat = 0
 	}
 	out := sse.NewWriter(w, sse.Config{
+		Encoder:      silent{},
 		Heartbeat:    heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        r.ProtoMajor == 1,
@@ -128,6 +130,15 @@ func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer,
 	}
 	return out.WriteFrame(t.done())
 }
+
+// silent is the encoder of a probe, in which no event comes.
+type silent struct{}
+
+// Encode appends nothing.
+func (silent) Encode(dst []byte, _ stream.Stamp, _ stream.Event) []byte { return dst }
+
+// Heartbeat returns a comment.
+func (silent) Heartbeat() []byte { return sse.Ping() }
 
 // ticks makes the frames of a probe.
 type ticks struct {

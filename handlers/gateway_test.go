@@ -19,6 +19,8 @@ import (
 	gosse "github.com/tmaxmax/go-sse"
 
 	"sluice/chat"
+	"sluice/dialect"
+	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/stream"
 )
@@ -117,8 +119,19 @@ func (g *gateway) prepare(cfg handlers.Config) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 24 * time.Hour
 	}
+	cfg.Dialects = withOwn(cfg.Dialects)
 	cfg.Log = zerolog.New(&g.log)
 	g.Server = handlers.NewServer(cfg)
+}
+
+// withOwn adds our own protocol if it is not there.
+func withOwn(list []dialect.Dialect) []dialect.Dialect {
+	for _, d := range list {
+		if _, ok := d.(sluice.Dialect); ok {
+			return list
+		}
+	}
+	return append(list, sluice.Dialect{})
 }
 
 // serve serves over loopback, as everywhere where time plays no part.

@@ -97,13 +97,8 @@ func (m *metrics) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time
 	}
 	m.streams.WithLabelValues(reason).Inc()
 	m.turnTime.Observe(took.Seconds())
-	for i, n := range seen.counts {
-		if n > 0 {
-			m.events.WithLabelValues(kinds[i]).Add(float64(n))
-		}
-	}
-	for name, n := range seen.extensions {
-		m.events.WithLabelValues(name).Add(float64(n))
+	for _, c := range seen.counts {
+		m.events.WithLabelValues(c.name).Add(float64(c.n))
 	}
 	for _, e := range seen.errors {
 		fatal := "false"

@@ -48,7 +48,7 @@ func TestProblems(t *testing.T) {
 		{"media type", "POST", "/chat/stream", `{"input":"hi"}`, []string{"Content-Type: text/plain"}, 415,
 			head + `"Unsupported Media Type","status":415,"error_type":"unsupported_media_type","detail":"Send the request as Content-Type: application/json"` + tail},
 		{"size", "POST", "/chat/stream", strings.Repeat(" ", 131073), []string{jsonType}, 413,
-			head + `"Request Entity Too Large","status":413,"error_type":"payload_too_large","detail":"The request's body may have at most 128 KiB"` + tail},
+			head + `"Request Entity Too Large","status":413,"error_type":"payload_too_large","detail":"The request's body may have at most 128 KiB, or 1 MiB with a history"` + tail},
 		{"origin", "POST", "/chat/stream", `{"input":"hi"}`, []string{jsonType, "Origin: https://evil.example"}, 403,
 			head + `"Forbidden","status":403,"error_type":"origin_refused","detail":"Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"` + tail},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
@@ -28,8 +29,8 @@ type Config struct {
 	// Upstreams reports on the services behind the gateway. It must not change
 	// their state.
 	Upstreams func() Upstreams
-	// Dialects are served at the paths that are their keys.
-	Dialects map[string]Dialect
+	// Dialects are the protocols in which turns are asked for and told.
+	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -50,8 +51,6 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may be
 	// beside those of loopback. Empty allows all.
 	Hosts []string
-	// GetTools are the tools that a turn of a GET may call.
-	GetTools chat.ToolAccess
 
 	Log zerolog.Logger
 	// LogPayloads puts the words of upstreams, which can quote users, into the log.
@@ -92,6 +91,7 @@ type Server struct {
 	keys     *keyring
 	metrics  *metrics
 	refusals *refusals
+	shapes   []*routed // of the routes that have refusals of their own
 	routes   http.Handler
 }
 
@@ -123,10 +123,8 @@ func NewServer(cfg Config) *Server {
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
-	e.POST("/chat/stream", raw(s.postChat))
-	e.GET("/chat/stream", raw(s.getChat))
-	for path, d := range s.cfg.Dialects {
-		e.POST(path, raw(s.dialect(d)))
+	for _, d := range cfg.Dialects {
+		s.serve(e, d)
 	}
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))

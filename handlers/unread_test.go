@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -305,8 +306,14 @@ func TestDecidedBeforeTheBody(t *testing.T) {
 // longest time are closed, and the others are not disturbed.
 func TestBodiesShareABound(t *testing.T) {
 	t.Parallel()
+	t.Run("short", func(t *testing.T) { t.Parallel(); bodiesShareABound(t, 131072, 140, `{"input":"hi"}`) })
+	t.Run("with a history", func(t *testing.T) { t.Parallel(); bodiesShareABound(t, 1<<20, 24, `{"input":"hi","history":[]}`) })
+}
+
+// bodiesShareABound sends bodies of a length, all but their last bytes.
+func bodiesShareABound(t *testing.T, length, all int, text string) {
 	synctest.Test(t, func(t *testing.T) {
-		const size, all = 131009, 140
+		size := length - 63
 		fit := (16 << 20) / size
 		g, l, stop := serveInBubble(handlers.Config{})
 		defer stop()
@@ -320,8 +327,8 @@ func TestBodiesShareABound(t *testing.T) {
 			defer c.Close()
 			conns[i] = c
 			go func() {
-				_, _ = io.WriteString(c, "POST /chat/stream HTTP/1.1\r\nHost: gateway\r\n"+jsonType+"\r\nContent-Length: 131072\r\n\r\n"+
-					`{"input":"hi"}`+strings.Repeat(" ", size-14))
+				_, _ = io.WriteString(c, "POST /chat/stream HTTP/1.1\r\nHost: gateway\r\n"+jsonType+"\r\nContent-Length: "+strconv.Itoa(length)+"\r\n\r\n"+
+					text+strings.Repeat(" ", size-len(text)))
 				sent <- struct{}{}
 			}()
 			<-sent
@@ -336,7 +343,7 @@ func TestBodiesShareABound(t *testing.T) {
 			wantClosed(t, c)
 		}
 		for i, c := range conns[all-fit:] {
-			go func() { _, _ = io.WriteString(c, strings.Repeat(" ", 131072-size)) }()
+			go func() { _, _ = io.WriteString(c, strings.Repeat(" ", length-size)) }()
 			if got := readReply(t, c); got.status != 200 {
 				t.Errorf("body %d: status %d: %s", all-fit+i, got.status, got.body)
 			}

@@ -16,10 +16,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/chat"
+	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
-	"sluice/stream/sse"
 	"sluice/web"
 )
 
@@ -224,15 +224,7 @@ func TestEventsMatchTheirSchemas(t *testing.T) {
 // encode returns the name and the data of the frame of ev.
 func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data any) {
 	t.Helper()
-	rec := httptest.NewRecorder()
-	w := sse.NewWriter(rec, sse.Config{RequestID: "req_0123456789ab", Accumulated: accumulated})
-	if err := w.Write(stream.Stamp{N: 1}, ev); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return parseFrame(t, rec.Body.Bytes())
+	return parseFrame(t, sluice.NewEncoder("req_0123456789ab", accumulated, 0).Encode(nil, stream.Stamp{N: 1}, ev))
 }
 
 func parseFrame(t *testing.T, frame []byte) (name string, data any) {

@@ -43,7 +43,7 @@ func bench(b *testing.B, h http.Handler, env ...string) *benched {
 }
 
 // overHTTP2 is bench with a model that speaks HTTP/2 over TLS, as the real one does.
-func overHTTP2(b *testing.B, h http.Handler) *benched {
+func overHTTP2(b *testing.B, h http.Handler, env ...string) *benched {
 	b.Helper()
 	model := httptest.NewUnstartedServer(h)
 	model.EnableHTTP2 = true
@@ -53,7 +53,7 @@ func overHTTP2(b *testing.B, h http.Handler) *benched {
 	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return benchAgainst(b, model, "SSL_CERT_FILE="+roots)
+	return benchAgainst(b, model, append(env, "SSL_CERT_FILE="+roots)...)
 }
 
 func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched {
@@ -274,14 +274,11 @@ func BenchmarkRefusal(b *testing.B) {
 // included. Over HTTP/2 many share a connection to the model.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 1000
-	for upstream, begin := range map[string]func(*testing.B, http.Handler) *benched{
-		"http1": func(b *testing.B, h http.Handler) *benched { return bench(b, h) },
-		"http2": overHTTP2,
-	} {
+	for upstream, begin := range map[string]func(*testing.B, http.Handler, ...string) *benched{"http1": bench, "http2": overHTTP2} {
 		b.Run("upstream="+upstream, func(b *testing.B) {
 			for b.Loop() {
 				hold := make(chan struct{})
-				g := begin(b, thinker(hold))
+				g := begin(b, thinker(hold), "SLUICE_ADMISSION=count")
 				empty := g.rss(b)
 				g.open(b, streams)
 				b.ReportMetric((g.rss(b)-empty)/streams/1024, "RSS-KB/stream")

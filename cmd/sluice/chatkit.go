@@ -6,14 +6,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
-	"sluice/handlers"
-	"sluice/stream/chatkit"
+	"sluice/dialect/chatkit"
 )
 
-// chatKit is a dialect of the gateway: the protocol of OpenAI's ChatKit component.
-type chatKit struct{ *chatkit.Server }
-
-func newChatKit(history string) chatKit {
+// newChatKit returns the dialect of OpenAI's ChatKit component.
+func newChatKit(history string) *chatkit.Server {
 	cfg := chatkit.Config{
 		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
 			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)
@@ -29,11 +26,5 @@ func newChatKit(history string) chatKit {
 	if history == config.HistoryInMemory {
 		cfg.Store = new(chatkit.Memory)
 	}
-	return chatKit{chatkit.New(cfg)}
-}
-
-// Open makes chatKit a handlers.Dialect.
-func (c chatKit) Open(ctx context.Context, body []byte) (handlers.Exchange, error) {
-	x, err := c.Server.Open(ctx, body)
-	return handlers.Exchange(x), err
+	return chatkit.New(cfg)
 }

@@ -74,7 +74,6 @@ func (m *twoMinds) env(more ...string) map[string]string {
 		"GEMINI_BASE_URL": m.url,
 		// Not what is at test here, and a busy machine takes its time.
 		"SLUICE_REQUEST_TIMEOUT": "1h", "SLUICE_MODEL_TIMEOUT": "1h", "SLUICE_WRITE_TIMEOUT": "1h",
-		"SLUICE_ADMISSION": "count",
 	}, more...)
 }
 

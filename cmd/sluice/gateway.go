@@ -14,6 +14,8 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/dialect"
+	"sluice/dialect/sluice"
 	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/internal/geminisim"
@@ -85,7 +87,7 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		Timeout:      cfg.RequestTimeout,
 		Tools:        g.tools.Tools,
 		Upstreams:    g.upstreams,
-		Dialects:     map[string]handlers.Dialect{"/chatkit": newChatKit(cfg.ChatKitHistory)},
+		Dialects:     []dialect.Dialect{sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)},
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,
@@ -93,7 +95,6 @@ func newGateway(ctx context.Context, cfg config.Config, log zerolog.Logger, with
 		Delay:        admissionDelay(cfg.Admission),
 		Origins:      cfg.CORSOrigins,
 		Hosts:        cfg.Hosts,
-		GetTools:     toolAccess(cfg.GetTools),
 		Log:          log,
 		LogPayloads:  cfg.LogPayloads,
 	})

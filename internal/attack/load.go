@@ -104,12 +104,12 @@ func refusals(r *run) {
 
 // slowReaders ask for a long answer and do not read it.
 func slowReaders(r *run) {
-	const readers = 200
-	chunk := part(`[{"text":"` + strings.Repeat("a", 8<<10) + `"}]`)
+	const readers = 500
+	chunk := part(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
 	g := r.mustStart(options{model: func(q question, say func(string)) {
-		for i := 0; i < 150 && q.about("long"); i++ {
+		for i := 0; i < 600 && q.about("long"); i++ {
 			say(chunk)
-			if pause(q.Context(), 20*time.Millisecond) != nil {
+			if pause(q.Context(), 5*time.Millisecond) != nil {
 				return
 			}
 		}
@@ -123,7 +123,7 @@ func slowReaders(r *run) {
 		r.must(err)
 	}
 	r.pause(3 * time.Second)
-	r.turn("a turn beside 200 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
+	r.turn("a turn beside 500 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
 	if err != nil {
 		r.skip("memory each", "no /proc here")
 		return

@@ -105,6 +105,7 @@ func transport(t *testing.T, n *network) *h2pool.Transport {
 		TLSHandshakeTimeout: 5 * time.Second,
 		ForceAttemptHTTP2:   true,
 		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConnsPerHost: 1024,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	})
 	t.Cleanup(func() {

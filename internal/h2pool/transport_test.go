@@ -58,16 +58,18 @@ func TestHTTP1HasNoLimit(t *testing.T) {
 		const requests = 50
 		gate := make(chan struct{})
 		tr, n := serve(t, 0, func(w http.ResponseWriter, r *http.Request) { gate <- struct{}{}; echo(w, r) })
-		wait := burst(t, tr, requests)
-		time.Sleep(time.Second)
-		if got := n.dialed.Load(); got != requests+1 { // one to find out
-			t.Errorf("%d connections for %d requests", got, requests)
-		}
-		for range requests {
-			<-gate
-		}
-		if failed := wait(); len(failed) > 0 {
-			t.Errorf("%d failed: %v", len(failed), failed[0])
+		for range 2 { // the second time over the same connections
+			wait := burst(t, tr, requests)
+			time.Sleep(time.Second)
+			if got := n.dialed.Load(); got != requests+1 { // one to find out
+				t.Errorf("%d connections for %d requests", got, requests)
+			}
+			for range requests {
+				<-gate
+			}
+			if failed := wait(); len(failed) > 0 {
+				t.Errorf("%d failed: %v", len(failed), failed[0])
+			}
 		}
 	})
 }
@@ -253,13 +255,34 @@ func TestFailedDial(t *testing.T) {
 func TestCancelWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const limit = 2
+		var running atomic.Int64
 		gate := make(chan struct{})
-		tr, n := serve(t, 2, func(w http.ResponseWriter, r *http.Request) { <-gate; echo(w, r) })
-		wait := burst(t, tr, 2)
-		time.Sleep(time.Second)
+		tr, n := serve(t, limit, func(w http.ResponseWriter, r *http.Request) {
+			running.Add(1)
+			defer running.Add(-1)
+			<-gate
+			echo(w, r)
+		})
+		full := func() (wait func() []error) {
+			wait = burst(t, tr, limit)
+			time.Sleep(time.Second)
+			if got := running.Load(); got != limit {
+				t.Errorf("%d requests run at once, want %d", got, limit)
+			}
+			return wait
+		}
+		release := func(wait func() []error) {
+			for range limit {
+				gate <- struct{}{}
+			}
+			if failed := wait(); len(failed) > 0 {
+				t.Errorf("%d failed: %v", len(failed), failed[0])
+			}
+		}
+		wait := full()
 		down := errors.New("down")
 		n.fail.Store(&down) // after a second
-
 		gone := errors.New("gone")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second/2, gone)
 		defer cancel()
@@ -267,13 +290,8 @@ func TestCancelWhileWaiting(t *testing.T) {
 		if _, err := get(ctx, tr, ""); err != gone || time.Since(began) != time.Second/2 {
 			t.Errorf("error = %v after %v", err, time.Since(began))
 		}
-		close(gate)
-		if failed := wait(); len(failed) > 0 {
-			t.Errorf("%d failed: %v", len(failed), failed[0])
-		}
-		if failed := burst(t, tr, 2)(); len(failed) > 0 {
-			t.Errorf("%d failed: %v", len(failed), failed[0])
-		}
+		release(wait)
+		release(full())
 		if got := n.dialed.Load(); got != 2 {
 			t.Errorf("%d dials", got)
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"sluice/dialect/sluice"
 	"sluice/stream"
 	"sluice/stream/sse"
 )
@@ -14,7 +15,9 @@ type turn struct {
 	stamper *stream.Stamper
 }
 
+// newTurn tells a turn in our own protocol.
 func newTurn(w http.ResponseWriter, cfg sse.Config) *turn {
+	cfg.Encoder = sluice.NewEncoder("r", false, 0)
 	out := sse.NewWriter(w, cfg)
 	return &turn{out, stream.NewStamper(out, time.Now())}
 }

@@ -1,3 +1,6 @@
+// Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section
+// 9.2), and reads such streams. What the frames say is an encoder's business
+// (stream.Encoder).
 package sse
 
 import (
@@ -27,18 +30,16 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // spillAt is how many bytes Write holds back before it writes without being asked.
 const spillAt = 16 << 10
 
-// Config describes the stream of one turn.
+// ping is the heartbeat of streams whose clients read comments.
+var ping = []byte(": ping\n\n")
+
+// Ping returns a comment, which clients of event streams ignore. It must not be changed.
+func Ping() []byte { return ping }
+
+// Config describes the stream of one turn. Encoder is required; everything else may be
+// zero.
 type Config struct {
-	// Encoder speaks another dialect than that of this package, for which the next
-	// three fields are. nil: this one.
 	Encoder stream.Encoder
-
-	RequestID string // of characters that need no escaping: [A-Za-z0-9._-]
-	// Accumulated makes each response_delta repeat the text so far.
-	Accumulated bool
-	// Retry is the EventSource retry time; 0 means NoRetry.
-	Retry time.Duration
-
 	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 disables.
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 means no bound.
@@ -64,7 +65,6 @@ type Writer struct {
 	cfg Config
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	enc stream.Encoder
 	buf *[]byte // frames not yet written; nil: none
 
 	mu      sync.Mutex // guards the response and the fields below
@@ -81,13 +81,7 @@ type Writer struct {
 // heartbeat. The caller must Close it before the handler returns. w must be the
 // server's own writer, not one that swallows the error of Flush (as echo's does).
 func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
-	if cfg.Retry == 0 {
-		cfg.Retry = NoRetry
-	}
-	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: time.Now(), enc: cfg.Encoder}
-	if s.enc == nil {
-		s.enc = newEncoder(cfg.RequestID, cfg.Retry, cfg.Accumulated)
-	}
+	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: time.Now()}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -106,7 +100,7 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 // come together.
 func (s *Writer) Write(stamp stream.Stamp, ev stream.Event) error {
 	buf := s.buffer()
-	*buf = s.enc.Encode(*buf, stamp, ev)
+	*buf = s.cfg.Encoder.Encode(*buf, stamp, ev)
 	return s.spill()
 }
 
@@ -236,7 +230,7 @@ func (s *Writer) beat() {
 	}
 	rest := s.cfg.Heartbeat - time.Since(s.last)
 	if rest <= 0 {
-		s.write(s.enc.Heartbeat())
+		s.write(s.cfg.Encoder.Heartbeat())
 		rest = s.cfg.Heartbeat
 	}
 	s.timer.Reset(rest)

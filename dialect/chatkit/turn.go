@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
@@ -31,12 +32,13 @@ type turn struct {
 }
 
 // openTurn prepares a turn, and sees to it that there is something to answer.
-func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
+func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, error) {
 	t := &turn{
 		server: s, requestID: chat.RequestID(ctx), began: time.Now(),
 		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
 	}
 	var err error
+	var earlier []chat.Said
 	switch req.kind {
 	case threadsCreate:
 		t.create, t.thread = true, Thread{ID: newID("conv")}
@@ -46,15 +48,20 @@ func (s *Server) openTurn(ctx context.Context, req request) (Exchange, error) {
 		t.thread = Thread{ID: req.threadID}
 		t.input, err = s.said(ctx, req)
 	}
+	if err == nil && !t.create {
+		earlier, err = s.earlier(ctx, req.owner, t.thread.ID, req.itemID)
+	}
 	if err != nil {
-		return Exchange{}, err
+		return dialect.Exchange{}, err
 	}
 	if t.said != nil {
 		t.input = t.said.input
 	}
+	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location}
+	asks.History, asks.Pruning = chat.PruneHistory(earlier)
 	k := &keeper{turn: t, enc: &encoder{turn: t}}
-	return Exchange{
-		Request: chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location},
+	return dialect.Exchange{
+		Request: asks,
 		Encoder: k.enc,
 		Output:  k.behind,
 		Close:   k.close,

@@ -16,10 +16,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
-	"sluice/chat"
+	"sluice/dialect"
 	"sluice/fault"
-	"sluice/stream"
 )
 
 // Config describes a Server. Its zero value keeps no history.
@@ -59,33 +59,40 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg, recent: newRecent()}
 }
 
-// Exchange is one request and what answers it: a reply that is there already, or a
-// turn.
-type Exchange struct {
-	Reply   []byte       // a JSON text; nil: Request is to be run, and told by Encoder
-	Request chat.Request // its ConversationID is the thread's id
-	Encoder stream.Encoder
-	// Output puts in front of the client what keeps the thread. nil: nothing is kept.
-	Output func(stream.Output) stream.Output
-	// Close is to be called when a turn that was begun is over, however it went.
-	// Until its first event a turn has changed nothing.
-	Close func()
+// Path is where the component sends its requests.
+const Path = "/chatkit"
+
+// Routes implements dialect.Dialect.
+func (s *Server) Routes() []dialect.Route {
+	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: Path, Open: s.open}}
 }
 
-// Open reads a request. Its error is a *chat.ValidationError, a *fault.Error of type
-// NotFound, or what the Store has failed with. ctx serves the Store; a turn that is
-// opened goes on using its values after its end.
-func (s *Server) Open(ctx context.Context, body []byte) (Exchange, error) {
+// open looks at the key first: what is no turn takes effect at once.
+func (s *Server) open(r *http.Request, body []byte) (dialect.Exchange, error) {
+	key, err := dialect.HeaderKey(r, nil)
+	if err != nil {
+		return dialect.Exchange{}, err
+	}
+	x, err := s.Open(r.Context(), body)
+	x.Key = key
+	return x, err
+}
+
+// Open reads a request; that of a turn has the thread's id as its ConversationID. Until
+// its first event a turn has changed nothing. The error is a *chat.ValidationError, a
+// *fault.Error of type NotFound, or what the Store has failed with. ctx serves the
+// Store; a turn that is opened goes on using its values after its end.
+func (s *Server) Open(ctx context.Context, body []byte) (dialect.Exchange, error) {
 	req, err := readRequest(body)
 	if err != nil {
-		return Exchange{}, err
+		return dialect.Exchange{}, err
 	}
 	switch req.kind {
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)
 	}
 	reply, err := s.reply(ctx, req)
-	return Exchange{Reply: reply}, err
+	return dialect.Exchange{Reply: dialect.JSON(reply)}, err
 }
 
 // found tells a Store's error as the contract has it: message is for what is not there.

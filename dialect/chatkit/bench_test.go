@@ -3,8 +3,8 @@ package chatkit_test
 import (
 	"testing"
 
+	"sluice/dialect/chatkit"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 func speaking(t testing.TB) stream.Encoder {

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/stream/internal/jsonline"
+	"sluice/jsonline"
 )
 
 func TestOneLine(t *testing.T) {

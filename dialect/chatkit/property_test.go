@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/dialect/chatkit"
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 // tape is a sink that encodes, and notes what passed the guard.

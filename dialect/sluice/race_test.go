@@ -1,5 +1,5 @@
 //go:build race
 
-package sse_test
+package sluice_test
 
 const raceEnabled = true

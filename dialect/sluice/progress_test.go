@@ -1,4 +1,4 @@
-package sse_test
+package sluice_test
 
 import (
 	"math"
@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
 func TestProgressFrame(t *testing.T) {
@@ -33,7 +32,7 @@ func TestProgressFrame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.ev.Call = c
-			got := body(t, sse.Config{RequestID: "r"}, &tt.ev)
+			got := body(t, encoding{RequestID: "r"}, &tt.ev)
 			want := "retry: 86400000\nid: r:1\nevent: tool_call\n" + head + tt.want + "\n\n"
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -1,14 +1,16 @@
-package sse_test
+package sluice_test
 
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
@@ -24,9 +26,10 @@ func (null) FlushError() error                   { return nil }
 func (null) SetWriteDeadline(at time.Time) error { return nil }
 
 func nullWriter(accumulated bool) *turn {
-	return newTurn(null{http.Header{}}, sse.Config{
-		RequestID: "req_0123456789ab", Accumulated: accumulated, Heartbeat: time.Hour, WriteTimeout: time.Hour,
+	out := sse.NewWriter(null{http.Header{}}, sse.Config{
+		Encoder: sluice.NewEncoder("req_0123456789ab", accumulated, 0), Heartbeat: time.Hour, WriteTimeout: time.Hour,
 	})
+	return &turn{out, stream.NewStamper(out, time.Now())}
 }
 
 // Once its buffers have grown, a Writer sends a delta without allocating.
@@ -51,6 +54,24 @@ func TestSteadyDeltaCostsNoAllocation(t *testing.T) {
 		}
 		_ = s.Close()
 	}
+}
+
+// Without accumulated, the text of an answer is not copied before done: a client that
+// stops reading costs what the kernel takes of it once, not twice.
+func TestTextOfALongAnswerIsHeldOnce(t *testing.T) {
+	const pieces, size = 500, 2 << 10
+	delta := &stream.Delta{Text: strings.Repeat("x", size)}
+	s := nullWriter(false)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range pieces {
+		emit(t, s, delta)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > pieces*size/4 {
+		t.Errorf("%d bytes were allocated for an answer of %d", got, pieces*size)
+	}
+	_ = s.Close()
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/stream/chatkit"
+	"sluice/dialect/chatkit"
 )
 
 // memory is a Memory with a context, for one owner.

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/dialect/chatkit"
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 func call(id string) stream.Call {

@@ -1,4 +1,4 @@
-package sse_test
+package sluice_test
 
 import (
 	stdjson "encoding/json"
@@ -14,12 +14,11 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
 // body returns what a Writer sends for the events. Before each it waits 10 ms of
 // fake time.
-func body(t *testing.T, cfg sse.Config, events ...stream.Event) string {
+func body(t *testing.T, cfg encoding, events ...stream.Event) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()
 	list := stream.Call{ID: "call_1", Tool: "list_todos", Server: "todo", Arguments: jsontext.Value(`{"done":false}`)}
 	add := stream.Call{ID: "x9", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{}`)}
-	got := body(t, sse.Config{RequestID: "req_0123456789ab", Accumulated: true},
+	got := body(t, encoding{RequestID: "req_0123456789ab", Accumulated: true},
 		&stream.Start{ConversationID: "conv_1", UserID: "u1", Model: "gemini-flash-latest"},
 		&stream.Thinking{Content: "**Plan**\n\nlook"},
 		&stream.ToolStarted{Call: list},
@@ -118,7 +117,7 @@ data: {ID,"final_output":"Salü \"d\"\n","tools_called":["list_todos","add"],"su
 // The least that a turn can be, without what is optional.
 func TestFramesWithoutWhatIsOptional(t *testing.T) {
 	t.Parallel()
-	got := body(t, sse.Config{RequestID: "r", Retry: time.Second},
+	got := body(t, encoding{RequestID: "r", Retry: time.Second},
 		&stream.Start{}, &stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Done{Reason: stream.Stop})
 	want := `retry: 1000
 id: r:1
@@ -143,7 +142,7 @@ data: {"request_id":"r","final_output":"ab","tools_called":[],"success":true,"fi
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stream (-want +got):\n%s", diff)
 	}
-	silent := body(t, sse.Config{RequestID: "r"}, &stream.Start{}, &stream.Error{Fatal: true}, &stream.Done{Reason: stream.Shutdown})
+	silent := body(t, encoding{RequestID: "r"}, &stream.Start{}, &stream.Error{Fatal: true}, &stream.Done{Reason: stream.Shutdown})
 	if strings.Contains(silent, "first_delta_ms") {
 		t.Errorf("first_delta_ms without a delta:\n%s", silent)
 	}
@@ -152,7 +151,7 @@ data: {"request_id":"r","final_output":"ab","tools_called":[],"success":true,"fi
 // lastData returns the data of ev's frame.
 func lastData(t *testing.T, ev stream.Event) map[string]any {
 	t.Helper()
-	events := sameForBothReaders(t, body(t, sse.Config{RequestID: "r"}, ev))
+	events := sameForBothReaders(t, body(t, encoding{RequestID: "r"}, ev))
 	return decode(t, events[len(events)-1].Data)
 }
 

@@ -1,14 +1,4 @@
-// Package sse puts the events of a turn on the wire as Server-Sent Events
-// (WHATWG HTML, section 9.2), and reads them back.
-//
-// A frame, byte for byte:
-//
-//	retry: 86400000                              first frame only
-//	id: req_0123456789ab:1
-//	event: start
-//	data: {"request_id":"req_0123456789ab",...}  one JSON object on one line
-//	                                             an empty line ends the frame
-package sse
+package sluice
 
 import (
 	"math"
@@ -18,8 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/jsonline"
 	"sluice/stream"
-	"sluice/stream/internal/jsonline"
+	"sluice/stream/sse"
 )
 
 // Protocol is the name of the vocabulary, in the start event.
@@ -44,20 +35,24 @@ type encoder struct {
 	tools  []string // names in order of call
 }
 
-func newEncoder(requestID string, retry time.Duration, accumulate bool) *encoder {
+// NewEncoder returns the encoder of a turn. requestID is of characters that need no
+// escaping: [A-Za-z0-9._-]. With accumulated each response_delta repeats the text so
+// far. retry is the EventSource retry time; 0 means sse.NoRetry.
+func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.Encoder {
+	if retry == 0 {
+		retry = sse.NoRetry
+	}
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
 	return &encoder{
 		idPrefix:   append(append([]byte("id: "), requestID...), ':'),
 		dataPrefix: append([]byte(`data: {"request_id":`), quoted...),
 		retry:      retry,
-		accumulate: accumulate,
+		accumulate: accumulated,
 	}
 }
 
-var ping = []byte(": ping\n\n")
-
 // Heartbeat returns a comment.
-func (e *encoder) Heartbeat() []byte { return ping }
+func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 
 // Encode appends the one frame of ev.
 //

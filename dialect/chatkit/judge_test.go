@@ -12,22 +12,23 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
+	"sluice/dialect/chatkit"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 // ask opens a request, which must be a turn, and tells it the events.
-func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x chatkit.Exchange) {
+func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x dialect.Exchange) {
 	t.Helper()
 	x = open(t, s, body)
 	if x.Encoder == nil {
-		t.Fatalf("%s is no turn, but answered with %s", body, x.Reply)
+		t.Fatalf("%s is no turn, but answered with %s", body, x.Reply.Body)
 	}
 	return tell(x, events...), x
 }
 
 // tell has events told as a gateway does, through what keeps the thread.
-func tell(x chatkit.Exchange, events ...stream.Event) string {
+func tell(x dialect.Exchange, events ...stream.Event) string {
 	wire := &wire{enc: x.Encoder}
 	out := x.Output(wire)
 	for i, ev := range events {
@@ -50,7 +51,7 @@ func (w *wire) Write(s stream.Stamp, ev stream.Event) error {
 func (w *wire) Flush() error           { return nil }
 func (w *wire) Blocked() time.Duration { return 0 }
 
-func open(t *testing.T, s *chatkit.Server, body string) chatkit.Exchange {
+func open(t *testing.T, s *chatkit.Server, body string) dialect.Exchange {
 	t.Helper()
 	ctx := chat.WithRequestID(context.Background(), rand.Text())
 	x, err := s.Open(ctx, []byte(body))

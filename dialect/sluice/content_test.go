@@ -1,4 +1,4 @@
-package sse_test
+package sluice_test
 
 import (
 	"strings"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
 // A client that waits as long as it is told must not come too early.
@@ -72,7 +71,7 @@ func TestArguments(t *testing.T) {
 		{"two objects", `{"a":1}{"b":2}`, `{}`},
 		{"a frame in disguise", "{}\n\nevent: done\ndata: {}", `{}`},
 	} {
-		got := body(t, sse.Config{RequestID: "r"}, &stream.ToolStarted{Call: stream.Call{ID: "c", Tool: "t", Arguments: jsontext.Value(tt.args)}})
+		got := body(t, encoding{RequestID: "r"}, &stream.ToolStarted{Call: stream.Call{ID: "c", Tool: "t", Arguments: jsontext.Value(tt.args)}})
 		if want := `"arguments":` + tt.want + `,"status":"in_progress"}` + "\n\n"; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: got\n%swant at its end\n%s", tt.name, got, want)
 		}
@@ -88,7 +87,7 @@ func TestHostileText(t *testing.T) {
 		"\u2028\u2029\u0085", `"`, `\`, `\u0000`, `\n`, `"}`, "\x00\x01\x1f\x7f", "\ufeff", "👩\u200d👩\u200d👧", "\U000E0041", "</script>",
 		strings.Repeat("long ", 5000),
 	} {
-		got := body(t, sse.Config{RequestID: "r", Accumulated: true},
+		got := body(t, encoding{RequestID: "r", Accumulated: true},
 			&stream.Start{UserID: text, ConversationID: text, Model: text},
 			&stream.Thinking{Content: text},
 			&stream.ToolStarted{Call: stream.Call{ID: "c", Tool: text, Server: text}},

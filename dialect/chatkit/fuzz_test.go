@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/dialect/chatkit"
 	"sluice/fault"
-	"sluice/stream/chatkit"
 )
 
 // Whatever is sent: it is refused with its faults, answered with strict JSON, or a
@@ -42,8 +42,8 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal("what is not strict is taken")
 		}
 		if x.Encoder == nil {
-			if !jsontext.Value(x.Reply).IsValid() {
-				t.Fatalf("the reply is %q", x.Reply)
+			if !jsontext.Value(x.Reply.Body).IsValid() {
+				t.Fatalf("the reply is %q", x.Reply.Body)
 			}
 			return
 		}

@@ -1,4 +1,4 @@
-package sse_test
+package sluice_test
 
 import (
 	stdjson "encoding/json"
@@ -8,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/stream"
-	"sluice/stream/sse"
 )
 
 // A name that a model or a client made up is seen as it is in the raw stream, while
@@ -17,7 +16,7 @@ func TestHiddenCharactersInNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	const name, text = "del\u202eete\u2066_\U000E0041\u200b\ufeff", "a\u200db \u202e c"
 	call := stream.Call{ID: name, Tool: name, Server: name, Arguments: jsontext.Value(`{}`)}
-	got := body(t, sse.Config{RequestID: "req_1"},
+	got := body(t, encoding{RequestID: "req_1"},
 		&stream.Start{UserID: name, Model: "m"},
 		&stream.ToolStarted{Call: call},
 		&stream.ToolFailed{Call: call, Message: "no"},

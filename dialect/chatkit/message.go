@@ -3,7 +3,7 @@ package chatkit
 import (
 	"bytes"
 
-	"sluice/stream/internal/jsonline"
+	"sluice/jsonline"
 )
 
 // message is an answer of the model, as long as it is written.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/stream/chatkit"
+	"sluice/dialect/chatkit"
 )
 
 // refused returns the faults of a body as "pointer code".
@@ -18,7 +18,7 @@ func refused(t *testing.T, body string) []string {
 	t.Helper()
 	x, err := chatkit.New(chatkit.Config{}).Open(context.Background(), []byte(body))
 	if err == nil {
-		t.Fatalf("%.200s is taken: %s", body, x.Reply)
+		t.Fatalf("%.200s is taken: %v", body, x.Reply)
 	}
 	v, ok := errors.AsType[*chat.ValidationError](err)
 	if !ok {

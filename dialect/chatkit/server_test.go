@@ -12,9 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/dialect"
+	"sluice/dialect/chatkit"
 	"sluice/fault"
 	"sluice/stream"
-	"sluice/stream/chatkit"
 )
 
 var (
@@ -53,7 +54,7 @@ func missing(t *testing.T, s *chatkit.Server, body string) string {
 	x, err := s.Open(context.Background(), []byte(body))
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Type != fault.NotFound {
-		t.Fatalf("%s: want not_found, got %v %s", body, err, x.Reply)
+		t.Fatalf("%s: want not_found, got %v %v", body, err, x.Reply)
 	}
 	return f.Message
 }
@@ -61,7 +62,7 @@ func missing(t *testing.T, s *chatkit.Server, body string) string {
 // reply decodes the reply to a request.
 func reply[T any](t *testing.T, s *chatkit.Server, body string) (v T) {
 	t.Helper()
-	b := open(t, s, body).Reply
+	b := open(t, s, body).Reply.Body
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatalf("%v: %s", err, b)
 	}
@@ -104,7 +105,7 @@ func TestRepliesWithoutHistory(t *testing.T) {
 			{request("threads.delete", `"thread_id":"conv_1"`, "ann"), `{}`},
 			{request("items.feedback", `"thread_id":"conv_1","item_ids":["msg_1"],"kind":"negative"`, "ann"), `{}`},
 		} {
-			if got := string(open(t, s, tt.body).Reply); got != tt.want {
+			if got := string(open(t, s, tt.body).Reply.Body); got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.body, got, tt.want)
 			}
 		}
@@ -323,5 +324,112 @@ func TestPageSize(t *testing.T) {
 		if seen.query.Limit != want {
 			t.Errorf("limit %s: the Store is asked for %d, want %d", limit, seen.query.Limit, want)
 		}
+	}
+}
+
+// What was said in a thread is the history of its next turn, whatever the model thought
+// and called meanwhile; a message that is answered again has what came before it.
+func TestThreadIsTheHistoryOfItsTurns(t *testing.T) {
+	t.Parallel()
+	s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory)})
+	frames, x := ask(t, s, as("ann", create("eggs?")), started, &stream.Thinking{Content: "hm"}, &stream.Delta{Text: "three"},
+		&stream.Thinking{Content: "or"}, &stream.Delta{Text: "four"}, &stream.Done{Reason: stream.Stop})
+	x.Close()
+	if len(x.Request.History) > 0 || !strings.Contains(frames, "workflow") {
+		t.Errorf("the first turn has the history %+v:\n%s", x.Request.History, frames)
+	}
+	id := x.Request.ConversationID
+	next := func(text string) string {
+		return request("threads.add_user_message", `"thread_id":"`+id+`",`+strings.Replace(hello, "hello", text, 1), "ann")
+	}
+	frames, x = ask(t, s, next("and milk?"), answered...)
+	x.Close()
+	c, err := follow(frames, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eggs := []string{"user: eggs?", "model: three\n\nfour"}
+	wantHistory(t, x, eggs...)
+	frames, x = ask(t, s, next("unanswered"), started)
+	x.Close()
+	wantHistory(t, x, append(eggs, "user: and milk?", "model: yes")...)
+	unanswered := open(t, s, next("hello"))
+	unanswered.Close()
+	wantHistory(t, unanswered, append(eggs, "user: and milk?", "model: yes", "user: unanswered")...)
+	again := open(t, s, retry(id, c.items[0].ID, "ann"))
+	again.Close()
+	wantHistory(t, again, eggs...)
+	if _, err := follow(frames, false); again.Request.Input != "and milk?" {
+		t.Errorf("the retry asks %q: %v", again.Request.Input, err)
+	}
+}
+
+func wantHistory(t *testing.T, x dialect.Exchange, want ...string) {
+	t.Helper()
+	var got []string
+	for _, m := range x.Request.History {
+		got = append(got, string(m.Role)+": "+m.Parts[0].Text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || x.Request.Pruning.Kept != len(want) {
+		t.Errorf("history of %q, %+v (-want +got):\n%s", x.Request.Input, x.Request.Pruning, diff)
+	}
+}
+
+// counting is a Store that counts the items it hands out, and can fail to.
+type counting struct {
+	*chatkit.Memory
+	items int
+	err   error
+}
+
+func (c *counting) Items(ctx context.Context, owner, threadID string, q chatkit.Query) ([]chatkit.Item, bool, error) {
+	if c.err != nil {
+		return nil, false, c.err
+	}
+	list, more, err := c.Memory.Items(ctx, owner, threadID, q)
+	c.items += len(list)
+	return list, more, err
+}
+
+// endless is a thread without a beginning.
+type endless struct {
+	chatkit.Store
+	text  string
+	items int
+}
+
+func (e *endless) Thread(context.Context, string, string) (chatkit.Thread, error) {
+	return chatkit.Thread{ID: "conv_1"}, nil
+}
+
+func (e *endless) Items(_ context.Context, _, _ string, q chatkit.Query) (list []chatkit.Item, more bool, err error) {
+	for range q.Limit {
+		e.items++
+		list = append(list, chatkit.Item{ID: fmt.Sprint("msg_", e.items), Input: e.text})
+	}
+	return list, true, nil
+}
+
+// A long thread is not read to its beginning.
+func TestThreadIsReadWithinBounds(t *testing.T) {
+	t.Parallel()
+	body := request("threads.add_user_message", `"thread_id":"conv_1",`+hello, "ann")
+	for text, most := range map[string]int{"short": 1000, strings.Repeat("x", 5000): 300} {
+		store := &endless{text: text}
+		x := open(t, chatkit.New(chatkit.Config{Store: store}), body)
+		if store.items == 0 || store.items > most || len(x.Request.History) == 0 {
+			t.Errorf("%d items of %d bytes are read, want at most %d", store.items, len(text), most)
+		}
+	}
+	store := &counting{Memory: new(chatkit.Memory)}
+	s := chatkit.New(chatkit.Config{Store: store})
+	id, _ := say(t, s, create("hi"))
+	if store.items > 0 {
+		t.Errorf("%d items are read for a new thread", store.items)
+	}
+	store.err = errBroken
+	_, err := s.Open(context.Background(), []byte(request("threads.add_user_message", `"thread_id":"`+id+`",`+hello, "")))
+	if !errors.Is(err, errBroken) {
+		t.Errorf("a store that cannot be read: %v", err)
 	}
 }
