@@ -21,7 +21,7 @@ test: ## all tests
 	go test ./...
 
 golden: ## write the golden transcripts anew; read the diff before you commit it
-	go test ./cmd/sluice -run TestGolden -update
+	go test ./internal/gateway -run TestGolden -update
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@set -e; for package in $$(go list ./...); do \

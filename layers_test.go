@@ -51,14 +51,18 @@ func layers() []layer {
 		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
 		{"handlers", 3, []string{"chat", "stream", "fault", "config", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
+		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
-		{"cmd", 5, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "loadtest", "internal/conns", "internal/todo", "internal/geminisim", "internal/settings",
-		}, "the wiring; it imports all and nobody imports it"},
+		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway", 5, []string{
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/settings",
+		}, "the wiring; it imports all"},
+		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"internal/attack", 0, nil, "it judges any build of the gateway: with our types it would share our mistakes"},
+		{"internal/testnet", 0, nil, "tests only, of any package"},
 		{"internal/peers", 1, []string{"internal/geminisim", "internal/todo"}, "tests only, which see the gateway from outside"},
 		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},
@@ -241,11 +245,12 @@ func strayEcho(tr *tree) (broken []string) {
 }
 
 // strayEnvironment finds reads of flags and environment outside config, which
-// reports every fault at once, and cmd, which hands them to config.
+// reports every fault at once, and cmd, which hands them to config. gatewaytest looks
+// what a test's child process is to be.
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "config", "cmd", "examples") {
+		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest") {
 			continue
 		}
 		named := map[string]bool{}
@@ -416,7 +421,7 @@ func (c *changes) changesArgument(fun ast.Expr) bool {
 
 // written reports e if it is, or is a part of, a package variable: one of this
 // package, or of another one of ours. Those of other modules are settings of the
-// whole program, so cmd alone may set them.
+// whole program, so the wiring alone may set them.
 func (c *changes) written(e ast.Expr, what string) {
 	for {
 		switch x := e.(type) {
@@ -428,7 +433,7 @@ func (c *changes) written(e ast.Expr, what string) {
 			e = x.X
 		case *ast.SelectorExpr:
 			if id, ok := x.X.(*ast.Ident); ok {
-				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTree(c.pkg, "cmd") && !inTree(p.Imported().Path(), module)) {
+				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTrees(c.pkg, "cmd", "internal/gateway") && !inTree(p.Imported().Path(), module)) {
 					c.report(x, id.Name+"."+x.Sel.Name, what)
 					return
 				}
@@ -456,6 +461,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "agent/x.go", `package agent; import _ "sluice/gemini"`, "agent must not import gemini"},
 		{"imports", "gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
+		{"imports", "cmd/sluice/x.go", `package main; import _ "sluice/agent"`, "must not import agent"},
+		{"imports", "internal/gateway/x.go", `package gateway; import (_ "sluice/agent"; _ "sluice/handlers")`, ""},
+		{"imports", "handlers/x.go", `package handlers; import _ "sluice/internal/gateway"`, "must not import internal/gateway"},
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
 		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
@@ -463,7 +471,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
 		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
 		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},
-		{"dialects", "cmd/sluice/x.go", `package main; import _ "sluice/dialect/chatkit"`, ""},
+		{"dialects", "internal/gateway/x.go", `package gateway; import _ "sluice/dialect/chatkit"`, ""},
 		{"dialects", "dialect/chatkit/wire/x.go", `package wire; import _ "sluice/dialect/chatkit"`, ""},
 		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
 		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
@@ -489,6 +497,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"variables", "agent/x.go", `package agent; import "sluice/fault"; func f() { fault.ErrClientGone = nil }`, "fault.ErrClientGone is assigned to"},
 		{"variables", "agent/x.go", `package agent; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, "zerolog.X is assigned to"},
 		{"variables", "cmd/x/x.go", `package main; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
+		{"variables", "internal/gateway/x.go", `package gateway; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
 		{"variables", "cmd/sluice/x.go", `package main; var version = "dev"`, ""},
 		{"variables", "chat/x.go", `package chat; var m = map[string]int{"a": 1}; func f() int { m := map[string]int{}; m["b"] = 1; return m["a"] }`, ""},
 		{"variables", "chat/x.go", `package chat; import "errors"; var errX = errors.New("x"); var _ error = errX`, ""},

@@ -112,7 +112,7 @@ func TestReplyBeforeTheBodyEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, l, stop := serveInBubble(handlers.Config{})
 				defer stop()
-				conn, err := l.dial(t.Context(), "", "")
+				conn, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/sluice"
 	"sluice/handlers"
+	"sluice/internal/testnet"
 	"sluice/stream"
 )
 
@@ -144,53 +144,20 @@ func serve(t testing.TB, cfg handlers.Config) *gateway {
 	return g
 }
 
-// serveInBubble serves over pipes, which a synctest bubble can wait for. stop ends
+// serveInBubble serves in memory, which a synctest bubble can wait for. stop ends
 // client and server.
-func serveInBubble(cfg handlers.Config) (g *gateway, l *pipes, stop func()) {
+func serveInBubble(cfg handlers.Config) (g *gateway, l *testnet.Listener, stop func()) {
 	g = &gateway{url: "http://gateway"}
 	g.prepare(cfg)
-	l = &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	l = testnet.Listen()
 	g.net = &http.Server{Handler: g.Server}
 	go func() { _ = g.net.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial}
+	transport := &http.Transport{DialContext: l.Dial}
 	g.client = &http.Client{Transport: transport}
 	return g, l, func() {
 		transport.CloseIdleConnections()
 		_ = g.net.Close()
 		time.Sleep(time.Second) // net/http lingers for half a second where it closes early
-	}
-}
-
-// pipes is a net.Listener in memory: each dial is a net.Pipe, without any buffer.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (l *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipes) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 

@@ -184,7 +184,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 		})
 		g, l, stop := serveInBubble(handlers.Config{Runner: flood, WriteTimeout: 5 * time.Second})
 		defer stop()
-		conn, err := l.dial(t.Context(), "", "")
+		conn, err := l.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +363,7 @@ func TestHTTP10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, stop := serveInBubble(handlers.Config{})
 		defer stop()
-		conn, err := l.dial(t.Context(), "", "")
+		conn, err := l.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice/handlers"
+	"sluice/internal/testnet"
 )
 
 // refusals are requests that are answered without a look at their body, up to the
@@ -73,7 +74,7 @@ func TestUnreadBodyIsNotWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{Origins: []string{"http://ok.example"}})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +126,7 @@ func TestUnreadBodyThatKeepsComing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +161,7 @@ func TestShortUnreadBodyKeepsTheConnection(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					_, l, stop := serveInBubble(handlers.Config{Runner: slow(time.Minute), Origins: []string{"http://ok.example"}})
 					defer stop()
-					c, err := l.dial(t.Context(), "", "")
+					c, err := l.Dial(t.Context(), "", "")
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -201,7 +202,7 @@ func TestClientLeavesAKeptConnection(t *testing.T) {
 		causes, when := make(chan error, 1), time.Time{}
 		_, l, stop := serveInBubble(handlers.Config{Runner: ended(causes, &when)})
 		defer stop()
-		c, err := l.dial(t.Context(), "", "")
+		c, err := l.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +231,7 @@ func TestReplyThatNobodyReads(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, l, stop := serveInBubble(handlers.Config{WriteTimeout: 5 * time.Second})
 				defer stop()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -285,7 +286,7 @@ func TestDecidedBeforeTheBody(t *testing.T) {
 				if tt.draining {
 					g.Drain()
 				}
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -320,7 +321,7 @@ func bodiesShareABound(t *testing.T, length, all int, text string) {
 		conns := make([]net.Conn, all)
 		sent := make(chan struct{}, all)
 		for i := range conns {
-			c, err := l.dial(t.Context(), "", "")
+			c, err := l.Dial(t.Context(), "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -367,12 +368,12 @@ func TestReplyOutlivesWhatIsStillSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gateway{}
 				g.prepare(handlers.Config{})
-				l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				l := testnet.Listen()
 				g.net = &http.Server{Handler: g.Server, ConnContext: handlers.WithConn}
 				go func() { _ = g.net.Serve(l) }()
 				defer time.Sleep(time.Second)
 				defer g.net.Close()
-				c, err := l.dial(t.Context(), "", "")
+				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
@@ -40,12 +41,12 @@ func (p program) ask(ctx context.Context, args []string) int {
 	defer cancel()
 	base := strings.TrimSuffix(*url, "/")
 	if base == "" {
-		s, stop, err := p.startForAsk(ctx, cfg)
+		s, err := p.startForAsk(ctx, cfg)
 		if err != nil {
 			return p.refuse(err)
 		}
-		defer stop()
-		base = "http://" + reachable(s.addr)
+		defer s.Close()
+		base = "http://" + reachable(s.Addr())
 	}
 	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
 	if *raw {
@@ -64,19 +65,13 @@ func (p program) ask(ctx context.Context, args []string) int {
 
 // startForAsk starts a gateway on a free port of the loopback interface. Its log
 // would be in the way, so it is written, to stderr, only if a level was asked for.
-func (p program) startForAsk(ctx context.Context, cfg config.Config) (*service, func(), error) {
+func (p program) startForAsk(ctx context.Context, cfg config.Config) (*gateway.Service, error) {
 	cfg.Addr = "127.0.0.1:0"
 	logTo := io.Discard
 	if level, _ := p.lookup("SLUICE_LOG_LEVEL"); level != "" {
 		logTo = p.stderr
 	}
-	out := newLogWriter(logTo, cfg.Secrets())
-	s, err := p.listen(ctx, cfg, newLogger(out, cfg.LogLevel))
-	if err != nil {
-		out.Close()
-		return nil, nil, err
-	}
-	return s, func() { s.close(); out.Close() }, nil
+	return gateway.Listen(ctx, gateway.Config{Config: cfg, Version: version}, logTo)
 }
 
 // viewer shows the events of a turn.

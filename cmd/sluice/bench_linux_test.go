@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // The benchmarks of the whole program. The gateway is a process of its own, so that
@@ -64,7 +66,7 @@ func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched 
 	}
 	cmd := exec.CommandContext(b.Context(), path)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Env = append(os.Environ(), childVariable+"=sluice", "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+	cmd.Env = append(os.Environ(), gatewaytest.ChildVariable+"=sluice", "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
 		"GEMINI_BASE_URL="+model.URL, "GEMINI_API_KEY=bench", "SLUICE_REQUEST_TIMEOUT=10m", "SLUICE_MODEL_TIMEOUT=10m")
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()

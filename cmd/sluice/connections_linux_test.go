@@ -15,14 +15,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // limited is the program as a process of its own, with a limit of descriptors.
 type limited struct {
-	*running
+	*gatewaytest.Running
 	pid    int
 	addr   string
-	stdout *safeBuffer
+	stdout *gatewaytest.SafeBuffer
 }
 
 func startLimited(t *testing.T, descriptors int, env ...string) *limited {
@@ -34,14 +36,14 @@ func startLimited(t *testing.T, descriptors int, env ...string) *limited {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &limited{running: &running{t: t, stderr: new(safeBuffer), client: newClient(t)}, stdout: new(safeBuffer)}
+	p := &limited{Running: gatewaytest.NewRunning(t), stdout: new(gatewaytest.SafeBuffer)}
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `ulimit -n "$0" && exec "$1"`, strconv.Itoa(descriptors), path)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Env = append(os.Environ(), childVariable+"=sluice", "GORACE="+noExitSleep, "SLUICE_TODO_DB=:memory:")
-	for name, value := range withDefaults(t, with(nil, env...)) {
+	cmd.Env = append(os.Environ(), gatewaytest.ChildVariable+"=sluice", "GORACE="+gatewaytest.NoExitSleep, "SLUICE_TODO_DB=:memory:")
+	for name, value := range gatewaytest.WithDefaults(t, gatewaytest.With(nil, env...)) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
+	cmd.Stdout, cmd.Stderr = p.stdout, p.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,24 +51,24 @@ func startLimited(t *testing.T, descriptors int, env ...string) *limited {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		if code := cmd.ProcessState.ExitCode(); code != exitOK {
-			t.Errorf("exit code %d; stderr:\n%s", code, p.stderr)
+			t.Errorf("exit code %d; stderr:\n%s", code, p.Stderr)
 		}
 	})
-	p.addr, p.pid = p.stdout.await(t, childURL)[1], cmd.Process.Pid
-	p.base = "http://" + p.addr
+	p.addr, p.pid = p.stdout.Await(t, childURL)[1], cmd.Process.Pid
+	p.Base = "http://" + p.addr
 	return p
 }
 
 // dial opens connections, each of which sends text.
 func (p *limited) dial(n int, text string) []net.Conn {
-	p.t.Helper()
+	p.T.Helper()
 	conns := make([]net.Conn, n)
 	for i := range conns {
 		c, err := net.Dial("tcp", p.addr)
 		if err != nil {
-			p.t.Fatalf("connection %d: %v", i, err)
+			p.T.Fatalf("connection %d: %v", i, err)
 		}
-		p.t.Cleanup(func() { _ = c.Close() })
+		p.T.Cleanup(func() { _ = c.Close() })
 		conns[i] = c
 		_, _ = io.WriteString(c, text)
 	}
@@ -75,25 +77,25 @@ func (p *limited) dial(n int, text string) []net.Conn {
 
 // descriptors counts those that the process has open.
 func (p *limited) descriptors() int {
-	p.t.Helper()
+	p.T.Helper()
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return len(open)
 }
 
 // wantServed checks that health is told and turns run.
 func (p *limited) wantServed() {
-	p.t.Helper()
+	p.T.Helper()
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
-		if resp, _ := p.get(path); resp.StatusCode != http.StatusOK {
-			p.t.Errorf("%s: status %d", path, resp.StatusCode)
+		if resp, _ := p.Get(path); resp.StatusCode != http.StatusOK {
+			p.T.Errorf("%s: status %d", path, resp.StatusCode)
 		}
 	}
-	frames := p.ask("Add a todo to buy eggs")
-	if last := frames[len(frames)-1]; last.data["finish_reason"] != "stop" {
-		p.t.Errorf("the turn ended with %v", last.data)
+	frames := p.Ask("Add a todo to buy eggs")
+	if last := frames[len(frames)-1]; last.Data["finish_reason"] != "stop" {
+		p.T.Errorf("the turn ended with %v", last.Data)
 	}
 }
 
@@ -117,7 +119,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		t.Run(fmt.Sprint(tt.descriptors), func(t *testing.T) {
 			t.Parallel()
 			p := startLimited(t, tt.descriptors)
-			p.stdout.await(t, regexp.MustCompile(`"limits_lowered"`))
+			p.stdout.Await(t, regexp.MustCompile(`"limits_lowered"`))
 			p.wantServed()
 			for _, text := range neverSent() {
 				p.dial(tt.conns/len(neverSent()), text)
@@ -181,15 +183,15 @@ func TestHalfSentBodiesAreBounded(t *testing.T) {
 
 // peak returns the most memory that was resident, in bytes.
 func (p *limited) peak() int {
-	p.t.Helper()
+	p.T.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	_, rest, _ := bytes.Cut(status, []byte("VmHWM:"))
 	kib, err := strconv.Atoi(strings.Fields(string(rest))[0])
 	if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return kib << 10
 }

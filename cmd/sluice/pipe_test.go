@@ -4,23 +4,19 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/rs/zerolog"
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // startOn starts the program as a process of its own with stdout and stderr as they
 // are given. The caller finds out where it listens. It must end well with the test.
-func startOn(t *testing.T, stdout, stderr *os.File, env map[string]string) *running {
+func startOn(t *testing.T, stdout, stderr *os.File, env map[string]string) *gatewaytest.Running {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -28,7 +24,7 @@ func startOn(t *testing.T, stdout, stderr *os.File, env map[string]string) *runn
 	}
 	cmd := exec.Command(path)
 	cmd.Env = os.Environ()
-	for name, value := range withDefaults(t, with(env, childVariable, "sluice", "GORACE", noExitSleep)) {
+	for name, value := range gatewaytest.WithDefaults(t, gatewaytest.With(env, gatewaytest.ChildVariable, "sluice", "GORACE", gatewaytest.NoExitSleep)) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -41,7 +37,7 @@ func startOn(t *testing.T, stdout, stderr *os.File, env map[string]string) *runn
 			t.Errorf("the process ended with: %v", err)
 		}
 	})
-	return &running{t: t, client: newClient(t)}
+	return gatewaytest.NewRunning(t)
 }
 
 func mustPipe(t *testing.T) (r, w *os.File) {
@@ -74,13 +70,13 @@ func TestLogReaderThatLeavesEndsNothing(t *testing.T) {
 	logs, stdout := mustPipe(t)
 	errs, stderr := mustPipe(t)
 	errs.Close() // nobody reads the banner either
-	r := startOn(t, stdout, stderr, scripted(t, "loop\ntext Hi\nfinish STOP").env())
+	r := startOn(t, stdout, stderr, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env())
 	stdout.Close()
 	stderr.Close()
-	r.base = awaitListening(t, bufio.NewReader(logs))
+	r.Base = awaitListening(t, bufio.NewReader(logs))
 	logs.Close()
 	for range 20 {
-		wantSuccess(t, r.ask("hi"), "stop")
+		gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 	}
 }
 
@@ -99,13 +95,13 @@ func TestLogReaderThatComesBackMissesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := startOn(t, stdout, nil, scripted(t, "loop\ntext Hi\nfinish STOP").env())
+	r := startOn(t, stdout, nil, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env())
 	stdout.Close()
-	r.base = awaitListening(t, bufio.NewReaderSize(logs, 16)) // leaves the rest in the pipe
+	r.Base = awaitListening(t, bufio.NewReaderSize(logs, 16)) // leaves the rest in the pipe
 	logs.Close()
 	const turns = 20
 	for range turns {
-		wantSuccess(t, r.ask("hi"), "stop")
+		gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 	}
 	again, err := os.Open(path)
 	if err != nil {
@@ -121,57 +117,4 @@ func TestLogReaderThatComesBackMissesNothing(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fickle is a stdout whose reader is away now and then, and which takes what there
-// is room for.
-type fickle struct {
-	logTail
-	away atomic.Bool
-	room int
-}
-
-func (f *fickle) Write(p []byte) (int, error) {
-	if !f.away.Load() {
-		return f.logTail.Write(p)
-	}
-	n := min(f.room, len(p))
-	f.room -= n
-	_, _ = f.logTail.Write(p[:n])
-	return n, errors.Join(os.ErrClosed, syscall.EPIPE)
-}
-
-// What is logged while nobody reads is kept as far as there is room, also the second
-// half of a line; the rest is counted, and the reader that comes back is told.
-func TestLogLinesAreDroppedAndToldWhenTheReaderIsBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		out := &fickle{room: 1500}
-		out.away.Store(true)
-		w := newLogWriter(out, nil)
-		log := processLogger(newLogger(w, "info"))
-		const lines = 10_000
-		filler := strings.Repeat("x", 1000)
-		for range lines {
-			log.Info().Dict("details", zerolog.Dict().Str("filler", filler)).Msg("said")
-			synctest.Wait()
-		}
-		if n := len(out.all("said")); n != 1 {
-			t.Errorf("%d lines are out, want 1", n)
-		}
-		out.away.Store(false)
-		time.Sleep(2 * logRetry)
-		synctest.Wait()
-		out.check(t) // whole lines, all of them
-		kept := len(out.all("said"))
-		told := out.all("log_lines_dropped")
-		if len(told) != 1 {
-			t.Fatalf("the loss was told %d times", len(told))
-		}
-		dropped, _ := told[0].fields["details"].(map[string]any)["count"].(float64)
-		if kept+int(dropped) != lines || dropped == 0 || kept*1000 < maxBacklog/2 {
-			t.Errorf("of %d lines %d were kept and %v counted as dropped", lines, kept, dropped)
-		}
-		w.Close()
-	})
 }

@@ -7,10 +7,14 @@ import (
 	"net/http"
 	"time"
 
+	"sluice/internal/gateway"
 	"sluice/internal/geminisim"
 	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
+
+// lastBytes is how long replies may take to leave when a server stops.
+const lastBytes = 2 * time.Second
 
 // todoServer runs the built-in todo MCP server alone, so that other agents can
 // use it: over streamable HTTP, or over stdio.
@@ -23,7 +27,7 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	store, _, unwritable, err := openTodos(ctx, cfg)
+	store, _, unwritable, err := gateway.OpenTodos(ctx, cfg)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice todo-server: SLUICE_TODO_DB: %v\n", err)
 		return exitFailed
@@ -49,12 +53,12 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 func (p program) geminiSim(ctx context.Context, args []string) int {
 	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
-	pace := l.Duration("pace", offlinePace, "pause between the chunks of the offline model")
+	pace := l.Duration("pace", gateway.OfflinePace, "pause between the chunks of the offline model")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Pace: *pace, FirstDelay: offlineFirst}
+	sim := geminisim.Config{Pace: *pace, FirstDelay: gateway.OfflineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"sluice/internal/gateway"
 	"sluice/stream/sse"
 )
 
@@ -46,7 +47,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	switch ev.Type {
 	case "start":
 		note := ""
-		if d.Model == offlineModel {
+		if d.Model == gateway.OfflineModel {
 			note = " (a simulator, not Gemini)"
 		}
 		return t.line(s.dim, "model %s%s", d.Model, note)

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // A home that cannot be written, as in many a container, is no reason not to start.
@@ -22,18 +24,18 @@ func TestTodosWithoutAWritableHome(t *testing.T) {
 	home := map[string]string{"HOME": file, "SLUICE_TODO_DB": ""}
 
 	r := start(t, home)
-	wantSuccess(t, r.ask("Remind me to water the ficus tomorrow at 9am"), "stop")
-	r.stop()
-	warned := r.log.all("todo_db_in_memory")
-	if len(warned) != 1 || warned[0].fields["level"] != "WARNING" || warned[0].detail("reason") == "" {
+	gatewaytest.WantSuccess(t, r.Ask("Remind me to water the ficus tomorrow at 9am"), "stop")
+	r.Stop()
+	warned := r.Log.All("todo_db_in_memory")
+	if len(warned) != 1 || warned[0].Fields["level"] != "WARNING" || warned[0].Detail("reason") == "" {
 		t.Errorf("the warnings are %v", warned)
 	}
-	if !strings.Contains(r.stderr.String(), "kept in memory until the end: there is no data folder that can be written") {
-		t.Errorf("the banner is\n%s", r.stderr)
+	if !strings.Contains(r.Stderr.String(), "kept in memory until the end: there is no data folder that can be written") {
+		t.Errorf("the banner is\n%s", r.Stderr)
 	}
 
 	chosen := filepath.Join(file, "todo.db")
-	if code, _, stderr := runCommand(t, with(home, "SLUICE_TODO_DB", chosen)); code != exitFailed || !strings.Contains(stderr, "SLUICE_TODO_DB") {
+	if code, _, stderr := runCommand(t, gatewaytest.With(home, "SLUICE_TODO_DB", chosen)); code != exitFailed || !strings.Contains(stderr, "SLUICE_TODO_DB") {
 		t.Errorf("a chosen place: exit code %d, %s", code, stderr)
 	}
 }
