@@ -103,7 +103,7 @@ func TestLoaderKindsOfFlags(t *testing.T) {
 	checked := 0
 	l.Check = func(func(name, message string)) { checked++ }
 	args := []string{
-		"--n", "9", "--share=0.5", "--base", "http://h/a/", "--sure", "1", "--way", "right",
+		"--n", "not looked at", "--n", "9", "--share=0.5", "--base", "http://h/a/", "--sure", "1", "--way", "right",
 		"--text", "one", "-text=two", "--text", "--text=x", "--text=",
 		"--header", "X-A:1", "--header=x-a: 2",
 	}

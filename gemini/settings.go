@@ -43,7 +43,7 @@ func Settings(c *config.Config) config.Section {
 		config.OneOf("GEMINI_DRIVER", &c.GeminiDriver, DriverREST, []string{DriverREST, DriverSDK},
 			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
 		config.Func("GEMINI_THINKING", DefaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
-			"thought summaries, none, or a level or budget in tokens with summaries", thinking(&c.GeminiThinking)),
+			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&c.GeminiThinking)),
 		config.Duration("SLUICE_MODEL_TIMEOUT", &c.ModelTimeout, DefaultTimeout,
 			"one model call: to its first chunk, and between two chunks"),
 		breaker.Setting("SLUICE_GEMINI_BREAKER", &c.GeminiBreaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
