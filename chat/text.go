@@ -7,7 +7,7 @@ import (
 
 // stripControl removes C0 and C1 controls and DEL, but keeps tab, LF and CR.
 func stripControl(s string) string {
-	if strings.IndexFunc(s, control) < 0 {
+	if !hasControl(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
@@ -16,6 +16,20 @@ func stripControl(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// hasControl goes by bytes, without decoding code points: U+0080 to U+009F are C2 80 to
+// C2 9F, and in UTF-8 a byte C2 only ever begins a code point.
+func hasControl(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < 0x20 && c != '\t' && c != '\n' && c != '\r', c == 0x7F:
+			return true
+		case c == 0xC2 && i+1 < len(s) && s[i+1] >= 0x80 && s[i+1] <= 0x9F:
+			return true
+		}
+	}
+	return false
 }
 
 func control(r rune) bool {
