@@ -23,11 +23,11 @@ const cases = {
   'paragraphs': ['one\ntwo\n\nthree', '<p>one\ntwo</p><p>three</p>'],
   'hard breaks': ['a  \nb\\\nc<br>d', '<p>a<br></br>b<br></br>c<br></br>d</p>'],
   'headings': ['# A #\n### B\n###### C\n#no', '<h3>A</h3><h5>B</h5><h6>C</h6><p>#no</p>'],
-  'emphasis': ['**b** *i* __b__ _i_ ~~d~~ ***bi***', '<p><strong>b</strong> <em>i</em> <strong>b</strong> <em>i</em> <del>d</del> <strong><em>bi</em></strong></p>'],
+  'emphasis': ['**b** *i* __b__ _i_ ~~d~~ ***bi***', '<p><strong>b</strong> <em>i</em> <strong>b</strong> <em>i</em> <del>d</del> <em><strong>bi</strong></em></p>'],
   'nested emphasis': ['**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],
   'no emphasis': ['2 * 3 * 4, snake_case_name, a ~ b', '<p>2 * 3 * 4, snake_case_name, a ~ b</p>'],
   'emphasis left open': ['*a **b', '<p>*a **b</p>'],
-  'emphasis closed in the wrong order': ['*a **b*', '<p><em>a **b</em></p>'],
+  'emphasis closed in the wrong order': ['*a **b*', '<p>*a *<em>b</em></p>'],
   'code spans': ['`a` ``b ` c`` `*d*` `e', '<p><code>a</code> <code>b ` c</code> <code>*d*</code> `e</p>'],
   'escapes and entities': ['\\*a\\* \\q &amp; &lt; &nope;', '<p>*a* \\q & < &nope;</p>'],
   'fenced code': ['```js\n  let *x*;\n\n<b>\n```\nafter', '<pre><code>  let *x*;\n\n<b></code></pre><p>after</p>'],
@@ -36,7 +36,7 @@ const cases = {
   'list': ['- a\n- b\n* c', '<ul><li><p>a</p></li><li><p>b</p></li></ul><ul><li><p>c</p></li></ul>'],
   'loose list': ['1. a\n\n   more\n\n2. b', '<ol><li><p>a</p><p>more</p></li><li><p>b</p></li></ol>'],
   'list that starts later': ['3) a\n4) b', '<ol start=3><li><p>a</p></li><li><p>b</p></li></ol>'],
-  'nested lists': ['1. a\n  - b\n     - c\n2. d', '<ol><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ol>'],
+  'nested lists': ['1. a\n   - b\n     - c\n2. d', '<ol><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ol>'],
   'lazy line in a list': ['- a\nb\n\nc', '<ul><li><p>a\nb</p></li></ul><p>c</p>'],
   'code in a list': ['- a\n  ```\n  x\n    y\n  ```\n- b', '<ul><li><p>a</p><pre><code>x\n  y</code></pre></li><li><p>b</p></li></ul>'],
   'tasks': ['- [x] a\n- [ ] b', '<ul><li><input></input><p>a</p></li><li><input></input><p>b</p></li></ul>'],
@@ -48,7 +48,7 @@ const cases = {
   'a year is no list': ['It was in\n1986. Then', '<p>It was in\n1986. Then</p>'],
   'quotes': ['> a\n> > b\n\nc', '<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>'],
   'rules': ['a\n\n---\n* * *\n___', '<p>a</p><hr></hr><hr></hr><hr></hr>'],
-  'table': ['| a | b |\n|---|--:|\n| `x|y` | \\| |\n| 1 |\n\nafter',
+  'table': ['| a | b |\n|---|--:|\n| `x\\|y` | \\| |\n| 1 |\n\nafter',
     '<div><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x|y</code></td><td>|</td></tr><tr><td>1</td><td></td></tr></tbody></table></div><p>after</p>'],
   'table after a line': ['see\na|b\n-|-\n1|2', '<p>see</p><div><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>'],
   'no table': ['| a | b |\n|---|\nx', '<p>| a | b |\n|---|\nx</p>'],
@@ -84,7 +84,7 @@ test('what is open is shown as if it were closed', () => {
     ['**bo', '<p><strong>bo</strong></p>'],
     ['**bold*', '<p><strong>bold</strong></p>'],
     ['a `co', '<p>a <code>co</code></p>'],
-    ['[words](https://exam', '<p><span>words</span></p>'],
+    ['[words](https://exam', '<p>words</p>'],
     ['[wor', '<p>wor</p>'],
     ['a\n\n-', '<p>a</p>'],
     ['- a\n- ', '<ul><li><p>a</p></li></ul>'],
@@ -92,7 +92,7 @@ test('what is open is shown as if it were closed', () => {
     ['a\n\n#', '<p>a</p>'],
     ['a\n\n```j', '<p>a</p>'],
     ['```\na\n``', '<pre><code>a</code></pre>'],
-    ['a\n\n| b | c |\n|-', '<p>a</p><p></p>'],
+    ['a\n\n| b | c |\n|-', '<p>a</p>'],
   ]) assert.equal(unfinished(source), want, source);
 });
 
@@ -111,7 +111,7 @@ test('links send nothing along', () => {
 });
 
 test('the host that is shown is the one that a link leads to', () => {
-  for (const [address, host] of [['https://bank.example@evil.example/', 'evil.example'], ['https://evil.example\\@bank.example', 'evil.example'], ['http://b\u0430nk.example', 'xn--bnk-6cd.example']]) {
+  for (const [address, host] of [['https://bank.example@evil.example/', 'evil.example'], ['https://evil.example\\\\@bank.example', 'evil.example'], ['http://b\u0430nk.example', 'xn--bnk-6cd.example']]) {
     assert.equal(render(`[bank.example](${address})`).textContent, `bank.example (${host})`);
   }
 });

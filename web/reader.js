@@ -1,0 +1,115 @@
+// Markdown into tokens. marked does it; here is what it must not do for a text that
+// nobody has read before: take HTML for markup, nest without end, or think for long.
+
+import { getDefaults, Lexer, Tokenizer } from './marked.js';
+
+/** @typedef {import('./marked.js').Tokens.Generic} Token */
+/** @typedef {import('./marked.js').Links} Links */
+
+const deepestBlock = 12; // quotes and list items within each other
+const deepestMark = 16; // emphases and links within each other
+const mostMarks = 512; // in one paragraph: marked's time grows with their square
+const mostColumns = 64; // each row of a table has as many cells as its head
+
+/**
+ * @param {string} source
+ * @param {Links} links  the definitions known so far; gains those of source
+ * @param {boolean} open  the text is not complete: what it leaves open is read as if it were closed
+ * @returns {Token[]}
+ */
+export function read(source, links, open) {
+  try {
+    return new Reader(links).read(source, open);
+  } catch { // a fault in marked, or too deep for the stack
+    return plain('paragraph', source);
+  }
+}
+
+/** @param {string} type @param {string} source @returns {Token[]} */
+const plain = (type, source) => [{ type, raw: source, text: source, tokens: [{ type: 'text', raw: source, text: source }] }];
+
+/** HTML is text. Only a line break is understood: models write it into tables. */
+class PlainTokenizer extends Tokenizer {
+  html() { return undefined; }
+
+  /** @param {string} source @returns {any} the type allows for HTML only */
+  tag(source) {
+    const [raw] = /^<br ?\/?>/i.exec(source) ?? [];
+    return raw ? { type: 'br', raw } : undefined;
+  }
+
+  /** @param {string} source */
+  table(source) {
+    return source.split('\n', 1)[0].split('|').length > mostColumns + 2 ? undefined : super.table(source);
+  }
+}
+
+class Reader extends Lexer {
+  #blocks = 0; // the depth that has been reached
+  #marks = 0;
+
+  /** @param {Links} links */
+  constructor(links) {
+    super({ ...getDefaults(), tokenizer: new PlainTokenizer() });
+    this.tokens.links = links;
+  }
+
+  /** @param {string} source @param {boolean} open */
+  read(source, open) {
+    this.blockTokens(source, this.tokens);
+    const last = this.inlineQueue.at(-1);
+    if (open && last && source.trimEnd().endsWith(last.src.slice(last.src.lastIndexOf('\n') + 1).trim())) last.src = closed(last.src);
+    for (const { src, tokens } of this.inlineQueue) this.inlineTokens(src, tokens);
+    return this.tokens;
+  }
+
+  /**
+   * @override
+   * @param {string} source @param {Token[]} [tokens] @param {boolean} [clipped]
+   * @returns {any} the same as in Lexer, where it is overloaded
+   */
+  blockTokens(source, tokens = [], clipped) {
+    if (this.#blocks >= deepestBlock) return append(tokens, plain('paragraph', source));
+    this.#blocks++;
+    super.blockTokens(source, tokens, clipped);
+    this.#blocks--;
+    return tokens;
+  }
+
+  /** @override @param {string} source @param {Token[]} [tokens] */
+  inlineTokens(source, tokens = []) {
+    const crowded = this.#marks === 0 && (source.match(/\*+|_+|~+|[![<@]/g)?.length ?? 0) > mostMarks;
+    if (crowded || this.#marks >= deepestMark) return append(tokens, plain('text', source));
+    this.#marks++;
+    super.inlineTokens(source, tokens);
+    this.#marks--;
+    return tokens;
+  }
+}
+
+/** @param {Token[]} tokens @param {Token[]} more */
+function append(tokens, more) {
+  tokens.push(...more);
+  return tokens;
+}
+
+/**
+ * The text of an unfinished paragraph with what closes the emphasis, the code and
+ * the link that it leaves open. It is a guess for the next picture alone.
+ * @param {string} source
+ */
+function closed(source) {
+  const text = source.replace(/!?\[([^[\]]*)(?:\]\([^()\s]*)?$/, '$1').replace(/(?:[*_~]+|`+|\s+)$/, '').trimEnd();
+  /** @type {string[]} */
+  const open = [];
+  let code = '';
+  for (const { 0: mark, index } of text.matchAll(/\\.|`+|\*+|_+|~~/g)) {
+    if (mark[0] === '`') code = code === mark ? '' : code || mark;
+    if (code || mark[0] === '`' || mark[0] === '\\') continue;
+    const [before, after] = [text[index - 1] ?? ' ', text[index + mark.length] ?? ' '];
+    let left = mark;
+    while (before.trim() && open.length > 0 && left.startsWith(open[open.length - 1])) left = left.slice(open.pop()?.length);
+    if (left && after.trim() && !(mark[0] === '_' && /\w/.test(before))) open.push(left);
+  }
+  return text + code + open.reverse().join('');
+}
