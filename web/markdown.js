@@ -9,7 +9,7 @@ import { read } from './reader.js';
 /** @typedef {{ node: Node, kept: number, midLine: boolean }} Open  kept: how many parts are final */
 
 const piece = 4096; // characters that are read at once
-const longest = { paragraph: 4096, other: 8192 }; // characters of a block that are drawn anew
+const longest = 8192; // characters of a block that are drawn anew
 
 export class Markdown {
   #all = ''; // that has arrived
@@ -69,8 +69,9 @@ export class Markdown {
 
   /** @param {string} source */
   #read(source) {
+    const known = Object.keys(this.#links).length;
     const tokens = read(source, this.#links, false);
-    this.#late ||= this.#kept > 0 && tokens.some((t) => t.type === 'def');
+    this.#late ||= this.root.childNodes.length > 0 && Object.keys(this.#links).length > known;
     return tokens;
   }
 
@@ -95,7 +96,7 @@ export class Markdown {
       this.#keep(lengthOf(tokens.slice(0, last)));
     }
     if (last >= 0) this.#settleParts(tokens[last]);
-    if (this.#tail.length > (tokens[last]?.type === 'paragraph' ? longest.paragraph : longest.other)) this.#cut(tokens[last]);
+    if (this.#tail.length > longest) this.#cut(tokens[last]);
   }
 
   /** @param {number} length  of the source that is drawn */

@@ -9,6 +9,7 @@ import { getDefaults, Lexer, Tokenizer } from './marked.js';
 const deepestBlock = 12; // quotes and list items within each other
 const deepestMark = 16; // emphases and links within each other
 const mostMarks = 512; // in one paragraph: marked's time grows with their square
+const mostDefinitions = 200; // of links, in the whole text: each is looked for in every paragraph
 const mostColumns = 64; // each row of a table has as many cells as its head
 
 /**
@@ -39,6 +40,12 @@ class PlainTokenizer extends Tokenizer {
   }
 
   /** @param {string} source */
+  def(source) {
+    const token = super.def(source);
+    return token && Object.keys(this.lexer.tokens.links).length < mostDefinitions ? token : undefined;
+  }
+
+  /** @param {string} source */
   table(source) {
     return source.split('\n', 1)[0].split('|').length > mostColumns + 2 ? undefined : super.table(source);
   }
@@ -57,9 +64,11 @@ class Reader extends Lexer {
   /** @param {string} source @param {boolean} open */
   read(source, open) {
     this.blockTokens(source, this.tokens);
-    const last = this.inlineQueue.at(-1);
-    if (open && last && source.trimEnd().endsWith(last.src.slice(last.src.lastIndexOf('\n') + 1).trim())) last.src = closed(last.src);
-    for (const { src, tokens } of this.inlineQueue) this.inlineTokens(src, tokens);
+    const queue = this.inlineQueue; // of the paragraphs and the like, in their order
+    for (const [i, { src: text, tokens }] of queue.entries()) {
+      const unfinished = open && i === queue.length - 1 && source.trimEnd().endsWith(text.slice(text.lastIndexOf('\n') + 1).trim());
+      this.inlineTokens(unfinished ? closed(text) : text, tokens);
+    }
     return this.tokens;
   }
 

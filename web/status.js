@@ -1,4 +1,4 @@
-// The state of the house: the model, breakers, servers and tools, as /readyz and
+// What state the gateway is in: the model, breakers, servers and tools, as /readyz and
 // /tools have them.
 
 import { attribute, byId, el, set } from './dom.js';
@@ -11,7 +11,7 @@ import { counted } from './words.js';
 const every = 15_000;
 export const offlineModel = 'offline-demo';
 
-export class House {
+export class StatusPanel {
   /** @type {Ready | null} */
   #ready = null;
   #read = 0; // when
@@ -48,7 +48,7 @@ export class House {
     attribute(health, 'data-health', ready?.status ?? 'unreachable');
     health.textContent = headline(ready);
     byId('unreachable').hidden = ready !== null;
-    byId('house').hidden = ready === null;
+    byId('gateway').hidden = ready === null;
     if (!ready) return;
     byId('offline').hidden = ready.model !== offlineModel;
     this.onModel(ready.model);
