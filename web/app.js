@@ -7,7 +7,7 @@ import { Inspector } from './inspector.js';
 import { recall } from './memory.js';
 import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
-import { follow, pin, wide } from './scroll.js';
+import { Follower, wide } from './scroll.js';
 import { Session } from './session.js';
 import { offlineModel, StatusPanel } from './status.js';
 import { fitsAddress } from './transport.js';
@@ -25,6 +25,7 @@ const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const gateway = new StatusPanel((model) => offer(model === offlineModel));
+const conversation = new Follower();
 const session = new Session(begin);
 
 /** @param {Ask} ask @returns {Via} */
@@ -56,12 +57,12 @@ function begin(record) {
     changed: eachFrame(() => {
       view.draw();
       if (isChosen()) inspector.draw();
-      follow();
+      conversation.follow();
     }),
     end(outcome) {
       view.end(outcome);
       if (isChosen()) choose(record);
-      follow();
+      conversation.follow();
       compose();
       gateway.refresh();
     },
@@ -103,7 +104,7 @@ function addTurn(record) {
   if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // what had it goes
   byId('empty').hidden = true;
   byId('turns').append(view.node);
-  pin();
+  conversation.pin();
   return view;
 }
 

@@ -61,7 +61,8 @@ function grow(node, before, token) {
 export function parts(token, midLine = false) {
   switch (token.type) {
     case 'blockquote': return token.tokens ?? [];
-    case 'code': return [{ type: 'lines', raw: token.raw, text: token.text, midLine }];
+    case 'code': // '' has no line, and a line feed at the end is one too many
+      return token.text ? [{ type: 'lines', raw: token.raw, text: token.text.replace(/\n$/, ''), midLine }] : [];
     case 'list': return token.items;
     case 'list_item': return [...(token.task ? [{ type: 'box', raw: '', checked: token.checked }] : []), ...(token.tokens ?? [])];
     case 'table': return token.rows.map((/** @type {Token[]} */ cells) => ({ type: 'row', raw: cells.map((c) => c.text).join('|'), cells }));

@@ -121,8 +121,9 @@ function row(seen) {
  */
 function gist(seen) {
   const { delta, content, error_type: type, finish_reason: reason, status, model, tool_name: tool } = dataOf(seen.data) ?? {};
-  const what = [delta, content, type, reason, status, model].find((value) => typeof value === 'string') ?? '';
-  return `${seen.event === 'tool_call' && typeof tool === 'string' ? `${tool} ` : ''}${JSON.stringify(what.slice(0, 80))}`.slice(0, 80);
+  const what = [delta, content, type, reason, status, model].find((value) => typeof value === 'string');
+  const quoted = what === undefined ? '' : JSON.stringify(what.slice(0, 80));
+  return (seen.event === 'tool_call' && typeof tool === 'string' ? `${tool} ${quoted}` : quoted).slice(0, 80);
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { draw, holder, parts } from './blocks.js';
 import { read } from './reader.js';
+import { openFence, tableHead, undecided } from './unfinished.js';
 
 /** @typedef {import('./marked.js').Tokens.Generic} Token */
 /** @typedef {{ node: Node, kept: number, midLine: boolean }} Open  kept: how many parts are final */
@@ -91,12 +92,13 @@ export class Markdown {
   #settle() {
     const tokens = this.#read(this.#tail);
     const last = tokens.findLastIndex((t) => t.type !== 'space');
+    if (last < 0) return this.#keep(this.#tail.length);
     if (last > 0) {
       this.#show(tokens.slice(0, last));
       this.#keep(lengthOf(tokens.slice(0, last)));
     }
-    if (last >= 0) this.#settleParts(tokens[last]);
-    if (this.#tail.length > longest) this.#cut(tokens[last]);
+    this.#settleParts(tokens[last]);
+    if (this.#tail.length > longest) this.#cut();
   }
 
   /** @param {number} length  of the source that is drawn */
@@ -125,14 +127,12 @@ export class Markdown {
   /** @param {Token} token  that was drawn last */
   #last(token) { return holder(/** @type {Node} */ (this.root.lastChild), token); }
 
-  /**
-   * Ends a block that has grown too long. What follows is a new one, but for code.
-   * @param {Token} token
-   */
-  #cut(token) {
+  /** Ends a block that has grown too long. What follows is a new one, but for code. */
+  #cut() {
     const { fence, midLine } = { fence: openFence(this.#tail), midLine: !this.#tail.endsWith('\n') };
-    this.#show([token]);
-    const code = fence && token.type === 'code' ? this.#open?.node ?? this.#last(token) : null;
+    const tokens = this.#read(this.#tail);
+    this.#show(tokens);
+    const code = fence && tokens[0].type === 'code' ? this.#open?.node ?? this.#last(tokens[0]) : null;
     this.#keep(this.#tail.length);
     this.#tail = fence;
     if (code) this.#open = { node: code, kept: code.childNodes.length, midLine };
@@ -153,28 +153,6 @@ const lengthOf = (tokens) => tokens.reduce((n, t) => n + t.raw.length, 0);
 
 /** @param {string} s */
 const tidy = (s) => s.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
-
-// A paragraph that ends so may become a table.
-const tableHead = /(?:^|\n)\|[^\n]*(?:\n[|:\- ]*)?$/;
-
-/**
- * A mark alone does not say yet what it is, nor does the end of a fence.
- * @param {string} line  unfinished
- */
-const undecided = (line) => line.length <= 80 && /^[ >]*(?:[-*+#|`~=_>]*|\d{1,9}[.)]?|[-*+] \[[ xX]?\]?|`{3,}.*|~{3,}.*) *$/.test(line);
-
-/**
- * The line that opens the fence that a text ends within, or nothing.
- * @param {string} source
- */
-function openFence(source) {
-  let open = '';
-  for (const [line, mark] of source.matchAll(/^[ >]*(`{3,}|~{3,}).{0,200}\n/gm)) {
-    if (!open) open = line;
-    else if (line.trim() === mark && mark.startsWith(open.trim().slice(0, 3))) open = '';
-  }
-  return open;
-}
 
 /**
  * Where to cut a text before a limit: after a space if there is one near, and

@@ -2,6 +2,7 @@
 // nobody has read before: take HTML for markup, nest without end, or think for long.
 
 import { getDefaults, Lexer, Tokenizer } from './marked.js';
+import { closed } from './unfinished.js';
 
 /** @typedef {import('./marked.js').Tokens.Generic} Token */
 /** @typedef {import('./marked.js').Links} Links */
@@ -22,12 +23,15 @@ export function read(source, links, open) {
   try {
     return new Reader(links).read(source, open);
   } catch { // a fault in marked, or too deep for the stack
-    return plain('paragraph', source);
+    return [paragraph(source)];
   }
 }
 
-/** @param {string} type @param {string} source @returns {Token[]} */
-const plain = (type, source) => [{ type, raw: source, text: source, tokens: [{ type: 'text', raw: source, text: source }] }];
+/** @param {string} source @returns {Token} */
+const words = (source) => ({ type: 'text', raw: source, text: source });
+
+/** @param {string} source @returns {Token} */
+const paragraph = (source) => ({ ...words(source), type: 'paragraph', tokens: [words(source)] });
 
 /** HTML is text. Only a line break is understood: models write it into tables. */
 class PlainTokenizer extends Tokenizer {
@@ -78,47 +82,26 @@ class Reader extends Lexer {
    * @returns {any} the same as in Lexer, where it is overloaded
    */
   blockTokens(source, tokens = [], clipped) {
-    if (this.#blocks >= deepestBlock) return append(tokens, plain('paragraph', source));
-    this.#blocks++;
-    super.blockTokens(source, tokens, clipped);
-    this.#blocks--;
+    if (this.#blocks < deepestBlock) {
+      this.#blocks++;
+      super.blockTokens(source, tokens, clipped);
+      this.#blocks--;
+    } else {
+      tokens.push(paragraph(source));
+    }
     return tokens;
   }
 
   /** @override @param {string} source @param {Token[]} [tokens] */
   inlineTokens(source, tokens = []) {
     const crowded = this.#marks === 0 && (source.match(/\*+|_+|~+|[![<@]/g)?.length ?? 0) > mostMarks;
-    if (crowded || this.#marks >= deepestMark) return append(tokens, plain('text', source));
-    this.#marks++;
-    super.inlineTokens(source, tokens);
-    this.#marks--;
+    if (!crowded && this.#marks < deepestMark) {
+      this.#marks++;
+      super.inlineTokens(source, tokens);
+      this.#marks--;
+    } else {
+      tokens.push(words(source));
+    }
     return tokens;
   }
-}
-
-/** @param {Token[]} tokens @param {Token[]} more */
-function append(tokens, more) {
-  tokens.push(...more);
-  return tokens;
-}
-
-/**
- * The text of an unfinished paragraph with what closes the emphasis, the code and
- * the link that it leaves open. It is a guess for the next picture alone.
- * @param {string} source
- */
-function closed(source) {
-  const text = source.replace(/!?\[([^[\]]*)(?:\]\([^()\s]*)?$/, '$1').replace(/(?:[*_~]+|`+|\s+)$/, '').trimEnd();
-  /** @type {string[]} */
-  const open = [];
-  let code = '';
-  for (const { 0: mark, index } of text.matchAll(/\\.|`+|\*+|_+|~~/g)) {
-    if (mark[0] === '`') code = code === mark ? '' : code || mark;
-    if (code || mark[0] === '`' || mark[0] === '\\') continue;
-    const [before, after] = [text[index - 1] ?? ' ', text[index + mark.length] ?? ' '];
-    let left = mark;
-    while (before.trim() && open.length > 0 && left.startsWith(open[open.length - 1])) left = left.slice(open.pop()?.length);
-    if (left && after.trim() && !(mark[0] === '_' && /\w/.test(before))) open.push(left);
-  }
-  return text + code + open.reverse().join('');
 }

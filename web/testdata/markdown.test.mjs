@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { elements, made, root, show } from './dom.mjs';
 
 const { Markdown } = await import('../markdown.js');
+const { read } = await import('../reader.js');
 
 /** Renders a text that arrives in pieces of so many characters, drawn at each. */
 function render(source, step = source.length || 1) {
@@ -54,6 +55,13 @@ const cases = {
   'no table': ['| a | b |\n|---|\nx', '<p>| a | b |\n|---|\nx</p>'],
   'links say where they lead': ['[**x**](https://a.b/c "t")', '<p><span><a href=https://a.b/c><strong>x</strong></a><bdi> (a.b)</bdi></span></p>'],
   'bare addresses': ['(https://a.b/c_d). <https://e.f> <me@a.b>', '<p>(<a href=https://a.b/c_d>https://a.b/c_d</a>). <a href=https://e.f/>https://e.f</a> <a href=mailto:me@a.b>me@a.b</a></p>'],
+  'headings with a line below': ['A\n===\nB\n---\nc', '<h3>A</h3><h4>B</h4><p>c</p>'],
+  'indented code': ['a\n\n    b\n      c\n\nd', '<p>a</p><pre><code>b\n  c</code></pre><p>d</p>'],
+  'links by reference': ['[a][1] and [b].\n\n[1]: https://a.b/c\n[B]: https://d.e "t"',
+    '<p><span><a href=https://a.b/c>a</a><bdi> (a.b)</bdi></span> and <span><a href=https://d.e/>b</a><bdi> (d.e)</bdi></span>.</p>'],
+  'references that are not there': ['[a][1] and [b]', '<p>[a][1] and [b]</p>'],
+  'an image in a link': ['[![alt](https://a.b/p.png)](https://c.d)', '<p><span><a href=https://c.d/>Image: alt</a><bdi> (c.d)</bdi></span></p>'],
+  'characters by number': ['&#8594; &#x2192; &rarr; &#0; &#xD800; &#9999999; &#x110000;', '<p>→ → → \ufffd \ufffd \ufffd \ufffd</p>'],
   'Windows line ends': ['- a\r\n- b\r\n', '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
 };
 
@@ -65,6 +73,17 @@ test('the result does not depend on how a text is cut', () => {
   const all = Object.values(cases).map(([source]) => source).join('\n\n');
   for (const source of [all, ...Object.values(cases).map(([s]) => s)]) {
     for (const step of [1, 2, 3, 7, 50]) assert.equal(html(source, step), html(source), `in pieces of ${step}: ${source}`);
+  }
+});
+
+test('nor for texts that nobody would write', () => {
+  const bits = ['# T\n', 'a', 'b **c** d', '\n', '\n\n', '- ', '1. ', '  ', '    ', '   ', '> ', '```\n', '```js\n', '|', '| a | b |\n', '|--|--|\n', '---\n', '===\n', '[x]',
+    '[x]: http://a.b\n', '`c`', '*', '**', '<div>', '<br>', 'http://x.y ', '- [x] t\n', '\t', '* ', '~~~\n', '+ a\n', '2) b\n', '\\', 'x  \n', '|-\n', '<!--', '-->', '&amp;'];
+  let seed = 1;
+  const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let i = 0; i < 300; i++) {
+    const source = Array.from({ length: 2 + random(12) }, () => bits[random(bits.length)]).join('');
+    for (const step of [1, 2, 5]) assert.equal(html(source, step), html(source), `in pieces of ${step}: ${JSON.stringify(source)}`);
   }
 });
 
@@ -116,6 +135,15 @@ test('the host that is shown is the one that a link leads to', () => {
   }
 });
 
+test('an address that is written by references to characters is looked at as what it is', () => {
+  for (const address of ['javascript&colon;alert(1)', '&#106;avascript:alert(1)', '&#x6a;avascript:alert(1)', 'java&#10;script:alert(1)']) {
+    for (const source of [`[x](${address})`, `![x](${address})`, `[x]\n\n[x]: ${address}`]) {
+      for (const e of elements(render(source))) assert.equal(e.tag === 'a' ? e.href : undefined, undefined, `${source} became ${e.href}`);
+    }
+  }
+  assert.equal(html('a&#x202e;b'), '<p>a[U+202E]b</p>');
+});
+
 test('images are links', () => {
   const all = [...elements(render('![alt text](https://a.b/p.png) ![](https://a.b/q.png)'))];
   assert.deepEqual(all.filter((e) => e.tag === 'a').map((e) => [e.textContent, e.href]), [['Image: alt text', 'https://a.b/p.png'], ['Image', 'https://a.b/q.png']]);
@@ -125,6 +153,7 @@ test('images are links', () => {
 test('HTML is text', () => {
   const source = '<script>alert(1)</script> <img src=x onerror=alert(1)> <svg/onload=alert(1)> <a href="javascript:x">y</a> <!-- c -->';
   assert.equal(html(source), `<p>${source}</p>`);
+  assert.equal(html('<div>\n\n<b>**x**</b>\n\n</div>'), '<p><div></p><p><b><strong>x</strong></b></p><p></div></p>');
 });
 
 test('characters that turn the direction are written out', () => {
@@ -142,6 +171,70 @@ test('nesting is capped', () => {
     depth(render(`${mark.repeat(20_000)}x`, 999), 0);
     assert.ok(deepest < 60, `${mark}: ${deepest} deep`);
   }
+});
+
+const long = 'let x = "1,2,3"; // a line\n'.repeat(2000);
+
+test('code that is long stays one block, and is copied as it came', () => {
+  for (const source of [long, long.replaceAll('\n', ' '), `\n\n${long}\n`]) {
+    for (const step of [500, source.length]) {
+      const into = render(`\`\`\`js\n${source.replace(/\n$/, '')}\n\`\`\`\n\nafter`, step);
+      assert.equal(into.childNodes.length, 2);
+      const lines = into.firstChild.lastChild.children;
+      assert.ok(lines.length > 3, 'in parts, which a browser lays out one by one');
+      assert.equal(lines.map((c, i) => (i === 0 || c.className === 'more' ? '' : '\n') + c.textContent).join(''), source.replace(/\n$/, ''));
+    }
+  }
+});
+
+test('lists and tables that are long stay one', () => {
+  assert.deepEqual(render('1. an item\n'.repeat(3000), 700).children.map((c) => [c.tag, c.children.length]), [['ol', 3000]]);
+  const into = render(`| a | b |\n|---|---|\n${'| 1 | 2 |\n'.repeat(3000)}\nafter`, 700);
+  assert.equal(into.children.length, 2);
+  assert.equal([...elements(into)].filter((e) => e.tag === 'tr').length, 3001);
+});
+
+test('code in a list item that is too long stays code', () => {
+  const into = render(`0. Sit down.\n1. Write:\n\n   \`\`\`js\n${long.replace(/^/gm, '   ')}\n   \`\`\`\n\n2. **Run** it`, 700);
+  assert.ok(!show(into).includes('<p>let'), 'no line of it is prose');
+  assert.equal(into.textContent.split('let x').length - 1, 2000);
+  assert.ok(show(into.lastChild).startsWith('<ol start=2><li><p><strong>Run</strong> it</p>'));
+});
+
+test('what a reader may have in hand stays while text arrives', () => {
+  const into = root();
+  const markdown = new Markdown(into);
+  markdown.append('before\n\n1. a\n\n   ```js\n   let x;\n');
+  markdown.draw();
+  const find = (tag) => [...elements(into)].find((e) => e.tag === tag);
+  const kept = ['p', 'ol', 'pre', 'button'].map(find);
+  for (const more of ['   let', ' y;\n', '   ```\n', '2. b\n', '\nafter']) {
+    markdown.append(more);
+    markdown.draw();
+  }
+  assert.deepEqual(['p', 'ol', 'pre', 'button'].map((tag, i) => find(tag) === kept[i]), [true, true, true, true]);
+  assert.equal(find('pre').textContent, 'let x;\nlet y;');
+});
+
+test('a text that marked cannot read is shown as it is', () => {
+  assert.deepEqual(read('[a]: b', null, false).map((t) => [t.type, t.tokens[0].text]), [['paragraph', '[a]: b']]);
+});
+
+test('a paragraph with more marks than anyone writes is shown as it is', () => {
+  assert.equal(html(`${'*a* '.repeat(600).trim()}\n\n*b*`), `<p>${'*a* '.repeat(600).trim()}</p><p><em>b</em></p>`);
+});
+
+test('a table has no more columns than can be read', () => {
+  const table = (columns) => `${'|a'.repeat(columns)}|\n${'|-'.repeat(columns)}|\n${'|\n'.repeat(1000)}`;
+  assert.equal([...elements(render(table(64)))].filter((e) => e.tag === 'th').length, 64);
+  const before = made;
+  render(table(65));
+  assert.ok(made - before < 5000, `${made - before} nodes`);
+});
+
+test('a text that is blank for long', () => {
+  assert.equal(html(`a${'\n'.repeat(20_000)}b`, 700), '<p>a</p><p>b</p>');
+  assert.equal(html(`${'\n'.repeat(20_000)}${' '.repeat(20_000)}\nb`, 700), '<p>b</p>');
 });
 
 test('a code point is never cut', () => {
@@ -164,7 +257,7 @@ test('work grows with the length, not its square', () => {
     'one block of code': (n) => `\`\`\`\n${'let x;\n'.repeat(16 * n)}`,
     'one quote': (n) => '> a\n'.repeat(16 * n),
   };
-  for (const hostile of ['*a **b ', '[', '[a](', '![', '`a``b```c', '**', '_a', '<a', '- ', '|', '>>>', '~~', '&', 'https://', '\\', '- [x] ', '(((', '1. ']) {
+  for (const hostile of ['*a **b ', '[', '[a](', '![', '`a``b```c', '**', '*a_', 'a_', '!', '-\n', 'a\n=\n', '[a]: b\n', '|\n', '<!--', '_a', '<a', '- ', '|', '>>>', '~~', '&', 'https://', '\\', '- [x] ', '(((', '1. ']) {
     texts[hostile] = (n) => hostile.repeat(32 * n);
   }
   for (const [name, text] of Object.entries(texts)) {
