@@ -101,7 +101,7 @@ function addTurn(record) {
       panel.querySelector('summary')?.focus();
     },
   });
-  if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // what had it goes
+  if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // the focused element is about to be hidden
   byId('empty').hidden = true;
   byId('turns').append(view.node);
   conversation.pin();

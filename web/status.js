@@ -96,8 +96,8 @@ function headline(ready) {
   if (ready.status === 'draining') return 'Shutting down';
   const open = ready.breakers.filter((b) => b.state !== 'closed').map((b) => b.service);
   if (open.length > 0) return `Breaker ${ready.breakers.some((b) => b.state === 'open') ? 'open' : 'half-open'}: ${open.join(', ')}`;
-  const away = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
-  return away.length > 0 ? `Not connected: ${away.join(', ')}` : 'All systems ready';
+  const missing = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
+  return missing.length > 0 ? `Not connected: ${missing.join(', ')}` : 'All systems ready';
 }
 
 /** @param {string} name @param {string} value */

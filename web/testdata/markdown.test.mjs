@@ -54,6 +54,7 @@ const cases = {
   'table after a line': ['see\na|b\n-|-\n1|2', '<p>see</p><div><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>'],
   'no table': ['| a | b |\n|---|\nx', '<p>| a | b |\n|---|\nx</p>'],
   'links say where they lead': ['[**x**](https://a.b/c "t")', '<p><span><a href=https://a.b/c><strong>x</strong></a><bdi> (a.b)</bdi></span></p>'],
+  'references to characters in an address': ['[x](https://a.b/?c=1&amp;d=2)', '<p><span><a href=https://a.b/?c=1&d=2>x</a><bdi> (a.b)</bdi></span></p>'],
   'bare addresses': ['(https://a.b/c_d). <https://e.f> <me@a.b>', '<p>(<a href=https://a.b/c_d>https://a.b/c_d</a>). <a href=https://e.f/>https://e.f</a> <a href=mailto:me@a.b>me@a.b</a></p>'],
   'headings with a line below': ['A\n===\nB\n---\nc', '<h3>A</h3><h4>B</h4><p>c</p>'],
   'indented code': ['a\n\n    b\n      c\n\nd', '<p>a</p><pre><code>b\n  c</code></pre><p>d</p>'],
@@ -153,7 +154,7 @@ test('images are links', () => {
 test('HTML is text', () => {
   const source = '<script>alert(1)</script> <img src=x onerror=alert(1)> <svg/onload=alert(1)> <a href="javascript:x">y</a> <!-- c -->';
   assert.equal(html(source), `<p>${source}</p>`);
-  assert.equal(html('<div>\n\n<b>**x**</b>\n\n</div>'), '<p><div></p><p><b><strong>x</strong></b></p><p></div></p>');
+  assert.equal(html('<div>\n**x**\n\n</div>'), '<p><div>\n<strong>x</strong></p><p></div></p>');
 });
 
 test('characters that turn the direction are written out', () => {
@@ -162,14 +163,15 @@ test('characters that turn the direction are written out', () => {
 });
 
 test('nesting is capped', () => {
-  for (const mark of ['> ', '- ', '1. ', '>', '*', '**', '[', '~~a ', '_a ', '![', '* - ']) {
+  const texts = ['> ', '- ', '1. ', '>', '*', '**', '[', '~~a ', '_a ', '![', '* - '].map((mark) => [mark, `${mark.repeat(20_000)}x`]);
+  for (const [name, source] of [...texts, ['closed', `${'*a **b '.repeat(60)}c${' d** e*'.repeat(60)}`]]) {
     let deepest = 0;
     const depth = (node, n) => {
       deepest = Math.max(deepest, n);
       for (const child of node.children) depth(child, n + 1);
     };
-    depth(render(`${mark.repeat(20_000)}x`, 999), 0);
-    assert.ok(deepest < 60, `${mark}: ${deepest} deep`);
+    depth(render(source, 999), 0);
+    assert.ok(deepest < 60, `${name}: ${deepest} deep`);
   }
 });
 
@@ -185,6 +187,12 @@ test('code that is long stays one block, and is copied as it came', () => {
       assert.equal(lines.map((c, i) => (i === 0 || c.className === 'more' ? '' : '\n') + c.textContent).join(''), source.replace(/\n$/, ''));
     }
   }
+});
+
+test('code that ends where it is cut has no empty line more', () => {
+  const source = `${'x'.repeat(99)}\n`.repeat(82); // the last line makes it too long
+  const [block] = render(`\`\`\`js\n${source}\`\`\``, 50).children;
+  assert.equal(block.lastChild.children.map((c) => c.textContent).join('\n'), source.trimEnd());
 });
 
 test('lists and tables that are long stay one', () => {
@@ -208,11 +216,13 @@ test('what a reader may have in hand stays while text arrives', () => {
   markdown.draw();
   const find = (tag) => [...elements(into)].find((e) => e.tag === tag);
   const kept = ['p', 'ol', 'pre', 'button'].map(find);
+  const words = find('code').firstChild;
   for (const more of ['   let', ' y;\n', '   ```\n', '2. b\n', '\nafter']) {
     markdown.append(more);
     markdown.draw();
   }
   assert.deepEqual(['p', 'ol', 'pre', 'button'].map((tag, i) => find(tag) === kept[i]), [true, true, true, true]);
+  assert.equal(find('code').firstChild, words);
   assert.equal(find('pre').textContent, 'let x;\nlet y;');
 });
 
@@ -230,6 +240,12 @@ test('a table has no more columns than can be read', () => {
   const before = made;
   render(table(65));
   assert.ok(made - before < 5000, `${made - before} nodes`);
+});
+
+test('links have as many definitions as anyone writes', () => {
+  const into = render(`${Array.from({ length: 201 }, (_, i) => `[d${i}]: https://a.b/${i}\n`).join('')}\n[d199] [d200]`);
+  const links = [...elements(into)].filter((e) => e.tag === 'a').map((e) => e.href);
+  assert.deepEqual(links, ['https://a.b/200', 'https://a.b/199'], 'one more is shown, and not looked up');
 });
 
 test('a text that is blank for long', () => {
