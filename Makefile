@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test golden fuzz bench baseline run demo build vuln clean
+.PHONY: help check test golden fuzz bench baseline attack run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -21,7 +21,7 @@ test: ## all tests
 	go test ./...
 
 golden: ## write the golden transcripts anew; read the diff before you commit it
-	go test ./cmd/sluice -run TestGolden -update
+	go test ./internal/gateway -run TestGolden -update
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@set -e; for package in $$(go list ./...); do \
@@ -39,6 +39,9 @@ bench: ## all benchmarks, beside the baseline of testdata/bench (some 5 min)
 baseline: ## make the last run of bench the baseline
 	mkdir -p testdata/bench
 	grep -E '^(goos|goarch|pkg|cpu|Benchmark)' bench.txt >testdata/bench/baseline.txt
+
+attack: ## do to the gateway what has once broken it (some 3 min)
+	scripts/attack.sh
 
 run: ## the gateway on :8080
 	go run ./cmd/sluice

@@ -22,10 +22,10 @@ const module = "sluice"
 
 // layer is a row of the table: a package, or a tree of them, and which of our own
 // packages it may import. Imports point down. Packages of one tree may know each
-// other; those of one layer do not.
+// other; those of one layer do not. The rules for texts lie below layer 0.
 type layer struct {
 	tree   string
-	height int
+	height float64 // 1.5 is what design.md calls 1a
 	may    []string
 	why    string
 }
@@ -33,22 +33,36 @@ type layer struct {
 // layers is the table. The last rows stand beside the layers.
 func layers() []layer {
 	return []layer{
-		{"chat", 0, nil, "what is asked and said must not depend on how it is answered"},
+		{"internal/check", -1, nil, "rules for texts, which read alike wherever they are asked"},
+		{"chat", 0, []string{"internal/check"}, "what is asked and said must not depend on how it is answered"},
 		{"fault", 0, nil, "everybody uses the errors of the contract"},
-		{"config", 0, nil, "the program hands each package its part, so nobody asks config and it asks nobody"},
+		{"config", 0, []string{"internal/check"}, "packages register their settings with it; it knows none of them, and their values the program hands out"},
 		{"web", 0, nil, "files and nothing else"},
+		{"internal/h2pool", 0, nil, "a way to send HTTP requests, whatever they ask for"},
+		{"jsonline", 1, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
+		{"stream/sse", 1.5, []string{"stream", "fault"}, "frames of events, and how they are written and read"},
 		{"stream", 1, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
-		{"breaker", 1, []string{"fault"}, "it guards calls without knowing what they are"},
-		{"agent", 2, []string{"chat", "stream", "fault"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"gemini", 2, []string{"chat", "fault", "breaker"}, "a Model, for whoever wants one"},
-		{"mcpclient", 2, []string{"chat", "fault", "breaker"}, "Tools, for whoever wants some"},
-		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
-		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
-		{"cmd", 4, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/todo", "internal/geminisim",
-		}, "the wiring; it imports all and nobody imports it"},
+		{"breaker", 1, []string{"fault", "config"}, "it guards calls without knowing what they are"},
+		{"agent", 2, []string{"chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
+		{"gemini", 2, []string{"chat", "fault", "config", "breaker", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
+		{"mcpclient", 2, []string{"chat", "fault", "config", "breaker", "internal/check"}, "Tools, for whoever wants some"},
+		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
+		{"handlers", 3, []string{"chat", "stream", "fault", "config", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
+		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
+		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
+		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
+		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway", 5, []string{
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/settings",
+		}, "the wiring; it imports all"},
+		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim"}, "main, signals and commands; nobody imports it"},
+		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
+		{"internal/attack", 0, nil, "it judges any build of the gateway: with our types it would share our mistakes"},
+		{"internal/testnet", 0, nil, "tests only, of any package"},
 		{"internal/peers", 1, []string{"internal/geminisim", "internal/todo"}, "tests only, which see the gateway from outside"},
 		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},
@@ -146,6 +160,7 @@ type rule func(*tree) []string
 func rules() map[string]rule {
 	return map[string]rule{
 		"imports":     brokenLayers,
+		"dialects":    strayDialects,
 		"echo":        strayEcho,
 		"environment": strayEnvironment,
 		"init":        initFunctions,
@@ -206,6 +221,19 @@ func brokenLayers(tr *tree) (broken []string) {
 	return broken
 }
 
+// strayDialects keeps protocols apart: what lies below dialect is known to the wiring
+// alone, so that each of them can go without a trace.
+func strayDialects(tr *tree) (broken []string) {
+	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
+		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
+		name, _, _ := strings.Cut(below, "/")
+		if isDialect && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway") {
+			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
+		}
+	})
+	return broken
+}
+
 // strayEcho keeps echo at the edge: moving to its next version must stay mechanical.
 func strayEcho(tr *tree) (broken []string) {
 	imports(tr.files, func(s source, spec *ast.ImportSpec, target string) {
@@ -217,11 +245,12 @@ func strayEcho(tr *tree) (broken []string) {
 }
 
 // strayEnvironment finds reads of flags and environment outside config, which
-// reports every fault at once, and cmd, which hands them to config.
+// reports every fault at once, and cmd, which hands them to config. gatewaytest looks
+// what a test's child process is to be.
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "config", "cmd", "examples") {
+		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest") {
 			continue
 		}
 		named := map[string]bool{}
@@ -392,7 +421,7 @@ func (c *changes) changesArgument(fun ast.Expr) bool {
 
 // written reports e if it is, or is a part of, a package variable: one of this
 // package, or of another one of ours. Those of other modules are settings of the
-// whole program, so cmd alone may set them.
+// whole program, so the wiring alone may set them.
 func (c *changes) written(e ast.Expr, what string) {
 	for {
 		switch x := e.(type) {
@@ -404,7 +433,7 @@ func (c *changes) written(e ast.Expr, what string) {
 			e = x.X
 		case *ast.SelectorExpr:
 			if id, ok := x.X.(*ast.Ident); ok {
-				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTree(c.pkg, "cmd") && !inTree(p.Imported().Path(), module)) {
+				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTrees(c.pkg, "cmd", "internal/gateway") && !inTree(p.Imported().Path(), module)) {
 					c.report(x, id.Name+"."+x.Sel.Name, what)
 					return
 				}
@@ -432,10 +461,18 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "agent/x.go", `package agent; import _ "sluice/gemini"`, "agent must not import gemini"},
 		{"imports", "gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
+		{"imports", "cmd/sluice/x.go", `package main; import _ "sluice/agent"`, "must not import agent"},
+		{"imports", "internal/gateway/x.go", `package gateway; import (_ "sluice/agent"; _ "sluice/handlers")`, ""},
+		{"imports", "handlers/x.go", `package handlers; import _ "sluice/internal/gateway"`, "must not import internal/gateway"},
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
-		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/chat"; _ "io")`, ""},
+		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
 		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/internal/geminisim"`, ""},
+		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
+		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
+		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},
+		{"dialects", "internal/gateway/x.go", `package gateway; import _ "sluice/dialect/chatkit"`, ""},
+		{"dialects", "dialect/chatkit/wire/x.go", `package wire; import _ "sluice/dialect/chatkit"`, ""},
 		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
 		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
 		{"environment", "agent/x.go", `package agent; import system "os"; func f() { system.Getenv("A") }`, "read in config"},
@@ -460,6 +497,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"variables", "agent/x.go", `package agent; import "sluice/fault"; func f() { fault.ErrClientGone = nil }`, "fault.ErrClientGone is assigned to"},
 		{"variables", "agent/x.go", `package agent; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, "zerolog.X is assigned to"},
 		{"variables", "cmd/x/x.go", `package main; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
+		{"variables", "internal/gateway/x.go", `package gateway; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
 		{"variables", "cmd/sluice/x.go", `package main; var version = "dev"`, ""},
 		{"variables", "chat/x.go", `package chat; var m = map[string]int{"a": 1}; func f() int { m := map[string]int{}; m["b"] = 1; return m["a"] }`, ""},
 		{"variables", "chat/x.go", `package chat; import "errors"; var errX = errors.New("x"); var _ error = errX`, ""},

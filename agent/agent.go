@@ -1,19 +1,19 @@
 // Package agent runs the tool-calling loop of a chat turn: it asks a Model, runs
-// the tools that the model calls, asks again, and tells what happens as events.
+// the tools that the model calls, asks again, and emits what happens as events.
+//
+// An Agent is a stream.Runner: who runs it adds Start and Done. What the loop knows
+// between two model calls is a State, a value that can be stored and continued.
 package agent
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/stream"
 )
 
@@ -34,9 +34,10 @@ type Tools interface {
 	// Tools returns what can be called now; never nil.
 	Tools(ctx context.Context) *chat.ToolSet
 	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
-	// *fault.Error: ToolFailed, MCPUnavailable or Timeout, with Unknown set if the
-	// outcome was lost and the tool is not safe to repeat, and NoEffect if it is
-	// proven that the call changed nothing; anything else is a bug. Progress goes to
+	// *fault.Error: ToolFailed, MCPUnavailable, Timeout or Overloaded, with Unknown set
+	// if the outcome was lost and the tool is not safe to repeat, and NoEffect if it
+	// is proven that the call changed nothing; anything else is a bug. Overloaded, a
+	// shortage of the gateway's own, ends the turn. Progress goes to
 	// chat.ReportOf(ctx).
 	Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error)
 }
@@ -50,19 +51,22 @@ type Config struct {
 	Prompt string
 	// Location is the time zone of requests that name none; nil means UTC.
 	Location *time.Location
-	// Timeout bounds the whole turn; 0 means 30 s.
-	Timeout time.Duration
-	// MaxSteps is how many model calls a turn may have; 0 means 8. On the last one
-	// the model must answer without tools.
+	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
+	// the last one the model must answer without tools.
 	MaxSteps int
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
+	// Hold says that a call must wait for an answer from outside before it runs; nil
+	// means that none must. Such calls are for Loop: Run, which cannot return them,
+	// fails.
+	Hold func(call chat.ToolCall, spec *chat.ToolSpec) bool
 }
 
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
-	cfg    Config
-	prompt atomic.Pointer[datedPrompt] // the last one made
+	cfg      Config
+	prompt   atomic.Pointer[datedPrompt] // the last one made
+	narrowed atomic.Pointer[narrowed]    // the last one made
 }
 
 // New returns an Agent.
@@ -73,64 +77,57 @@ func New(cfg Config) *Agent {
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
-	}
 	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = 8
+		cfg.MaxSteps = DefaultMaxSteps
 	}
 	return &Agent{cfg: cfg}
 }
 
-// Run runs one turn and tells it to sink, from Start to Done, whatever happens.
-// It returns an error only when the telling ended early: sink failed, or the
-// client is gone.
-func (a *Agent) Run(ctx context.Context, req chat.Request, sink stream.Sink) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, &fault.Error{
-		Type: fault.Timeout, Message: "The request took too long and was stopped",
-	})
-	defer cancel()
-	t := &turn{agent: a, ctx: ctx, req: req, sink: sink, log: zerolog.Ctx(ctx)}
-	return t.finish(t.recovered())
+// Run answers a request: it is Loop from the first State to the last. See
+// stream.Runner for what it returns.
+func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	t := a.turn(ctx, sink, State{})
+	err := t.begin(req)
+	if err == nil {
+		err = t.loop()
+	}
+	if err == nil && !t.state.Over() {
+		err = errors.New("calls wait for an answer that nobody can give")
+	}
+	return t.state.result(), err
 }
 
-// recovered runs the turn and makes an error of a panic: the stream has begun,
-// and a client that is cut off learns nothing.
-func (t *turn) recovered() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = newPanicked(p)
-		}
-	}()
-	return t.run()
+// Begin returns the State of a turn that has not asked the model yet. It emits which
+// tools cannot be used.
+func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
+	t := a.turn(ctx, sink, State{})
+	err := t.begin(req)
+	return t.state, err
 }
 
-// panicked is what a panic becomes: a bug, whatever else goes on.
-type panicked struct {
-	value any
-	stack []byte
+// Step continues a turn by one model call and the tools that it asks for; or, if
+// calls have been waiting, by those. It takes over s and returns the State after
+// it, which is over, waits for answers, or goes on. With an error the State counts
+// for its figures alone.
+func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
+	t := a.turn(ctx, sink, s)
+	err := t.resume()
+	if err == nil {
+		err = t.advance()
+	}
+	return t.state, err
 }
 
-func newPanicked(value any) *panicked { return &panicked{value, debug.Stack()} }
+// Loop continues a turn until it is over or waits for answers.
+func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, error) {
+	t := a.turn(ctx, sink, s)
+	err := t.resume()
+	if err == nil {
+		err = t.loop()
+	}
+	return t.state, err
+}
 
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
-
-// finish closes the turn as its grammar asks for.
-func (t *turn) finish(err error) error {
-	if t.told != nil {
-		return t.told
-	}
-	if _, bug := errors.AsType[*panicked](err); err != nil && !bug && t.ctx.Err() != nil {
-		err = fault.Cause(t.ctx) // whatever broke, broke because of this
-	}
-	if errors.Is(err, fault.ErrClientGone) {
-		return err
-	}
-	if err != nil {
-		t.fail(err, true)
-		t.reason = stream.ReasonFor(err)
-	}
-	t.emit(&stream.Done{Reason: t.reason, Usage: t.usage, Model: t.models, Tools: t.timings})
-	t.flush()
-	return t.told
+func (a *Agent) turn(ctx context.Context, sink stream.Sink, s State) *turn {
+	return &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), state: s}
 }

@@ -271,12 +271,33 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// The model learns that it does not see all, and the State keeps it.
+func TestModelLearnsOfAPrunedHistory(t *testing.T) {
+	t.Parallel()
+	const note = "its earlier messages are left out."
+	earlier := []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "a"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "b"}}}}
+	for _, dropped := range []int{0, 2} {
+		request := chat.Request{Input: "hi", History: earlier, Pruning: chat.Pruning{Kept: 2, Dropped: dropped}}
+		got := play(t, scene{request: request, answers: []answer{wants(chat.ToolCall{Name: "find"}), says("done")}, cut: true})
+		if len(got.requests) != 2 {
+			t.Fatalf("%d model calls", len(got.requests))
+		}
+		for i, req := range got.requests {
+			if strings.Contains(req.System, note) != (dropped > 0) {
+				t.Errorf("%d dropped: model call %d is told:\n%s", dropped, i+1, req.System)
+			}
+		}
+	}
+}
+
 func TestUnavailableTools(t *testing.T) {
 	t.Parallel()
-	down := &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:todo", RetryAfter: time.Second}
+	down := func(server string) error {
+		return &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:" + server, RetryAfter: time.Second}
+	}
 	got := play(t, scene{
 		answers: []answer{says("sorry")},
-		tools:   &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: down}, {Server: "files", Err: down}}},
+		tools:   &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: down("todo")}, {Server: "files", Err: down("files")}}},
 	})
 	e := "error mcp_unavailable MCP service temporarily unavailable"
 	got.want(t, "start m", e, e, "delta sorry", "done stop")

@@ -40,7 +40,7 @@ func BenchmarkTurnWithOneCall(b *testing.B) {
 	a := agent.New(agent.Config{Model: oneCall{}, Tools: sayOK{}})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.Run(context.Background(), chat.Request{Input: "hi"}, nothing{}); err != nil {
+		if _, err := a.Run(context.Background(), &chat.Request{Input: "hi"}, nothing{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,12 +22,12 @@ type crew struct {
 	ended   chan *job // has room for all, so that nobody waits for the client
 	news    chan struct{}
 	due     *time.Timer // for news that came too soon after the last
-	bug     error
+	fatal   error       // of the first call that ended the turn
 }
 
 // runAll runs the jobs at the same time, tells of their progress, and closes each
-// as it ends. A bug in one of them, or a client that is gone, cuts the others,
-// which are waited for.
+// as it ends. A bug in one of them, a shortage of our own, or a client that is gone,
+// cuts the others, which are waited for.
 func (t *turn) runAll(tools *chat.ToolSet, jobs []*job) error {
 	if len(jobs) == 0 {
 		return t.over()
@@ -54,8 +54,8 @@ func (t *turn) runAll(tools *chat.ToolSet, jobs []*job) error {
 			c.cancel(t.told)
 		}
 	}
-	if c.bug != nil {
-		return c.bug
+	if c.fatal != nil {
+		return c.fatal
 	}
 	return t.over()
 }
@@ -73,11 +73,11 @@ func (c *crew) end(j *job) {
 	c.tellNewsOf(j, time.Now()) // it came before the end
 	c.working = without(c.working, j)
 	c.turn.close(j)
-	if j.err != nil && fault.From(j.err).Type == fault.Internal && c.bug == nil {
-		c.bug = j.err
-		c.cancel(c.bug)
+	if j.err != nil && endsTurn(fault.From(j.err)) && c.fatal == nil {
+		c.fatal = j.err
+		c.cancel(c.fatal)
 	}
-	if c.bug == nil && c.turn.over() == nil {
+	if c.fatal == nil && c.turn.over() == nil {
 		if s := c.turn.substitute(j, c.tools); s != nil {
 			c.start(s)
 		}

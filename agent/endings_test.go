@@ -70,7 +70,7 @@ func TestTurnTimeoutWhileToolsRun(t *testing.T) {
 						return chat.ToolResult{}, give(ctx)
 					},
 				}
-				s.Timeout = 5 * time.Second
+				s.timeout = 5 * time.Second
 				got := play(t, s)
 				got.want(t, "start m", "call a "+tool+"@todo {}", want, tookTooLong, "done timeout")
 			}
@@ -203,7 +203,6 @@ func TestPanicAfterTheEnd(t *testing.T) {
 // hour if nobody cut it.
 func rich() scene {
 	return scene{
-		bare: true,
 		answers: []answer{
 			chunks(thought("hm"), text("a"), chat.Chunk{Parts: []chat.Part{
 				{Call: &chat.ToolCall{ID: "a", Name: "add", Arguments: []byte("{}")}},
@@ -226,7 +225,7 @@ func rich() scene {
 func TestSinkFails(t *testing.T) {
 	t.Parallel()
 	s := rich()
-	s.Timeout = 2 * time.Hour
+	s.timeout = 2 * time.Hour
 	whole := play(t, s)
 	const lateEnd = "completed b 1h0m0s late"
 	if len(whole.events) != 12 || whole.events[7] != lateEnd {

@@ -18,6 +18,7 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 )
 
@@ -31,7 +32,16 @@ type scene struct {
 	call    func(context.Context, chat.ToolCall) (chat.ToolResult, error)
 	// onEmit and onFlush, if there, decide how the n-th Emit or Flush, from 1, fails.
 	onEmit, onFlush func(n int) error
-	bare            bool // no Guard before the sink
+	timeout         time.Duration // of the turn; 0: 30 s
+	cut             bool          // the turn is stored and continued between steps
+	decide          func(*agent.State)
+}
+
+// logged logs the error that ends a turn, as whoever frames turns does.
+func logged(ctx context.Context, err error) {
+	zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
+		Str("error_type", string(fault.From(err).Type)).Str("error_message", fault.LogText(err, false)).
+		Bool("recoverable", fault.From(err).Type.Recoverable())).Msg("error_occurred")
 }
 
 // outcome is what came of a scene.
@@ -74,18 +84,21 @@ func play(t *testing.T, s scene) (got outcome) {
 		if s.request.Input == "" {
 			s.request.Input = "hi"
 		}
-		guard := stream.NewGuard(rec)
-		var sink stream.Sink = guard
-		if s.bare {
-			sink = rec
-		}
 		began := time.Now()
-		got.err = agent.New(s.Config).Run(ctx, s.request, sink)
+		var run stream.Runner = agent.New(s.Config)
+		if s.cut {
+			run = &stepwise{[]*agent.Agent{agent.New(s.Config), agent.New(s.Config)}, s.decide}
+		}
+		frame := stream.Frame{Runner: run, Model: s.Model.Name(), Timeout: s.timeout, OnError: logged}
+		if s.timeout == 0 {
+			frame.Timeout = 30 * time.Second
+		}
+		got.err = frame.Run(ctx, &s.request, rec)
 		got.took, got.log = time.Since(began), log.String()
 		if errors.Is(got.err, stream.ErrGrammar) {
 			t.Errorf("the grammar is broken: %v", got.err)
 		}
-		if got.err == nil && !s.bare && !guard.Ended() {
+		if got.err == nil && got.done.Reason == "" {
 			t.Error("Run returned nil without Done")
 		}
 		if got.err == nil && rec.held > 0 {

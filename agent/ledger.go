@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,40 +15,36 @@ import (
 // that repeats itself is stuck.
 const maxIdentical = 3
 
-// ledger remembers the tool calls of a turn. These are few, some dozens at most, so
-// looking through them is cheap, and cheaper to keep than maps.
+// ledger remembers the tool calls of a turn.
 type ledger struct {
 	n    int // ids given out
-	ids  []string
-	made []made
+	ids  index[struct{}]
+	made index[made] // by callKey
 }
 
-// made is a call that was admitted.
+// made is what became of the calls with one key.
 type made struct {
-	key   string
 	times int
-	lost  bool // its outcome is unknown
+	lost  bool // the outcome of one is unknown
 }
 
-// find returns the call with a key, or one that was never made.
+// find returns the entry of a key, a new one if there is none.
 func (l *ledger) find(key string) *made {
-	for i := range l.made {
-		if l.made[i].key == key {
-			return &l.made[i]
-		}
+	if m := l.made.find(key); m != nil {
+		return m
 	}
-	return &made{key: key}
+	return l.made.add(key)
 }
 
 // id returns the id that the events of a call carry: the model's own if it is fit
 // and new, else one of ours. Gemini 2.5 gives none.
 func (l *ledger) id(own string) string {
 	id := own
-	for id == "" || slices.Contains(l.ids, id) || len(id) > 64 || strings.ContainsFunc(id, unfit) {
+	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, unfit) {
 		l.n++
 		id = "call_" + strconv.Itoa(l.n)
 	}
-	l.ids = append(l.ids, id)
+	l.ids.add(id)
 	return id
 }
 
@@ -68,10 +63,7 @@ func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
 	if m.lost {
 		return "", refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 	}
-	if m.times++; m.times == 1 {
-		l.made = append(l.made, *m)
-	}
-	if m.times >= maxIdentical {
+	if m.times++; m.times >= maxIdentical {
 		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil

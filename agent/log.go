@@ -9,17 +9,25 @@ import (
 	"sluice/chat"
 )
 
-// maxPreview is how many bytes of a tool's result go into the log, if any do.
-const maxPreview = 512
+const (
+	// maxPreview is how many bytes of a tool's result go into the log, and
+	// maxLoggedArguments how many of its arguments, if any do.
+	maxPreview         = 512
+	maxLoggedArguments = 4 << 10
+	// maxLoggedName is how many bytes of a name that the model made up go into it, and
+	// maxLoggedNames how many names of arguments.
+	maxLoggedName  = 128
+	maxLoggedNames = 32
+)
 
 func (t *turn) logCall(j *job) {
 	e := t.log.Info()
 	if !e.Enabled() {
 		return
 	}
-	d := zerolog.Dict().Str("tool_name", j.call.Name).Str("server", j.told.Server).Str("call_id", j.told.ID)
+	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("server", j.told.Server).Str("call_id", loggedName(j.told.ID))
 	if t.agent.cfg.LogPayloads {
-		d.Bytes("arguments", j.call.Arguments)
+		d.Str("arguments", chat.Clip(string(j.call.Arguments), maxLoggedArguments))
 	} else {
 		d.Strs("argument_names", argumentNames(j.call.Arguments))
 	}
@@ -31,7 +39,7 @@ func (t *turn) logResult(j *job) {
 	if !e.Enabled() {
 		return
 	}
-	d := zerolog.Dict().Str("tool_name", j.call.Name).Str("call_id", j.told.ID).
+	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("call_id", loggedName(j.told.ID)).
 		Bool("success", j.err == nil && !j.result.IsError).Int("result_length", len(j.result.Text))
 	if t.agent.cfg.LogPayloads {
 		head, _ := chat.Truncate(j.result.Text, maxPreview)
@@ -40,18 +48,21 @@ func (t *turn) logResult(j *job) {
 	e.Int64("duration_ms", j.took.Milliseconds()).Dict("details", d).Msg("mcp_tool_result")
 }
 
+func loggedName(name string) string { return chat.Clip(name, maxLoggedName) }
+
+// argumentNames returns the first names of an object's members.
 func argumentNames(args jsontext.Value) []string {
 	dec := jsontext.NewDecoder(bytes.NewReader(args))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
 		return nil
 	}
 	var names []string
-	for dec.PeekKind() == '"' {
+	for dec.PeekKind() == '"' && len(names) < maxLoggedNames {
 		tok, err := dec.ReadToken()
 		if err != nil {
 			break
 		}
-		names = append(names, tok.String())
+		names = append(names, loggedName(tok.String()))
 		if dec.SkipValue() != nil {
 			break
 		}

@@ -7,20 +7,25 @@ import (
 	"sluice/stream"
 )
 
+// maxCalls is how many calls of one answer are taken. The rest are dropped and
+// only counted.
+const maxCalls = 128
+
 // step collects the answer of one model call: what goes back to the model with
 // the next one, and the calls in it.
 type step struct {
 	parts    []chat.Part
 	calls    []chat.ToolCall
-	pending  strings.Builder // unsigned text that is not yet a part
-	delta    stream.Delta    // reused for each event
-	answered bool            // text of this step was shown
-	thoughts int             // bytes of thought summaries
+	dropped  int          // calls beyond maxCalls
+	pending  []string     // unsigned text that is not yet a part; the events share it
+	delta    stream.Delta // reused for each event
+	answered bool         // text of this step was shown
+	thoughts int          // bytes of thought summaries
 }
 
 func (s *step) reset() {
-	s.parts, s.calls = nil, nil
-	s.pending.Reset()
+	s.parts, s.calls, s.dropped = nil, nil, 0
+	s.pending = nil
 	s.answered, s.thoughts = false, 0
 }
 
@@ -29,14 +34,22 @@ func (s *step) reset() {
 func (s *step) text(p *chat.Part) {
 	s.answered = s.answered || p.Text != ""
 	if p.Signature == "" {
-		s.pending.WriteString(p.Text)
+		if p.Text != "" {
+			s.pending = append(s.pending, p.Text)
+		}
 		return
 	}
 	s.seal()
 	s.parts = append(s.parts, *p)
 }
 
+// call keeps a call, or counts it if there are enough. A dropped call goes with its
+// signature: the model is not shown that it made it.
 func (s *step) call(p *chat.Part) {
+	if len(s.calls) == maxCalls {
+		s.dropped++
+		return
+	}
 	s.seal()
 	c := *p.Call
 	c.Arguments = c.Arguments.Clone() // bytes, unlike strings, are the chunk's own
@@ -46,9 +59,9 @@ func (s *step) call(p *chat.Part) {
 
 // seal makes a part of the pending text.
 func (s *step) seal() {
-	if s.pending.Len() == 0 {
+	if len(s.pending) == 0 {
 		return
 	}
-	s.parts = append(s.parts, chat.Part{Text: s.pending.String()})
-	s.pending.Reset()
+	s.parts = append(s.parts, chat.Part{Text: strings.Join(s.pending, "")})
+	s.pending = nil
 }

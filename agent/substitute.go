@@ -5,7 +5,6 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/stream"
 )
 
 // substitute opens the call of the tool that the configuration names for when j's
@@ -22,15 +21,14 @@ func (t *turn) substitute(j *job, tools *chat.ToolSet) *job {
 		return nil
 	}
 	call := chat.ToolCall{Name: spec.Name, Arguments: j.call.Arguments}
-	key, err := t.calls.admit(call, 0)
+	key, err := t.state.calls.admit(call, 0)
 	if err != nil { // it was tried before, and the reason to refuse it holds here, too
 		return nil
 	}
 	s := t.newJob(call, spec)
 	s.key, s.insteadOf = key, j.key
 	j.substitute = s
-	t.emit(&stream.ToolStarted{Call: s.told})
-	t.logCall(s)
+	t.start(s)
 	return s
 }
 

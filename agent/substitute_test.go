@@ -130,7 +130,7 @@ func TestNoSubstituteWhenTheTurnIsOver(t *testing.T) {
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
 		tools:   searchAndLookup, call: failing(map[string]error{"search": away(true)}),
 	}
-	s.Timeout = 900 * time.Millisecond
+	s.timeout = 900 * time.Millisecond
 	if got := play(t, s); len(got.calls) != 1 || got.done.Reason != "timeout" {
 		t.Errorf("%d calls ran, reason %q", len(got.calls), got.done.Reason)
 	}

@@ -25,6 +25,7 @@ type job struct {
 	told   stream.Call
 	spec   *chat.ToolSpec
 	key    string // empty: refused
+	waits  bool   // for an answer from outside
 	took   time.Duration
 	result chat.ToolResult
 	err    error
@@ -38,61 +39,92 @@ type job struct {
 	insteadOf string
 }
 
-// runTools runs the calls of the step at hand, tells of each as it ends, and
-// appends the calls and their results, in the order of the calls, to the
-// conversation. It returns an error if the turn cannot go on.
-func (t *turn) runTools(tools *chat.ToolSet) error {
+// runTools runs the calls of the step at hand and tells of each as it ends. Calls
+// that must wait are left open; else the calls and their results, in the order of
+// the calls, become part of the conversation. It returns an error if the turn
+// cannot go on.
+func (t *turn) runTools() error {
 	if err := t.over(); err != nil {
 		return err
 	}
-	jobs, admitted := t.openJobs(tools)
+	jobs, admitted := t.openJobs()
 	for _, j := range jobs {
 		if j.err != nil {
 			t.close(j)
 		}
 	}
+	t.tellDropped()
 	t.flush()
 	if t.told != nil {
 		return t.told
 	}
-	if err := t.runAll(tools, admitted); err != nil {
+	if err := t.runAll(t.tools, admitted); err != nil {
 		return err
 	}
-	t.messages = append(t.messages,
-		chat.Message{Role: chat.RoleModel, Parts: t.step.parts},
-		chat.Message{Role: chat.RoleUser, Parts: results(jobs)})
+	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts})
+	t.state.Dropped = t.step.dropped
+	t.settle(jobs)
 	return nil
 }
 
-// openJobs tells of the calls of the step at hand and decides which of them run.
-func (t *turn) openJobs(tools *chat.ToolSet) (jobs, admitted []*job) {
+// openJobs tells of the calls of the step at hand and decides which of them run. It
+// stops where the turn does: the calls after that were never told of.
+func (t *turn) openJobs() (jobs, admitted []*job) {
+	running := 0
 	for _, c := range t.step.calls {
-		j := t.newJob(c, tools.Lookup(c.Name))
-		jobs = append(jobs, j)
-		t.emit(&stream.ToolStarted{Call: j.told})
-		if j.key, j.err = t.calls.admit(c, len(admitted)); j.err == nil {
-			admitted = append(admitted, j)
-			t.logCall(j)
+		if t.over() != nil {
+			break
 		}
+		j := t.newJob(c, t.tools.Lookup(c.Name))
+		jobs = append(jobs, j)
+		if j.key, j.err = t.admit(j, running); j.err == nil {
+			running++
+			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
+				continue
+			}
+			admitted = append(admitted, j)
+		}
+		t.start(j)
 	}
 	return jobs, admitted
 }
 
+// start tells of a call that runs now, or was refused.
+func (t *turn) start(j *job) {
+	t.emit(&stream.ToolStarted{Call: j.told})
+	if j.err == nil {
+		t.logCall(j)
+	}
+}
+
+// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// than a turn of limited access was given, and would run them.
+func (t *turn) admit(j *job, running int) (key string, err error) {
+	if j.spec == nil && t.state.Access != chat.ToolsAll {
+		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+	}
+	return t.state.calls.admit(j.call, running)
+}
+
 func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
+	return newJob(t.state.calls.id(c.ID), c, spec)
+}
+
+func newJob(id string, c chat.ToolCall, spec *chat.ToolSpec) *job {
 	j := &job{call: c, spec: spec}
-	j.told = stream.Call{ID: t.calls.id(c.ID), Tool: c.Name, Arguments: c.Arguments}
+	j.told = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
 	if spec != nil {
 		j.told.Server = spec.Server
 	}
 	return j
 }
 
-func results(jobs []*job) []chat.Part {
-	parts := make([]chat.Part, len(jobs))
-	for i, j := range jobs {
-		parts[i] = chat.Part{Result: j.forModel()}
+// tellDropped tells how many calls of the step were not even opened.
+func (t *turn) tellDropped() {
+	if n := t.step.dropped; n > 0 {
+		t.failCall(&fault.Error{Type: fault.ToolFailed,
+			Message: fmt.Sprintf("Tool calls not executed: %d. At most %d of one answer are taken", n, maxCalls)})
 	}
-	return parts
 }
 
 // run runs the tool. A panic is an error of this call's turn, not of the process.
@@ -100,7 +132,7 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			j.err = newPanicked(p)
+			j.err = stream.NewPanic(p)
 		}
 		j.took = time.Since(began)
 	}()
@@ -113,7 +145,7 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 
 // close tells how a call ended.
 func (t *turn) close(j *job) {
-	t.timings = append(t.timings, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
+	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
 	if j.key != "" { // it was admitted
 		t.logResult(j)
 	}
@@ -121,8 +153,8 @@ func (t *turn) close(j *job) {
 	case f == nil:
 		t.emit(&stream.ToolCompleted{Call: j.told, Duration: j.took, Result: j.result.Text})
 	case f.Unknown:
-		t.calls.lose(j.key)
-		t.calls.lose(j.insteadOf) // which would do the same thing once more
+		t.state.calls.lose(j.key)
+		t.state.calls.lose(j.insteadOf) // which would do the same thing once more
 		t.emit(&stream.ToolUnknown{Call: j.told, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:
@@ -133,10 +165,15 @@ func (t *turn) close(j *job) {
 
 // failCall tells of a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
-	if t.ctx.Err() == nil && f.Type != fault.Internal {
-		t.fail(f, false)
+	if t.ctx.Err() == nil && !endsTurn(f) {
+		t.fail(f)
 	}
 }
+
+// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// shortage of the gateway's own. The model could do nothing better with a shortage
+// than to call the next tool into it, and its own next call needs a descriptor too.
+func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }
 
 // failure returns why the call failed, or nil. Tools says what it knows of the
 // outcome; a call that ended by a bug, or with nothing but the turn's own end, may
@@ -151,7 +188,7 @@ func (j *job) failure(turn context.Context) *fault.Error {
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout:
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
 		if error(f) != context.Cause(turn) {
 			return f
 		}

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,64 +19,102 @@ import (
 type turn struct {
 	agent *Agent
 	ctx   context.Context
-	req   chat.Request
 	sink  stream.Sink
 	log   *zerolog.Logger
-	told  error // the sink's first error; nothing is told after it
+	told  error // the sink's first error; nothing is emitted after it
 
-	request  chat.ModelRequest // of the step at hand
-	messages []chat.Message
-	step     step
-	tail     byte // the last one of the text shown; 0: none was
-	calls    ledger
-
-	usage   chat.Usage
-	models  []time.Duration
-	timings []stream.ToolTiming
-	reason  stream.FinishReason
+	state   State
+	tools   *chat.ToolSet
+	request chat.ModelRequest // of the step at hand
+	step    step
 }
 
-func (t *turn) run() error {
-	t.emit(&stream.Start{ConversationID: t.req.ConversationID, UserID: t.req.UserID, Model: t.agent.cfg.Model.Name()})
-	t.flush()
+// begin makes the first State of a turn.
+func (t *turn) begin(req *chat.Request) error {
 	if err := t.over(); err != nil {
 		return err
 	}
-	tools := t.tools()
-	t.messages = []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: t.req.Input}}}}
-	req := &t.request
-	*req = chat.ModelRequest{System: t.agent.systemPrompt(&t.req, tools), Tools: tools}
-	for req.Step = 1; ; req.Step++ {
-		last := req.Step >= t.agent.cfg.MaxSteps
-		if last && len(tools.Specs) > 0 {
-			req.NoTools = true
-			req.System += lastStepNote
-		}
-		req.Messages = t.messages
-		finish, err := t.ask(req)
-		if err != nil {
-			return err
-		}
-		if len(t.step.calls) == 0 || last {
-			t.reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
-			return nil
-		}
-		if err := t.runTools(tools); err != nil {
-			return err
-		}
-	}
+	t.state.Access = req.Tools
+	t.list()
+	t.state.System = t.agent.systemPrompt(req, t.tools)
+	t.state.Messages = req.Messages()
+	return t.over()
 }
 
-// tools returns what can be called in this turn, and tells what cannot.
-func (t *turn) tools() *chat.ToolSet {
-	tools := t.agent.cfg.Tools.Tools(t.ctx)
-	for _, u := range tools.Unavailable {
-		if t.over() == nil {
-			t.fail(u.Err, false)
+// list learns what can be called in this turn, and tells which servers cannot be
+// used. One whose tools can still be called, through their fallbacks, is told when
+// they are: only then is it known whether the turn misses it.
+func (t *turn) list() {
+	t.tools = t.available()
+	for _, u := range t.tools.Unavailable {
+		if t.over() == nil && !offered(t.tools, u.Server) {
+			t.fail(u.Err)
 		}
 	}
 	t.flush()
-	return tools
+}
+
+// available returns what this turn may call. One that may call nothing does not learn
+// of servers that are unavailable.
+func (t *turn) available() *chat.ToolSet {
+	switch t.state.Access {
+	case chat.ToolsAll:
+		return t.agent.cfg.Tools.Tools(t.ctx)
+	case chat.ToolsReadOnly:
+		return t.agent.readOnly(t.agent.cfg.Tools.Tools(t.ctx))
+	}
+	return new(chat.ToolSet)
+}
+
+func offered(tools *chat.ToolSet, server string) bool {
+	return slices.ContainsFunc(tools.Specs, func(s chat.ToolSpec) bool { return s.Server == server })
+}
+
+// resume prepares a turn that goes on with a State of before.
+func (t *turn) resume() error {
+	if err := t.over(); err != nil {
+		return err
+	}
+	if len(t.state.Waiting()) > 0 {
+		return fmt.Errorf("%d calls still wait for an answer", len(t.state.Waiting()))
+	}
+	t.tools = t.available()
+	return t.over()
+}
+
+func (t *turn) loop() error {
+	for !t.state.Over() && len(t.state.Waiting()) == 0 {
+		if err := t.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance makes the next step.
+func (t *turn) advance() error {
+	if t.state.Over() {
+		return nil
+	}
+	if len(t.state.Open) > 0 {
+		return t.runAnswered()
+	}
+	t.state.Steps++
+	req, last := &t.request, t.state.Steps >= t.agent.cfg.MaxSteps
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps}
+	if last && len(t.tools.Specs) > 0 {
+		req.NoTools = true
+		req.System += lastStepNote
+	}
+	finish, err := t.ask(req)
+	if err != nil {
+		return err
+	}
+	if len(t.step.calls) == 0 || last {
+		t.state.Reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
+		return nil
+	}
+	return t.runTools()
 }
 
 // reasonOf returns why a turn ended well. limited says that the model might have
@@ -127,16 +167,16 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		if c.Finish != chat.FinishNone {
 			finish = c.Finish
 		}
-		for i := range c.Parts {
-			t.part(&c.Parts[i])
+		if err := t.parts(c.Parts); err != nil {
+			return err
 		}
 		if !c.More {
 			t.flush()
 		}
 		return t.told
 	})
-	t.models = append(t.models, time.Since(began))
-	t.usage.Add(usage)
+	t.state.Model = append(t.state.Model, time.Since(began))
+	t.state.Usage.Add(usage)
 	t.step.seal()
 	if n := t.step.thoughts; n > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
@@ -146,6 +186,20 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 			Err: errors.New("the answer ended without a finish reason")}
 	}
 	return finish, err
+}
+
+// parts takes the parts of a chunk. There is mostly one, but a chunk has room for
+// tens of thousands, and the turn may end meanwhile.
+func (t *turn) parts(parts []chat.Part) error {
+	for i := range parts {
+		if i > 0 {
+			if err := t.over(); err != nil {
+				return err
+			}
+		}
+		t.part(&parts[i])
+	}
+	return nil
 }
 
 // part takes one part of the answer: thoughts are shown and forgotten, text is
@@ -173,29 +227,32 @@ func (t *turn) part(p *chat.Part) {
 // other: where neither has white space, a blank line keeps them from running into
 // one another.
 func (t *turn) say(text string, first bool) {
-	if first && t.tail != 0 && !space(t.tail) && !space(text[0]) {
+	if first && t.state.Tail != 0 && !space(t.state.Tail) && !space(text[0]) {
 		t.step.delta.Text = "\n\n"
 		t.emit(&t.step.delta)
 	}
-	t.tail = text[len(text)-1]
+	t.state.Tail = text[len(text)-1]
 	t.step.delta.Text = text
 	t.emit(&t.step.delta)
 }
 
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// fail logs err and tells it.
-func (t *turn) fail(err error, fatal bool) {
+// fail logs err and emits it: the turn goes on without what failed. That a server
+// cannot be used is told once.
+func (t *turn) fail(err error) {
 	f := fault.From(err)
-	level := zerolog.WarnLevel
-	if fatal {
-		level = zerolog.ErrorLevel
+	if f.Type == fault.MCPUnavailable && f.Service != "" {
+		if slices.Contains(t.state.Missing, f.Service) {
+			return
+		}
+		t.state.Missing = append(t.state.Missing, f.Service)
 	}
-	t.log.WithLevel(level).Dict("details", zerolog.Dict().
+	t.log.Warn().Dict("details", zerolog.Dict().
 		Str("error_type", string(f.Type)).
 		AnErr("error_message", errors.New(fault.LogText(err, t.agent.cfg.LogPayloads))).
 		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
-	t.emit(stream.NewError(f, fatal))
+	t.emit(stream.NewError(f, false))
 }
 
 func (t *turn) emit(ev stream.Event) {

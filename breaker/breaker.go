@@ -29,8 +29,15 @@ const (
 // are under way: none of them tells when it will end.
 const probeWait = time.Second
 
-// Config describes a breaker. Its zero value, with a Service, works: 5 failures,
-// 30 s recovery, 3 half-open calls.
+// Defaults of Config.
+const (
+	DefaultFailures      = 5
+	DefaultRecovery      = 30 * time.Second
+	DefaultHalfOpenCalls = 3
+)
+
+// Config describes a breaker. Its zero value, with a Service, works: 0 means the
+// default.
 type Config struct {
 	// Service is "gemini" or "mcp:<name>".
 	Service string
@@ -91,17 +98,22 @@ type Breaker struct {
 	log      *zerolog.Logger // of the call at hand
 }
 
+func (c Config) withDefaults() Config {
+	if c.Failures == 0 {
+		c.Failures = DefaultFailures
+	}
+	if c.Recovery == 0 {
+		c.Recovery = DefaultRecovery
+	}
+	if c.HalfOpenCalls == 0 {
+		c.HalfOpenCalls = DefaultHalfOpenCalls
+	}
+	return c
+}
+
 // New returns a closed breaker.
 func New(cfg Config) *Breaker {
-	if cfg.Failures == 0 {
-		cfg.Failures = 5
-	}
-	if cfg.Recovery == 0 {
-		cfg.Recovery = 30 * time.Second
-	}
-	if cfg.HalfOpenCalls == 0 {
-		cfg.HalfOpenCalls = 3
-	}
+	cfg = cfg.withDefaults()
 	b := &Breaker{cfg: cfg, state: Closed}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          cfg.Service,

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/check"
 )
 
 // The rules for the parts of a Request, for whoever builds one from another
@@ -42,9 +44,9 @@ func CheckUserID(s string) (string, *FieldError) {
 	return s, nil
 }
 
-// CheckTimezone wants a name that LoadLocation knows.
+// CheckTimezone wants a name that check.Location knows.
 func CheckTimezone(s string) (*time.Location, *FieldError) {
-	loc, ok := LoadLocation(s)
+	loc, ok := check.Location(s)
 	if !ok {
 		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be an IANA time zone name such as Europe/Berlin"}
 	}

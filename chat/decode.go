@@ -18,41 +18,45 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read.
-func DecodeRequest(body []byte) (Request, error) {
+func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Request{}, &d.faults
+		return Asked{HasHistory: d.seen["history"]}, &d.faults
 	}
-	return d.fields.build(&d.faults)
+	asked, err := d.values.build(&d.faults)
+	asked.HasHistory = d.seen["history"]
+	return asked, err
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored.
-func QueryRequest(rawQuery string) (Request, error) {
+func QueryRequest(rawQuery string) (Asked, error) {
 	var e ValidationError
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return Request{}, &e // what it left out would be taken for absent
+		return Asked{}, &e // what it left out would be taken for absent
 	}
-	var f fields
-	for _, p := range []struct {
-		name string
-		into **string
-	}{
-		{"input", &f.input}, {"conversation_id", &f.conversationID}, {"user_id", &f.userID}, {"timezone", &f.timezone},
-	} {
-		*p.into = queryValue(query, p.name, &e)
-	}
-	if s := queryValue(query, "accumulated", &e); s != nil {
-		b, err := strconv.ParseBool(*s)
-		if err != nil {
-			e.add("/accumulated", CodeWrongType, "must be true or false")
+	var v raws
+	for i, f := range fields {
+		if !f.query {
+			continue
 		}
-		f.accumulated = &b
+		value := queryValue(query, f.name, &e)
+		switch {
+		case value == nil:
+		case f.text != nil:
+			v.of[i] = raw{given: true, text: *value}
+		default:
+			b, err := strconv.ParseBool(*value)
+			if err != nil {
+				e.add("/"+f.name, CodeWrongType, "must be true or false")
+			}
+			v.of[i] = raw{given: err == nil, flag: b}
+		}
 	}
-	return f.build(&e)
+	return v.build(&e)
 }
 
 func queryValue(query url.Values, name string, e *ValidationError) *string {
@@ -74,14 +78,14 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
-	fields fields
+	values raws
 	faults ValidationError
 	seen   map[string]bool
 	broken bool // the document's structure is lost
 }
 
 func (d *decoder) document(body []byte) {
-	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
 		if _, err := dec.ReadValue(); err != nil {
 			d.syntax(err)
@@ -124,6 +128,11 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 		return err
 	}
 	name, nameErr := unquote(key) // now: the key is gone with the next read
+	if i := fieldOf(name); i >= 0 && fields[i].list != nil && nameErr == nil && !d.seen[name] && dec.PeekKind() == '[' {
+		d.seen[name] = true
+		d.values.said, err = fields[i].list(dec, &d.faults)
+		return err
+	}
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
@@ -132,7 +141,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	case nameErr != nil:
 		d.faults.add("", CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
 	case d.seen[name]:
-		d.faults.add(pointerTo(name), CodeDuplicateKey, "the key is given more than once")
+		d.duplicate(name)
 	default:
 		d.seen[name] = true
 		d.take(name, value)
@@ -140,50 +149,68 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// take keeps the value of a known field.
-func (d *decoder) take(name string, value jsontext.Value) {
-	if wrong := CheckJSON(value); wrong != nil {
-		d.faults.Add(pointerTo(name), wrong)
-		return
-	}
-	switch name {
-	case "input":
-		d.takeString(&d.fields.input, name, value)
-	case "conversation_id":
-		d.takeString(&d.fields.conversationID, name, value)
-	case "user_id":
-		d.takeString(&d.fields.userID, name, value)
-	case "timezone":
-		d.takeString(&d.fields.timezone, name, value)
-	case "accumulated":
-		d.takeBool(name, value)
+const duplicateKey = "the key is given more than once"
+
+func (d *decoder) duplicate(name string) {
+	if fieldOf(name) >= 0 {
+		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
+	} else {
+		d.faults.addOne(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	}
 }
 
-// takeString keeps a string. null is absence, except for input.
-func (d *decoder) takeString(into **string, name string, value jsontext.Value) {
+// take keeps the value of a known field that is no list.
+func (d *decoder) take(name string, value jsontext.Value) {
+	i := fieldOf(name)
+	if wrong := CheckJSON(value); wrong != nil {
+		if i < 0 {
+			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
+		} else {
+			d.faults.own("/"+name, wrong)
+		}
+		return
+	}
+	switch {
+	case i < 0:
+	case fields[i].text != nil:
+		d.takeString(i, value)
+	case fields[i].flag != nil:
+		d.takeBool(i, value)
+	case value.Kind() != 'n':
+		d.faults.add("/"+name, CodeWrongType, "must be an array")
+	}
+}
+
+// takeString keeps a string. null is absence, but for a required field.
+func (d *decoder) takeString(i int, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
 		s, _ := unquote(value) // CheckJSON has seen to it that this works
-		*into = &s
-	case kind != 'n' || name == "input":
-		d.faults.add(pointerTo(name), CodeWrongType, "must be a string")
+		d.values.of[i] = raw{given: true, text: s}
+	case kind != 'n' || fields[i].required:
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
 }
 
-func (d *decoder) takeBool(name string, value jsontext.Value) {
+func (d *decoder) takeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
 	case 't', 'f':
-		b := value.Kind() == 't'
-		d.fields.accumulated = &b
+		d.values.of[i] = raw{given: true, flag: value.Kind() == 't'}
 	default:
-		d.faults.add(pointerTo(name), CodeWrongType, "must be true or false")
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be true or false")
 	}
 }
 
+// lenient returns a decoder that gets past faults within values.
+func lenient(text []byte) *jsontext.Decoder {
+	// Of a bytes.Buffer it makes no copy, and leaves its bytes as they are.
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 func unquote(v jsontext.Value) (string, error) {
-	b, err := jsontext.AppendUnquote(nil, v)
+	var short [64]byte // room for most, which are keys and ids
+	b, err := jsontext.AppendUnquote(short[:0], v)
 	return string(b), err
 }
 

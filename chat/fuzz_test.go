@@ -81,7 +81,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			checkFaults(t, err)
 			return
 		}
-		checkRules(t, r)
+		checkRules(t, r.Request)
 		var judge map[string]any
 		if err := stdjson.Unmarshal(body, &judge); err != nil {
 			t.Fatalf("accepted what encoding/json refuses: %v", err)
@@ -90,7 +90,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			t.Errorf("input is %q, encoding/json reads %q", r.Input, s)
 		}
 		again := map[string]any{"input": r.Input, "accumulated": r.Accumulated}
-		for name, value := range optional(r) {
+		for name, value := range optional(r.Request) {
 			again[name] = value
 		}
 		body, err = json.Marshal(again)

@@ -17,13 +17,67 @@ const (
 
 // Request is one chat turn, validated and cleaned.
 type Request struct {
+	// History is what was said before, oldest first, as PruneHistory leaves it. It is
+	// the client's word, for the model to read: neither limits nor permissions look at
+	// it.
+	History []Message
+	// Pruning tells what of the history was left out.
+	Pruning Pruning
+	// Input is what the user says now.
 	Input          string
-	ConversationID string         // empty: none
-	UserID         string         // empty: none
-	Location       *time.Location // nil: the gateway's own
+	ConversationID string // empty: none
+	// UserID is who the client says that its user is; empty: nobody in particular.
+	UserID    string
+	Principal Principal
+	Location  *time.Location // nil: the gateway's own
+	// Tools says which tools the turn may call. Whoever admits the request sets it:
+	// no client can.
+	Tools ToolAccess
+}
+
+// Asked is what a body or a query of our own protocol asks for: a turn, and how it is
+// to be told.
+type Asked struct {
+	Request
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
+	// HasHistory says that there is a history at the top level, whatever it holds. It
+	// counts beside an error too.
+	HasHistory bool
 }
+
+// Principal is who sent a request, as far as the gateway has made sure of it. The
+// zero value is anonymous.
+type Principal struct {
+	Tenant string // empty: there is only one
+	ID     string // empty: not known
+}
+
+// Messages returns the conversation as the model is shown it: the history, then the
+// input. A history that ends with a message of the user which was never answered is
+// continued by the input.
+func (r *Request) Messages() []Message {
+	messages := make([]Message, 0, len(r.History)+1)
+	messages = append(messages, r.History...)
+	input := r.Input
+	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
+		input = messages[n-1].Parts[0].Text + "\n\n" + input
+		messages = messages[:n-1]
+	}
+	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
+}
+
+// ToolAccess says which tools a turn may call. Of the others its model is told
+// nothing, and none of them runs, a fallback neither. Values that are not listed
+// here allow none.
+type ToolAccess int
+
+// What a turn may call.
+const (
+	ToolsAll      ToolAccess = iota
+	ToolsReadOnly            // those that are read-only, by their server's word or by the operator's
+	ToolsOff
+)
 
 // Codes of a FieldError.
 const (
@@ -47,9 +101,9 @@ type FieldError struct {
 }
 
 // maxFaults bounds the list of a ValidationError. The fields of a Request are
-// listed whatever their number; others are not once the list is that long, or a
-// body full of duplicate keys would become a reply and a log line of several
-// times its size.
+// listed whatever their number; what lies within them, and fields of others, are
+// not once the list is that long: a body full of duplicate keys would become a
+// reply and a log line of several times its size.
 const maxFaults = 16
 
 // ValidationError lists the faults of a request: for each field the one that was
@@ -70,14 +124,28 @@ func (e *ValidationError) add(field, code, message string) {
 	switch {
 	case field == "" && slices.Contains(e.Fields, f):
 	case field != "" && e.has(field):
-	case len(e.Fields) >= maxFaults && !ours(field):
 	default:
 		e.Fields = append(e.Fields, f)
 	}
 }
 
-// Add adds the fault that a Check function found, as that of a field. nil is none.
+// addOne adds a fault of which there may be many.
+func (e *ValidationError) addOne(field, code, message string) {
+	if len(e.Fields) < maxFaults {
+		e.add(field, code, message)
+	}
+}
+
+// Add adds the fault that a Check function found, as that of a field of another
+// protocol, of which there may be many. nil is none.
 func (e *ValidationError) Add(field string, f *FieldError) {
+	if f != nil {
+		e.addOne(field, f.Code, f.Message)
+	}
+}
+
+// own adds the fault of one of the fields of a Request. nil is none.
+func (e *ValidationError) own(field string, f *FieldError) {
 	if f != nil {
 		e.add(field, f.Code, f.Message)
 	}
@@ -85,46 +153,4 @@ func (e *ValidationError) Add(field string, f *FieldError) {
 
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
-}
-
-func ours(field string) bool {
-	switch field {
-	case "", "/input", "/conversation_id", "/user_id", "/timezone", "/accumulated":
-		return true
-	}
-	return false
-}
-
-// fields are the raw values of a request; nil means absent.
-type fields struct {
-	input, conversationID, userID, timezone *string
-	accumulated                             *bool
-}
-
-// build checks and cleans the values, on top of the faults already found in e.
-func (f fields) build(e *ValidationError) (Request, error) {
-	r := Request{Accumulated: f.accumulated == nil || *f.accumulated}
-	var wrong *FieldError
-	if f.input == nil {
-		e.add("/input", CodeRequired, "is required")
-	} else {
-		r.Input, wrong = CheckInput(*f.input)
-		e.Add("/input", wrong)
-	}
-	if f.conversationID != nil {
-		r.ConversationID, wrong = CheckConversationID(*f.conversationID)
-		e.Add("/conversation_id", wrong)
-	}
-	if f.userID != nil {
-		r.UserID, wrong = CheckUserID(*f.userID)
-		e.Add("/user_id", wrong)
-	}
-	if f.timezone != nil {
-		r.Location, wrong = CheckTimezone(*f.timezone)
-		e.Add("/timezone", wrong)
-	}
-	if len(e.Fields) > 0 {
-		return Request{}, e
-	}
-	return r, nil
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -56,24 +55,10 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// LoadLocation returns the time zone of an IANA name. Refused are the names that
-// mean another thing on each machine (Local, localtime, posixrules), the trees
-// that a system's copy adds to IANA's (posix/, right/ with leap seconds), and
-// paths that only happen to lead to a zone's file, such as ./UTC.
-func LoadLocation(name string) (*time.Location, bool) {
-	area, _, _ := strings.Cut(name, "/")
-	switch area {
-	case "Local", "localtime", "posixrules", "posix", "right":
-		return nil, false
-	}
-	if len(name) > 64 || strings.Contains("/"+name+"/", "//") || strings.ContainsFunc(name, notZoneChar) {
-		return nil, false
-	}
-	loc, err := time.LoadLocation(name)
-	return loc, err == nil
+// Token says whether s has lo to hi characters, all of [A-Za-z0-9._-].
+func Token(s string, lo, hi int) bool {
+	return len(s) >= lo && len(s) <= hi && strings.IndexFunc(s, func(r rune) bool { return r != '.' && notIDChar(r) }) < 0
 }
-
-func notZoneChar(r rune) bool { return r != '/' && r != '+' && notIDChar(r) }
 
 // Truncate cuts s to at most limit bytes, between two code points.
 func Truncate(s string, limit int) (head string, cut bool) {
@@ -84,6 +69,16 @@ func Truncate(s string, limit int) (head string, cut bool) {
 		limit--
 	}
 	return s[:limit], true
+}
+
+// Clip returns at most limit bytes of s, and a mark if that is not all. It is for
+// what goes into a log.
+func Clip(s string, limit int) string {
+	head, cut := Truncate(s, limit)
+	if cut {
+		head += "…"
+	}
+	return head
 }
 
 // Line makes of s a text for one line: without control characters, with spaces for

@@ -55,22 +55,18 @@ func query(s string) string {
 	return b.String()
 }
 
-func TestLoadLocation(t *testing.T) {
+// The rule is check.Location's.
+func TestCheckTimezone(t *testing.T) {
 	t.Parallel()
-	location(t, "Europe/Berlin") // skips where there is no data
-	for _, tt := range []struct {
-		name string
-		want bool
-	}{
-		{"UTC", true}, {"Europe/Berlin", true}, {"America/Argentina/Buenos_Aires", true}, {"Etc/GMT+3", true}, {"Asia/Ust-Nera", true},
-		{"", false}, {"Local", false}, {"localtime", false}, {"posixrules", false}, {"posix/UTC", false}, {"right/UTC", false},
-		{"Mars/Olympus", false}, {"Europe", false}, {"zone.tab", false}, {"./UTC", false}, {"Europe/./Berlin", false},
-		{"Europe//Berlin", false}, {"UTC/", false}, {"/UTC", false}, {"../zoneinfo/UTC", false}, {"Europe/../UTC", false},
-		{`Europe\Berlin`, false}, {"UTC\x00", false}, {" UTC", false}, {strings.Repeat("a", 65), false},
-	} {
-		loc, ok := chat.LoadLocation(tt.name)
-		if ok != tt.want || ok && loc.String() != tt.name {
-			t.Errorf("LoadLocation(%q) = %v, %v; want %v", tt.name, loc, ok, tt.want)
+	for _, name := range []string{"UTC", "Europe/Berlin", "Etc/GMT+3"} {
+		loc, err := chat.CheckTimezone(name)
+		if err != nil || loc.String() != name {
+			t.Errorf("%q: %v, %v", name, loc, err)
+		}
+	}
+	for _, name := range []string{"", "Local", "localtime", "posixrules", "posix/UTC", "right/UTC", "./UTC", "Europe//Berlin", "Mars/Base", "../etc/passwd", "+02:00"} {
+		if loc, err := chat.CheckTimezone(name); err == nil || err.Code != chat.CodeInvalidFormat {
+			t.Errorf("%q: %v, %v", name, loc, err)
 		}
 	}
 }

@@ -1,12 +1,15 @@
 // Package config is the one reader of flags and environment.
 //
 // It turns them into one Config, or into one Error that lists every fault at
-// once. It imports nothing of ours: the program hands each package its part.
+// once. What there is to set it does not know: each package registers its own
+// Section, and the program joins them to a Table. The values are the program's to
+// hand out: a package gets its part in its own Config.
 package config
 
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +18,8 @@ import (
 // DefaultGeminiBaseURL is where the Gemini API itself lives. It always wants a key.
 const DefaultGeminiBaseURL = "https://generativelanguage.googleapis.com"
 
-// Config is all that can be set from outside. Load fills every field; the
-// defaults are those of the table that Usage prints.
+// Config is all that can be set from outside. Load fills the fields that sections are
+// bound to, with the defaults that the sections name.
 type Config struct {
 	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
 	Addr string
@@ -78,6 +81,9 @@ type Config struct {
 	// TodoDB is the file of the built-in todo server, or ":memory:", which is
 	// also what it is when no folder of the user's is known.
 	TodoDB string
+	// TodoDBIsDefault says that nobody chose TodoDB: if it cannot be written, memory
+	// does as well.
+	TodoDBIsDefault bool
 
 	// ChildEnv is what every child process may know of our environment, as
 	// NAME=value. It holds no key.
@@ -175,23 +181,20 @@ func (c Config) Offline() bool {
 	return c.GeminiAPIKey == "" && c.GeminiBaseURL == DefaultGeminiBaseURL
 }
 
-// minSecret is the length below which a header or a variable of an MCP server is
-// no secret: settings like "1", "info" or "true" are common there, and blotting
-// them out would make any log unreadable.
-const minSecret = 8
+// MinSecret is the length in bytes below which a value is no secret that can be
+// searched for: "1", "info" or "test" would be found in the log's own words, and
+// blotting them out would make any log unreadable.
+const MinSecret = 8
 
 // Secrets returns every secret value for the log's scrubber, each once, the
 // longest first, so that a secret within another one leaves no remainder. Of a
 // header such as "Bearer <token>" the token is in it by itself as well. Values
-// of MCP servers with fewer than 8 bytes are left out.
+// with fewer than 8 bytes are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
-	var all []string
+	all := []string{c.GeminiAPIKey.Reveal()}
 	for _, s := range c.MCPServers {
 		for _, v := range s.Headers {
-			all = append(all, v.Reveal())
-			if _, credentials, ok := strings.Cut(v.Reveal(), " "); ok {
-				all = append(all, strings.TrimSpace(credentials))
-			}
+			all = append(all, v.Reveal(), credentials(v.Reveal()))
 		}
 		for _, v := range s.Env {
 			all = append(all, v.Reveal())
@@ -200,10 +203,7 @@ func (c Config) Secrets() []string {
 			all = append(all, v.Reveal())
 		}
 	}
-	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < minSecret })
-	if c.GeminiAPIKey != "" {
-		all = append(all, c.GeminiAPIKey.Reveal())
-	}
+	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < MinSecret })
 	slices.SortFunc(all, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
@@ -211,4 +211,43 @@ func (c Config) Secrets() []string {
 		return strings.Compare(a, b)
 	})
 	return slices.Compact(all)
+}
+
+// credentials returns what follows the scheme in a header such as "Bearer <token>",
+// or else the whole value.
+func credentials(header string) string {
+	if _, rest, ok := strings.Cut(header, " "); ok {
+		return strings.TrimSpace(rest)
+	}
+	return header
+}
+
+// secretName matches the names of headers and variables that hold secrets. The
+// others hold such things as a time zone or a level.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
+
+// ShortSecrets names, in order, the settings whose value is a secret that is too
+// short to be searched for, so that the log cannot be kept free of it.
+func (c Config) ShortSecrets() []string {
+	var short []string
+	add := func(setting, value string) {
+		if value != "" && len(value) < MinSecret {
+			short = append(short, setting)
+		}
+	}
+	add("GEMINI_API_KEY", c.GeminiAPIKey.Reveal())
+	for _, s := range c.MCPServers {
+		for name, v := range s.Headers {
+			if secretName.MatchString(name) {
+				add("MCP_CONFIG: /mcpServers/"+s.Name+"/headers/"+name, credentials(v.Reveal()))
+			}
+		}
+		for name, v := range s.Env {
+			if secretName.MatchString(name) {
+				add("MCP_CONFIG: /mcpServers/"+s.Name+"/env/"+name, v.Reveal())
+			}
+		}
+	}
+	slices.Sort(short)
+	return short
 }

@@ -8,7 +8,7 @@ import (
 
 // commandLine is what the arguments hold, before any value is looked at.
 type commandLine struct {
-	flags map[string]string // by name without dashes; the last one of a name wins
+	flags map[string][]string // by name without dashes, in the order given
 	args  []operand
 }
 
@@ -21,8 +21,8 @@ type operand struct {
 // parse takes the command line apart. Package flag stops at the first fault and
 // repeats its value; here all faults are listed, and no value is. The only error
 // is flag.ErrHelp.
-func (r *reader) parse(args []string, settings []setting) (commandLine, error) {
-	line := commandLine{flags: make(map[string]string)}
+func (r *reader) parse(args []string, settings []Setting) (commandLine, error) {
+	line := commandLine{flags: make(map[string][]string)}
 	onlyArgs := false
 	for i := 0; i < len(args); i++ {
 		name, isFlag := dashed(args[i])
@@ -51,7 +51,7 @@ func dashed(arg string) (rest string, isFlag bool) {
 
 // takeFlag puts the flag at args[i] into flags and returns how many further
 // arguments it used up.
-func (r *reader) takeFlag(flags map[string]string, settings []setting, rest string, args []string, i int) (used int) {
+func (r *reader) takeFlag(flags map[string][]string, settings []Setting, rest string, args []string, i int) (used int) {
 	name, value, hasValue := strings.Cut(rest, "=")
 	s, known := find(settings, name)
 	if !known {
@@ -70,20 +70,20 @@ func (r *reader) takeFlag(flags map[string]string, settings []setting, rest stri
 	case !hasValue:
 		r.fault(s.name(), "--"+name+" needs a value")
 	default:
-		flags[name] = value
+		flags[name] = append(flags[name], value)
 	}
 	return used
 }
 
 // find returns the setting of a flag; GOOGLE_API_KEY, the second name of a
 // secret, counts as a flag that is refused.
-func find(settings []setting, name string) (setting, bool) {
+func find(settings []Setting, name string) (Setting, bool) {
 	for _, s := range settings {
 		if s.flag == name || s.secret && flagName(s.second) == name {
 			return s, true
 		}
 	}
-	return setting{}, false
+	return Setting{}, false
 }
 
 var flagLike = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)

@@ -1,60 +1,142 @@
 package config
 
 import (
+	"errors"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"sluice/internal/check"
 )
 
-// Load reads the configuration for a command without flags of its own. See
-// Loader.Load.
-func Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
-	return new(Loader).Load(args, lookup, readFile)
-}
-
 // Loader reads the configuration for one command, which may have flags and
-// arguments of its own. Its zero value knows the common flags only.
+// arguments of its own. Its zero value knows those only.
 type Loader struct {
 	// MaxArgs is how many arguments that are no flags the command takes.
 	MaxArgs int
+	// Check, unless nil, runs when all values are read, good ones and bad ones, and
+	// lists what they have wrong together; name is as in Fault.
+	Check func(fault func(name, message string))
 
-	own  []setting
-	args []string
+	sections func(*Config) Table
+	own      []Setting
+	args     []string
 }
+
+// NewLoader returns a Loader of what all commands share: the table that sections
+// returns, bound to the Config that it gets.
+func NewLoader(sections func(*Config) Table) *Loader { return &Loader{sections: sections} }
 
 // Bool adds a flag that is false unless given.
 func (l *Loader) Bool(name, meaning string) *bool {
 	p := new(bool)
-	l.add(setting{flag: name, meaning: meaning, isBool: true, def: "false", parse: boolean(p)})
+	l.add(name, Bool("", p, meaning))
 	return p
 }
 
 // String adds a flag that takes any text.
 func (l *Loader) String(name, value, meaning string) *string {
 	p := new(string)
-	l.add(setting{flag: name, meaning: meaning, def: value, parse: text(p)})
+	l.add(name, Text("", p, value, meaning))
+	return p
+}
+
+// Strings adds a flag that takes any text and may be given again.
+func (l *Loader) Strings(name, meaning string) *[]string {
+	p := new([]string)
+	s := Func("", "", "text", meaning, func(value string) error {
+		var one string
+		err := text(&one)(value)
+		*p = append(*p, one)
+		return err
+	})
+	s.repeated = true
+	l.add(name, s)
+	return p
+}
+
+// Int adds a flag that takes a whole number from lowest to highest. A value of 0, if
+// it lies outside, says that the flag was not given.
+func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *int {
+	p := new(int)
+	l.add(name, Int("", p, value, lowest, highest, meaning))
+	return p
+}
+
+// Float adds a flag that takes a number above 0 and up to highest. A value of 0 says
+// that the flag was not given.
+func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
+	p := new(float64)
+	l.add(name, Float("", p, value, highest, meaning))
 	return p
 }
 
 // Duration adds a flag that takes a duration of 0 or more.
 func (l *Loader) Duration(name string, value time.Duration, meaning string) *time.Duration {
 	p := new(time.Duration)
-	l.add(setting{flag: name, meaning: meaning, def: value.String(), parse: duration(p, 0)})
+	s := DurationOrNone("", p, value, meaning)
+	s.Default = value.String()
+	l.add(name, s)
 	return p
 }
 
+// OneOf adds a flag that takes one of some words.
+func (l *Loader) OneOf(name, value string, words []string, meaning string) *string {
+	p := new(string)
+	l.add(name, OneOf("", p, value, words, meaning))
+	return p
+}
+
+// BaseURL adds a flag that takes the root of an http or https server; its trailing
+// slash is dropped. Empty says that the flag was not given.
+func (l *Loader) BaseURL(name, meaning string) *string {
+	p := new(string)
+	l.add(name, BaseURL("", p, "", meaning))
+	return p
+}
+
+// Truth adds a flag that takes true or false as its value.
+func (l *Loader) Truth(name, meaning string) *bool {
+	p := new(bool)
+	l.add(name, Func("", "false", "`true`, `false`", meaning, boolean(p)))
+	return p
+}
+
+// Header adds a flag that takes 'Name: value' and may be given again.
+func (l *Loader) Header(name, meaning string) http.Header {
+	h := http.Header{}
+	s := Func("", "", "`Name: value`", meaning, func(line string) error {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !check.HeaderName(name) || !check.HeaderValue(value) {
+			return errors.New("must be 'Name: value'")
+		}
+		h.Add(name, strings.TrimSpace(value))
+		return nil
+	})
+	s.repeated = true
+	l.add(name, s)
+	return h
+}
+
 // add panics, like package flag, at a name that is taken: that is a bug.
-func (l *Loader) add(s setting) {
-	if _, taken := find(append(common(), l.own...), s.flag); taken || s.flag == "h" || s.flag == "help" {
+func (l *Loader) add(flag string, s Setting) {
+	s.flag = flag
+	if _, taken := find(append(l.common(), l.own...), s.flag); taken || s.flag == "h" || s.flag == "help" {
 		panic("config: flag redefined: " + s.flag)
 	}
 	l.own = append(l.own, s)
 }
 
-// common returns the table of what all commands share, as it is when nothing of
-// the environment is set. It serves to look at, not to parse.
-func common() []setting {
-	r := &reader{lookup: func(string) (string, bool) { return "", false }}
-	return r.settings()
+// common returns what all commands share. It serves to look at, not to parse.
+func (l *Loader) common() []Setting { return l.bind(new(Config)).settings() }
+
+func (l *Loader) bind(c *Config) Table {
+	if l.sections == nil {
+		return nil
+	}
+	return l.sections(c)
 }
 
 // Args returns the arguments of the last Load that were no flags.
@@ -69,8 +151,9 @@ func (l *Loader) Args() []string { return l.args }
 // between arguments; after "--" there are only arguments. Load returns
 // flag.ErrHelp if help was asked for, else nil or an *Error with every fault.
 func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
+	var cfg Config
 	r := &reader{lookup: lookup, readFile: readFile}
-	settings := append(r.settings(), l.own...)
+	settings := slices.Concat(l.bind(&cfg).settings(), l.own)
 	line, err := r.parse(args, settings)
 	if err != nil {
 		return Config{}, err
@@ -81,9 +164,15 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	for _, s := range settings {
 		r.apply(s, line.flags)
 	}
-	r.readPrompt()
-	r.readServers()
-	r.cfg.ChildEnv = childEnv(lookup)
+	for _, s := range settings {
+		if s.then != nil {
+			s.then(r)
+		}
+	}
+	if l.Check != nil {
+		l.Check(r.fault)
+	}
+	cfg.ChildEnv = childEnv(lookup)
 	if len(r.faults) > 0 {
 		return Config{}, &Error{Faults: r.faults}
 	}
@@ -91,7 +180,7 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	for _, a := range line.args {
 		l.args = append(l.args, a.text)
 	}
-	return r.cfg, nil
+	return cfg, nil
 }
 
 func argument(at int) string { return "argument " + strconv.Itoa(at) }

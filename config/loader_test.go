@@ -11,7 +11,8 @@ import (
 
 func TestLoaderOwnFlags(t *testing.T) {
 	t.Parallel()
-	l := &Loader{MaxArgs: 2}
+	l := NewLoader(sections)
+	l.MaxArgs = 2
 	raw := l.Bool("raw", "print frames")
 	quiet := l.Bool("quiet", "print less")
 	user := l.String("user-id", "somebody", "who asks")
@@ -57,7 +58,8 @@ func TestLoaderFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := &Loader{MaxArgs: 1}
+			l := NewLoader(sections)
+			l.MaxArgs = 1
 			l.Bool("raw", "")
 			l.Duration("wait", 0, "")
 			_, err := l.Load(tt.args, world{}.lookup, world{}.readFile)
@@ -80,9 +82,69 @@ func TestLoaderRefusesTakenNames(t *testing.T) {
 					t.Errorf("a second flag %s was taken", name)
 				}
 			}()
-			l := new(Loader)
+			l := NewLoader(sections)
 			l.String("mine", "", "")
 			l.Bool(name, "")
 		}()
+	}
+}
+
+func TestLoaderKindsOfFlags(t *testing.T) {
+	t.Parallel()
+	l := new(Loader)
+	n := l.Int("n", 0, 1, 9, "")
+	m := l.Int("m", 3, 1, 9, "")
+	share := l.Float("share", 0, 1, "")
+	base := l.BaseURL("base", "")
+	way := l.OneOf("way", "left", []string{"left", "right"}, "")
+	sure := l.Truth("sure", "")
+	texts := l.Strings("text", "")
+	header := l.Header("header", "")
+	checked := 0
+	l.Check = func(func(name, message string)) { checked++ }
+	args := []string{
+		"--n", "9", "--share=0.5", "--base", "http://h/a/", "--sure", "1", "--way", "right",
+		"--text", "one", "-text=two", "--text", "--text=x", "--text=",
+		"--header", "X-A:1", "--header=x-a: 2",
+	}
+	if _, err := l.Load(args, world{}.lookup, world{}.readFile); err != nil {
+		t.Fatal(err)
+	}
+	got := []any{*n, *m, *share, *base, *way, *sure, *texts, header["X-A"], checked}
+	want := []any{9, 3, 0.5, "http://h/a", "right", true, []string{"one", "two", "--text=x"}, []string{"1", "2"}, 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Every fault is listed at once: those of values, of each one of a repeated flag, and
+// those that Check finds.
+func TestLoaderFaultsOfKinds(t *testing.T) {
+	t.Parallel()
+	l := new(Loader)
+	l.Int("n", 0, 1, 9, "")
+	l.Float("share", 0, 1, "")
+	l.BaseURL("base", "")
+	l.OneOf("way", "left", []string{"left", "right"}, "")
+	l.Truth("sure", "")
+	l.Strings("text", "")
+	l.Header("header", "")
+	l.Check = func(fault func(name, message string)) { fault("--n", "does not go with --way") }
+	_, err := l.Load([]string{
+		"--n", "0", "--share", "NaN", "--base", "h", "--way", "up", "--sure", "x", "--text", "a\x00", "--header", "a", "--header", "b: \x00",
+	}, world{}.lookup, world{}.readFile)
+	want := []string{
+		"--n: must be a whole number from 1 to 9",
+		"--share: must be a number above 0, up to 1",
+		"--base: must begin with http:// or https://",
+		"--way: must be one of left, right",
+		"--sure: must be true or false",
+		"--text: must not hold a NUL",
+		"--header: must be 'Name: value'",
+		"--header: must be 'Name: value'",
+		"--n: does not go with --way",
+	}
+	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }

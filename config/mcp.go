@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/check"
 )
 
 // serverName is the name of the server at MCP_SERVER_URL.
 const serverName = "todo"
-
-var serverNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // maxMCPFile is the size of an mcpServers file, in bytes, above which it is
 // surely the wrong file.
@@ -115,7 +114,7 @@ func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
 	var list []MCPServer
 	for _, m := range members(v) {
 		at := at.AppendToken(m.name)
-		if !serverNames.MatchString(m.name) {
+		if !check.ServerName(m.name) {
 			f.fault(at, "a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
 		}
 		if f.taken[m.name] {

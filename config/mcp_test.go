@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/check"
 )
 
 func mcpWorld(content string, env ...string) world {
@@ -189,7 +191,7 @@ func FuzzMCPConfig(f *testing.F) {
 		seen := make(map[string]bool)
 		for _, s := range servers {
 			local := s.Transport == Stdio && s.Command != "" && s.URL == "" && s.Headers == nil
-			remote := (s.Transport == HTTP || s.Transport == SSE) && checkURL(s.URL) == nil && s.Command == "" && s.Args == nil && s.Env == nil && s.Dir == ""
+			remote := (s.Transport == HTTP || s.Transport == SSE) && check.BaseURL(s.URL) == nil && s.Command == "" && s.Args == nil && s.Env == nil && s.Dir == ""
 			if seen[s.Name] || !name.MatchString(s.Name) || local == remote || s.Timeout < 0 {
 				t.Fatalf("accepted %#v: %s", s, content)
 			}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/check"
 )
 
 // side tells which servers a key is for, by the key that makes them such.
@@ -40,7 +42,7 @@ func keyNamed(keys []mcpKey, name string) (mcpKey, bool) {
 // keys lists all keys of a server, bound to s.
 func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 	return []mcpKey{
-		{"type", both, f.checked(oneOf(&s.Transport, Stdio, HTTP, SSE))},
+		{"type", both, f.checked(oneOf(&s.Transport, []string{Stdio, HTTP, SSE}))},
 		{"command", childSide, f.checked(command(&s.Command))},
 		{"args", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Args = f.expandedList(at, v, s) }},
 		{"env", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Env = f.env(at, v) }},
@@ -115,7 +117,7 @@ func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) strin
 	if !ok {
 		return ""
 	}
-	if err := checkURL(value); err != nil {
+	if err := check.BaseURL(value); err != nil {
 		f.fault(at, err.Error())
 	}
 	return value

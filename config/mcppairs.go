@@ -3,10 +3,10 @@ package config
 import (
 	"errors"
 	"net/textproto"
-	"regexp"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/check"
 )
 
 // pairs reads an object of strings, expands its values and hands each on.
@@ -32,14 +32,12 @@ func (f *mcpFile) pairs(at jsontext.Pointer, v jsontext.Value, check func(name, 
 
 func (f *mcpFile) env(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
 	return f.pairs(at, v, func(name, value string) error {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+		if !check.Variable(name, value) {
 			return errors.New("a variable needs a name without =, and neither part may hold a NUL")
 		}
 		return nil
 	})
 }
-
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, section 5.6.2
 
 // headers refuses what net/http would refuse later, call by call, and names that
 // are one to HTTP, of which only one would be sent.
@@ -48,11 +46,11 @@ func (f *mcpFile) headers(at jsontext.Pointer, v jsontext.Value) map[string]Secr
 	return f.pairs(at, v, func(name, value string) error {
 		same := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case !headerName.MatchString(name):
+		case !check.HeaderName(name):
 			return errors.New("is not a header's name")
 		case seen[same]:
 			return errors.New("is there twice, as capitals do not count")
-		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+		case !check.HeaderValue(value):
 			return errors.New("the value must not hold line ends or other control characters")
 		}
 		seen[same] = true

@@ -9,20 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxPrompt is the size of a system prompt's file, in bytes, above which it is
-// surely the wrong file.
-const maxPrompt = 64 << 10
+// maxText is the size of a text's file, in bytes, above which it is surely the
+// wrong file.
+const maxText = 64 << 10
 
 // reader is one Load under way.
 type reader struct {
 	lookup   func(string) (string, bool)
 	readFile func(string) ([]byte, error)
 
-	cfg        Config
-	serverURL  string // of MCP_SERVER_URL
-	serverFile string // of MCP_CONFIG
-	promptFile string
-	faults     []Fault
+	faults []Fault
 }
 
 func (r *reader) fault(name, message string) {
@@ -30,24 +26,42 @@ func (r *reader) fault(name, message string) {
 }
 
 // apply reads one setting: from its flag, else from its variables, else its default.
-func (r *reader) apply(s setting, flags map[string]string) {
-	given, isFlag := flags[s.flag]
+// Of a flag given more than once the last one counts, unless each does.
+func (r *reader) apply(s Setting, flags map[string][]string) {
+	values, isFlag := flags[s.flag]
+	if !s.repeated || len(values) == 0 {
+		r.applyOne(s, last(values), isFlag)
+		return
+	}
+	for _, value := range values {
+		r.applyOne(s, value, true)
+	}
+}
+
+func last(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if !isFlag {
-		given = r.env(s.variable)
+		given = r.env(s.Variable)
 	}
 	value, name, parse := strings.TrimSpace(given), s.name(), s.parse
 	if value == "" && s.second != "" {
 		value, name, parse = strings.TrimSpace(r.env(s.second)), s.second, s.parseSecond
 	}
 	if value == "" {
-		value, name, parse = s.def, s.name(), s.parse
+		value, name, parse = s.Default, s.name(), s.parse
 	}
 	if value == "" {
 		return
 	}
 	if err := parse(value); err != nil {
 		message := err.Error()
-		if isFlag && name == s.variable {
+		if isFlag && name == s.Variable {
 			message += " (given as --" + s.flag + ")"
 		}
 		r.fault(name, message)
@@ -62,23 +76,22 @@ func (r *reader) env(name string) string {
 	return value
 }
 
-func (r *reader) readPrompt() {
-	if r.promptFile == "" {
+func (r *reader) readText(name, path string, p *string) {
+	if path == "" {
 		return
 	}
-	const name = "SLUICE_SYSTEM_PROMPT"
-	content, err := r.readFile(r.promptFile)
+	content, err := r.readFile(path)
 	switch {
 	case err != nil:
 		r.fault(name, unreadable(err))
-	case len(content) > maxPrompt:
+	case len(content) > maxText:
 		r.fault(name, "the file has more than 64 KiB")
 	case !utf8.Valid(content):
 		r.fault(name, "the file is not UTF-8 text")
 	case strings.TrimSpace(string(content)) == "":
 		r.fault(name, "the file is empty")
 	default:
-		r.cfg.SystemPrompt = string(content)
+		*p = string(content)
 	}
 }
 
@@ -94,30 +107,33 @@ func unreadable(err error) string {
 }
 
 // readServers adds up the MCP servers of both sources.
-func (r *reader) readServers() {
+func (r *reader) readServers(url, file string) (list []MCPServer) {
 	taken := make(map[string]bool)
-	if r.serverURL != "" {
+	if url != "" {
 		taken[serverName] = true
-		r.cfg.MCPServers = []MCPServer{{Name: serverName, Transport: HTTP, URL: r.serverURL}}
+		list = []MCPServer{{Name: serverName, Transport: HTTP, URL: url}}
 	}
-	if r.serverFile == "" {
-		return
+	if file == "" {
+		return list
 	}
-	content, err := r.readFile(r.serverFile)
+	content, err := r.readFile(file)
 	if err != nil {
 		r.fault("MCP_CONFIG", unreadable(err))
-		return
+		return list
 	}
-	f := newMCPFile(r.serverFile, r.lookup, taken)
-	r.cfg.MCPServers = append(r.cfg.MCPServers, f.read(content)...)
+	f := newMCPFile(file, r.lookup, taken)
+	list = append(list, f.read(content)...)
 	r.faults = append(r.faults, f.faults...)
+	return list
 }
 
-// defaultTodoDB is where the built-in todo server keeps its file.
-func (r *reader) defaultTodoDB() string {
-	folder := dataFolder(runtime.GOOS, r.lookup)
-	if folder == "" {
-		return ":memory:"
+// placeData says where a file of the user's data is if nobody else did.
+func (r *reader) placeData(p *string, isDefault *bool, name string) {
+	if *p != "" {
+		return
 	}
-	return filepath.Join(folder, "sluice", "todo.db")
+	*p, *isDefault = ":memory:", true
+	if folder := dataFolder(runtime.GOOS, r.lookup); folder != "" {
+		*p = filepath.Join(folder, filepath.FromSlash(name))
+	}
 }

@@ -65,6 +65,28 @@ func TestSecretsForTheScrubber(t *testing.T) {
 	}
 }
 
+// A short value cannot be searched for: it would be found in everything. Whoever set
+// it is told, without the value.
+func TestShortSecrets(t *testing.T) {
+	t.Parallel()
+	w := world{
+		env: map[string]string{"GEMINI_API_KEY": "test", "MCP_CONFIG": "mcp.json"},
+		files: map[string]string{"mcp.json": `{"mcpServers":{
+			"a":{"url":"http://h","headers":{"Authorization":"Bearer abc","X-Level":"1","X-Api-Key":"long-enough"}},
+			"b":{"command":"x","env":{"API_TOKEN":"short","DEBUG":"1","OTHER_TOKEN":""}}}}`},
+	}
+	cfg := mustLoad(t, w)
+	want := []string{"GEMINI_API_KEY", "MCP_CONFIG: /mcpServers/a/headers/Authorization", "MCP_CONFIG: /mcpServers/b/env/API_TOKEN"}
+	if diff := cmp.Diff(want, cfg.ShortSecrets()); diff != "" {
+		t.Errorf("ShortSecrets() (-want +got):\n%s", diff)
+	}
+	for _, s := range cfg.Secrets() {
+		if len(s) < 8 {
+			t.Errorf("%q would be searched for", s)
+		}
+	}
+}
+
 // Whatever is wrong, no error repeats what may be a secret.
 func TestErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()

@@ -3,41 +3,58 @@ package config
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"text/tabwriter"
 )
 
-// Usage writes the table of what all commands share: variables, flags, defaults
-// and meaning.
-func Usage(w io.Writer) { new(Loader).Usage(w) }
-
-// Usage writes the command's own flags, if any, and the common table.
+// Usage writes the command's own flags, if any, and the table of what all commands
+// share: variables, flags, defaults, accepted values and meaning.
 func (l *Loader) Usage(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	if len(l.own) > 0 {
 		fmt.Fprint(t, "FLAG\tDEFAULT\tMEANING\n")
 		for _, s := range l.own {
-			fmt.Fprintf(t, "--%s\t%s\t%s\n", s.flag, s.def, s.meaning)
+			fmt.Fprintf(t, "--%s\t%s\t%s\n", s.flag, s.Default, plain(s.Meaning))
 		}
 		t.Flush()
 		fmt.Fprintln(t)
 	}
-	fmt.Fprint(t, "VARIABLE\tFLAG\tDEFAULT\tMEANING\n")
-	for _, s := range common() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.variable, s.flagShown(), s.defaultShown(), s.meaning)
+	fmt.Fprint(t, "VARIABLE\tFLAG\tDEFAULT\tVALUES\tMEANING\n")
+	for _, s := range l.common() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.flagShown(), plain(s.defaultShown()), plain(s.Values), plain(s.Meaning))
 	}
 	t.Flush()
 }
 
-func (s setting) flagShown() string {
+func (s Setting) flagShown() string {
 	if s.secret {
 		return "-"
 	}
 	return "--" + s.flag
 }
 
-func (s setting) defaultShown() string {
-	if s.shown != "" {
-		return s.shown
+func (s Setting) defaultShown() string {
+	switch {
+	case s.Shown != "":
+		return s.Shown
+	case s.Default != "":
+		return "`" + s.Default + "`"
 	}
-	return s.def
+	return "none"
+}
+
+var link = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
+
+// plain takes the Markdown out of a text of a Setting.
+func plain(text string) string {
+	return strings.ReplaceAll(link.ReplaceAllString(text, "$1"), "`", "")
+}
+
+// Markdown writes the table of what can be set for a document, a row a variable.
+func (t Table) Markdown(w io.Writer) {
+	fmt.Fprint(w, "| variable | default | values | meaning |\n| --- | --- | --- | --- |\n")
+	for _, s := range t.settings() {
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Variable, s.defaultShown(), s.Values, s.Meaning)
+	}
 }

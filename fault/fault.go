@@ -23,11 +23,12 @@ const (
 	ModelError       Type = "model_error"
 	Timeout          Type = "timeout"
 	ShuttingDown     Type = "shutting_down"
+	Overloaded       Type = "overloaded"
 	Internal         Type = "internal_error"
 )
 
-// Types that are answered before a stream begins (ShuttingDown and Internal can
-// be both).
+// Types that are answered before a stream begins (ShuttingDown, Overloaded and
+// Internal can be both).
 const (
 	Validation           Type = "validation_error"
 	PayloadTooLarge      Type = "payload_too_large"
@@ -37,7 +38,6 @@ const (
 	OriginRefused        Type = "origin_refused"
 	DuplicateRequest     Type = "duplicate_request"
 	RequestTimeout       Type = "request_timeout"
-	Overloaded           Type = "overloaded"
 )
 
 // Recoverable says whether the same request is worth sending again.
@@ -103,13 +103,17 @@ func (e *Error) ForModel() string {
 }
 
 // From returns err as an *Error. Anything that is not one already is a bug, or
-// close to it: an Internal error whose text stays in the log. From(nil) is nil.
+// close to it: an Internal error whose text stays in the log; unless it is a
+// Shortage, which is Overloaded. From(nil) is nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
+	}
+	if Shortage(err) {
+		return NewOverloaded("", err)
 	}
 	return &Error{Type: Internal, Message: "Something went wrong on our side", Err: err}
 }

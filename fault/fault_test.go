@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +29,38 @@ func TestRecoverable(t *testing.T) {
 		if got := kind.Recoverable(); got != want {
 			t.Errorf("%q.Recoverable() = %v, want %v", kind, got, want)
 		}
+	}
+}
+
+func TestShortage(t *testing.T) {
+	t.Parallel()
+	dial := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://up", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{dial(os.NewSyscallError("socket", syscall.EMFILE)), true},
+		{dial(os.NewSyscallError("socket", syscall.ENFILE)), true},
+		{dial(os.NewSyscallError("socket", syscall.ENOBUFS)), true},
+		{dial(os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)), true},
+		{&fs.PathError{Op: "fork/exec", Path: "/bin/server", Err: syscall.EAGAIN}, true},
+		{fmt.Errorf("starting: %w", syscall.ENOMEM), true},
+		{dial(&net.DNSError{Err: "dial udp 127.0.0.53:53: socket: " + syscall.EMFILE.Error(), Name: "up"}), true},
+		{dial(&net.DNSError{Err: "no such host", Name: "up", IsNotFound: true}), false},
+		{dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), false},
+		{os.NewSyscallError("read", syscall.ECONNRESET), false},
+		{errors.New(syscall.EMFILE.Error()), false}, // an upstream's own words
+		{io.EOF, false},
+		{nil, false},
+	} {
+		if got := fault.Shortage(tt.err); got != tt.want {
+			t.Errorf("Shortage(%v) = %v", tt.err, got)
+		}
+	}
+	if got := fault.From(dial(syscall.EMFILE)); got.Type != fault.Overloaded || !got.Type.Recoverable() || got.RetryAfter == 0 {
+		t.Errorf("a shortage becomes %+v", got)
 	}
 }
 

@@ -145,6 +145,7 @@ func FuzzDriversAgree(f *testing.F) {
 	f.Add(200, textChunk("a")+googleError(503, "UNAVAILABLE", "x"), false)
 	f.Add(429, googleError(429, "RESOURCE_EXHAUSTED", "Please retry in 1s."), false)
 	f.Add(302, "", false)
+	f.Add(200, textChunk("a")+event(`{"usageMetadata":{"promptTokenCount":1e300,"candidatesTokenCount":"7","thoughtsTokenCount":[]}}`)+finishChunk("STOP"), false)
 	c := new(canned)
 	check := agreement(f, c)
 	f.Fuzz(func(t *testing.T, status int, body string, cut bool) {
@@ -227,8 +228,9 @@ func TestDriversAgreeOnFaults(t *testing.T) {
 		"finished": finished("hello"), "max tokens": stream(textChunk("a"), finishChunk("MAX_TOKENS")), "malformed call": stream(finishChunk("MALFORMED_FUNCTION_CALL")),
 		"call without a name": stream(event(`{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)), "unknown reason": stream(textChunk("a"), finishChunk("BRAND_NEW")),
 		"redirect": status(307, "", "Location", "/x"), "huge answer": stream(strings.Repeat(textChunk(strings.Repeat("x", 32<<10)), 70)),
-		"comments": stream(": hello\n\nevent: x\nid: 7\n"+textChunk("a"), strings.TrimSpace(finishChunk("STOP"))),
-		"one":      stream(textChunk("a"), textChunk("b"), event(`{"usageMetadata":{"promptTokenCount":1}}`), finishChunk("STOP")),
+		"odd usage": stream(textChunk("a"), event(`{"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":1.5,"thoughtsTokenCount":-1}}`), event(`{"usageMetadata":[]}`), finishChunk("STOP")),
+		"comments":  stream(": hello\n\nevent: x\nid: 7\n"+textChunk("a"), strings.TrimSpace(finishChunk("STOP"))),
+		"one":       stream(textChunk("a"), textChunk("b"), event(`{"usageMetadata":{"promptTokenCount":1}}`), finishChunk("STOP")),
 	} {
 		cases = append(cases, scriptedFault{name: name, reply: reply})
 	}

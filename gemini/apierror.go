@@ -44,9 +44,13 @@ func (e *apiError) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.status, e.name, e.reason), " ")
 }
 
+// minSecret is the shortest key that is searched for: a shorter one would be found
+// in words that are none of it.
+const minSecret = 8
+
 // hide takes our own key out of e, should the service repeat it.
 func (e *apiError) hide(key string) {
-	if key == "" {
+	if len(key) < minSecret {
 		return
 	}
 	for _, s := range []*string{&e.name, &e.reason, &e.message} {

@@ -67,7 +67,9 @@ func (d *decoder) responseField(c *rawChunk, name []byte) error {
 	case `"candidates"`:
 		return d.array(c, (*decoder).candidate)
 	case `"usageMetadata"`:
-		return d.object(c, (*decoder).usageField)
+		if d.json.PeekKind() == '{' {
+			return d.object(c, (*decoder).usageField)
+		}
 	case `"promptFeedback"`:
 		return d.object(c, (*decoder).feedbackField)
 	case `"error"`:
@@ -153,6 +155,8 @@ func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 	return err
 }
 
+// usageField reads a figure. One that cannot be read counts as none: it is no
+// reason to lose an answer that is good.
 func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	var count *int
 	switch string(name) {
@@ -165,8 +169,10 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	default:
 		return d.json.SkipValue()
 	}
-	n, err := d.integer()
-	*count += n
-	c.hasUsage = true
+	n, ok, err := d.figure()
+	if ok {
+		*count += n
+		c.hasUsage = true
+	}
 	return err
 }

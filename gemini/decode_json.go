@@ -66,17 +66,18 @@ func (d *decoder) boolean() (bool, error) {
 	return false, d.mismatch()
 }
 
-// integer reads a whole number from 0; null is 0.
-func (d *decoder) integer() (int, error) {
-	v, err := d.literal('0')
-	if v == nil {
-		return 0, err
+// figure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
+// value is read over, and not ok; an error is one of syntax.
+func (d *decoder) figure() (n int, ok bool, err error) {
+	if d.json.PeekKind() != '0' {
+		return 0, false, d.json.SkipValue()
 	}
-	n, err := strconv.ParseUint(string(v), 10, 31)
+	v, err := d.json.ReadValue()
 	if err != nil {
-		return 0, errWrongType
+		return 0, false, err
 	}
-	return int(n), nil
+	u, err := strconv.ParseUint(string(v), 10, 31)
+	return int(u), err == nil, nil
 }
 
 // literal reads a value of the wanted kind; null is nil. It is valid until the

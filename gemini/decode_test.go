@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -70,8 +71,7 @@ func TestDecodeUnreadable(t *testing.T) {
 		`{"candidates":[{"content":{"parts":[{"text":1}]}}]}`, `{"candidates":[{"content":{"parts":[{"thought":"yes"}]}}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]}}]}`, "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\xff\"}]}}]}",
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":"SECRET"}}]}}]}`, `{"candidates":[{"content":{"parts":[{"functionCall":[]}]}}]}`,
-		`{"candidates":[{"finishReason":1}]}`, `{"usageMetadata":{"promptTokenCount":1.5}}`, `{"usageMetadata":{"promptTokenCount":-1}}`,
-		`{"usageMetadata":{"promptTokenCount":99999999999}}`, `{"usageMetadata":{"promptTokenCount":"SECRET"}}`, `{"a":1,"a":2}`,
+		`{"candidates":[{"finishReason":1}]}`, `{"usageMetadata":{"promptTokenCount":}}`, `{"usageMetadata":[1}`, `{"a":1,"a":2}`,
 	} {
 		var d decoder
 		err := d.decode([]byte(in), new(rawChunk))
@@ -79,6 +79,50 @@ func TestDecodeUnreadable(t *testing.T) {
 			t.Errorf("%s: error = %v, want errUnreadable without a word of the chunk", in, err)
 		}
 	}
+}
+
+// oddFigures are values that no token count has.
+var oddFigures = []string{
+	`1.5`, `5.0`, `"7"`, `-5`, `-0`, `1e300`, `1e3`, `2147483648`, strings.Repeat("9", 10_000), `[]`, `[7]`, `{}`, `{"a":[1]}`, `true`, `null`,
+}
+
+// A figure that cannot be read is left out; those beside it are taken.
+func TestDecodeOddUsage(t *testing.T) {
+	t.Parallel()
+	var d decoder
+	var got rawChunk
+	for _, odd := range oddFigures {
+		in := `{"usageMetadata":{"promptTokenCount":` + odd + `,"toolUsePromptTokenCount":2,"candidatesTokenCount":3,"thoughtsTokenCount":` + odd + `}}`
+		want := chat.Usage{InputTokens: 2, OutputTokens: 3}
+		if err := d.decode([]byte(in), &got); err != nil || got.usage != want || !got.hasUsage {
+			t.Errorf("%.80s: %+v (%v), %v, want %+v", in, got.usage, got.hasUsage, err, want)
+		}
+		for _, in := range []string{`{"usageMetadata":` + odd + `}`, `{"usageMetadata":{"promptTokenCount":` + odd + `}}`} {
+			if err := d.decode([]byte(in), &got); err != nil || got.hasUsage {
+				t.Errorf("%.80s: %+v (%v), %v, want none", in, got.usage, got.hasUsage, err)
+			}
+		}
+	}
+	if err := d.decode([]byte(`{"usageMetadata":{"promptTokenCount":2147483647}}`), &got); err != nil || got.usage.InputTokens != 2147483647 {
+		t.Errorf("the largest figure: %d, %v", got.usage.InputTokens, err)
+	}
+}
+
+// An answer whose usage cannot be read is a good one, to the caller and to the
+// breaker. The figures of an earlier chunk stay.
+func TestUnreadableUsageIsNoFailure(t *testing.T) {
+	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
+		for _, odd := range oddFigures {
+			u := serve(t, stream(textChunk("good"), event(`{"usageMetadata":{"promptTokenCount":4}}`),
+				event(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":`+odd+`}}`)))
+			m := open(t, Config{BaseURL: u.URL})
+			got, err := ask(t.Context(), m)
+			if err != nil || got.Text != "good" || got.Usage.InputTokens != 4 {
+				t.Errorf("%.40s: %+v, %v", odd, got, err)
+			}
+			wantFailures(t, m, 0)
+		}
+	})
 }
 
 func FuzzDecode(f *testing.F) {
@@ -192,6 +236,15 @@ func TestPartialCall(t *testing.T) {
 		if err != nil || string(got.Arguments) != tt.want || got.Name != "f" || got.ID != "i" {
 			t.Errorf("%s: %+v, %v, want %s", tt.name, got, err, tt.want)
 		}
+	}
+	many, want := make([]rawArg, 0, 100), make([]string, 0, 100)
+	for i := range cap(many) { // each comes twice, in pieces
+		name := fmt.Sprintf("n%d", i%50)
+		many = append(many, arg("$."+name, `"x"`, i < 50))
+		want = append(want, `"`+name+`":"xx"`)
+	}
+	if got, err := take(rawCall{name: "f", partial: many}); err != nil || string(got.Arguments) != "{"+strings.Join(want[:50], ",")+"}" {
+		t.Errorf("many members: %+v, %v", got, err)
 	}
 	if _, err := take(rawCall{name: "f", willContinue: true}, rawCall{name: "g"}); !errors.Is(err, ErrMalformedCall) {
 		t.Errorf("a call inside another: %v", err)

@@ -126,6 +126,9 @@ func endingOf(err error) ending {
 	if errors.Is(err, errSilent) {
 		return failed(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)
 	}
+	if fault.Shortage(err) {
+		return shortageEnding(err)
+	}
 	end := unavailable(err, 0)
 	end.retry = errors.Is(err, errEmpty) || worthRedialing(err)
 	return end
@@ -166,6 +169,12 @@ func refusedEnding(e *apiError) ending {
 		end.retry = e.retryAfter <= maxRetryDelayInCall
 	}
 	return end
+}
+
+// shortageEnding judges an attempt that a shortage of our own ended. It is not made
+// again: more calls make a shortage worse, and the client is told when to come back.
+func shortageEnding(err error) ending {
+	return ending{err: fault.NewOverloaded(Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }
 
 func failed(v breaker.Verdict, outcome string, t fault.Type, message string, cause error) ending {

@@ -13,24 +13,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"sluice/breaker"
 	"sluice/chat"
+	"sluice/internal/check"
 )
 
 // Service is the name of the upstream in errors and in the breaker.
 const Service = "gemini"
-
-// Defaults of Config.
-const (
-	DefaultModel   = "gemini-flash-latest"
-	DefaultBaseURL = "https://generativelanguage.googleapis.com"
-	DefaultTimeout = 15 * time.Second
-)
 
 // What OnAttempt is told about an attempt.
 const (
@@ -40,6 +33,7 @@ const (
 	OutcomeRateLimited = "rate_limited" // 429
 	OutcomeBlocked     = "blocked"      // safety, recitation and the like
 	OutcomeRejected    = "rejected"     // another 4xx, or a redirect
+	OutcomeOverloaded  = "overloaded"   // a shortage of our own
 	OutcomeCancelled   = "cancelled"    // the caller's context ended, or yield returned an error
 )
 
@@ -63,11 +57,10 @@ type Config struct {
 	// its retries included, and between two chunks of an answer. Bytes that do not
 	// complete a chunk do not count.
 	Timeout time.Duration
-	// Breaker guards the service. Nil makes one that opens for 60 s after 3
-	// consecutive failures.
+	// Breaker guards the service. Nil makes one with the defaults of Settings.
 	Breaker *breaker.Breaker
-	// Transport carries the requests; nil means NewTransport(), which Close then
-	// closes. Redirects are never followed, whatever it is.
+	// Transport carries the requests; nil means NewTransport() with a pool for
+	// HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
 	Transport http.RoundTripper
 	// Version makes the User-Agent, sluice/<version>.
 	Version string
@@ -112,7 +105,7 @@ func newModel(cfg Config, driver func(*Config) source) (*Model, error) {
 		jitter:    rand.N[time.Duration],
 	}
 	if m.breaker == nil {
-		m.breaker = breaker.New(breaker.Config{Service: Service, Failures: 3, Recovery: time.Minute, HalfOpenCalls: 3})
+		m.breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
 	}
 	if m.onAttempt == nil {
 		m.onAttempt = func(string, time.Duration) {}
@@ -161,10 +154,10 @@ func (cfg *Config) normalize() error {
 		cfg.Timeout = DefaultTimeout
 	}
 	var faults []error
-	if u, err := url.Parse(cfg.BaseURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		faults = append(faults, errors.New("gemini: the base URL must be an absolute http or https URL without user, query and fragment"))
+	if err := check.BaseURL(cfg.BaseURL); err != nil {
+		faults = append(faults, fmt.Errorf("gemini: the base URL %w", err))
 	}
-	if strings.ContainsFunc(cfg.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !check.Key(cfg.APIKey) {
 		faults = append(faults, errors.New("gemini: the API key holds characters that no header may hold"))
 	}
 	if cfg.Timeout < 0 {
@@ -182,7 +175,7 @@ func generationConfig(thinking string) (string, error) {
 	switch thinking {
 	case "off":
 		return "", nil
-	case "", "summary":
+	case "", DefaultThinking:
 		return before + `"includeThoughts":true` + after, nil
 	case "low", "medium", "high":
 		return before + `"includeThoughts":true,"thinkingLevel":"` + strings.ToUpper(thinking) + `"` + after, nil

@@ -21,6 +21,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/testnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -130,51 +131,18 @@ func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.Hand
 			synctest.Test(t, func(t *testing.T) {
 				test(t, func(cfg Config, replies ...http.HandlerFunc) (*Model, *upstream) {
 					u := new(upstream)
-					l := newPipeListener()
+					l := testnet.Listen()
 					srv := &http.Server{Handler: u.handler(replies)}
 					served := make(chan struct{})
 					go func() { defer close(served); srv.Serve(l) }()
 					tr := NewTransport()
-					tr.DialContext = l.dial
+					tr.DialContext = l.Dial
 					cfg.Transport, cfg.BaseURL = tr, "http://upstream"
 					t.Cleanup(func() { tr.CloseIdleConnections(); srv.Close(); <-served; u.running.Wait() })
 					return open(t, driver, cfg), u
 				})
 			})
 		})
-	}
-}
-
-// pipeListener is a listener in memory: each dial is a net.Pipe.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.IPAddr{} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 

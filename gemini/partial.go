@@ -29,8 +29,9 @@ type argNode struct {
 	kind  jsontext.Kind // '{', '[', '"' or '0' for any other literal; 0: nothing yet
 	names []string      // of an object's members, beside kids
 	kids  []*argNode
-	text  []byte // a string's content, or the literal
-	open  bool   // the string goes on
+	at    map[string]int // where each name is; nil while there are few
+	text  []byte         // a string's content, or the literal
+	open  bool           // the string goes on
 }
 
 // add takes the next piece, and returns by how much that has made p larger.
@@ -102,10 +103,7 @@ func (n *argNode) child(s pathStep) *argNode {
 	}
 	at := s.index
 	if !s.isIndex {
-		if at = slices.Index(n.names, s.name); at < 0 {
-			at = len(n.names)
-			n.names = append(n.names, s.name)
-		}
+		at = n.member(s.name)
 	}
 	switch {
 	case at == len(n.kids):
@@ -114,6 +112,32 @@ func (n *argNode) child(s pathStep) *argNode {
 		return nil
 	}
 	return n.kids[at]
+}
+
+// fewNames is up to how many members of an object are looked through.
+const fewNames = 32
+
+// member returns the place of the member with a name, a new one if there is none.
+func (n *argNode) member(name string) int {
+	at, known := n.at[name]
+	if n.at == nil {
+		at = slices.Index(n.names, name)
+		known = at >= 0
+	}
+	if known {
+		return at
+	}
+	n.names = append(n.names, name)
+	switch count := len(n.names); {
+	case n.at != nil:
+		n.at[name] = count - 1
+	case count > fewNames:
+		n.at = make(map[string]int, 2*count)
+		for i, other := range n.names {
+			n.at[other] = i
+		}
+	}
+	return len(n.names) - 1
 }
 
 // append appends n as JSON.

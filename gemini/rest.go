@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/internal/h2pool"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.
@@ -22,16 +23,16 @@ type rest struct {
 	request   *http.Request // of each call, without what differs between them
 	err       error         // why there is no request
 	transport http.RoundTripper
-	owned     *http.Transport // transport, if it is ours to close
-	answers   sync.Pool       // of *restAnswer
-	decoders  sync.Pool       // of *decoder; an answer has one only while it decodes
+	owned     *h2pool.Transport // transport, if it is ours to close
+	answers   sync.Pool         // of *restAnswer
+	decoders  sync.Pool         // of *decoder; an answer has one only while it decodes
 }
 
 func newREST(cfg *Config) *rest {
 	s := &rest{transport: cfg.Transport}
 	s.request, s.err = newRequest(cfg)
 	if s.transport == nil {
-		s.owned = NewTransport()
+		s.owned = h2pool.New(NewTransport())
 		s.transport = s.owned
 	}
 	s.answers.New = func() any { return &restAnswer{source: s} }
@@ -58,10 +59,11 @@ func newRequest(cfg *Config) (*http.Request, error) {
 	return req, nil
 }
 
-// NewTransport returns the transport that a Model uses unless it is given one: no
-// proxy, no limit on connections and many idle ones kept, no compression, which
-// would hold chunks back, and HTTP/2 with pings, so that a dead connection does
-// not have to be found out by a call.
+// NewTransport returns the transport with which a Model opens its connections,
+// unless it is given one: no proxy, no limit on connections and many idle ones
+// kept, no compression, which would hold chunks back, and HTTP/2 with pings, so that
+// a dead connection does not have to be found out by a call. The Model's own puts
+// h2pool above it, which shares the connections of HTTP/2.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,

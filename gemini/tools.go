@@ -6,10 +6,14 @@ import (
 	"sluice/chat"
 )
 
-// toolCache keeps the rendered tools of the set that was asked for last. Sets
-// never change and are replaced seldom, so one is enough, and nothing piles up.
+// maxRendered is how many sets of tools are kept rendered. Several are in use at the
+// same time where not every turn may call everything.
+const maxRendered = 4
+
+// toolCache keeps the rendered tools of the sets that were asked for last. Sets
+// never change and are replaced seldom, so a few are enough, and nothing piles up.
 type toolCache struct {
-	last atomic.Pointer[renderedTools]
+	recent atomic.Pointer[[]*renderedTools] // the newest first; never changed in place
 }
 
 type renderedTools struct {
@@ -22,11 +26,18 @@ func (c *toolCache) render(set *chat.ToolSet) []byte {
 	if set == nil || len(set.Specs) == 0 {
 		return nil
 	}
-	if r := c.last.Load(); r != nil && r.set == set {
-		return r.json
+	var known []*renderedTools
+	if p := c.recent.Load(); p != nil {
+		known = *p
+	}
+	for _, r := range known {
+		if r.set == set {
+			return r.json
+		}
 	}
 	r := &renderedTools{set: set, json: renderTools(set.Specs)}
-	c.last.Store(r)
+	kept := append([]*renderedTools{r}, known[:min(len(known), maxRendered-1)]...)
+	c.recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r.json
 }
 

@@ -3,9 +3,13 @@ package handlers_test
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"sluice/chat"
 	"sluice/handlers"
@@ -42,6 +46,24 @@ func BenchmarkTurn(b *testing.B) {
 				_ = resp.Body.Close()
 				if err != nil || n < 4000 {
 					b.Fatalf("%d bytes, %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRefusal is our own part of refusing a request, without a connection.
+func BenchmarkRefusal(b *testing.B) {
+	for _, method := range []string{"POST", "GET"} {
+		b.Run(method, func(b *testing.B) {
+			s := handlers.NewServer(handlers.Config{Dialects: withOwn(nil), Log: zerolog.New(io.Discard)})
+			s.Drain()
+			r := httptest.NewRequest(method, "/chat/stream?input=hi", nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.ResponseRecorder{HeaderMap: http.Header{}}
+				if s.ServeHTTP(&w, r); w.Code != http.StatusServiceUnavailable {
+					b.Fatal(w.Code)
 				}
 			}
 		})

@@ -2,29 +2,50 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/fault"
 )
 
-// maxBody holds 5,000 characters in their longest JSON form (60,000 bytes, as
-// escaped surrogate pairs) with room for the rest.
-const maxBody = 128 << 10
+const (
+	// maxDrained is how long an unread body may be for its connection to be kept.
+	maxDrained = 4 << 10
+	// drainTime is how long what the kernel holds of such a body may take to be read.
+	// It is no time to wait in: less may be over before the first read.
+	drainTime = 2 * time.Millisecond
+	// lingerTime is how long an unread body is read on behind the reply: a connection
+	// that is closed at once would be reset, and the client might lose the reply. With
+	// the half second that net/http adds at times it stays below one.
+	lingerTime = 400 * time.Millisecond
+	maxLinger  = 256 << 10 // bytes, as in net/http
+)
 
-// trackedBody knows whether the body was read to its end.
+// trackedBody knows how much of the body was read, and counts it while all of it is
+// kept.
 type trackedBody struct {
 	io.ReadCloser
-	done bool
+	all   *bodies
+	share share
+	until time.Time // its deadline; zero: it has none
+	begun bool      // something was read, or tried to be
+	done  bool      // it was read to its end
 }
 
 func (b *trackedBody) Read(p []byte) (int, error) {
+	b.begun = true
 	n, err := b.ReadCloser.Read(p)
 	b.done = b.done || err == io.EOF
+	if n > 0 {
+		b.all.grow(&b.share, n)
+	}
 	return n, err
 }
 
@@ -33,48 +54,121 @@ func unread(r *http.Request) bool {
 	return ok && !b.done
 }
 
-// readBody reads a JSON body.
-func readBody(w http.ResponseWriter, r *http.Request, timeout time.Duration) ([]byte, error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
+// track bounds the time of the request's body. The deadline stands until the body is
+// read to its end, when net/http clears it, or until the connection is closed. In
+// between net/http reads, of its own accord, what a handler leaves of the body.
+func (s *Server) track(w http.ResponseWriter, r *http.Request) {
+	b := &trackedBody{ReadCloser: r.Body, all: s.bodies, done: r.Body == http.NoBody}
+	if !b.done {
+		b.until = time.Now().Add(s.cfg.BodyTimeout)
+		_ = http.NewResponseController(w).SetReadDeadline(b.until)
 	}
-	return readAll(w, r, timeout)
+	r.Body = b
+}
+
+// settle decides, right before the reply to a request over HTTP/1, what becomes of a
+// body that nobody has read. It says whether the connection can be kept: a short
+// body that is there already is read. Anything else is waited for no longer.
+func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
+	if !unread(r) {
+		return true
+	}
+	rc := http.NewResponseController(w)
+	if drained(rc, r) {
+		return true
+	}
+	_ = rc.SetReadDeadline(time.Now().Add(lingerTime))
+	placeOf(r).Waiting()
+	return false
+}
+
+// linger reads on behind a reply that left chunks unread. net/http does so with a body
+// of a known length, but its reader of chunks returns a first error for ever.
+func (w *trackedWriter) linger() {
+	if !w.closing || w.r.ContentLength >= 0 {
+		return
+	}
+	if c := connOf(w.r.Context()); c != nil && http.NewResponseController(w.ResponseWriter).Flush() == nil {
+		_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
+	}
+}
+
+// drained reads a short body that has arrived. A client that asks before it sends
+// (Expect) has not sent it, and to read would be to tell it that it should.
+func drained(rc *http.ResponseController, r *http.Request) bool {
+	b := r.Body.(*trackedBody)
+	if b.begun || r.ContentLength > maxDrained || r.Header.Get("Expect") != "" {
+		return false
+	}
+	if rc.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return false
+	}
+	_, err := io.CopyN(io.Discard, b, maxDrained+1)
+	return err == io.EOF
+}
+
+// wantType refuses a body of another type, by the header alone.
+func wantType(r *http.Request, want string) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != want {
+		return &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: " + want}
+	}
+	return nil
 }
 
 // dropBody reads the body of a request that needs none.
-func dropBody(w http.ResponseWriter, r *http.Request, timeout time.Duration) error {
-	if r.ContentLength == 0 {
+func (s *Server) dropBody(w http.ResponseWriter, r *http.Request) error {
+	switch {
+	case !unread(r):
 		return nil
+	case r.ContentLength > dialect.MaxBody:
+		return tooLarge(dialect.MaxBody)
 	}
-	_, err := readAll(w, r, timeout)
+	_, err := s.readBody(w, r, dialect.MaxBody)
 	return err
 }
 
-// readAll reads the body to its end, within its limits of size and time: only then
-// does the server notice that a client leaves, and net/http would otherwise read
-// it, without a limit of time, before it sends a reply.
-func readAll(w http.ResponseWriter, r *http.Request, timeout time.Duration) ([]byte, error) {
-	if r.ContentLength > maxBody {
-		return nil, tooLarge()
+// readBody reads the body to its end, within its limits of size (bytes) and time: only then
+// does the server notice that a client leaves.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	b, place := r.Body.(*trackedBody), placeOf(r)
+	place.Waiting()
+	s.bodies.enter(&b.share, w)
+	body, err := io.ReadAll(http.MaxBytesReader(w, b, limit))
+	if s.bodies.leave(&b.share) {
+		b.done = false
+		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(timeout))
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	switch {
-	case err == nil:
-		return body, nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body did not arrive in time", Err: err}
+	place.Busy()
+	if err != nil {
+		return nil, unreadable(err, b.until)
 	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge()
+	if r.ProtoMajor != 1 { // where nobody clears it
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
-	return nil, &chat.ValidationError{Fields: []chat.FieldError{{
+	return body, nil
+}
+
+// unreadable tells what kept a body from being read. net/http does not always say
+// that it was the deadline.
+func unreadable(err error, deadline time.Time) error {
+	if errors.Is(err, net.ErrClosed) { // only the log hears of it
+		return &fault.Error{Type: fault.RequestTimeout, Message: "The connection was closed to make room for another one", Err: err}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline) {
+		return &fault.Error{Type: fault.RequestTimeout, Message: "The request's body did not arrive in time", Err: err}
+	}
+	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(long.Limit)
+	}
+	return &chat.ValidationError{Fields: []chat.FieldError{{
 		Code: chat.CodeInvalidJSON, Message: "the body could not be read to its end",
 	}}}
 }
 
-func tooLarge() error {
-	return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request's body may have at most 128 KiB"}
+func tooLarge(limit int64) error {
+	size := fmt.Sprintf("%d KiB", limit>>10)
+	if limit%(1<<20) == 0 {
+		size = fmt.Sprintf("%d MiB", limit>>20)
+	}
+	return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request's body may have at most " + size}
 }

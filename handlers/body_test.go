@@ -18,18 +18,24 @@ type unsized struct{ io.Reader }
 
 func TestBodySize(t *testing.T) {
 	t.Parallel()
-	const limit = 131072
-	question := `{"input":"hi"}`
+	const limit, withHistory = 131072, 1 << 20
+	const question, history, faulty = `{"input":"hi"}`, `{"input":"hi","history":[{"role":"user","content":"x"}]}`, `{"input":"hi","history":7}`
 	for _, tt := range []struct {
 		name   string
+		text   string
 		size   int
 		status int
 	}{
-		{"exact", limit, 200}, {"one more", limit + 1, 413}, {"ten times", 10 * limit, 413},
+		{"exact", question, limit, 200}, {"one more", question, limit + 1, 413}, {"ten times", question, 10 * limit, 413},
+		{"one more with a history", history, limit + 1, 200}, {"exact with a history", history, withHistory, 200},
+		{"more with a history", history, withHistory + 1, 413},
+		{"a history that is none", faulty, limit + 1, 422}, {"an empty history", `{"input":"hi","history":null}`, limit + 1, 200},
+		{"a history elsewhere", `{"input":"hi","x":{"history":[]}}`, limit + 1, 413},
+		{"broken behind a history", `{"history":[],`, limit + 1, 422}, {"broken before it", `{"input":,"history":[]}`, limit + 1, 413},
 	} {
 		for _, chunked := range []bool{false, true} {
 			g := serve(t, handlers.Config{})
-			var body io.Reader = strings.NewReader(question + strings.Repeat(" ", tt.size-len(question)))
+			var body io.Reader = strings.NewReader(tt.text + strings.Repeat(" ", tt.size-len(tt.text)))
 			if chunked {
 				body = unsized{body}
 			}
@@ -91,7 +97,7 @@ func TestReplyBeforeTheBodyEnds(t *testing.T) {
 		errorType  string
 		after      time.Duration
 	}{
-		{"announced too large, not sent", post + "Content-Length: 131073\r\n\r\n", nil, 413, "payload_too_large", 0},
+		{"announced too large, not sent", post + "Content-Length: 1048577\r\n\r\n", nil, 413, "payload_too_large", 0},
 		{"announced too large, being sent", post + "Content-Length: 99999999\r\n\r\n", endless{}, 413, "payload_too_large", 0},
 		{"too large in one chunk", post + "Transfer-Encoding: chunked\r\n\r\nfffffff\r\n", endless{}, 413, "payload_too_large", 0},
 		{"wrong type, being sent", "POST /chat/stream HTTP/1.1\r\nHost: gateway\r\nContent-Length: 99999999\r\n\r\n", endless{}, 415, "unsupported_media_type", 0},
@@ -106,7 +112,7 @@ func TestReplyBeforeTheBodyEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, l, stop := serveInBubble(handlers.Config{})
 				defer stop()
-				conn, err := l.dial(t.Context(), "", "")
+				conn, err := l.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -157,8 +163,8 @@ func TestSlowBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := judge(t, string(body))
-		if ms := events[len(events)-1].data["timings"].(map[string]any)["first_event_ms"]; ms != 69000.0 {
-			t.Errorf("first_event_ms %v, want 69000", ms)
+		if ms := events[len(events)-1].data["timings"].(map[string]any)["first_event_ms"]; ms != 9000.0 {
+			t.Errorf("first_event_ms %v, want 9000", ms)
 		}
 	})
 }

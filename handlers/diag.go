@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -71,7 +72,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
-	if err := dropBody(w, r, s.cfg.BodyTimeout); err != nil {
+	if err := s.dropBody(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)
@@ -90,26 +91,28 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		heartbeat = 0
 	}
 	out := sse.NewWriter(w, sse.Config{
-		Encoder:      &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)},
+		Encoder:      silent{},
 		Heartbeat:    heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	})
-	p.tell(ctx, s.probes.ended, out)
-	_ = out.Close()
+	err = p.tell(ctx, s.probes.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
+	if closeErr := out.Close(); err != nil || closeErr != nil {
+		abort(r)
+	}
 	return nil
 }
 
 // tell writes the ticks and the end, which comes early when ctx ends or ended is
-// closed.
-func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer) {
+// closed, unless the client is gone: that is an error.
+func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {
-		_ = out.Emit(&stream.Delta{})
+		_ = out.WriteFrame(t.tick())
 		if err := out.Flush(); err != nil {
-			return
+			return err
 		}
 		if n == p.ticks {
 			break
@@ -122,10 +125,22 @@ func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer)
 		}
 		break
 	}
-	_ = out.Emit(&stream.Done{})
+	if err := fault.Cause(ctx); errors.Is(err, fault.ErrClientGone) {
+		return err
+	}
+	return out.WriteFrame(t.done())
 }
 
-// ticks is a dialect without content: each delta is a tick.
+// silent is the encoder of a probe, in which no event comes.
+type silent struct{}
+
+// Encode appends nothing.
+func (silent) Encode(dst []byte, _ stream.Stamp, _ stream.Event) []byte { return dst }
+
+// Heartbeat returns a comment.
+func (silent) Heartbeat() []byte { return sse.Ping() }
+
+// ticks makes the frames of a probe.
 type ticks struct {
 	id     string // of the request
 	proto  string // in which it came in: a proxy may speak another one than the client
@@ -134,27 +149,26 @@ type ticks struct {
 	first  time.Time
 }
 
-// Encode implements sse.Encoder. The stamp is taken right before the write.
-func (e *ticks) Encode(dst []byte, ev stream.Event, _ sse.Timings) []byte {
+// tick returns the next frame. The stamp is taken right before the write.
+func (e *ticks) tick() (frame []byte) {
 	now := time.Now()
 	if e.n == 0 {
 		e.first = now
-		dst = fmt.Appendf(dst, "retry: %d\n", sse.NoRetry.Milliseconds())
-	}
-	if _, done := ev.(*stream.Done); done {
-		return fmt.Appendf(dst, "id: %s:%d\nevent: done\ndata: {\"request_id\":%q,\"ticks\":%d}\n\n", e.id, e.n+1, e.id, e.n)
+		frame = fmt.Appendf(frame, "retry: %d\n", sse.NoRetry.Milliseconds())
 	}
 	e.n++
-	dst = fmt.Appendf(dst, "id: %s:%d\nevent: tick\ndata: {\"request_id\":%q,\"n\":%d,\"elapsed_ms\":%d,\"time\":%q,\"protocol\":%q",
+	frame = fmt.Appendf(frame, "id: %s:%d\nevent: tick\ndata: {\"request_id\":%q,\"n\":%d,\"elapsed_ms\":%d,\"time\":%q,\"protocol\":%q",
 		e.id, e.n, e.id, e.n, now.Sub(e.first).Milliseconds(), now.UTC().Format("2006-01-02T15:04:05.000Z"), e.proto)
 	if e.filler != "" {
-		dst = fmt.Appendf(dst, ",\"padding\":%d,\"filler\":%q", len(e.filler), e.filler)
+		frame = fmt.Appendf(frame, ",\"padding\":%d,\"filler\":%q", len(e.filler), e.filler)
 	}
-	return append(dst, "}\n\n"...)
+	return append(frame, "}\n\n"...)
 }
 
-// Heartbeat implements sse.Encoder.
-func (e *ticks) Heartbeat() []byte { return []byte(": ping\n\n") }
+// done returns the last frame.
+func (e *ticks) done() []byte {
+	return fmt.Appendf(nil, "id: %s:%d\nevent: done\ndata: {\"request_id\":%q,\"ticks\":%d}\n\n", e.id, e.n+1, e.id, e.n)
+}
 
 // probeOf reads the query. Unknown names are ignored, so that a long one can show
 // how long a URL may be.

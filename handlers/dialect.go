@@ -1,64 +1,101 @@
 package handlers
 
 import (
-	"context"
+	"errors"
 	"net/http"
 	"time"
 
-	"sluice/chat"
-	"sluice/stream/sse"
+	"sluice/dialect"
+	"sluice/fault"
 )
 
-// Dialect is another protocol in which turns are asked for and told, over POST at a
-// path of its own. Origins, limits, admission, idempotency keys, the log and the
-// metrics are those of every stream.
-type Dialect interface {
-	// Open reads a body; ctx is the request's, with its logger. Its error is told as a
-	// problem, as the table of statuses has it. It may be called concurrently.
-	Open(ctx context.Context, body []byte) (Exchange, error)
-}
+// The handlers leave reading to functions of their own: an open stream keeps the
+// frames of all that called it on its stack, which has room for them in 8 KB but
+// would else grow to 16 (docs/performance.md).
 
-// Exchange is one request of a dialect and what answers it: a turn, or a reply
-// that is there already.
-type Exchange struct {
-	// Reply is a JSON text. nil: Request is run as a turn.
-	Reply   []byte
-	Request chat.Request
-	Encoder sse.Encoder
-	// Close is called once when a turn that was admitted is over, however it went: to
-	// its Done, or with a client that left. May be nil.
-	Close func()
-}
-
-func (s *Server) dialect(d Dialect) func(http.ResponseWriter, *http.Request) error {
+// answer serves a route: decode, validate, decide, run, stream.
+func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		t, err := s.exchanged(w, r, d)
+		t, err := s.open(w, r, rt)
 		if t == nil {
 			return err
 		}
-		return s.stream(w, r, t)
+		err = s.stream(w, r, t)
+		if rt.Reconnects && isRepetition(err) {
+			return giveUp(w)
+		}
+		return err
 	}
 }
 
-// exchanged reads the turn of a dialect, as posted does. What Open does may take
-// effect at once, so everything else about the request is looked at before.
-func (s *Server) exchanged(w http.ResponseWriter, r *http.Request, d Dialect) (*turn, error) {
+// open reads the turn of a request. It returns nil if there is none to run: the error
+// says why, or the reply was given. What a dialect's Open does may take effect at once,
+// so everything else about the request is looked at before.
+func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: time.Now()}
-	body, err := s.body(w, r)
-	if body == nil {
+	if wanted, err := s.wanted(w, r, rt); !wanted {
 		return nil, err
 	}
-	if t.key, err = headerKey(r, nil); err != nil {
-		return nil, err
-	}
-	x, err := d.Open(r.Context(), body)
+	body, err := s.body(w, r, rt)
 	if err != nil {
 		return nil, err
 	}
-	if x.Reply != nil {
-		writeBody(w, http.StatusOK, x.Reply)
+	if t.Exchange, err = rt.Open(r, body); err != nil {
+		return nil, err
+	}
+	if t.Reply != nil {
+		respond(w, t.Reply)
 		return nil, nil
 	}
-	t.Request, t.encoder, t.over = x.Request, x.Encoder, x.Close
 	return t, nil
+}
+
+// wanted decides what can be decided before the body of a request that may run
+// something: neither time nor memory is spent on one that will be refused. It returns
+// false if the body is not to be read: the error says why, or the reply was given.
+func (s *Server) wanted(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (bool, error) {
+	if s.gate.isDraining() && !lost(r) { // whoever comes back need not ask elsewhere
+		return false, s.gate.vacant()
+	}
+	if err := s.origins.check(r); err != nil {
+		return false, err
+	}
+	if lost(r) {
+		return false, giveUp(w)
+	}
+	if !rt.NoBody {
+		if err := wantType(r, rt.ContentType); err != nil {
+			return false, err
+		}
+	}
+	if r.ContentLength > rt.MaxBody {
+		return false, tooLarge(rt.MaxBody)
+	}
+	if err := s.gate.vacant(); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// body reads the body, which is nil for a route that takes none.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
+	if rt.NoBody {
+		return nil, s.dropBody(w, r)
+	}
+	return s.readBody(w, r, rt.MaxBody)
+}
+
+// lost says whether the client had this stream before and lost it. A turn is
+// never run twice because a connection was lost, and there is nothing to resume.
+func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
+
+// giveUp answers 204, the one reply that makes an EventSource stop for good.
+func giveUp(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func isRepetition(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Type == fault.DuplicateRequest
 }

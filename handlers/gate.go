@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"sync"
+	"time"
 
 	"sluice/fault"
 )
@@ -13,13 +14,17 @@ type gate struct {
 
 	mu       sync.Mutex // guards the fields below
 	running  map[*context.CancelCauseFunc]struct{}
+	adaptive admission
 	draining bool
 	aborted  error         // why streams must end; nil: they need not
 	empty    chan struct{} // closed when draining and no stream runs
 }
 
-func newGate(maxStreams int) *gate {
-	return &gate{max: maxStreams, running: map[*context.CancelCauseFunc]struct{}{}, empty: make(chan struct{})}
+func newGate(maxStreams int, delay func() time.Duration) *gate {
+	return &gate{
+		max: maxStreams, adaptive: newAdmission(delay),
+		running: map[*context.CancelCauseFunc]struct{}{}, empty: make(chan struct{}),
+	}
 }
 
 // enter admits a stream or says why not. The context it returns ends with the
@@ -32,6 +37,7 @@ func (g *gate) enter(parent context.Context) (ctx context.Context, cancel contex
 	}
 	ctx, cancel = context.WithCancelCause(parent)
 	g.running[&cancel] = struct{}{}
+	g.adaptive.admitted++
 	if g.aborted != nil {
 		cancel(g.aborted)
 	}
@@ -40,6 +46,7 @@ func (g *gate) enter(parent context.Context) (ctx context.Context, cancel contex
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.running, &cancel)
+		g.adaptive.ended++
 		g.signal()
 	}, nil
 }
@@ -58,6 +65,9 @@ func (g *gate) refusal() error {
 	}
 	if len(g.running) >= g.max {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
+	}
+	if !g.adaptive.admits(len(g.running)) {
+		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has more work than its machine can do; try again in a moment"}
 	}
 	return nil
 }

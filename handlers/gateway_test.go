@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,15 +18,49 @@ import (
 	gosse "github.com/tmaxmax/go-sse"
 
 	"sluice/chat"
+	"sluice/dialect"
+	"sluice/dialect/sluice"
 	"sluice/handlers"
+	"sluice/internal/testnet"
 	"sluice/stream"
 )
 
-// runner is a Runner that is a function.
+// runner is a Runner that is a function. It tells a whole turn, of which the frame
+// is taken off: the server adds its own.
 type runner func(context.Context, chat.Request, stream.Sink) error
 
-func (r runner) Run(ctx context.Context, req chat.Request, sink stream.Sink) error {
-	return r(ctx, req, sink)
+func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	inner := &unframed{Sink: sink}
+	err := r(ctx, *req, inner)
+	return inner.result, err
+}
+
+// counting counts the runs.
+type counting struct {
+	stream.Runner
+	runs *atomic.Int64
+}
+
+func (c counting) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	c.runs.Add(1)
+	return c.Runner.Run(ctx, req, sink)
+}
+
+// unframed passes on what is between Start and Done.
+type unframed struct {
+	stream.Sink
+	result stream.Result
+}
+
+func (u *unframed) Emit(ev stream.Event) error {
+	switch ev := ev.(type) {
+	case *stream.Start:
+		return nil
+	case *stream.Done:
+		u.result = stream.Result{Reason: ev.Reason, Usage: ev.Usage, Model: ev.Model, Tools: ev.Tools}
+		return nil
+	}
+	return u.Sink.Emit(ev)
 }
 
 // tells returns a runner that tells events, each with a flush of its own.
@@ -79,12 +112,26 @@ func (g *gateway) prepare(cfg handlers.Config) {
 	if inner == nil {
 		inner = hello
 	}
-	cfg.Runner = runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
-		g.runs.Add(1)
-		return inner.Run(ctx, req, sink)
-	})
+	cfg.Runner = counting{inner, &g.runs}
+	if cfg.Model == "" {
+		cfg.Model = "m"
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 24 * time.Hour
+	}
+	cfg.Dialects = withOwn(cfg.Dialects)
 	cfg.Log = zerolog.New(&g.log)
 	g.Server = handlers.NewServer(cfg)
+}
+
+// withOwn adds our own protocol if it is not there.
+func withOwn(list []dialect.Dialect) []dialect.Dialect {
+	for _, d := range list {
+		if _, ok := d.(sluice.Dialect); ok {
+			return list
+		}
+	}
+	return append(list, sluice.Dialect{})
 }
 
 // serve serves over loopback, as everywhere where time plays no part.
@@ -97,53 +144,20 @@ func serve(t testing.TB, cfg handlers.Config) *gateway {
 	return g
 }
 
-// serveInBubble serves over pipes, which a synctest bubble can wait for. stop ends
+// serveInBubble serves in memory, which a synctest bubble can wait for. stop ends
 // client and server.
-func serveInBubble(cfg handlers.Config) (g *gateway, l *pipes, stop func()) {
+func serveInBubble(cfg handlers.Config) (g *gateway, l *testnet.Listener, stop func()) {
 	g = &gateway{url: "http://gateway"}
 	g.prepare(cfg)
-	l = &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	l = testnet.Listen()
 	g.net = &http.Server{Handler: g.Server}
 	go func() { _ = g.net.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial}
+	transport := &http.Transport{DialContext: l.Dial}
 	g.client = &http.Client{Transport: transport}
 	return g, l, func() {
 		transport.CloseIdleConnections()
 		_ = g.net.Close()
 		time.Sleep(time.Second) // net/http lingers for half a second where it closes early
-	}
-}
-
-// pipes is a net.Listener in memory: each dial is a net.Pipe, without any buffer.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (l *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipes) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 

@@ -63,7 +63,7 @@ func TestNoHost(t *testing.T) {
 		r := httptest.NewRequest("GET", "/tools", nil)
 		r.Host = ""
 		w := httptest.NewRecorder()
-		handlers.NewServer(handlers.Config{Runner: hello, Hosts: hosts}).ServeHTTP(w, r)
+		handlers.NewServer(handlers.Config{Dialects: withOwn(nil), Runner: hello, Hosts: hosts}).ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("hosts %v: status %d, want %d", hosts, w.Code, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"sluice/fault"
+	"sluice/stream"
 	"sluice/stream/sse"
 )
 
@@ -79,18 +80,25 @@ func (m *metrics) modelAttempt(outcome string, took time.Duration) {
 	m.attemptTime.WithLabelValues(outcome).Observe(took.Seconds())
 }
 
+func (m *metrics) connections(stats func() (open int, evicted uint64)) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "sluice", Name: "connections_open", Help: "Connections of clients that are open now."},
+			func() float64 { open, _ := stats(); return float64(open) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "sluice", Name: "connections_evicted_total", Help: "Connections of clients that were closed to make room for others."},
+			func() float64 { _, evicted := stats(); return float64(evicted) }),
+	)
+}
+
 // turn adds up a turn that has ended.
-func (m *metrics) turn(seen *observer, w sse.Stats, took time.Duration) {
+func (m *metrics) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration) {
 	reason := string(seen.reason)
 	if reason == "" {
 		reason = "cancelled"
 	}
 	m.streams.WithLabelValues(reason).Inc()
 	m.turnTime.Observe(took.Seconds())
-	for i, n := range seen.counts {
-		if n > 0 {
-			m.events.WithLabelValues(kinds[i]).Add(float64(n))
-		}
+	for _, c := range seen.counts {
+		m.events.WithLabelValues(c.name).Add(float64(c.n))
 	}
 	for _, e := range seen.errors {
 		fatal := "false"
@@ -109,15 +117,16 @@ func (m *metrics) turn(seen *observer, w sse.Stats, took time.Duration) {
 	m.tokens.WithLabelValues("input").Add(float64(seen.done.Usage.InputTokens))
 	m.tokens.WithLabelValues("output").Add(float64(seen.done.Usage.OutputTokens))
 	m.tokens.WithLabelValues("thinking").Add(float64(seen.done.Usage.ThinkingTokens))
-	m.written(w)
+	m.written(s, w)
 }
 
-func (m *metrics) written(w sse.Stats) {
-	if w.FirstEvent > 0 {
-		m.firstEvent.Observe(w.FirstEvent.Seconds())
+func (m *metrics) written(s *stream.Stamper, w sse.Stats) {
+	event, delta := s.First()
+	if event > 0 {
+		m.firstEvent.Observe(event.Seconds())
 	}
-	if w.FirstDelta > 0 {
-		m.firstDelta.Observe(w.FirstDelta.Seconds())
+	if delta > 0 {
+		m.firstDelta.Observe(delta.Seconds())
 	}
 	m.blocked.Add(w.Blocked.Seconds())
 	if w.Stalled {

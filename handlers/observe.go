@@ -1,26 +1,19 @@
 package handlers
 
-import (
-	"sluice/stream"
-)
+import "sluice/stream"
 
-// kinds name the events as on the wire, for counting.
-var kinds = [...]string{"start", "thinking", "tool_call", "response_delta", "error", "done"}
-
-const (
-	kindStart = iota
-	kindThinking
-	kindToolCall
-	kindDelta
-	kindError
-	kindDone
-)
+// count is how many events of a name there were.
+type count struct {
+	name string
+	n    int
+}
 
 // observer counts what passes, for the log and the metrics. It works on plain
 // fields, which are added up when the turn has ended: nothing shared per delta.
 type observer struct {
 	next   stream.Sink
-	counts [len(kinds)]int
+	counts []count  // in the order of their first
+	room   [6]count // for those of a turn without extensions
 	tools  []string
 	ended  []toolEnd
 	errors []stream.Error
@@ -35,18 +28,12 @@ type toolEnd struct {
 
 // Emit counts ev and passes it on.
 func (o *observer) Emit(ev stream.Event) error {
+	if name := stream.Name(ev); name != "" {
+		o.count(name)
+	}
 	switch ev := ev.(type) {
-	case *stream.Delta:
-		o.counts[kindDelta]++
-	case *stream.Thinking:
-		o.counts[kindThinking]++
-	case *stream.Start:
-		o.counts[kindStart]++
 	case *stream.ToolStarted:
-		o.counts[kindToolCall]++
 		o.tools = append(o.tools, ev.Tool)
-	case *stream.ToolProgress:
-		o.counts[kindToolCall]++
 	case *stream.ToolCompleted:
 		o.end(&ev.Call, "completed", ev.Duration.Seconds())
 	case *stream.ToolFailed:
@@ -54,10 +41,8 @@ func (o *observer) Emit(ev stream.Event) error {
 	case *stream.ToolUnknown:
 		o.end(&ev.Call, "unknown", ev.Duration.Seconds())
 	case *stream.Error:
-		o.counts[kindError]++
 		o.errors = append(o.errors, *ev)
 	case *stream.Done:
-		o.counts[kindDone]++
 		o.done, o.reason = *ev, ev.Reason
 	}
 	return o.next.Emit(ev)
@@ -66,14 +51,26 @@ func (o *observer) Emit(ev stream.Event) error {
 // Flush passes the call on.
 func (o *observer) Flush() error { return o.next.Flush() }
 
+func (o *observer) count(name string) {
+	for i := range o.counts {
+		if o.counts[i].name == name {
+			o.counts[i].n++
+			return
+		}
+	}
+	if o.counts == nil {
+		o.counts = o.room[:0]
+	}
+	o.counts = append(o.counts, count{name, 1})
+}
+
 func (o *observer) end(c *stream.Call, outcome string, seconds float64) {
-	o.counts[kindToolCall]++
 	o.ended = append(o.ended, toolEnd{c.Server, outcome, seconds})
 }
 
 func (o *observer) total() (n int) {
 	for _, c := range o.counts {
-		n += c
+		n += c.n
 	}
 	return n
 }

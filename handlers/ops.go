@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"sluice/chat"
+	"sluice/dialect"
 )
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
@@ -111,12 +112,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 
 // writeBody sends a JSON text.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	respond(w, &dialect.Reply{Status: status, Body: body})
 }
 
 // contentPolicy lets the page load its own files and talk to its own server, and

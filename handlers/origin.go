@@ -13,15 +13,23 @@ import (
 type originPolicy struct {
 	any     bool
 	allowed map[string]bool
+	methods []string // that a foreign page may use
 }
 
 func newOriginPolicy(origins []string) originPolicy {
-	p := originPolicy{allowed: map[string]bool{}}
+	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}}
 	for _, o := range origins {
 		p.any = p.any || o == "*"
 		p.allowed[strings.ToLower(o)] = true
 	}
 	return p
+}
+
+// take adds a method that some path takes.
+func (p *originPolicy) take(method string) {
+	if !slices.Contains(p.methods, method) {
+		p.methods = append(p.methods, method)
+	}
 }
 
 func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
@@ -111,7 +119,7 @@ func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Methods", strings.Join(p.methods, ", "))
 	h.Set("Access-Control-Allow-Headers", strings.Join(slices.Clone(corsHeaders[:]), ", "))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
@@ -125,7 +133,7 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	} else {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
-	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After")
+	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Sluice-History")
 }
 
 var corsHeaders = [...]string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}

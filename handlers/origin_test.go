@@ -157,7 +157,7 @@ func TestGetWithoutOrigin(t *testing.T) {
 // What a page of a listed origin may read, and what all may when all are allowed.
 func TestCORSHeaders(t *testing.T) {
 	t.Parallel()
-	const expose = "X-Request-ID, Retry-After"
+	const expose = "X-Request-ID, Retry-After, X-Sluice-History"
 	for _, tt := range []struct {
 		origins             []string
 		origin              string
@@ -220,7 +220,7 @@ func FuzzOrigin(f *testing.F) {
 	for _, s := range []string{"http://" + host, "https://" + host, listed, "null", "http://" + host + ".evil.example", "http://evil@" + host, "HTTP://" + host, ""} {
 		f.Add(s)
 	}
-	srv := handlers.NewServer(handlers.Config{Runner: hello, Origins: []string{listed}})
+	srv := handlers.NewServer(handlers.Config{Dialects: withOwn(nil), Runner: hello, Origins: []string{listed}})
 	f.Fuzz(func(t *testing.T, origin string) {
 		r := httptest.NewRequest("GET", "/chat/stream?input=hi", nil)
 		r.Host = host

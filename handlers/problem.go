@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/fault"
 )
 
@@ -45,17 +46,6 @@ func statusOf(t fault.Type) int {
 	return http.StatusInternalServerError
 }
 
-// problem is the body of every reply but 2xx (RFC 9457).
-type problem struct {
-	Type      string            `json:"type"`
-	Title     string            `json:"title"`
-	Status    int               `json:"status"`
-	ErrorType fault.Type        `json:"error_type"`
-	Detail    string            `json:"detail"`
-	Errors    []chat.FieldError `json:"errors,omitempty"`
-	RequestID string            `json:"request_id"`
-}
-
 // replyError is echo's error handler: it makes a problem reply of any error.
 func (s *Server) replyError(err error, c echo.Context) {
 	var he *echo.HTTPError
@@ -76,28 +66,41 @@ func routing(he *echo.HTTPError) error {
 	return he
 }
 
+// reply refuses a request that has had no reply yet.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
+	refusal := s.refusal(r, err)
+	s.metrics.rejected(refusal.Fault.Type)
+	if refusal.Status == http.StatusInternalServerError || s.refusals.line(refusal.Fault.Type) { // what is ours to mend is never left out
+		logRejection(r, refusal.Fault, refusal.Status)
+	}
+	s.refuse(w, r, refusal)
+}
+
+func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 	f, fields := rejected(err)
-	p := problem{
-		Type: "about:blank", Status: statusOf(f.Type), ErrorType: f.Type,
-		Detail: f.Message, Errors: fields, RequestID: chat.RequestID(r.Context()),
+	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context())}
+}
+
+// refuse sends a refusal, in the words of the dialect that is spoken at the path.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal) {
+	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown {
+		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
 	}
-	p.Title = http.StatusText(p.Status)
-	s.metrics.rejected(f.Type)
-	logRejection(r, f, p.Status)
-	body, err := json.Marshal(p)
-	if err != nil { // plain strings and numbers: cannot happen
-		body = []byte("{}")
-	}
+	answer := s.shape(r)(refusal)
+	respond(w, &answer)
+}
+
+// respond sends a reply that is no stream.
+func respond(w http.ResponseWriter, reply *dialect.Reply) {
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
-	if f.Type == fault.Overloaded || f.Type == fault.ShuttingDown {
-		h.Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
+	for name, values := range reply.Header {
+		h[http.CanonicalHeaderKey(name)] = values
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(body)
+	h.Set("Content-Type", cmp.Or(reply.ContentType, "application/json"))
+	h.Set("Content-Length", strconv.Itoa(len(reply.Body)))
+	w.WriteHeader(cmp.Or(reply.Status, http.StatusOK))
+	_, _ = w.Write(reply.Body)
 }
 
 // rejected returns err as a fault, and the faulty fields of a request.
@@ -115,17 +118,20 @@ func rejected(err error) (*fault.Error, []chat.FieldError) {
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
-// logRejection logs a reply that is none of ours to mend as information.
-func logRejection(r *http.Request, f *fault.Error, status int) {
-	level := zerolog.InfoLevel
+// levelOfRefusal is information for a reply that is none of ours to mend.
+func levelOfRefusal(status int) zerolog.Level {
 	switch status {
 	case http.StatusServiceUnavailable:
-		level = zerolog.WarnLevel
+		return zerolog.WarnLevel
 	case http.StatusInternalServerError:
-		level = zerolog.ErrorLevel
+		return zerolog.ErrorLevel
 	}
-	zerolog.Ctx(r.Context()).WithLevel(level).Dict("details", faultDetails(f).
-		Str("method", r.Method).Str("path", r.URL.Path).Int("status", status)).Msg("error_occurred")
+	return zerolog.InfoLevel
+}
+
+func logRejection(r *http.Request, f *fault.Error, status int) {
+	zerolog.Ctx(r.Context()).WithLevel(levelOfRefusal(status)).Dict("details", logRequestLine(faultDetails(f), r).
+		Int("status", status)).Msg("error_occurred")
 }
 
 func faultDetails(f *fault.Error) *zerolog.Event {
@@ -142,6 +148,9 @@ func (s *Server) caught(w *trackedWriter) {
 	if p == nil {
 		return
 	}
+	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
+		panic(p)
+	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
@@ -151,21 +160,34 @@ func (s *Server) caught(w *trackedWriter) {
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the
-// request's body is unread closes the connection: net/http would wait for the rest
-// of the body first. HTTP/2 needs no such thing; there it would end the connection
-// for all its streams.
+// request's body is unread closes the connection, unless the body is short and there:
+// net/http would wait for the rest of it first. HTTP/2 needs no such thing; there it
+// would end the connection for all its streams.
 type trackedWriter struct {
 	http.ResponseWriter
-	r     *http.Request
-	began time.Time // the request
-	begun bool      // the reply
+	r       *http.Request
+	began   time.Time     // the request
+	begun   bool          // the reply
+	closing bool          // it closes the connection, whose body is unread
+	timeout time.Duration // of the writes of a reply that is no stream; 0: none
 }
 
+// begin also bounds the time of the reply, for a client that does not read. A stream
+// sets deadlines of its own; over HTTP/1 net/http clears them behind the reply.
 func (w *trackedWriter) begin() {
-	if !w.begun && w.r.ProtoMajor == 1 && unread(w.r) {
-		w.Header().Set("Connection", "close")
+	if w.begun {
+		return
 	}
 	w.begun = true
+	if w.r.ProtoMajor != 1 {
+		return
+	}
+	if w.timeout > 0 {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 func (w *trackedWriter) WriteHeader(status int) {

@@ -47,7 +47,7 @@ func FuzzLastEventID(f *testing.F) {
 		f.Add(s)
 	}
 	run := runner(func(context.Context, chat.Request, stream.Sink) error { panic("a turn is run again") })
-	srv := handlers.NewServer(handlers.Config{Runner: run})
+	srv := handlers.NewServer(handlers.Config{Dialects: withOwn(nil), Runner: run})
 	f.Fuzz(func(t *testing.T, id string) {
 		r := httptest.NewRequest("GET", "/chat/stream?input=hi", nil)
 		r.Header["Last-Event-Id"] = []string{id}

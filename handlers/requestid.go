@@ -18,33 +18,17 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Reques
 	ctx := chat.WithRequestID(r.Context(), id)
 	log := s.cfg.Log.With().Str("request_id", id).Logger()
 	r = r.WithContext(log.WithContext(ctx))
-	r.Body = &trackedBody{ReadCloser: r.Body, done: r.Body == http.NoBody}
+	s.track(w, r)
 	return r
 }
 
 // requestID accepts one value of 1 to 64 [A-Za-z0-9._-]. 48 random bits are
 // enough to tell the requests in a log apart, which is all it is for.
 func requestID(inbound []string) string {
-	if len(inbound) == 1 && wellFormed(inbound[0], 1, 64) {
+	if len(inbound) == 1 && chat.Token(inbound[0], 1, 64) {
 		return inbound[0]
 	}
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "req_" + hex.EncodeToString(b[:])
-}
-
-// wellFormed says whether s has lo to hi characters, all of [A-Za-z0-9._-].
-func wellFormed(s string, lo, hi int) bool {
-	if len(s) < lo || len(s) > hi {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,6 @@
 // Package handlers is the HTTP face of the gateway: it decodes and validates a
 // request, decides whether it may run, runs it and streams what comes out. Of
-// what answers it knows one method: Runner.
+// what answers it knows one method: that of stream.Runner.
 package handlers
 
 import (
@@ -13,25 +13,24 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
-// Runner answers a chat turn with events, from Start to Done. It returns an error
-// only when it could not tell them all.
-type Runner interface {
-	Run(ctx context.Context, req chat.Request, sink stream.Sink) error
-}
-
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
-	Runner Runner
+	Runner stream.Runner
+	// Model is the name that the start event tells.
+	Model string
+	// Timeout bounds a turn; 0 means DefaultTimeout.
+	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *chat.ToolSet
 	// Upstreams reports on the services behind the gateway. It must not change
 	// their state.
 	Upstreams func() Upstreams
-	// Dialects are served at the paths that are their keys.
-	Dialects map[string]Dialect
+	// Dialects are the protocols in which turns are asked for and told.
+	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -39,8 +38,12 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to a client; 0 means no bound.
 	WriteTimeout time.Duration
-	// MaxStreams bounds the streams that run at once; 0 means 10,000.
+	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
 	MaxStreams int
+	// Delay returns how long work waited for the CPU since it was last called. If that
+	// is too long, streams are refused below MaxStreams too. It is called from one
+	// goroutine at a time. nil: MaxStreams alone decides.
+	Delay func() time.Duration
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -50,6 +53,8 @@ type Config struct {
 	Hosts []string
 
 	Log zerolog.Logger
+	// LogPayloads puts the words of upstreams, which can quote users, into the log.
+	LogPayloads bool
 }
 
 // Upstreams is the state of the services behind the gateway.
@@ -76,20 +81,27 @@ type MCPServer struct {
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg     Config
-	origins originPolicy
-	hosts   hostPolicy
-	gate    *gate
-	probes  *probes
-	keys    *keyring
-	metrics *metrics
-	routes  http.Handler
+	cfg      Config
+	frame    stream.Frame
+	origins  originPolicy
+	hosts    hostPolicy
+	gate     *gate
+	probes   *probes
+	bodies   *bodies
+	keys     *keyring
+	metrics  *metrics
+	refusals *refusals
+	shapes   []*routed // of the routes that have refusals of their own
+	routes   http.Handler
 }
 
 // NewServer returns a Server.
 func NewServer(cfg Config) *Server {
 	if cfg.MaxStreams == 0 {
-		cfg.MaxStreams = 10_000
+		cfg.MaxStreams = DefaultMaxStreams
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
 	}
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second
@@ -98,20 +110,21 @@ func NewServer(cfg Config) *Server {
 		cfg.Upstreams = func() Upstreams { return Upstreams{} }
 	}
 	s := &Server{
-		cfg:     cfg,
-		origins: newOriginPolicy(cfg.Origins),
-		hosts:   newHostPolicy(cfg.Hosts),
-		gate:    newGate(cfg.MaxStreams),
-		probes:  newProbes(),
-		keys:    newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		cfg:      cfg,
+		origins:  newOriginPolicy(cfg.Origins),
+		hosts:    newHostPolicy(cfg.Hosts),
+		gate:     newGate(cfg.MaxStreams, cfg.Delay),
+		probes:   newProbes(),
+		bodies:   &bodies{max: maxBodies},
+		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		refusals: newRefusals(cfg.Log),
 	}
+	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
 	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
-	e.POST("/chat/stream", raw(s.postChat))
-	e.GET("/chat/stream", raw(s.getChat))
-	for path, d := range s.cfg.Dialects {
-		e.POST(path, raw(s.dialect(d)))
+	for _, d := range cfg.Dialects {
+		s.serve(e, d)
 	}
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
@@ -128,15 +141,23 @@ func NewServer(cfg Config) *Server {
 // on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
-	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now()}
+	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
-	if err := s.hosts.check(r); err != nil {
-		s.reply(tw, r, err)
-		return
-	}
-	if !s.origins.preflight(tw, r) {
+	placeOf(r).Busy()
+	if !s.turnedAway(tw, r) && !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
+	tw.linger()
+}
+
+// turnedAway says whether the request names a host that is not served, which it has
+// then answered.
+func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
+	err := s.hosts.check(r)
+	if err != nil {
+		s.reply(w, r, err)
+	}
+	return err != nil
 }
 
 // ObserveModelAttempt counts one attempt at a model call.
@@ -151,6 +172,12 @@ func (s *Server) Drain() {
 	s.probes.drain()
 }
 
+// ReportConnections adds to the metrics how many connections are open, and how many
+// were closed to make room so far. It may be called once.
+func (s *Server) ReportConnections(stats func() (open int, evicted uint64)) {
+	s.metrics.connections(stats)
+}
+
 // Abort ends the streams that still run, each with cause as its fatal error.
 func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
@@ -163,6 +190,9 @@ func readable(e *echo.Echo, path string, h echo.HandlerFunc) {
 	e.GET(path, h)
 	e.HEAD(path, h)
 }
+
+// Close logs what is left to log. It is called when no request is served any more.
+func (s *Server) Close() { s.refusals.flush() }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.

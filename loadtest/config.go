@@ -1,15 +1,14 @@
 // Package loadtest sends chat turns to a gateway and audits every stream that
-// comes back. It is a client: it knows the wire and none of our other packages,
-// so that it can judge them.
+// comes back. It is a client: it knows the wire and shares no code with what it judges.
 package loadtest
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
+
+	"sluice/internal/check"
 )
 
 // Config says what load to make. URL and Inputs are required, and one of Clients
@@ -92,19 +91,8 @@ func (c Config) check() error {
 	case c.Method != http.MethodPost && c.Method != http.MethodGet:
 		return errors.New("loadtest: the method must be POST or GET")
 	}
-	return CheckURL(c.URL)
-}
-
-// CheckURL says whether a text can be a Config.URL.
-func CheckURL(text string) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return errors.New("is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return errors.New("must begin with http:// or https:// and a host")
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return errors.New("must not hold a user, a query or a fragment")
+	if err := check.BaseURL(c.URL); err != nil {
+		return fmt.Errorf("loadtest: the URL %w", err)
 	}
 	return nil
 }

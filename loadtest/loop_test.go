@@ -112,6 +112,23 @@ func TestBreather(t *testing.T) {
 	wantOutcome(t, rep, outcome{refused, "503"}, 20)
 }
 
+// The goodput under overload is that of the turns begun after the warm-up, over the
+// time in which they were begun: neither refusals count nor the wait for the last end.
+func TestGoodput(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int64
+	rep := inBubble(t, Config{Rate: 100, Warmup: time.Second, Duration: 2 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+		if i := n.Add(1); i <= 100 || i%4 == 0 {
+			slowly(time.Second)(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	if rep.DonePerSec != 25 || rep.Streams.Done != 150 || rep.Streams.Refused != 150 {
+		t.Errorf("goodput %v turns/s, %+v; want 25, 150 done and 150 refused", rep.DonePerSec, rep.Streams)
+	}
+}
+
 // Turns of the warm-up are audited and counted, but not measured.
 func TestWarmup(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,38 +13,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"sluice/internal/testnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// pipeListener is a listener in memory, for use in a bubble: a wait on a real
-// socket would stop its time.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { close(l.done); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // address is of no machine (RFC 5737) and needs no lookup.
 const address = "http://192.0.2.1"
@@ -80,7 +52,7 @@ func load(t *testing.T, cfg Config, h http.HandlerFunc) Report {
 // net/http does not notice that a client left before.
 func serve(t *testing.T, h http.HandlerFunc) *http.Transport {
 	t.Helper()
-	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	l := testnet.Listen()
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -92,7 +64,7 @@ func serve(t *testing.T, h http.HandlerFunc) *http.Transport {
 		_ = srv.Serve(l)
 	}()
 	transport := newTransport(100)
-	transport.DialContext = l.dial
+	transport.DialContext = l.Dial
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = srv.Close()

@@ -105,6 +105,9 @@ func figure(v float64) string {
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
 	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
+	if r.Streams.Done < r.Streams.Started {
+		fmt.Fprintf(b, "  goodput        %s turns/s ended with success\n", figure(r.DonePerSec))
+	}
 	if s.Unknown != "" {
 		fmt.Fprintf(b, "  server         not known: %s\n", s.Unknown)
 	} else {

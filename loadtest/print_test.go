@@ -16,7 +16,7 @@ func sampleReport() Report {
 		},
 		FirstEvent: Quantiles{1204, 0.812, 1.25, 14.04, 250.4}, FirstText: Quantiles{1204, 381, 390.6, 402, 1403},
 		Turn:        Quantiles{1204, 451, 462, 1475, 12000},
-		TurnsPerSec: 120.4, EventsPerSec: 15352, BytesPerSec: 1_524_000,
+		TurnsPerSec: 120.4, DonePerSec: 119.8, EventsPerSec: 15352, BytesPerSec: 1_524_000,
 		Server:       Server{PID: 77, Name: "sluice", Cores: 0.5, CPUPerTurn: 4.125, CPUPerEvent: 32.5, RSSStart: 24 << 20, RSSPeak: 61 << 20, RSSEnd: 58 << 20},
 		GeneratorCPU: 0.31, Cores: 2, Warnings: []string{"a warning"}, Examples: []string{"turn 3, req_1: broken: cut"},
 	}
@@ -43,6 +43,7 @@ closed loop, 64 clients; 12.0 s, of which 10.0 s measured
   gap               -     -     -      -
 
   throughput     120 turns/s, 15352 events/s, 1.52 MB/s
+  goodput        120 turns/s ended with success
   server         sluice, pid 77: 4.12 ms of CPU a turn, 32.5 µs an event; 0.50 of 2 cores
   memory         24.0 MiB at first, 61.0 at most, 58.0 at the end
   generator      0.31 of 2 cores

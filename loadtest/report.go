@@ -28,6 +28,7 @@ type Report struct {
 	Turn         Quantiles `json:"turn"`
 	Gap          Quantiles `json:"gap"`
 	TurnsPerSec  float64   `json:"turns_per_second"`
+	DonePerSec   float64   `json:"done_per_second"` // turns that ended with success, by when they were begun
 	EventsPerSec float64   `json:"events_per_second"`
 	BytesPerSec  float64   `json:"bytes_per_second"`
 	Server       Server    `json:"server"`
@@ -81,6 +82,7 @@ func (m *meter) report() Report {
 		FirstEvent: r.firstEvent.quantiles(), FirstText: r.firstText.quantiles(),
 		Turn: r.turns.quantiles(), Gap: r.gaps.quantiles(),
 		TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
+		DonePerSec:   per(float64(r.good.Load()), r.measuredFor().Seconds()),
 		EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
 		BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
 		Server:       m.server(), Cores: runtime.GOMAXPROCS(0),

@@ -52,6 +52,8 @@ type runner struct {
 	measureFrom time.Time // the end of the warm-up
 	until       time.Time // nothing begins from here on; zero: no limit
 	next        atomic.Int64
+	lastDue     atomic.Int64 // nanoseconds from begin to when the last turn was due
+	good        atomic.Int64 // turns that were due after the warm-up and ended with success
 	readings    sync.Pool
 
 	tally                              tally
@@ -79,6 +81,15 @@ func (r *runner) start(begin time.Time) {
 	if r.cfg.Duration > 0 {
 		r.until = r.measureFrom.Add(r.cfg.Duration)
 	}
+}
+
+// measuredFor is for how long turns were begun after the warm-up.
+func (r *runner) measuredFor() time.Duration {
+	last := time.Duration(r.lastDue.Load())
+	if r.cfg.Duration > 0 && !r.stopped() {
+		last = max(last, r.cfg.Warmup+r.cfg.Duration)
+	}
+	return max(0, last-r.cfg.Warmup)
 }
 
 // newTransport keeps a connection for each client. It knows HTTP/1.1 only, follows

@@ -21,10 +21,14 @@ type reading struct {
 // due, which in an open loop is before anything could be late.
 func (r *runner) turn(n int, due time.Time) (o outcome) {
 	r.tally.started.Add(1)
+	r.lastDue.Store(int64(due.Sub(r.begin)))
 	rd := r.readings.Get().(*reading)
 	rd.audit.reset("", false)
 	o = r.exchange(rd, n, due)
 	r.tally.end(o, n, rd.audit.requestID())
+	if o.class == done && !due.Before(r.measureFrom) {
+		r.good.Add(1)
+	}
 	if cap(rd.frames.buf) <= keptBuffer && cap(rd.audit.text.scratch) <= keptBuffer {
 		r.readings.Put(rd)
 	}

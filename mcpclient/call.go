@@ -89,6 +89,9 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 // a moment ago and some take a second to shake hands.
 func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener, last bool) outcome {
 	s, err := u.session(ctx, last)
+	if fault.Shortage(err) {
+		return outcome{err: u.shortage(err)}
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return outcome{err: f}
 	}

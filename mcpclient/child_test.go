@@ -53,6 +53,9 @@ func runChild(mode string) {
 	case "parent":
 		parentMain()
 		return
+	case "short":
+		shortMain()
+		return
 	}
 	if mode == "stubborn" {
 		signal.Ignore(syscall.SIGTERM)

@@ -39,7 +39,7 @@ type Config struct {
 	Log zerolog.Logger
 	// Version is ours: the servers see it in User-Agent and clientInfo.
 	Version string
-	// Timeout bounds one tool call, with all that it takes; 0 means 10 s.
+	// Timeout bounds one tool call, with all that it takes; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Refresh is how often the list of tools is read again; 0 means 60 s.
 	Refresh time.Duration
@@ -59,7 +59,7 @@ type Config struct {
 
 // Server is one MCP server.
 type Server struct {
-	// Name is unique and holds only [A-Za-z0-9_-]; its breaker is "mcp:<Name>".
+	// Name is unique and matches [A-Za-z0-9_-]{1,64}; its breaker is "mcp:<Name>".
 	Name      string
 	Transport Transport
 
@@ -96,7 +96,6 @@ type Server struct {
 }
 
 const (
-	defaultTimeout     = 10 * time.Second
 	defaultRefresh     = time.Minute
 	defaultConnectWait = time.Second
 
@@ -108,7 +107,7 @@ const (
 
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
+		c.Timeout = DefaultTimeout
 	}
 	if c.Refresh == 0 {
 		c.Refresh = defaultRefresh

@@ -62,6 +62,7 @@ func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
 	cancel()
 	err = u.scrub(err)
 	u.mu.Lock()
+	short := fault.Shortage(err) // says nothing about the server
 	report(u.connectVerdict(f, err), err)
 	if err != nil {
 		f.err = u.setDown(err)
@@ -70,21 +71,25 @@ func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
 		u.catalogue.Store(s.offers)
 		u.current.Store(s)
 	}
-	u.failed = err != nil
+	if !short {
+		u.failed = err != nil
+	}
 	u.flight = nil
 	u.mu.Unlock()
 	close(f.done)
 	u.announce(s, err, time.Since(began))
 }
 
-// connectVerdict says what an attempt counts for. In the background a failure
-// counts for nothing: the breaker opens because turns fail, and while it is
+// connectVerdict says what an attempt counts for. A shortage of our own counts for
+// nothing. In the background a failure counts for nothing: the breaker opens because turns fail, and while it is
 // half-open a turn's own probe decides. A success counts as a probe, and it ends a
 // run of failed attempts; otherwise it counts for nothing either, since a server
 // that accepts every session and fails every call must not look sound.
 // The caller holds u.mu.
 func (u *upstream) connectVerdict(f *flight, err error) breaker.Verdict {
 	switch {
+	case fault.Shortage(err):
+		return breaker.Neutral
 	case err != nil && f.asked.Load():
 		return breaker.Failure
 	case err == nil && (u.failed || u.Breaker.Snapshot().State == breaker.HalfOpen):

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -88,7 +87,7 @@ func TestCostlySchemasAreLeftOut(t *testing.T) {
 // Not parallel: it counts what the process allocates.
 func TestCostlySchemasAllocateLittle(t *testing.T) {
 	for name, schema := range costly() {
-		if got := allocated(func() { _, _, _ = compileSchema(jsontext.Value(schema), maxToolWork) }); got > 32<<20 {
+		if got := allocated(func() { _, _, _ = compileSchema(jsontext.Value(schema), maxServerWork) }); got > 32<<20 {
 			t.Errorf("%s: %d MB were allocated, want at most 32", name, got>>20)
 		}
 	}
@@ -249,7 +248,11 @@ func TestQuickCheckBesideASlowOne(t *testing.T) {
 		_, f := checkArguments(held, "t", c, slowArguments)
 		slow <- f
 	}()
-	<-held.asked // it is in the middle of the pattern, and stays there
+	select {
+	case <-held.asked: // it is in the middle of the pattern, and stays there
+	case f := <-slow:
+		t.Fatalf("the slow check did not look at its context: %v", f)
+	}
 	for range 3 {
 		if _, f := checkArguments(t.Context(), "t", c, jsontext.Value(`{"s":"c"}`)); f != nil {
 			t.Errorf("the quick check is refused: %v", f.Hint)
@@ -326,13 +329,9 @@ func TestCostlyChecksAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := mustCompile(t, tt.schema)
-			began := time.Now()
 			_, f := checkArguments(t.Context(), "t", c, jsontext.Value(tt.args))
 			if f == nil || f.Type != fault.ToolFailed || !errors.Is(f.Err, tt.want) || f.Hint == "" {
 				t.Errorf("got %v, want %v", f, tt.want)
-			}
-			if took := time.Since(began); took > 10*time.Second { // alone: 0.3 s at most
-				t.Errorf("that took %v", took)
 			}
 		})
 	}

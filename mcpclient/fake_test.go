@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sluice/internal/testnet"
 )
 
 // fake is an MCP server over streamable HTTP, protocol 2025-11-25 with sessions,
@@ -199,8 +202,7 @@ func serve(t *testing.T, h http.Handler) string {
 // nobody listens.
 type pipes struct {
 	mu     sync.Mutex // guards the fields below
-	conns  chan net.Conn
-	ended  chan struct{}
+	l      *testnet.Listener
 	dials  int
 	onDial func()
 }
@@ -208,31 +210,27 @@ type pipes struct {
 func (p *pipes) listen() net.Listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conns, p.ended = make(chan net.Conn), make(chan struct{})
-	return &pipeListener{p: p, conns: p.conns, ended: p.ended}
+	p.l = testnet.Listen()
+	return p.l
 }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *pipes) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	p.mu.Lock()
 	p.dials++
-	conns, ended, onDial := p.conns, p.ended, p.onDial
+	l, onDial := p.l, p.onDial
 	p.mu.Unlock()
 	if onDial != nil {
 		onDial()
 	}
 	refused := &net.OpError{Op: "dial", Net: "pipe", Err: fmt.Errorf("connection refused")}
-	if conns == nil {
+	if l == nil {
 		return nil, refused
 	}
-	client, server := net.Pipe()
-	select {
-	case conns <- server:
-		return client, nil
-	case <-ended:
+	conn, err := l.Dial(ctx, network, addr)
+	if errors.Is(err, net.ErrClosed) {
 		return nil, refused
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	return conn, err
 }
 
 func (p *pipes) dialed() int {
@@ -240,29 +238,6 @@ func (p *pipes) dialed() int {
 	defer p.mu.Unlock()
 	return p.dials
 }
-
-type pipeListener struct {
-	p     *pipes
-	conns chan net.Conn
-	ended chan struct{}
-	once  sync.Once
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.ended:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.ended) })
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // bubble is a fake server and a client's transport in one synctest bubble.
 type bubble struct {

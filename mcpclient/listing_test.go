@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,6 @@ func wide(n, size int) []string {
 // A list that is too long loses what is too much, and is told of once.
 func TestLongListsAreCut(t *testing.T) {
 	t.Parallel()
-	const mib = 1 << 20
 	page := func(tools []string, next string) string {
 		return `{"tools":[` + strings.Join(tools, ",") + `],"nextCursor":"` + next + `"}`
 	}
@@ -38,17 +38,14 @@ func TestLongListsAreCut(t *testing.T) {
 		min, max int // how many tools are kept
 		told     string
 	}{
-		"all that is allowed":  {map[string]string{"": page(many[:maxTools], "")}, false, maxTools, maxTools, ""},
-		"one tool more":        {map[string]string{"": page(many, "")}, false, maxTools, maxTools, `"tools":1,`},
-		"one more, paged":      {map[string]string{"": page(many[:600], "2"), "2": page(many[600:], "")}, false, maxTools, maxTools, `"tools":1,`},
-		"pages behind":         {map[string]string{"": page(many[:maxTools], "2")}, false, maxTools, maxTools, `"tools":0,`},
-		"a large page":         {map[string]string{"": page(large, "")}, false, 39, 41, `"tools":0,`},
-		"a large page, SSE":    {map[string]string{"": page(large, "")}, true, 39, 41, `"tools":0,`},
-		"large second page":    {map[string]string{"": page(wide(2, 1), "2"), "2": page(wide(60, 100<<10)[2:], "3")}, false, 41, 43, `"tools":0,`},
-		"large pages together": {map[string]string{"": page(wide(1, 3*mib), "1"), "1": page(wide(2, 3*mib)[1:], "2"), "2": page(wide(3, 3*mib)[2:], "3"), "3": page(wide(4, 3*mib)[3:], "4"), "4": page(wide(5, 3*mib)[4:], "5"), "5": page(wide(6, 3*mib)[5:], "6"), "6": page(wide(7, 3*mib)[6:], "")}, false, 6, 6, `"tools":0,`},
+		"all that is allowed": {map[string]string{"": page(many[:maxTools], "")}, false, maxTools, maxTools, ""},
+		"one tool more":       {map[string]string{"": page(many, "")}, false, maxTools, maxTools, `"tools":1,`},
+		"one more, paged":     {map[string]string{"": page(many[:600], "2"), "2": page(many[600:], "")}, false, maxTools, maxTools, `"tools":1,`},
+		"pages behind":        {map[string]string{"": page(many[:maxTools], "2")}, false, maxTools, maxTools, `"tools":0,`},
+		"a large page, SSE":   {map[string]string{"": page(large, "")}, true, 39, 41, `"tools":0,`},
+		"large second page":   {map[string]string{"": page(wide(2, 1), "2"), "2": page(wide(60, 100<<10)[2:], "3")}, false, 41, 43, `"tools":0,`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			f := newFake()
 			f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
 				if req.Method != "tools/list" {
@@ -64,7 +61,7 @@ func TestLongListsAreCut(t *testing.T) {
 			}
 			var log logBuffer
 			cfg := over(serve(t, f))
-			cfg.Log = log.logger()
+			cfg.Log, cfg.ConnectWait, cfg.Servers[0].Timeout = log.logger(), time.Minute, time.Minute
 			c := newClient(t, cfg)
 			offered := names(c.Tools(t.Context()))
 			if n := len(offered); n < tt.min || n > tt.max {
@@ -85,6 +82,31 @@ func TestLongListsAreCut(t *testing.T) {
 	}
 }
 
+func TestListingIsBounded(t *testing.T) {
+	t.Parallel()
+	tool := []json.RawMessage{json.RawMessage(`{}`)}
+	for name, tt := range map[string]struct {
+		page    []json.RawMessage
+		size    int
+		wantAll int // pages, until no more are asked for
+		wantErr error
+	}{
+		"large pages":  {tool, maxListReply, maxListBytes / maxListReply, nil},
+		"many pages":   {tool, 100, maxPages, nil},
+		"empty pages":  {nil, 100, maxPages, errManyTools},
+		"pages of 400": {slices.Repeat(tool, 400), 100, 3, nil},
+	} {
+		var l listing
+		cursor, err := "first", error(nil)
+		for pages := 0; cursor != "" && pages < 2*maxPages; pages++ {
+			cursor, err = l.add(tt.page, tt.size, fmt.Sprint(pages))
+		}
+		if l.pages != tt.wantAll || err != tt.wantErr || err == nil && (!l.more || l.missing() == "") {
+			t.Errorf("%s: %d pages were read, error %v, %q", name, l.pages, err, l.missing())
+		}
+	}
+}
+
 func TestLongListInProcessIsCut(t *testing.T) {
 	t.Parallel()
 	s := server.NewMCPServer("go", "1", server.WithToolCapabilities(true))
@@ -96,7 +118,7 @@ func TestLongListInProcessIsCut(t *testing.T) {
 	}
 	var log logBuffer
 	cfg := within(s)
-	cfg.ConnectWait, cfg.Log = 10*time.Second, log.logger()
+	cfg.Log, cfg.ConnectWait, cfg.Servers[0].Timeout = log.logger(), time.Minute, time.Minute
 	c := newClient(t, cfg)
 	if n := len(c.Tools(t.Context()).Specs); n < 39 || n > 41 {
 		t.Fatalf("%d tools are offered: %s", n, log.String())

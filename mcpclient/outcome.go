@@ -128,6 +128,9 @@ func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
 
 // judgeFailure judges a call that got no answer.
 func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
+	if fault.Shortage(err) {
+		return u.judgeShortage(t, err)
+	}
 	if _, ok := errors.AsType[*notSentError](err); ok {
 		// Whether the server is down, the attempt to reach it again will show.
 		return outcome{err: u.unavailable(err), fate: notSent, verdict: breaker.Neutral, drop: true}
@@ -141,6 +144,23 @@ func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", err, "")
 	f.Unknown = !t.repeatable()
 	return outcome{err: f, fate: lost, verdict: breaker.Failure, drop: true}
+}
+
+// judgeShortage judges a call that a shortage of our own prevented or cut. It says
+// nothing about the server, and a second attempt at once would meet the same.
+func (u *upstream) judgeShortage(t *boundTool, err error) outcome {
+	f := u.shortage(err)
+	_, f.NoEffect = errors.AsType[*notSentError](err)
+	f.Unknown = !f.NoEffect && !t.repeatable()
+	return outcome{err: f, verdict: breaker.Neutral, drop: brokeOff(err)}
+}
+
+// shortage returns the error of a call that was not sent because of a shortage of
+// our own.
+func (u *upstream) shortage(err error) *fault.Error {
+	f := fault.NewOverloaded(u.service, err)
+	f.NoEffect = true
+	return f
 }
 
 // judgeStatus judges a refusal by HTTP status.

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
-	"net/url"
-	"regexp"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/internal/check"
 )
 
 // validate returns every fault of c at once. No value is repeated in the text:
@@ -21,8 +20,8 @@ func (c Config) validate() error {
 	seen := map[string]bool{}
 	for i, s := range c.Servers {
 		where := fmt.Sprintf("server %d", i+1)
-		if !serverName.MatchString(s.Name) {
-			faults = append(faults, fmt.Errorf("%s: its name is not of the form [A-Za-z0-9_-]+", where))
+		if !check.ServerName(s.Name) {
+			faults = append(faults, fmt.Errorf("%s: its name is not of the form [A-Za-z0-9_-]{1,64}", where))
 		} else {
 			where = fmt.Sprintf("server %q", s.Name)
 		}
@@ -37,8 +36,6 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
 func (s Server) faults() []error {
 	var faults []error
 	add := func(bad bool, text string) {
@@ -48,7 +45,7 @@ func (s Server) faults() []error {
 	}
 	switch s.Transport {
 	case HTTP, SSE:
-		add(!absoluteURL(s.URL), "url is not an absolute http or https URL")
+		add(check.URL(s.URL) != nil, "url is not an absolute http or https URL")
 		faults = append(faults, headerFaults(s.Headers)...)
 	case Stdio:
 		add(s.Command == "", "command is missing")
@@ -67,14 +64,9 @@ func (s Server) faults() []error {
 	return faults
 }
 
-func absoluteURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
 func plainEnv(env map[string]string) bool {
 	for name, value := range env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+		if !check.Variable(name, value) {
 			return false
 		}
 	}
@@ -92,17 +84,15 @@ var reservedHeaders = map[string]bool{
 	"Last-Event-Id": true, "X-Request-Id": true,
 }
 
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
 func headerFaults(headers map[string]string) []error {
 	var faults []error
 	for name, value := range headers {
 		switch {
-		case !headerName.MatchString(name):
+		case !check.HeaderName(name):
 			faults = append(faults, errors.New("a header's name is not valid"))
 		case reservedHeaders[textproto.CanonicalMIMEHeaderKey(name)]:
 			faults = append(faults, fmt.Errorf("the header %s cannot be configured", name))
-		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F }):
+		case !check.HeaderValue(value):
 			faults = append(faults, fmt.Errorf("the value of header %s is not valid", name))
 		}
 	}

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Installs nginx and HAProxy, behind which the tests in internal/peers put gateways,
-# from Debian, if this is Debian and we are root. Neither is started, and what is
-# there already is left alone. The exit code tells whether both are there.
+# and OpenBSD's netcat and socat, which close their side of a connection early, from
+# Debian, if this is Debian and we are root. None is started, and what is there
+# already is left alone. The exit code tells whether all are there.
 set -uo pipefail
 PATH=$PATH:/usr/sbin
 
 wanted=()
 command -v nginx >/dev/null || wanted+=(nginx-light)
 command -v haproxy >/dev/null || wanted+=(haproxy)
+command -v socat >/dev/null || wanted+=(socat)
+[[ $(nc -h 2>&1) == *OpenBSD* ]] || wanted+=(netcat-openbsd) # others have no -N
 [[ ${#wanted[@]} == 0 ]] && exit
 
 fail() { printf 'balancers-install: %s\n' "$*" >&2; exit 1; }

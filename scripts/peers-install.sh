@@ -9,7 +9,7 @@
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
-#   nginx and HAProxy             see balancers-install.sh
+#   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with

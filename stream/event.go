@@ -1,6 +1,11 @@
-// Package stream holds the closed vocabulary of events that a turn is told in,
-// and the grammar that their order obeys. It knows what events mean; how they
-// look on the wire is an encoder's business (stream/sse).
+// Package stream holds the vocabulary of events that a turn consists of, the grammar
+// that their order obeys, and the interfaces between what answers and what writes:
+//
+//	Runner ── Sink ── Guard ── Stamper ── Output
+//	(emits)          (grammar) (numbers)  (encodes, stores, counts)
+//
+// It knows what events mean; how they look on the wire is an Encoder's business
+// (stream/sse, dialect/*).
 package stream
 
 import (
@@ -12,12 +17,42 @@ import (
 	"sluice/fault"
 )
 
-// Event is one event of a turn. The set is closed: the types of this package and
-// no others.
+// Event is one event of a turn. The set is closed: the ten core events of this
+// file and the extensions of this package (see Extension), and no others.
 //
 // Events are passed as pointers and belong to the sender: whoever takes one must
 // not keep it, so that a sender can use one Delta for a whole answer.
 type Event interface{ event() }
+
+// Name returns the name that ev has on the wire of our own protocol, where all events
+// of a tool call share one; empty if ev is not of the vocabulary.
+func Name(ev Event) string {
+	switch ev := ev.(type) {
+	case *Delta:
+		return "response_delta"
+	case *Thinking:
+		return "thinking"
+	case *ToolStarted, *ToolProgress, *ToolCompleted, *ToolFailed, *ToolUnknown:
+		return "tool_call"
+	case *Start:
+		return "start"
+	case *Error:
+		return "error"
+	case *Done:
+		return "done"
+	case Extension:
+		return ev.Name()
+	}
+	return ""
+}
+
+// Attribution names who an event comes from, where several may speak in one turn.
+// The zero value means the turn's only agent; then encoders write nothing of it.
+type Attribution struct {
+	AgentID   string `json:"agent_id,omitempty"`
+	NodeID    string `json:"node_id,omitempty"`    // of a workflow
+	SessionID string `json:"session_id,omitempty"` // of a sub-agent
+}
 
 // Sink takes the events of one turn in order. One goroutine at a time may call it.
 type Sink interface {
@@ -30,20 +65,27 @@ type Sink interface {
 
 // Start is always the first event.
 type Start struct {
-	ConversationID string // empty: left out
-	UserID         string // empty: left out
-	Model          string
+	ConversationID string `json:"conversation_id,omitempty"` // empty: left out
+	UserID         string `json:"user_id,omitempty"`         // empty: left out
+	Model          string `json:"model"`
 }
 
 // Thinking is a summary of the model's reasoning, as it arrives.
-type Thinking struct{ Content string }
+type Thinking struct {
+	Attribution
+	Content string `json:"content"`
+}
 
 // Delta is a piece of the answer. It is never empty, and no code point is split
 // between two.
-type Delta struct{ Text string }
+type Delta struct {
+	Attribution
+	Text string `json:"text"`
+}
 
 // Call names a tool call in the events that tell of it.
 type Call struct {
+	Attribution
 	// ID is unique in the turn. It is the model's own id if that is usable, else one of ours.
 	ID        string
 	Tool      string
@@ -88,12 +130,13 @@ type ToolUnknown struct {
 
 // Error tells of a failure. A fatal one comes right before Done.
 type Error struct {
-	Type        fault.Type
-	Message     string
-	Recoverable bool
-	Fatal       bool
-	RetryAfter  time.Duration // 0: left out
-	Service     string        // empty: left out
+	Attribution
+	Type        fault.Type    `json:"type"`
+	Message     string        `json:"message"`
+	Recoverable bool          `json:"recoverable"`
+	Fatal       bool          `json:"fatal"`
+	RetryAfter  time.Duration `json:"retry_after,omitempty"` // 0: left out
+	Service     string        `json:"service,omitempty"`     // empty: left out
 }
 
 // NewError returns the event that tells of err.
@@ -130,19 +173,29 @@ func (r FinishReason) Success() bool { return r == Stop || r == MaxTokens || r =
 // Deltas joined, and the names of the tools called are those of the ToolStarted
 // events, so an encoder gives what it has sent and cannot disagree with itself.
 type Done struct {
-	Reason FinishReason
-	Usage  chat.Usage
+	Reason FinishReason `json:"reason"`
+	Usage  chat.Usage   `json:"usage"`
 	// Model holds the duration of each model call, in order, retries included.
-	Model []time.Duration
+	Model []time.Duration `json:"model,omitempty"`
 	// Tools holds the duration of each finished tool call, in order of the events
 	// that closed them.
-	Tools []ToolTiming
+	Tools []ToolTiming `json:"tools,omitempty"`
+	// Timings are the Stamper's: a sender leaves them zero.
+	Timings Timings `json:"timings"`
 }
 
 // ToolTiming is what one tool call took.
 type ToolTiming struct {
-	Tool     string
-	Duration time.Duration
+	Tool     string        `json:"tool"`
+	Duration time.Duration `json:"duration"`
+}
+
+// Timings say how long a client waited, from the arrival of its request.
+type Timings struct {
+	Total      time.Duration `json:"total"`
+	FirstEvent time.Duration `json:"first_event"`
+	FirstDelta time.Duration `json:"first_delta,omitempty"` // 0: there was none
+	Blocked    time.Duration `json:"blocked"`               // spent in writes to the client
 }
 
 func (*Start) event()         {}

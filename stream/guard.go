@@ -11,22 +11,29 @@ import (
 
 // Guard is the one place that enforces the grammar of a turn:
 //
-//	Start, then any of Thinking, Delta, Error and tool calls, then exactly one Done.
+//	Start, then any of Thinking, Delta, Error, tool calls and extensions, then exactly one Done.
 //
 // A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
 // and ToolUnknown with the same id, with any number of ToolProgress between them.
 // A fatal Error is followed by Done, and Done
 // after a fatal Error, and only then, has a reason that is no success. Nothing
-// follows Done, and nothing follows a sink that failed.
+// follows Done, and nothing follows a sink that failed. An extension has a rule of
+// its own (Extension.Allow), and what it opened must be closed before Done.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
 type Guard struct {
 	sink  Sink
 	state state
-	calls []tracked // all tool calls; a turn has few, so looking through them is cheap
-	err   error     // the sink's first error
+	calls []tracked      // all tool calls
+	at    map[string]int // where each id is in calls; nil while these are few
+	err   error          // the sink's first error
+	turn  Turn           // what the rules of extensions know
 }
+
+// fewCalls is up to how many calls are looked through. Most turns have a call or
+// two, for which a map costs more to keep than it saves.
+const fewCalls = 32
 
 // tracked is a tool call. One that is over keeps its id alone.
 type tracked struct {
@@ -56,6 +63,7 @@ func (g *Guard) Emit(ev Event) error {
 		return g.err
 	}
 	if d, ok := ev.(*Delta); ok && g.state == expectAny && d.Text != "" { // the hot path
+		g.turn.texts++
 		return g.pass(ev)
 	}
 	next, err := g.check(ev)
@@ -85,7 +93,10 @@ func (g *Guard) Ended() bool { return g.state == ended }
 // fatal error. A nil err is a sender's bug, and told as one. After Done Fail does
 // nothing; nor when the client is gone, as nobody is left to tell and the
 // contract has no error_type for it: then it returns err.
-func (g *Guard) Fail(err error) error {
+func (g *Guard) Fail(err error) error { return g.fail(err, Result{}) }
+
+// fail is Fail, with the figures of what ran before.
+func (g *Guard) fail(err error, so Result) error {
 	switch {
 	case g.state == ended || g.err != nil:
 		return g.err
@@ -104,7 +115,9 @@ func (g *Guard) Fail(err error) error {
 		}
 		_ = g.Emit(NewError(err, true))
 	}
-	_ = g.Emit(&Done{Reason: ReasonFor(err)})
+	so.Reason = ReasonFor(err)
+	g.turn.open = nil // what an extension has opened ends with the turn
+	_ = g.Emit(so.done())
 	return g.Flush()
 }
 
@@ -164,10 +177,20 @@ func (g *Guard) check(ev Event) (state, error) {
 		}
 		return ended, g.closed()
 	case *Start, *Thinking:
+	case Extension:
+		return expectAny, g.extension(ev)
 	default: // nil, or a type of another package that embeds one of ours
-		return 0, fmt.Errorf("%w: %T is no event", ErrGrammar, ev)
+		return 0, fmt.Errorf("%w: %T is not an event", ErrGrammar, ev)
 	}
 	return expectAny, nil
+}
+
+func (g *Guard) extension(ev Extension) error {
+	if err := ev.Allow(&g.turn); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrGrammar, ev.Name(), err)
+	}
+	g.turn.count(ev.Name())
+	return nil
 }
 
 func (g *Guard) begin(c Call) error {
@@ -175,10 +198,25 @@ func (g *Guard) begin(c Call) error {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
 	g.calls = append(g.calls, tracked{Call: c})
+	switch n := len(g.calls); {
+	case g.at != nil:
+		g.at[c.ID] = n - 1
+	case n > fewCalls:
+		g.at = make(map[string]int, 2*n)
+		for i := range g.calls {
+			g.at[g.calls[i].ID] = i
+		}
+	}
 	return nil
 }
 
 func (g *Guard) find(id string) *tracked {
+	if g.at != nil {
+		if i, ok := g.at[id]; ok {
+			return &g.calls[i]
+		}
+		return nil
+	}
 	for i := range g.calls {
 		if g.calls[i].ID == id {
 			return &g.calls[i]
@@ -218,6 +256,9 @@ func (g *Guard) open() (calls []Call) {
 func (g *Guard) closed() error {
 	if n := len(g.open()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)
+	}
+	for what := range g.turn.open {
+		return fmt.Errorf("%w: %s is still under way", ErrGrammar, what)
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package stream_test
 import (
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,6 +131,34 @@ func TestFailingSinkStopsEverything(t *testing.T) {
 		if failed && guard.Ended() != legal(sink.events, complete) {
 			t.Fatalf("the sink took %q; Ended() = %v", letters(sink.events), guard.Ended())
 		}
+	}
+}
+
+// The grammar holds for the calls of a long turn as for the first ones, and costs a
+// call no more: to look through these took minutes.
+func TestGuardOfManyCalls(t *testing.T) {
+	t.Parallel()
+	const calls, bound = 100_000, 20 * time.Second
+	guard := stream.NewGuard(discard{})
+	emit := func(ev stream.Event, want error) {
+		t.Helper()
+		if err := guard.Emit(ev); !errors.Is(err, want) {
+			t.Fatalf("Emit(%T) = %v, want %v", ev, err, want)
+		}
+	}
+	began := time.Now()
+	emit(&stream.Start{}, nil)
+	for i := range calls {
+		call := stream.Call{ID: strconv.Itoa(i)}
+		emit(&stream.ToolFailed{Call: call}, stream.ErrGrammar)
+		emit(&stream.ToolStarted{Call: call}, nil)
+		emit(&stream.ToolStarted{Call: call}, stream.ErrGrammar)
+		emit(&stream.ToolFailed{Call: call}, nil)
+		emit(&stream.ToolFailed{Call: stream.Call{ID: strconv.Itoa(i / 2)}}, stream.ErrGrammar)
+	}
+	emit(&stream.Done{Reason: stream.Stop}, nil)
+	if took := time.Since(began); took > bound {
+		t.Errorf("%d calls took %v, want at most %v", calls, took, bound)
 	}
 }
 

@@ -131,6 +131,7 @@ function hint(count) {
   if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
   if (session.running) return 'A turn is running. You can write the next one; Esc stops this one.';
   if (viaChosen() === 'eventsource' && !fitsAddress(session.ask(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
+  if (viaChosen() === 'eventsource' && session.continues) return 'An EventSource sends no history: this turn will stand alone.';
   return 'Enter sends, Shift+Enter breaks the line.';
 }
 
@@ -175,6 +176,7 @@ function offer(isOffline) {
 byId('new').addEventListener('click', () => {
   halt();
   session.renew();
+  compose();
   set(byId('turns'));
   byId('empty').hidden = false;
   choose(null);

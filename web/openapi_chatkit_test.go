@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sluice/chat"
-	"sluice/stream/chatkit"
+	"sluice/dialect/chatkit"
 )
 
 // A ChatKit request that the server takes, the schema takes; what the schema refuses,

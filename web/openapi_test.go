@@ -16,10 +16,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/chat"
+	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
-	"sluice/stream/sse"
 	"sluice/web"
 )
 
@@ -77,12 +77,12 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"events of the ticks", sortedKeys(at(doc, "paths", "/diag/sse", "get", "responses", "200", "content", "text/event-stream", "x-events")),
 			[]string{"done", "tick"}},
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
-			[]string{"accumulated", "conversation_id", "input", "timezone", "user_id"}},
+			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
 			[]string{"done", "error", "response_delta", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
-			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Internal)},
+			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},
@@ -224,15 +224,7 @@ func TestEventsMatchTheirSchemas(t *testing.T) {
 // encode returns the name and the data of the frame of ev.
 func encode(t *testing.T, ev stream.Event, accumulated bool) (name string, data any) {
 	t.Helper()
-	rec := httptest.NewRecorder()
-	w := sse.NewWriter(rec, sse.Config{RequestID: "req_0123456789ab", Accumulated: accumulated})
-	if err := w.Emit(ev); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return parseFrame(t, rec.Body.Bytes())
+	return parseFrame(t, sluice.NewEncoder("req_0123456789ab", accumulated, 0).Encode(nil, stream.Stamp{N: 1}, ev))
 }
 
 func parseFrame(t *testing.T, frame []byte) (name string, data any) {
@@ -283,6 +275,11 @@ func TestRequestsMatchTheirSchema(t *testing.T) {
 		`{"input":"x","user_id":1}`, `{"input":"x","accumulated":"true"}`, `[]`,
 		`{"input":"` + strings.Repeat("é", 5000) + `"}`, `{"input":"` + strings.Repeat("é", 5001) + `"}`,
 		`{"input":"x","user_id":"` + strings.Repeat("é", 256) + `"}`, `{"input":"x","user_id":"` + strings.Repeat("é", 257) + `"}`,
+		`{"input":"x","history":null}`, `{"input":"x","history":[]}`, `{"input":"x","history":{}}`, `{"input":"x","history":[null]}`,
+		`{"input":"x","history":[{"role":"user","content":""},{"role":"assistant","content":"y"}]}`, `{"input":"x","history":[{"role":"user"}]}`,
+		`{"input":"x","history":[{"role":"system","content":"y"}]}`, `{"input":"x","history":[{"role":"user","content":1}]}`,
+		`{"input":"x","history":[` + strings.Repeat(`{"role":"user","content":"y"},`, 999) + `{"role":"user","content":"y"}]}`,
+		`{"input":"x","history":[` + strings.Repeat(`{"role":"user","content":"y"},`, 1000) + `{"role":"user","content":"y"}]}`,
 	} {
 		var v any
 		if err := json.Unmarshal([]byte(body), &v); err != nil {

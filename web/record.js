@@ -22,6 +22,7 @@ export class TurnRecord {
   state = 'running';
   requestId = '';
   model = '';
+  answer = ''; // as much of it as has come
   heartbeats = 0;
   bytes = 0;
   /** @type {Done | null} */
@@ -57,7 +58,7 @@ export class TurnRecord {
     if (data.request_id) this.requestId = data.request_id;
     if (frame.event === 'start') this.model = data.model;
     if (frame.event === 'tool_call') this.#call(data, seen.at);
-    if (frame.event === 'response_delta') this.#delta(seen.at);
+    if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
     if (frame.event === 'error' && data.fatal) this.fatal = data;
     if (frame.event === 'done') this.done = data;
     return data;
@@ -73,8 +74,9 @@ export class TurnRecord {
     span.ms = call.duration_ms;
   }
 
-  /** @param {number} at */
-  #delta(at) {
+  /** @param {string} text @param {number} at */
+  #delta(text, at) {
+    this.answer += text;
     if (Number.isNaN(this.firstDelta)) this.firstDelta = at;
     this.lastDelta = at;
   }

@@ -1,5 +1,6 @@
 // One visit: the conversation, and the one turn that may run in it.
 
+import { History } from './history.js';
 import { forget, remember } from './memory.js';
 import { TurnRecord } from './record.js';
 import { listen, newKey, post } from './transport.js';
@@ -18,6 +19,7 @@ import { listen, newKey, post } from './transport.js';
 
 export class Session {
   #conversation = newConversation();
+  #history = new History(); // of the conversation
   /** @type {AbortController | null} of the turn under way */
   #running = null;
   #leaving = false;
@@ -29,10 +31,13 @@ export class Session {
 
   get running() { return this.#running !== null; }
 
+  /** Whether something was said before. */
+  get continues() { return !this.#history.empty; }
+
   /** @param {string} text @returns {Ask} */
   ask(text) {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}) };
+    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.#history.field };
   }
 
   /**
@@ -49,6 +54,7 @@ export class Session {
     if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
     this.#running = null;
     forget();
+    if (ask.conversation_id === this.#conversation) this.#history.add(record);
     view.end(outcome);
     return true;
   }
@@ -84,7 +90,10 @@ export class Session {
   }
 
   /** Begins another conversation. */
-  renew() { this.#conversation = newConversation(); }
+  renew() {
+    this.#conversation = newConversation();
+    this.#history.clear();
+  }
 
   /** @param {boolean} leaving  whether the page is being left */
   leave(leaving) { this.#leaving = leaving; }

@@ -28,8 +28,11 @@ export const endpoint = () => new URL('chat/stream', document.baseURI).href;
 /** @param {Ask} ask */
 export const body = (ask) => JSON.stringify({ ...ask, accumulated: false });
 
-/** @param {Ask} ask */
-export function address(ask) {
+/**
+ * The address of a GET, which cannot carry a history.
+ * @param {Ask} ask
+ */
+export function address({ history: _, ...ask }) {
   const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return `${endpoint()}?${query.join('&')}&accumulated=false`;
 }

@@ -8,6 +8,13 @@ export interface Ask {
   input: string;
   conversation_id: string;
   timezone?: string;
+  history?: Said[];
+}
+
+/** One message of before, for the model to read. */
+export interface Said {
+  role: 'user' | 'assistant';
+  content: string;
 }
 
 /** One event as it came. */

@@ -45,7 +45,7 @@ const advice = {
   payload_too_large: 'Nothing was run. Send a shorter message.',
   origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
   duplicate_request: 'The gateway has seen this very request before and does not run it twice. Browsers repeat a request by themselves when its connection breaks: then the first one may have run, and what it did is not known here.',
-  overloaded: 'Nothing was run. The gateway has all the streams that it can carry: try again in a moment.',
+  overloaded: 'The gateway has all the work that it can carry: try again in a moment.',
   request_timeout: 'Nothing was run. The message took too long to arrive.',
 };
 

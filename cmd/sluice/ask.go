@@ -14,23 +14,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/config"
+	"sluice/internal/gateway"
+	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
 
 // maxFrame bounds one event that ask reads: an answer of 2 MiB, twice, escaped.
 const maxFrame = 16 << 20
 
-// ask posts one message and shows the events as they come. Exit code 0 only when
-// the done event says success.
+// ask posts one message, or holds a conversation, and shows the events as they come.
+// Exit code 0 only when the done event of the last turn says success.
 func (p program) ask(ctx context.Context, args []string) int {
-	l := config.Loader{MaxArgs: 1}
+	l := settings.Loader()
+	l.MaxArgs = 1
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
-	cfg, code, ok := p.load(&l, args)
+	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
-	if len(l.Args()) != 1 || l.Args()[0] == "" {
+	text := strings.Join(l.Args(), "")
+	if text == "" && !*talk {
 		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
 		return exitUsage
 	}
@@ -38,18 +43,26 @@ func (p program) ask(ctx context.Context, args []string) int {
 	defer cancel()
 	base := strings.TrimSuffix(*url, "/")
 	if base == "" {
-		s, stop, err := p.startForAsk(ctx, cfg)
+		s, err := p.startForAsk(ctx, cfg)
 		if err != nil {
 			return p.refuse(err)
 		}
-		defer stop()
-		base = "http://" + reachable(s.addr)
+		defer s.Close()
+		base = "http://" + reachable(s.Addr())
 	}
 	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
 	if *raw {
 		show = &jsonLines{out: p.stdout}
 	}
-	success, err := post(ctx, base, l.Args()[0], show)
+	if *talk {
+		return p.converse(ctx, base, text, show)
+	}
+	_, success, err := post(ctx, base, conversation{Input: text}, show)
+	return p.verdict(success, err)
+}
+
+// verdict returns the exit code of a turn, whose error it prints.
+func (p program) verdict(success bool, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
 		return exitFailed
@@ -62,19 +75,13 @@ func (p program) ask(ctx context.Context, args []string) int {
 
 // startForAsk starts a gateway on a free port of the loopback interface. Its log
 // would be in the way, so it is written, to stderr, only if a level was asked for.
-func (p program) startForAsk(ctx context.Context, cfg config.Config) (*service, func(), error) {
+func (p program) startForAsk(ctx context.Context, cfg config.Config) (*gateway.Service, error) {
 	cfg.Addr = "127.0.0.1:0"
 	logTo := io.Discard
 	if level, _ := p.lookup("SLUICE_LOG_LEVEL"); level != "" {
 		logTo = p.stderr
 	}
-	out := newLogWriter(logTo, cfg.Secrets())
-	s, err := p.listen(ctx, cfg, newLogger(out, cfg.LogLevel))
-	if err != nil {
-		out.Close()
-		return nil, nil, err
-	}
-	return s, func() { s.close(); out.Close() }, nil
+	return gateway.Listen(ctx, gateway.Config{Config: cfg, Version: version}, logTo)
 }
 
 // viewer shows the events of a turn.
@@ -112,41 +119,50 @@ type eventData struct {
 	} `json:"timings"`
 }
 
-func post(ctx context.Context, base, input string, show viewer) (success bool, err error) {
-	body, err := json.Marshal(map[string]any{"input": input, "accumulated": false})
+// post runs one turn. It returns the text of the answer, as much of it as came, and
+// whether the turn was a success.
+func post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
+	body, err := json.Marshal(c)
 	if err != nil {
-		return false, errors.New("the message is not valid UTF-8")
+		return "", false, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
-	req.Close = true // there will be no second one
+	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return false, refused(resp)
+		return "", false, refused(resp)
 	}
-	events := sse.NewReader(resp.Body, maxFrame)
+	return follow(resp.Body, show)
+}
+
+// follow shows the events of a stream up to its done.
+func follow(stream io.Reader, show viewer) (answer string, success bool, err error) {
+	var text strings.Builder
+	events := sse.NewReader(stream, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
+			return text.String(), false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
 		}
 		var data eventData
 		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-			return false, fmt.Errorf("event %s: %w", ev.ID, err)
+			return text.String(), false, fmt.Errorf("event %s: %w", ev.ID, err)
 		}
 		if err := show.show(ev, data); err != nil {
-			return false, err
+			return text.String(), false, err
 		}
+		text.WriteString(data.Delta)
 		if ev.Type == "done" {
-			return data.Success, nil
+			return text.String(), data.Success, nil
 		}
 	}
 }

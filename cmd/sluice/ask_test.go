@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unicode"
 
+	"sluice/internal/gateway/gatewaytest"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -102,7 +104,7 @@ stop[0m · 120 tokens in, 7 out, 3 thinking · first text 50ms, total 1.234s · 
 // gatewayThatSays answers every request with the same stream.
 func gatewayThatSays(t *testing.T, stream string) string {
 	t.Helper()
-	return serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, stream)
@@ -171,8 +173,8 @@ finish STOP`
 // Without --url it starts all that it needs, and ends it again.
 func TestAskStartsItsOwnGateway(t *testing.T) {
 	t.Parallel()
-	api := scripted(t, askTwice)
-	code, stdout, stderr := runCommand(t, api.env(), "ask", "What is left?")
+	api := gatewaytest.Scripted(t, askTwice)
+	code, stdout, stderr := runCommand(t, api.Env(), "ask", "What is left?")
 	const want = `model gemini-flash-latest
 **Looking**
 → list_todos {"status": "all"}
@@ -194,16 +196,16 @@ func TestAskOffline(t *testing.T) {
 	if code != exitOK || !strings.HasPrefix(stdout, "model offline-demo (a simulator, not Gemini)\n") || !strings.Contains(stdout, "✓ create_todo") {
 		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
 	}
-	var log logTail // with a level it is on stderr
-	if _, err := io.WriteString(&log, stderr); err != nil || len(log.all("request_completed")) != 1 {
+	var log gatewaytest.LogTail // with a level it is on stderr
+	if _, err := io.WriteString(&log, stderr); err != nil || len(log.All("request_completed")) != 1 {
 		t.Errorf("log: %v:\n%s", err, stderr)
 	}
-	log.check(t)
+	log.Check(t)
 }
 
 func TestAskExitCodes(t *testing.T) {
 	t.Parallel()
-	full := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	full := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"detail":"no \u001b[31mroom"}`)
@@ -223,7 +225,7 @@ func TestAskExitCodes(t *testing.T) {
 		{"empty", []string{"hi", "--url", gatewayThatSays(t, "")}, exitFailed, "the stream broke before done"},
 		{"garbage", []string{"hi", "--url", gatewayThatSays(t, garbage)}, exitFailed, "event r:1"},
 		{"refused", []string{"hi", "--url", full}, exitFailed, "the gateway answered 503 Service Unavailable: no [31mroom\n"},
-		{"nobody there", []string{"hi", "--url", "http://" + unusedAddr(t)}, exitFailed, "connection refused"},
+		{"nobody there", []string{"hi", "--url", "http://" + gatewaytest.UnusedAddr(t)}, exitFailed, "connection refused"},
 		{"no URL", []string{"hi", "--url", "::"}, exitFailed, "sluice ask: "},
 		{"no message", nil, exitUsage, "give the message as one argument"},
 		{"an empty message", []string{""}, exitUsage, "give the message as one argument"},
@@ -246,7 +248,7 @@ func TestAskExitCodes(t *testing.T) {
 // A turn that ended without success is shown, and told by the exit code.
 func TestAskFailedTurn(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := runCommand(t, scripted(t, "error 400 broken").env(), "ask", "hi")
+	code, stdout, stderr := runCommand(t, gatewaytest.Scripted(t, "error 400 broken").Env(), "ask", "hi")
 	if code != exitFailed || stderr != "" || !strings.Contains(stdout, "(model_error)\n") || !strings.Contains(stdout, "\nerror · ") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
@@ -255,9 +257,9 @@ func TestAskFailedTurn(t *testing.T) {
 // A signal ends ask and all that it started.
 func TestAskInterrupted(t *testing.T) {
 	t.Parallel()
-	api := scripted(t, "text Hi\nstall")
+	api := gatewaytest.Scripted(t, "text Hi\nstall")
 	signals := make(chan os.Signal, 1)
-	var stdout, stderr safeBuffer
+	var stdout, stderr gatewaytest.SafeBuffer
 	out := writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), "Hi") {
 			signals <- syscall.SIGINT
@@ -266,7 +268,7 @@ func TestAskInterrupted(t *testing.T) {
 	})
 	code := run(context.Background(), []string{"ask", "hi"}, program{
 		stdin: strings.NewReader(""), stdout: out, stderr: &stderr,
-		lookup: lookupIn(withDefaults(t, api.env())), readFile: os.ReadFile, signals: signals,
+		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, api.Env())), readFile: os.ReadFile, signals: signals,
 	})
 	if code != exitFailed || !strings.Contains(stderr.String(), "context canceled") {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
@@ -281,7 +283,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestColours(t *testing.T) {
 	t.Parallel()
 	none := func(string) (string, bool) { return "", false }
-	if got := styleFor(new(safeBuffer), none); got != (style{}) {
+	if got := styleFor(new(gatewaytest.SafeBuffer), none); got != (style{}) {
 		t.Errorf("a buffer gets %q", got)
 	}
 	file, err := os.Create(t.TempDir() + "/out")
@@ -300,10 +302,10 @@ func TestColours(t *testing.T) {
 	if got := styleFor(device, none); got.red != "\x1b[31m" {
 		t.Errorf("a device gets %q", got)
 	}
-	if got := styleFor(device, lookupIn(map[string]string{"NO_COLOR": "1"})); got != (style{}) {
+	if got := styleFor(device, gatewaytest.LookupIn(map[string]string{"NO_COLOR": "1"})); got != (style{}) {
 		t.Errorf("with NO_COLOR it gets %q", got)
 	}
-	var out safeBuffer
+	var out gatewaytest.SafeBuffer
 	view := &terminal{out: &out, style: style{red: "\x1b[31m", reset: "\x1b[0m"}}
 	if err := view.line(view.style.red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
 		t.Errorf("%v: got %q", err, out.String())

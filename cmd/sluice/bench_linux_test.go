@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // The benchmarks of the whole program. The gateway is a process of its own, so that
@@ -43,7 +45,7 @@ func bench(b *testing.B, h http.Handler, env ...string) *benched {
 }
 
 // overHTTP2 is bench with a model that speaks HTTP/2 over TLS, as the real one does.
-func overHTTP2(b *testing.B, h http.Handler) *benched {
+func overHTTP2(b *testing.B, h http.Handler, env ...string) *benched {
 	b.Helper()
 	model := httptest.NewUnstartedServer(h)
 	model.EnableHTTP2 = true
@@ -53,7 +55,7 @@ func overHTTP2(b *testing.B, h http.Handler) *benched {
 	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw}), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return benchAgainst(b, model, "SSL_CERT_FILE="+roots)
+	return benchAgainst(b, model, append(env, "SSL_CERT_FILE="+roots)...)
 }
 
 func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched {
@@ -64,7 +66,7 @@ func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched 
 	}
 	cmd := exec.CommandContext(b.Context(), path)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Env = append(os.Environ(), childVariable+"=sluice", "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+	cmd.Env = append(os.Environ(), gatewaytest.ChildVariable+"=sluice", "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
 		"GEMINI_BASE_URL="+model.URL, "GEMINI_API_KEY=bench", "SLUICE_REQUEST_TIMEOUT=10m", "SLUICE_MODEL_TIMEOUT=10m")
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()
@@ -236,19 +238,49 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
+// BenchmarkRefusal is a request that a full gateway refuses, over connections that
+// are kept. Many clients ask at once, as under overload: a server that falls asleep
+// after each request is woken for each, which costs as much again.
+func BenchmarkRefusal(b *testing.B) {
+	hold := make(chan struct{})
+	g := bench(b, thinker(hold), "SLUICE_MAX_STREAMS=1")
+	g.open(b, 1)
+	refused := func() {
+		resp, err := g.http.Get(g.base + "/chat/stream?input=hi")
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Close {
+			b.Errorf("status %d, connection closed: %t", resp.StatusCode, resp.Close)
+		}
+	}
+	for range 100 {
+		refused() // pools, and more than are logged one by one
+	}
+	before := g.cpu(b)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			refused()
+		}
+	})
+	b.ReportMetric(float64(g.cpu(b)-before)/1e3/float64(b.N), "server-µs/refusal")
+	close(hold)
+}
+
 // BenchmarkIdleStreams opens streams whose model has said a word and thinks on, and
 // reports what one costs the gateway in resident memory, buffers of both sides
 // included. Over HTTP/2 many share a connection to the model.
 func BenchmarkIdleStreams(b *testing.B) {
 	const streams = 1000
-	for upstream, begin := range map[string]func(*testing.B, http.Handler) *benched{
-		"http1": func(b *testing.B, h http.Handler) *benched { return bench(b, h) },
-		"http2": overHTTP2,
-	} {
+	for upstream, begin := range map[string]func(*testing.B, http.Handler, ...string) *benched{"http1": bench, "http2": overHTTP2} {
 		b.Run("upstream="+upstream, func(b *testing.B) {
 			for b.Loop() {
 				hold := make(chan struct{})
-				g := begin(b, thinker(hold))
+				g := begin(b, thinker(hold), "SLUICE_ADMISSION=count")
 				empty := g.rss(b)
 				g.open(b, streams)
 				b.ReportMetric((g.rss(b)-empty)/streams/1024, "RSS-KB/stream")

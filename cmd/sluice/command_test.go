@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // A program that cannot start says why, all at once, and repeats no value: it may
@@ -53,7 +55,7 @@ func TestBadConfiguration(t *testing.T) {
 func TestStartThatFails(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	taken := strings.TrimPrefix(r.base, "http://")
+	taken := strings.TrimPrefix(r.Base, "http://")
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
@@ -115,13 +117,13 @@ func TestOtherCommands(t *testing.T) {
 func TestHealthcheck(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	sick := serveHandler(t, http.NotFoundHandler())
+	sick := gatewaytest.ServeHandler(t, http.NotFoundHandler())
 	for _, tt := range []struct {
 		name, addr string
 		code       int
 	}{
-		{"alive", strings.TrimPrefix(r.base, "http://"), exitOK},
-		{"nobody there", unusedAddr(t), exitFailed},
+		{"alive", strings.TrimPrefix(r.Base, "http://"), exitOK},
+		{"nobody there", gatewaytest.UnusedAddr(t), exitFailed},
 		{"somebody else", strings.TrimPrefix(sick, "http://"), exitFailed},
 	} {
 		code, stdout, stderr := runCommand(t, map[string]string{"SLUICE_ADDR": tt.addr}, "healthcheck")
@@ -129,7 +131,7 @@ func TestHealthcheck(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", tt.name, code, stdout, stderr)
 		}
 	}
-	_, port, _ := strings.Cut(strings.TrimPrefix(r.base, "http://"), ":")
+	_, port, _ := strings.Cut(strings.TrimPrefix(r.Base, "http://"), ":")
 	if code, _, stderr := runCommand(t, map[string]string{"SLUICE_ADDR": "0.0.0.0:" + port}, "healthcheck"); code != exitOK {
 		t.Errorf("an address for all interfaces: exit code %d, stderr %q", code, stderr)
 	}

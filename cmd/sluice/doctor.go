@@ -2,187 +2,121 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+
 	"sluice/config"
+	"sluice/doctor"
+	"sluice/internal/settings"
 )
-
-// doctor examines what lies between this machine and a gateway, from the outside,
-// and without running a turn.
-type doctor struct {
-	base    *url.URL
-	header  http.Header // goes with each request
-	idle    time.Duration
-	timeout time.Duration // of a step, beyond the time that it must take
-	client  *http.Client
-	show    func(finding)
-
-	findings []finding
-	trip     time.Duration // of a small request, over a connection that is there
-}
 
 // doctor tells what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
-	var l config.Loader
-	base := l.String("url", "", "base URL of the gateway, as its clients use it")
-	l.String("header", "", "'Name: value' for every request; may be given again")
-	idle := l.Duration("idle", 0, "also keep streams silent for this long, at most 5m, to find idle limits; 0: do not")
-	timeout := l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take")
-	asJSON := l.Bool("json", "print one JSON object at the end")
-	if _, code, ok := p.load(&l, args); !ok {
+	l := settings.Loader()
+	f := newDoctorFlags(l)
+	if _, code, ok := p.load(l, args); !ok {
 		return code
 	}
-	d, err := newDoctor(*base, repeated(args, "header"), *idle, *timeout)
+	cfg, err := f.config()
 	if err != nil {
 		return p.refuse(err)
 	}
-	defer d.client.CloseIdleConnections()
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	d.show = func(finding) {}
-	if !*asJSON {
-		fmt.Fprintf(p.stdout, "sluice doctor: %s\n\n", d.base.Redacted())
-		d.show = func(f finding) { f.print(p.stdout, styleFor(p.stdout, p.lookup)) }
+	if !*f.json {
+		fmt.Fprintf(p.stdout, "sluice doctor: %s\n\n", cfg.URL.Redacted())
+		cfg.Show = func(f doctor.Finding) { showFinding(p.stdout, f, styleFor(p.stdout, p.lookup)) }
 	}
-	d.examine(ctx)
+	report := doctor.Examine(ctx, cfg)
 	if ctx.Err() != nil {
 		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
 		return exitFailed
 	}
-	return d.conclude(p.stdout, *asJSON)
-}
-
-// longestIdle is what GET /diag/sse takes.
-const longestIdle = 5 * time.Minute
-
-// newDoctor checks the flags; its error lists all their faults.
-func newDoctor(base string, header []string, idle, timeout time.Duration) (*doctor, error) {
-	var faults []config.Fault
-	fault := func(flag, message string) { faults = append(faults, config.Fault{Name: flag, Message: message}) }
-	u, err := url.Parse(strings.TrimSuffix(base, "/"))
-	switch {
-	case base == "":
-		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		fault("--url", "must be an http or https URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		fault("--url", "must have neither credentials nor query nor fragment; credentials go into --header")
-	}
-	read := loadFlags{} // whose flag of the same name takes the same
-	headers := read.headers(header)
-	faults = append(faults, read.faults...)
-	if idle > longestIdle {
-		fault("--idle", "must not be more than 5m")
-	}
-	if timeout <= 0 {
-		fault("--timeout", "must be more than 0")
-	}
-	if len(faults) > 0 {
-		return nil, &config.Error{Faults: faults}
-	}
-	return &doctor{base: u, header: headers, idle: idle, timeout: timeout, client: newDoctorClient()}, nil
-}
-
-// newDoctorClient returns a client that hides nothing: it follows no redirect and
-// undoes no compression.
-func newDoctorClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression = true
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-func (d *doctor) examine(ctx context.Context) {
-	if !d.connect(ctx) {
-		return
-	}
-	d.readiness(ctx)
-	streams := d.stream(ctx)
-	d.posts(ctx)
-	if !streams {
-		return
-	}
-	d.longURL(ctx)
-	if d.idle > 0 {
-		d.silence(ctx)
-	}
-}
-
-// send sends a request. The reply must be closed.
-func (d *doctor) send(ctx context.Context, method, path, body string, header ...string) (*http.Response, error) {
-	var content io.Reader
-	if body != "" {
-		content = strings.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, d.base.String()+path, content)
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range d.header {
-		req.Header[name] = values
-	}
-	if host := d.header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := d.client.Do(req)
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the URL, which may be 60,000 bytes long
-	}
-	return resp, err
-}
-
-// ask sends a request and reads a small reply.
-func (d *doctor) ask(ctx context.Context, method, path, body string, header ...string) (*http.Response, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	resp, err := d.send(ctx, method, path, body, header...)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	return resp, content, err
-}
-
-// conclude writes the report's end and returns the exit code.
-func (d *doctor) conclude(w io.Writer, asJSON bool) int {
-	problems := 0
-	for _, f := range d.findings {
-		if f.Verdict == problem {
-			problems++
-		}
-	}
-	if asJSON {
-		report, err := json.Marshal(struct {
-			URL      string    `json:"url"`
-			Healthy  bool      `json:"healthy"`
-			Findings []finding `json:"findings"`
-		}{d.base.String(), problems == 0, d.findings})
-		if err == nil { // plain texts: it cannot fail
-			fmt.Fprintf(w, "%s\n", printableJSON(report))
-		}
-	} else {
-		fmt.Fprintf(w, "\n%s\n", summary(problems))
-	}
-	if problems > 0 {
+	conclude(p.stdout, report, *f.json)
+	if !report.Healthy {
 		return exitFailed
 	}
 	return exitOK
 }
 
-func summary(problems int) string {
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	url           *string
+	header        http.Header
+	idle, timeout *time.Duration
+	json          *bool
+}
+
+func newDoctorFlags(l *config.Loader) doctorFlags {
+	f := doctorFlags{
+		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header"),
+		header:  l.Header("header", "'Name: value' for every request; may be given again"),
+		idle:    l.Duration("idle", 0, "also keep streams silent for this long, at most 5m, to find idle limits; 0: do not"),
+		timeout: l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take"),
+		json:    l.Bool("json", "print one JSON object at the end"),
+	}
+	l.Check = f.check
+	return f
+}
+
+func (f doctorFlags) check(fault func(name, message string)) {
+	if *f.url == "" {
+		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com")
+	}
+	if *f.idle > doctor.LongestIdle {
+		fault("--idle", "must not be more than 5m")
+	}
+	if *f.timeout <= 0 {
+		fault("--timeout", "must be more than 0")
+	}
+}
+
+func (f doctorFlags) config() (doctor.Config, error) {
+	base, err := url.Parse(*f.url)
+	if err != nil {
+		return doctor.Config{}, err
+	}
+	return doctor.Config{URL: base, Header: f.header, Idle: *f.idle, Timeout: *f.timeout}, nil
+}
+
+// showFinding shows a finding to a person.
+func showFinding(w io.Writer, f doctor.Finding, s style) {
+	color := map[doctor.Verdict]string{doctor.Good: s.green, doctor.Note: s.yellow, doctor.Problem: s.red}[f.Verdict]
+	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, f.Check, printable(f.Seen))
+	if f.Means != "" {
+		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.dim, f.Means, s.reset)
+	}
+	for _, c := range f.Change {
+		fmt.Fprintf(w, "%22s→ %s\n", "", c)
+	}
+}
+
+// conclude writes the report's end.
+func conclude(w io.Writer, report doctor.Report, asJSON bool) {
+	if !asJSON {
+		fmt.Fprintf(w, "\n%s\n", summary(report.Findings))
+		return
+	}
+	for i, f := range report.Findings {
+		report.Findings[i].Seen = printable(f.Seen)
+	}
+	if text, err := json.Marshal(report); err == nil { // plain texts: it cannot fail
+		fmt.Fprintf(w, "%s\n", printableJSON(text))
+	}
+}
+
+func summary(findings []doctor.Finding) string {
+	problems := 0
+	for _, f := range findings {
+		if f.Verdict == doctor.Problem {
+			problems++
+		}
+	}
 	switch problems {
 	case 0:
 		return "No problems found."

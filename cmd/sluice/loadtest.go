@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,32 +12,22 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/config"
 	"sluice/loadtest"
 )
 
 // loadtest makes load on a gateway and audits every stream. Exit code 0 only when
 // every turn ended as it was asked to.
 func (p program) loadtest(ctx context.Context, args []string) int {
-	f := newLoadFlags()
-	_, err := f.loader.Load(args, p.lookup, p.readFile)
-	if errors.Is(err, flag.ErrHelp) {
-		p.help(p.stdout, &f.loader)
-		return exitOK
-	}
-	if e, ok := errors.AsType[*config.Error](err); ok {
-		f.faults = e.Faults
-	}
-	cfg := f.config(args, p.readFile)
-	if len(f.faults) > 0 {
-		return p.refuse(&config.Error{Faults: f.faults})
+	f := newLoadFlags(p.readFile)
+	if _, code, ok := p.load(f.loader, args); !ok {
+		return code
 	}
 	save, err := p.reportTo(*f.json)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice loadtest: --json: %v\n", err)
 		return exitFailed
 	}
-	report, err := p.runLoad(ctx, cfg)
+	report, err := p.runLoad(ctx, f.cfg)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice loadtest: %v\n", err)
 		return exitFailed
@@ -93,10 +82,6 @@ func (p program) progress() (show func(loadtest.Progress), every time.Duration) 
 		fmt.Fprintf(p.stderr, "%s%3.0f s%s: %d open, %d ended, %d of them not well; %.0f turns/s, %.0f events/s%s",
 			begin, at.Elapsed.Seconds(), phase, at.Open, at.Ended, at.Wrong, at.Turns, at.Events, end)
 	}, every
-}
-
-func isTerminal(w io.Writer) bool {
-	return styleFor(w, func(string) (string, bool) { return "", false }) != style{}
 }
 
 // reportTo opens the place for the JSON report, before a long run could be in

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // loadReport is what these tests read of the JSON.
@@ -40,14 +40,14 @@ func runLoadtest(t *testing.T, args ...string) (code int, rep loadReport, text s
 // contract as an auditor reads it that shares no code with it.
 func TestLoadtest(t *testing.T) {
 	t.Parallel()
-	r := start(t, scripted(t, "loop\nthought hm\ntext One \"quoted\"\\n\ntext ß😀\nfinish STOP").env())
+	r := start(t, gatewaytest.Scripted(t, "loop\nthought hm\ntext One \"quoted\"\\n\ntext ß😀\nfinish STOP").Env())
 	for _, args := range []string{
 		"--clients 4 --turns 20",
 		"--clients 4 --turns 20 --accumulated true --method GET",
 		"--rate 200 --turns 20 --accumulated=true",
 		"--clients 2 --turns 20 --cut 0.5 --input one --input=two --header=X-A:b --header Y:c",
 	} {
-		code, rep, text := runLoadtest(t, append(strings.Fields(args), "--url", r.base)...)
+		code, rep, text := runLoadtest(t, append(strings.Fields(args), "--url", r.Base)...)
 		if s := rep.Streams; code != exitOK || !rep.OK || s.Started != 20 || s.Done+s.Left != 20 || rep.Turn.Count != s.Done {
 			t.Errorf("%s: exit code %d, %+v\n%s", args, code, rep, text)
 		}
@@ -62,8 +62,8 @@ func TestLoadtest(t *testing.T) {
 
 func TestLoadtestOfAFailingModel(t *testing.T) {
 	t.Parallel()
-	r := start(t, scripted(t, "loop\nlenient\nerror 400 INVALID_ARGUMENT no").env())
-	code, rep, text := runLoadtest(t, "--url", r.base, "--clients", "2", "--turns", "6")
+	r := start(t, gatewaytest.Scripted(t, "loop\nlenient\nerror 400 INVALID_ARGUMENT no").Env())
+	code, rep, text := runLoadtest(t, "--url", r.Base, "--clients", "2", "--turns", "6")
 	if code != exitFailed || rep.OK || rep.Streams.Failed != 6 || rep.Streams.FailedBy["model_error"] != 6 {
 		t.Errorf("exit code %d, %+v", code, rep)
 	}
@@ -76,7 +76,7 @@ func TestLoadtestOfAFailingModel(t *testing.T) {
 func TestLoadtestOfNothing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
-	code, stdout, stderr := runCommand(t, nil, "loadtest", "--url", "http://"+unusedAddr(t), "--turns", "2", "--json", file)
+	code, stdout, stderr := runCommand(t, nil, "loadtest", "--url", "http://"+gatewaytest.UnusedAddr(t), "--turns", "2", "--json", file)
 	if code != exitFailed || stderr != "" || !strings.Contains(stdout, "no_connection ×2") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
@@ -126,21 +126,13 @@ func TestLoadtestFlags(t *testing.T) {
 	}
 }
 
-func TestRepeatedFlags(t *testing.T) {
-	t.Parallel()
-	args := []string{"--input", "one", "-input=two", "--inputs", "file", "--input", "--input=x", "--input=", "--", "--input", "three"}
-	if diff := cmp.Diff([]string{"one", "two", "--input=x", ""}, repeated(args, "input")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // The first signal ends the run early and lets what runs end; the second one does
 // not wait. Both report.
 func TestLoadtestSignals(t *testing.T) {
 	t.Parallel()
 	for _, second := range []bool{false, true} {
 		asked, release := make(chan struct{}), make(chan struct{})
-		base := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked <- struct{}{}
 			select {
 			case <-release:
@@ -149,20 +141,20 @@ func TestLoadtestSignals(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
 		signals := make(chan os.Signal, 2)
-		var stdout, stderr safeBuffer
+		var stdout, stderr gatewaytest.SafeBuffer
 		ended := make(chan int, 1)
 		go func() {
 			ended <- run(context.Background(), []string{"loadtest", "--url", base, "--method", "GET", "--clients", "1", "--duration", "1h", "--timeout", "1h"},
-				program{stdout: &stdout, stderr: &stderr, lookup: lookupIn(nil), readFile: os.ReadFile, signals: signals})
+				program{stdout: &stdout, stderr: &stderr, lookup: gatewaytest.LookupIn(nil), readFile: os.ReadFile, signals: signals})
 		}()
-		within(t, "the first turn", asked)
+		gatewaytest.Within(t, "the first turn", asked)
 		signals <- syscall.SIGINT
 		if second {
 			signals <- syscall.SIGINT
 		} else {
 			close(release)
 		}
-		if code := within(t, "the end", ended); code != exitFailed {
+		if code := gatewaytest.Within(t, "the end", ended); code != exitFailed {
 			t.Errorf("exit code %d", code)
 		}
 		want := `refused +1 +503 ×1`
@@ -201,8 +193,8 @@ func TestK6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, scripted(t, "loop\nthought hm\ntext One\ntext  ß😀\nfinish STOP").env())
-	resp, stream := r.get("/chat/stream?input=hi&accumulated=false")
+	r := start(t, gatewaytest.Scripted(t, "loop\nthought hm\ntext One\ntext  ß😀\nfinish STOP").Env())
+	resp, stream := r.Get("/chat/stream?input=hi&accumulated=false")
 	id := resp.Header.Get("X-Request-ID")
 	end := stream[strings.LastIndex(stream, "id: "):]
 	for _, tt := range []struct {
@@ -220,9 +212,9 @@ func TestK6(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			base := r.base
+			base := r.Base
 			if tt.stream != "" {
-				base = serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				base = gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", "text/event-stream")
 					w.Header().Set("X-Request-ID", id)
 					_, _ = w.Write([]byte(tt.stream))

@@ -10,9 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // time zones on machines that have none
 
 	"sluice/config"
+	"sluice/internal/settings"
 )
 
 // version is set by the linker.
@@ -51,6 +51,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
 
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
+  sluice ask --chat [flags]   the same for each line of stdin, as one conversation
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
@@ -88,7 +89,7 @@ func run(ctx context.Context, args []string, p program) int {
 		fmt.Fprintln(p.stdout, version)
 		return exitOK
 	case "help":
-		p.help(p.stdout, new(config.Loader))
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)

@@ -6,27 +6,32 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice/doctor"
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // SLUICE_HOSTS reaches the server, loopback stays, and the doctor tells what is wrong.
 func TestNamesThatAreServed(t *testing.T) {
 	t.Parallel()
 	r := start(t, map[string]string{"SLUICE_HOSTS": "chat.example.com"})
-	if resp, body := r.get("/tools"); resp.StatusCode != http.StatusOK {
+	if resp, body := r.Get("/tools"); resp.StatusCode != http.StatusOK {
 		t.Errorf("by its loopback address: status %d: %s", resp.StatusCode, body)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/tools", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base+"/tools", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Host = "evil.example"
-	wantProblem(t, r, req, http.StatusForbidden, "origin_refused")
-	if d := diagnose(t, r.base, "--header", "Host: chat.example.com"); !d.has(good, "stream", "live") {
+	gatewaytest.WantProblem(t, r, req, http.StatusForbidden, "origin_refused")
+	if d := diagnose(t, r.Base, "--header", "Host: chat.example.com"); !slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool {
+		return f.Check == "stream" && f.Verdict == doctor.Good && strings.HasPrefix(f.Seen, "live")
+	}) {
 		t.Errorf("by a name that is served: %+v", d)
 	}
-	d := diagnose(t, r.base, "--header", "Host: evil.example")
-	if !slices.ContainsFunc(d.Findings, func(f finding) bool {
-		return f.Check == "stream" && f.Verdict == problem && strings.Contains(strings.Join(f.Change, " "), "SLUICE_HOSTS")
+	d := diagnose(t, r.Base, "--header", "Host: evil.example")
+	if !slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool {
+		return f.Check == "stream" && f.Verdict == doctor.Problem && strings.Contains(strings.Join(f.Change, " "), "SLUICE_HOSTS")
 	}) {
 		t.Errorf("by another name: %+v", d)
 	}
@@ -36,17 +41,17 @@ func TestNamesThatAreServed(t *testing.T) {
 func TestProbeDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t, map[string]string{"SLUICE_DRAIN_TIMEOUT": "10m"})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+"/diag/sse?ticks=2&interval_ms=300000", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base+"/diag/sse?ticks=2&interval_ms=300000", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := r.client.Do(req)
+	resp, err := r.Client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	r.signals <- syscall.SIGTERM
-	if code := r.wait(); code != exitOK {
+	r.Signals <- syscall.SIGTERM
+	if code := r.Wait(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 }

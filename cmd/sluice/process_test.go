@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/gateway/gatewaytest"
 )
 
 // wantGone waits until none of the processes is there any more. A process that is
@@ -43,9 +45,9 @@ func wantGone(t *testing.T, pids ...int) {
 // family is a turn after which a child and a grandchild run.
 const family = "call fork {}\nfinish STOP\n---\ntext Done\nfinish STOP\n---\ncall slow {}\nfinish STOP\n---\ntext Done\nfinish STOP"
 
-func forked(t *testing.T, r *running) (child, grandchild int) {
+func forked(t *testing.T, r *gatewaytest.Running) (child, grandchild int) {
 	t.Helper()
-	result := wantResult(t, r.ask("fork"), "fork")
+	result := gatewaytest.WantResult(t, r.Ask("fork"), "fork")
 	if _, err := fmt.Sscan(result, &child, &grandchild); err != nil {
 		t.Fatalf("%v: %q", err, result)
 	}
@@ -57,30 +59,30 @@ func TestNoProcessStaysBehind(t *testing.T) {
 	t.Parallel()
 	t.Run("at the end", func(t *testing.T) {
 		t.Parallel()
-		file := mcpConfig(t, map[string]any{"kid": stdioChild(nil)})
-		r := start(t, scripted(t, family).env("MCP_CONFIG", file))
-		r.log.await(t, "mcp_connected", nil)
+		file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(nil)})
+		r := start(t, gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file))
+		r.Log.Await(t, "mcp_connected", nil)
 		child, grandchild := forked(t, r)
-		if code := r.stop(); code != exitOK {
+		if code := r.Stop(); code != exitOK {
 			t.Errorf("exit code %d", code)
 		}
 		wantGone(t, child, grandchild)
 	})
 	t.Run("after a second signal, with a call under way", func(t *testing.T) {
 		t.Parallel()
-		home := takeCalls(t)
-		file := mcpConfig(t, map[string]any{"kid": stdioChild(map[string]string{reportVariable: home.addr()})})
-		r := start(t, scripted(t, family).env("MCP_CONFIG", file, "SLUICE_DRAIN_TIMEOUT", "1h"))
-		r.log.await(t, "mcp_connected", nil)
+		home := gatewaytest.TakeCalls(t)
+		file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
+		r := start(t, gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, "SLUICE_DRAIN_TIMEOUT", "1h"))
+		r.Log.Await(t, "mcp_connected", nil)
 		child, grandchild := forked(t, r)
-		s := r.say("slow")
-		home.next(t)
-		r.signals <- syscall.SIGINT
-		r.log.await(t, "draining", nil)
-		r.signals <- syscall.SIGINT
+		s := r.Say("slow")
+		home.Next(t)
+		r.Signals <- syscall.SIGINT
+		r.Log.Await(t, "draining", nil)
+		r.Signals <- syscall.SIGINT
 		began := time.Now()
-		wantFailure(t, s.all(t), "shutting_down", "shutdown")
-		if code := r.wait(); code != exitFailed {
+		gatewaytest.WantFailure(t, s.All(t), "shutting_down", "shutdown")
+		if code := r.Wait(); code != exitFailed {
 			t.Errorf("exit code %d", code)
 		}
 		if took := time.Since(began); took > time.Second {
@@ -94,10 +96,10 @@ var childURL = regexp.MustCompile(`"addr":"([^"]+)"`)
 
 // process is the program as a process of its own, with a stdio child.
 type process struct {
-	*running
+	*gatewaytest.Running
 	cmd    *exec.Cmd
-	stdout *safeBuffer
-	home   *callers // of the child's tool slow
+	stdout *gatewaytest.SafeBuffer
+	home   *gatewaytest.Callers // of the child's tool slow
 }
 
 func startProcess(t *testing.T) *process {
@@ -106,30 +108,30 @@ func startProcess(t *testing.T) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := takeCalls(t)
-	file := mcpConfig(t, map[string]any{"kid": stdioChild(map[string]string{reportVariable: home.addr()})})
-	env := scripted(t, family).env("MCP_CONFIG", file, childVariable, "sluice", "GORACE", noExitSleep)
-	p := &process{cmd: exec.CommandContext(t.Context(), path), stdout: new(safeBuffer), home: home}
-	p.running = &running{t: t, stderr: new(safeBuffer), client: newClient(t)}
+	home := gatewaytest.TakeCalls(t)
+	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
+	env := gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, gatewaytest.ChildVariable, "sluice", "GORACE", gatewaytest.NoExitSleep)
+	p := &process{cmd: exec.CommandContext(t.Context(), path), stdout: new(gatewaytest.SafeBuffer), home: home}
+	p.Running = gatewaytest.NewRunning(t)
 	p.cmd.Env = os.Environ()
-	for name, value := range withDefaults(t, env) {
+	for name, value := range gatewaytest.WithDefaults(t, env) {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.Stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.base = "http://" + p.stdout.await(t, childURL)[1]
-	p.stdout.await(t, regexp.MustCompile("mcp_connected"))
+	p.Base = "http://" + p.stdout.Await(t, childURL)[1]
+	p.stdout.Await(t, regexp.MustCompile("mcp_connected"))
 	return p
 }
 
 // end sends a signal, waits for the end and returns the exit code; -1 means that
 // the signal itself was the end.
 func (p *process) end(signal syscall.Signal) int {
-	p.t.Helper()
+	p.T.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	_ = p.cmd.Wait()
 	return p.cmd.ProcessState.ExitCode()
@@ -145,9 +147,9 @@ func TestProcess(t *testing.T) {
 		t.Run(tt.signal.String(), func(t *testing.T) {
 			t.Parallel()
 			p := startProcess(t)
-			child, grandchild := forked(t, p.running)
+			child, grandchild := forked(t, p.Running)
 			if code := p.end(tt.signal); code != tt.code {
-				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tt.code, p.stderr)
+				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tt.code, p.Stderr)
 			}
 			if tt.signal == syscall.SIGKILL { // then the kernel ends the child, but nobody what it has started
 				_ = syscall.Kill(grandchild, syscall.SIGKILL)
@@ -158,17 +160,17 @@ func TestProcess(t *testing.T) {
 	t.Run("twice", func(t *testing.T) {
 		t.Parallel()
 		p := startProcess(t)
-		child, grandchild := forked(t, p.running)
-		s := p.say("slow")
-		p.home.next(t)
+		child, grandchild := forked(t, p.Running)
+		s := p.Say("slow")
+		p.home.Next(t)
 		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		p.stdout.await(t, regexp.MustCompile("draining"))
+		p.stdout.Await(t, regexp.MustCompile("draining"))
 		if code := p.end(syscall.SIGTERM); code != exitFailed {
-			t.Errorf("exit code %d, want 1; stderr:\n%s", code, p.stderr)
+			t.Errorf("exit code %d, want 1; stderr:\n%s", code, p.Stderr)
 		}
-		wantFailure(t, s.all(t), "shutting_down", "shutdown")
+		gatewaytest.WantFailure(t, s.All(t), "shutting_down", "shutdown")
 		wantGone(t, child, grandchild)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/geminisim"
 )
 
@@ -21,30 +22,30 @@ const (
 // canaryEnv is a gateway's environment with all of them, and a log that holds as
 // much as it ever does.
 func canaryEnv(t *testing.T, geminiURL, mcpURL string) map[string]string {
-	servers := map[string]any{"kid": stdioChild(map[string]string{"TODO_API_TOKEN": envCanary})}
+	servers := map[string]any{"kid": gatewaytest.StdioChild(map[string]string{"TODO_API_TOKEN": envCanary})}
 	if mcpURL != "" {
 		servers["remote"] = map[string]any{"url": mcpURL, "headers": map[string]string{"Authorization": "Bearer " + headerCanary}}
 	}
 	return map[string]string{
-		"GEMINI_API_KEY": keyCanary, "GEMINI_BASE_URL": geminiURL, "MCP_CONFIG": mcpConfig(t, servers),
+		"GEMINI_API_KEY": keyCanary, "GEMINI_BASE_URL": geminiURL, "MCP_CONFIG": gatewaytest.MCPConfig(t, servers),
 		"SLUICE_LOG_LEVEL": "debug", "SLUICE_LOG_PAYLOADS": "true",
 	}
 }
 
 // wantNoCanary runs a turn, looks at all that the gateway ever says, and returns
 // the events.
-func wantNoCanary(t *testing.T, r *running) []frame {
+func wantNoCanary(t *testing.T, r *gatewaytest.Running) []gatewaytest.Frame {
 	t.Helper()
-	frames := r.ask("hi")
+	frames := r.Ask("hi")
 	said := map[string]string{}
 	for _, f := range frames {
-		said["events"] += f.raw + "\n"
+		said["events"] += f.Raw + "\n"
 	}
 	for _, path := range []string{"/metrics", "/readyz", "/tools", "/debug/vars", "/debug/pprof/cmdline", "/"} {
-		_, said[path] = r.get(path)
+		_, said[path] = r.Get(path)
 	}
-	r.stop()
-	said["log"], said["stderr"] = r.log.String(), r.stderr.String()
+	r.Stop()
+	said["log"], said["stderr"] = r.Log.String(), r.Stderr.String()
 	for where, text := range said {
 		for _, canary := range []string{keyCanary, headerCanary, envCanary} {
 			if i := strings.Index(text, canary); i >= 0 {
@@ -52,7 +53,7 @@ func wantNoCanary(t *testing.T, r *running) []frame {
 			}
 		}
 	}
-	if len(r.log.all("request_completed")) != 1 {
+	if len(r.Log.All("request_completed")) != 1 {
 		t.Errorf("there is no line of the turn in the log:\n%s", said["log"])
 	}
 	return frames
@@ -67,7 +68,7 @@ func echoes(status int) http.Handler {
 
 func TestKeyIsNowhereWhenGeminiFails(t *testing.T) {
 	t.Parallel()
-	sink := serveHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	sink := gatewaytest.ServeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a redirect was followed, with the header %v", r.Header)
 	}))
 	for _, tt := range []struct{ name, script, errorType string }{
@@ -85,15 +86,15 @@ func TestKeyIsNowhereWhenGeminiFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			api := scripted(t, "expect-header X-Goog-Api-Key "+keyCanary+"\n"+tt.script)
-			frames := wantNoCanary(t, start(t, canaryEnv(t, api.url, "")))
-			wantFailure(t, frames, tt.errorType, "error")
+			api := gatewaytest.Scripted(t, "expect-header X-Goog-Api-Key "+keyCanary+"\n"+tt.script)
+			frames := wantNoCanary(t, start(t, canaryEnv(t, api.URL, "")))
+			gatewaytest.WantFailure(t, frames, tt.errorType, "error")
 		})
 	}
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
-		frames := wantNoCanary(t, start(t, canaryEnv(t, "http://"+unusedAddr(t), "")))
-		wantFailure(t, frames, "model_unavailable", "error")
+		frames := wantNoCanary(t, start(t, canaryEnv(t, "http://"+gatewaytest.UnusedAddr(t), "")))
+		gatewaytest.WantFailure(t, frames, "model_unavailable", "error")
 	})
 }
 
@@ -102,10 +103,10 @@ func TestHeaderIsNowhereWhenAServerFails(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 429, 500, 503} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
-			api := scripted(t, "text Hi\nfinish STOP")
-			frames := wantNoCanary(t, start(t, canaryEnv(t, api.url, serveHandler(t, echoes(status)))))
-			wantSuccess(t, frames, "stop")
-			if e := only(frames, "error"); len(e) == 0 || e[0].str("error_type") != "mcp_unavailable" {
+			api := gatewaytest.Scripted(t, "text Hi\nfinish STOP")
+			frames := wantNoCanary(t, start(t, canaryEnv(t, api.URL, gatewaytest.ServeHandler(t, echoes(status)))))
+			gatewaytest.WantSuccess(t, frames, "stop")
+			if e := gatewaytest.Only(frames, "error"); len(e) == 0 || e[0].Str("error_type") != "mcp_unavailable" {
 				t.Errorf("errors: %v", e)
 			}
 		})
@@ -153,11 +154,11 @@ func gossipReply(request string) string {
 
 func TestHeaderIsNowhereWhenAServerGossips(t *testing.T) {
 	t.Parallel()
-	api := scripted(t, "call tell {}\ncall fail {}\ncall refuse {}\nfinish STOP\n---\ntext Well\nfinish STOP")
-	r := start(t, canaryEnv(t, api.url, serveHandler(t, gossip(t))))
+	api := gatewaytest.Scripted(t, "call tell {}\ncall fail {}\ncall refuse {}\nfinish STOP\n---\ntext Well\nfinish STOP")
+	r := start(t, canaryEnv(t, api.URL, gatewaytest.ServeHandler(t, gossip(t))))
 	frames := wantNoCanary(t, r)
-	wantSuccess(t, frames, "stop")
-	if diff := cmp.Diff([]any{"tell", "fail", "refuse"}, done(frames).data["tools_called"]); diff != "" {
+	gatewaytest.WantSuccess(t, frames, "stop")
+	if diff := cmp.Diff([]any{"tell", "fail", "refuse"}, gatewaytest.Done(frames).Data["tools_called"]); diff != "" {
 		t.Errorf("tools_called (-want +got):\n%s", diff)
 	}
 	for _, request := range api.Requests() {
@@ -171,15 +172,15 @@ func TestHeaderIsNowhereWhenAServerGossips(t *testing.T) {
 // stderr can make us tell them.
 func TestChildTellsItsEnvironment(t *testing.T) {
 	t.Parallel()
-	api := scripted(t, "call env {}\ncall complain {}\nfinish STOP\n---\ntext Well\nfinish STOP")
-	r := start(t, canaryEnv(t, api.url, ""))
-	r.log.await(t, "mcp_connected", nil)
+	api := gatewaytest.Scripted(t, "call env {}\ncall complain {}\nfinish STOP\n---\ntext Well\nfinish STOP")
+	r := start(t, canaryEnv(t, api.URL, ""))
+	r.Log.Await(t, "mcp_connected", nil)
 	frames := wantNoCanary(t, r)
-	wantSuccess(t, frames, "stop")
+	gatewaytest.WantSuccess(t, frames, "stop")
 	var dump string
-	for _, f := range only(frames, "tool_call") {
-		if f.str("tool_name") == "env" && f.str("status") == "completed" {
-			dump = f.str("result")
+	for _, f := range gatewaytest.Only(frames, "tool_call") {
+		if f.Str("tool_name") == "env" && f.Str("status") == "completed" {
+			dump = f.Str("result")
 		}
 	}
 	if !strings.Contains(dump, "TODO_API_TOKEN=[redacted]") {
@@ -190,7 +191,7 @@ func TestChildTellsItsEnvironment(t *testing.T) {
 			t.Errorf("the child has our %s:\n%s", ours, dump)
 		}
 	}
-	if len(r.log.all("mcp_stderr")) == 0 {
+	if len(r.Log.All("mcp_stderr")) == 0 {
 		t.Error("what the child complained of is not in the log")
 	}
 }
@@ -199,11 +200,11 @@ func TestChildTellsItsEnvironment(t *testing.T) {
 func TestKeyReachesGemini(t *testing.T) {
 	t.Parallel()
 	api := geminisim.New(geminisim.Config{RequireKey: keyCanary})
-	r := start(t, map[string]string{"GEMINI_API_KEY": keyCanary, "GEMINI_BASE_URL": serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	r := start(t, map[string]string{"GEMINI_API_KEY": keyCanary, "GEMINI_BASE_URL": gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.String(), keyCanary) {
 			t.Errorf("the key is in the URL %s", r.URL)
 		}
 		api.ServeHTTP(w, r)
 	}))})
-	wantSuccess(t, wantNoCanary(t, r), "stop")
+	gatewaytest.WantSuccess(t, wantNoCanary(t, r), "stop")
 }

@@ -7,26 +7,33 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/geminisim"
+	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
+
+// lastBytes is how long replies may take to leave when a server stops.
+const lastBytes = 2 * time.Second
 
 // todoServer runs the built-in todo MCP server alone, so that other agents can
 // use it: over streamable HTTP, or over stdio.
 func (p program) todoServer(ctx context.Context, args []string) int {
-	var l config.Loader
+	l := settings.Loader()
 	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
-	cfg, code, ok := p.load(&l, args)
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	store, err := todo.Open(ctx, todo.Config{Path: cfg.TodoDB, Location: cfg.Timezone})
+	store, _, unwritable, err := gateway.OpenTodos(ctx, cfg)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice todo-server: SLUICE_TODO_DB: %v\n", err)
 		return exitFailed
+	}
+	if unwritable != nil {
+		fmt.Fprintf(p.stderr, "sluice todo-server: the todos are kept in memory until the end: %v\n", unwritable)
 	}
 	defer store.Close()
 	server := todo.NewServer(store, version)
@@ -44,14 +51,14 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 
 // geminiSim runs the simulator of the Gemini API alone.
 func (p program) geminiSim(ctx context.Context, args []string) int {
-	var l config.Loader
+	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
-	pace := l.Duration("pace", offlinePace, "pause between the chunks of the offline model")
-	cfg, code, ok := p.load(&l, args)
+	pace := l.Duration("pace", gateway.OfflinePace, "pause between the chunks of the offline model")
+	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Pace: *pace, FirstDelay: offlineFirst}
+	sim := geminisim.Config{Pace: *pace, FirstDelay: gateway.OfflineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {
@@ -81,6 +88,7 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 }
 
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
+	defer outliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)
@@ -108,7 +116,7 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 // healthcheck asks the gateway that listens as configured whether it lives: for
 // containers without a shell or curl.
 func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(new(config.Loader), args)
+	cfg, code, ok := p.load(settings.Loader(), args)
 	if !ok {
 		return code
 	}

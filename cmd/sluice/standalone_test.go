@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"sluice/internal/gateway/gatewaytest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -23,20 +25,20 @@ var serverURL = regexp.MustCompile(` on (http://\S+)\n`)
 // stderr. It must end well at a signal.
 func alone(t *testing.T, args ...string) (url string, banner string) {
 	t.Helper()
-	signals, ended, stderr := make(chan os.Signal, 1), make(chan int, 1), new(safeBuffer)
+	signals, ended, stderr := make(chan os.Signal, 1), make(chan int, 1), new(gatewaytest.SafeBuffer)
 	go func() {
 		ended <- run(context.Background(), args, program{
 			stdin: strings.NewReader(""), stdout: io.Discard, stderr: stderr,
-			lookup: lookupIn(withDefaults(t, nil)), readFile: os.ReadFile, signals: signals,
+			lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, nil)), readFile: os.ReadFile, signals: signals,
 		})
 	}()
 	t.Cleanup(func() {
 		signals <- syscall.SIGTERM
-		if code := within(t, "the server's end", ended); code != exitOK {
+		if code := gatewaytest.Within(t, "the server's end", ended); code != exitOK {
 			t.Errorf("%v: exit code %d; stderr:\n%s", args, code, stderr)
 		}
 	})
-	url = stderr.await(t, serverURL)[1]
+	url = stderr.Await(t, serverURL)[1]
 	return url, stderr.String()
 }
 
@@ -56,7 +58,7 @@ func TestTodoServerOverStdio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.NewStdioMCPClient(path, []string{childVariable + "=sluice", "GORACE=" + noExitSleep}, "todo-server", "--stdio", "--todo-db", ":memory:")
+	c, err := client.NewStdioMCPClient(path, []string{gatewaytest.ChildVariable + "=sluice", "GORACE=" + gatewaytest.NoExitSleep}, "todo-server", "--stdio", "--todo-db", ":memory:")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func useTodos(t *testing.T, c *client.Client) {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), gatewaytest.Patience)
 	defer cancel()
 	if err := c.Start(ctx); err != nil {
 		t.Fatal(err)
@@ -108,8 +110,8 @@ func TestCommandsWorkTogether(t *testing.T) {
 	}
 	todos, _ := alone(t, "todo-server", "--addr", "127.0.0.1:0")
 	r := start(t, map[string]string{"GEMINI_BASE_URL": gemini, "MCP_SERVER_URL": todos})
-	wantSuccess(t, r.ask("Remind me to feed the ficus tomorrow at 3pm"), "stop")
-	if got := done(r.ask("Show my todos")).str("final_output"); !strings.Contains(got, "ficus") {
+	gatewaytest.WantSuccess(t, r.Ask("Remind me to feed the ficus tomorrow at 3pm"), "stop")
+	if got := gatewaytest.Done(r.Ask("Show my todos")).Str("final_output"); !strings.Contains(got, "ficus") {
 		t.Errorf("the list is %q", got)
 	}
 }
@@ -121,7 +123,7 @@ func TestGeminiSimWithScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, _ := alone(t, "gemini-sim", "--addr", "127.0.0.1:0", "--script", script)
-	resp, err := newClient(t).Post(url+"/v1beta/models/m:generateContent", "application/json", strings.NewReader(`{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`))
+	resp, err := gatewaytest.NewClient(t).Post(url+"/v1beta/models/m:generateContent", "application/json", strings.NewReader(`{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,23 +157,23 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		live func(t *testing.T)
 	}{
 		{"built-in model and tools", func(t *testing.T) {
-			wantSuccess(t, start(t, nil).ask("Show my todos"), "stop")
+			gatewaytest.WantSuccess(t, start(t, nil).Ask("Show my todos"), "stop")
 		}},
 		{"a child", func(t *testing.T) {
-			r := start(t, scripted(t, calls).env("MCP_CONFIG", mcpConfig(t, map[string]any{"kid": stdioChild(nil)})))
-			r.log.await(t, "mcp_connected", nil)
-			wantResult(t, r.ask("hi"), "pid")
+			r := start(t, gatewaytest.Scripted(t, calls).Env("MCP_CONFIG", gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(nil)})))
+			r.Log.Await(t, "mcp_connected", nil)
+			gatewaytest.WantResult(t, r.Ask("hi"), "pid")
 		}},
 		{"a server that is away", func(t *testing.T) {
-			r := start(t, scripted(t, "text Hi\nfinish STOP").env("MCP_SERVER_URL", "http://"+unusedAddr(t)+"/mcp"))
-			wantSuccess(t, r.ask("hi"), "stop")
+			r := start(t, gatewaytest.Scripted(t, "text Hi\nfinish STOP").Env("MCP_SERVER_URL", "http://"+gatewaytest.UnusedAddr(t)+"/mcp"))
+			gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 		}},
 		{"clients that leave", func(t *testing.T) {
-			r := start(t, scripted(t, "loop\ntext Hi\nstall").env())
+			r := start(t, gatewaytest.Scripted(t, "loop\ntext Hi\nstall").Env())
 			for range 5 {
-				s := r.say("hi")
-				s.until(t, "response_delta")
-				s.leave()
+				s := r.Say("hi")
+				s.Until(t, "response_delta")
+				s.Leave()
 			}
 		}},
 		{"ask", func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/gateway/gatewaytest"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,43 +19,43 @@ import (
 func TestStartWithNothingConfigured(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	banner := r.stderr.String()
-	for _, want := range []string{"SIMULATOR", "offline-demo", "GEMINI_API_KEY", r.base + "/\n"} {
+	banner := r.Stderr.String()
+	for _, want := range []string{"SIMULATOR", "offline-demo", "GEMINI_API_KEY", r.Base + "/\n"} {
 		if !strings.Contains(banner, want) {
 			t.Errorf("the banner does not hold %q:\n%s", want, banner)
 		}
 	}
 
-	frames := pasteCurl(t, r, banner).all(t)
+	frames := pasteCurl(t, r, banner).All(t)
 	begin := frames[0]
-	if diff := cmp.Diff([]string{"model", "protocol", "request_id"}, slices.Sorted(maps.Keys(begin.data))); diff != "" {
+	if diff := cmp.Diff([]string{"model", "protocol", "request_id"}, slices.Sorted(maps.Keys(begin.Data))); diff != "" {
 		t.Errorf("members of start (-want +got):\n%s", diff)
 	}
-	if begin.str("model") != "offline-demo" || begin.str("protocol") != "sluice/1" {
-		t.Errorf("start is %s", begin.raw)
+	if begin.Str("model") != "offline-demo" || begin.Str("protocol") != "sluice/1" {
+		t.Errorf("start is %s", begin.Raw)
 	}
-	wantSuccess(t, frames, "stop")
-	if diff := cmp.Diff([]any{"create_todo"}, done(frames).data["tools_called"]); diff != "" {
+	gatewaytest.WantSuccess(t, frames, "stop")
+	if diff := cmp.Diff([]any{"create_todo"}, gatewaytest.Done(frames).Data["tools_called"]); diff != "" {
 		t.Errorf("tools_called (-want +got):\n%s", diff)
 	}
 
-	listed := r.ask("Show my todos")
-	wantSuccess(t, listed, "stop")
-	if !strings.Contains(done(listed).str("final_output"), "eggs") {
-		t.Errorf("the list does not hold what was created: %s", done(listed).raw)
+	listed := r.Ask("Show my todos")
+	gatewaytest.WantSuccess(t, listed, "stop")
+	if !strings.Contains(gatewaytest.Done(listed).Str("final_output"), "eggs") {
+		t.Errorf("the list does not hold what was created: %s", gatewaytest.Done(listed).Raw)
 	}
 }
 
 var curlLine = regexp.MustCompile(`curl -N (\S+) -H 'Content-Type: application/json' -d '([^']*)'`)
 
 // pasteCurl does what the curl line of the banner would do.
-func pasteCurl(t *testing.T, r *running, banner string) *turnStream {
+func pasteCurl(t *testing.T, r *gatewaytest.Running, banner string) *gatewaytest.TurnStream {
 	t.Helper()
 	m := curlLine.FindStringSubmatch(banner)
 	if m == nil {
 		t.Fatalf("no curl line in the banner:\n%s", banner)
 	}
-	resp, err := r.client.Post(m[1], "application/json", strings.NewReader(m[2]))
+	resp, err := r.Client.Post(m[1], "application/json", strings.NewReader(m[2]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func pasteCurl(t *testing.T, r *running, banner string) *turnStream {
 			t.Errorf("status %d, %s is %q, want %q", resp.StatusCode, name, got, want)
 		}
 	}
-	return newTurnStream(resp)
+	return gatewaytest.NewTurnStream(resp)
 }
 
 // Todos are kept when the program is not.
@@ -74,11 +76,11 @@ func TestTodosOutliveTheProgram(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"SLUICE_TODO_DB": t.TempDir() + "/new/folder/todo.db"}
 	first := start(t, env)
-	wantSuccess(t, first.ask("Remind me to water the ficus tomorrow at 9am"), "stop")
-	if code := first.stop(); code != exitOK {
+	gatewaytest.WantSuccess(t, first.Ask("Remind me to water the ficus tomorrow at 9am"), "stop")
+	if code := first.Stop(); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
-	if got := done(start(t, env).ask("Show my todos")).str("final_output"); !strings.Contains(got, "ficus") {
+	if got := gatewaytest.Done(start(t, env).Ask("Show my todos")).Str("final_output"); !strings.Contains(got, "ficus") {
 		t.Errorf("after a restart the list is %q", got)
 	}
 }
@@ -87,27 +89,27 @@ func TestTodosOutliveTheProgram(t *testing.T) {
 // come back.
 func TestGetStreams(t *testing.T) {
 	t.Parallel()
-	r := start(t, scripted(t, "text Hello\nfinish STOP").env())
-	resp, err := r.client.Get(r.base + "/chat/stream?input=hi&user_id=u&idempotency_key=key-0001")
+	r := start(t, gatewaytest.Scripted(t, "text Hello\nfinish STOP").Env())
+	resp, err := r.Client.Get(r.Base + "/chat/stream?input=hi&user_id=u&idempotency_key=key-0001")
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := newTurnStream(resp).all(t)
-	if frames[0].str("user_id") != "u" || done(frames).str("final_output") != "Hello" {
+	frames := gatewaytest.NewTurnStream(resp).All(t)
+	if frames[0].Str("user_id") != "u" || gatewaytest.Done(frames).Str("final_output") != "Hello" {
 		t.Errorf("got %v", frames)
 	}
 	for _, again := range []struct{ path, header string }{
 		{"/chat/stream?input=hi", "req_1:3"},
 		{"/chat/stream?input=hi&user_id=u&idempotency_key=key-0001", ""},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.base+again.path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base+again.path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again.header != "" {
 			req.Header.Set("Last-Event-ID", again.header)
 		}
-		resp, err := r.client.Do(req)
+		resp, err := r.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,22 +124,22 @@ func TestGetStreams(t *testing.T) {
 // Silence is filled, also before the model's first byte.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
-	s := start(t, scripted(t, "delay 300ms\ntext Hi\nfinish STOP").env("SLUICE_HEARTBEAT", "20ms")).say("hi")
-	wantSuccess(t, s.all(t), "stop")
-	if s.pings < 2 {
-		t.Errorf("%d heartbeats in 300 ms, one after 20 ms each", s.pings)
+	s := start(t, gatewaytest.Scripted(t, "delay 300ms\ntext Hi\nfinish STOP").Env("SLUICE_HEARTBEAT", "20ms")).Say("hi")
+	gatewaytest.WantSuccess(t, s.All(t), "stop")
+	if s.Pings < 2 {
+		t.Errorf("%d heartbeats in 300 ms, one after 20 ms each", s.Pings)
 	}
 }
 
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	wantSuccess(t, r.ask("Add milk to my todos"), "stop")
+	gatewaytest.WantSuccess(t, r.Ask("Add milk to my todos"), "stop")
 
-	if resp, body := r.get("/healthz"); resp.StatusCode != http.StatusOK || body != `{"status":"ok"}` {
+	if resp, body := r.Get("/healthz"); resp.StatusCode != http.StatusOK || body != `{"status":"ok"}` {
 		t.Errorf("/healthz: %d %s", resp.StatusCode, body)
 	}
-	status, rep := r.ready()
+	status, rep := r.Ready()
 	if status != http.StatusOK || rep.Status != "ok" || rep.Model != "offline-demo" || rep.Streams != 0 {
 		t.Errorf("/readyz: %d %+v", status, rep)
 	}
@@ -155,7 +157,7 @@ func TestEndpoints(t *testing.T) {
 		{"/metrics", "", "\nsluice_model_attempts_total{outcome=\"ok\"} 2\n"},
 		{"/metrics", "", "\nsluice_streams_active 0\n"},
 	} {
-		resp, body := r.get(tt.path)
+		resp, body := r.Get(tt.path)
 		if resp.StatusCode != http.StatusOK || !strings.Contains(strings.ToLower(body), tt.holds) {
 			t.Errorf("%s: %d, without %q:\n%s", tt.path, resp.StatusCode, tt.holds, body)
 		}
@@ -168,7 +170,7 @@ func TestEndpoints(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	resp, body := r.get("/tools")
+	resp, body := r.Get("/tools")
 	var list struct {
 		Tools []map[string]any
 	}
@@ -204,50 +206,27 @@ func TestProblemReplies(t *testing.T) {
 		{"GET", "/debug/vars", "", "", 404, "not_found"},
 		{"DELETE", "/chat/stream", "", "", 405, "method_not_allowed"},
 		{"POST", "/readyz", "", "", 405, "method_not_allowed"},
-		{"POST", "/chat/stream", "text/plain", input("hi"), 415, "unsupported_media_type"},
+		{"POST", "/chat/stream", "text/plain", gatewaytest.Input("hi"), 415, "unsupported_media_type"},
 		{"POST", "/chat/stream", "application/json", strings.Repeat(" ", 128<<10+1), 413, "payload_too_large"},
 		{"POST", "/chat/stream", "application/json", `{"input":""}`, 422, "validation_error"},
 		{"GET", "/chat/stream", "", "", 422, "validation_error"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), tt.method, r.base+tt.path, strings.NewReader(tt.body))
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, r.Base+tt.path, strings.NewReader(tt.body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if tt.contentType != "" {
 			req.Header.Set("Content-Type", tt.contentType)
 		}
-		wantProblem(t, r, req, tt.status, tt.errorType)
+		gatewaytest.WantProblem(t, r, req, tt.status, tt.errorType)
 	}
 }
 
-// wantProblem sends req and returns the reply's header.
-func wantProblem(t *testing.T, r *running, req *http.Request, status int, errorType string) http.Header {
-	t.Helper()
-	resp, err := r.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
+// Who reads the banner knows that ChatKit's threads end with the process.
+func TestBannerTellsOfThreadsInMemory(t *testing.T) {
+	t.Parallel()
+	r := start(t, map[string]string{"SLUICE_CHATKIT_HISTORY": "memory"})
+	if text := r.Stderr.String(); !strings.Contains(text, r.Base+"/chatkit, threads kept in this process's memory") {
+		t.Errorf("the banner is\n%s", text)
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p struct {
-		Type, Title, Detail string
-		Status              int
-		ErrorType           string `json:"error_type"`
-		RequestID           string `json:"request_id"`
-	}
-	if err := json.Unmarshal(body, &p); err != nil {
-		t.Fatalf("%s %s: %v: %s", req.Method, req.URL.Path, err, body)
-	}
-	if resp.StatusCode != status || p.Status != status || p.ErrorType != errorType || p.Type != "about:blank" ||
-		p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != resp.Header.Get("X-Request-ID") ||
-		resp.Header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("%s %s: got %d %s, want %d %s", req.Method, req.URL.Path, resp.StatusCode, body, status, errorType)
-	}
-	if allow := resp.Header.Get("Allow"); (status == http.StatusMethodNotAllowed) != (allow != "") {
-		t.Errorf("%s %s: Allow is %q", req.Method, req.URL.Path, allow)
-	}
-	return resp.Header
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"sluice/internal/gateway"
 	"sluice/stream/sse"
 )
 
@@ -19,18 +20,24 @@ type style struct{ dim, bold, red, green, yellow, reset string }
 
 // styleFor follows no-color.org.
 func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
-	f, ok := out.(*os.File)
-	if !ok {
-		return style{}
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(out) {
 		return style{}
 	}
 	if v, _ := lookup("NO_COLOR"); v != "" {
 		return style{}
 	}
 	return style{dim: "\x1b[2m", bold: "\x1b[1m", red: "\x1b[31m", green: "\x1b[32m", yellow: "\x1b[33m", reset: "\x1b[0m"}
+}
+
+// isTerminal says whether a reader or writer is a character device, which is most
+// likely a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // terminal shows events to a person: thoughts dimmed, tool calls with arguments,
@@ -46,7 +53,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	switch ev.Type {
 	case "start":
 		note := ""
-		if d.Model == offlineModel {
+		if d.Model == gateway.OfflineModel {
 			note = " (a simulator, not Gemini)"
 		}
 		return t.line(s.dim, "model %s%s", d.Model, note)

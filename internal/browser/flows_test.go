@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
 	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
-	for _, name := range []string{"eventsource", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {
+	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
 	journeys := travel(t, browser, flows)

@@ -47,10 +47,18 @@ func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the gateway has left
 	}
 	var asked struct {
-		Contents []struct{ Parts []struct{ Text string } }
+		Contents []struct {
+			Role  string
+			Parts []struct{ Text string }
+		}
 	}
 	_ = json.Unmarshal(body, &asked)
-	question := asked.Contents[0].Parts[0].Text
+	var question string // the last one: before it stands the history, behind it what tools returned
+	for _, c := range asked.Contents {
+		if text := c.Parts[0].Text; c.Role == "user" && text != "" {
+			question = text
+		}
+	}
 	g.mu.Lock()
 	g.asked = append(g.asked, question)
 	g.mu.Unlock()

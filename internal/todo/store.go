@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
+	"modernc.org/sqlite" // also registers the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Config says where the todos are kept. Its zero value keeps them in memory.
@@ -41,6 +42,10 @@ type Store struct {
 	newID    func() string
 }
 
+// ErrUnwritable is wrapped by the error of Open when the file, or its folder, cannot
+// be made or written. What is in a file that can be read is another matter.
+var ErrUnwritable = errors.New("not writable")
+
 // Open opens the store, making its folder (mode 0700), its file (0600) and its
 // tables as needed. It refuses a file that a newer version has written. The
 // caller closes the Store.
@@ -57,6 +62,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	// they would only wait for each other's locks.
 	db.SetMaxOpenConns(1)
 	if err := migrate(ctx, db); err != nil {
+		err = unwritable(err)
 		return nil, errors.Join(fmt.Errorf("open todo store %s: %w", cmp.Or(cfg.Path, ":memory:"), err), db.Close())
 	}
 	s := &Store{db: db, location: cfg.Location, clock: cfg.Now, newID: cfg.NewID}
@@ -104,10 +110,24 @@ func dataSource(path string) (string, error) {
 	}
 	path = filepath.Clean(path)
 	if err := createFile(path); err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", ErrUnwritable, err)
 	}
 	escaped := (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 	return "file:" + escaped + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate", nil
+}
+
+// unwritable returns an error of SQLite's, which wraps ErrUnwritable if it says that
+// the file cannot be opened for writing.
+func unwritable(err error) error {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & 0xFF { // without the extended part
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
+		return fmt.Errorf("%w: %w", ErrUnwritable, err)
+	}
+	return err
 }
 
 // createFile makes path and its folder, private to the user; SQLite gives its

@@ -22,7 +22,7 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+			s := newTurn(w, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
 			defer s.Close()
 			time.Sleep(40 * time.Second)
 			emit(t, s, &stream.Start{})
@@ -57,7 +57,7 @@ func TestHeartbeatOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newTape()
-		s := sse.NewWriter(p, sse.Config{RequestID: "r"})
+		s := newTurn(p, sse.Config{})
 		time.Sleep(24 * time.Hour)
 		emit(t, s, &stream.Start{})
 		if diff := cmp.Diff([]string{"0s header", "24h0m0s write retry: 86400000", "24h0m0s flush"}, p.list); diff != "" {
@@ -73,7 +73,7 @@ func TestDeadlinesOverHTTP1(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newTape()
-		s := sse.NewWriter(p, sse.Config{RequestID: "r", WriteTimeout: 16 * time.Second, HTTP1: true})
+		s := newTurn(p, sse.Config{WriteTimeout: 16 * time.Second, HTTP1: true})
 		for _, pause := range []time.Duration{0, time.Second, 1, time.Hour} {
 			time.Sleep(pause)
 			emit(t, s, &stream.Thinking{Content: "hm"})
@@ -92,7 +92,7 @@ func TestHeartbeatBetweenEvents(t *testing.T) {
 	const deltas = 500
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: time.Millisecond})
+			s := newTurn(w, sse.Config{Heartbeat: time.Millisecond})
 			defer s.Close()
 			emit(t, s, &stream.Start{})
 			rnd := rand.New(rand.NewPCG(11, 12))

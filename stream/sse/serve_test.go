@@ -2,48 +2,19 @@ package sse_test
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
-// pipeListener is a net.Listener in memory, so that a whole HTTP server runs in
-// the fake time of a synctest bubble. Its connections have no buffer: a write
-// waits until the other end reads.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { close(l.done); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // serve runs a server for handler, HTTP/1.1 or h2 alone, until the test ends.
-func serve(t *testing.T, handler http.HandlerFunc, h2 bool) *pipeListener {
-	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+func serve(t *testing.T, handler http.HandlerFunc, h2 bool) *testnet.Listener {
+	l := testnet.Listen()
 	srv := &http.Server{Handler: handler, Protocols: protocols(h2)}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
@@ -64,9 +35,9 @@ func protocols(h2 bool) *http.Protocols {
 }
 
 // get asks l for a stream, whose header has come when it returns.
-func get(t *testing.T, l *pipeListener, h2 bool) *http.Response {
+func get(t *testing.T, l *testnet.Listener, h2 bool) *http.Response {
 	t.Helper()
-	tr := &http.Transport{DialContext: l.dial, Protocols: protocols(h2)}
+	tr := &http.Transport{DialContext: l.Dial, Protocols: protocols(h2)}
 	resp, err := (&http.Client{Transport: tr}).Get("http://gateway/")
 	if err != nil {
 		t.Fatal(err)
@@ -76,9 +47,9 @@ func get(t *testing.T, l *pipeListener, h2 bool) *http.Response {
 }
 
 // dialAndAsk sends a request over a bare connection and reads nothing.
-func dialAndAsk(t *testing.T, l *pipeListener) net.Conn {
+func dialAndAsk(t *testing.T, l *testnet.Listener) net.Conn {
 	t.Helper()
-	conn, err := l.dial(t.Context(), "", "")
+	conn, err := l.Dial(t.Context(), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

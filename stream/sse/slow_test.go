@@ -41,14 +41,14 @@ func TestSlowClientIsCut(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		after time.Duration
-		send  func(*sse.Writer) error
+		send  func(*turn) error
 	}{
-		{"events", 7 * time.Second, func(s *sse.Writer) error {
+		{"events", 7 * time.Second, func(s *turn) error {
 			time.Sleep(2 * time.Second)
 			_ = s.Emit(&stream.Start{})
 			return s.Flush()
 		}},
-		{"heartbeat", 20 * time.Second, func(s *sse.Writer) error {
+		{"heartbeat", 20 * time.Second, func(s *turn) error {
 			time.Sleep(time.Minute)
 			return s.Flush()
 		}},
@@ -61,7 +61,7 @@ func TestSlowClientIsCut(t *testing.T) {
 				l := serve(t, func(w http.ResponseWriter, r *http.Request) {
 					defer close(ended)
 					began := time.Now()
-					s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
+					s := newTurn(w, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
 						got.told, got.after = append(got.told, err), time.Since(began)
 					}})
 					got.err = tt.send(s)
@@ -88,7 +88,7 @@ func TestClientThatLeaves(t *testing.T) {
 		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			defer close(ended)
 			began := time.Now()
-			s := sse.NewWriter(w, sse.Config{RequestID: "r", Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
+			s := newTurn(w, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
 				got.told, got.after = append(got.told, err), time.Since(began)
 			}})
 			emit(t, s, &stream.Start{})
@@ -114,7 +114,7 @@ func TestIdleStreamSurvivesOverHTTP2(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			l := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				s := sse.NewWriter(w, sse.Config{RequestID: "r", WriteTimeout: 5 * time.Second})
+				s := newTurn(w, sse.Config{WriteTimeout: 5 * time.Second})
 				defer s.Close()
 				emit(t, s, &stream.Start{})
 				time.Sleep(time.Hour)
@@ -138,7 +138,7 @@ func TestSlowClientIsCutOverASocket(t *testing.T) {
 	var told atomic.Int32
 	ended := make(chan sse.Stats, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := sse.NewWriter(w, sse.Config{RequestID: "r", WriteTimeout: 50 * time.Millisecond, OnFail: func(error) { told.Add(1) }})
+		s := newTurn(w, sse.Config{WriteTimeout: 50 * time.Millisecond, OnFail: func(error) { told.Add(1) }})
 		delta := &stream.Delta{Text: strings.Repeat("x", 64<<10)}
 		for s.Emit(delta) == nil {
 		}

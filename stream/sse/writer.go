@@ -1,3 +1,6 @@
+// Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section
+// 9.2), and reads such streams. What the frames say is an encoder's business
+// (stream.Encoder).
 package sse
 
 import (
@@ -24,21 +27,19 @@ const keepBuffer = 64 << 10
 // such frames: most of its time it waits for the model.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// spill is how many bytes Emit holds back before it writes without being asked.
-const spill = 16 << 10
+// spillAt is how many bytes Write holds back before it writes without being asked.
+const spillAt = 16 << 10
 
-// Config describes the stream of one turn.
+// ping is the heartbeat of streams whose clients read comments.
+var ping = []byte(": ping\n\n")
+
+// Ping returns a comment, which clients of event streams ignore. It must not be changed.
+func Ping() []byte { return ping }
+
+// Config describes the stream of one turn. Encoder is required; everything else may be
+// zero.
 type Config struct {
-	// Encoder speaks another dialect than that of this package, for which the next
-	// three fields are. nil: this one.
-	Encoder Encoder
-
-	RequestID string // of characters that need no escaping: [A-Za-z0-9._-]
-	// Accumulated makes each response_delta repeat the text so far.
-	Accumulated bool
-	// Retry is the EventSource retry time; 0 means NoRetry.
-	Retry time.Duration
-
+	Encoder stream.Encoder
 	// Heartbeat is the silence after which the Encoder's heartbeat is sent; 0 disables.
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 means no bound.
@@ -47,8 +48,6 @@ type Config struct {
 	// nothing is written does no harm. It then stands for several writes, each of which
 	// may take up to a sixteenth longer.
 	HTTP1 bool
-	// Began is when the request came in; timings count from here. Zero means now.
-	Began time.Time
 	// OnFail is called, once and perhaps from another goroutine, when a write
 	// fails. The error wraps fault.ErrClientGone. It must not call the Writer.
 	OnFail func(error)
@@ -56,21 +55,17 @@ type Config struct {
 
 // Stats tells what a Writer did.
 type Stats struct {
-	FirstEvent, FirstDelta time.Duration // since Began; 0: there was none
-	Blocked                time.Duration // time spent in writes
-	Stalled                bool          // a write ran into WriteTimeout
+	Blocked time.Duration // time spent in writes
+	Stalled bool          // a write ran into WriteTimeout
 }
 
-// Writer is a stream.Sink that writes to an HTTP response. Emit, Flush and Close
-// belong to one goroutine; the heartbeat runs in another, inside.
+// Writer is a stream.Output that writes to an HTTP response. Write, WriteFrame,
+// Flush and Close belong to one goroutine; the heartbeat runs in another, inside.
 type Writer struct {
 	cfg Config
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	enc Encoder
 	buf *[]byte // frames not yet written; nil: none
-
-	firstEvent, firstDelta time.Duration
 
 	mu      sync.Mutex // guards the response and the fields below
 	timer   *time.Timer
@@ -86,17 +81,7 @@ type Writer struct {
 // heartbeat. The caller must Close it before the handler returns. w must be the
 // server's own writer, not one that swallows the error of Flush (as echo's does).
 func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
-	if cfg.Retry == 0 {
-		cfg.Retry = NoRetry
-	}
-	now := time.Now()
-	if cfg.Began.IsZero() {
-		cfg.Began = now
-	}
-	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: now, enc: cfg.Encoder}
-	if s.enc == nil {
-		s.enc = newEncoder(cfg.RequestID, cfg.Retry, cfg.Accumulated)
-	}
+	s := &Writer{cfg: cfg, w: w, rc: http.NewResponseController(w), last: time.Now()}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -111,31 +96,37 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	return s
 }
 
-// Emit encodes ev. It reaches the client with the next Flush, or when enough has
+// Write encodes ev. It reaches the client with the next Flush, or when enough has
 // come together.
-func (s *Writer) Emit(ev stream.Event) error {
-	var t Timings
-	switch ev.(type) {
-	case *stream.Delta:
-		if s.firstDelta == 0 {
-			s.firstDelta = s.sinceBegan()
-		}
-	case *stream.Start:
-		s.firstEvent = s.sinceBegan()
-	case *stream.Done:
-		t = s.timings()
-	}
+func (s *Writer) Write(stamp stream.Stamp, ev stream.Event) error {
+	buf := s.buffer()
+	*buf = s.cfg.Encoder.Encode(*buf, stamp, ev)
+	return s.spill()
+}
+
+// WriteFrame adds a frame that is no event of a turn.
+func (s *Writer) WriteFrame(frame []byte) error {
+	buf := s.buffer()
+	*buf = append(*buf, frame...)
+	return s.spill()
+}
+
+func (s *Writer) buffer() *[]byte {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[]byte)
 	}
-	*s.buf = s.enc.Encode(*s.buf, ev, t)
-	if len(*s.buf) >= spill {
+	return s.buf
+}
+
+// spill writes when enough has come together.
+func (s *Writer) spill() error {
+	if len(*s.buf) >= spillAt {
 		return s.Flush()
 	}
 	return nil
 }
 
-// Flush writes what Emit collected. After an error, which wraps
+// Flush writes what Write collected. After an error, which wraps
 // fault.ErrClientGone, nothing is written any more.
 func (s *Writer) Flush() error {
 	s.mu.Lock()
@@ -177,7 +168,7 @@ func (s *Writer) Close() error {
 func (s *Writer) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.blocked, Stalled: s.stalled}
+	return Stats{Blocked: s.blocked, Stalled: s.stalled}
 }
 
 // write needs mu.
@@ -239,16 +230,15 @@ func (s *Writer) beat() {
 	}
 	rest := s.cfg.Heartbeat - time.Since(s.last)
 	if rest <= 0 {
-		s.write(s.enc.Heartbeat())
+		s.write(s.cfg.Encoder.Heartbeat())
 		rest = s.cfg.Heartbeat
 	}
 	s.timer.Reset(rest)
 }
 
-func (s *Writer) sinceBegan() time.Duration { return max(time.Since(s.cfg.Began), 1) }
-
-func (s *Writer) timings() Timings {
+// Blocked returns the time spent in writes so far.
+func (s *Writer) Blocked() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Timings{Total: s.sinceBegan(), FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.blocked}
+	return s.blocked
 }

@@ -20,7 +20,7 @@ import (
 func TestHeader(t *testing.T) {
 	t.Parallel()
 	rec := httptest.NewRecorder()
-	if err := sse.NewWriter(rec, sse.Config{RequestID: "r"}).Close(); err != nil {
+	if err := newTurn(rec, sse.Config{}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	want := http.Header{
@@ -38,7 +38,7 @@ func TestWhatIsDoneToTheResponse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newTape()
-		s := sse.NewWriter(p, sse.Config{RequestID: "r", Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+		s := newTurn(p, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
 		for _, ev := range []stream.Event{&stream.Start{}, &stream.Thinking{}, &stream.Delta{Text: "d"}} {
 			if err := s.Emit(ev); err != nil {
 				t.Error(err)
@@ -78,7 +78,7 @@ func TestEmitWritesWhenMuchHasComeTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newTape()
-		s := sse.NewWriter(p, sse.Config{RequestID: "r"})
+		s := newTurn(p, sse.Config{})
 		defer s.Close()
 		for i := range 40 {
 			if err := s.Emit(&stream.Delta{Text: strings.Repeat("x", 1000)}); err != nil {
@@ -101,7 +101,8 @@ func TestStats(t *testing.T) {
 		p.slow = 2 * time.Second
 		began := time.Now()
 		time.Sleep(time.Second)
-		s := sse.NewWriter(p, sse.Config{RequestID: "r", Began: began, WriteTimeout: 5 * time.Second})
+		s := newTurn(p, sse.Config{WriteTimeout: 5 * time.Second})
+		s.stamper = stream.NewStamper(s, began)
 		if diff := cmp.Diff(sse.Stats{}, s.Stats()); diff != "" {
 			t.Errorf("stats before anything (-want +got):\n%s", diff)
 		}
@@ -109,7 +110,10 @@ func TestStats(t *testing.T) {
 		emit(t, s, &stream.Delta{Text: "a"})
 		emit(t, s, &stream.Delta{Text: "b"})
 		_ = s.Close()
-		want := sse.Stats{FirstEvent: time.Second, FirstDelta: 3 * time.Second, Blocked: 6 * time.Second}
+		if event, delta := s.stamper.First(); event != time.Second || delta != 3*time.Second {
+			t.Errorf("the first event came after %v, the first delta after %v", event, delta)
+		}
+		want := sse.Stats{Blocked: 6 * time.Second}
 		if diff := cmp.Diff(want, s.Stats()); diff != "" {
 			t.Errorf("stats (-want +got):\n%s", diff)
 		}
@@ -120,7 +124,7 @@ func TestDoneTellsHowLongWritesTook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			s := sse.NewWriter(w, sse.Config{RequestID: "r", WriteTimeout: 5 * time.Second})
+			s := newTurn(w, sse.Config{WriteTimeout: 5 * time.Second})
 			defer s.Close()
 			emit(t, s, &stream.Start{})
 			emit(t, s, &stream.Done{Reason: stream.Stop})
@@ -140,7 +144,7 @@ func TestFlushErrorEndsTheStream(t *testing.T) {
 		p := newTape()
 		p.err = errors.New("broken pipe")
 		var told []error
-		s := sse.NewWriter(p, sse.Config{RequestID: "r", Heartbeat: time.Second, WriteTimeout: time.Second, OnFail: func(err error) { told = append(told, err) }})
+		s := newTurn(p, sse.Config{Heartbeat: time.Second, WriteTimeout: time.Second, OnFail: func(err error) { told = append(told, err) }})
 		_ = s.Emit(&stream.Start{})
 		for range 3 {
 			if err := s.Flush(); !errors.Is(err, fault.ErrClientGone) || !errors.Is(err, p.err) {
@@ -162,7 +166,7 @@ func TestFlushErrorEndsTheStream(t *testing.T) {
 }
 
 // emit hands over one event and flushes.
-func emit(t *testing.T, s *sse.Writer, ev stream.Event) {
+func emit(t *testing.T, s *turn, ev stream.Event) {
 	if err := s.Emit(ev); err != nil {
 		t.Errorf("Emit(%T): %v", ev, err)
 	}

@@ -6,8 +6,9 @@ import { elements } from './dom.mjs';
 const { attribute, el } = await import('../dom.js');
 const { Parser } = await import('../sse.js');
 const { TurnRecord } = await import('../record.js');
+const { History } = await import('../history.js');
 const { waterfall } = await import('../waterfall.js');
-const { address, fitsAddress, newKey, post } = await import('../transport.js');
+const { address, body, fitsAddress, newKey, post } = await import('../transport.js');
 const { TurnView } = await import('../turn.js');
 const { Inspector } = await import('../inspector.js');
 const { Session } = await import('../session.js');
@@ -158,6 +159,49 @@ test('words', () => {
   assert.equal(ending('new_reason'), 'new_reason');
 });
 
+const said = (question, answer) => [{ role: 'user', content: question }, { role: 'assistant', content: answer }];
+const turnOf = (input, answer) => ({ ask: { input }, answer });
+
+test('a conversation is what was asked and answered', () => {
+  const history = new History();
+  assert.deepEqual(history.field, {});
+  history.add(turnOf('one', 'two'));
+  history.add(turnOf('no answer', ' \n'));
+  const sent = history.field;
+  history.add(turnOf('three', 'four'));
+  assert.deepEqual(sent, { history: said('one', 'two') }, 'what was sent does not change any more');
+  assert.deepEqual(history.field, { history: [...said('one', 'two'), ...said('three', 'four')] });
+  assert.equal(history.empty, false);
+  history.clear();
+  assert.deepEqual(history.field, {});
+});
+
+test('a conversation is bounded to one exchange more than a model is shown', () => {
+  const history = new History();
+  for (let i = 0; i < 60; i++) history.add(turnOf(`q${i}`, `a${i}`));
+  assert.equal(history.field.history.length, 52);
+  assert.deepEqual(history.field.history.slice(-2), said('q59', 'a59'));
+  history.add(turnOf('long', '😀'.repeat(40_000)));
+  assert.equal(history.field.history.at(-1).content, '😀'.repeat(32_001));
+  assert.equal(history.field.history.length, 52, 'code points count, not halves of surrogate pairs');
+  for (let i = 0; i < 4; i++) history.add(turnOf('long', `x${'😀'.repeat(40_000)}`));
+  assert.equal(history.field.history.length, 4);
+  assert.ok(history.field.history.at(-1).content.isWellFormed());
+});
+
+test('a history is posted, and is no part of an address', () => {
+  const turn = { ...ask, history: said('one', 'two') };
+  assert.deepEqual(JSON.parse(body(turn)), { ...turn, accumulated: false });
+  assert.equal(address(turn), address(ask));
+});
+
+test('a record knows as much of the answer as has come', () => {
+  const record = new TurnRecord(ask, 'fetch');
+  for (const delta of ['Half ', 'an answer']) record.take({ id: '', event: 'response_delta', data: JSON.stringify({ delta }) });
+  record.take({ id: '', event: 'response_delta', data: '{}' });
+  assert.equal(record.answer, 'Half an answer');
+});
+
 test('the gist of an event is its text, wherever it stands in the JSON', () => {
   const into = el('div');
   const inspector = new Inspector(into);
@@ -216,4 +260,17 @@ test('a conversation has one id until it is renewed', () => {
   assert.equal(visit.ask('b').conversation_id, id);
   visit.renew();
   assert.notEqual(visit.ask('c').conversation_id, id);
+});
+
+test('a turn is sent with what was said before it, in the same conversation', async () => {
+  const { visit, reply } = session();
+  const turn = visit.run(visit.ask('a'), 'fetch');
+  reply(new Response('event: response_delta\ndata: {"delta":"b"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
+  await turn;
+  assert.deepEqual(visit.ask('c').history, said('a', 'b'));
+  const cut = visit.run(visit.ask('d'), 'fetch');
+  visit.renew();
+  reply(new Response('event: response_delta\ndata: {"delta":"e"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
+  await cut;
+  assert.equal(visit.continues, false, 'a turn of the conversation before');
 });

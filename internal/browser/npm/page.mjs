@@ -13,6 +13,7 @@ const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 360, height
 export class Visit {
   faults = [];
   requests = []; // for streams
+  bodies = []; // of those that were posted
 
   // options are those of browser.newContext; allow is what the console may say.
   static async open(browser, base, { allow, ...options } = {}) {
@@ -37,7 +38,9 @@ export class Visit {
     this.context.on('request', (r) => {
       const url = new URL(r.url());
       if (url.origin !== origin) this.faults.push(`request to ${r.url()}`);
-      if (url.pathname === '/chat/stream') this.requests.push(r.method());
+      if (url.pathname !== '/chat/stream') return;
+      this.requests.push(r.method());
+      if (r.method() === 'POST') this.bodies.push(r.postDataJSON());
     });
   }
 

@@ -53,6 +53,38 @@ export async function eventsource(v) {
   assert.deepEqual(v.requests, ['GET']);
 }
 
+// A second turn brings along what was said in the first; a GET cannot, which the page
+// says; another conversation begins with nothing.
+export async function history(v) {
+  await v.ask('plain');
+  await v.turn('done');
+  await v.ask('cuts');
+  await v.turn('failed');
+  await v.ask('plain-again');
+  await v.turn('done');
+  const [first, second, third] = v.bodies;
+  assert.equal(first.history, undefined);
+  const exchange = [{ role: 'user', content: 'plain' }, { role: 'assistant', content: 'One two.' }];
+  assert.deepEqual(second.history, exchange);
+  assert.deepEqual(third.history, [...exchange, { role: 'user', content: 'cuts' }, { role: 'assistant', content: 'Half an answer' }]);
+  assert.equal(third.conversation_id, first.conversation_id);
+
+  await choose(v, 'eventsource');
+  await v.page.getByText('this turn will stand alone').waitFor();
+  await v.ask('plain-as-a-GET');
+  await v.turn('done');
+  await v.at('new').click();
+  await counts(v.page.getByText('this turn will stand alone'), 0);
+  await choose(v, 'fetch');
+  await v.ask('plain-once-more');
+  await v.turn('done');
+  assert.equal(v.bodies.at(-1).history, undefined);
+  assert.deepEqual(v.requests, ['POST', 'POST', 'POST', 'GET', 'POST']);
+  await v.ask('plain-and-on');
+  await v.page.locator('[data-testid=turn][data-state=done]').nth(1).waitFor();
+  await choose(v, 'eventsource'); // for the screenshot: two turns, and the note
+}
+
 async function choose(v, transport) {
   await v.at('transport').locator(`input[value=${transport}]`).check({ force: true }); // its label covers it
 }

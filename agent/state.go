@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// State is a turn between two model calls: all that the loop needs to go on with
+// it, here or in another process, later or at once. The model is then sent the same
+// bytes as if the turn had never paused, as long as the same tools are on offer.
+//
+// A State is a value of its own: Step and Loop take it over, so a caller who wants
+// to go on twice from one point must store it (MarshalJSON) and read it back.
+type State struct {
+	// System is the instruction, with the date and the unavailable tools of the moment
+	// at which the turn began.
+	System string
+	// Messages is the conversation, with thought signatures and call ids.
+	Messages []chat.Message
+	// Access says which tools the turn may call, as its request did.
+	Access chat.ToolAccess
+	// Steps counts the model calls that were made.
+	Steps int
+	// Open holds the calls of the last message, in order, while some of them wait for
+	// an answer from outside. Empty: none does.
+	Open []OpenCall
+	// Dropped is how many calls of the last message were not even opened.
+	Dropped int
+
+	Usage chat.Usage
+	Model []time.Duration     // of each model call
+	Tools []stream.ToolTiming // of each tool call that ended
+
+	// Reason is why the turn is over; empty while it is not.
+	Reason stream.FinishReason
+	// Tail is the last byte of the text shown so far; 0: there is none.
+	Tail byte
+	// Missing names the services that were told to be unavailable.
+	Missing []string
+
+	calls ledger
+}
+
+// OpenCall is a call of a step that could not be closed.
+type OpenCall struct {
+	// ID is that of the call's events.
+	ID   string
+	Call chat.ToolCall
+	// Answer says what becomes of a call that has not run; Waiting until Decide.
+	Answer Answer
+	// Note is what the model is told of a rejected call.
+	Note string
+	// Result is that of a call that has run, or that was answered from outside.
+	Result *chat.ToolResult
+
+	key string // under which equal calls are counted
+}
+
+// Answer is what somebody outside says of a call.
+type Answer string
+
+// Answers to an open call.
+const (
+	Waiting  Answer = ""
+	Ran      Answer = "ran"      // it did not wait: Result is what came of it
+	Approved Answer = "approved" // it may run
+	Rejected Answer = "rejected" // it must not run; Note tells the model why
+	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
+)
+
+// Over says whether the turn has ended well: there is nothing to continue.
+func (s *State) Over() bool { return s.Reason != "" }
+
+// Waiting returns the calls that wait for an answer.
+func (s *State) Waiting() (calls []OpenCall) {
+	for _, c := range s.Open {
+		if c.Answer == Waiting {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// Approve lets a waiting call run at the next step.
+func (s *State) Approve(id string) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer = Approved })
+}
+
+// Reject closes a waiting call without running it. note, if not empty, is passed on
+// to the model.
+func (s *State) Reject(id, note string) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = Rejected, note })
+}
+
+// Supply closes a waiting call with the result that it had elsewhere.
+func (s *State) Supply(id, text string, isError bool) error {
+	return s.answer(id, func(c *OpenCall) {
+		c.Answer = Supplied
+		c.Result = &chat.ToolResult{ID: c.Call.ID, Name: c.Call.Name, Text: capResult(text), IsError: isError}
+	})
+}
+
+func (s *State) answer(id string, set func(*OpenCall)) error {
+	for i := range s.Open {
+		if s.Open[i].ID == id && s.Open[i].Answer == Waiting {
+			set(&s.Open[i])
+			return nil
+		}
+	}
+	return fmt.Errorf("no call %q waits for an answer", id)
+}
+
+// result returns what the turn has come to so far.
+func (s *State) result() stream.Result {
+	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools}
+}
+
+// settle takes over the calls of a step. If none waits, their results become the
+// next message.
+func (t *turn) settle(jobs []*job) {
+	s := &t.state
+	if !slices.ContainsFunc(jobs, func(j *job) bool { return j.waits }) {
+		s.reply(len(jobs), func(i int) *chat.ToolResult { return jobs[i].forModel() })
+		return
+	}
+	s.Open = make([]OpenCall, len(jobs))
+	for i, j := range jobs {
+		s.Open[i] = OpenCall{ID: j.told.ID, Call: j.call, key: j.key}
+		if !j.waits {
+			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
+		}
+	}
+}
+
+// reply makes a message of the results of a step, in the order of the calls. Of
+// those that were dropped the model learns at the end of the last result.
+func (s *State) reply(n int, result func(int) *chat.ToolResult) {
+	parts := make([]chat.Part, n)
+	for i := range parts {
+		parts[i].Result = result(i)
+	}
+	if s.Dropped > 0 {
+		last := parts[n-1].Result
+		last.Text += fmt.Sprintf("\n[Calls after this one that were not executed: %d. At most %d of one answer are taken.]", s.Dropped, maxCalls)
+	}
+	s.Messages = append(s.Messages, chat.Message{Role: chat.RoleUser, Parts: parts})
+	s.Open, s.Dropped = nil, 0
+}
+
+// runAnswered closes the calls that have waited: it runs those that were approved.
+func (t *turn) runAnswered() error {
+	s := &t.state
+	jobs := make([]*job, len(s.Open))
+	var approved []*job
+	for i := range s.Open {
+		c := &s.Open[i]
+		switch c.Answer {
+		case Approved:
+			jobs[i] = newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
+			jobs[i].key = c.key
+			approved = append(approved, jobs[i])
+			t.start(jobs[i])
+		case Rejected:
+			c.Result = &chat.ToolResult{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
+				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
+		}
+	}
+	t.flush()
+	if err := t.runAll(t.tools, approved); err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		if j != nil {
+			s.Open[i].Result = j.forModel()
+		}
+	}
+	s.reply(len(s.Open), func(i int) *chat.ToolResult { return s.Open[i].Result })
+	return nil
+}

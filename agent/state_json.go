@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// stateVersion is the version of a stored State. One of another version is refused:
+// what its members mean may have changed.
+const stateVersion = 1
+
+// ErrState is wrapped by the error of a stored State that cannot be continued: it is
+// of another version, was cut or altered, or contradicts itself.
+var ErrState = errors.New("stored turn cannot be continued")
+
+// storedState is a State with its version and a checksum. The checksum tells damage
+// from bugs; it is no seal against somebody who wants to forge a State.
+type storedState struct {
+	Version int             `json:"version"`
+	Sum     string          `json:"sum"`
+	State   json.RawMessage `json:"state"`
+}
+
+type stateBody struct {
+	System   string              `json:"system"`
+	Messages []storedMessage     `json:"messages"`
+	Access   chat.ToolAccess     `json:"access,omitempty"`
+	Steps    int                 `json:"steps"`
+	Open     []storedOpen        `json:"open,omitempty"`
+	Dropped  int                 `json:"dropped,omitempty"`
+	Usage    chat.Usage          `json:"usage"`
+	Model    []time.Duration     `json:"model,omitempty"` // nanoseconds
+	Tools    []stream.ToolTiming `json:"tools,omitempty"`
+	Reason   stream.FinishReason `json:"reason,omitempty"`
+	Tail     byte                `json:"tail,omitempty"`
+	Missing  []string            `json:"missing,omitempty"`
+	Given    int                 `json:"given_ids,omitempty"`
+	IDs      []string            `json:"ids,omitempty"`
+	Made     []storedMade        `json:"made,omitempty"`
+}
+
+type storedMessage struct {
+	Role  chat.Role    `json:"role"`
+	Parts []storedPart `json:"parts"`
+}
+
+type storedPart struct {
+	Text      string           `json:"text,omitempty"`
+	Thought   bool             `json:"thought,omitempty"`
+	Signature string           `json:"signature,omitempty"`
+	Call      *storedCall      `json:"call,omitempty"`
+	Result    *chat.ToolResult `json:"result,omitempty"`
+}
+
+// storedCall keeps the arguments as a string: as JSON they would be compacted, and
+// the model is sent back the bytes that it wrote.
+type storedCall struct {
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type storedOpen struct {
+	ID     string           `json:"id"`
+	Call   storedCall       `json:"call"`
+	Answer Answer           `json:"answer,omitempty"`
+	Note   string           `json:"note,omitempty"`
+	Result *chat.ToolResult `json:"result,omitempty"`
+	Key    string           `json:"key,omitempty"`
+}
+
+type storedMade struct {
+	Key   string `json:"key"`
+	Times int    `json:"times"`
+	Lost  bool   `json:"lost,omitempty"`
+}
+
+// MarshalJSON returns the State in the form that UnmarshalJSON reads.
+func (s State) MarshalJSON() ([]byte, error) {
+	body, err := json.Marshal(s.body())
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(storedState{stateVersion, sumOf(body), body})
+}
+
+func sumOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (s *State) body() stateBody {
+	b := stateBody{
+		System: s.System, Access: s.Access, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
+		Reason: s.Reason, Tail: s.Tail, Missing: s.Missing, Given: s.calls.n,
+	}
+	for _, m := range s.Messages {
+		stored := storedMessage{Role: m.Role, Parts: []storedPart{}}
+		for _, p := range m.Parts {
+			part := storedPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Result: p.Result}
+			if p.Call != nil {
+				c := storeCall(*p.Call)
+				part.Call = &c
+			}
+			stored.Parts = append(stored.Parts, part)
+		}
+		b.Messages = append(b.Messages, stored)
+	}
+	for _, c := range s.Open {
+		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key})
+	}
+	for _, id := range s.calls.ids.entries {
+		b.IDs = append(b.IDs, id.key)
+	}
+	for _, m := range s.calls.made.entries {
+		b.Made = append(b.Made, storedMade{m.key, m.value.times, m.value.lost})
+	}
+	return b
+}
+
+func storeCall(c chat.ToolCall) storedCall { return storedCall{c.ID, c.Name, string(c.Arguments)} }
+
+func (c storedCall) call() chat.ToolCall {
+	return chat.ToolCall{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
+}
+
+// UnmarshalJSON reads a stored State. Its error wraps ErrState.
+func (s *State) UnmarshalJSON(data []byte) error {
+	var st storedState
+	if err := json.Unmarshal(data, &st); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if st.Version != stateVersion {
+		return fmt.Errorf("%w: it has version %d, this is version %d", ErrState, st.Version, stateVersion)
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, st.State) != nil || sumOf(compact.Bytes()) != st.Sum {
+		return fmt.Errorf("%w: its checksum does not fit", ErrState)
+	}
+	var b stateBody
+	if err := json.Unmarshal(st.State, &b); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if err := b.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	*s = b.state()
+	return nil
+}
+
+// check refuses what the loop could not go on with.
+func (b *stateBody) check() error {
+	switch {
+	case len(b.Messages) == 0:
+		return errors.New("it has no messages")
+	case b.Steps < 0 || b.Dropped < 0 || b.Given < 0:
+		return errors.New("a count is negative")
+	case len(b.Open) > maxCalls:
+		return errors.New("too many calls are open")
+	case b.Reason != "" && len(b.Open) > 0:
+		return errors.New("it is over, and calls are open")
+	}
+	for _, m := range b.Made {
+		if m.Times < 0 {
+			return errors.New("a count is negative")
+		}
+	}
+	return b.checkOpen()
+}
+
+// checkOpen compares the open calls with those of the last message.
+func (b *stateBody) checkOpen() error {
+	if len(b.Open) == 0 {
+		return nil
+	}
+	var calls []storedCall
+	for _, p := range b.Messages[len(b.Messages)-1].Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	if len(calls) != len(b.Open) {
+		return errors.New("the open calls are not those of the last message")
+	}
+	for i, c := range b.Open {
+		if c.Call != calls[i] || c.ID == "" {
+			return errors.New("the open calls are not those of the last message")
+		}
+		if closed := c.Answer == Ran || c.Answer == Supplied; closed != (c.Result != nil) {
+			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
+		}
+	}
+	return nil
+}
+
+func (b *stateBody) state() State {
+	s := State{
+		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,
+		Reason: b.Reason, Tail: b.Tail, Missing: b.Missing,
+	}
+	for _, m := range b.Messages {
+		message := chat.Message{Role: m.Role}
+		for _, p := range m.Parts {
+			part := chat.Part{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Result: p.Result}
+			if p.Call != nil {
+				c := p.Call.call()
+				part.Call = &c
+			}
+			message.Parts = append(message.Parts, part)
+		}
+		s.Messages = append(s.Messages, message)
+	}
+	for _, c := range b.Open {
+		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.Result, c.Key})
+	}
+	s.calls.n = b.Given
+	for _, id := range b.IDs {
+		s.calls.ids.add(id)
+	}
+	for _, m := range b.Made {
+		*s.calls.made.add(m.Key) = made{m.Times, m.Lost}
+	}
+	return s
+}

@@ -1,0 +1,109 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// fields is the one table of what is Asked. A new field is one entry:
+// body, query, the bound on faults and the test of the OpenAPI document go by it.
+// Faults are listed in this order.
+var fields = [...]field{
+	{name: "input", required: true, query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Input, wrong = CheckInput(s)
+		return r, wrong
+	}},
+	{name: "conversation_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.ConversationID, wrong = CheckConversationID(s)
+		return r, wrong
+	}},
+	{name: "user_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.UserID, wrong = CheckUserID(s)
+		return r, wrong
+	}},
+	{name: "timezone", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Location, wrong = CheckTimezone(s)
+		return r, wrong
+	}},
+	{name: "accumulated", query: true, flag: func(r Asked, b bool) Asked {
+		r.Accumulated = b
+		return r
+	}},
+	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
+		r.History, r.Pruning = PruneHistory(said)
+		return r
+	}},
+}
+
+// field is one entry of the table. Exactly one of text, flag and list is set;
+// beside list also said.
+type field struct {
+	name     string
+	required bool // and then null is a fault, not absence
+	query    bool // it may also stand in the query of a GET
+
+	// The functions return what is Asked with the field set. By value, because a pointer
+	// that goes through the table would move each of them to the heap.
+	text func(Asked, string) (Asked, *FieldError)
+	flag func(Asked, bool) Asked
+	// list reads an array, in front of which the decoder is, and adds its faults by
+	// itself. Its error is that of broken JSON.
+	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
+	said func(Asked, []Said) Asked // takes what list has read
+}
+
+// FieldNames returns the names of a request's fields: all of them, which a body may
+// have, or those that the query of a GET may have.
+func FieldNames(query bool) (names []string) {
+	for _, f := range fields {
+		if f.query || !query {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// fieldOf returns the number of a field, or -1.
+func fieldOf(name string) int {
+	return slices.IndexFunc(fields[:], func(f field) bool { return f.name == name })
+}
+
+// raws are the values of the fields as they came, of the right type.
+type raws struct {
+	of   [len(fields)]raw
+	said []Said // of the one field that is a list; nil: not given, or empty
+}
+
+type raw struct {
+	given, flag bool
+	text        string
+}
+
+// build checks and cleans the values, on top of the faults already found in e.
+func (v *raws) build(e *ValidationError) (Asked, error) {
+	r := Asked{Accumulated: true}
+	var wrong *FieldError
+	for i, f := range fields {
+		switch {
+		case f.list != nil:
+			if len(e.Fields) == 0 { // else the work would be for nothing
+				r = f.said(r, v.said)
+			}
+		case !v.of[i].given:
+			if f.required {
+				e.add("/"+f.name, CodeRequired, "is required")
+			}
+		case f.text != nil:
+			if r, wrong = f.text(r, v.of[i].text); wrong != nil {
+				e.add("/"+f.name, wrong.Code, wrong.Message)
+			}
+		default:
+			r = f.flag(r, v.of[i].flag)
+		}
+	}
+	if len(e.Fields) > 0 {
+		return Asked{}, e
+	}
+	return r, nil
+}

@@ -1,0 +1,156 @@
+package chat
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// readHistory reads an array of {"role","content"} in one pass. A fault has a pointer
+// to its place, /history/<i>/…. Members that are not known are ignored.
+func readHistory(dec *jsontext.Decoder, e *ValidationError) (said []Said, err error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for n := 0; dec.PeekKind() != ']'; n++ {
+		if n >= maxHistoryMessages { // read on: the rest of the document is checked too
+			if n == maxHistoryMessages {
+				e.add("/history", CodeTooLong, fmt.Sprintf("must have at most %d messages", maxHistoryMessages))
+			}
+			if err := dec.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s, err := readSaid(dec, place(n), e)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, s)
+	}
+	_, err = dec.ReadToken()
+	return said, err
+}
+
+// place is the number of a message in a history.
+type place int
+
+// of returns the pointer of a member of the message; "" is the message itself.
+func (p place) of(member string) string {
+	at := "/history/" + strconv.Itoa(int(p))
+	if member == "" {
+		return at
+	}
+	return at + pointerTo(member)
+}
+
+// readSaid reads one message of a history.
+func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s Said, err error) {
+	if dec.PeekKind() != '{' {
+		if err := dec.SkipValue(); err != nil {
+			return s, err
+		}
+		e.addOne(at.of(""), CodeWrongType, "must be an object with role and content")
+		return s, nil
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return s, err
+	}
+	var seen names
+	for dec.PeekKind() != '}' {
+		if err := readSaidMember(dec, &s, &seen, at, e); err != nil {
+			return s, err
+		}
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return s, err
+	}
+	for _, name := range [...]string{"role", "content"} {
+		if !seen.has(name) {
+			e.addOne(at.of(name), CodeRequired, "is required")
+		}
+	}
+	return s, nil
+}
+
+// readSaidMember reads one member of a message.
+func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *ValidationError) error {
+	key, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	name, nameErr := unquote(key) // now: the key is gone with the next read
+	value, err := dec.ReadValue()
+	switch {
+	case err != nil:
+		return err
+	case nameErr != nil:
+		e.addOne(at.of(""), CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
+	case seen.has(name):
+		e.addOne(at.of(name), CodeDuplicateKey, duplicateKey)
+	case name == "role":
+		s.Role = saidRole(value, at, e)
+	case name == "content":
+		s.Text = saidText(value, "content", at, e)
+	default:
+		if wrong := CheckJSON(value); wrong != nil {
+			e.addOne(at.of(name), wrong.Code, wrong.Message)
+		}
+	}
+	seen.add(name)
+	return nil
+}
+
+func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
+	switch saidText(v, "role", at, e) {
+	case "user":
+		return RoleUser
+	case "assistant":
+		return RoleModel
+	}
+	e.addOne(at.of("role"), CodeUnsupported, "must be user or assistant") // but for a fault that is told already
+	return ""
+}
+
+func saidText(v jsontext.Value, member string, at place, e *ValidationError) string {
+	if v.Kind() != '"' {
+		e.addOne(at.of(member), CodeWrongType, "must be a string")
+		return ""
+	}
+	text, err := unquote(v)
+	if err != nil {
+		e.addOne(at.of(member), CodeInvalidUTF8, "holds invalid UTF-8 or a lone surrogate")
+	}
+	return text
+}
+
+// names is a set of member names, which takes no memory for those that are known.
+type names struct {
+	role, content bool
+	others        map[string]bool
+}
+
+func (n *names) has(name string) bool {
+	switch name {
+	case "role":
+		return n.role
+	case "content":
+		return n.content
+	}
+	return n.others[name]
+}
+
+func (n *names) add(name string) {
+	switch name {
+	case "role":
+		n.role = true
+	case "content":
+		n.content = true
+	default:
+		if n.others == nil {
+			n.others = map[string]bool{}
+		}
+		n.others[name] = true
+	}
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package main
-
-import "net"
-
-// listenConfig leaves the sockets as they are: the options that linux gets are
-// not passed on to connections elsewhere.
-func listenConfig() *net.ListenConfig { return new(net.ListenConfig) }

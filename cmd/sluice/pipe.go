@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// outliveReaders keeps the process alive when who reads its stdout or stderr goes
+// away, as a log shipper does that restarts: otherwise the Go runtime ends a process
+// whose write to one of them meets a pipe without a reader. The write then fails
+// like any other. The function that it returns undoes it.
+//
+// The signal is taken, not ignored: a child process inherits that a signal is
+// ignored, and the stdio MCP servers shall end as they always do when nobody reads
+// them. Nobody reads the channel either; what has no room in it is dropped.
+func outliveReaders() (undo func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The functions below make a Setting that stores its value in *p. The default is a
+// value of the type, so that it can be the constant that the package uses itself.
+
+// Func is for a value of which only the caller knows the form. parse stores a value
+// that is not empty; its error says what the value must be and does not repeat it.
+func Func(variable, def, values, meaning string, parse func(value string) error) Setting {
+	return Setting{Variable: variable, Default: def, Values: values, Meaning: meaning, parse: parse}
+}
+
+// Text takes any text.
+func Text(variable string, p *string, def, meaning string) Setting {
+	return Func(variable, def, "text", meaning, text(p))
+}
+
+// Bool takes true or false, and as a flag needs no value. It is false by default.
+func Bool(variable string, p *bool, meaning string) Setting {
+	s := Func(variable, "false", "`true`, `false`", meaning, boolean(p))
+	s.isBool = true
+	return s
+}
+
+// Int takes a whole number from lowest to highest. A def of 0, if it lies outside,
+// is no default.
+func Int(variable string, p *int, def, lowest, highest int, meaning string) Setting {
+	text := strconv.Itoa(def)
+	if def == 0 && lowest > 0 {
+		text = ""
+	}
+	return Func(variable, text, fmt.Sprintf("%d to %d", lowest, highest), meaning, integer(p, lowest, highest))
+}
+
+// Float takes a number above 0 and up to highest. A def of 0 is no default.
+func Float(variable string, p *float64, def, highest float64, meaning string) Setting {
+	text := ""
+	if def != 0 {
+		text = strconv.FormatFloat(def, 'f', -1, 64)
+	}
+	return Func(variable, text, fmt.Sprintf("above 0, up to %.0f", highest), meaning, number(p, highest))
+}
+
+// Duration takes more than 0.
+func Duration(variable string, p *time.Duration, def time.Duration, meaning string) Setting {
+	return Func(variable, DurationText(def), "duration, above 0", meaning, duration(p, 1))
+}
+
+// DurationOrNone takes 0 or more; 0 means something that meaning tells.
+func DurationOrNone(variable string, p *time.Duration, def time.Duration, meaning string) Setting {
+	return Func(variable, DurationText(def), "duration, or 0", meaning, duration(p, 0))
+}
+
+// OneOf takes one of some words.
+func OneOf(variable string, p *string, def string, words []string, meaning string) Setting {
+	return Func(variable, def, "`"+strings.Join(words, "`, `")+"`", meaning, oneOf(p, words))
+}
+
+// BaseURL takes the root of an http or https server, without its trailing slash.
+func BaseURL(variable string, p *string, def, meaning string) Setting {
+	return Func(variable, def, "URL", meaning, baseURL(p))
+}
+
+// Key takes a secret that is sent in a header. It has no flag: others on the machine
+// can see a command line.
+func Key(variable, second string, p *Secret, meaning string) Setting {
+	s := Func(variable, "", "printable ASCII", meaning, apiKey(p)).Or(second, apiKey(p))
+	s.secret = true
+	return s
+}
+
+// Address takes host:port or :port.
+func Address(variable string, p *string, def, meaning string) Setting {
+	return Func(variable, def, "host:port", meaning, address(p))
+}
+
+// Port parses a port alone into a listen address of all our hosts, for Setting.Or.
+func Port(p *string) func(value string) error { return portOnly(p) }
+
+// Zone takes an IANA name.
+func Zone(variable string, p **time.Location, def, meaning string) Setting {
+	return Func(variable, def, "IANA name", meaning, timezone(p))
+}
+
+// Origins takes a comma-separated list of origins, or * alone.
+func Origins(variable string, p *[]string, meaning string) Setting {
+	return Func(variable, "", "origins", meaning, origins(p)).As("none")
+}
+
+// Hosts takes a comma-separated list of names and addresses without ports.
+func Hosts(variable string, p *[]string, meaning string) Setting {
+	return Func(variable, "", "hosts", meaning, hosts(p))
+}
+
+// TextFile takes the path of a file and stores what the file holds.
+func TextFile(variable string, p *string, meaning string) Setting {
+	var path string
+	s := Func(variable, "", "path", meaning, text(&path))
+	s.then = func(r *reader) { r.readText(variable, path, p) }
+	return s
+}
+
+// DataFile takes a path, or ":memory:". Unless one is given it is name in the user's
+// data folder, or ":memory:" where no such folder is known; isDefault says so.
+func DataFile(variable string, p *string, isDefault *bool, name, meaning string) Setting {
+	s := Func(variable, "", "path", meaning, text(p)).As("`" + name + "` in the user's data folder")
+	s.then = func(r *reader) { r.placeData(p, isDefault, name) }
+	return s
+}
+
+// MCPServers are the two settings that list MCP servers: one URL, and a file.
+func MCPServers(list *[]MCPServer) []Setting {
+	var url, file string
+	one := Func("MCP_SERVER_URL", "", "URL",
+		"a streamable-HTTP MCP server, which is named `"+serverName+"`", serverURL(&url)).As("none")
+	many := Func("MCP_CONFIG", "", "path",
+		"an `mcpServers` JSON file, added to `MCP_SERVER_URL`; with neither, the built-in todo server", text(&file)).As("none")
+	many.then = func(r *reader) { *list = r.readServers(url, file) }
+	return []Setting{one, many}
+}
+
+// DurationText writes d as a person would: 60s, not 1m0s.
+func DurationText(d time.Duration) string {
+	if d%time.Second == 0 && d < 2*time.Minute {
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	return d.String()
+}

@@ -1,0 +1,84 @@
+package config
+
+import "strings"
+
+// Section is a named group of settings. A package that can be set from outside has
+// a function that registers its section once: variables, defaults, accepted values
+// and words. Flags, environment, help and the README's table come from there.
+type Section struct {
+	// Name is one lower-case word, unique in a Table.
+	Name     string
+	Settings []Setting
+}
+
+// Table is all that can be set, in the order of the help and of the README.
+type Table []Section
+
+// Setting is one thing that can be set. The functions of this package make one for
+// a type of value; Func makes those that only one package knows.
+type Setting struct {
+	// Variable is the environment variable. It is empty for a command's own flag.
+	Variable string
+	// Default is read like any given value. Empty: the field stays as it is.
+	Default string
+	// Values tells which values are accepted, in a few words.
+	Values string
+	// Meaning is one line. It may hold code in backticks and links, as in Markdown,
+	// which Usage leaves out.
+	Meaning string
+	// Shown stands in place of Default wherever people read.
+	Shown string
+
+	flag     string
+	isBool   bool
+	repeated bool // each value of a flag counts, not the last one alone
+	secret   bool // not taken from the command line
+
+	// parse stores a value that is not empty. Its error must not repeat the value.
+	parse func(value string) error
+	// then, unless nil, runs when all settings have their values.
+	then func(*reader)
+
+	// second is a variable that is asked when the first one has no value.
+	second      string
+	parseSecond func(value string) error
+}
+
+// As tells people shown in place of the default.
+func (s Setting) As(shown string) Setting {
+	s.Shown = shown
+	return s
+}
+
+// Or reads the variable second, with parse, if the setting's own has no value. Each
+// value counts as one of the setting's.
+func (s Setting) Or(second string, parse func(value string) error) Setting {
+	s.second, s.parseSecond = second, parse
+	return s
+}
+
+// name is what a fault of s is listed under.
+func (s Setting) name() string {
+	if s.Variable == "" {
+		return "--" + s.flag
+	}
+	return s.Variable
+}
+
+// flagName returns the flag that wins over a variable: SLUICE_ADDR → addr,
+// GEMINI_MODEL → gemini-model.
+func flagName(variable string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "SLUICE_")), "_", "-")
+}
+
+// settings returns the settings of all sections, with their flags.
+func (t Table) settings() []Setting {
+	var all []Setting
+	for _, section := range t {
+		for _, s := range section.Settings {
+			s.flag = flagName(s.Variable)
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,167 @@
+package chatkit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// encoder tells a turn: a pure function of the turn and its events. What is to be
+// kept it leaves to keeper, as effects.
+//
+// A workflow shows what the model thinks and calls until it says something; then the
+// workflow is done and a message begins. Thoughts and calls after that end the message
+// and begin another workflow, so a thread shows everything in the order in which it
+// came. Only if a call is still open when the model speaks are both open at once.
+type encoder struct {
+	turn    *turn
+	seed    []byte        // of the ids; nil: not made yet
+	ids     uint64        // made so far
+	now     time.Duration // of the event at hand, since the turn began
+	effects []effect      // on the Store, not yet carried out
+	begun   bool
+	over    bool
+	flow    *workflow // nil: none is open
+	said    *message  // nil: none is open
+	spoke   bool
+	missing map[string]bool // services whose absence was told
+}
+
+// Encode appends the frames of ev. An extension has none.
+func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
+	e.now = s.At
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		return e.delta(dst, ev.Text)
+	case *stream.Start:
+		e.begun = true
+		return e.begin(dst)
+	case *stream.Thinking:
+		return e.thought(dst, ev.Content)
+	case *stream.ToolStarted:
+		dst = e.work(dst)
+		return e.flow.call(dst, ev)
+	case *stream.ToolProgress:
+		return e.flow.progress(dst, ev)
+	case *stream.ToolCompleted:
+		return e.flow.completed(dst, ev)
+	case *stream.ToolFailed:
+		return e.flow.failed(dst, ev)
+	case *stream.ToolUnknown:
+		return e.flow.unknown(dst, ev)
+	case *stream.Error:
+		return e.failure(dst, ev)
+	case *stream.Done:
+		return e.done(dst, ev.Reason)
+	}
+	return dst
+}
+
+// Heartbeat returns a frame that changes nothing.
+func (e *encoder) Heartbeat() []byte { return []byte(options) }
+
+func (e *encoder) delta(dst []byte, text string) []byte {
+	if e.flow != nil && len(e.flow.open) == 0 {
+		dst = e.rest(dst)
+	}
+	if e.said == nil {
+		e.said, e.spoke = newMessage(e.base("msg", "assistant_message")), true
+		dst = e.said.begin(dst)
+	}
+	return e.said.delta(dst, text)
+}
+
+func (e *encoder) thought(dst []byte, text string) []byte {
+	if strings.TrimSpace(text) == "" {
+		return dst
+	}
+	dst = e.work(dst)
+	return e.flow.thought(dst, text)
+}
+
+// work sees to it that a workflow is open.
+func (e *encoder) work(dst []byte) []byte {
+	if e.flow != nil {
+		return dst
+	}
+	dst = e.fallSilent(dst)
+	e.flow = newWorkflow(e.base("wf", "workflow"), e.now)
+	return e.flow.begin(dst)
+}
+
+// rest ends the workflow.
+func (e *encoder) rest(dst []byte) []byte {
+	if e.flow == nil {
+		return dst
+	}
+	dst, item := e.flow.end(dst, e.now)
+	e.keep(item.ID, "", item)
+	e.flow = nil
+	return dst
+}
+
+// fallSilent ends the message.
+func (e *encoder) fallSilent(dst []byte) []byte {
+	if e.said == nil {
+		return dst
+	}
+	dst, item := e.said.end(dst)
+	e.keep(item.ID, "", item)
+	e.said = nil
+	return dst
+}
+
+// failure tells a fatal error. One that is not is told by the task of its tool, and
+// tools that are away altogether once in a notice.
+func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
+	if ev.Fatal {
+		dst = e.fallSilent(e.rest(dst))
+		return frame(dst, errorEvent{"error", "custom", advice(ev), ev.Recoverable})
+	}
+	if ev.Type != fault.MCPUnavailable || e.missing[ev.Service] {
+		return dst
+	}
+	if e.missing == nil {
+		e.missing = map[string]bool{}
+	}
+	e.missing[ev.Service] = true
+	return notice(dst, "warning", "Some tools are away", ev.Message+whose(ev.Service)+". The answer does without them.")
+}
+
+func whose(service string) string {
+	server, ok := strings.CutPrefix(service, "mcp:")
+	if !ok {
+		return ""
+	}
+	return " (" + server + ")"
+}
+
+// advice adds when another try makes sense, for which the protocol has no field.
+func advice(ev *stream.Error) string {
+	if !ev.Recoverable || ev.RetryAfter <= 0 {
+		return ev.Message
+	}
+	seconds := (ev.RetryAfter + time.Second - 1) / time.Second
+	return fmt.Sprintf("%s. Try again in %d s.", strings.TrimSuffix(ev.Message, "."), seconds)
+}
+
+func notice(dst []byte, level, title, message string) []byte {
+	return frame(dst, noticeEvent{"notice", level, message, title})
+}
+
+func (e *encoder) done(dst []byte, reason stream.FinishReason) []byte {
+	e.over = true
+	dst = e.fallSilent(e.rest(dst))
+	switch {
+	case reason == stream.MaxTokens:
+		return notice(dst, "info", "Cut short", "The answer has reached its greatest length.")
+	case reason == stream.MaxSteps:
+		return notice(dst, "info", "Stopped early", "The model was not done, but has reached the number of steps that a turn may have.")
+	case reason == stream.Stop && !e.spoke:
+		return notice(dst, "info", "No answer", "The model has said nothing.")
+	}
+	return dst
+}

@@ -1,0 +1,87 @@
+// Package dialect holds what every protocol of the gateway has in common: its routes,
+// what one request of it becomes, and how it words a refusal. A protocol lies in a
+// folder of its own below this one and is registered by one line.
+package dialect
+
+import (
+	"net/http"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// MaxBody is how many bytes a body may have where a Route does not say. It holds 5,000
+// characters in their longest JSON form (60,000 bytes, as escaped surrogate pairs) with
+// room for the rest.
+const MaxBody = 128 << 10
+
+// A Dialect is one protocol in which turns are asked for and told.
+type Dialect interface {
+	// Routes is called once. No two routes of a server may take the same method at the
+	// same path.
+	Routes() []Route
+}
+
+// Route is one path of a Dialect. Origins, admission, the time of a body, the log and
+// the metrics are the server's own for all of them. A request with a Last-Event-ID gets
+// 204: a turn is not run again because a connection was lost.
+type Route struct {
+	Methods []string
+	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
+	// path ends in {rest...} also words the refusals of what no other route takes.
+	Path string
+	// MaxBody bounds the body in bytes; 0 means MaxBody. A body that says that it is
+	// longer is not read.
+	MaxBody int64
+	// ContentType is what the body must be; empty means application/json.
+	ContentType string
+	// NoBody says that the request is complete without a body. One that comes all the
+	// same may be of any type and as long as MaxBody; Open does not see it.
+	NoBody bool
+	// Reconnects says that its clients send a request again by themselves, as an
+	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
+	// refusal.
+	Reconnects bool
+	// Open reads a request. Its error is told by Refuse: a *chat.ValidationError, a
+	// *fault.Error, or a bug. It is called when all else that can be decided about the
+	// request is decided, except whether a turn is admitted. r has the values of the
+	// path (PathValue), the query and the headers; its context, with the request's
+	// logger and id, ends with the reply. It may be called concurrently.
+	Open func(r *http.Request, body []byte) (Exchange, error)
+	// Refuse words a refusal; nil means Problem. It also words what is decided before a
+	// request gets here, as for a method that the path does not take.
+	Refuse func(Refusal) Reply
+}
+
+// Exchange is one request and what answers it: a reply that is there already, or a turn.
+type Exchange struct {
+	// Reply answers at once. nil: Request is run as a turn.
+	Reply *Reply
+
+	Request chat.Request
+	// Key is the idempotency key, as HeaderKey reads it; empty: none.
+	Key string
+	// Header is added to that of the turn's reply. nil: nothing is.
+	Header  http.Header
+	Encoder stream.Encoder
+	// Collect makes one JSON document of what Encoder writes, instead of a stream. It is
+	// sent when the turn is over, as a 200; a turn that ends by a fatal error is refused
+	// instead.
+	Collect bool
+	// Output wraps the output behind which the client is. nil: nothing does.
+	Output func(stream.Output) stream.Output
+	// Close is called once when a turn that was admitted is over, however it went: to
+	// its Done, or with a client that left. May be nil.
+	Close func()
+}
+
+// Reply is an HTTP response that is no stream.
+type Reply struct {
+	Status      int         // 0 means 200
+	ContentType string      // empty means application/json
+	Header      http.Header // others; may be nil
+	Body        []byte
+}
+
+// JSON returns the reply that is a JSON text.
+func JSON(text []byte) *Reply { return &Reply{Body: text} }

@@ -1,0 +1,45 @@
+package dialect
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// Refusal is what a Route words: why a request is refused.
+type Refusal struct {
+	// Fault has the error type and the sentence for the caller. Its cause is for the log
+	// alone.
+	Fault *fault.Error
+	// Fields are the faulty fields of a request; nil: it is something else.
+	Fields []chat.FieldError
+	// Status is the contract's for this type.
+	Status    int
+	RequestID string
+}
+
+// problem is the JSON form of a Refusal (RFC 9457).
+type problem struct {
+	Type      string            `json:"type"`
+	Title     string            `json:"title"`
+	Status    int               `json:"status"`
+	ErrorType fault.Type        `json:"error_type"`
+	Detail    string            `json:"detail"`
+	Errors    []chat.FieldError `json:"errors,omitempty"`
+	RequestID string            `json:"request_id"`
+}
+
+// Problem words a Refusal as a problem document.
+func Problem(r Refusal) Reply {
+	body, err := json.Marshal(problem{
+		Type: "about:blank", Title: http.StatusText(r.Status), Status: r.Status, ErrorType: r.Fault.Type,
+		Detail: r.Fault.Message, Errors: r.Fields, RequestID: r.RequestID,
+	})
+	if err != nil { // plain strings and numbers: cannot happen
+		body = []byte("{}")
+	}
+	return Reply{Status: r.Status, ContentType: "application/problem+json", Body: body}
+}

@@ -1,0 +1,72 @@
+// Package sluice speaks the gateway's own protocol: a request of one turn, told as
+// Server-Sent Events with names and ids (docs/events.md).
+//
+// A frame, byte for byte:
+//
+//	retry: 86400000                              first frame only
+//	id: req_0123456789ab:1
+//	event: start
+//	data: {"request_id":"req_0123456789ab",...}  one JSON object on one line
+//	                                             an empty line ends the frame
+package sluice
+
+import (
+	"net/http"
+	"net/url"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/fault"
+)
+
+// Path is where turns are asked for, with POST and with GET.
+const Path = "/chat/stream"
+
+// maxBody bounds the body of a request with a history. Without one it may have
+// dialect.MaxBody.
+const maxBody = 1 << 20
+
+// Dialect is the protocol. Its zero value lets a GET call every tool.
+type Dialect struct {
+	// GetTools are the tools that a turn of a GET may call.
+	GetTools chat.ToolAccess
+}
+
+// Routes implements dialect.Dialect.
+func (d Dialect) Routes() []dialect.Route {
+	return []dialect.Route{
+		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post},
+		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get},
+	}
+}
+
+// post reads the request of a POST from its body.
+func (d Dialect) post(r *http.Request, body []byte) (dialect.Exchange, error) {
+	asked, err := chat.DecodeRequest(body)
+	if len(body) > dialect.MaxBody && !asked.HasHistory {
+		return dialect.Exchange{}, &fault.Error{Type: fault.PayloadTooLarge,
+			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
+	}
+	key, err := dialect.HeaderKey(r, err)
+	return exchange(r, &asked, key, err)
+}
+
+// get reads the request of a GET from its query, as an EventSource sends it.
+func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
+	asked, err := chat.QueryRequest(r.URL.RawQuery)
+	asked.Tools = d.GetTools
+	query, _ := url.ParseQuery(r.URL.RawQuery)
+	key, err := dialect.Key(query["idempotency_key"], err)
+	return exchange(r, &asked, key, err)
+}
+
+func exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
+	if err != nil {
+		return dialect.Exchange{}, err
+	}
+	return dialect.Exchange{
+		Request: asked.Request,
+		Key:     key,
+		Encoder: NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
+	}, nil
+}

@@ -1,0 +1,217 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// stages is when the parts of a connection were there, since the request began.
+type stages struct {
+	began                   time.Time
+	addresses               int
+	resolved, reached, safe time.Duration
+	peer                    string
+}
+
+func (s *stages) trace() *httptrace.ClientTrace {
+	since := func() time.Duration { return time.Since(s.began) }
+	return &httptrace.ClientTrace{
+		DNSDone:          func(i httptrace.DNSDoneInfo) { s.addresses, s.resolved = len(i.Addrs), since() },
+		ConnectDone:      func(_, addr string, err error) { s.connected(addr, err, since()) },
+		TLSHandshakeDone: func(tls.ConnectionState, error) { s.safe = since() },
+	}
+}
+
+// connected ignores the addresses that were tried in vain.
+func (s *stages) connected(addr string, err error, at time.Duration) {
+	if err == nil {
+		s.peer, s.reached = addr, at
+	}
+}
+
+func (s *stages) String() string {
+	var dns, secure string
+	if s.addresses > 0 {
+		dns = fmt.Sprintf("DNS %s (%s)", ms(s.resolved), count(s.addresses, "address"))
+	}
+	if s.safe > 0 {
+		secure = "TLS " + ms(s.safe-s.reached)
+	}
+	return join(dns, fmt.Sprintf("TCP %s to %s", ms(s.reached-s.resolved), s.peer), secure)
+}
+
+// connect asks /healthz. It returns false when nothing more can be asked.
+func (d *examination) connect(ctx context.Context) bool {
+	d.proxy()
+	s := stages{began: time.Now()}
+	resp, body, err := d.ask(httptrace.WithClientTrace(ctx, s.trace()), http.MethodGet, "/healthz", "")
+	if err != nil {
+		d.found(unreachable(err, d.cfg.Timeout))
+		return false
+	}
+	seen := join(s.String(), resp.Proto)
+	if resp.TLS != nil {
+		seen = join(seen, tls.VersionName(resp.TLS.Version))
+	}
+	if resp.ProtoMajor == 1 {
+		d.found(Finding{"connect", Note, seen,
+			"Over HTTP/1.1 a browser opens six connections to a host; a seventh stream waits until one of them ends.",
+			[]string{"Offer HTTP/2 to browsers, which they use over TLS only (nginx: listen 443 ssl http2; HAProxy: alpn h2,http/1.1)"}})
+	} else {
+		d.ok("connect", "%s", seen)
+	}
+	d.measureTrip(ctx)
+	d.health(resp, body)
+	return !redirects(resp)
+}
+
+func redirects(resp *http.Response) bool {
+	return resp.StatusCode >= 300 && resp.StatusCode < 400
+}
+
+// proxy tells of the proxy that this machine itself uses.
+func (d *examination) proxy() {
+	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
+	if err == nil && u != nil {
+		d.found(Finding{Check: "proxy", Verdict: Note, Seen: "requests go through " + u.Host + ", as the environment of this process says",
+			Means: "What is found below may be that proxy's doing."})
+	}
+}
+
+// measureTrip keeps the shortest of three: it is to be the network's time alone.
+func (d *examination) measureTrip(ctx context.Context) {
+	for range 3 {
+		began := time.Now()
+		if _, _, err := d.ask(ctx, http.MethodGet, "/healthz", ""); err != nil {
+			return
+		}
+		if took := time.Since(began); d.trip == 0 || took < d.trip {
+			d.trip = took
+		}
+	}
+}
+
+func unreachable(err error, timeout time.Duration) Finding {
+	f := Finding{Check: "connect", Verdict: Problem, Seen: err.Error()}
+	var (
+		unknown *net.DNSError
+		bad     *tls.CertificateVerificationError
+		plain   tls.RecordHeaderError
+		expired x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		f.Means, f.Change = "The name leads nowhere.", []string{"Correct --url, or the DNS record"}
+	case errors.As(err, &expired) && expired.Reason == x509.Expired:
+		f.Means, f.Change = "Clients refuse the certificate.", []string{"Renew the certificate"}
+	case errors.As(err, &bad):
+		f.Means = "Clients refuse the certificate."
+		f.Change = []string{"Serve the whole chain of a certificate for this name; SSL_CERT_FILE names a CA of your own to this program"}
+	case errors.As(err, &plain), strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
+		f.Means, f.Change = "What listens there does not speak TLS.", []string{"Use http:// in --url, or switch TLS on at that port"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Means, f.Change = "Nobody listens there.", []string{"Correct the port, or start what should listen"}
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Seen = "no answer within " + ms(timeout)
+		f.Means, f.Change = "Something drops the packets, or the server behind the proxy hangs.", []string{"Look at firewalls and security groups, then at the proxy's log"}
+	}
+	return f
+}
+
+// health judges the reply of /healthz.
+func (d *examination) health(resp *http.Response, body []byte) {
+	var reply struct {
+		Status string `json:"status"`
+	}
+	if resp.StatusCode == http.StatusOK && json.Unmarshal(body, &reply) == nil && reply.Status == "ok" {
+		d.ok("healthz", "ok, in %s%s", ms(d.trip), signature(resp))
+		return
+	}
+	d.found(stranger("healthz", resp))
+}
+
+// signature tells who says to have answered.
+func signature(resp *http.Response) string {
+	var parts []string
+	for _, name := range []string{"Server", "Via", "X-Cache", "CF-Ray"} {
+		if v := resp.Header.Get(name); v != "" {
+			parts = append(parts, name+": "+v)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// stranger is the finding that something other than the gateway has answered.
+func stranger(check string, resp *http.Response) Finding {
+	kind := resp.Header.Get("Content-Type")
+	if kind == "" {
+		kind = "no content type"
+	}
+	f := Finding{Check: check, Verdict: Problem, Seen: fmt.Sprintf("%s with %s%s", resp.Status, kind, signature(resp)),
+		Means: "Something other than the gateway has answered.", Change: []string{"Correct --url, or let the proxy hand this path on to the gateway"}}
+	if redirects(resp) {
+		f.Seen = resp.Status + " to " + resp.Header.Get("Location")
+		f.Means, f.Change = "A redirect loses the body of a POST in many clients.", []string{"Use the address that it leads to"}
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		f.Means, f.Change = "Something in between wants to know who asks.", []string{"Give what it wants with --header"}
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		f.Means, f.Change = "A proxy answers, but has no gateway behind it.", []string{"Start the gateway, or correct its address or health check at the proxy"}
+	}
+	return f
+}
+
+// readiness judges what the gateway says of itself.
+func (d *examination) readiness(ctx context.Context) {
+	resp, body, err := d.ask(ctx, http.MethodGet, "/readyz", "")
+	if err != nil {
+		d.found(Finding{Check: "readyz", Verdict: Problem, Seen: err.Error()})
+		return
+	}
+	var reply struct {
+		Status, Model string
+		Streams       int
+		Breakers      []struct{ Service, State string }
+		MCP           []struct {
+			Server    string
+			Connected bool
+		}
+	}
+	if json.Unmarshal(body, &reply, json.MatchCaseInsensitiveNames(true)) != nil || reply.Status == "" {
+		d.found(stranger("readyz", resp))
+		return
+	}
+	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
+	if reply.Status == "draining" {
+		f.Verdict, f.Means = Problem, "This gateway stops and takes no new streams."
+		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}
+	}
+	d.found(f)
+	for _, b := range reply.Breakers {
+		if b.State != "closed" {
+			d.found(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
+				"That service failed again and again; turns do without it for now.", []string{"Look at circuit_breaker_opened in the gateway's log"}})
+		}
+	}
+	for _, m := range reply.MCP {
+		if !m.Connected {
+			d.found(Finding{"readyz", Problem, "the MCP server " + m.Server + " is not connected",
+				"The model has none of its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package doctor examines what lies between this machine and a gateway, from the
+// outside and without running a turn: what buffers, cuts or delays streams.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LongestIdle is the longest Config.Idle: what GET /diag/sse takes.
+const LongestIdle = 5 * time.Minute
+
+// Config is what to examine. URL and Timeout must be set.
+type Config struct {
+	URL     *url.URL      // base URL of the gateway, as its clients use it
+	Header  http.Header   // goes with each request
+	Idle    time.Duration // how long streams are kept silent, to find idle limits; 0: they are not
+	Timeout time.Duration // of a step, beyond the time that it must take
+	Show    func(Finding) // is told of each finding at once; nil: nobody is
+}
+
+// Report is what an examination has found.
+type Report struct {
+	URL      string    `json:"url"`
+	Healthy  bool      `json:"healthy"` // nothing must be mended
+	Findings []Finding `json:"findings"`
+}
+
+// Examine looks at everything, in the same order each time. It ends early with ctx;
+// the report then holds what was found so far. Its texts may repeat what a server
+// said, control characters included.
+func Examine(ctx context.Context, cfg Config) Report {
+	d := &examination{cfg: cfg, client: newClient()}
+	defer d.client.CloseIdleConnections()
+	d.run(ctx)
+	healthy := !slices.ContainsFunc(d.findings, func(f Finding) bool { return f.Verdict == Problem })
+	return Report{URL: cfg.URL.String(), Healthy: healthy, Findings: d.findings}
+}
+
+// examination is one run.
+type examination struct {
+	cfg    Config
+	client *http.Client
+
+	findings []Finding
+	trip     time.Duration // of a small request, over a connection that is there
+}
+
+// newClient returns a client that hides nothing: it follows no redirect and
+// undoes no compression.
+func newClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (d *examination) run(ctx context.Context) {
+	if !d.connect(ctx) {
+		return
+	}
+	d.readiness(ctx)
+	streams := d.stream(ctx)
+	d.posts(ctx)
+	if !streams {
+		return
+	}
+	d.longURL(ctx)
+	if d.cfg.Idle > 0 {
+		d.silence(ctx)
+	}
+}
+
+// send sends a request. The reply must be closed.
+func (d *examination) send(ctx context.Context, method, path, body string, header ...string) (*http.Response, error) {
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, d.cfg.URL.String()+path, content)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range d.cfg.Header {
+		req.Header[name] = values
+	}
+	if host := d.cfg.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := d.client.Do(req)
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the URL, which may be 60,000 bytes long
+	}
+	return resp, err
+}
+
+// ask sends a request and reads a small reply.
+func (d *examination) ask(ctx context.Context, method, path, body string, header ...string) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	resp, err := d.send(ctx, method, path, body, header...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return resp, content, err
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Check   string   `json:"check"`
+	Verdict Verdict  `json:"verdict"`
+	Seen    string   `json:"seen"`
+	Means   string   `json:"means,omitempty"`
+	Change  []string `json:"change,omitempty"` // one for each place where it may be done
+}
+
+// Verdict says how good a finding is.
+type Verdict string
+
+// The verdicts.
+const (
+	Good    Verdict = "ok"
+	Note    Verdict = "note" // worth knowing; nothing breaks
+	Problem Verdict = "problem"
+)
+
+// found records a finding.
+func (d *examination) found(f Finding) {
+	d.findings = append(d.findings, f)
+	if d.cfg.Show != nil {
+		d.cfg.Show(f)
+	}
+}
+
+func (d *examination) ok(check, format string, args ...any) {
+	d.found(Finding{Check: check, Verdict: Good, Seen: fmt.Sprintf(format, args...)})
+}
+
+// ms writes a time as a person reads it.
+func ms(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// thousands writes a number of bytes.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// count writes "1 tick" or "3 ticks".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// join leaves out what is empty.
+func join(parts ...string) string {
+	var all []string
+	for _, p := range parts {
+		if p != "" {
+			all = append(all, p)
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,158 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// longestQuery is 5,000 characters in their longest percent-encoded form, and
+	// longestBody more than their longest JSON form.
+	longestQuery = 60_000
+	longestBody  = 100 << 10
+)
+
+// posts sees whether POST comes through, with the Host header and with a large
+// body. The bodies are no valid requests, so that nothing runs: the gateway's own
+// refusal is the proof.
+func (d *examination) posts(ctx context.Context) {
+	origin := d.cfg.URL.Scheme + "://" + d.cfg.URL.Host
+	status, reply, err := d.post(ctx, `{}`, "Origin", origin)
+	switch {
+	case err != nil:
+		d.found(Finding{Check: "post", Verdict: Problem, Seen: "no reply to POST /chat/stream: " + d.reason(err)})
+		return
+	case status == http.StatusForbidden && reply.ErrorType == "origin_refused":
+		d.found(Finding{"post", Problem, "the gateway refuses pages of " + origin,
+			"It was asked under another name, so that it takes its own pages for foreign ones.",
+			[]string{"nginx: proxy_set_header Host $http_host;", "Or name the origin in SLUICE_CORS_ORIGINS"}})
+	case reply.ErrorType != "validation_error":
+		d.found(turnedAway("post", "POST /chat/stream", status))
+		return
+	default:
+		d.ok("post", "POST comes through, and so does Host")
+	}
+	status, reply, err = d.post(ctx, `{"filler":"`+strings.Repeat("x", longestBody)+`"}`)
+	switch {
+	case err != nil:
+		d.found(Finding{Check: "large body", Verdict: Problem, Seen: "a body of 100 KiB: " + d.reason(err),
+			Means: "A long message cannot be sent.", Change: []string{"nginx: client_max_body_size 1m;"}})
+	case reply.ErrorType != "validation_error":
+		f := turnedAway("large body", "a body of 100 KiB", status)
+		f.Means, f.Change = "A long message cannot be sent.", []string{"nginx: client_max_body_size 1m;", "Elsewhere: allow bodies of 128 KiB"}
+		d.found(f)
+	default:
+		d.ok("large body", "100 KiB come through")
+	}
+}
+
+type problemReply struct {
+	ErrorType string `json:"error_type"`
+}
+
+func (d *examination) post(ctx context.Context, body string, header ...string) (status int, reply problemReply, err error) {
+	resp, content, err := d.ask(ctx, http.MethodPost, "/chat/stream", body, append(header, "Content-Type", "application/json")...)
+	if err != nil {
+		return 0, reply, err
+	}
+	_ = json.Unmarshal(content, &reply) // a proxy's page is none of ours
+	return resp.StatusCode, reply, nil
+}
+
+func turnedAway(check, what string, status int) Finding {
+	return Finding{check, Problem, fmt.Sprintf("%s is answered with %d on the way", what, status),
+		"It does not reach the gateway.", []string{"Look for a rule of the proxy or its firewall that says so"}}
+}
+
+// longURL finds how long the query of a GET may be.
+func (d *examination) longURL(ctx context.Context) {
+	var refusal string
+	for size := longestQuery; size >= 3_000; size /= 2 {
+		status, err := d.tryURL(ctx, size)
+		switch {
+		case status == http.StatusOK && size == longestQuery:
+			d.ok("long URL", "%s bytes of query come through", thousands(size))
+			return
+		case status == http.StatusOK:
+			d.found(Finding{"long URL", Note, fmt.Sprintf("%s bytes of query come through, %s do not (%s)", thousands(size), thousands(2*size), refusal),
+				"Long input can be sent with POST only; one character takes up to 12 bytes of a URL.", longerURLs()})
+			return
+		case err != nil:
+			refusal = d.reason(err)
+		default:
+			refusal = fmt.Sprintf("%d %s", status, http.StatusText(status))
+		}
+	}
+	d.found(Finding{"long URL", Problem, "not even 3,000 bytes of query come through (" + refusal + ")",
+		"GET /chat/stream takes short input only.", longerURLs()})
+}
+
+func (d *examination) tryURL(ctx context.Context, size int) (status int, err error) {
+	resp, _, err := d.ask(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, nil
+}
+
+func longerURLs() []string {
+	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 98304"}
+}
+
+// silence keeps two streams silent for a while: one as turns are, with heartbeats,
+// and one without any byte, which shows the limit that heartbeats stay under.
+func (d *examination) silence(ctx context.Context) {
+	query := fmt.Sprintf("ticks=2&interval_ms=%d", d.cfg.Idle.Milliseconds())
+	var filled, bare *viewing
+	var filledErr, bareErr error
+	var both sync.WaitGroup
+	both.Go(func() { filled, filledErr = d.watch(ctx, query, d.cfg.Idle) })
+	both.Go(func() { bare, bareErr = d.watch(ctx, query+"&heartbeat=false", d.cfg.Idle) })
+	both.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	d.found(d.withHeartbeats(filled, filledErr))
+	switch {
+	case bareErr != nil || !bare.isStream():
+	case bare.done:
+		d.ok("idle", "a stream without a byte for %s is left alone too", ms(d.cfg.Idle))
+	default:
+		d.found(Finding{Check: "idle", Verdict: Note, Seen: fmt.Sprintf("a stream without a byte is cut after %s", ms(bare.took)),
+			Means: "That is the shortest idle limit on the way. SLUICE_HEARTBEAT must stay well below it."})
+	}
+}
+
+func (d *examination) withHeartbeats(v *viewing, err error) Finding {
+	switch {
+	case err != nil:
+		return Finding{Check: "idle", Verdict: Problem, Seen: d.reason(err)}
+	case !v.isStream():
+		return notAStream(v.resp)
+	case !v.done:
+		f := d.cut("idle", v)
+		f.Seen += fmt.Sprintf(", after %s", count(len(v.comments.at), "heartbeat"))
+		return f
+	}
+	n, gap := len(v.comments.at), v.longestGap()
+	f := Finding{Check: "idle", Verdict: Good, Seen: fmt.Sprintf("a silent stream lives for %s: %s, at most %s without a byte", ms(d.cfg.Idle), count(n, "heartbeat"), ms(gap))}
+	if n == 0 {
+		f.Verdict, f.Means = Note, "No heartbeat came: SLUICE_HEARTBEAT is 0 or longer than this, or something takes comments out of streams."
+	}
+	return f
+}
+
+// longestGap is the longest time without a comment or tick.
+func (v *viewing) longestGap() time.Duration {
+	longest, last := time.Duration(0), v.ticks[0].at
+	for _, at := range append(v.comments.at, v.ticks[len(v.ticks)-1].at) {
+		longest, last = max(longest, at-last), at
+	}
+	return longest
+}

@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// OverloadedMessage is what a person reads when the gateway itself ran short of
+// something while a turn ran.
+const OverloadedMessage = "The gateway is overloaded; try again in a moment"
+
+// shortageRetry is the RetryAfter of a shortage: descriptors and ports come back
+// as other turns end, which takes seconds.
+const shortageRetry = 5 * time.Second
+
+// Shortage says whether err means that this process or its machine ran out of
+// something: file descriptors, memory, processes, local ports. That says nothing
+// about the upstream that was to be called, so its breaker must not count it.
+//
+// A name that could not be looked up for this reason counts as well: net.DNSError
+// keeps only the text of such a cause.
+func Shortage(err error) bool {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return isShortage(errno)
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return tellsOfShortage(lookup.Err)
+	}
+	return false
+}
+
+func tellsOfShortage(text string) bool {
+	for _, errno := range shortages() {
+		if strings.Contains(text, errno.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+func isShortage(errno syscall.Errno) bool {
+	for _, e := range shortages() {
+		if errno == e {
+			return true
+		}
+	}
+	return false
+}
+
+// NewOverloaded returns the error of a call of service that a shortage prevented
+// or cut. It ends the turn: the next call would run into the same shortage.
+func NewOverloaded(service string, err error) *Error {
+	return &Error{Type: Overloaded, Message: OverloadedMessage, Service: service, RetryAfter: shortageRetry, Err: err}
+}

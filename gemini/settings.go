@@ -1,0 +1,86 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/breaker"
+	"sluice/config"
+)
+
+// Defaults of Config.
+const (
+	DefaultModel    = "gemini-flash-latest"
+	DefaultBaseURL  = config.DefaultGeminiBaseURL
+	DefaultThinking = "summary"
+	DefaultTimeout  = 15 * time.Second
+
+	// Of the service's breaker; the rest is as in every breaker.
+	breakerFailures = 3
+	breakerRecovery = time.Minute
+)
+
+// Drivers that can be set: that of NewREST, and that of NewSDK.
+const (
+	DriverREST = "rest"
+	DriverSDK  = "sdk"
+)
+
+// Settings registers what can be set of a Model from outside.
+func Settings(c *config.Config) config.Section {
+	return config.Section{Name: "gemini", Settings: []config.Setting{
+		config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &c.GeminiAPIKey,
+			"key of the Gemini API; `GOOGLE_API_KEY` is read too").As("none: the offline model"),
+		config.Func("GEMINI_MODEL", DefaultModel, "name without a path",
+			"model name", modelName(&c.GeminiModel)),
+		config.BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, DefaultBaseURL,
+			"any server that speaks the same protocol; one of your own may need no key"),
+		config.OneOf("GEMINI_DRIVER", &c.GeminiDriver, DriverREST, []string{DriverREST, DriverSDK},
+			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
+		config.Func("GEMINI_THINKING", DefaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
+			"thought summaries, none, or a level or budget in tokens with summaries", thinking(&c.GeminiThinking)),
+		config.Duration("SLUICE_MODEL_TIMEOUT", &c.ModelTimeout, DefaultTimeout,
+			"one model call: to its first chunk, and between two chunks"),
+		breaker.Setting("SLUICE_GEMINI_BREAKER", &c.GeminiBreaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
+			"Gemini's circuit breaker: consecutive failures, recovery time, half-open calls"),
+	}}
+}
+
+var modelNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// modelName takes what can stand as one segment of a URL's path.
+func modelName(p *string) func(string) error {
+	return func(value string) error {
+		if !modelNames.MatchString(value) {
+			return errors.New("must be a model's name such as " + DefaultModel + ", without a path")
+		}
+		*p = value
+		return nil
+	}
+}
+
+func thinkingWords() []string { return []string{DefaultThinking, "off", "low", "medium", "high"} }
+
+// highestBudget is that of Gemini 2.5 Pro; -1 means that the model decides.
+const highestBudget = 32768
+
+// thinking takes a word or a budget.
+func thinking(p *string) func(string) error {
+	return func(value string) error {
+		if slices.Contains(thinkingWords(), value) {
+			*p = value
+			return nil
+		}
+		budget, err := strconv.Atoi(value)
+		if err != nil || budget < -1 || budget > highestBudget {
+			return fmt.Errorf("must be one of %s, or a budget from -1 to %d", strings.Join(thinkingWords(), ", "), highestBudget)
+		}
+		*p = strconv.Itoa(budget)
+		return nil
+	}
+}

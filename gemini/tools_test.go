@@ -1,0 +1,32 @@
+package gemini
+
+import (
+	"testing"
+
+	"sluice/chat"
+)
+
+// Sets that are in use at the same time are rendered once each, and those that are
+// not asked for any more are let go.
+func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others beside it
+	var c toolCache
+	sets := make([]*chat.ToolSet, 100)
+	for i := range sets {
+		sets[i] = &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "a"}}}
+		c.render(sets[i])
+	}
+	latest := sets[len(sets)-maxRendered:]
+	if n := testing.AllocsPerRun(10, func() {
+		for _, set := range latest {
+			c.render(set)
+		}
+	}); n != 0 {
+		t.Errorf("the last %d sets are rendered anew: %v allocations", maxRendered, n)
+	}
+	if n := len(*c.recent.Load()); n != maxRendered {
+		t.Errorf("%d sets are kept, want %d", n, maxRendered)
+	}
+	if c.render(nil) != nil || c.render(new(chat.ToolSet)) != nil {
+		t.Error("no tools are rendered as something")
+	}
+}

@@ -1,0 +1,121 @@
+package handlers
+
+import (
+	"runtime"
+	"time"
+)
+
+// The figures of the law of admission. docs/adr/0008-admission-by-delay.md has the
+// measurements behind them.
+const (
+	// lookEvery is how often the law looks at the delay, at most.
+	lookEvery = 100 * time.Millisecond
+	// tolerable is the delay that is aimed at under overload. A turn waits for the CPU
+	// some ten times before its first text.
+	tolerable = 50 * time.Millisecond
+	// calmAfter is how long nobody was refused before the limit is lifted.
+	calmAfter = time.Second
+)
+
+// law is a limit on streams that adapts to how long work waits for the CPU. As long
+// as that is tolerable there is none: neither a number of streams nor a busy machine
+// is a reason to refuse, only work that piles up is. Its zero value has no limit and
+// is not to be used; see newLaw. It keeps no time and no lock of its own.
+//
+// It is the number of those that end by which the limit moves, not the number of
+// those that run: a thousand streams that wait for a slow model neither cause the
+// delay nor would their share of the limit relieve it.
+type law struct {
+	floor int // the limit is never lower
+
+	limit float64       // 0: there is none
+	slow  bool          // at the last look
+	step  float64       // by which the limit was raised at the last look
+	calm  time.Duration // for how long nobody was refused
+}
+
+// newLaw returns the law for a machine with so many cores. The floor is what costs
+// a turn little latency even if all of them need the CPU at once: 32 turns a core.
+func newLaw(cores int) law { return law{floor: 32 * cores} }
+
+// look is what is seen of the time since the last look.
+type look struct {
+	elapsed time.Duration
+	delay   time.Duration // how long work waited for the CPU
+	active  int           // streams that run now
+	ended   int           // streams that ended
+	refused int           // streams that were not admitted
+}
+
+// see moves the limit.
+func (l *law) see(k look) {
+	slow := k.delay > tolerable
+	switch {
+	case l.limit > 0 && slow:
+		l.cut(k)
+	case l.limit > 0:
+		l.raise(k)
+	case slow && l.slow: // a standing queue, not the burst of a moment
+		l.limit = float64(k.active)
+		l.cut(k)
+	}
+	l.slow = slow
+}
+
+// cut replaces only some of the streams that ended: half of them if the delay is twice
+// what is tolerable, none if it is three times that.
+func (l *law) cut(k look) {
+	l.calm, l.step = 0, 0
+	excess := min(1, (float64(k.delay)/float64(tolerable)-1)/2)
+	l.limit = min(l.limit, float64(k.active)) - excess*float64(k.ended)
+	l.limit = max(l.limit, float64(l.floor))
+}
+
+// raise admits up to a quarter more than ended, or twice as many more as at the last
+// look: streams of minutes end too seldom to go by. It admits the less the nearer the
+// delay is to what is tolerable. When nobody needed the limit for a while, it is lifted.
+func (l *law) raise(k look) {
+	room := 1 - float64(k.delay)/float64(tolerable)
+	l.step = max(1, 2*l.step)
+	l.limit += room * max(l.step, float64(k.ended)/4)
+	if k.refused > 0 {
+		l.calm = 0
+	} else if l.calm += k.elapsed; l.calm >= calmAfter {
+		l.limit, l.step = 0, 0
+	}
+}
+
+// admits says whether one more stream may run beside those that are active.
+func (l *law) admits(active int) bool { return l.limit == 0 || float64(active) < l.limit }
+
+// admission applies the law to a gate, whose lock guards it. Arrivals drive it: it
+// needs no timer, and where nothing arrives nothing is to be decided.
+type admission struct {
+	delay func() time.Duration // since the last call; nil: everything is admitted
+	law   law
+	least int // so many are admitted between two looks, whatever the law says
+	last  time.Time
+
+	admitted, ended, refused int // since last
+}
+
+func newAdmission(delay func() time.Duration) admission {
+	cores := runtime.GOMAXPROCS(0)
+	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}
+}
+
+// admits says whether one more stream may run now.
+func (a *admission) admits(active int) bool {
+	if a.delay == nil {
+		return true
+	}
+	if now := time.Now(); now.Sub(a.last) >= lookEvery {
+		a.law.see(look{now.Sub(a.last), a.delay(), active, a.ended, a.refused})
+		a.last, a.admitted, a.ended, a.refused = now, 0, 0, 0
+	}
+	ok := a.law.admits(active) || a.admitted < a.least
+	if !ok {
+		a.refused++
+	}
+	return ok
+}

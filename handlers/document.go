@@ -1,0 +1,63 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"sluice/dialect"
+	"sluice/fault"
+	"sluice/stream"
+	"sluice/stream/sse"
+)
+
+// document is the reply to a turn that is told as one JSON document. Nothing is sent
+// until the turn is over, so a turn that fails gets the status of its fault.
+type document struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	enc    stream.Encoder
+
+	text   []byte
+	failed *fault.Error
+	done   bool
+	stats  sse.Stats
+}
+
+// Write adds what the encoder makes of ev.
+func (d *document) Write(s stream.Stamp, ev stream.Event) error {
+	d.text = d.enc.Encode(d.text, s, ev)
+	switch ev := ev.(type) {
+	case *stream.Error:
+		if ev.Fatal {
+			d.failed = &fault.Error{Type: ev.Type, Message: ev.Message, RetryAfter: ev.RetryAfter}
+		}
+	case *stream.Done:
+		d.done = true
+	}
+	return nil
+}
+
+// Flush has nothing to do: the client gets all of it at the end.
+func (d *document) Flush() error { return nil }
+
+// Blocked is 0 as long as events come.
+func (d *document) Blocked() time.Duration { return 0 }
+
+// Close sends the reply, unless the turn was left without an end.
+func (d *document) Close() error {
+	if !d.done {
+		return nil
+	}
+	began := time.Now()
+	if d.failed != nil {
+		d.server.refuse(d.w, d.r, d.server.refusal(d.r, d.failed))
+	} else {
+		respond(d.w, dialect.JSON(d.text))
+	}
+	d.stats.Blocked = time.Since(began)
+	return nil
+}
+
+// Stats tells of the one write.
+func (d *document) Stats() sse.Stats { return d.stats }

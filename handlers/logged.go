@@ -1,0 +1,36 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+)
+
+// What a client or a model made up goes into the log up to these lengths: in bytes,
+// but for maxLoggedNames, which is how many names of tools a line holds.
+const (
+	maxLoggedMethod = 32
+	maxLoggedPath   = 512
+	maxLoggedName   = 128
+	maxLoggedNames  = 32
+)
+
+// logRequestLine adds method and path to the details of a line.
+func logRequestLine(details *zerolog.Event, r *http.Request) *zerolog.Event {
+	return details.Str("method", chat.Clip(r.Method, maxLoggedMethod)).Str("path", chat.Clip(r.URL.Path, maxLoggedPath))
+}
+
+// loggedNames returns the names of tools as they go into the log.
+func loggedNames(names []string) []string {
+	var logged []string
+	for i, name := range names {
+		if i == maxLoggedNames {
+			return append(logged, fmt.Sprintf("… and %d more", len(names)-i))
+		}
+		logged = append(logged, chat.Clip(name, maxLoggedName))
+	}
+	return logged
+}

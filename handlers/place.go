@@ -1,0 +1,58 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"sluice/fault"
+)
+
+// Place is what a connection holds among those that the server has room for. Its
+// methods are called by the goroutine that serves the connection.
+type Place interface {
+	// Surplus reports that there was no room for the connection: all others run turns.
+	// Only what an operator asks for is answered on it, and it is closed then.
+	Surplus() bool
+	// Waiting tells that bytes of a request are waited for. Until Busy, the connection
+	// may be closed to make room for another one.
+	Waiting()
+	// Busy tells that there is work on the request, and no more of it is waited for.
+	Busy()
+}
+
+type placeKey struct{}
+
+// WithPlace says what place the connection of a request holds. Without it there is
+// room for every connection.
+func WithPlace(ctx context.Context, p Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, p)
+}
+
+func placeOf(r *http.Request) Place {
+	if p, ok := r.Context().Value(placeKey{}).(Place); ok {
+		return p
+	}
+	return anyPlace{}
+}
+
+// anyPlace is that of a connection for which there is room in any case.
+type anyPlace struct{}
+
+func (anyPlace) Surplus() bool { return false }
+func (anyPlace) Waiting()      {}
+func (anyPlace) Busy()         {}
+
+// crowdedOut answers a request on a connection for which there is no room, and says
+// whether it did: what tells an operator how the gateway fares is answered even then.
+func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
+	if !placeOf(r).Surplus() {
+		return false
+	}
+	w.Header().Set("Connection", "close")
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/metrics":
+		return false
+	}
+	s.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take run turns; try again in a moment"})
+	return true
+}

@@ -1,0 +1,133 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"sluice/dialect"
+)
+
+// routed is a route and what its path looks like.
+type routed struct {
+	dialect.Route
+	segments []string // of the path: as they are, {name} or {name...}
+}
+
+// newRouted fills in what the route leaves open.
+func newRouted(rt dialect.Route) *routed {
+	if rt.MaxBody == 0 {
+		rt.MaxBody = dialect.MaxBody
+	}
+	if rt.ContentType == "" {
+		rt.ContentType = "application/json"
+	}
+	return &routed{rt, strings.Split(strings.TrimPrefix(rt.Path, "/"), "/")}
+}
+
+// parameter returns the name of a segment that stands for others, and whether it
+// stands for all that follow.
+func parameter(segment string) (name string, rest bool) {
+	inner, ok := strings.CutPrefix(segment, "{")
+	if !ok {
+		return "", false
+	}
+	inner = strings.TrimSuffix(inner, "}")
+	return strings.CutSuffix(inner, "...")
+}
+
+// matches says whether path is one of the route's.
+func (rt *routed) matches(path string) bool {
+	given := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, want := range rt.segments {
+		name, rest := parameter(want)
+		switch {
+		case i == len(given):
+			return false
+		case rest:
+			return true
+		case name == "" && want != given[i]:
+			return false
+		}
+	}
+	return len(given) == len(rt.segments)
+}
+
+// serve registers the routes of a dialect.
+func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
+	for _, route := range d.Routes() {
+		rt := newRouted(route)
+		if rt.Refuse != nil {
+			s.shapes = append(s.shapes, rt)
+		}
+		for _, method := range rt.Methods {
+			s.origins.take(method)
+		}
+		s.register(e, rt)
+	}
+}
+
+// register adds a route to the router.
+func (s *Server) register(e *echo.Echo, rt *routed) {
+	var path strings.Builder
+	var names []string
+	for _, segment := range rt.segments {
+		name, rest := parameter(segment)
+		switch {
+		case rest:
+			segment = "*"
+		case name != "":
+			segment = ":" + name
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+		path.WriteString("/" + segment)
+	}
+	h := raw(s.answer(&rt.Route))
+	if len(names) > 0 {
+		h = withPathValues(names, h)
+	}
+	for _, method := range rt.Methods {
+		e.Add(method, path.String(), h)
+	}
+}
+
+// withPathValues gives the request the values of its path.
+func withPathValues(names []string, h echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		for i, name := range names {
+			value := c.ParamValues()[i]
+			if plain, err := url.PathUnescape(value); err == nil && r.URL.RawPath != "" {
+				value = plain // the router goes by the path as it was sent
+			}
+			r.SetPathValue(name, value)
+		}
+		return h(c)
+	}
+}
+
+// shape returns how a refusal of r is worded: as the route at its path does, also if the
+// request does not get there.
+func (s *Server) shape(r *http.Request) func(dialect.Refusal) dialect.Reply {
+	var refuse func(dialect.Refusal) dialect.Reply
+	for _, rt := range s.shapes {
+		if !rt.matches(r.URL.Path) {
+			continue
+		}
+		if slices.Contains(rt.Methods, r.Method) {
+			return rt.Refuse
+		}
+		if refuse == nil {
+			refuse = rt.Refuse
+		}
+	}
+	if refuse == nil {
+		return dialect.Problem
+	}
+	return refuse
+}

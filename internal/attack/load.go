@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ownShortage takes the gateway's descriptors away, first with idle connections, then
+// with turns. Neither is the model's fault.
+func ownShortage(r *run) {
+	g := r.mustStart(options{files: 64})
+	idle := r.fill(g, 100)
+	got, _ := idle[len(idle)-1].exchange(post("hi"))
+	r.turn(fmt.Sprintf("a turn after %d idle ones, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
+	for _, l := range idle {
+		_ = l.Close()
+	}
+	r.pause(300 * time.Millisecond)
+	r.breaker(g)
+	r.turn("a turn when they are gone", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+
+	const turns = 300
+	g = r.mustStart(options{files: 256, model: func(q question, say func(string)) {
+		_ = pause(q.Context(), 2*time.Second)
+		say(text("Fine."))
+	}})
+	var mu sync.Mutex // guards ends
+	ends := map[string]int{}
+	var wg sync.WaitGroup
+	for range turns {
+		wg.Go(func() {
+			end := g.ask("hi", 20*time.Second).end()
+			mu.Lock()
+			defer mu.Unlock()
+			ends[end]++
+		})
+	}
+	time.Sleep(time.Second)
+	r.health("/healthz beside 300 turns, 256 descriptors", g)
+	wg.Wait()
+	r.note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
+	r.breaker(g)
+}
+
+// fill opens up to n idle connections, until one gets no answer, and returns those
+// that got one. There is at least one, and the last is open.
+func (r *run) fill(g *gateway, n int) (idle []*link) {
+	for range n {
+		l := r.dial(g)
+		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
+		if got, _ := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); got.err != nil {
+			_ = l.Close()
+			break
+		}
+		_ = l.SetDeadline(time.Now().Add(5 * time.Second))
+		idle = append(idle, l)
+	}
+	if len(idle) == 0 {
+		r.must(errors.New("no connection gets an answer"))
+	}
+	return idle
+}
+
+// refusals asks for more than there are places, on connections that stay.
+func refusals(r *run) {
+	const n = 4000
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
+	if status := r.dial(g).status(post("hold")); status != http.StatusOK {
+		r.must(fmt.Errorf("the first turn: status %d", status))
+	}
+	before, _ := g.usage()
+	lines, begin := len(g.lines()), time.Now()
+	l, dials, refused := r.dial(g), 1, 0
+	for range n {
+		got, closing := l.exchange(post("hi"))
+		if got.status == http.StatusServiceUnavailable {
+			refused++
+		}
+		if closing {
+			_ = l.Close()
+			l = r.dial(g)
+			dials++
+		}
+	}
+	took := time.Since(begin)
+	r.pause(1200 * time.Millisecond) // a summary may come a second later
+	r.exactly("refused of 4,000", refused, n)
+	r.exactly("connections for them", dials, 1)
+	if after, err := g.usage(); err != nil {
+		r.skip("CPU each", "no /proc here")
+	} else {
+		each := (after.cpu - before.cpu) / n
+		r.note("CPU each", each < 90*time.Microsecond, "< 90µs", "%s", each.Round(time.Microsecond))
+	}
+	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
+}
+
+// slowReaders ask for a long answer and do not read it.
+func slowReaders(r *run) {
+	const readers = 500
+	chunk := part(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
+	g := r.mustStart(options{model: func(q question, say func(string)) {
+		for i := 0; i < 600 && q.about("long"); i++ {
+			say(chunk)
+			if pause(q.Context(), 5*time.Millisecond) != nil {
+				return
+			}
+		}
+		say(text("Fine."))
+	}})
+	before, err := g.usage()
+	for range readers {
+		l := r.dial(g)
+		_ = l.SetReadBuffer(4 << 10)
+		_, err := io.WriteString(l, post("long"))
+		r.must(err)
+	}
+	r.pause(3 * time.Second)
+	r.turn("a turn beside 500 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
+	if err != nil {
+		r.skip("memory each", "no /proc here")
+		return
+	}
+	after, err := g.usage()
+	r.must(err)
+	each := (after.peak - before.peak) / readers >> 10
+	r.note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
+}
+
+// overload begins five times as many turns as the gateway has shown to carry, and
+// measures from 5 s after that. The generator takes its share of the machine and
+// others take theirs, so the limits are wider than the promise.
+func overload(r *run) {
+	if !r.descriptors(15_000) {
+		return
+	}
+	g := r.mustStart(options{model: func(_ question, say func(string)) {
+		for range 40 {
+			say(part(`[{"text":"Some words of an answer. "}]`))
+		}
+		say(text("Fine."))
+	}})
+	peak := r.load(g, "--clients=64", "--duration=5s")
+	over := r.load(g, fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000", "--warmup=5s", "--duration=5s")
+	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
+	share := 100 * over.answered() / peak.answered()
+	r.note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s", share, peak.answered())
+	r.health("/healthz afterwards", g)
+}
+
+// loadReport is what matters here of the report of loadtest.
+type loadReport struct {
+	Seconds   float64 `json:"measured_seconds"`
+	FirstText struct {
+		Count float64
+		P99   float64 `json:"p99_ms"`
+	} `json:"first_text"`
+}
+
+// answered is how many turns a second got a text.
+func (l loadReport) answered() float64 { return l.FirstText.Count / l.Seconds }
+
+// load runs the binary's own load generator.
+func (r *run) load(g *gateway, flags ...string) (report loadReport) {
+	flags = append([]string{"loadtest", "--url=http://" + g.addr, "--timeout=20s", "--json=-"}, flags...)
+	out, _ := exec.CommandContext(r.ctx, r.binary, flags...).Output() // it fails if a turn is refused
+	if err := json.Unmarshal(out, &report); err != nil {
+		r.must(fmt.Errorf("loadtest: %w", err))
+	}
+	if report.FirstText.Count == 0 {
+		r.must(errors.New("no turn was answered"))
+	}
+	return report
+}

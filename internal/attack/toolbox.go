@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// beside returns o with a server of these tools, which mcp_connected tells of.
+func (o options) beside(list ...string) options {
+	o.tools = &tools{list: strings.Join(list, ","), calls: new(counter)}
+	return o
+}
+
+// connected waits for the tools.
+func (r *run) connected(g *gateway) {
+	_, err := g.await("mcp_connected", 20*time.Second)
+	r.must(err)
+}
+
+// object is a schema with n string properties that have these further members.
+func object(n int, members string) string {
+	properties := make([]string, n)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"p%d":{"type":"string"%s}`, i, members)
+	}
+	return `{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`
+}
+
+// patternBomb offers a tool of 40 KB whose patterns, compiled, take gigabytes.
+func patternBomb(r *run) {
+	bomb := object(300, `,"pattern":"(`+strings.Repeat("abcdefghij", 10)+`){1000}"`)
+	g := r.mustStart(options{}.beside(tool("bomb", bomb), tool("harmless", `{"type":"object"}`)))
+	_, err := g.await("mcp_connected", 20*time.Second)
+	r.cost(g, usage{}, 3*time.Second, 150)
+	r.must(err)
+	n, err := g.offered("harmless")
+	r.must(err)
+	r.exactly("the server's other tool is offered", n, 1)
+}
+
+// slowPattern has an argument checked that takes seconds, and beside it a quick one.
+func slowPattern(r *run) {
+	for _, p := range []struct{ name, pattern, argument string }{
+		{"nested", "(?:" + strings.Repeat("a?", 90) + "){1000}c", strings.Repeat("a", 5000)},
+		{"long", "a{1,1000}c", strings.Repeat("a", 900_000)},
+	} {
+		g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=3s"}, model: func(q question, say func(string)) {
+			argument := p.argument
+			if q.about("quick") {
+				argument = "b"
+			}
+			calling("check", `{"p0":"`+argument+`"}`)(q, say)
+		}}.beside(tool("check", object(1, fmt.Sprintf(`,"pattern":%q`, p.pattern)))))
+		r.connected(g)
+		slow := make(chan turn, 1)
+		go func() { slow <- g.ask("slow", 12*time.Second) }()
+		time.Sleep(time.Second) // until the check has begun
+		r.turn("a quick call beside a slow check, "+p.name, g.ask("quick", 12*time.Second), time.Second, "stop")
+		r.turn("the slow one, in a turn of 3 s", <-slow, 4*time.Second, "stop", "timeout")
+	}
+}
+
+// toolsSurplus offers one tool too many.
+func toolsSurplus(r *run) {
+	many := make([]string, 1001)
+	for i := range many {
+		many[i] = tool(fmt.Sprint("t", i), `{"type":"object"}`)
+	}
+	g := r.mustStart(options{}.beside(many...))
+	r.pause(time.Second)
+	n, err := g.offered("t")
+	r.must(err)
+	r.note("offered of 1,001 tools", n >= 1000, ">= 1000", "%d", n)
+	r.exactly("mcp_unavailable in a turn", g.ask("hi", 5*time.Second).count("error", "mcp_unavailable"), 0)
+}
+
+// manyCalls has the model make more calls in one answer than anybody can want.
+func manyCalls(r *run) {
+	const chunks, each, most = 7, 28_000, 128
+	one := `{"functionCall":{"name":"a"}}`
+	calls := part("[" + strings.Repeat(one+",", each-1) + one + "]")
+	g := r.mustStart(options{env: []string{"SLUICE_REQUEST_TIMEOUT=2s"}, model: func(q question, say func(string)) {
+		if q.answered() {
+			say(text("Done."))
+			return
+		}
+		for range chunks {
+			say(calls)
+		}
+		say(text("So."))
+	}})
+	before, _ := g.usage()
+	t := g.ask("hi", 12*time.Second)
+	r.turn("a turn of 2 s with 196,000 calls", t, 5*time.Second, "stop", "timeout")
+	r.cost(g, before, 5*time.Second, 150)
+	r.atMost("calls that are told", t.count("tool_call", `"in_progress"`), most)
+	r.exactly("errors that tell the number of the rest", t.count("error", fmt.Sprint(chunks*each-most)), 1)
+}

@@ -1,0 +1,106 @@
+// Package check holds the rules for texts that several packages take from outside:
+// a URL, a host, a header, a time zone, a server's name. Each rule stands once, so
+// that what one package accepts no other one refuses.
+//
+// An error says what is wrong, fit to follow the name of a setting, and never
+// repeats the text, which may hold a secret.
+package check
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// URL accepts absolute http and https URLs.
+func URL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("must begin with http:// or https://")
+	case u.Hostname() == "" || !Host(u.Hostname()) || u.Port() != "" && !Port(u.Port()):
+		return errors.New("must name a host, and a port up to 65535 if any")
+	}
+	return nil
+}
+
+// BaseURL accepts the URLs that can be logged: those without user information,
+// query and fragment, which is where keys sit.
+func BaseURL(text string) error {
+	if err := URL(text); err != nil {
+		return err
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case u.User != nil:
+		return errors.New("must not hold a user name or password")
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return errors.New("must not hold a query or fragment")
+	}
+	return nil
+}
+
+// Origin accepts what browsers send as Origin, because it is compared as a whole.
+func Origin(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Hostname() == "" || text != u.Scheme+"://"+u.Host || u.Port() != "" && !Port(u.Port()) {
+		return errors.New("must be scheme://host or scheme://host:port, without a path or slash at the end")
+	}
+	if text != strings.ToLower(text) {
+		return errors.New("must be in lower case, as browsers send it")
+	}
+	if u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+		return errors.New("must not name the scheme's own port, which browsers leave out")
+	}
+	return nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
+
+// Host accepts a host's name, or an address without brackets and port.
+func Host(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || hostName.MatchString(text)
+}
+
+// Port accepts the numbers of ports, 0 included, as they are usually written.
+func Port(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && text == strconv.FormatUint(n, 10)
+}
+
+var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, section 5.6.2
+
+// HeaderName accepts the names that a header may have.
+func HeaderName(text string) bool { return token.MatchString(text) }
+
+// HeaderValue accepts what net/http sends as a header's value.
+func HeaderValue(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
+}
+
+// Key accepts a key that is sent in a header: printable ASCII without spaces.
+func Key(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ServerName accepts the names that an MCP server may have: they stand in metrics,
+// in the log and in the names of breakers.
+func ServerName(text string) bool { return serverName.MatchString(text) }
+
+// Plain accepts a text that a system call takes: one without NUL.
+func Plain(text string) bool { return !strings.ContainsRune(text, 0) }
+
+// Variable accepts what a process can be given as an environment variable.
+func Variable(name, value string) bool {
+	return name != "" && !strings.Contains(name, "=") && Plain(name) && Plain(value)
+}

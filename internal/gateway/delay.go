@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"runtime/metrics"
+	"slices"
+	"time"
+
+	"sluice/config"
+)
+
+// admissionDelay returns what handlers.Config.Delay is to be, nil where the number
+// of streams alone decides.
+func admissionDelay(admission string) func() time.Duration {
+	if admission == config.AdmitCount {
+		return nil
+	}
+	return newSchedDelay().sinceLast
+}
+
+// delayQuantile is the share of waits that were no longer than the delay. Most waits
+// are short however busy the process is, because the scheduler runs a goroutine that
+// is woken by another one next; the others stand in its queue.
+const delayQuantile = 0.95
+
+// schedDelay tells how long goroutines that could run waited for a processor. The
+// runtime keeps the histogram anyway, of every eighth wait; to read it takes some
+// 3 µs.
+type schedDelay struct {
+	sample []metrics.Sample
+	before []uint64
+}
+
+func newSchedDelay() *schedDelay {
+	d := &schedDelay{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
+	metrics.Read(d.sample)
+	d.before = slices.Clone(d.sample[0].Value.Float64Histogram().Counts)
+	return d
+}
+
+// sinceLast returns the quantile of the waits that ended since the last call.
+func (d *schedDelay) sinceLast() time.Duration {
+	metrics.Read(d.sample)
+	h := d.sample[0].Value.Float64Histogram()
+	for i, n := range h.Counts {
+		d.before[i], h.Counts[i] = n, n-d.before[i]
+	}
+	return quantile(h, delayQuantile)
+}
+
+// quantile returns the lower bound of the bucket that holds the quantile q, 0 if
+// the histogram is empty.
+func quantile(h *metrics.Float64Histogram, q float64) time.Duration {
+	var total, seen uint64
+	for _, n := range h.Counts {
+		total += n
+	}
+	for i, n := range h.Counts {
+		if seen += n; n > 0 && float64(seen) >= q*float64(total) {
+			return time.Duration(max(0, h.Buckets[i]) * float64(time.Second)) // the first bound is -Inf
+		}
+	}
+	return 0
+}

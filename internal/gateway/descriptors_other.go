@@ -1,0 +1,5 @@
+//go:build !unix
+
+package gateway
+
+func descriptorLimit() int { return 0 }

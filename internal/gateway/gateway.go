@@ -1,0 +1,158 @@
+// Package gateway wires the parts of a gateway together, listens and drains: one file
+// for each capability. It is what command sluice starts.
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/agent"
+	"sluice/breaker"
+	"sluice/config"
+	"sluice/dialect"
+	"sluice/dialect/sluice"
+	"sluice/gemini"
+	"sluice/handlers"
+	"sluice/internal/todo"
+	"sluice/mcpclient"
+	"sluice/web"
+)
+
+// Config is what a gateway is made of: the settings, and what they do not say.
+type Config struct {
+	config.Config
+	Version string // of the program, as upstreams are told
+}
+
+// Gateway is all that a running process holds behind its HTTP server, wired together.
+type Gateway struct {
+	cfg     Config
+	log     zerolog.Logger
+	server  *handlers.Server
+	model   *gemini.Model
+	tools   *mcpclient.Client
+	offline *http.Server // nil unless the offline model is used
+	todos   *todo.Store  // nil unless the built-in todo server is used
+	with    Seams
+}
+
+// Seams are where a test, which cannot wait on sockets in fake time, puts its own
+// connections. The zero value is what a running process uses.
+type Seams struct {
+	Gemini  http.RoundTripper
+	Servers []mcpclient.Server // on top of the configured ones
+}
+
+// New starts everything behind the HTTP server. ctx is the process's lifetime:
+// children and sessions end with it. The caller must call Close. A fault in what cfg
+// says of MCP servers is a *config.Error.
+func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
+	g := &Gateway{cfg: cfg, log: processLogger(log), with: with}
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
+	if cfg.Offline() {
+		if err := g.startOffline(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.connectTools(ctx); err != nil {
+		return nil, err
+	}
+	// The server counts model attempts, and the model comes before the server.
+	var observe func(string, time.Duration)
+	if err := g.connectModel(func(outcome string, took time.Duration) { observe(outcome, took) }); err != nil {
+		return nil, err
+	}
+	g.server = handlers.NewServer(handlers.Config{
+		Runner: agent.New(agent.Config{
+			Model:       g.model,
+			Tools:       g.tools,
+			Prompt:      cfg.SystemPrompt,
+			Location:    cfg.Timezone,
+			MaxSteps:    cfg.MaxSteps,
+			LogPayloads: cfg.LogPayloads,
+		}),
+		Model:        g.model.Name(),
+		Timeout:      cfg.RequestTimeout,
+		Tools:        g.tools.Tools,
+		Upstreams:    g.upstreams,
+		Dialects:     []dialect.Dialect{sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)},
+		Page:         web.Files(),
+		Heartbeat:    cfg.Heartbeat,
+		WriteTimeout: cfg.WriteTimeout,
+		MaxStreams:   cfg.MaxStreams,
+		Delay:        admissionDelay(cfg.Admission),
+		Origins:      cfg.CORSOrigins,
+		Hosts:        cfg.Hosts,
+		Log:          log,
+		LogPayloads:  cfg.LogPayloads,
+	})
+	observe = g.server.ObserveModelAttempt
+	return g, nil
+}
+
+func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
+	return breaker.New(breaker.Config{
+		Service:       service,
+		Failures:      uint32(b.Failures),
+		Recovery:      b.Recovery,
+		HalfOpenCalls: uint32(b.HalfOpenCalls),
+		Log:           g.log,
+	})
+}
+
+// upstreams reports for /readyz and /metrics.
+func (g *Gateway) upstreams() handlers.Upstreams {
+	u := handlers.Upstreams{Model: g.model.Name()}
+	for _, b := range append([]*breaker.Breaker{g.model.Breaker()}, g.tools.Breakers()...) {
+		s := b.Snapshot()
+		u.Breakers = append(u.Breakers, handlers.Breaker{
+			Service: s.Service, State: string(s.State), FailureCount: int(s.FailureCount), RetryAfter: s.RetryAfter,
+		})
+	}
+	for _, s := range g.tools.Status() {
+		u.MCP = append(u.MCP, handlers.MCPServer{Server: s.Server, Connected: s.Connected, Tools: s.Tools})
+	}
+	return u
+}
+
+// Config returns the settings as they are in use: those of the offline model, the
+// place of the todos and the limits may differ from what was asked for.
+func (g *Gateway) Config() config.Config { return g.cfg.Config }
+
+// Model names the model.
+func (g *Gateway) Model() string { return g.model.Name() }
+
+// Offline says whether the offline model is in use.
+func (g *Gateway) Offline() bool { return g.offline != nil }
+
+// HasTodos says whether the built-in todo server is in use.
+func (g *Gateway) HasTodos() bool { return g.todos != nil }
+
+// ServeHTTP answers a request of a client.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.server.ServeHTTP(w, r) }
+
+// Close ends everything behind the HTTP server; no stream may run any more.
+func (g *Gateway) Close() {
+	if g.server != nil {
+		g.server.Close()
+	}
+	if g.model != nil {
+		g.model.Close()
+	}
+	if g.tools != nil {
+		_ = g.tools.Close()
+	}
+	if g.todos != nil {
+		_ = g.todos.Close()
+	}
+	if g.offline != nil {
+		_ = g.offline.Close()
+	}
+}

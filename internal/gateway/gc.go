@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+)
+
+// How much garbage is let pile up before it is collected: a third of what is live
+// memory, but 32 MB at least. Go's own rule is as much as is live. For a gateway
+// with few streams, whose live memory is some 10 MB, that means a collection every
+// hundred turns, a twentieth of all CPU time; for one with many it means a heap of twice
+// the size it needs (docs/performance.md).
+const (
+	leastGarbage   = 32 << 20
+	garbagePercent = 35
+)
+
+// smallestHeap is what Go takes a heap for that is smaller (GOGC at 100 collects no
+// heap below 4 MB).
+const smallestHeap = 4 << 20
+
+// gcPercent returns the value for debug.SetGCPercent that fits so much live memory.
+func gcPercent(live uint64) int {
+	return max(garbagePercent, int(leastGarbage*100/max(live, smallestHeap)))
+}
+
+// gcPace keeps the percentage fit: the collector itself calls it after each cycle,
+// by way of a finalizer, so that it needs no goroutine and no timer.
+type gcPace struct {
+	mu      sync.Mutex // guards the fields below
+	live    []metrics.Sample
+	before  int // the percentage that was found
+	now     int
+	stopped bool
+}
+
+// PaceGC sets the pace of the process's garbage collector until the function it
+// returns is called. Somebody who sets GOGC knows better: with a value of it nothing
+// is changed. A memory limit (GOMEMLIMIT) stays in force beside it.
+func PaceGC(gogc string) (stop func()) {
+	if gogc != "" {
+		return func() {}
+	}
+	g := &gcPace{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	g.before = debug.SetGCPercent(gcPercent(0))
+	g.now = gcPercent(0)
+	g.arm()
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.stopped = true
+		debug.SetGCPercent(g.before)
+	}
+}
+
+// collected is an object whose only purpose is to be found dead by the next cycle.
+type collected struct{ pace *gcPace }
+
+func (g *gcPace) arm() { runtime.SetFinalizer(&collected{g}, (*collected).finalize) }
+
+func (c *collected) finalize() {
+	g := c.pace
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return
+	}
+	metrics.Read(g.live)
+	if n := gcPercent(g.live[0].Value.Uint64()); n != g.now { // setting it stops the world
+		g.now = n
+		debug.SetGCPercent(n)
+	}
+	g.arm()
+}

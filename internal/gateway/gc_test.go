@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"sluice/internal/gateway/gatewaytest"
+)
+
+func TestGCPercent(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{
+		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 91 << 20: 35, 92 << 20: 35, 10 << 30: 35,
+	} {
+		if got := gcPercent(live); got != want {
+			t.Errorf("gcPercent(%d) = %d, want %d", live, got, want)
+		}
+	}
+}
+
+// It changes the whole process, so it must not run beside others.
+func TestGCPace(t *testing.T) {
+	found := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(found)
+	stop := PaceGC("")
+	live := make([]byte, 16<<20)
+	for end := time.Now().Add(gatewaytest.Patience); ; {
+		runtime.GC()
+		time.Sleep(time.Millisecond) // finalizers run beside us, and nobody tells when
+		n := debug.SetGCPercent(-1)
+		debug.SetGCPercent(n)
+		if n <= gcPercent(uint64(len(live))) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the percentage is still %d", n)
+		}
+	}
+	runtime.KeepAlive(live)
+	stop()
+	if n := debug.SetGCPercent(100); n != 77 {
+		t.Errorf("after the end it is %d, want 77 as before", n)
+	}
+	PaceGC("200")()
+	if n := debug.SetGCPercent(100); n != 100 {
+		t.Errorf("with GOGC it became %d", n)
+	}
+}

@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// event judges one event after those before it: the grammar, and what must hold
+// between events.
+func (j *judgement) event(ev wireEvent, first bool) {
+	j.must(!j.done, "%s after done", ev.kind)
+	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
+	wrong := ev.Status == "failed" || ev.Status == "unknown"
+	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
+	j.explain = wrong
+	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
+	switch ev.kind {
+	case "start":
+		j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
+	case "thinking":
+		j.must(ev.Content != "", "an empty thought")
+	case "tool_call":
+		j.toolCall(ev)
+	case "response_delta":
+		j.delta(ev)
+	case "error":
+		j.failure(ev)
+	case "done":
+		j.end(ev)
+	default:
+		j.fault("there is no event %q", ev.kind)
+	}
+}
+
+func (j *judgement) toolCall(ev wireEvent) {
+	j.must(strings.HasPrefix(string(ev.Arguments), "{"), "arguments are no object: %s", ev.Arguments)
+	if ev.Status == "in_progress" {
+		j.must(ev.CallID != "" && ev.Tool != "" && !slices.Contains(j.ids, ev.CallID), "call_id %q is used twice", ev.CallID)
+		j.calls[ev.CallID] = ev
+		j.ids, j.tools = append(j.ids, ev.CallID), append(j.tools, ev.Tool)
+		return
+	}
+	began, ok := j.calls[ev.CallID]
+	j.must(ok, "call %q is %s and is not under way", ev.CallID, ev.Status)
+	same := began.Tool == ev.Tool && began.Server == ev.Server && string(began.Arguments) == string(ev.Arguments)
+	j.must(same, "call %q is %s as another than it began", ev.CallID, ev.Status)
+	if ev.Status == "progress" {
+		j.progress(ev, began)
+		return
+	}
+	delete(j.calls, ev.CallID)
+	j.must(len(ev.Result) <= 2<<10, "a result of %d bytes", len(ev.Result))
+	if ev.Status != "completed" {
+		j.forPerson(ev.Error)
+	}
+}
+
+// progress only grows, and its message is fit for a line.
+func (j *judgement) progress(ev, before wireEvent) {
+	j.must(before.Status == "in_progress" || ev.Progress > before.Progress, "progress %v after %v", ev.Progress, before.Progress)
+	j.must(ev.Total == nil || *ev.Total > 0, "a total that is none")
+	j.must(len(ev.Message) <= 256 && !strings.ContainsFunc(ev.Message, unicode.IsControl), "a message that is not fit for a line: %q", ev.Message)
+	j.calls[ev.CallID] = ev
+}
+
+func (j *judgement) delta(ev wireEvent) {
+	j.must(ev.Delta != "", "an empty delta")
+	j.text += ev.Delta
+	has := ev.Accumulated != ""
+	if j.accumulates == nil {
+		j.accumulates = &has
+	}
+	j.must(has == *j.accumulates, "accumulated comes and goes")
+	j.must(!has || ev.Accumulated == j.text, "accumulated is %q after %q", ev.Accumulated, j.text)
+}
+
+// errorTypes says of each error_type whether it is recoverable, and whether it is
+// fatal: always, never or sometimes.
+var errorTypes = map[string]struct {
+	recoverable bool
+	fatal       string
+}{
+	"tool_execution_failed": {true, "never"},
+	"mcp_unavailable":       {true, "never"},
+	"model_unavailable":     {true, "always"},
+	"model_rate_limited":    {true, "always"},
+	"model_blocked":         {false, "always"},
+	"model_error":           {false, "always"},
+	"timeout":               {true, "sometimes"},
+	"shutting_down":         {true, "always"},
+	"overloaded":            {true, "always"},
+	"internal_error":        {false, "always"},
+}
+
+func (j *judgement) failure(ev wireEvent) {
+	rule, ok := errorTypes[ev.ErrorType]
+	j.must(ok, "there is no error_type %q", ev.ErrorType)
+	j.must(ev.Recoverable == rule.recoverable, "%s with recoverable %v", ev.ErrorType, ev.Recoverable)
+	j.must(rule.fatal == "sometimes" || ev.Fatal == (rule.fatal == "always"), "%s with fatal %v", ev.ErrorType, ev.Fatal)
+	j.must(ev.ErrorType != "model_unavailable" || ev.RetryAfter > 0, "model_unavailable without retry_after_ms")
+	j.forPerson(ev.Message)
+	if ev.Fatal {
+		j.must(len(j.calls) == 0, "a fatal error while a tool is called")
+		j.fatal = ev.ErrorType
+	}
+}
+
+// forPerson: no path and no address.
+func (j *judgement) forPerson(message string) {
+	j.must(message != "" && !strings.ContainsAny(message, "/\\{}<>"), "a message that is not fit for a person: %q", message)
+}
+
+// fatalReasons says what a turn ends with after a fatal error; all others with "error".
+var fatalReasons = map[string]string{"timeout": "timeout", "shutting_down": "shutdown"}
+
+func (j *judgement) end(ev wireEvent) {
+	j.done = true
+	j.must(len(j.calls) == 0, "done while a tool is called")
+	j.must(ev.FinalOutput == j.text, "final_output is %q, the deltas are %q", ev.FinalOutput, j.text)
+	j.must(slices.Equal(ev.ToolsCalled, j.tools) && ev.ToolsCalled != nil, "tools_called %q, called were %q", ev.ToolsCalled, j.tools)
+	j.must(ev.Success == (j.fatal == ""), "success %v after the fatal error %q", ev.Success, j.fatal)
+	want := []string{"stop", "max_tokens", "max_steps"}
+	if j.fatal != "" {
+		want = []string{"error"}
+		if r := fatalReasons[j.fatal]; r != "" {
+			want = []string{r}
+		}
+	}
+	j.must(slices.Contains(want, ev.Finish), "finish_reason %q, want one of %q", ev.Finish, want)
+	for _, name := range []string{"input_tokens", "output_tokens", "thinking_tokens"} {
+		n, ok := ev.Usage[name]
+		j.must(ok && n >= 0 && len(ev.Usage) == 3, "usage %v", ev.Usage)
+	}
+	j.times(ev)
+}
+
+// times judges the timings, which are rounded to milliseconds.
+func (j *judgement) times(ev wireEvent) {
+	t := ev.Timings
+	j.must((t.FirstDelta != nil) == (j.text != ""), "first_delta_ms is there: %v, text: %q", t.FirstDelta != nil, j.text)
+	if t.FirstDelta != nil {
+		j.must(t.FirstEvent <= *t.FirstDelta && *t.FirstDelta <= t.Total, "timings out of order: %+v", t)
+	}
+	sum := 0
+	for _, ms := range t.Model {
+		sum += ms
+	}
+	j.must(sum <= t.Total+len(t.Model), "the model took %d ms of %d", sum, t.Total)
+	called := slices.Clone(j.tools)
+	for _, tool := range t.Tools {
+		i := slices.Index(called, tool.Tool)
+		j.must(i >= 0 && tool.MS <= t.Total, "timing of %q: %d ms", tool.Tool, tool.MS)
+		if i >= 0 {
+			called = slices.Delete(called, i, i+1)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	gosse "github.com/tmaxmax/go-sse"
+)
+
+// judge returns in what a reply breaks the contract. It shares no code with what
+// made the reply: it knows the wire alone, and reads it with another's parser.
+func judge(r wireReply) []string {
+	j := judgement{calls: map[string]wireEvent{}}
+	if r.header.Get("X-Request-ID") != goldenID {
+		j.fault("X-Request-ID is %q", r.header.Get("X-Request-ID"))
+	}
+	switch kind := r.header.Get("Content-Type"); {
+	case strings.Contains(r.body, goldenKey):
+		j.fault("the key is in the reply")
+	case unfit.MatchString(r.body):
+		j.fault("%s is in the reply", unfit.FindString(r.body))
+	case kind == "text/event-stream":
+		j.stream(r)
+	case r.status == http.StatusNoContent:
+		j.must(r.body == "", "204 has a body")
+	default:
+		j.problem(r)
+	}
+	return j.faults
+}
+
+// unfit matches what transcripts call texts that must not pass: an upstream
+// service's words, and faulty values of a request.
+var unfit = regexp.MustCompile(`UPSTREAM|SECRET`)
+
+// judgement is what the judge knows so far of a stream.
+type judgement struct {
+	faults []string
+
+	done        bool
+	fatal       string               // error_type of a fatal error
+	explain     bool                 // a call went wrong, and an error must say why
+	calls       map[string]wireEvent // under way, by call_id
+	ids         []string             // of all calls
+	tools       []string             // names in order of call
+	text        string               // deltas so far
+	accumulates *bool
+}
+
+func (j *judgement) fault(format string, args ...any) {
+	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+}
+
+func (j *judgement) must(ok bool, format string, args ...any) {
+	if !ok {
+		j.fault(format, args...)
+	}
+}
+
+// wireEvent holds the members of all events' data.
+type wireEvent struct {
+	kind string
+
+	RequestID   string          `json:"request_id"`
+	Protocol    string          `json:"protocol"`
+	Model       string          `json:"model"`
+	Content     string          `json:"content"`
+	CallID      string          `json:"call_id"`
+	Tool        string          `json:"tool_name"`
+	Server      string          `json:"server"`
+	Arguments   json.RawMessage `json:"arguments"`
+	Status      string          `json:"status"`
+	Duration    int             `json:"duration_ms"`
+	Progress    float64         `json:"progress"`
+	Total       *float64        `json:"total"`
+	Result      string          `json:"result"`
+	Truncated   bool            `json:"truncated"`
+	Error       string          `json:"error"`
+	Delta       string          `json:"delta"`
+	Accumulated string          `json:"accumulated"`
+	ErrorType   string          `json:"error_type"`
+	Message     string          `json:"message"`
+	Recoverable bool            `json:"recoverable"`
+	Fatal       bool            `json:"fatal"`
+	RetryAfter  int             `json:"retry_after_ms"`
+	FinalOutput string          `json:"final_output"`
+	ToolsCalled []string        `json:"tools_called"`
+	Success     bool            `json:"success"`
+	Finish      string          `json:"finish_reason"`
+	Usage       map[string]int  `json:"usage"`
+	Timings     struct {
+		Total      int   `json:"total_ms"`
+		FirstEvent int   `json:"first_event_ms"`
+		FirstDelta *int  `json:"first_delta_ms"`
+		Model      []int `json:"model_ms"`
+		Tools      []struct {
+			Tool string `json:"tool_name"`
+			MS   int    `json:"ms"`
+		} `json:"tools"`
+		Blocked int `json:"write_blocked_ms"`
+	} `json:"timings"`
+}
+
+// vocabulary is section 4 of the contract: the members of each event's data, in
+// the order in which we write them; those with a ? may be absent.
+var vocabulary = map[string]string{
+	"start":                 "request_id conversation_id? user_id? model protocol",
+	"thinking":              "request_id content",
+	"tool_call/in_progress": "request_id call_id tool_name server arguments status",
+	"tool_call/progress":    "request_id call_id tool_name server arguments status progress total? message?",
+	"tool_call/completed":   "request_id call_id tool_name server arguments status duration_ms result truncated?",
+	"tool_call/failed":      "request_id call_id tool_name server arguments status duration_ms error",
+	"tool_call/unknown":     "request_id call_id tool_name server arguments status duration_ms error",
+	"response_delta":        "request_id delta accumulated?",
+	"error":                 "request_id error_type message recoverable fatal retry_after_ms? service?",
+	"done":                  "request_id final_output tools_called success finish_reason usage timings",
+}
+
+// memberPattern makes a pattern of a row of the vocabulary: names, each with a comma.
+func memberPattern(row string) *regexp.Regexp {
+	row = regexp.MustCompile(`(\w+)(\??)`).ReplaceAllString(row, "(?:$1,)$2")
+	return regexp.MustCompile("^" + strings.ReplaceAll(row, " ", "") + "$")
+}
+
+var (
+	wireFrame = regexp.MustCompile(`^(?:(: ping)|(retry: 86400000\n)?id: (\S+):(\d+)\nevent: (\w+)\ndata: (\{.*\}))$`)
+
+	streamHeaders = map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
+	}
+)
+
+func (j *judgement) stream(r wireReply) {
+	j.must(r.status == http.StatusOK, "a stream with status %d", r.status)
+	for name, want := range streamHeaders {
+		j.must(r.header.Get(name) == want, "header %s: %q", name, r.header.Get(name))
+	}
+	j.must(!strings.Contains(r.body, "\r"), "there is a CR in the framing")
+	blocks := strings.Split(r.body, "\n\n")
+	j.must(blocks[len(blocks)-1] == "", "the last frame is not closed by an empty line")
+	var events []wireEvent
+	var read []gosse.Event
+	for i, block := range blocks[:len(blocks)-1] {
+		m := wireFrame.FindStringSubmatch(block)
+		switch {
+		case m == nil:
+			j.fault("frame %d is not of the contract's form: %q", i, block)
+			continue
+		case m[1] != "": // a heartbeat
+			j.must(!j.done && i > 0, "a heartbeat outside of the turn")
+			continue
+		}
+		j.must((m[2] != "") == (i == 0), "retry stands on the first frame and only there")
+		j.must(m[3] == goldenID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
+		read = append(read, gosse.Event{LastEventID: m[3] + ":" + m[4], Type: m[5], Data: m[6]})
+		events = append(events, j.decode(m[5], m[6]))
+		j.event(events[len(events)-1], len(events) == 1)
+	}
+	j.must(j.done, "there is no done")
+	j.must(slices.Equal(read, j.readByAnother(r.body)), "go-sse reads other events")
+}
+
+// readByAnother reads the stream with a parser that we did not write.
+func (j *judgement) readByAnother(body string) (events []gosse.Event) {
+	for ev, err := range gosse.Read(strings.NewReader(body), &gosse.ReadConfig{MaxEventSize: 4 << 20}) {
+		if err != nil {
+			j.fault("go-sse: %v", err)
+			break
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+func (j *judgement) decode(kind, data string) wireEvent {
+	ev := wireEvent{kind: kind}
+	if !jsontext.Value(data).IsValid() {
+		j.fault("no strict JSON (RFC 7493): %s", data)
+	}
+	if err := json.Unmarshal([]byte(data), &ev); err != nil {
+		j.fault("%v in %s", err, data)
+	}
+	row := kind
+	if kind == "tool_call" {
+		row += "/" + ev.Status
+	}
+	j.must(vocabulary[row] != "" && memberPattern(vocabulary[row]).MatchString(memberNames(data)), "members of %s: %s", row, memberNames(data))
+	j.must(ev.RequestID == goldenID, "request_id %q", ev.RequestID)
+	j.must(!strings.ContainsRune(data, '\uFFFD'), "something was replaced in %s", data)
+	return ev
+}
+
+// memberNames returns the names of an object's members, each with a comma behind it.
+func memberNames(object string) string {
+	dec := jsontext.NewDecoder(strings.NewReader(object))
+	var list strings.Builder
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() == '"' {
+		name, _ := dec.ReadToken()
+		list.WriteString(name.String() + ",")
+		err = dec.SkipValue()
+	}
+	return list.String()
+}

@@ -1,0 +1,33 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// problem judges a reply other than a stream.
+func (j *judgement) problem(r wireReply) {
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+		ErrorType           string           `json:"error_type"`
+		RequestID           string           `json:"request_id"`
+		Errors              []map[string]any `json:"errors"`
+	}
+	err := json.Unmarshal([]byte(r.body), &p)
+	j.must(err == nil, "no JSON: %v", err)
+	j.must(r.header.Get("Content-Type") == "application/problem+json", "Content-Type %q", r.header.Get("Content-Type"))
+	j.must(p.Type == "about:blank" && p.Title == http.StatusText(r.status) && p.Status == r.status && p.Detail != "", "problem %+v", p)
+	j.must(p.RequestID == goldenID, "request_id %q", p.RequestID)
+	want := map[int]string{
+		422: "validation_error", 413: "payload_too_large", 415: "unsupported_media_type", 405: "method_not_allowed",
+		404: "not_found", 403: "origin_refused", 409: "duplicate_request", 408: "request_timeout",
+	}
+	j.must(p.ErrorType == want[r.status], "error_type %q with status %d", p.ErrorType, r.status)
+	j.must((len(p.Errors) > 0) == (r.status == 422), "%d faulty fields with status %d", len(p.Errors), r.status)
+	for _, e := range p.Errors {
+		j.must(len(e) == 3 && e["field"] != nil && e["code"] != nil && e["message"] != nil, "a faulty field is told as %v", e)
+	}
+	j.must((r.header.Get("Allow") != "") == (r.status == http.StatusMethodNotAllowed), "Allow: %q", r.header.Get("Allow"))
+	j.must(r.calls == 0, "Gemini was asked before the request was refused")
+}

@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/fault"
+	"sluice/handlers"
+	"sluice/internal/conns"
+)
+
+const (
+	// maxHeader lets a GET carry 5,000 characters in their longest percent-encoded
+	// form (60,000 bytes).
+	maxHeader = 96 << 10
+	// headerTime is how long a request's header may take. Its body has a deadline of its
+	// own (handlers.Config.BodyTimeout); requestTime bounds those that net/http answers
+	// by itself.
+	headerTime  = 5 * time.Second
+	requestTime = 15 * time.Second
+	// lastBytes is how long replies may take to leave when their handlers are done.
+	lastBytes = 2 * time.Second
+	// forced is how long each of the two waits may take after a second signal. With
+	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
+	forced = 250 * time.Millisecond
+)
+
+// Service is a gateway that listens.
+type Service struct {
+	*Gateway
+	addr   string
+	http   *http.Server
+	out    *logWriter
+	failed chan error // the HTTP server's, when it stops by itself
+}
+
+// Listen starts a gateway and serves on cfg.Addr. The log goes to out, which is not
+// waited for. ctx is the process's lifetime, as for New. The caller must call Close.
+func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err error) {
+	w := newLogWriter(out, cfg.Secrets())
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	ln, err := listenConfig().Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("SLUICE_ADDR: %w", err)
+	}
+	log := newLogger(w, cfg.LogLevel)
+	warnOfShortSecrets(processLogger(log), cfg.Config)
+	room := capacityOf(cfg.Config, processResources())
+	asked := cfg.Config
+	cfg.MaxStreams = room.streams
+	g, err := New(ctx, cfg, log, Seams{})
+	if err != nil {
+		_ = ln.Close()
+		return nil, err
+	}
+	room.warn(g.log, asked)
+	s := &Service{Gateway: g, addr: ln.Addr().String(), out: w, failed: make(chan error, 1)}
+	s.http = &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       requestTime,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    maxHeader,
+		ConnContext:       handlers.WithConn,
+		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
+	}
+	if room.connections > 0 {
+		s.limit(conns.NewLimiter(room.connections, room.surplus))
+	}
+	go func() { s.failed <- s.http.Serve(ln) }() // ends with Close
+	return s, nil
+}
+
+// limit bounds the connections of clients.
+func (s *Service) limit(l *conns.Limiter) {
+	s.http.ConnState = l.State
+	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return handlers.WithPlace(handlers.WithConn(ctx, c), l.Open(c))
+	}
+	s.server.ReportConnections(l.Stats)
+}
+
+// Addr returns the address that it listens on.
+func (s *Service) Addr() string { return s.addr }
+
+// Close ends all: connections, what is behind them, and last the log.
+func (s *Service) Close() {
+	_ = s.http.Close()
+	s.Gateway.Close()
+	s.out.Close()
+}
+
+// Run blocks until ctx ends or a signal comes, then drains: first nothing new is let
+// in, then running streams may end by themselves, then they are told to. A second
+// signal skips the waiting. It returns an error, which is in the log already,
+// when that happened or when the HTTP server stopped by itself.
+func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
+	s.log.Info().Dict("details", zerolog.Dict().
+		Str("addr", s.addr).Str("model", s.model.Name()).Str("version", s.cfg.Version)).Msg("listening")
+	select {
+	case err := <-s.failed:
+		s.log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")
+		return err
+	case <-ctx.Done():
+	case <-signals:
+	}
+	began := time.Now()
+	s.log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
+	s.server.Drain()
+	hurried := s.drain(signals)
+	limit := lastBytes
+	if hurried {
+		limit = forced
+	}
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if s.http.Shutdown(graceful) != nil {
+		_ = s.http.Close()
+	}
+	s.log.Info().Int64("duration_ms", time.Since(began).Milliseconds()).
+		Dict("details", zerolog.Dict().Bool("hurried", hurried)).Msg("stopped")
+	if hurried {
+		_ = s.tools.Kill() // what it leaves ends with this process
+		return errors.New("a second signal cut the drain short")
+	}
+	return nil
+}
+
+// drain returns when no stream runs any more. It says whether a second signal
+// cut it short.
+func (s *Service) drain(signals <-chan os.Signal) (hurried bool) {
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer close(ended)
+		_ = s.server.Wait(ctx)
+	}()
+	// Streams that are told to end need the time of one write at most.
+	grace, patience := time.NewTimer(s.cfg.DrainTimeout), s.cfg.WriteTimeout+time.Second
+	defer grace.Stop()
+	select {
+	case <-ended:
+		return false
+	case <-grace.C:
+	case <-signals:
+		hurried, patience = true, forced
+	}
+	s.server.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; send the request again in a moment", RetryAfter: time.Second})
+	rest := time.NewTimer(patience)
+	defer rest.Stop()
+	select {
+	case <-ended:
+	case <-rest.C:
+	case <-signals:
+		hurried = true
+	}
+	return hurried
+}

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"net"
+	"syscall"
+)
+
+const (
+	// userTimeout is TCP_USER_TIMEOUT in milliseconds: a client that vanished
+	// without a FIN is noticed when what was sent to it stays unacknowledged for
+	// this long. Without it the kernel tries for a quarter of an hour.
+	userTimeout = 30_000
+	// sendBuffer bounds what the kernel buffers for a client that does not read;
+	// left to itself it grows to megabytes, and outlives the connection.
+	sendBuffer = 64 << 10
+
+	tcpUserTimeout = 18 // TCP_USER_TIMEOUT, linux/tcp.h
+)
+
+// listenConfig sets options on the listening socket, which the kernel passes on
+// to each connection: nothing per connection is left to do.
+func listenConfig() *net.ListenConfig {
+	return &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			// Best effort: the gateway works without them.
+			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, userTimeout)
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
+		})
+	}}
+}

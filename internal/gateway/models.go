@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"sluice/gemini"
+	"sluice/internal/geminisim"
+)
+
+// The offline model, which needs no key.
+const (
+	OfflineModel = "offline-demo"
+	// It answers at about the speed of the real one: OfflineFirst is the pause before
+	// its first chunk, OfflinePace the one between two chunks.
+	OfflineFirst = 150 * time.Millisecond
+	OfflinePace  = 35 * time.Millisecond
+)
+
+// startOffline serves the simulator over loopback HTTP, so that the whole real
+// path runs, and points the configuration at it.
+func (g *Gateway) startOffline(ctx context.Context) error {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("offline model: %w", err)
+	}
+	g.offline = &http.Server{
+		Handler:           geminisim.New(geminisim.Config{Pace: OfflinePace, FirstDelay: OfflineFirst}),
+		ReadHeaderTimeout: 5 * time.Second,
+	}
+	go func() { _ = g.offline.Serve(ln) }() // ends with close
+	g.cfg.GeminiBaseURL = "http://" + ln.Addr().String()
+	g.cfg.GeminiModel = OfflineModel
+	return nil
+}
+
+func (g *Gateway) connectModel(onAttempt func(string, time.Duration)) (err error) {
+	open := gemini.NewREST
+	if g.cfg.GeminiDriver == gemini.DriverSDK {
+		open = gemini.NewSDK
+	}
+	g.model, err = open(gemini.Config{
+		APIKey:    g.cfg.GeminiAPIKey.Reveal(),
+		Model:     g.cfg.GeminiModel,
+		BaseURL:   g.cfg.GeminiBaseURL,
+		Thinking:  g.cfg.GeminiThinking,
+		Timeout:   g.cfg.ModelTimeout,
+		Breaker:   g.breaker("gemini", g.cfg.GeminiBreaker),
+		Transport: g.with.Gemini,
+		Version:   g.cfg.Version,
+		OnAttempt: onAttempt,
+	})
+	return err
+}

@@ -1,0 +1,29 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"sluice/config"
+	"sluice/internal/todo"
+)
+
+// InMemory is the place of todos that end with the process.
+const InMemory = ":memory:"
+
+// OpenTodos opens the store of the built-in todo server and says where it is kept. A
+// place that nobody chose and that cannot be written, as in a container without a
+// home, is no reason not to start: then it is memory, and unwritable says why. One
+// that was chosen is.
+func OpenTodos(ctx context.Context, cfg config.Config) (store *todo.Store, place string, unwritable, err error) {
+	open := func(path string) (*todo.Store, error) {
+		return todo.Open(ctx, todo.Config{Path: path, Location: cfg.Timezone})
+	}
+	store, err = open(cfg.TodoDB)
+	if err == nil || !cfg.TodoDBIsDefault || !errors.Is(err, todo.ErrUnwritable) {
+		return store, cfg.TodoDB, nil, err
+	}
+	unwritable = err
+	store, err = open(InMemory)
+	return store, InMemory, unwritable, err
+}

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/config"
+	"sluice/internal/todo"
+	"sluice/mcpclient"
+)
+
+// builtinTodo names the built-in todo server.
+const builtinTodo = "todo"
+
+func (g *Gateway) connectTools(ctx context.Context) (err error) {
+	servers := slices.Clone(g.with.Servers)
+	for _, s := range g.cfg.MCPServers {
+		servers = append(servers, g.mcpServer(s))
+	}
+	if len(servers) == 0 {
+		var unwritable error
+		g.todos, g.cfg.TodoDB, unwritable, err = OpenTodos(ctx, g.cfg.Config)
+		if err != nil {
+			return fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
+		}
+		if unwritable != nil {
+			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
+		}
+		servers = append(servers, mcpclient.Server{
+			Name:      builtinTodo,
+			Transport: "inprocess",
+			InProcess: todo.NewServer(g.todos, g.cfg.Version),
+			Breaker:   g.breaker("mcp:"+builtinTodo, g.cfg.MCPBreaker),
+		})
+	}
+	g.tools, err = mcpclient.New(mcpclient.Config{
+		Servers: servers,
+		Log:     g.log,
+		Version: g.cfg.Version,
+		Timeout: g.cfg.ToolTimeout,
+		BaseEnv: g.cfg.ChildEnv,
+	})
+	if err != nil {
+		return &config.Error{Faults: []config.Fault{{Name: "MCP_CONFIG", Message: err.Error()}}}
+	}
+	g.tools.Start(ctx)
+	return nil
+}
+
+func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
+	return mcpclient.Server{
+		Name:            s.Name,
+		Transport:       mcpclient.Transport(s.Transport),
+		URL:             s.URL,
+		Headers:         reveal(s.Headers),
+		Command:         s.Command,
+		Args:            s.Args,
+		Env:             reveal(s.Env),
+		Dir:             s.Dir,
+		Timeout:         s.Timeout,
+		ProtocolVersion: s.ProtocolVersion,
+		Allow:           s.Allow,
+		Deny:            s.Deny,
+		Policy: mcpclient.Policy{
+			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
+			Untrusted: s.Untrusted, Fallback: s.Fallback,
+		},
+		Breaker: g.breaker("mcp:"+s.Name, g.cfg.MCPBreaker),
+	}
+}
+
+func reveal(secrets map[string]config.Secret) map[string]string {
+	plain := make(map[string]string, len(secrets))
+	for k, v := range secrets {
+		plain[k] = v.Reveal()
+	}
+	return plain
+}
+
+func toolAccess(setting string) chat.ToolAccess {
+	switch setting {
+	case config.GetToolsAll:
+		return chat.ToolsAll
+	case config.GetToolsReadOnly:
+		return chat.ToolsReadOnly
+	}
+	return chat.ToolsOff
+}

@@ -1,0 +1,212 @@
+package h2pool
+
+import (
+	"container/list"
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// host is what there is of one host: connections, and requests that wait for one.
+type host struct {
+	base    *http.Transport
+	address string
+	waiters atomic.Int64  // length of waiting
+	woken   chan struct{} // tells keep to look again; has room for one
+
+	mu      sync.Mutex // guards the fields below
+	http1   bool       // it does not speak HTTP/2
+	conns   []*conn    // the first that has room is used, so that the last ones fall idle
+	waiting list.List  // of *waiter, oldest first
+	dials   int        // under way
+	// limit is how many streams a new connection is expected to have; 0: not known.
+	limit  int
+	untidy bool               // a connection may be useless
+	stop   context.CancelFunc // ends keep; nil: it does not run
+	kept   chan struct{}      // closed when it has ended
+}
+
+// waiter is a request that waits.
+type waiter struct {
+	place   *list.Element
+	granted chan grant // has room for one
+}
+
+// grant is what a request waits for: a connection with a stream for it, or an
+// error, or neither if the host speaks HTTP/1.1.
+type grant struct {
+	conn *conn
+	err  error
+}
+
+func newHost(base *http.Transport, address string) *host {
+	return &host{base: base, address: address, woken: make(chan struct{}, 1)}
+}
+
+// take returns a connection with a stream that is free for the request. It is nil
+// if the host does not speak HTTP/2. The caller must call answered or failed.
+func (h *host) take(ctx context.Context) (*conn, error) {
+	c, w := h.join()
+	if w == nil {
+		return c, nil
+	}
+	select {
+	case g := <-w.granted:
+		return g.conn, g.err
+	case <-ctx.Done():
+		h.quit(ctx, w)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// join returns what take returns, or a place in the queue.
+func (h *host) join() (*conn, *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.http1 {
+		return nil, nil
+	}
+	if h.waiting.Len() == 0 {
+		if c := h.reserve(); c != nil {
+			return c, nil
+		}
+	}
+	w := &waiter{granted: make(chan grant, 1)}
+	w.place = h.waiting.PushBack(w)
+	h.waiters.Store(int64(h.waiting.Len()))
+	if h.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		h.stop, h.kept = stop, make(chan struct{})
+		go h.keep(ctx, h.kept)
+	}
+	h.wake()
+	return nil, w
+}
+
+// quit takes back the request of one that will not wait longer.
+func (h *host) quit(ctx context.Context, w *waiter) {
+	h.mu.Lock()
+	select {
+	case g := <-w.granted: // just now
+		h.mu.Unlock()
+		if g.conn != nil {
+			g.conn.cc.Release()
+			h.failed(g.conn, context.Cause(ctx), true)
+		}
+		return
+	default:
+	}
+	h.waiting.Remove(w.place)
+	h.waiters.Store(int64(h.waiting.Len()))
+	h.mu.Unlock()
+}
+
+// wake has keep look at the requests that wait. It does not block.
+func (h *host) wake() {
+	select {
+	case h.woken <- struct{}{}:
+	default:
+	}
+}
+
+// answered tells that a request on c has an answer.
+func (h *host) answered(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.using--
+	if !c.answered.Swap(true) {
+		c.recalls = nil
+		h.settle(c)
+	}
+}
+
+// failed tells that a request on c has failed, and what to do with it. Cancelled
+// says that the request itself was given up.
+func (h *host) failed(c *conn, err error, cancelled bool) verdict {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.using--
+	c.drained = c.drained || drained(err)
+	h.untidy = true
+	defer h.wake()
+	switch {
+	case cancelled:
+		return giveUp
+	case err == errRecalled:
+		return wait
+	case refused(err):
+		c.settled = true // what came before its SETTINGS
+		c.recall()
+		h.adopt(c)
+		return sendAgain
+	case c.answered.Load() && drained(err):
+		return sendAgain
+	case !c.settled && h.limit == 0 && c.limit() > 0:
+		h.settle(c) // an error of this one stream
+	case !c.settled && h.limit == 0:
+		h.fail(err) // the requests that wait were to go over it too
+	}
+	return giveUp
+}
+
+// settle notes that the limit is known which the server announced on c, if it allows
+// any streams.
+func (h *host) settle(c *conn) {
+	if c.limit() == 0 {
+		return
+	}
+	// If none is free they may be all that it allows, or c is drained by now.
+	if h.limit == 0 || c.cc.Available() > 0 {
+		h.adopt(c)
+	}
+	c.settled, c.starvedSince = true, time.Time{}
+	h.wake()
+}
+
+// adopt expects of new connections what the server allows on c.
+func (h *host) adopt(c *conn) {
+	if n := c.limit(); n > 0 {
+		h.limit = n
+	}
+}
+
+// reserve returns a connection with a stream reserved; nil: there is none.
+func (h *host) reserve() *conn {
+	for _, c := range h.conns {
+		if c.reserve() {
+			return c
+		}
+	}
+	return nil
+}
+
+// grant gives g to the request that has waited longest.
+func (h *host) grant(g grant) {
+	h.waiting.Remove(h.waiting.Front()).(*waiter).granted <- g
+	h.waiters.Store(int64(h.waiting.Len()))
+}
+
+// fail gives err to the requests that no dial is left for.
+func (h *host) fail(err error) {
+	left := h.dials * h.limit
+	if h.limit == 0 && h.dials > 0 {
+		return
+	}
+	for h.waiting.Len() > left {
+		h.grant(grant{err: err})
+	}
+}
+
+// roundTripHTTP1 leaves req to net/http, and finds out if the host has learned
+// HTTP/2 in the meantime.
+func (h *host) roundTripHTTP1(req *http.Request) (*http.Response, error) {
+	resp, err := h.base.RoundTrip(req)
+	if err == nil && resp.ProtoMajor == 2 {
+		h.mu.Lock()
+		h.http1 = false
+		h.mu.Unlock()
+	}
+	return resp, err
+}

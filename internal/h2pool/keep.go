@@ -1,0 +1,217 @@
+package h2pool
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// recheck is how often keep looks at connections that nobody has told it of.
+	// net/http leaves out a call of the hook if a connection is taken and becomes
+	// free again while an earlier call runs (net/http/clientconn.go,
+	// shouldRunStateHook), and it tells neither of GOAWAY nor of fewer streams.
+	recheck = 100 * time.Millisecond
+
+	// A server's SETTINGS frame should be here a round trip after the handshake; the
+	// dial took two at least. If it tells the limit that net/http assumes anyway, its
+	// coming cannot be seen, and some more time is left to it.
+	minSettle, maxSettle = 250 * time.Millisecond, 2 * time.Second
+	assumed              = 100 // http2initialMaxConcurrentStreams in net/http/h2_bundle.go
+)
+
+// keep serves the requests that wait, and dials for them, until there are none and
+// no dials either.
+func (h *host) keep(ctx context.Context, kept chan<- struct{}) {
+	var dials sync.WaitGroup
+	defer close(kept)
+	defer h.wake() // if it took what was meant for the next one
+	defer dials.Wait()
+	again := time.NewTicker(recheck)
+	defer again.Stop()
+	for h.round(ctx, &dials) {
+		select {
+		case <-ctx.Done():
+		case <-h.woken:
+		case <-again.C:
+			h.look()
+		}
+	}
+}
+
+// round does what is to be done now. It says whether there will be more.
+func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
+	h.mu.Lock()
+	if ctx.Err() != nil {
+		h.mu.Unlock()
+		return false
+	}
+	h.serve()
+	useless := h.tidy()
+	for range h.missing() {
+		h.dials++
+		dials.Go(func() { h.dial(ctx) })
+	}
+	more := h.waiting.Len() > 0 || h.dials > 0 ||
+		slices.ContainsFunc(h.conns, func(c *conn) bool { return c.using > 0 && !c.answered.Load() })
+	if !more {
+		h.stop()
+		h.stop = nil
+	}
+	h.mu.Unlock()
+	for _, c := range useless {
+		c.cc.Close()
+	}
+	return more
+}
+
+// look has the next round ask all connections again.
+func (h *host) look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.untidy = true
+	for _, c := range h.conns {
+		c.full.Store(false)
+		c.recall()
+	}
+}
+
+// serve grants streams to the requests that wait, as long as there are any.
+func (h *host) serve() {
+	for _, c := range h.conns {
+		if c.settled && c.starvedSince.IsZero() {
+			continue
+		}
+		seen := c.cc.Available() > 0 && c.limit() != assumed
+		if seen || !time.Now().Before(c.settleAt) {
+			h.settle(c)
+		}
+	}
+	for h.waiting.Len() > 0 {
+		c := h.reserve()
+		if c == nil {
+			return
+		}
+		h.grant(grant{conn: c})
+	}
+}
+
+// tidy drops the useless connections, and returns them to be closed: that may take
+// a while.
+func (h *host) tidy() (useless []*conn) {
+	if !h.untidy {
+		return nil
+	}
+	h.untidy = false
+	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool {
+		drop := c.useless()
+		if drop {
+			useless = append(useless, c)
+		}
+		return drop
+	})
+	return useless
+}
+
+// missing returns how many dials are to be added for the requests that wait.
+func (h *host) missing() int {
+	n := h.waiting.Len()
+	if n == 0 || slices.ContainsFunc(h.conns, (*conn).starved) {
+		return 0
+	}
+	unsettled := 0
+	for _, c := range h.conns {
+		if !c.settled {
+			unsettled++
+			n -= c.allowance
+		}
+	}
+	if h.limit == 0 && h.dials+unsettled > 0 {
+		return 0 // the first connection tells how many are needed
+	}
+	if h.limit == 0 {
+		return 1
+	}
+	return max(0, (n+h.limit-1)/h.limit-h.dials)
+}
+
+// dial opens a connection.
+func (h *host) dial(ctx context.Context) {
+	began, protocol := time.Now(), ""
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// Through a proxy that speaks TLS itself there are two handshakes; the last
+		// one is the host's.
+		TLSHandshakeDone: func(s tls.ConnectionState, _ error) { protocol = s.NegotiatedProtocol },
+	})
+	cc, err := h.base.NewClientConn(ctx, "https", h.address)
+	if err == nil && (protocol != "h2" || ctx.Err() != nil) {
+		cc.Close() // if it speaks HTTP/1.1, net/http cannot take it over
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dials--
+	h.untidy = true
+	switch {
+	case ctx.Err() != nil: // nobody waited for it
+	case err != nil:
+		h.fail(err)
+	case protocol != "h2":
+		h.http1 = true
+		for h.waiting.Len() > 0 {
+			h.grant(grant{})
+		}
+	default:
+		h.add(cc, time.Since(began))
+	}
+	h.wake()
+}
+
+// add adds a new connection; to open it took as long as took.
+//
+// One request gets it whatever it allows: if it is drained already, the error of
+// that request tells.
+func (h *host) add(cc *http.ClientConn, took time.Duration) {
+	settle := min(max(took, minSettle), maxSettle)
+	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
+	time.AfterFunc(min(took, settle), h.wake)
+	time.AfterFunc(settle, h.wake)
+	h.conns = append(h.conns, c)
+	cc.SetStateHook(c.changed)
+	if h.waiting.Len() == 0 {
+		return
+	}
+	if !c.reserve() {
+		c.use()
+	}
+	h.grant(grant{conn: c})
+}
+
+// closeIdle closes the connections that nobody uses, and ends the dials that
+// nobody waits for.
+func (h *host) closeIdle() {
+	h.mu.Lock()
+	var idle []*conn
+	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool {
+		drop := c.using == 0 && c.cc.InFlight() == 0
+		if drop {
+			idle = append(idle, c)
+		}
+		return drop
+	})
+	var kept chan struct{}
+	if h.stop != nil && h.waiting.Len() == 0 {
+		h.stop()
+		h.stop, kept = nil, h.kept
+	}
+	h.mu.Unlock()
+	for _, c := range idle {
+		c.cc.Close()
+	}
+	if kept != nil {
+		<-kept
+	}
+}

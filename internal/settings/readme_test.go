@@ -1,0 +1,66 @@
+package settings_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/config"
+	"sluice/internal/settings"
+)
+
+var update = flag.Bool("update", false, "rewrite the README's table")
+
+// The README's table is what the sections say. -update rewrites it.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	const file = "../../README.md"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- settings: go test ./internal/settings -update -->\n", "<!-- end of settings -->\n"
+	before, rest, found := strings.Cut(string(content), begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("there are no lines %q and %q", begin, end)
+	}
+	var want bytes.Buffer
+	settings.Sections(new(config.Config)).Markdown(&want)
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want.String(), got); diff != "" {
+		t.Errorf("the table (-want +got), which go test ./internal/settings -update rewrites:\n%s", diff)
+	}
+}
+
+// A setting stands in one place: no variable, flag or section twice, and each says
+// what it takes and means.
+func TestSettingsAreWhole(t *testing.T) {
+	t.Parallel()
+	variables, sections := map[string]bool{}, map[string]bool{}
+	for _, section := range settings.Sections(new(config.Config)) {
+		if section.Name == "" || sections[section.Name] || len(section.Settings) == 0 {
+			t.Errorf("section %q is empty, or there are two", section.Name)
+		}
+		sections[section.Name] = true
+		for _, s := range section.Settings {
+			flag := strings.TrimPrefix(s.Variable, "SLUICE_")
+			if variables[flag] {
+				t.Errorf("there are two of %s", s.Variable)
+			}
+			variables[flag] = true
+			if s.Variable == "" || s.Values == "" || s.Meaning == "" || s.Default == "" && s.Shown == "" || strings.ContainsAny(s.Values+s.Meaning+s.Shown, "|\n") {
+				t.Errorf("%+v lacks something, or does not fit into a table", s)
+			}
+		}
+	}
+}

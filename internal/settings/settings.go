@@ -1,0 +1,70 @@
+// Package settings joins the sections of all packages to the table of what can be
+// set of Sluice, and adds those of the process itself.
+package settings
+
+import (
+	"time"
+
+	"sluice/agent"
+	"sluice/config"
+	"sluice/gemini"
+	"sluice/handlers"
+	"sluice/mcpclient"
+)
+
+// Sections returns the table of what can be set, bound to c.
+func Sections(c *config.Config) config.Table {
+	return config.Table{
+		process(c),
+		gemini.Settings(c),
+		agent.Settings(c),
+		mcpclient.Settings(c),
+		todoServer(c),
+		handlers.Settings(c),
+		chatKit(c),
+		logging(c),
+	}
+}
+
+// Loader returns a Loader of the table, for one command.
+func Loader() *config.Loader { return config.NewLoader(Sections) }
+
+// Load reads the configuration for a command without flags of its own. See
+// config.Loader.Load.
+func Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (config.Config, error) {
+	return Loader().Load(args, lookup, readFile)
+}
+
+func process(c *config.Config) config.Section {
+	return config.Section{Name: "process", Settings: []config.Setting{
+		config.Address("SLUICE_ADDR", &c.Addr, ":8080",
+			"listen address; port 0 picks one, logged as `listening`").Or("PORT", config.Port(&c.Addr)).As("`:8080`, or `:$PORT`"),
+		config.Int("SLUICE_MAX_CONNECTIONS", &c.MaxConnections, 0, 1, 1_000_000,
+			"client connections; at it, the one that has waited longest for bytes of a request is closed for a new one").As("from the descriptors"),
+		config.DurationOrNone("SLUICE_DRAIN_TIMEOUT", &c.DrainTimeout, 30*time.Second,
+			"time for running streams to end after SIGTERM or SIGINT"),
+	}}
+}
+
+func todoServer(c *config.Config) config.Section {
+	return config.Section{Name: "todo", Settings: []config.Setting{
+		config.DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db",
+			"SQLite file of the built-in todo server, or `:memory:`"),
+	}}
+}
+
+func chatKit(c *config.Config) config.Section {
+	return config.Section{Name: "chatkit", Settings: []config.Setting{
+		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, config.HistoryNone, []string{config.HistoryNone, config.HistoryInMemory},
+			"threads of [ChatKit](docs/chatkit.md): `none`, or `memory` of this process, for development"),
+	}}
+}
+
+func logging(c *config.Config) config.Section {
+	return config.Section{Name: "log", Settings: []config.Setting{
+		config.OneOf("SLUICE_LOG_LEVEL", &c.LogLevel, "info", []string{"debug", "info", "warning", "error"},
+			"the least serious lines that are written"),
+		config.Bool("SLUICE_LOG_PAYLOADS", &c.LogPayloads,
+			"tool arguments and result previews in the log"),
+	}}
+}

@@ -1,0 +1,329 @@
+package settings_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/config"
+	"sluice/internal/settings"
+)
+
+// world is what Load sees of the machine.
+type world struct {
+	env   map[string]string
+	files map[string]string
+}
+
+func (w world) lookup(name string) (string, bool) {
+	value, ok := w.env[name]
+	return value, ok
+}
+
+func (w world) readFile(path string) ([]byte, error) {
+	content, ok := w.files[path]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return []byte(content), nil
+}
+
+func (w world) load(args ...string) (config.Config, error) {
+	return settings.Load(args, w.lookup, w.readFile)
+}
+
+func mustLoad(t *testing.T, w world, args ...string) config.Config {
+	t.Helper()
+	c, err := w.load(args...)
+	if err != nil {
+		t.Fatalf("Load(%q) = %v", args, err)
+	}
+	return c
+}
+
+// faults returns the lines of err, which must be an *Error.
+func faults(t *testing.T, err error) []string {
+	t.Helper()
+	e, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		t.Fatalf("error is a %T (%v), want *Error", err, err)
+	}
+	lines := strings.Split(e.Error(), "\n")
+	if len(lines) != len(e.Faults) {
+		t.Errorf("%d faults on %d lines:\n%v", len(e.Faults), len(lines), e)
+	}
+	return lines
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	home := filepath.FromSlash("/home/u")
+	got := mustLoad(t, world{env: map[string]string{"HOME": home, "LOCALAPPDATA": home, "XDG_DATA_HOME": home, "SECRET_OF_OTHERS": "x"}})
+	want := config.Config{
+		Addr:           ":8080",
+		GeminiModel:    "gemini-flash-latest",
+		GeminiBaseURL:  "https://generativelanguage.googleapis.com",
+		GeminiDriver:   "rest",
+		GeminiThinking: "summary",
+		Timezone:       time.UTC,
+		RequestTimeout: 30 * time.Second,
+		ModelTimeout:   15 * time.Second,
+		ToolTimeout:    10 * time.Second,
+		MaxSteps:       8,
+		Heartbeat:      15 * time.Second,
+		WriteTimeout:   5 * time.Second,
+		MaxStreams:     10000,
+		Admission:      "adaptive",
+		GetTools:       "all",
+		DrainTimeout:   30 * time.Second,
+		ChatKitHistory: "none",
+		LogLevel:       "info",
+		MCPBreaker:     config.Breaker{Failures: 5, Recovery: 30 * time.Second, HalfOpenCalls: 3},
+		GeminiBreaker:  config.Breaker{Failures: 3, Recovery: 60 * time.Second, HalfOpenCalls: 3},
+		TodoDB:         filepath.Join(home, "sluice", "todo.db"),
+		ChildEnv:       []string{"HOME=" + home, "XDG_DATA_HOME=" + home},
+
+		TodoDBIsDefault: true,
+	}
+	if runtime.GOOS == "windows" {
+		want.ChildEnv = append(want.ChildEnv, "LOCALAPPDATA="+home)
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(sameZone)); diff != "" {
+		t.Errorf("Load() (-want +got):\n%s", diff)
+	}
+	if !got.Offline() {
+		t.Error("Offline() = false without a key")
+	}
+}
+
+func sameZone(a, b *time.Location) bool { return a.String() == b.String() }
+
+func TestGoodValues(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"prompt.txt": "Be brief.\n",
+		"mcp.json":   `{"mcpServers":{"files":{"url":"http://f.test/mcp"}}}`,
+	}
+	tests := []struct {
+		name, value string
+		field       func(config.Config) any
+		want        any
+	}{
+		{"SLUICE_ADDR", "127.0.0.1:0", func(c config.Config) any { return c.Addr }, "127.0.0.1:0"},
+		{"SLUICE_ADDR", "[::1]:9000", func(c config.Config) any { return c.Addr }, "[::1]:9000"},
+		{"SLUICE_ADDR", "my-host.internal:65535", func(c config.Config) any { return c.Addr }, "my-host.internal:65535"},
+		{"PORT", "3000", func(c config.Config) any { return c.Addr }, ":3000"},
+		{"GEMINI_API_KEY", " AIza-0123456789\n", func(c config.Config) any { return c.GeminiAPIKey.Reveal() }, "AIza-0123456789"},
+		{"GOOGLE_API_KEY", "AIza-second", func(c config.Config) any { return c.GeminiAPIKey.Reveal() }, "AIza-second"},
+		{"GEMINI_MODEL", "gemini-3.5-flash-lite", func(c config.Config) any { return c.GeminiModel }, "gemini-3.5-flash-lite"},
+		{"GEMINI_BASE_URL", "http://127.0.0.1:9/v/", func(c config.Config) any { return c.GeminiBaseURL }, "http://127.0.0.1:9/v"},
+		{"GEMINI_DRIVER", "rest", func(c config.Config) any { return c.GeminiDriver }, "rest"},
+		{"GEMINI_DRIVER", "sdk", func(c config.Config) any { return c.GeminiDriver }, "sdk"},
+		{"GEMINI_THINKING", "off", func(c config.Config) any { return c.GeminiThinking }, "off"},
+		{"GEMINI_THINKING", "high", func(c config.Config) any { return c.GeminiThinking }, "high"},
+		{"GEMINI_THINKING", "-1", func(c config.Config) any { return c.GeminiThinking }, "-1"},
+		{"GEMINI_THINKING", "+0512", func(c config.Config) any { return c.GeminiThinking }, "512"},
+		{"MCP_SERVER_URL", "http://[::1]:8000/mcp", func(c config.Config) any { return c.MCPServers[0].URL }, "http://[::1]:8000/mcp"},
+		{"MCP_SERVER_URL", "http://h/mcp", func(c config.Config) any { return c.MCPServers[0].String() }, "todo (http)"},
+		{"MCP_CONFIG", "mcp.json", func(c config.Config) any { return c.MCPServers[0].Name }, "files"},
+		{"SLUICE_TODO_DB", ":memory:", func(c config.Config) any { return c.TodoDB }, ":memory:"},
+		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return c.SystemPrompt }, "Be brief.\n"},
+		{"SLUICE_TIMEZONE", "Asia/Kathmandu", func(c config.Config) any { return c.Timezone.String() }, "Asia/Kathmandu"},
+		{"SLUICE_REQUEST_TIMEOUT", "1m30s", func(c config.Config) any { return c.RequestTimeout }, 90 * time.Second},
+		{"SLUICE_MODEL_TIMEOUT", "500ms", func(c config.Config) any { return c.ModelTimeout }, 500 * time.Millisecond},
+		{"SLUICE_TOOL_TIMEOUT", "1ns", func(c config.Config) any { return c.ToolTimeout }, time.Nanosecond},
+		{"SLUICE_MAX_STEPS", "64", func(c config.Config) any { return c.MaxSteps }, 64},
+		{"SLUICE_HEARTBEAT", "0", func(c config.Config) any { return c.Heartbeat }, time.Duration(0)},
+		{"SLUICE_WRITE_TIMEOUT", "2s", func(c config.Config) any { return c.WriteTimeout }, 2 * time.Second},
+		{"SLUICE_MAX_STREAMS", "1000000", func(c config.Config) any { return c.MaxStreams }, 1000000},
+		{"SLUICE_DRAIN_TIMEOUT", "0s", func(c config.Config) any { return c.DrainTimeout }, time.Duration(0)},
+		{"SLUICE_ADMISSION", "count", func(c config.Config) any { return c.Admission }, "count"},
+		{"SLUICE_MAX_CONNECTIONS", "700", func(c config.Config) any { return c.MaxConnections }, 700},
+		{"SLUICE_GET_TOOLS", "readonly", func(c config.Config) any { return c.GetTools }, "readonly"},
+		{"SLUICE_HOSTS", "Chat.example.com, [2001:db8::1],b", func(c config.Config) any { return strings.Join(c.Hosts, " ") }, "chat.example.com 2001:db8::1 b"},
+		{"SLUICE_CORS_ORIGINS", "*", func(c config.Config) any { return strings.Join(c.CORSOrigins, " ") }, "*"},
+		{"SLUICE_CORS_ORIGINS", "https://a.test, http://b.test:8080,app://x", func(c config.Config) any { return strings.Join(c.CORSOrigins, " ") }, "https://a.test http://b.test:8080 app://x"},
+		{"SLUICE_CHATKIT_HISTORY", "memory", func(c config.Config) any { return c.ChatKitHistory }, "memory"},
+		{"SLUICE_LOG_LEVEL", "warning", func(c config.Config) any { return c.LogLevel }, "warning"},
+		{"SLUICE_LOG_PAYLOADS", "1", func(c config.Config) any { return c.LogPayloads }, true},
+		{"SLUICE_MCP_BREAKER", "1, 2m, 9", func(c config.Config) any { return c.MCPBreaker }, config.Breaker{Failures: 1, Recovery: 2 * time.Minute, HalfOpenCalls: 9}},
+		{"SLUICE_GEMINI_BREAKER", "1000,1ms,1", func(c config.Config) any { return c.GeminiBreaker }, config.Breaker{Failures: 1000, Recovery: time.Millisecond, HalfOpenCalls: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
+			t.Parallel()
+			c := mustLoad(t, world{env: map[string]string{tt.name: tt.value}, files: files})
+			if got := tt.field(c); got != tt.want {
+				t.Errorf("by the environment: got %v, want %v", got, tt.want)
+			}
+			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(tt.name, "SLUICE_")), "_", "-")
+			if tt.name == "PORT" || strings.HasSuffix(tt.name, "_API_KEY") {
+				return
+			}
+			c = mustLoad(t, world{env: map[string]string{tt.name: "\x00 not looked at"}, files: files}, flag+"="+tt.value)
+			if got := tt.field(c); got != tt.want {
+				t.Errorf("by the flag: got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"empty.txt": " \n", "latin1.txt": "\xe9", "huge.txt": strings.Repeat("x", 64<<10+1)}
+	bad := map[string][]string{
+		"SLUICE_ADDR":            {"8080", "host", "h:http", ":65536", ":-1", ":08", "a b:1", "http://h:1", "[::1:1"},
+		"PORT":                   {"http", ":80", "65536", "-1"},
+		"GEMINI_API_KEY":         {"two words", "ключ", "a\x01b"},
+		"GOOGLE_API_KEY":         {"two words"},
+		"GEMINI_MODEL":           {"models/x", "../x", "-x", "x?y", strings.Repeat("m", 129)},
+		"GEMINI_BASE_URL":        {"generativelanguage.googleapis.com", "ftp://h", "http://", "http://:80", "http://u:p@h", "http://h?k=v", "http://h?", "http://h#f", "http://h#", "http://h:99999", "http://h:x", "http://a b", "//h"},
+		"GEMINI_DRIVER":          {"grpc", "REST", "rest,sdk"},
+		"GEMINI_THINKING":        {"on", "minimal", "1.5", "-2", "32769", "99999999999999999999"},
+		"MCP_SERVER_URL":         {"127.0.0.1:8000", "http://token@h/mcp", "https://h/mcp?key=1", "unix:///x", "http://h\x7f/"},
+		"MCP_CONFIG":             {"nowhere.json", "a\x00b"},
+		"SLUICE_TODO_DB":         {"a\x00b"},
+		"SLUICE_SYSTEM_PROMPT":   {"nowhere.txt", "empty.txt", "latin1.txt", "huge.txt"},
+		"SLUICE_TIMEZONE":        {"Local", "localtime", "posixrules", "posix/Europe/Berlin", "right/UTC", "./UTC", "Europe//Berlin", "Mars/Base", "../etc/passwd", "+02:00"},
+		"SLUICE_REQUEST_TIMEOUT": {"0", "-1s", "30", "soon"},
+		"SLUICE_MODEL_TIMEOUT":   {"0s", "1"},
+		"SLUICE_TOOL_TIMEOUT":    {"0", "1h1"},
+		"SLUICE_MAX_STEPS":       {"0", "65", "-1", "1.5", "many"},
+		"SLUICE_HEARTBEAT":       {"-1ns", "off"},
+		"SLUICE_WRITE_TIMEOUT":   {"0", "-5s"},
+		"SLUICE_MAX_STREAMS":     {"0", "1000001", "1e3"},
+		"SLUICE_ADMISSION":       {"Adaptive", "none"},
+		"SLUICE_MAX_CONNECTIONS": {"0", "-1", "many"},
+		"SLUICE_GET_TOOLS":       {"none", "read-only"},
+		"SLUICE_HOSTS":           {",", "a,", "a:80", "http://a", "a b", "[]"},
+		"SLUICE_DRAIN_TIMEOUT":   {"-1s", "x"},
+		"SLUICE_CORS_ORIGINS": {"a.test", "https://a.test/", "https://a.test,", ",", "https://A.test", "https://a.test:443", "http://a.test:80",
+			"https://u@a.test", "https://a.test?x", "*,https://a.test", "null", "https://*.a.test:x", "https://a.test:99999"},
+		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true"},
+		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
+		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
+		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
+		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
+	}
+	for _, section := range settings.Sections(new(config.Config)) {
+		for _, s := range section.Settings {
+			if len(bad[s.Variable]) == 0 {
+				t.Errorf("no bad value of %s is tried", s.Variable)
+			}
+		}
+	}
+	for name, values := range bad {
+		for _, value := range values {
+			t.Run(name+"="+value[:min(len(value), 40)], func(t *testing.T) {
+				t.Parallel()
+				_, err := world{env: map[string]string{name: value}, files: files}.load()
+				lines := faults(t, err)
+				if len(lines) != 1 || !strings.HasPrefix(lines[0], name+": ") {
+					t.Errorf("faults are %q, want one of %s", lines, name)
+				}
+				if len(value) > 6 && strings.Contains(err.Error(), value) {
+					t.Errorf("the rejected value is repeated: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]string{
+		fs.ErrPermission:            "SLUICE_SYSTEM_PROMPT: we may not read the file",
+		errors.New("/etc/x is odd"): "SLUICE_SYSTEM_PROMPT: the file cannot be read",
+	} {
+		readFile := func(string) ([]byte, error) { return nil, cause }
+		_, err := settings.Load([]string{"--system-prompt=/etc/x"}, world{}.lookup, readFile)
+		if diff := cmp.Diff([]string{want}, faults(t, err)); diff != "" {
+			t.Errorf("faults (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := world{
+		env: map[string]string{
+			"SLUICE_ADDR":          "nonsense",
+			"SLUICE_MAX_STEPS":     "0",
+			"GEMINI_API_KEY":       "key with spaces",
+			"SLUICE_SYSTEM_PROMPT": "nowhere",
+			"MCP_CONFIG":           "mcp.json",
+		},
+		files: map[string]string{"mcp.json": `{"mcpServers":{"a":{"comand":"x"},"b":{"url":"http://h","timeout":0}}}`},
+	}
+	_, err := w.load("--heartbeat", "never", "--nope", "stray", "--gemini-api-key=AIzaLEAK", "--tool-timeout")
+	want := []string{
+		"--nope: there is no such flag",
+		"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable",
+		"SLUICE_TOOL_TIMEOUT: --tool-timeout needs a value",
+		"argument 4: is not expected; flags begin with --",
+		"SLUICE_ADDR: must be host:port or :port, with a port from 0 to 65535",
+		"GEMINI_API_KEY: must be printable ASCII without spaces",
+		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
+		"SLUICE_HEARTBEAT: must be a duration with its unit, such as 15s, 500ms or 1m30s (given as --heartbeat)",
+		"SLUICE_SYSTEM_PROMPT: there is no such file",
+		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust",
+		"MCP_CONFIG: /mcpServers/a: must have either command or url",
+		"MCP_CONFIG: /mcpServers/b/timeout: must be from 0.001 seconds to a day",
+	}
+	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	addr := func(env map[string]string, args ...string) string {
+		return mustLoad(t, world{env: env}, args...).Addr
+	}
+	both := map[string]string{"SLUICE_ADDR": ":1", "PORT": "2"}
+	if got := addr(both, "--addr", ":3", "-addr=:4"); got != ":4" {
+		t.Errorf("last flag: got %s, want :4", got)
+	}
+	if got := addr(both); got != ":1" {
+		t.Errorf("SLUICE_ADDR before PORT: got %s, want :1", got)
+	}
+	if got := addr(map[string]string{"SLUICE_ADDR": " ", "PORT": "2"}); got != ":2" {
+		t.Errorf("an empty variable is none: got %s, want :2", got)
+	}
+	if got := addr(both, "--addr="); got != ":2" {
+		t.Errorf("an empty flag asks for the default: got %s, want :2", got)
+	}
+	if got := addr(map[string]string{"SLUICE_ADDR": ":1", "PORT": "nonsense"}); got != ":1" {
+		t.Errorf("a PORT that is not used is not looked at: got %s", got)
+	}
+	keys := map[string]string{"GEMINI_API_KEY": "first", "GOOGLE_API_KEY": "second"}
+	if got := mustLoad(t, world{env: keys}).GeminiAPIKey.Reveal(); got != "first" {
+		t.Errorf("key: got %s, want that of GEMINI_API_KEY", got)
+	}
+}
+
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		key, baseURL string
+		want         bool
+	}{
+		{"", "", true},
+		{"", config.DefaultGeminiBaseURL + "/", true}, // Google's own always wants a key
+		{"", "http://127.0.0.1:9", false},
+		{"k", "", false},
+		{"k", "http://127.0.0.1:9", false},
+	}
+	for _, tt := range tests {
+		c := mustLoad(t, world{env: map[string]string{"GEMINI_API_KEY": tt.key, "GEMINI_BASE_URL": tt.baseURL}})
+		if got := c.Offline(); got != tt.want {
+			t.Errorf("key %q, base URL %q: Offline() = %v, want %v", tt.key, tt.baseURL, got, tt.want)
+		}
+	}
+}

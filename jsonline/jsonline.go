@@ -1,0 +1,76 @@
+// Package jsonline appends JSON that stays on one line for every client.
+//
+// JSON escapes LF and CR. Some clients take more for a line end although the
+// format of event streams does not: Python's splitlines, for one, splits at U+0085,
+// U+2028 and U+2029. In JSON these can only stand in strings, and are escaped there.
+package jsonline
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// String appends s in quotes. Invalid UTF-8 becomes U+FFFD.
+func String(dst []byte, s string) []byte {
+	from := len(dst)
+	dst, _ = jsontext.AppendQuote(dst, s) // it reports invalid UTF-8, which it has replaced
+	return oneLine(dst, from)
+}
+
+// Name appends s in quotes, as String does, with the characters escaped that a
+// reader does not see (chat.Hidden). It is for names, which a model or a client made
+// up and people compare by eye; in a text, such characters may be meant.
+func Name(dst []byte, s string) []byte {
+	from := len(dst)
+	dst, _ = jsontext.AppendQuote(dst, s)
+	quoted := dst[from:]
+	if escaped := chat.EscapeHidden(quoted); len(escaped) != len(quoted) {
+		dst = append(dst[:from], escaped...)
+	}
+	return dst
+}
+
+// Object appends a JSON object, as it is if that can be. Somebody else wrote it, and
+// may have broken it over several lines; what is no object becomes an empty one, and
+// what is no UTF-8 becomes U+FFFD, as in strings.
+func Object(dst []byte, v jsontext.Value) []byte {
+	if v.Kind() != '{' {
+		return append(dst, "{}"...)
+	}
+	if !v.IsValid() || bytes.ContainsAny(v, "\r\n") {
+		v = v.Clone()
+		if v.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+			return append(dst, "{}"...)
+		}
+	}
+	from := len(dst)
+	return oneLine(append(dst, v...), from)
+}
+
+// Value appends v, whose own JSON must be valid. Invalid UTF-8 becomes U+FFFD.
+func Value(dst []byte, v any) ([]byte, error) {
+	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return dst, err
+	}
+	from := len(dst)
+	return oneLine(append(dst, text...), from), nil
+}
+
+func oneLine(dst []byte, from int) []byte {
+	if bytes.IndexByte(dst[from:], 0xE2) < 0 && bytes.IndexByte(dst[from:], 0xC2) < 0 {
+		return dst
+	}
+	if !bytes.ContainsAny(dst[from:], "\u0085\u2028\u2029") {
+		return dst
+	}
+	escaped := lineEnds.Replace(string(dst[from:]))
+	return append(dst[:from], escaped...)
+}
+
+var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)

@@ -1,0 +1,205 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A stored event is one JSON object:
+//
+//	{"n":3,"at":41000000,"event":"tool_completed","data":{…}}
+//
+// It holds what the event means, not a frame, so that any encoder can write it
+// later: the same one makes the same bytes as at first. Durations are nanoseconds.
+
+// stored is the envelope.
+type stored struct {
+	N     int             `json:"n"`
+	At    time.Duration   `json:"at"`
+	Event string          `json:"event"`
+	Data  json.RawMessage `json:"data"`
+}
+
+// storedCall holds any event of a tool call. Arguments travel as a string: as JSON
+// they would be compacted, and an encoder writes them byte for byte.
+type storedCall struct {
+	Attribution
+	ID        string        `json:"id"`
+	Tool      string        `json:"tool"`
+	Server    string        `json:"server,omitempty"`
+	Arguments string        `json:"arguments,omitempty"`
+	Duration  time.Duration `json:"duration,omitempty"`
+	Result    string        `json:"result,omitempty"`
+	Truncated bool          `json:"truncated,omitempty"`
+	Message   string        `json:"message,omitempty"`
+	Progress  float64       `json:"progress,omitempty"`
+	Total     float64       `json:"total,omitempty"`
+}
+
+// Names of the core events in storage. They are not those of the wire, where one
+// name stands for several events of a tool call.
+const (
+	storedStart     = "start"
+	storedThinking  = "thinking"
+	storedDelta     = "delta"
+	storedStarted   = "tool_started"
+	storedProgress  = "tool_progress"
+	storedCompleted = "tool_completed"
+	storedFailed    = "tool_failed"
+	storedUnknown   = "tool_unknown"
+	storedError     = "error"
+	storedDone      = "done"
+)
+
+// AppendStored appends ev in the form in which ReadStored takes it back. Invalid
+// UTF-8 becomes U+FFFD, as in every encoder.
+func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
+	name, data, err := storable(ev)
+	if err != nil {
+		return dst, err
+	}
+	raw, err := marshal(data)
+	if err != nil {
+		return dst, fmt.Errorf("event %s cannot be stored: %w", name, err)
+	}
+	line, err := marshal(stored{s.N, s.At, name, raw})
+	return append(dst, line...), err
+}
+
+// marshal is json.Marshal without the escapes that HTML asks for.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// storable returns an event's name in storage and what is stored of it.
+func storable(ev Event) (name string, data any, err error) {
+	switch ev := ev.(type) {
+	case *Start:
+		return storedStart, ev, nil
+	case *Thinking:
+		return storedThinking, ev, nil
+	case *Delta:
+		return storedDelta, ev, nil
+	case *Error:
+		return storedError, ev, nil
+	case *Done:
+		return storedDone, ev, nil
+	case *ToolStarted:
+		return storedStarted, ev.stored(), nil
+	case *ToolProgress:
+		c := ev.stored()
+		c.Progress, c.Total, c.Message = finite(ev.Progress), finite(ev.Total), ev.Message
+		return storedProgress, c, nil
+	case *ToolCompleted:
+		c := ev.stored()
+		c.Duration, c.Result, c.Truncated = ev.Duration, ev.Result, ev.Truncated
+		return storedCompleted, c, nil
+	case *ToolFailed:
+		c := ev.stored()
+		c.Duration, c.Message = ev.Duration, ev.Message
+		return storedFailed, c, nil
+	case *ToolUnknown:
+		c := ev.stored()
+		c.Duration, c.Message = ev.Duration, ev.Message
+		return storedUnknown, c, nil
+	case Extension:
+		return ev.Name(), ev, nil
+	}
+	return "", nil, fmt.Errorf("%T is not an event that can be stored", ev)
+}
+
+// finite replaces what JSON has no number for by 0, as encoders do.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+func (c *Call) stored() storedCall {
+	return storedCall{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: string(c.Arguments)}
+}
+
+func (c *storedCall) call() Call {
+	call := Call{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server}
+	if c.Arguments != "" {
+		call.Arguments = jsontext.Value(c.Arguments)
+	}
+	return call
+}
+
+// ErrStored is wrapped by the error of a stored event that cannot be read: it was
+// cut or altered, or a newer version wrote it.
+var ErrStored = errors.New("stored event cannot be read")
+
+// ReadStored reads what AppendStored wrote. An extension that this version does not
+// know is an error, and so is trailing data.
+func ReadStored(line []byte) (Stamp, Event, error) {
+	var s stored
+	if err := json.Unmarshal(line, &s); err != nil {
+		return Stamp{}, nil, fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	if s.N < 1 || s.At < 0 {
+		return Stamp{}, nil, fmt.Errorf("%w: no stamp", ErrStored)
+	}
+	ev, err := s.read()
+	if err != nil {
+		return Stamp{}, nil, fmt.Errorf("%w: %q: %w", ErrStored, s.Event, err)
+	}
+	return Stamp{s.N, s.At}, ev, nil
+}
+
+func (s *stored) read() (Event, error) {
+	ev := empty(s.Event)
+	if ev != nil {
+		return ev, json.Unmarshal(s.Data, ev)
+	}
+	var c storedCall
+	if err := json.Unmarshal(s.Data, &c); err != nil {
+		return nil, err
+	}
+	switch s.Event {
+	case storedStarted:
+		return &ToolStarted{c.call()}, nil
+	case storedProgress:
+		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
+	case storedCompleted:
+		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated}, nil
+	case storedFailed:
+		return &ToolFailed{c.call(), c.Duration, c.Message}, nil
+	case storedUnknown:
+		return &ToolUnknown{c.call(), c.Duration, c.Message}, nil
+	}
+	return nil, errors.New("unknown event")
+}
+
+// empty returns an event to read into, or nil if the name is that of a tool call's
+// event, or unknown.
+func empty(name string) Event {
+	switch name {
+	case storedStart:
+		return new(Start)
+	case storedThinking:
+		return new(Thinking)
+	case storedDelta:
+		return new(Delta)
+	case storedError:
+		return new(Error)
+	case storedDone:
+		return new(Done)
+	}
+	if ev := newExtension(name); ev != nil {
+		return ev
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package stream_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// everyEvent returns one of each core event, with every field set.
+func everyEvent() []stream.Event {
+	from := stream.Attribution{AgentID: "light-agent", NodeID: "n1", SessionID: "s1"}
+	call := stream.Call{Attribution: from, ID: "a", Tool: "add", Server: "todo", Arguments: jsontext.Value("{\n \"b\" :  1.50,\"a\":\"<&>\u2028\"}")}
+	return []stream.Event{
+		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m"},
+		&stream.Thinking{Attribution: from, Content: "hm <b>"},
+		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n"},
+		&stream.ToolStarted{Call: call},
+		&stream.ToolProgress{Call: call, Progress: 0.5, Total: 2, Message: "half\nway"},
+		&stream.ToolCompleted{Call: call, Duration: time.Second, Result: "{\"id\": 1}", Truncated: true},
+		&stream.ToolFailed{Call: call, Duration: 1, Message: "no"},
+		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
+		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},
+		&stream.Done{
+			Reason: stream.MaxSteps, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3},
+			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
+			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
+		},
+	}
+}
+
+// What was stored is read back whole, so that an encoder cannot tell the difference.
+func TestStoredEventsAreReadBackWhole(t *testing.T) {
+	t.Parallel()
+	for i, ev := range everyEvent() {
+		want := stream.Stamp{N: i + 1, At: time.Duration(i) * time.Millisecond}
+		line, err := stream.AppendStored(nil, want, ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.ContainsAny(line, "\r\n") {
+			t.Errorf("%T is stored on several lines: %q", ev, line)
+		}
+		stamp, got, err := stream.ReadStored(line)
+		if err != nil || stamp != want {
+			t.Fatalf("ReadStored(%s) = %v, %v", line, stamp, err)
+		}
+		if diff := cmp.Diff(ev, got); diff != "" {
+			t.Errorf("%T (-stored +read):\n%s", ev, diff)
+		}
+	}
+}
+
+// JSON has no such numbers; an encoder writes 0 for them, before and after.
+func TestStoredProgressIsFinite(t *testing.T) {
+	t.Parallel()
+	line, err := stream.AppendStored(nil, stream.Stamp{N: 1}, &stream.ToolProgress{Progress: math.NaN(), Total: math.Inf(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := stream.ReadStored(line)
+	if diff := cmp.Diff(stream.Event(&stream.ToolProgress{}), got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestStoredEventsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		``, `{}`, `null`, `[]`, `{"n":1,"at":0,"event":"delta","data":{"text":"a"}`, `{"n":1,"at":0,"event":"delta","data":{"text":"a"}} x`,
+		`{"n":0,"at":0,"event":"delta","data":{"text":"a"}}`, `{"n":1,"at":-1,"event":"delta","data":{"text":"a"}}`,
+		`{"n":1,"at":0,"event":"from_the_future","data":{}}`, `{"n":1,"at":0,"event":"delta","data":7}`, `{"n":1,"at":0,"event":"delta"}`,
+		`{"n":"1","at":0,"event":"delta","data":{}}`, `{"n":1,"at":0,"event":"tool_started","data":[]}`,
+	} {
+		if stamp, ev, err := stream.ReadStored([]byte(line)); !errors.Is(err, stream.ErrStored) {
+			t.Errorf("ReadStored(%s) = %v, %v, %v", line, stamp, ev, err)
+		}
+	}
+	if _, err := stream.AppendStored(nil, stream.Stamp{N: 1}, foreign{&stream.Delta{Text: "d"}}); err == nil {
+		t.Error("an event of another package was stored")
+	}
+}

@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// Runner answers one request. It emits what happens between Start and Done, and
+// neither of these: so a Runner can run others within its own turn, and pass their
+// events on.
+type Runner interface {
+	// Run emits events until the answer is complete, and says how it ended. It calls
+	// Flush before it waits for anything. An error ends the turn: the first error of
+	// sink as it is, else what went wrong (a *fault.Error, or a bug); the Result then
+	// counts for its figures alone. Run returns soon after ctx has ended, and all that
+	// it started has ended when it returns.
+	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
+}
+
+// Result is how a Runner ended: what Done says beside what the events have said.
+type Result struct {
+	Reason FinishReason
+	Usage  chat.Usage
+	Model  []time.Duration // of each model call, in order, retries included
+	Tools  []ToolTiming    // in order of the events that closed the calls
+}
+
+// Frame makes a whole turn of what a Runner emits: Start, its events within the time
+// of a turn, a fatal Error if it failed, Done. It is the one place that does so; a
+// Runner inside another has none of its own.
+type Frame struct {
+	Runner Runner
+	// Model is the name that Start tells.
+	Model string
+	// Timeout bounds the turn; 0 means no bound.
+	Timeout time.Duration
+	// OnError is told, before the client, of the error that ends a turn. May be nil.
+	OnError func(context.Context, error)
+}
+
+// Run runs one turn and tells it to sink, through a Guard. Whatever happens inside,
+// a panic included, the turn gets its Done, unless its client is gone. The error is
+// what kept the client from hearing it all: sink's, or the one of the context of a
+// client that left.
+func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
+	if f.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.Timeout, &fault.Error{
+			Type: fault.Timeout, Message: "The request took too long and was stopped",
+		})
+		defer cancel()
+	}
+	guard := NewGuard(sink)
+	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
+	if guard.Flush() != nil {
+		return guard.err
+	}
+	result, err := f.recovered(ctx, req, guard)
+	if guard.err != nil {
+		return guard.err
+	}
+	switch {
+	case err != nil:
+	case result.Reason == "":
+		err = errors.New("the runner returned before its answer was complete")
+	default:
+		err = guard.Emit(result.done())
+	}
+	if err == nil {
+		return guard.Flush()
+	}
+	return f.fail(ctx, guard, result, err)
+}
+
+// fail ends a turn because of err.
+func (f *Frame) fail(ctx context.Context, guard *Guard, result Result, err error) error {
+	if _, bug := errors.AsType[*Panic](err); !bug && ctx.Err() != nil {
+		err = fault.Cause(ctx) // whatever broke, broke because of this
+	}
+	if errors.Is(err, fault.ErrClientGone) {
+		if ctx.Err() != nil {
+			return err
+		}
+		err = fmt.Errorf("the runner gave up: %v", err) // the client is there: a bug
+	}
+	if f.OnError != nil {
+		f.OnError(ctx, err)
+	}
+	return guard.fail(err, result)
+}
+
+// recovered makes an error of a panic: the stream has begun, and a client that is
+// cut off learns nothing.
+func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink) (_ Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = NewPanic(p)
+		}
+	}()
+	if err := fault.Cause(ctx); err != nil {
+		return Result{}, err
+	}
+	return f.Runner.Run(ctx, req, sink)
+}
+
+// Panic is the error that a panic becomes: a bug, whatever else goes on.
+type Panic struct {
+	value any
+	stack []byte
+}
+
+// NewPanic returns the error of a panic with its stack. It must be called by the
+// function that recovered.
+func NewPanic(value any) *Panic { return &Panic{value, debug.Stack()} }
+
+// Error returns the operator's text: value and stack.
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+// done returns the event of a turn that ended well.
+func (r Result) done() *Done {
+	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools}
+}

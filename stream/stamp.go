@@ -1,0 +1,76 @@
+package stream
+
+import "time"
+
+// Stamp says which event of its turn an event is, and when it came. Every event has
+// its stamp before an encoder sees it, so an encoder needs no counter and no clock:
+// events that were stored are encoded again to the same bytes.
+type Stamp struct {
+	// N counts the events of a turn: 1, 2, 3, … without gaps.
+	N int
+	// At is the time since the turn's request arrived.
+	At time.Duration
+}
+
+// Output takes the stamped events of one turn in order: an encoder with a client
+// behind it, or a store. One goroutine at a time may call it.
+type Output interface {
+	// Write takes the next event. It may hold it back until Flush.
+	Write(Stamp, Event) error
+	// Flush hands on what was held back.
+	Flush() error
+	// Blocked returns the time spent in writes so far.
+	Blocked() time.Duration
+}
+
+// Encoder turns the events of one turn into what a client reads. It is a pure
+// function of the request it was made for, the turn's start time, and the stamped
+// events: it has no clock, no randomness and no store. It must skip, or write by a
+// general rule, an event that it does not know. One goroutine at a time calls
+// Encode.
+type Encoder interface {
+	// Encode appends the frames of ev, if it has any, to dst.
+	Encode(dst []byte, s Stamp, ev Event) []byte
+	// Heartbeat returns what is sent after a silence: bytes that mean nothing to the
+	// client. It may be called from another goroutine at any time.
+	Heartbeat() []byte
+}
+
+// Stamper is the Sink in front of an Output: it numbers the events, notes their
+// times, and fills in the Timings of Done. Use NewStamper.
+type Stamper struct {
+	out   Output
+	began time.Time
+	n     int
+
+	firstEvent, firstDelta time.Duration
+}
+
+// NewStamper returns a Stamper for a turn whose request arrived at began.
+func NewStamper(out Output, began time.Time) *Stamper { return &Stamper{out: out, began: began} }
+
+// Emit passes ev on with its stamp.
+func (s *Stamper) Emit(ev Event) error {
+	s.n++
+	stamp := Stamp{N: s.n, At: max(time.Since(s.began), 1)}
+	switch e := ev.(type) {
+	case *Delta:
+		if s.firstDelta == 0 {
+			s.firstDelta = stamp.At
+		}
+	case *Start:
+		s.firstEvent = stamp.At
+	case *Done:
+		done := *e // the sender's own stays as it is
+		done.Timings = Timings{Total: stamp.At, FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.out.Blocked()}
+		ev = &done
+	}
+	return s.out.Write(stamp, ev)
+}
+
+// Flush passes the call on.
+func (s *Stamper) Flush() error { return s.out.Flush() }
+
+// First returns when the first event and the first piece of the answer came, since
+// the turn began; 0 means that there was none.
+func (s *Stamper) First() (event, delta time.Duration) { return s.firstEvent, s.firstDelta }
