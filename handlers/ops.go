@@ -146,6 +146,8 @@ func contentType(name string) string {
 		return "application/yaml"
 	case ".js":
 		return "text/javascript; charset=utf-8"
+	case ".txt":
+		return "text/plain; charset=utf-8"
 	default:
 		return mime.TypeByExtension(ext)
 	}

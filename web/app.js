@@ -3,14 +3,14 @@
 
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
-import { History } from './history.js';
-import { House, offlineModel } from './house.js';
 import { Inspector } from './inspector.js';
-import { forget, recall, remember } from './memory.js';
+import { recall } from './memory.js';
 import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
-import { follow, pin, wide } from './scroll.js';
-import { fitsAddress, listen, newKey, post } from './transport.js';
+import { Follower, wide } from './scroll.js';
+import { Session } from './session.js';
+import { offlineModel, StatusPanel } from './status.js';
+import { fitsAddress } from './transport.js';
 import { TurnView } from './turn.js';
 
 /** @typedef {import('./types').Ask} Ask */
@@ -24,74 +24,49 @@ const send = /** @type {HTMLButtonElement} */ (byId('send'));
 const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
-const house = new House((model) => offer(model === offlineModel));
-
-/** @type {AbortController | null} of the turn under way */
-let running = null;
-/** @type {TurnRecord | null} the turn that the panel shows */
-let chosen = null;
-let conversation = newConversation();
-const history = new History(); // of the conversation
-let leaving = false; // the page is being left: what breaks off is not news
-
-function newConversation() {
-  return `conv_${newKey()}`;
-}
-
-/** @param {string} text @returns {Ask} */
-function askOf(text) {
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return { input: text, conversation_id: conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...history.field };
-}
+const gateway = new StatusPanel((model) => offer(model === offlineModel));
+const conversation = new Follower();
+const session = new Session(begin);
 
 /** @param {Ask} ask @returns {Via} */
-function viaFor(ask) {
-  const wanted = new FormData(form).get('transport') === 'eventsource';
-  return wanted && fitsAddress(ask) ? 'eventsource' : 'fetch';
-}
+const viaFor = (ask) => (viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');
 
 /** @param {string} text */
 async function runTurn(text) {
-  if (running) return say('A turn is running. Stop it first.');
-  const ask = askOf(text);
-  const record = new TurnRecord(ask, viaFor(ask));
+  if (session.running) return say('A turn is running. Stop it first.');
+  const ask = session.ask(text);
+  const run = session.run(ask, viaFor(ask));
+  compose();
+  await run;
+}
+
+/**
+ * Shows a turn that is about to be sent.
+ * @param {TurnRecord} record
+ * @returns {import('./session.js').View}
+ */
+function begin(record) {
   const view = addTurn(record);
+  const isChosen = () => inspector.record === record;
   choose(record);
-  const draw = eachFrame(() => {
-    view.draw();
-    if (chosen === record) inspector.draw();
-    follow();
-  });
-  running = new AbortController();
-  remember({ input: text, id: record.requestId });
-  compose();
-  const run = record.via === 'fetch' ? post : listen;
-  const identified = () => {
-    remember({ input: text, id: record.requestId });
-    if (chosen === record) showTurn(byId('turn-panel'), record);
+  return {
+    identified() {
+      if (isChosen()) showTurn(byId('turn-panel'), record);
+    },
+    show(event, data) { view.show(event, data); },
+    changed: eachFrame(() => {
+      view.draw();
+      if (isChosen()) inspector.draw();
+      conversation.follow();
+    }),
+    end(outcome) {
+      view.end(outcome);
+      if (isChosen()) choose(record);
+      conversation.follow();
+      compose();
+      gateway.refresh();
+    },
   };
-  const outcome = await run(ask, {
-    opened(requestId) { // a browser may throw events away that it has, but not this
-      record.requestId = requestId;
-      identified();
-    },
-    frame(frame) {
-      const data = record.take(frame);
-      if (data) view.show(frame.event, data);
-      if (frame.event === 'start') identified();
-      draw();
-    },
-    comments(count) { record.heartbeats = count; },
-  }, running.signal);
-  if (leaving) return;
-  running = null;
-  forget();
-  if (ask.conversation_id === conversation) history.add(record);
-  view.end(outcome);
-  if (chosen === record) choose(record);
-  follow();
-  compose();
-  house.refresh();
 }
 
 /**
@@ -126,18 +101,17 @@ function addTurn(record) {
       panel.querySelector('summary')?.focus();
     },
   });
-  if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // what had it goes
+  if (byId('empty').contains(document.activeElement)) log.focus({ preventScroll: true }); // the focused element is about to be hidden
   byId('empty').hidden = true;
   byId('turns').append(view.node);
-  pin();
+  conversation.pin();
   return view;
 }
 
 /** @param {TurnRecord | null} record */
 function choose(record) {
-  if (chosen !== record || !record || record.events.length === 0) inspector.show(record);
+  if (inspector.record !== record || !record || record.events.length === 0) inspector.show(record);
   else inspector.draw();
-  chosen = record;
   showTurn(byId('turn-panel'), record);
 }
 
@@ -146,18 +120,18 @@ function choose(record) {
 /** Brings buttons and hint in line with what is running and written. */
 function compose() {
   const count = Array.from(input.value.trim()).length;
-  send.disabled = running !== null || count === 0 || count > longest;
-  if (!running && document.activeElement === stop) input.focus();
-  stop.hidden = running === null;
+  send.disabled = session.running || count === 0 || count > longest;
+  if (!session.running && document.activeElement === stop) input.focus();
+  stop.hidden = !session.running;
   byId('hint').textContent = hint(count);
 }
 
 /** @param {number} count */
 function hint(count) {
   if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
-  if (running) return 'A turn is running. You can write the next one; Esc stops this one.';
-  if (viaChosen() === 'eventsource' && !fitsAddress(askOf(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
-  if (viaChosen() === 'eventsource' && !history.empty) return 'An EventSource sends no history: this turn will stand alone.';
+  if (session.running) return 'A turn is running. You can write the next one; Esc stops this one.';
+  if (viaChosen() === 'eventsource' && !fitsAddress(session.ask(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
+  if (viaChosen() === 'eventsource' && session.continues) return 'An EventSource sends no history: this turn will stand alone.';
   return 'Enter sends, Shift+Enter breaks the line.';
 }
 
@@ -184,9 +158,7 @@ document.addEventListener('keydown', (event) => {
 stop.addEventListener('click', halt);
 
 function halt() {
-  if (!running) return;
-  running.abort();
-  input.focus();
+  if (session.stop()) input.focus();
 }
 
 /** @param {boolean} isOffline */
@@ -203,8 +175,7 @@ function offer(isOffline) {
 
 byId('new').addEventListener('click', () => {
   halt();
-  conversation = newConversation();
-  history.clear();
+  session.renew();
   compose();
   set(byId('turns'));
   byId('empty').hidden = false;
@@ -212,10 +183,10 @@ byId('new').addEventListener('click', () => {
   input.focus();
 });
 
-addEventListener('pagehide', () => { leaving = true; });
+addEventListener('pagehide', () => session.leave(true));
 addEventListener('pageshow', (event) => {
-  leaving = false;
-  if (event.persisted && running) location.reload();
+  session.leave(false);
+  if (event.persisted && session.running) location.reload();
 });
 
 // The theme
@@ -235,6 +206,6 @@ theme.addEventListener('change', () => {
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
 const cut = recall();
-if (cut) addTurn(new TurnRecord(askOf(cut.input), 'fetch')).reloaded(cut.id); // told, and not run again
+if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // told, and not run again
 compose();
-house.refresh();
+gateway.refresh();

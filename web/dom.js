@@ -117,7 +117,7 @@ export function copyButton(label, get, attributes) {
   /** @param {string} words @param {Attributes[string]} name  none: the words */
   const read = (words, name) => {
     button.textContent = words;
-    attribute(button, 'aria-label', name); // who speaks to the page says what is seen
+    attribute(button, 'aria-label', name); // speech control finds a button by the words that it shows
   };
   button.addEventListener('click', async () => {
     const done = await copy(get());

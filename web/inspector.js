@@ -2,6 +2,7 @@
 // beginning has, and the rest share one, which opens in pages.
 
 import { copyButton, el, set } from './dom.js';
+import { dataOf, eventNames } from './events.js';
 import { counted, duration, pretty, size } from './words.js';
 
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
@@ -25,13 +26,16 @@ export class Inspector {
 
   /** @param {HTMLElement} root */
   constructor(root) {
-    for (const kind of ['', 'start', 'thinking', 'tool_call', 'response_delta', 'error', 'done']) {
+    for (const kind of ['', ...eventNames]) {
       this.#filter.append(el('option', { value: kind }, kind || 'all events'));
     }
     this.#filter.addEventListener('change', () => this.show(this.#record));
     const copy = copyButton('Copy all', () => this.#record?.transcript() ?? '', { 'data-testid': 'copy-events', title: 'Copy all events of the turn as text/event-stream' });
     set(root, el('div', { class: 'bar' }, this.#filter, copy), this.#totals, this.#rows);
   }
+
+  /** The turn that is shown. */
+  get record() { return this.#record; }
 
   /** @param {TurnRecord | null} record */
   show(record) {
@@ -116,11 +120,10 @@ function row(seen) {
  * @param {Seen} seen
  */
 function gist(seen) {
-  const head = seen.data.slice(0, 2000);
-  const m = /"(?:delta|content|error_type|finish_reason|status|model)":("(?:[^"\\]|\\.)*")/.exec(head);
-  const tool = /"tool_name":"([^"\\]*)"/.exec(head);
-  const what = m ? m[1] : '';
-  return (tool && seen.event === 'tool_call' ? `${tool[1]} ${what}` : what).slice(0, 80);
+  const { delta, content, error_type: type, finish_reason: reason, status, model, tool_name: tool } = dataOf(seen.data) ?? {};
+  const what = [delta, content, type, reason, status, model].find((value) => typeof value === 'string');
+  const quoted = what === undefined ? '' : JSON.stringify(what.slice(0, 80));
+  return (seen.event === 'tool_call' && typeof tool === 'string' ? `${tool} ${quoted}` : quoted).slice(0, 80);
 }
 
 /**

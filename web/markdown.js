@@ -1,40 +1,31 @@
-// Markdown as it arrives. Each line is read once, when it is complete; only the
-// open paragraph and the unfinished last line are drawn anew. So an answer costs
-// in proportion to its length, whatever it is cut into.
+// Markdown as it arrives. Only the last block can still change, so only its source
+// is read and drawn anew, and it is cut when it grows long. So an answer costs in
+// proportion to its length, whatever pieces it comes in.
 
-import { copyButton, el, text } from './dom.js';
-import { inline } from './inline.js';
-import { beginsBlock, cells, cutBefore, indentOf, isRule, marker, within, withoutMarks } from './lines.js';
+import { draw, holder, parts } from './blocks.js';
+import { read } from './reader.js';
+import { openFence, tableHead, undecided } from './unfinished.js';
 
-const deepest = 12; // quotes and list items within each other
-const longest = 4096; // characters of a paragraph, or of a line, that are drawn anew
-const chunk = 8192; // characters of code in one element
+/** @typedef {import('./marked.js').Tokens.Generic} Token */
+/** @typedef {{ node: Node, kept: number, midLine: boolean }} Open  kept: how many parts are final */
 
-/** @typedef {{ kind: 'root' | 'quote', node: Element }} Plain */
-/** @typedef {{ kind: 'item', node: Element, list: Element, mark: string, base: number, offset: number }} Item */
-/** @typedef {Plain | Item} Container */
-/** @typedef {import('./lines.js').Marker} Marker */
-/** @typedef {{ kind: 'text', node: Element, source: string }} TextLeaf */
-/** @typedef {{ kind: 'code', pre: Element, node: Text | null, mark: string, indent: number }} CodeLeaf */
-/** @typedef {{ kind: 'table', body: Element, columns: string[] }} TableLeaf */
+const piece = 4096; // characters that are read at once
+const longest = 8192; // characters of a block that are drawn anew
 
 export class Markdown {
-  #rest = ''; // what has arrived and is not read
-  #midLine = false; // the beginning of a very long line is read already
-
-  // The open blocks. They are replaced, never changed, so that a guess at an
-  // unfinished line can be taken back.
-  /** @type {Container[]} */
-  #open;
-  /** @type {TextLeaf | CodeLeaf | TableLeaf | null} */
-  #leaf = null;
-
-  /** @type {(() => void)[] | null} how to take the guess back, last step first; null: there is none */
-  #undo = null;
+  #all = ''; // that has arrived
+  #line = ''; // its end that is not read
+  #tail = ''; // what is read of the last block
+  #kept = 0; // how many nodes of root are final
+  /** @type {Open | null} the block that the tail goes on in; null: the tail begins one */
+  #open = null;
+  /** @type {import('./marked.js').Links} */
+  #links = Object.create(null);
+  #late = false; // a definition came after text that may refer to it
 
   /** @param {Element} root  takes the blocks */
   constructor(root) {
-    this.#open = [{ kind: 'root', node: root }];
+    this.root = root;
   }
 
   /**
@@ -42,310 +33,151 @@ export class Markdown {
    * @param {string} more
    */
   append(more) {
-    this.#rest += more;
+    this.#all += more;
+    this.#line += more;
   }
 
   /** Shows all that has arrived. */
   draw() {
-    this.#takeBack();
-    this.#read();
-    if (this.#rest && (this.#midLine || !this.#undecided(this.#rest))) this.#guess(this.#rest);
-    if (this.#leaf?.kind === 'text') this.#render(this.#leaf, true);
+    this.#readLines();
+    const source = this.#tail + (undecided(this.#line) ? '' : tidy(this.#line));
+    const tokens = this.#guess(source);
+    const last = tokens[tokens.length - 1];
+    const head = last?.type === 'paragraph' ? last.raw.search(tableHead) : -1;
+    this.#show(head < 0 ? tokens : this.#guess(source.slice(0, source.length - last.raw.length + head)));
   }
 
-  /** Shows the text as complete. */
+  /**
+   * Shows the text as complete. Where a definition came after its use, all of it is
+   * drawn once more.
+   */
   end() {
-    this.#takeBack();
-    if (this.#rest) this.#rest += '\n';
-    this.#read();
-    this.#closeLeaf();
-    this.#dropEmpty();
+    this.#finish();
+    if (!this.#late) return;
+    [this.#line, this.#tail, this.#kept, this.#open] = [this.#all, '', 0, null];
+    this.root.replaceChildren();
+    this.#finish();
   }
 
-  /**
-   * Takes away the list items that the text ends in before they say anything, as when
-   * it was stopped. But a number that begins a list may be all that was to be said.
-   */
-  #dropEmpty() {
-    for (let i = this.#open.length - 1; i > 0; i--) {
-      const item = this.#open[i];
-      if (item.kind !== 'item' || item.node.childNodes.length > 0) return;
-      const first = item.list.childElementCount === 1;
-      if (first && /[.)]/.test(item.mark)) return;
-      item.list.removeChild(item.node);
-      if (first) this.#open[i - 1].node.removeChild(item.list);
-    }
+  #finish() {
+    this.#readLines();
+    this.#show(this.#read(this.#tail + tidy(this.#line)));
+    dropEmpty(this.root);
   }
 
-  /** Reads the complete lines, and of an endless one what is too long to keep. */
-  #read() {
-    let from = 0;
+  /** @param {string} source */
+  #guess(source) { return read(source, { ...this.#links }, true); }
+
+  /** @param {string} source */
+  #read(source) {
+    const known = Object.keys(this.#links).length;
+    const tokens = read(source, this.#links, false);
+    this.#late ||= this.root.childNodes.length > 0 && Object.keys(this.#links).length > known;
+    return tokens;
+  }
+
+  /** Takes the complete lines, and of an endless one what is too long to wait for. */
+  #readLines() {
     for (;;) {
-      const newline = this.#rest.indexOf('\n', from);
-      const end = newline < 0 ? this.#rest.length : newline;
-      while (end - from > longest) {
-        const cut = cutBefore(this.#rest, from + longest);
-        this.#piece(this.#rest.slice(from, cut));
-        this.#midLine = true;
-        from = cut;
-      }
-      if (newline < 0) break;
-      this.#piece(this.#rest.slice(from, newline));
-      this.#midLine = false;
-      from = newline + 1;
+      let end = this.#line.lastIndexOf('\n', piece - 1) + 1;
+      if (end === 0 && this.#line.length <= piece) return;
+      end ||= cutBefore(this.#line, piece);
+      this.#tail += tidy(this.#line.slice(0, end));
+      this.#line = this.#line.slice(end);
+      this.#settle();
     }
-    this.#rest = this.#rest.slice(from);
   }
 
-  /** @param {string} line  unfinished: it may yet mean something else */
-  #guess(line) {
-    const [open, leaf, midLine] = [this.#open, this.#leaf, this.#midLine];
-    this.#undo = [() => { [this.#open, this.#leaf, this.#midLine] = [open, leaf, midLine]; }];
-    this.#piece(line);
+  /** Draws for good what no further line can change: all blocks but the last. */
+  #settle() {
+    const tokens = this.#read(this.#tail);
+    const last = tokens.findLastIndex((t) => t.type !== 'space');
+    if (last < 0) return this.#keep(this.#tail.length);
+    if (last > 0) {
+      this.#show(tokens.slice(0, last));
+      this.#keep(lengthOf(tokens.slice(0, last)));
+    }
+    this.#settleParts(tokens[last]);
+    if (this.#tail.length > longest) this.#cut();
   }
 
-  #takeBack() {
-    for (const step of this.#undo?.reverse() ?? []) step();
-    this.#undo = null;
+  /** @param {number} length  of the source that is drawn */
+  #keep(length) {
+    [this.#tail, this.#kept, this.#open] = [this.#tail.slice(length), this.root.childNodes.length, null];
   }
 
   /**
-   * A mark alone does not say yet what it is, nor does the end of a fence.
-   * @param {string} line
+   * Of a list all items but the last are final, and of a table all rows.
+   * @param {Token} token
    */
-  #undecided(line) {
-    if (line.length > 80) return false;
-    if (this.#leaf?.kind === 'code') return /^[ >]*(?:`+|~+)$/.test(line);
-    return /^[ >]*(?:[-*+#|`~=_>]*|\d{1,9}[.)]?|[-*+] \[[ xX]?\]?|`{3,}.*|~{3,}.*) *$/.test(line);
-  }
-
-  /** @param {Node} parent @param {Node} node */
-  #add(parent, node) {
-    parent.appendChild(node);
-    this.#undo?.push(() => parent.removeChild(node));
-  }
-
-  #here() { return this.#open[this.#open.length - 1].node; }
-
-  /** @param {string} line  or a piece of one that is very long */
-  #piece(line) {
-    const clean = line.replace(/\r$/, '').replaceAll('\0', '\ufffd');
-    if (!this.#midLine) this.#line(clean.replace(/^[ \t]+/, (s) => s.replaceAll('\t', '    ')));
-    else if (this.#leaf?.kind === 'code') this.#code(this.#leaf, clean, '');
-    else this.#prose(clean, '');
-  }
-
-  /** @param {string} line */
-  #line(line) {
-    let rest = line;
-    let depth = 1;
-    for (; depth < this.#open.length; depth++) {
-      const inner = within(this.#open[depth], rest);
-      if (inner === null) break;
-      rest = inner;
-    }
-    const left = this.#open[depth]; // the outermost block that the line is not in
-    if (!left && this.#leaf?.kind === 'code') return this.#codeLine(this.#leaf, rest);
-    const blank = rest.trim() === '';
-    if (left) {
-      if (this.#leaf?.kind === 'text' && !blank && !beginsBlock(rest)) return this.#prose(rest.trimStart());
-      this.#closeLeaf();
-      this.#open = this.#open.slice(0, depth);
-    }
-    if (blank) return this.#closeLeaf();
-    this.#leafLine(this.#containers(rest, left));
-  }
-
-  /**
-   * Opens the quotes and list items that a line begins with, and returns the rest.
-   * @param {string} line
-   * @param {Container | undefined} left  just left: a list that may go on
-   */
-  #containers(line, left) {
-    let rest = line;
-    while (this.#open.length <= deepest) {
-      const quote = /^ {0,3}> ?/.exec(rest);
-      const item = quote || isRule(rest) ? null : marker(rest);
-      if (item && item.number > 1 && !left && this.#leaf?.kind === 'text') break; // "in the year\n1986. It was"
-      if (quote) {
-        rest = rest.slice(quote[0].length);
-        this.#enter({ kind: 'quote', node: el('blockquote') });
-      } else if (item) {
-        rest = this.#item(rest.slice(item.offset), item, left);
-      } else {
-        break;
-      }
-      left = undefined;
-    }
-    return rest;
-  }
-
-  /** @param {Container} container */
-  #enter(container) {
-    this.#closeLeaf();
-    this.#add(container.kind === 'item' ? container.list : this.#here(), container.node);
-    this.#open = [...this.#open, container];
-  }
-
-  /**
-   * @param {string} rest
-   * @param {Marker} item
-   * @param {Container | undefined} left
-   */
-  #item(rest, { mark, number, base, offset }, left) {
-    let list = left?.kind === 'item' && left.mark === mark ? left.list : null;
-    if (!list) {
-      list = number < 0 ? el('ul') : el('ol', { start: number === 1 ? null : number });
-      this.#closeLeaf();
-      this.#add(this.#here(), list);
-    }
-    const node = el('li');
-    this.#enter({ kind: 'item', node, list, mark, base, offset });
-    const task = /^\[([ xX])\] /.exec(rest);
-    if (!task) return rest;
-    const box = el('input', { type: 'checkbox', disabled: true, 'aria-label': task[1] === ' ' ? 'not done' : 'done' });
-    box.checked = task[1] !== ' ';
-    node.classList.add('task');
-    this.#add(node, box);
-    return rest.slice(task[0].length);
-  }
-
-  /** @param {string} line */
-  #leafLine(line) {
-    if (line.trim() === '') return this.#closeLeaf();
-    const heading = /^ {0,3}(#{1,6})(?: |$)/.exec(line);
-    const fence = /^( *)(`{3,}|~{3,})([^`]*)$/.exec(line);
-    if (heading) return this.#heading(heading[1].length, line.slice(heading[0].length));
-    if (fence) return this.#fence(fence[1].length, fence[2], fence[3].trim());
-    if (isRule(line)) {
-      this.#closeLeaf();
-      return this.#add(this.#here(), el('hr'));
-    }
-    if (this.#leaf?.kind === 'table') return this.#row(this.#leaf, line);
-    if (this.#leaf?.kind === 'text' && this.#table(this.#leaf, line)) return;
-    this.#prose(line.trimStart());
-  }
-
-  /** @param {number} level @param {string} title */
-  #heading(level, title) {
-    this.#closeLeaf();
-    const tag = /** @type {'h3' | 'h4' | 'h5' | 'h6'} */ (`h${Math.min(level + 2, 6)}`);
-    this.#add(this.#here(), el(tag, { dir: 'auto' }, ...inline(withoutMarks(title), this.#undo !== null)));
-  }
-
-  /** @param {string} more @param {string} [joint] */
-  #prose(more, joint = '\n') {
-    if (this.#leaf?.kind !== 'text') {
-      this.#closeLeaf();
-      const node = el('p', { dir: 'auto' });
-      this.#add(this.#here(), node);
-      this.#leaf = { kind: 'text', node, source: more };
+  #settleParts(token) {
+    const final = token.type === 'list' ? token.items.length - 1 : token.type === 'table' ? token.rows.length : 0;
+    if (final === 0) return;
+    this.#show([token]);
+    const { node, kept } = this.#open ?? { node: this.#last(token), kept: 0 };
+    if (token.type === 'list') {
+      this.#keep(lengthOf(token.items.slice(0, -1)));
     } else {
-      this.#leaf = { ...this.#leaf, source: this.#leaf.source + joint + more };
+      this.#keep(token.raw.length);
+      this.#tail = `${token.raw.split('\n', 2).join('\n')}\n${this.#tail.replace(/^\n/, '')}`; // its head says what the lines are
     }
-    while (this.#leaf.source.length > longest) this.#splitText(this.#leaf);
+    this.#open = { node, kept: kept + final, midLine: false };
+  }
+
+  /** @param {Token} token  that was drawn last */
+  #last(token) { return holder(/** @type {Node} */ (this.root.lastChild), token); }
+
+  /** Ends a block that has grown too long. What follows is a new one, but for code. */
+  #cut() {
+    const { fence, midLine } = { fence: openFence(this.#tail), midLine: !this.#tail.endsWith('\n') };
+    const tokens = this.#read(this.#tail);
+    this.#show(tokens);
+    const code = fence && tokens[0].type === 'code' ? this.#open?.node ?? this.#last(tokens[0]) : null;
+    this.#keep(this.#tail.length);
+    this.#tail = fence;
+    if (code) this.#open = { node: code, kept: code.childNodes.length, midLine };
   }
 
   /**
-   * Lets the beginning of a very long paragraph be, and goes on in a new one.
-   * @param {TextLeaf} leaf
+   * Draws what the tail is, in the place of what it was before.
+   * @param {Token[]} tokens
    */
-  #splitText({ node, source }) {
-    const cut = cutBefore(source, longest);
-    this.#render({ kind: 'text', node, source: source.slice(0, cut) }, true);
-    const next = el('p', { dir: 'auto', class: 'more' });
-    this.#add(this.#here(), next);
-    this.#leaf = { kind: 'text', node: next, source: source.slice(cut) };
+  #show(tokens) {
+    if (this.#open && tokens.length > 0) draw(this.#open.node, parts(tokens[0], this.#open.midLine), this.#open.kept);
+    draw(this.root, this.#open ? tokens.slice(1) : tokens, this.#kept);
   }
+}
 
-  /** @param {TextLeaf} leaf @param {boolean} open */
-  #render({ node, source }, open) {
-    let shown = source;
-    if (open) { // what begins with a bar may be a table's head
-      while (shown.startsWith('|', shown.lastIndexOf('\n') + 1)) shown = shown.slice(0, Math.max(0, shown.lastIndexOf('\n')));
-    }
-    node.replaceChildren(...inline(open ? shown : shown.trimEnd(), open));
-  }
+/** @param {Token[]} tokens */
+const lengthOf = (tokens) => tokens.reduce((n, t) => n + t.raw.length, 0);
 
-  #closeLeaf() {
-    if (this.#leaf?.kind === 'text') this.#render(this.#leaf, false);
-    this.#leaf = null;
-  }
+/** @param {string} s */
+const tidy = (s) => s.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd');
 
-  /** @param {number} indent @param {string} mark @param {string} info */
-  #fence(indent, mark, info) {
-    this.#closeLeaf();
-    const pre = el('pre', { tabindex: 0, dir: 'ltr' });
-    const language = info.split(/[\s{]/)[0];
-    const whole = () => Array.from(pre.children, (c, i) => (i === 0 || c.className === 'more' ? '' : '\n') + c.textContent).join('');
-    this.#add(this.#here(), el('div', { class: 'code' },
-      el('div', { class: 'code-head' }, el('span', {}, language || 'code'), copyButton('Copy', whole, { 'aria-label': 'Copy this code' })), pre));
-    this.#leaf = { kind: 'code', pre, node: null, mark, indent };
-  }
+/**
+ * Where to cut a text before a limit: after a space if there is one near, and
+ * never within a code point.
+ * @param {string} s @param {number} limit
+ */
+function cutBefore(s, limit) {
+  const space = s.lastIndexOf(' ', limit - 1);
+  if (space > limit - 256) return space + 1;
+  const code = s.charCodeAt(limit - 1);
+  return code >= 0xd800 && code < 0xdc00 ? limit - 1 : limit;
+}
 
-  /** @param {CodeLeaf} leaf @param {string} line */
-  #codeLine(leaf, line) {
-    const end = /^ *(`{3,}|~{3,}) *$/.exec(line);
-    if (end && end[1].startsWith(leaf.mark)) {
-      this.#leaf = null;
-      return;
-    }
-    const indent = Math.min(leaf.indent, indentOf(line));
-    this.#code(leaf, line.slice(indent), '\n');
-  }
-
-  /**
-   * Adds to a text in place, as code may be long, but begins a new one in time,
-   * because a browser lays out each as a whole.
-   * @param {CodeLeaf} leaf @param {string} more @param {string} joint
-   */
-  #code(leaf, more, joint) {
-    const node = leaf.node;
-    if (!node || node.length > chunk) {
-      const next = text(more);
-      this.#add(leaf.pre, el('code', { class: joint ? null : 'more' }, next));
-      this.#leaf = { ...leaf, node: next };
-      return;
-    }
-    const before = node.length;
-    node.appendData(text(joint + more).data);
-    this.#undo?.push(() => node.deleteData(before, node.length - before));
-  }
-
-  /**
-   * Makes a table if line is the row of dashes below a paragraph's last line.
-   * @param {TextLeaf} leaf @param {string} line
-   */
-  #table(leaf, line) {
-    const start = leaf.source.lastIndexOf('\n') + 1;
-    const head = cells(leaf.source.slice(start));
-    const dashes = line.includes('-') && head.length > 0 && leaf.source.includes('|', start) ? cells(line) : [];
-    if (dashes.length === 0 || dashes.length !== head.length || !dashes.every((c) => /^:?-+:?$/.test(c))) return false;
-    const columns = dashes.map((c) => (c.endsWith(':') ? (c.startsWith(':') ? 'center' : 'right') : ''));
-    this.#cutHead(leaf, start);
-    const body = el('tbody');
-    this.#add(this.#here(), el('div', { class: 'table', tabindex: 0 },
-      el('table', {}, el('thead', {}, this.#cells('th', head, columns)), body)));
-    this.#leaf = { kind: 'table', body, columns };
-    return true;
-  }
-
-  /** @param {TextLeaf} leaf @param {number} start of the head in it */
-  #cutHead(leaf, start) {
-    if (start > 0) return this.#render({ ...leaf, source: leaf.source.slice(0, start) }, false);
-    const parent = this.#here();
-    parent.removeChild(leaf.node);
-    this.#undo?.push(() => parent.appendChild(leaf.node));
-  }
-
-  /** @param {TableLeaf} leaf @param {string} line */
-  #row(leaf, line) {
-    this.#add(leaf.body, this.#cells('td', cells(line), leaf.columns));
-  }
-
-  /** @param {'th' | 'td'} tag @param {string[]} row @param {string[]} columns */
-  #cells(tag, row, columns) {
-    return el('tr', {}, ...columns.map((align, i) =>
-      el(tag, { class: align || null, dir: 'auto', scope: tag === 'th' ? 'col' : null }, ...inline(row[i] ?? '', this.#undo !== null))));
+/**
+ * Takes away the list items that the text ends in before they say anything, as when
+ * it was stopped. But a number that begins a list may be all that was to be said.
+ * @param {Element} root
+ */
+function dropEmpty(root) {
+  let last = root;
+  while (last.lastElementChild && /^(?:ul|ol|li)$/i.test(last.lastElementChild.tagName)) last = last.lastElementChild;
+  while (last !== root && last.childNodes.length === 0) {
+    const above = /** @type {Element} */ (last.parentNode);
+    if (/^ol$/i.test(above.tagName) && above.childNodes.length === 1) return;
+    last.remove();
+    last = above;
   }
 }

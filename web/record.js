@@ -1,6 +1,7 @@
 // What is known of one turn: its events with their times, and what follows from
 // them. The views draw from it and keep no truth of their own.
 
+import { dataOf } from './events.js';
 import { address, body, endpoint } from './transport.js';
 import { quoted } from './words.js';
 
@@ -52,7 +53,7 @@ export class TurnRecord {
     const seen = { ...frame, at: this.now(), bytes: encoder.encode(frame.data).length };
     this.events.push(seen);
     this.bytes += seen.bytes;
-    const data = parsed(frame.data);
+    const data = dataOf(frame.data);
     if (!data) return null;
     if (data.request_id) this.requestId = data.request_id;
     if (frame.event === 'start') this.model = data.model;
@@ -95,15 +96,5 @@ export class TurnRecord {
   /** The events as they were sent, but for heartbeats and retry. */
   transcript() {
     return this.events.map(({ id, event, data }) => `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`).join('');
-  }
-}
-
-/** @param {string} data */
-function parsed(data) {
-  try {
-    const value = JSON.parse(data);
-    return value && typeof value === 'object' ? value : null;
-  } catch {
-    return null;
   }
 }

@@ -5,42 +5,45 @@ import { byId } from './dom.js';
 /** On a wide screen the conversation scrolls by itself, else the whole page. */
 export const wide = matchMedia('(min-width: 64rem)');
 
-const log = byId('log');
-const latest = byId('latest');
+export class Follower {
+  #log = byId('log');
+  #latest = byId('latest');
+  #pinned = true;
+  #reached = 0; // how far it was scrolled
 
-let pinned = true;
-let reached = 0; // how far it was scrolled
+  constructor() {
+    for (const target of [this.#log, document]) target.addEventListener('scroll', () => this.#scrolled(), { passive: true });
+    this.#latest.addEventListener('click', () => this.pin());
+  }
 
-const scroller = () => (wide.matches ? log : document.documentElement);
+  get #scroller() { return wide.matches ? this.#log : document.documentElement; }
 
-/** How much of the conversation is out of sight below. */
-function below() {
-  const { scrollHeight, scrollTop, clientHeight } = scroller();
-  const after = wide.matches ? 0 : byId('panel').offsetHeight;
-  return scrollHeight - after - scrollTop - clientHeight;
+  /** How much of the conversation is out of sight below. */
+  #below() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    const after = wide.matches ? 0 : byId('panel').offsetHeight;
+    return scrollHeight - after - scrollTop - clientHeight;
+  }
+
+  /** Goes to the end, and stays there. */
+  pin() {
+    this.#pinned = true;
+    this.follow();
+  }
+
+  /** Goes to the end if that is where the reader was. */
+  follow() {
+    if (this.#pinned) this.#scroller.scrollTop += Math.max(0, this.#below());
+    this.#latest.hidden = this.#pinned;
+  }
+
+  // Only who scrolls back has gone elsewhere: text that has come since the last
+  // picture may have moved the end away.
+  #scrolled() {
+    const top = this.#scroller.scrollTop;
+    if (this.#below() < 80) this.#pinned = true;
+    else if (top < this.#reached) this.#pinned = false;
+    this.#reached = top;
+    this.#latest.hidden = this.#pinned;
+  }
 }
-
-/** Goes to the end, and stays there. */
-export function pin() {
-  pinned = true;
-  follow();
-}
-
-/** Goes to the end if that is where the reader was. */
-export function follow() {
-  if (pinned) scroller().scrollTop += Math.max(0, below());
-  latest.hidden = pinned;
-}
-
-// Only who scrolls back has gone elsewhere: text that has come since the last
-// picture may have moved the end away.
-function scrolled() {
-  const top = scroller().scrollTop;
-  if (below() < 80) pinned = true;
-  else if (top < reached) pinned = false;
-  reached = top;
-  latest.hidden = pinned;
-}
-
-for (const target of [log, document]) target.addEventListener('scroll', scrolled, { passive: true });
-latest.addEventListener('click', pin);

@@ -1,6 +1,7 @@
 // The two ways to ask: fetch, which posts JSON and reads the stream itself, and
 // EventSource, which can only GET. Each runs one turn once.
 
+import { eventNames } from './events.js';
 import { Parser } from './sse.js';
 
 /** @typedef {import('./types').Ask} Ask */
@@ -13,8 +14,6 @@ import { Parser } from './sse.js';
  * @property {(frame: Frame) => void} frame
  * @property {(count: number) => void} comments
  */
-
-const events = ['start', 'thinking', 'tool_call', 'response_delta', 'error', 'done', 'message'];
 
 // Proxies commonly allow a request line of 8 KiB.
 const longestAddress = 8000;
@@ -136,7 +135,7 @@ export function listen(ask, listener, signal) {
     };
     signal.addEventListener('abort', () => end({ how: 'stopped' }));
     source.addEventListener('open', () => { sent = true; });
-    for (const event of events) {
+    for (const event of [...eventNames, 'message']) {
       source.addEventListener(event, (e) => {
         // The gateway's error event has data; that of the connection has none.
         if (e instanceof MessageEvent && typeof e.data === 'string') {

@@ -6,6 +6,7 @@ import { editButton, notice, retryButton } from './notice.js';
 import { ToolCard } from './tool.js';
 import { adviceFor, counted, duration, ending, number, passing } from './words.js';
 
+/** @typedef {import('./events.js').EventName} EventName */
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
 /** @typedef {import('./types').Fault} Fault */
 /** @typedef {import('./types').Outcome} Outcome */
@@ -30,6 +31,16 @@ export class TurnView {
   /** @type {Markdown | null} */
   #answer = null;
 
+  /** @type {Record<EventName, (data: any) => void>} what shows an event */
+  #parts = {
+    start: () => { this.#waiting.textContent = 'The model is at work'; },
+    thinking: ({ content }) => this.#think(content),
+    tool_call: (call) => this.#call(call),
+    response_delta: ({ delta }) => this.#say(delta),
+    error: (fault) => this.#fault(fault),
+    done: () => {}, // the turn's outcome has it: see end
+  };
+
   /** @param {TurnRecord} record @param {Actions} actions */
   constructor(record, actions) {
     this.record = record;
@@ -45,13 +56,7 @@ export class TurnView {
    * @param {any} data
    */
   show(event, data) {
-    switch (event) {
-      case 'start': this.#waiting.textContent = 'The model is at work'; break;
-      case 'thinking': this.#think(data.content); break;
-      case 'tool_call': this.#call(data); break;
-      case 'response_delta': this.#say(data.delta); break;
-      case 'error': this.#fault(data); break;
-    }
+    if (Object.hasOwn(this.#parts, event)) this.#parts[/** @type {EventName} */ (event)](data);
   }
 
   /** Draws what has come since the last time. */

@@ -39,6 +39,10 @@ const markdown = "# Plan\n\nSome *text*, `code` and a " + "word" + "\n\n```go\nf
 	"| task | due | priority |\n|---|---|---|\n| buy eggs | tomorrow at 3pm | medium |\n| write a long description of what has to be done | next week | high |\n\n" +
 	"1. one\n2. two\n   - nested\n\n> quoted\n\n- [x] done\n- [ ] open\n\nhttps://example.com/"
 
+// endless is what makes a reader of Markdown slow, or overflows its stack.
+var endless = strings.Join([]string{strings.Repeat("*", 20_000), strings.Repeat("[", 20_000), strings.Repeat(">", 5000) + "deep",
+	strings.Repeat("- ", 5000) + "deep", strings.Repeat("*a_", 10_000), strings.Repeat("some *words* and ", 4000), "**The end**"}, "\n\n")
+
 // pageScripts are the answers that the flows ask for.
 func pageScripts() map[string]string {
 	text := func(s string) string {
@@ -54,6 +58,7 @@ func pageScripts() map[string]string {
 		"badtool":       "call delete_todo {\"id\":\"todo_none\"}\nfinish STOP\n---\ntext I could not find it.\nfinish STOP",
 		"thinks\naloud": "thought **Weighing it up**\\n\\nIt is so.\ntext Done.\nfinish STOP",
 		"hostile":       text(hostile),
+		"endless":       text(endless),
 		"markdown":      text(markdown + strings.Repeat("endless", 40)),
 	}
 }
@@ -72,7 +77,7 @@ func TestPage(t *testing.T) {
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
 	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
-	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile"} {
+	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
 	journeys := travel(t, browser, flows)

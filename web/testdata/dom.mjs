@@ -10,6 +10,9 @@ class Node {
   constructor() { made++; }
 
   get children() { return this.childNodes.filter((n) => n.tag); }
+  get firstChild() { return this.childNodes[0] ?? null; }
+  get lastChild() { return this.childNodes.at(-1) ?? null; }
+  get lastElementChild() { return this.children.at(-1) ?? null; }
   get childElementCount() { return this.children.length; }
   get textContent() { return this.childNodes.map((n) => n.textContent).join(''); }
   set textContent(s) { this.replaceChildren(s); }
@@ -30,6 +33,15 @@ class Node {
     if (at < 0) throw new Error('no child of this node');
     this.childNodes.splice(at, 1);
     node.parentNode = null;
+  }
+
+  replaceChild(node, old) {
+    const at = this.childNodes.lastIndexOf(old);
+    if (at < 0) throw new Error('no child of this node');
+    node.parentNode?.removeChild(node);
+    this.childNodes[at] = node;
+    node.parentNode = this;
+    old.parentNode = null;
   }
 
   remove() { this.parentNode?.removeChild(this); }
@@ -61,6 +73,8 @@ class Element extends Node {
     super();
     this.tag = tag;
   }
+
+  get tagName() { return this.tag.toUpperCase(); }
 
   get className() { return this.attributes.class ?? ''; }
   set className(name) { this.attributes.class = name; }

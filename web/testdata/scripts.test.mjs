@@ -10,6 +10,8 @@ const { History } = await import('../history.js');
 const { waterfall } = await import('../waterfall.js');
 const { address, body, fitsAddress, newKey, post } = await import('../transport.js');
 const { TurnView } = await import('../turn.js');
+const { Inspector } = await import('../inspector.js');
+const { Session } = await import('../session.js');
 const { quoted, duration, ending } = await import('../words.js');
 
 document.baseURI = 'https://sluice.example/app/';
@@ -198,4 +200,77 @@ test('a record knows as much of the answer as has come', () => {
   for (const delta of ['Half ', 'an answer']) record.take({ id: '', event: 'response_delta', data: JSON.stringify({ delta }) });
   record.take({ id: '', event: 'response_delta', data: '{}' });
   assert.equal(record.answer, 'Half an answer');
+});
+
+test('the gist of an event is its text, wherever it stands in the JSON', () => {
+  const into = el('div');
+  const inspector = new Inspector(into);
+  inspector.show(recorded(
+    [0, 'start', { model: 'a "b"', protocol: 'sluice/1' }],
+    [1, 'tool_call', { arguments: { status: 'wrong', tool_name: 'wrong' }, tool_name: 'list\u0041', status: 'completed', result: '"delta":"wrong"' }],
+    [2, 'response_delta', { delta: 'x'.repeat(5000) }],
+    [3, 'error', 'not JSON'], [4, 'done', { usage: {}, finish_reason: 'stop' }]));
+  assert.deepEqual([...elements(into)].filter((e) => e.className === 'gist').map((e) => e.textContent),
+    ['"a \\"b\\""', 'listA "completed"', `"${'x'.repeat(79)}`, '', '"stop"']);
+});
+
+/** A session whose fetch waits until reply is called, and what its view was told. */
+function session() {
+  const told = [];
+  let reply;
+  globalThis.fetch = (_, { signal }) => new Promise((resolve, reject) => {
+    reply = resolve;
+    signal.addEventListener('abort', () => reject(new Error('aborted')));
+  });
+  const visit = new Session((record) => ({
+    identified: () => told.push(record.requestId),
+    show: (event) => told.push(event),
+    changed: () => told.push('changed'),
+    end: ({ how }) => told.push(how),
+  }));
+  return { visit, told, reply: (r) => reply(r) };
+}
+
+test('a session runs one turn at a time', async () => {
+  const { visit, told, reply } = session();
+  const first = visit.run(visit.ask('a'), 'fetch');
+  assert.ok(visit.running);
+  assert.equal(await visit.run(visit.ask('b'), 'fetch'), false);
+  reply(new Response('event: start\ndata: {"request_id":"req_7","model":"m"}\n\nevent: other\ndata: cut\n\nevent: done\ndata: {}\n\n', { headers: head }));
+  assert.equal(await first, true);
+  assert.deepEqual(told, ['req_7', 'start', 'req_7', 'changed', 'changed', 'done', 'changed', 'done']);
+  assert.ok(!visit.running);
+});
+
+test('a turn that is stopped ends, one that the page is left in does not', async () => {
+  for (const [leaving, want] of [[false, ['stopped']], [true, []]]) {
+    const { visit, told } = session();
+    assert.equal(visit.stop(), false);
+    const turn = visit.run(visit.ask('a'), 'fetch');
+    visit.leave(leaving);
+    assert.equal(visit.stop(), true);
+    await turn;
+    assert.deepEqual(told, want);
+  }
+});
+
+test('a conversation has one id until it is renewed', () => {
+  const { visit } = session();
+  const { conversation_id: id } = visit.ask('a');
+  assert.equal(visit.ask('b').conversation_id, id);
+  visit.renew();
+  assert.notEqual(visit.ask('c').conversation_id, id);
+});
+
+test('a turn is sent with what was said before it, in the same conversation', async () => {
+  const { visit, reply } = session();
+  const turn = visit.run(visit.ask('a'), 'fetch');
+  reply(new Response('event: response_delta\ndata: {"delta":"b"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
+  await turn;
+  assert.deepEqual(visit.ask('c').history, said('a', 'b'));
+  const cut = visit.run(visit.ask('d'), 'fetch');
+  visit.renew();
+  reply(new Response('event: response_delta\ndata: {"delta":"e"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
+  await cut;
+  assert.equal(visit.continues, false, 'a turn of the conversation before');
 });

@@ -110,3 +110,11 @@ export async function hostile(v) {
   assert.match(await text(answer), /<script>/, 'raw HTML is text');
   assert.equal(await v.page.evaluate(() => globalThis.pwned), undefined);
 }
+
+// Markdown that takes a reader long, or nests without end, does not hold the page up.
+export async function endless(v) {
+  await v.ask('endless');
+  const answer = (await v.turn('done')).getByTestId('answer');
+  assert.equal(await text(answer.locator('strong')), 'The end');
+  assert.match(await text(answer), /deep/);
+}

@@ -1,4 +1,4 @@
-// The state of the house: the model, breakers, servers and tools, as /readyz and
+// What state the gateway is in: the model, breakers, servers and tools, as /readyz and
 // /tools have them.
 
 import { attribute, byId, el, set } from './dom.js';
@@ -11,7 +11,7 @@ import { counted } from './words.js';
 const every = 15_000;
 export const offlineModel = 'offline-demo';
 
-export class House {
+export class StatusPanel {
   /** @type {Ready | null} */
   #ready = null;
   #read = 0; // when
@@ -48,7 +48,7 @@ export class House {
     attribute(health, 'data-health', ready?.status ?? 'unreachable');
     health.textContent = headline(ready);
     byId('unreachable').hidden = ready !== null;
-    byId('house').hidden = ready === null;
+    byId('gateway').hidden = ready === null;
     if (!ready) return;
     byId('offline').hidden = ready.model !== offlineModel;
     this.onModel(ready.model);
@@ -96,8 +96,8 @@ function headline(ready) {
   if (ready.status === 'draining') return 'Shutting down';
   const open = ready.breakers.filter((b) => b.state !== 'closed').map((b) => b.service);
   if (open.length > 0) return `Breaker ${ready.breakers.some((b) => b.state === 'open') ? 'open' : 'half-open'}: ${open.join(', ')}`;
-  const away = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
-  return away.length > 0 ? `Not connected: ${away.join(', ')}` : 'All systems ready';
+  const missing = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
+  return missing.length > 0 ? `Not connected: ${missing.join(', ')}` : 'All systems ready';
 }
 
 /** @param {string} name @param {string} value */
