@@ -45,11 +45,12 @@ func layers() []layer {
 		{"handlers", 3, []string{"chat", "stream", "fault"}, "of what answers it knows one method"},
 		{"loadtest", 3, nil, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"cmd", 4, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/todo", "internal/geminisim",
+			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "handlers", "loadtest", "internal/todo", "internal/geminisim", "internal/offline",
 		}, "the wiring; it imports all and nobody imports it"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
-		{"internal/peers", 1, []string{"internal/geminisim", "internal/todo"}, "tests only, which see the gateway from outside"},
+		{"internal/offline", 1, []string{"internal/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
+		{"internal/peers", 2, []string{"internal/geminisim", "internal/offline", "internal/todo"}, "tests only, which see the gateway from outside"},
 		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},
 	}

@@ -16,13 +16,14 @@ import (
 	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/internal/geminisim"
+	"sluice/internal/offline"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/web"
 )
 
 const (
-	offlineModel = "offline-demo"
+	offlineModel = offline.Version
 	// The offline model answers at about the speed of the real one.
 	offlineFirst = 150 * time.Millisecond
 	offlinePace  = 35 * time.Millisecond
@@ -103,7 +104,7 @@ func (g *gateway) startOffline(ctx context.Context) error {
 		return fmt.Errorf("offline model: %w", err)
 	}
 	g.offline = &http.Server{
-		Handler:           geminisim.New(geminisim.Config{Pace: offlinePace, FirstDelay: offlineFirst}),
+		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Pace: offlinePace, FirstDelay: offlineFirst}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	go func() { _ = g.offline.Serve(ln) }() // ends with close

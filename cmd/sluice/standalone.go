@@ -9,6 +9,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/geminisim"
+	"sluice/internal/offline"
 	"sluice/internal/todo"
 )
 
@@ -51,7 +52,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Pace: *pace, FirstDelay: offlineFirst}
+	sim := geminisim.Config{Model: offline.Model{}, Pace: *pace, FirstDelay: offlineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {

@@ -44,6 +44,25 @@ func serve(t *testing.T, cfg Config) (*Server, string) {
 	return s, h.URL
 }
 
+// parrot repeats what the user said. What begins with "call" makes it call, once
+// for each word that follows, and think before.
+type parrot struct{}
+
+func (parrot) Version() string { return "parrot" }
+
+func (parrot) Answer(q Question) Answer {
+	said := q.Messages[len(q.Messages)-1].Text
+	names := strings.Fields(said)
+	if len(names) == 0 || names[0] != "call" || !q.MayCall {
+		return Answer{Text: said}
+	}
+	a := Answer{Thoughts: []string{"**Hm**\n\nI shall call something.\n\n\n"}}
+	for _, name := range names[1:] {
+		a.Calls = append(a.Calls, Call{Name: name, Args: []byte(`{"title":"buy eggs","priority":"medium"}`)})
+	}
+	return a
+}
+
 // script parses a script that the test wrote.
 func script(t *testing.T, text string) *Script {
 	t.Helper()
