@@ -112,9 +112,7 @@ func manyOf(s *sentence, kind kind, now time.Time) *filter {
 }
 
 // refersBack says whether the todo can only be known from earlier messages.
-func (c change) refersBack() bool {
-	return c.many == nil && in("it that this one todo", strings.ToLower(c.target))
-}
+func (c change) refersBack() bool { return in("it that this one todo", strings.ToLower(c.target)) }
 
 // next finds the todos first, then changes them, and then reports.
 func (c change) next(t *turn) geminisim.Answer {
@@ -125,10 +123,10 @@ func (c change) next(t *turn) geminisim.Answer {
 	if worker == nil || t.tools.list == nil {
 		return text(unavailable)
 	}
-	if c.refersBack() {
+	if c.many == nil && c.refersBack() {
 		it := t.antecedent()
-		if it.id != nil {
-			return c.work(t, worker, []todo{it}, result{})
+		if it.id != "" {
+			return c.work(t, worker, []todo{it})
 		}
 		c.target = it.title
 	}
@@ -140,56 +138,67 @@ func (c change) next(t *turn) geminisim.Answer {
 		return c.lookUp(t, keyword(c.target))
 	}
 	list := lists[len(lists)-1]
-	meant := c.meant(list.todos, t.now)
-	switch {
-	case list.fault != "":
+	if list.fault != "" {
 		return text(faultReply("look for “"+c.target+"”", list.fault))
-	case len(meant) == 0 && c.many == nil && members(list.args)["query"] != nil:
-		return c.lookUp(t, "")
-	case len(meant) == 0 && c.many != nil:
-		return text("There is nothing to " + string(c.kind) + ": I found no " + c.many.describe() + "." + cutNote(list))
-	case c.many == nil && len(meant) != 1:
-		return text(c.which(meant, list.todos, t.now))
-	case c.kind == remove && c.many != nil && !c.confirmed && !c.many.restricted() && c.many.status == "all":
-		return text(fmt.Sprintf("That would delete %s, and it cannot be undone. If you mean it, say “yes, delete all todos”.", counted(len(meant))))
 	}
-	return c.work(t, worker, meant, list)
+	if c.many != nil {
+		return c.nextOfMany(t, worker, list)
+	}
+	meant := c.pick(list.todos)
+	switch {
+	case len(meant) == 0 && list.query: // compare the words with the whole list
+		return c.lookUp(t, "")
+	case len(meant) != 1:
+		return text(c.which(meant, list.todos, t.now))
+	}
+	return c.work(t, worker, meant)
 }
 
-// lookUp asks for the list, narrowed down by query if there is one. What is not in
-// the list cannot be found, so it asks for all that the tool gives in one go.
+func (c change) nextOfMany(t *turn, worker *tool, list result) geminisim.Answer {
+	meant := c.many.apply(list.todos, t.now)
+	switch {
+	case len(meant) == 0:
+		return text("There is nothing to " + string(c.kind) + ": I found no " + c.many.describe() + "." + cutNote(list))
+	case c.kind == remove && !c.confirmed && !c.many.restricted() && c.many.status == "all":
+		return text("That would delete " + counted(len(meant)) + ", and it cannot be undone. If you mean it, say “yes, delete all todos”.")
+	}
+	answer := c.work(t, worker, meant)
+	if answer.Text != "" {
+		answer.Text += cutNote(list)
+	}
+	return answer
+}
+
+// lookUp asks for the list, narrowed down by query if there is one.
 func (c change) lookUp(t *turn, query string) geminisim.Answer {
 	if !t.mayCall {
 		return text(noCalls)
 	}
 	tool := t.tools.list
 	f := filter{status: "all", query: query}
-	why := fmt.Sprintf("The user wants to %s a todo and calls it “%s”. I need its id, so I'll look for it with `%s`.", c.kind, c.target, tool.name)
-	switch {
-	case c.many != nil:
+	if c.many != nil {
 		f = *c.many
-	case len(t.results) > 0:
-		why = fmt.Sprintf("Searching for “%s” found nothing that fits. I'll read the whole list and compare the words.", c.target)
 	}
+	why := fmt.Sprintf("The user wants to %s a todo and calls it “%s”. I need its id, so I'll look for it with `%s`.", c.kind, c.target, tool.name)
 	return geminisim.Answer{
 		Thoughts: []string{thought("Finding the Todo", why)},
-		Calls:    []geminisim.Call{f.plan(tool).with("limit", tool.maximum("limit")).call()},
+		Calls:    []geminisim.Call{f.plan(tool).call()},
 	}
 }
 
-// meant returns the todos that fit best. Of equals those count that the change
+// pick returns the todos that fit best. Of equals those count that the change
 // would change, and of those that nobody could tell apart the first. What is
 // deleted is gone, so there the visitor is asked.
-func (c change) meant(todos []todo, now time.Time) []todo {
-	if c.many != nil {
-		return c.many.apply(todos, now)
-	}
+func (c change) pick(todos []todo) []todo {
 	found := best(c.target, todos)
 	useful := slices.DeleteFunc(slices.Clone(found), func(t todo) bool { return t.done != (c.kind == reopen) })
 	if c.kind == remove || len(useful) == 0 {
 		return found
 	}
-	if !slices.ContainsFunc(useful, func(t todo) bool { return t.describe(":", "", "", now) != useful[0].describe(":", "", "", now) }) {
+	differs := func(t todo) bool {
+		return t.title != useful[0].title || t.due != useful[0].due || t.priority != useful[0].priority
+	}
+	if !slices.ContainsFunc(useful, differs) {
 		return useful[:1]
 	}
 	return useful
@@ -198,27 +207,28 @@ func (c change) meant(todos []todo, now time.Time) []todo {
 // which asks which todo is meant, when several fit or none does.
 func (c change) which(doubt, all []todo, now time.Time) string {
 	for i := range doubt { // nothing else may tell them apart
-		doubt[i].title += " (" + stringOf(doubt[i].id) + ")"
+		doubt[i].title += " (" + doubt[i].id + ")"
 	}
-	open := filter{status: "pending"}.apply(all, now)
-	switch {
-	case len(doubt) > 0:
+	if len(doubt) > 0 {
 		return fmt.Sprintf("Several todos fit “%s”. Which one should I %s? You can name it by its id.\n\n%s", c.target, c.kind, bullets(doubt, now))
-	case len(open) == 0:
-		return fmt.Sprintf("I found no todo that fits “%s”, so nothing was changed. There are no open todos on your list.", c.target)
 	}
-	return fmt.Sprintf("I found no todo that fits “%s”, so nothing was changed. These are open:\n\n%s", c.target, bullets(open[:min(5, len(open))], now))
+	said := fmt.Sprintf("I found no todo that fits “%s”, so nothing was changed.", c.target)
+	if open := (filter{status: "pending"}).apply(all, now); len(open) > 0 {
+		said += " These are open:\n\n" + bullets(open[:min(5, len(open))], now)
+	}
+	return said
 }
 
 // work makes the calls that are left and reports.
-func (c change) work(t *turn, worker *tool, meant []todo, list result) geminisim.Answer {
+func (c change) work(t *turn, worker *tool, meant []todo) geminisim.Answer {
 	var plans []plan
 	for _, m := range meant {
-		plans = append(plans, c.plan(worker, m))
+		param, value, _ := c.effect(m, t.now)
+		plans = append(plans, plan{tool: worker}.with("todo_id", m.id).with(param, value))
 	}
 	done := t.of(worker)
 	if calls := t.step(plans, len(done)); len(calls) > 0 {
-		why := fmt.Sprintf("“%s” is the todo that is meant; its id is %s. I'll call `%s`.", meant[0].title, stringOf(meant[0].id), worker.name)
+		why := fmt.Sprintf("“%s” is the todo that is meant; its id is %s. I'll call `%s`.", meant[0].title, meant[0].id, worker.name)
 		if len(meant) > 1 {
 			why = fmt.Sprintf("%s are meant. They do not depend on each other, so I'll change them in parallel with `%s`.", counted(len(meant)), worker.name)
 		}
@@ -233,32 +243,34 @@ func (c change) work(t *turn, worker *tool, meant []todo, list result) geminisim
 			faults = append(faults, faultReply(string(c.kind)+" "+bold(meant[i].title), r.fault))
 			continue
 		}
-		changed = append(changed, bold(meant[i].title))
-		reports = append(reports, c.report(meant[i], t.now))
+		_, _, report := c.effect(meant[i], t.now)
+		changed, reports = append(changed, bold(meant[i].title)), append(reports, report)
 	}
 	if len(changed) > 1 {
 		past := strings.TrimSuffix(string(c.kind), "e") + "ed"
 		reports = []string{"I've " + past + " " + counted(len(changed)) + ": " + strings.Join(changed, ", ") + "."}
 	}
-	return text(strings.Join(append(reports, faults...), "\n\n") + left(len(meant)-len(done)) + cutNote(list))
+	return text(strings.Join(append(reports, faults...), "\n\n") + left(len(meant)-len(done)))
 }
 
-// plan is the change of one todo.
-func (c change) plan(tool *tool, m todo) plan {
-	p := plan{tool: tool}.with("todo_id", m.id)
+// effect is what the change does to a todo: the argument of the call, and what the
+// visitor reads when it is done.
+func (c change) effect(m todo, now time.Time) (param string, value any, report string) {
+	title := bold(m.title)
 	switch c.kind {
 	case remove:
-		return p.with("confirmation", true)
+		return "confirmation", true, "I've deleted " + title + "."
 	case complete:
-		return p.with("status", "completed")
+		return "status", "completed", "Done! I've marked " + title + " as completed."
 	case reopen:
-		return p.with("status", "pending")
+		return "status", "pending", title + " is open again."
 	case rename:
-		return p.with("title", c.title)
+		return "title", c.title, "I've renamed " + title + " to " + bold(c.title) + "."
 	case reschedule:
-		return p.with("due_date", c.newDue(m.due).iso())
+		due := c.newDue(m.due)
+		return "due_date", due.iso(), "I've moved " + title + " to " + due.spoken(now) + "."
 	}
-	return p.with("priority", c.priority)
+	return "priority", c.priority, title + " now has " + c.priority + " priority."
 }
 
 // newDue is the date after the change: a day alone keeps the todo's hour, an
@@ -272,22 +284,4 @@ func (c change) newDue(old date) date {
 		day = old.at
 	}
 	return date{at: midnight(day).Add(hour.Sub(midnight(hour))), timed: old.timed || c.due.timed}
-}
-
-// report is the sentence about one changed todo.
-func (c change) report(m todo, now time.Time) string {
-	title := bold(m.title)
-	switch c.kind {
-	case complete:
-		return "Done! I've marked " + title + " as completed."
-	case reopen:
-		return title + " is open again."
-	case remove:
-		return "I've deleted " + title + "."
-	case rename:
-		return "I've renamed " + title + " to " + bold(c.title) + "."
-	case reschedule:
-		return "I've moved " + title + " to " + c.newDue(m.due).spoken(now) + "."
-	}
-	return title + " now has " + c.priority + " priority."
 }

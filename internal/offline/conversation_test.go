@@ -294,19 +294,6 @@ func TestResultShapes(t *testing.T) {
 		"result within output": func(v any) string { return `{"output":` + quote(`{"result":`+quote(plain(v))+`}`) + `}` },
 		"MCP content":          func(v any) string { return `{"content":[{"type":"text","text":` + quote(quote(v)) + `}]}` },
 		"bare":                 func(v any) string { return quote(map[string]any{"data": plain(v)}) },
-		"todo_id and no status": func(v any) string {
-			return `{"output":` + quote(strings.ReplaceAll(quote(v), `"id"`, `"todo_id"`)) + `}`
-		},
-		"one value a line": func(v any) string {
-			text := quote(v)
-			if list, ok := plain(v).([]map[string]any); ok {
-				text = ""
-				for _, item := range list {
-					text += quote(item) + "\n"
-				}
-			}
-			return `{"output":` + quote(text) + `}`
-		},
 	} {
 		todos := newTodoServer()
 		todos.wrap = wrap

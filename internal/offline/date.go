@@ -55,38 +55,42 @@ func takeDate(s *sentence, now time.Time) (*sentence, date) {
 
 // readDate reads the date that starts at word i: a day and an hour, in any order.
 func readDate(s *sentence, i int, now time.Time) date {
-	d := date{from: i, to: i}
 	var day time.Time
 	var hour clock
+	d := date{from: i, to: i}
 	for {
 		k := d.to
 		for in("on by at for until before due around", s.at(k)) || k > i && in(", the", s.at(k)) {
 			k++
 		}
-		if c, n := readClock(s, k, !day.IsZero()); n > 0 && (hour == clock{} || hour.part != c.part) {
+		c, n := readClock(s, k, !day.IsZero())
+		switch {
+		case n > 0 && (hour == clock{} || hour.part != c.part):
 			hour = hour.and(c)
-			d.to = k + n
-			continue
+		case !day.IsZero():
+			return d.complete(day, hour, now)
+		default:
+			if day, n = readDay(s, k, now); n == 0 {
+				return d.complete(day, hour, now)
+			}
 		}
-		at, n := readDay(s, k, now)
-		if n == 0 || !day.IsZero() {
-			break
-		}
-		day = at
 		d.to = k + n
 	}
-	d.at, d.timed = day, hour != clock{}
+}
+
+// complete sets when d is; a day that is not at midnight is a moment: in two hours.
+func (d date) complete(day time.Time, hour clock, now time.Time) date {
 	switch {
-	case d.timed && day.IsZero():
+	case hour == clock{}:
+		d.at, d.timed = day, !day.Equal(midnight(day))
+		return d
+	case day.IsZero():
 		d.anyDay = true
-		if d.at = hour.on(now); !d.at.After(now) && s.oneOf(i, "this|tonight") == 0 {
-			d.at = d.at.AddDate(0, 0, 1)
+		if day = now; !hour.on(now).After(now) {
+			day = now.AddDate(0, 0, 1)
 		}
-	case d.timed:
-		d.at = hour.on(day)
-	case !day.IsZero():
-		d.timed = day != midnight(day) // in two hours
 	}
+	d.at, d.timed = hour.on(day), true
 	return d
 }
 

@@ -61,7 +61,6 @@ func TestDates(t *testing.T) {
 		{"x tonight", "2026-11-21T20:00:00", "x"},
 		{"x tonight at 8", "2026-11-21T20:00:00", "x"},
 		{"x this evening at 9", "2026-11-21T21:00:00", "x"},
-		{"x this morning", "2026-11-21T09:00:00", "x"},
 		{"x in the morning", "2026-11-22T09:00:00", "x"},
 		{"x at 7 in the morning", "2026-11-22T07:00:00", "x"},
 		{"x tomorrow morning at 7", "2026-11-22T07:00:00", "x"},

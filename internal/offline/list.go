@@ -86,7 +86,7 @@ func (f filter) keep(t todo, now time.Time) bool {
 		f.priority != "" && t.priority != "" && t.priority != f.priority,
 		f.overdue && !t.overdue(now),
 		f.days.name != "" && (t.due.at.Before(f.days.from) || !t.due.at.Before(f.days.to.AddDate(0, 0, 1))),
-		f.query != "" && similarity(f.query, t) < enough:
+		f.query != "" && compare(f.query, t) == none:
 		return false
 	}
 	return !slices.ContainsFunc(f.tags, func(tag string) bool { return !slices.Contains(t.tags, tag) })

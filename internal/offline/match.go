@@ -13,44 +13,48 @@ const (
 	pastVerbs = "bought got finished did made went picked wrote sent paid took brought met fed"
 )
 
-// Half of the words will not do: nobody wants the wrong todo deleted.
-const enough = 0.6
-
 // best returns the todos that fit the words equally well and better than all others.
 func best(words string, todos []todo) []todo {
 	var found []todo
-	top := enough
+	top := some
 	for _, t := range todos {
-		switch score := similarity(words, t); {
-		case score > top:
-			top, found = score, []todo{t}
-		case score == top:
+		switch fit := compare(words, t); {
+		case fit > top:
+			top, found = fit, []todo{t}
+		case fit == top:
 			found = append(found, t)
 		}
 	}
 	return found
 }
 
-// similarity says how well t fits: from 0 to 1 the share of the words that its
-// title holds, 1.5 if the title says nothing else, 2 for the very title or the id.
-func similarity(words string, t todo) float64 {
-	if words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, stringOf(t.id))) {
-		return 2
-	}
+// fit says how well some words name a todo.
+type fit int
+
+const (
+	none  fit = iota
+	some      // the title holds all of the words: half of them must not delete a todo
+	whole     // and says nothing else
+	exact     // the very title, or the id
+)
+
+func compare(words string, t todo) fit {
 	want, title := stems(words), stems(t.title)
-	shared := 0
+	switch {
+	case words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)):
+		return exact
+	case len(want) == 0:
+		return none
+	}
 	for w := range want {
-		if title[w] {
-			shared++
+		if !title[w] {
+			return none
 		}
 	}
-	switch {
-	case shared == 0:
-		return 0
-	case shared == len(want) && shared == len(title):
-		return 1.5
+	if len(want) == len(title) {
+		return whole
 	}
-	return float64(shared) / float64(len(want))
+	return some
 }
 
 // stems returns the words of text that say something, without their endings.

@@ -58,13 +58,6 @@ type say string
 
 func (s say) next(*turn) geminisim.Answer { return text(string(s)) }
 
-// tellTime answers what day it is.
-type tellTime struct{}
-
-func (tellTime) next(t *turn) geminisim.Answer {
-	return text("It's " + t.now.Format("Monday, 2 January 2006, 15:04") + " (" + t.now.Location().String() + ").")
-}
-
 func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
 
 func readTurn(q geminisim.Question, clock func() time.Time) *turn {
@@ -98,7 +91,7 @@ func (t *turn) readResults(messages []geminisim.Message, i int) (results []resul
 	for k, response := range messages[i].Results {
 		r := result{tool: response.Name}
 		if i > 0 && k < len(messages[i-1].Calls) {
-			r.args = messages[i-1].Calls[k].Args
+			r.query = strings.Contains(string(messages[i-1].Calls[k].Args), `"query":`)
 		}
 		r.read(response.Response, t.now.Location())
 		results = append(results, r)

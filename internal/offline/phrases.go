@@ -72,7 +72,9 @@ func smallTalk() []phrase {
 	answer := func(text string) func(found, time.Time) intent {
 		return func(found, time.Time) intent { return say(text) }
 	}
-	date := func(found, time.Time) intent { return tellTime{} }
+	date := func(_ found, now time.Time) intent {
+		return say("It's " + now.Format("Monday, 2 January 2006, 15:04") + " (" + now.Location().String() + ").")
+	}
 	return []phrase{
 		{"", answer(help)},
 		{"help|examples [me]", answer(help)},

@@ -2,6 +2,8 @@ package offline
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 
 // todo is what the rules read of a todo in a tool's result.
 type todo struct {
-	id       jsontext.Value // as the server wrote it: a string or a number
+	id       string
 	title    string
 	done     bool
 	priority string
@@ -22,79 +24,73 @@ type todo struct {
 // result is what a function response says.
 type result struct {
 	tool  string
-	args  jsontext.Value // of the call
-	fault string         // not empty: the tool failed
-	text  string         // the output as it came
+	query bool   // the call searched for a word
+	fault string // not empty: the tool failed
+	text  string // the output as it came, if it is a text
 	todos []todo
 	cut   bool // the list is known to hold more than todos does
 }
 
 // read reads a function response: {"output": …}, {"error": …} or {"result": …}.
 func (r *result) read(response jsontext.Value, zone *time.Location) {
-	fields := members(response)
-	if fault, ok := fields["error"]; ok {
-		r.fault = cmp.Or(strings.TrimSpace(stringOf(fault)), "no reason given")
+	var fields map[string]any
+	_ = json.Unmarshal(response, &fields) // the simulator has checked it
+	if fault, ok := fields["error"].(string); ok {
+		r.fault = cmp.Or(strings.TrimSpace(fault), "no reason given")
 		return
 	}
-	r.text = stringOf(pick(fields, "output", "result", "content"))
-	r.value(response, zone)
+	r.text, _ = fields["output"].(string)
+	r.walk(fields, zone)
 }
 
-// value looks for todos, however the server wrapped them: objects, arrays,
-// {"todos": […]}, {"result": …}, and JSON inside of strings.
-func (r *result) value(v jsontext.Value, zone *time.Location) {
-	switch v.Kind() {
-	case '"':
-		r.embedded(strings.TrimSpace(stringOf(v)), zone)
-	case '[':
-		var list []jsontext.Value
-		_ = json.Unmarshal(v, &list) // it was read as JSON before
-		for _, item := range list {
-			r.value(item, zone)
+// walk looks for todos, objects with an id and a title, however the server wrapped
+// them: objects, arrays, and JSON inside of strings.
+func (r *result) walk(v any, zone *time.Location) {
+	switch v := v.(type) {
+	case string:
+		r.readText(v, zone)
+	case []any:
+		for _, item := range v {
+			r.walk(item, zone)
 		}
-	case '{':
-		fields := members(v)
-		if t := readTodo(fields, zone); t.id != nil && t.title != "" {
+	case map[string]any:
+		if t := readTodo(v, zone); t.id != "" && t.title != "" {
 			r.todos = append(r.todos, t)
 			return
 		}
-		r.cut = r.cut || string(fields["more"]) == "true"
-		r.value(pick(fields, "output", "todos", "todo", "tasks", "items", "result", "data", "content", "text"), zone)
+		r.cut = r.cut || v["more"] == true
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			r.walk(v[name], zone)
+		}
 	}
 }
 
-// embedded reads JSON values, one after the other. Of a list that was cut off it
-// reads the todos that are whole.
-func (r *result) embedded(s string, zone *time.Location) {
-	if !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") {
+// readText reads JSON. Of a list that was cut off it reads the todos that are whole.
+func (r *result) readText(s string, zone *time.Location) {
+	if s = strings.TrimSpace(s); !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") {
 		return
 	}
-	dec := jsontext.NewDecoder(strings.NewReader(s), jsontext.AllowDuplicateNames(true))
-	for {
-		v, err := dec.ReadValue()
-		if err == nil {
-			r.value(v.Clone(), zone)
-			continue
-		}
-		i := strings.IndexByte(s[dec.InputOffset():], '[')
-		if i < 0 || r.cut {
-			return
-		}
+	var v any
+	if json.Unmarshal([]byte(s), &v) != nil {
 		r.cut = true
-		dec = jsontext.NewDecoder(strings.NewReader(s[int(dec.InputOffset())+i:]), jsontext.AllowDuplicateNames(true))
-		_, _ = dec.ReadToken() // the bracket
+		_, s, _ = strings.Cut(s, "[")
+		s = s[:strings.LastIndexByte(s, '}')+1]
+		for s != "" && json.Unmarshal([]byte("["+s+"]"), &v) != nil {
+			s = s[:strings.LastIndex(s, "},")+1]
+		}
 	}
+	r.walk(v, zone)
 }
 
-func readTodo(fields map[string]jsontext.Value, zone *time.Location) todo {
-	t := todo{
-		id:       pick(fields, "id", "todo_id"),
-		title:    stringOf(pick(fields, "title", "name", "task")),
-		priority: strings.ToLower(stringOf(pick(fields, "priority"))),
-		due:      readDue(stringOf(pick(fields, "due_date", "due")), zone),
-		done:     in("completed done", stringOf(pick(fields, "status"))) || string(fields["completed"]) == "true",
+func readTodo(fields map[string]any, zone *time.Location) todo {
+	get := func(name string) string { s, _ := fields[name].(string); return s }
+	t := todo{id: get("id"), title: get("title"), priority: get("priority"), due: readDue(get("due_date"), zone), done: get("status") == "completed"}
+	tags, _ := fields["tags"].([]any)
+	for _, tag := range tags {
+		if tag, ok := tag.(string); ok {
+			t.tags = append(t.tags, tag)
+		}
 	}
-	_ = json.Unmarshal(fields["tags"], &t.tags) // none, or no list of strings
 	return t
 }
 
@@ -104,36 +100,10 @@ func readDue(s string, zone *time.Location) date {
 	if at, err := time.Parse(time.RFC3339, s); err == nil {
 		return date{at: at.In(zone), timed: true}
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05.999999", "2006-01-02 15:04:05", time.DateOnly} {
+	for _, layout := range []string{"2006-01-02T15:04:05.999999", time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, s, zone); err == nil {
 			return date{at: at, timed: layout != time.DateOnly}
 		}
 	}
 	return date{}
-}
-
-// pick returns the first of the fields that is there and not null.
-func pick(fields map[string]jsontext.Value, names ...string) jsontext.Value {
-	for _, name := range names {
-		if v, ok := fields[name]; ok && string(v) != "null" {
-			return v
-		}
-	}
-	return nil
-}
-
-// members returns the members of an object; nil: v is none.
-func members(v jsontext.Value) (m map[string]jsontext.Value) {
-	if v.Kind() == '{' && json.Unmarshal(v, &m) != nil {
-		return nil
-	}
-	return m
-}
-
-// stringOf returns a JSON string's text, and any other value as it is written.
-func stringOf(v jsontext.Value) (s string) {
-	if v.Kind() == '"' && json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }

@@ -45,11 +45,6 @@ func findTool(declared []geminisim.Function, name string) *tool {
 	return &tool{declared[i].Name, schema.Properties}
 }
 
-// maximum is the greatest value of a parameter; nil: not declared.
-func (t *tool) maximum(param string) jsontext.Value {
-	return members(t.params[param])["maximum"]
-}
-
 // plan is a call in the making. Arguments are written in the order in which they
 // were added.
 type plan struct {
@@ -58,10 +53,10 @@ type plan struct {
 }
 
 // with adds an argument, unless the tool has no such parameter or there is
-// nothing to say: value is a string, a list of strings, true or JSON.
+// nothing to say: value is a string, a list of strings or true.
 func (p plan) with(param string, value any) plan {
 	v, err := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
-	if _, known := p.tool.params[param]; len(p.tool.params) > 0 && !known || err != nil || in(`"" null []`, string(v)) {
+	if _, known := p.tool.params[param]; len(p.tool.params) > 0 && !known || err != nil || in(`"" []`, string(v)) {
 		return p
 	}
 	p.args = slices.Clip(p.args)

@@ -29,7 +29,6 @@ func TestToolsAreKnownByTheirDeclarations(t *testing.T) {
 		{"a server's name before them", asking("add eggs", "", prefixed), `my-server_create_todo {"title":"eggs"`},
 		{"no schema", asking("add eggs tomorrow", saturday21, `[{"functionDeclarations":[{"name":"create_todo"}]}]`), `create_todo {"title":"eggs","due_date":"2026-11-22","priority":"medium"}`},
 		{"fewer parameters", asking("add eggs tomorrow", saturday21, `[{"functionDeclarations":[{"name":"create_todo","parameters":{"type":"OBJECT","properties":{"title":{"type":"STRING"}}}}]}]`), `create_todo {"title":"eggs"}`},
-		{"a limit", asking("delete milk", "", strings.Replace(todoTools, `"query":{`, `"limit":{"type":"integer","maximum":200},"query":{`, 1)), `list_todos {"status":"all","query":"milk","limit":200}`},
 	} {
 		if got := answer(t, url, tc.request); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
@@ -110,7 +109,6 @@ func TestDueDatesOfServers(t *testing.T) {
 		"2026-11-22T14:00:00Z":       "Sunday, 22 November at 15:00",
 		"2026-11-22T09:00:00-05:00":  "Sunday, 22 November at 15:00",
 		"2026-11-22T15:00:00.123456": "Sunday, 22 November at 15:00",
-		"2026-11-22 15:00:00":        "Sunday, 22 November at 15:00",
 		"2026-11-22":                 "Sunday, 22 November",
 		"2027-01-03":                 "Sunday, 3 January 2027",
 		"soon":                       "Monday, 1 January 0001",
@@ -187,7 +185,7 @@ func TestMatching(t *testing.T) {
 	} {
 		var todos []todo
 		for title := range strings.SplitSeq(tc.titles, "|") {
-			todos = append(todos, todo{id: []byte(`"x"`), title: title})
+			todos = append(todos, todo{id: "x", title: title})
 		}
 		var got []string
 		for _, found := range best(tc.target, todos) {

@@ -31,7 +31,7 @@ func readWords(text string) *sentence {
 				if i := strings.IndexAny(rest, ",;"); i > 0 {
 					n = i
 				}
-				n = len(strings.TrimRightFunc(rest[:n], unicode.IsPunct))
+				n = max(1, len(strings.TrimRightFunc(rest[:n], unicode.IsPunct)))
 			}
 			low := strings.ReplaceAll(strings.ToLower(rest[:n]), "’", "'")
 			s.words = append(s.words, word{rest[:n], low, len(rest) < len(field)})
