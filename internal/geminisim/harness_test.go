@@ -13,18 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"encoding/json" // a decoder that the package does not use, to judge it
 )
 
 // saturday21 is the date of most tests, as the gateway's system prompt tells it.
 const saturday21 = "Now it is Saturday, 2026-11-21, 11:30 in the time zone Europe/Berlin (UTC+01:00)."
-
-// testNow is the same moment.
-func testNow() time.Time {
-	return time.Date(2026, 11, 21, 11, 30, 0, 0, time.FixedZone("Europe/Berlin", 3600))
-}
 
 // todoTools declares the four tools of the todo server, as JSON Schema.
 const todoTools = `[{"functionDeclarations":[
