@@ -280,3 +280,37 @@ func TestPhrasesThatNeedNoTool(t *testing.T) {
 		}
 	}
 }
+
+// What the README, the page, its examples and the load generator say.
+func TestPhrasesOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Remind me to buy eggs tomorrow at 3pm":  creates("buy eggs", "2026-11-22T15:00:00", "medium"),
+		"Add milk, bread and butter to my list":  creates("milk", "", "medium") + "\n" + creates("bread", "", "medium") + "\n" + creates("butter", "", "medium"),
+		"What is on my list?":                    `list_todos {"status":"pending"}`,
+		"what is on my list?":                    `list_todos {"status":"pending"}`,
+		"Show my todos":                          `list_todos {"status":"pending"}`,
+		"Add milk to my todos":                   creates("milk", "", "medium"),
+		"Add buy milk to my list, high priority": creates("buy milk", "", "high"),
+		"Mark buy milk as done":                  `list_todos {"status":"all","query":"milk"}`,
+		"Delete buy milk from my list":           `list_todos {"status":"all","query":"milk"}`,
+		"Add milk #a-tag-that-is-longer-than-the-fifty-characters-a-tag-may-have": creates("milk", "", "medium",
+			"a-tag-that-is-longer-than-the-fifty-characters-a-tag-may-have"),
+		// The model's own suggestions.
+		"Add todos: milk, bread and eggs":           creates("milk", "", "medium") + "\n" + creates("bread", "", "medium") + "\n" + creates("eggs", "", "medium"),
+		"Finish the report by Friday, urgent #work": creates("Finish the report", "2026-11-27", "high", "work"),
+		"What's due this week?":                     `list_todos {"status":"pending","due_date_filter":"this_week"}`,
+		"Show my high priority todos":               `list_todos {"status":"pending","priority":"high"}`,
+		"I finished the report":                     `list_todos {"status":"all","query":"report"}`,
+		"Move the dentist to Friday at 10":          `list_todos {"status":"all","query":"dentist"}`,
+		"Make buy eggs urgent":                      `list_todos {"status":"all","query":"eggs"}`,
+		"Rename buy eggs to buy milk":               `list_todos {"status":"all","query":"eggs"}`,
+		"Delete all completed todos":                `list_todos {"status":"completed"}`,
+		"Remind me to call mom on Friday at noon":   creates("call mom", "2026-11-27T12:00:00", "medium"),
+		"yes, delete all todos":                     `list_todos {"status":"all"}`,
+	} {
+		if got := firstStep(t, text); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (r *result) readText(s string, zone *time.Location) {
 	}
 	var v any
 	if json.Unmarshal([]byte(s), &v) != nil {
-		r.cut = true
+		v, r.cut = nil, true
 		_, s, _ = strings.Cut(s, "[")
 		s = s[:strings.LastIndexByte(s, '}')+1]
 		for s != "" && json.Unmarshal([]byte("["+s+"]"), &v) != nil {
