@@ -20,6 +20,11 @@ const lastStepNote = "\n\nYou have used all the tool calls of this turn. Answer 
 
 const prunedNote = "\n\nThe conversation is longer than what you are shown: its earlier messages are left out."
 
+// dateLine tells the model the visitor's time: weekday, date and hour, the time
+// zone, and its offset from UTC. The offline model reads the line by this form
+// (dateMark in internal/offline), so the two must change together.
+const dateLine = "\n\nNow it is %s in the time zone %s (UTC%s)."
+
 // datedPrompt is the instruction as it is for one minute in one time zone. Turns
 // that run at the same time share its text.
 type datedPrompt struct {
@@ -28,16 +33,14 @@ type datedPrompt struct {
 	text   string
 }
 
-// dated returns the prompt with the date. The line with it has a fixed form, which
-// the offline model reads.
+// dated returns the prompt with the date line.
 func (a *Agent) dated(loc *time.Location) string {
 	now := time.Now().In(loc)
 	minute := now.Unix() / 60
 	if p := a.prompt.Load(); p != nil && p.zone == loc.String() && p.minute == minute {
 		return p.text
 	}
-	text := fmt.Sprintf("%s\n\nNow it is %s in the time zone %s (UTC%s).",
-		a.cfg.Prompt, now.Format("Monday, 2006-01-02, 15:04"), loc, now.Format("-07:00"))
+	text := a.cfg.Prompt + fmt.Sprintf(dateLine, now.Format("Monday, 2006-01-02, 15:04"), loc, now.Format("-07:00"))
 	a.prompt.Store(&datedPrompt{loc.String(), minute, text})
 	return text
 }

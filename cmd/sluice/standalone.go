@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/gateway"
 	"sluice/internal/geminisim"
+	"sluice/internal/offline"
 	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
@@ -58,7 +59,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	sim := geminisim.Config{Model: offline.Model{}, Pace: *pace, FirstDelay: gateway.OfflineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline"
 )
 
 // transcript is a golden file; see TestGolden.
@@ -77,7 +78,7 @@ func (tr transcript) offline() bool { return strings.TrimSpace(tr.get("gemini"))
 func (tr transcript) gemini(t *testing.T) *geminiSim {
 	t.Helper()
 	if tr.offline() {
-		return geminisim.New(geminisim.Config{RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
+		return geminisim.New(geminisim.Config{Model: offline.Model{}, RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
 	}
 	text := tr.get("gemini")
 	if strings.TrimSpace(text) == "" {

@@ -9,11 +9,12 @@ import (
 
 	"sluice/gemini"
 	"sluice/internal/geminisim"
+	"sluice/internal/offline"
 )
 
 // The offline model, which needs no key.
 const (
-	OfflineModel = "offline-demo"
+	OfflineModel = offline.Version
 	// It answers at about the speed of the real one: OfflineFirst is the pause before
 	// its first chunk, OfflinePace the one between two chunks.
 	OfflineFirst = 150 * time.Millisecond
@@ -28,7 +29,7 @@ func (g *Gateway) startOffline(ctx context.Context) error {
 		return fmt.Errorf("offline model: %w", err)
 	}
 	g.offline = &http.Server{
-		Handler:           geminisim.New(geminisim.Config{Pace: OfflinePace, FirstDelay: OfflineFirst}),
+		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Pace: OfflinePace, FirstDelay: OfflineFirst}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	go func() { _ = g.offline.Serve(ln) }() // ends with close

@@ -17,45 +17,30 @@ const none = "none"
 // directive returns the reader of a directive's argument, or nil if there is no
 // directive of that name.
 func directive(name string) func(arg string) (step, error) {
-	switch name {
-	case "text":
-		return parseText(textPart)
-	case "thought":
-		return parseText(thoughtPart)
-	case "fill":
-		return parseFill
-	case "call":
-		return parseCall
-	case "parts":
-		return parseParts
-	case "data":
-		return parseData
-	case "raw":
-		return parseRaw
-	case "finish":
-		return parseFinish
-	case "usage":
-		return parseUsage
-	case "delay":
-		return parseDelay
-	case "split":
-		return parseSplit
-	case "status":
-		return parseStatus
-	case "header":
-		return parseHeader
-	case "body":
-		return parseBody
-	case "error":
-		return parseError
-	case "redirect":
-		return parseRedirect
-	case "repeat":
-		return parseRepeat
-	case "cut", "reset", "end", "stall", "hang":
-		return parseEnding(name)
-	}
-	return nil
+	return map[string]func(string) (step, error){
+		"text":     parseText(textPart),
+		"thought":  parseText(thoughtPart),
+		"fill":     parseFill,
+		"call":     parseCall,
+		"parts":    parseParts,
+		"data":     parseData,
+		"raw":      parseRaw,
+		"finish":   parseFinish,
+		"usage":    parseUsage,
+		"delay":    parseDelay,
+		"split":    parseSplit,
+		"status":   parseStatus,
+		"header":   parseHeader,
+		"body":     parseBody,
+		"error":    parseError,
+		"redirect": parseRedirect,
+		"repeat":   parseRepeat,
+		"cut":      parseEnding("cut"),
+		"reset":    parseEnding("reset"),
+		"end":      parseEnding("end"),
+		"stall":    parseEnding("stall"),
+		"hang":     parseEnding("hang"),
+	}[name]
 }
 
 func need(ok bool, usage string) error {

@@ -13,18 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"encoding/json" // a decoder that the package does not use, to judge it
 )
 
 // saturday21 is the date of most tests, as the gateway's system prompt tells it.
 const saturday21 = "Now it is Saturday, 2026-11-21, 11:30 in the time zone Europe/Berlin (UTC+01:00)."
-
-// testNow is the same moment.
-func testNow() time.Time {
-	return time.Date(2026, 11, 21, 11, 30, 0, 0, time.FixedZone("Europe/Berlin", 3600))
-}
 
 // todoTools declares the four tools of the todo server, as JSON Schema.
 const todoTools = `[{"functionDeclarations":[
@@ -42,6 +36,25 @@ func serve(t *testing.T, cfg Config) (*Server, string) {
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	return s, h.URL
+}
+
+// parrot repeats what the user said. What begins with "call" makes it call, once
+// for each word that follows, and think before.
+type parrot struct{}
+
+func (parrot) Version() string { return "parrot" }
+
+func (parrot) Answer(q Question) Answer {
+	said := q.Messages[len(q.Messages)-1].Text
+	names := strings.Fields(said)
+	if len(names) == 0 || names[0] != "call" || !q.MayCall {
+		return Answer{Text: said}
+	}
+	a := Answer{Thoughts: []string{"**Hm**\n\nI shall call something.\n\n\n"}}
+	for _, name := range names[1:] {
+		a.Calls = append(a.Calls, Call{Name: name, Args: []byte(`{"title":"buy eggs","priority":"medium"}`)})
+	}
+	return a
 }
 
 // script parses a script that the test wrote.

@@ -57,8 +57,8 @@ func arrivals(t *testing.T, client *http.Client, text string) []time.Duration {
 
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := inBubble(t, Config{FirstDelay: 150 * time.Millisecond, Pace: 35 * time.Millisecond})
-		at := arrivals(t, client, "thanks")
+		client := inBubble(t, Config{Model: parrot{}, FirstDelay: 150 * time.Millisecond, Pace: 35 * time.Millisecond})
+		at := arrivals(t, client, "one two three four five six")
 		if len(at) < 2 {
 			t.Fatalf("%d events", len(at))
 		}
@@ -118,13 +118,13 @@ func TestNothingOutlivesTheClient(t *testing.T) {
 	}
 }
 
-// The offline model, too, stops in the middle of its words.
-func TestOfflineModelStopsWhenTheClientLeaves(t *testing.T) {
+// A model, too, stops in the middle of its words.
+func TestModelStopsWhenTheClientLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := inBubble(t, Config{FirstDelay: time.Hour, Pace: time.Hour})
+		client := inBubble(t, Config{Model: parrot{}, FirstDelay: time.Hour, Pace: time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(userSays("help")))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(userSays("one two three four five six")))
 		if err != nil {
 			t.Fatal(err)
 		}

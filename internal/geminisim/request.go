@@ -3,7 +3,6 @@ package geminisim
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -195,8 +194,14 @@ func fieldPath(p jsontext.Pointer) string {
 	return b.String()
 }
 
-var capital = regexp.MustCompile(`[A-Z]`)
-
 func snake(name string) string {
-	return strings.ToLower(capital.ReplaceAllString(name, "_$0"))
+	var b strings.Builder
+	for _, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -3,15 +3,12 @@ package geminisim
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)
 
 // checkTools looks at the declared functions: their names and their parameters.
 func checkTools(tools []tool) *apiError {
@@ -33,7 +30,7 @@ func checkTools(tools []tool) *apiError {
 
 func checkDeclaration(path string, d *declaration) *apiError {
 	at := "* GenerateContentRequest." + path
-	if !functionName.MatchString(d.Name) {
+	if !isFunctionName(d.Name) {
 		return invalid(at + ".name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.\n")
 	}
 	if !absent(d.Parameters) && !absent(d.ParametersJSONSchema) {
@@ -46,6 +43,13 @@ func checkDeclaration(path string, d *declaration) *apiError {
 		return checkParameters(jsonSchemaSubset, path+".parameters_json_schema", d.ParametersJSONSchema)
 	}
 	return nil
+}
+
+// isFunctionName: a letter or an underscore, then at most 63 of letters, digits
+// and _.:-
+func isFunctionName(name string) bool {
+	const letters = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"0123456789.:-") == ""
 }
 
 // keyword says what the value of a schema keyword is.

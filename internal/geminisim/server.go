@@ -1,9 +1,8 @@
 // Package geminisim speaks the wire protocol of the Gemini API without the API.
 //
 // With a Script it is a fake for tests: it answers what it is told to, misbehaves
-// on demand and checks what it was sent. Without one it is the offline model: a
-// deterministic set of rules that understands a visitor's todo phrases, calls
-// the declared tools and streams its answers as the real API does.
+// on demand and checks what it was sent. Without one a Model decides what to say,
+// and the server streams that as the real API does.
 //
 // In both roles it refuses requests that the real API would refuse, in the API's
 // words, so that a driver which gets along with it gets along with Gemini. It
@@ -23,27 +22,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ModelVersion is the modelVersion of the offline model's answers.
-const ModelVersion = "offline-demo"
-
 const (
 	maxBody     = 20 << 20 // bytes of a request, the API's own limit
 	keptCalls   = 1000     // requests that Server.Requests returns at most
 	keptFailure = 100      // texts that Server.Failures returns at most
 )
 
-// Config describes a Server. Its zero value is the offline model at full speed.
+// Config describes a Server. Its zero value says OK to everything.
 type Config struct {
-	// Script makes the server a fake that answers from it. nil: the offline model.
+	// Script makes the server a fake that answers from it.
 	Script *Script
-	// FirstDelay is how long the offline model thinks before its first chunk, and
-	// Pace how long it pauses between two chunks. A script has delays of its own.
+	// Model answers where there is no script. nil: one that only says OK.
+	Model Model
+	// FirstDelay is how long the model thinks before its first chunk, and Pace how
+	// long it pauses between two chunks. A script has delays of its own.
 	FirstDelay, Pace time.Duration
 	// RequireKey is the only API key that is let in. "" lets in anyone.
 	RequireKey string
-	// Now is the offline model's clock where the system instruction tells no
-	// date. nil: time.Now.
-	Now func() time.Time
 }
 
 // Server is an http.Handler with the endpoints of one Gemini API. It is safe for
@@ -69,14 +64,14 @@ type Request struct {
 
 // New returns a server.
 func New(cfg Config) *Server {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
+	if cfg.Model == nil {
+		cfg.Model = wordless{}
 	}
 	return &Server{cfg: cfg}
 }
 
 // Requests returns the first 1000 calls of a scripted server, in order of
-// arrival. The offline model remembers nothing.
+// arrival. A server with a model keeps none.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +152,7 @@ func (s *Server) describe(out *reply, r *http.Request) {
 		Output      int      `json:"outputTokenLimit"`
 		Methods     []string `json:"supportedGenerationMethods"`
 	}{
-		Name: "models/" + out.model, Version: ModelVersion, DisplayName: "Offline demo",
+		Name: "models/" + out.model, Version: s.cfg.Model.Version(), DisplayName: "Simulator",
 		Description: "A deterministic simulator of the Gemini API, not a model.",
 		Input:       1 << 20, Output: 1 << 16,
 		Methods: []string{"generateContent"},
@@ -166,7 +161,7 @@ func (s *Server) describe(out *reply, r *http.Request) {
 		panic(err) // a struct of strings and numbers
 	}
 	out.framing = framingUnary
-	_ = out.write(string(b) + "\n") // fails only when nobody is left to tell
+	_ = out.write(string(b) + "\n") // fails only when the client is gone
 }
 
 // generate answers both methods that generate.

@@ -41,8 +41,8 @@ data {"candidates": [{"content": {"parts": [{"text": "","thoughtSignature": "EjQ
 		t.Errorf("script (-want +got)\n%s", diff)
 	}
 
-	_, url = serve(t, Config{})
-	for _, text := range []string{"hello", "thanks", "who are you?", "what day is it?", "bye", "help"} {
+	_, url = serve(t, Config{Model: parrot{}})
+	for _, text := range []string{"hello", "a b c d e f", "one\n\ntwo", "x", "yes, no, perhaps", "1 2 3 4 5 6 7 8 9 10 11"} {
 		_, got = post(t, url+streamPath, userSays(text))
 		blocks := strings.SplitAfter(shape(got), "\r\n\r\n")
 		wanted := strings.SplitAfter(want, "\r\n\r\n")
@@ -63,13 +63,13 @@ data {"candidates": [{"content": {"parts": [{"text": "","thoughtSignature": "EjQ
 
 // A call and a thought have the fields of the recorded ones, in their order.
 func TestCallsAndThoughtsLookLikeRecordedOnes(t *testing.T) {
-	_, url := serve(t, Config{})
-	body := strings.Replace(userSays("remind me to buy eggs"), `{"contents"`, `{"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents"`, 1)
+	_, url := serve(t, Config{Model: parrot{}})
+	body := strings.Replace(userSays("call create_todo"), `{"contents"`, `{"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents"`, 1)
 	_, got := post(t, url+streamPath, body)
 	blocks := strings.Split(strings.TrimSuffix(got, "\r\n\r\n"), "\r\n\r\n")
-	thoughtShape := regexp.MustCompile(`^data: \{"candidates": \[\{"content": \{"parts": \[\{"text": "\*\*[^*]+\*\*\\n\\n[^"]+\\n\\n\\n","thought": true\}\],"role": "model"\},"index": 0\}\],"usageMetadata": \{"promptTokenCount": \d+,"totalTokenCount": \d+,"promptTokensDetails": \[\{"modality": "TEXT","tokenCount": \d+\}\],"thoughtsTokenCount": \d+,"serviceTier": "standard"\},"modelVersion": "offline-demo","responseId": "[\w-]{23}"\}$`)
+	thoughtShape := regexp.MustCompile(`^data: \{"candidates": \[\{"content": \{"parts": \[\{"text": "\*\*[^*]+\*\*\\n\\n[^"]+\\n\\n\\n","thought": true\}\],"role": "model"\},"index": 0\}\],"usageMetadata": \{"promptTokenCount": \d+,"totalTokenCount": \d+,"promptTokensDetails": \[\{"modality": "TEXT","tokenCount": \d+\}\],"thoughtsTokenCount": \d+,"serviceTier": "standard"\},"modelVersion": "parrot","responseId": "[\w-]{23}"\}$`)
 	callShape := regexp.MustCompile(`^data: \{"candidates": \[\{"content": \{"parts": \[\{"functionCall": \{"name": "create_todo","args": \{"title": "buy eggs","priority": "medium"\},"id": "[0-9a-z]{8}"\},"thoughtSignature": "[A-Za-z0-9+/]+=*"\}\],"role": "model"\},"index": 0\}\],`)
-	for i, re := range []*regexp.Regexp{thoughtShape, thoughtShape, callShape, regexp.MustCompile(`"finishReason": "STOP"`)} {
+	for i, re := range []*regexp.Regexp{thoughtShape, callShape, regexp.MustCompile(`"finishReason": "STOP"`)} {
 		if i >= len(blocks) || !re.MatchString(blocks[i]) {
 			t.Fatalf("chunk %d does not look right:\n%s", i, strings.Join(blocks, "\n"))
 		}
@@ -79,12 +79,12 @@ func TestCallsAndThoughtsLookLikeRecordedOnes(t *testing.T) {
 // Thoughts are billed, but only shown to those who ask for them.
 func TestThoughtsOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{})
-	_, body := post(t, url+streamPath, userSays("remind me to buy eggs"))
+	_, url := serve(t, Config{Model: parrot{}})
+	_, body := post(t, url+streamPath, userSays("call create_todo"))
 	if got := gather(t, body); got.thoughts != "" || len(got.calls) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if n, ok := readSSE(t, body)[0].Usage["thoughtsTokenCount"].(float64); !ok || n < 10 {
+	if n, ok := readSSE(t, body)[0].Usage["thoughtsTokenCount"].(float64); !ok || n < 5 {
 		t.Errorf("usage %v", readSSE(t, body)[0].Usage)
 	}
 }
@@ -102,15 +102,15 @@ func TestAnswersCannotPassForTheRealAPI(t *testing.T) {
 
 func TestEveryChunkHasOneIDAndGrowingUsage(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{})
-	resp, body := post(t, url+streamPath, userSays("help"))
+	_, url := serve(t, Config{Model: parrot{}})
+	resp, body := post(t, url+streamPath, userSays(strings.Repeat("many words ", 25)))
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("Content-Type %q", got)
 	}
 	chunks := readSSE(t, body)
 	last := 0.0
 	for i, c := range chunks {
-		if c.ModelVersion != "offline-demo" || c.ResponseID != chunks[0].ResponseID || len(c.ResponseID) != 23 {
+		if c.ModelVersion != "parrot" || c.ResponseID != chunks[0].ResponseID || len(c.ResponseID) != 23 {
 			t.Errorf("chunk %d: model %q, id %q", i, c.ModelVersion, c.ResponseID)
 		}
 		prompt, said, total := c.Usage["promptTokenCount"].(float64), c.Usage["candidatesTokenCount"].(float64), c.Usage["totalTokenCount"].(float64)
@@ -129,9 +129,9 @@ func TestEveryChunkHasOneIDAndGrowingUsage(t *testing.T) {
 
 func TestSameRequestSameAnswer(t *testing.T) {
 	t.Parallel()
-	_, one := serve(t, Config{})
-	_, two := serve(t, Config{})
-	body := userSays("add todos: milk, bread and eggs")
+	_, one := serve(t, Config{Model: parrot{}})
+	_, two := serve(t, Config{Model: parrot{}})
+	body := userSays("call one two three")
 	_, a := post(t, one+streamPath, body)
 	_, b := post(t, two+streamPath, body)
 	if a != b {
@@ -141,8 +141,8 @@ func TestSameRequestSameAnswer(t *testing.T) {
 
 func TestJSONArrayStream(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{})
-	resp, body := post(t, url+"/v1beta/models/m:streamGenerateContent?%24alt=json%3Benum-encoding%3Dint", userSays("hello"))
+	_, url := serve(t, Config{Model: parrot{}})
+	resp, body := post(t, url+"/v1beta/models/m:streamGenerateContent?%24alt=json%3Benum-encoding%3Dint", userSays("hello to the array"))
 	var chunks []wireChunk
 	if err := json.Unmarshal([]byte(body), &chunks); err != nil || len(chunks) < 3 {
 		t.Fatalf("%d chunks, %v: %s", len(chunks), err, body)
@@ -162,18 +162,18 @@ func TestJSONArrayStream(t *testing.T) {
 
 func TestUnary(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{})
+	_, url := serve(t, Config{Model: parrot{}})
 	path := url + "/v1beta/models/m:generateContent"
-	_, body := post(t, path, userSays("what day is it?"))
+	_, body := post(t, path, userSays("a text of more than one piece"))
 	var c wireChunk
 	if err := json.Unmarshal([]byte(body), &c); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(c.Candidates[0].Content.Parts); n > 2 || !strings.Contains(body, "Saturday, 21 November 2026, 11:30 (Europe/Berlin).") {
+	if n := len(c.Candidates[0].Content.Parts); n > 2 || !strings.Contains(body, "a text of more than one piece") {
 		t.Errorf("%d parts in %s", n, body)
 	}
 
-	_, body = post(t, path, userSays("add todos: milk and bread"))
+	_, body = post(t, path, userSays("call one two"))
 	if strings.Count(body, `"functionCall"`) != 2 || strings.Count(body, `"thoughtSignature"`) != 1 || !strings.Contains(body, `"finishMessage": "Model generated function call(s)."`) {
 		t.Error(body)
 	}
@@ -181,7 +181,7 @@ func TestUnary(t *testing.T) {
 
 func TestModelIsDescribed(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, Config{RequireKey: "k"})
+	_, url := serve(t, Config{Model: parrot{}, RequireKey: "k"})
 	for key, want := range map[string]int{"": http.StatusForbidden, "k": http.StatusOK} {
 		req, err := http.NewRequest(http.MethodGet, url+"/v1beta/models/gemini-flash-latest", nil)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestModelIsDescribed(t *testing.T) {
 			t.Error(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != want || want == http.StatusOK && (model.Name != "models/gemini-flash-latest" || model.Version != ModelVersion) {
+		if resp.StatusCode != want || want == http.StatusOK && (model.Name != "models/gemini-flash-latest" || model.Version != "parrot") {
 			t.Errorf("key %q: %d %+v", key, resp.StatusCode, model)
 		}
 	}
@@ -261,10 +261,10 @@ func TestHugeBodyIsRefused(t *testing.T) {
 
 func TestWhatAServerRemembers(t *testing.T) {
 	t.Parallel()
-	offline, url := serve(t, Config{})
+	unscripted, url := serve(t, Config{})
 	post(t, url+streamPath, userSays("hello"))
-	if offline.Calls() != 1 || len(offline.Requests()) != 0 {
-		t.Errorf("the offline model counts (%d) but keeps nothing (%d)", offline.Calls(), len(offline.Requests()))
+	if unscripted.Calls() != 1 || len(unscripted.Requests()) != 0 {
+		t.Errorf("a server with a model counts (%d) but keeps nothing (%d)", unscripted.Calls(), len(unscripted.Requests()))
 	}
 
 	s := New(Config{Script: script(t, "text a\nfinish STOP\n---\nend\n---\nend\nloop")})

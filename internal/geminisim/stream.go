@@ -1,21 +1,22 @@
 package geminisim
 
 import (
+	"unicode"
 	"unicode/utf8"
 )
 
-// answer streams the offline model's reply to a request that passed the checks.
+// answer streams the model's reply to a request that passed the checks.
 func (s *Server) answer(out *reply, req *request, digest string) {
-	out.model = ModelVersion
-	o := think(readTurn(req, s.cfg.Now))
+	out.model = s.cfg.Model.Version()
+	o := s.cfg.Model.Answer(req.question())
 	if out.sleep(s.cfg.FirstDelay) != nil {
 		return // the client is gone
 	}
 	message := ""
-	if len(o.calls) > 0 && out.framing == framingUnary { // seen in unary answers alone
+	if len(o.Calls) > 0 && out.framing == framingUnary { // seen in unary answers alone
 		message = "Model generated function call(s)."
 	}
-	for i, c := range o.chunks(req, digest) {
+	for i, c := range cutAnswer(o, req, digest) {
 		if i > 0 && out.sleep(s.cfg.Pace) != nil {
 			return
 		}
@@ -33,59 +34,61 @@ type piece struct {
 	usage  *usage
 }
 
-// chunks cuts an answer as the API does: thought summaries, then each call in a
+// cutAnswer cuts an answer as the API does: thought summaries, then each call in a
 // chunk of its own, the first one signed, or the text a few words at a time, and
 // at last an empty one with the finish reason. Usage grows on the way.
-func (o output) chunks(req *request, digest string) []piece {
+func cutAnswer(o Answer, req *request, digest string) []piece {
 	prompt := promptTokens(req)
 	thinking, said := 0, 0
 	var pieces []piece
 	add := func(p outPart) {
 		pieces = append(pieces, piece{parts: []outPart{p}, usage: newUsage(prompt, said, thinking)})
 	}
-	for _, text := range o.thoughts {
+	for _, text := range o.Thoughts {
 		thinking += tokens(text) // billed also where no summary is asked for
 		if req.GenerationConfig.ThinkingConfig.IncludeThoughts {
 			add(thoughtPart(text))
 		}
 	}
-	for i, c := range o.calls {
-		call := &outCall{Name: c.name, Args: c.object(), ID: callID(digest, i)}
+	for i, c := range o.Calls {
+		call := &outCall{Name: c.Name, Args: c.Args, ID: callID(digest, i)}
 		p := outPart{FunctionCall: call}
 		if i == 0 {
 			p.ThoughtSignature = sign(callKey(&functionCall{ID: call.ID, Name: call.Name, Args: call.Args}))
 		}
-		said += tokens(c.name + string(call.Args))
+		said += tokens(c.Name + string(call.Args))
 		add(p)
 	}
-	for _, words := range fewWords(o.text) {
+	for _, words := range fewWords(o.Text) {
 		said += tokens(words)
 		add(textPart(words))
 	}
 	last := textPart("")
-	if o.text != "" && digest[0]%3 == 0 { // as now and then with the real API
+	if o.Text != "" && digest[0]%3 == 0 { // as now and then with the real API
 		last.ThoughtSignature = sign(digest)
 	}
 	return append(pieces, piece{parts: []outPart{last}, finish: "STOP", usage: newUsage(prompt, said, thinking)})
 }
 
-var wordBlank = rawPattern(`\S+\s*|\s+`)
-
 // fewWords cuts a text into pieces: one word, so that it starts early, then four
-// at a time. Joined they are the text.
+// at a time, each with the blanks behind it. Joined they are the text.
 func fewWords(text string) []string {
 	var pieces []string
-	size, count := 1, 0
-	current := ""
-	for _, w := range wordBlank.FindAllString(text, -1) {
-		current += w
-		if count++; count == size {
-			pieces = append(pieces, current)
-			current, count, size = "", 0, 4
+	start, count, size := 0, 0, 1
+	blank := false
+	for i, r := range text {
+		if space := unicode.IsSpace(r); !space && blank {
+			if count++; count == size {
+				pieces = append(pieces, text[start:i])
+				start, count, size = i, 0, 4
+			}
+			blank = false
+		} else {
+			blank = space
 		}
 	}
-	if current != "" {
-		pieces = append(pieces, current)
+	if rest := text[start:]; rest != "" {
+		pieces = append(pieces, rest)
 	}
 	return pieces
 }

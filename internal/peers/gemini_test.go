@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/internal/geminisim"
+	demo "sluice/internal/offline"
 )
 
 // gemini is a simulated Gemini API on loopback.
@@ -29,7 +30,7 @@ func scripted(t testing.TB, script string) *gemini {
 // that it makes in the gateway.
 func offline(t testing.TB) *gemini {
 	t.Helper()
-	sim := simulator(t, geminisim.Config{})
+	sim := simulator(t, geminisim.Config{Model: demo.Model{}})
 	return &gemini{Server: sim, url: serve(t, sim)}
 }
 

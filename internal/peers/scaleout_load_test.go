@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice/internal/geminisim"
+	demo "sluice/internal/offline"
 )
 
 // countingGemini answers any text slowly enough to be interrupted, and counts how
@@ -32,7 +33,7 @@ var turnMarker = regexp.MustCompile(`turn-[0-9]+`)
 func newCountingGemini(t testing.TB) *countingGemini {
 	t.Helper()
 	g := &countingGemini{calls: map[string]int{}}
-	sim := simulator(t, geminisim.Config{FirstDelay: 100 * time.Millisecond, Pace: 50 * time.Millisecond})
+	sim := simulator(t, geminisim.Config{Model: demo.Model{}, FirstDelay: 100 * time.Millisecond, Pace: 50 * time.Millisecond})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

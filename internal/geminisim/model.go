@@ -1,0 +1,87 @@
+package geminisim
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Model answers the requests of a Server without a Script. It is called from many
+// goroutines at once. The same question must get the same answer.
+type Model interface {
+	// Version is the modelVersion of the answers.
+	Version() string
+	Answer(q Question) Answer
+}
+
+// Question is what a model sees of a request that passed the strict checks.
+type Question struct {
+	System    string // the system instruction
+	Messages  []Message
+	Functions []Function // that are declared
+	MayCall   bool       // false: the request forbids function calls
+}
+
+// Message is one content of the conversation.
+type Message struct {
+	Model bool   // said by the model, not by the user
+	Text  string // its text parts, one a line
+	Calls []Call
+	// Results answer the calls of the message before, in their order.
+	Results []Result
+}
+
+// Function is a declared function.
+type Function struct {
+	Name       string
+	Parameters jsontext.Value // a schema in either of the API's languages, or nil
+}
+
+// Call is a function call. In an Answer it has no ID yet.
+type Call struct {
+	ID, Name string
+	Args     jsontext.Value // an object
+}
+
+// Result is a function response.
+type Result struct {
+	ID, Name string
+	Response jsontext.Value // an object
+}
+
+// Answer is what a model says: calls, or else a text.
+type Answer struct {
+	Thoughts []string // summaries, shown to those who ask for them
+	Calls    []Call
+	Text     string
+}
+
+// wordless is the model of a Server that was given none.
+type wordless struct{}
+
+func (wordless) Version() string        { return "geminisim" }
+func (wordless) Answer(Question) Answer { return Answer{Text: "OK."} }
+
+// question returns what the model sees of r.
+func (r *request) question() Question {
+	q := Question{MayCall: r.ToolConfig.FunctionCallingConfig.Mode != modeNone}
+	if r.SystemInstruction != nil {
+		q.System = r.SystemInstruction.text()
+	}
+	for _, c := range r.Contents {
+		m := Message{Model: c.Role == "model", Text: c.text()}
+		for _, call := range c.calls() {
+			m.Calls = append(m.Calls, Call{ID: call.ID, Name: call.Name, Args: call.Args})
+		}
+		for _, response := range c.responses() {
+			m.Results = append(m.Results, Result{ID: response.ID, Name: response.Name, Response: response.Response})
+		}
+		q.Messages = append(q.Messages, m)
+	}
+	for _, t := range r.Tools {
+		for _, d := range t.FunctionDeclarations {
+			parameters := d.ParametersJSONSchema
+			if absent(parameters) {
+				parameters = d.Parameters
+			}
+			q.Functions = append(q.Functions, Function{Name: d.Name, Parameters: parameters})
+		}
+	}
+	return q
+}
