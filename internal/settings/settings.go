@@ -40,7 +40,7 @@ func process(c *config.Config) config.Section {
 		config.Address("SLUICE_ADDR", &c.Addr, ":8080",
 			"listen address; port 0 picks one, logged as `listening`").Or("PORT", config.Port(&c.Addr)).As("`:8080`, or `:$PORT`"),
 		config.Int("SLUICE_MAX_CONNECTIONS", &c.MaxConnections, 0, 1, 1_000_000,
-			"client connections; at it, the one that has waited longest for bytes of a request is closed for a new one").As("from the descriptors"),
+			"client connections; at it, the one that has waited longest for bytes of a request (250 ms at least) is closed for a new one").As("from the descriptors"),
 		config.DurationOrNone("SLUICE_DRAIN_TIMEOUT", &c.DrainTimeout, 30*time.Second,
 			"time for running streams to end after SIGTERM or SIGINT"),
 	}}
