@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // maxDescription is how much of a tool's description is kept.
@@ -33,7 +34,7 @@ type catalogue struct {
 // offer is one tool of a server.
 type offer struct {
 	name   string // as the server gives it
-	spec   chat.ToolSpec
+	spec   tool.Spec
 	schema *checker
 	work   int // that it took to compile the schema
 }
@@ -150,9 +151,9 @@ func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	}
 }
 
-func dropped(log zerolog.Logger, server, tool string, err error) {
+func dropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
-		Str("tool_name", clipped(clean(tool), 128)).Str("reason", clipped(clean(err.Error()), 512))).
+		Str("tool_name", clipped(clean(name), 128)).Str("reason", clipped(clean(err.Error()), 512))).
 		Msg("mcp_tool_dropped")
 }
 
@@ -206,18 +207,18 @@ func headersFault(raw []byte) error {
 
 // spec returns the tool as the model sees it, except that its name may have to
 // change beside other servers' tools.
-func (t *wireTool) spec(server string) chat.ToolSpec {
+func (t *wireTool) spec(server string) tool.Spec {
 	title := t.Annotations.Title
 	if title == "" {
 		title = t.Title
 	}
 	description, _ := chat.Truncate(clean(t.Description), maxDescription)
-	return chat.ToolSpec{
+	return tool.Spec{
 		Name:        safeName(t.Name),
 		Server:      server,
 		Description: description,
 		InputSchema: t.InputSchema,
-		Annotations: chat.Annotations{
+		Annotations: tool.Annotations{
 			Title:       clipped(clean(title), 256),
 			ReadOnly:    or(t.Annotations.ReadOnly, false),
 			Destructive: or(t.Annotations.Destructive, true),

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 func TestToolSpec(t *testing.T) {
@@ -25,11 +25,11 @@ func TestToolSpec(t *testing.T) {
 		`{"name":"full","title":"A title","description":"What it\u0000 does.","inputSchema":`+schema+`,"annotations":{"title":"Mine","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`,
 	)
 	c := newClient(t, over(serve(t, f)))
-	want := []chat.ToolSpec{
+	want := []tool.Spec{
 		{Name: "plain", Server: "s", InputSchema: jsontext.Value(`{"type":"object"}`),
-			Annotations: chat.Annotations{Destructive: true, OpenWorld: true}},
+			Annotations: tool.Annotations{Destructive: true, OpenWorld: true}},
 		{Name: "full", Server: "s", Description: "What it does.", InputSchema: jsontext.Value(schema),
-			Annotations: chat.Annotations{Title: "Mine", ReadOnly: true, Idempotent: true}},
+			Annotations: tool.Annotations{Title: "Mine", ReadOnly: true, Idempotent: true}},
 	}
 	if diff := cmp.Diff(want, c.Tools(t.Context()).Specs); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -204,12 +204,12 @@ func TestM26LongDescription(t *testing.T) {
 
 func TestM24SharedNames(t *testing.T) {
 	t.Parallel()
-	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+	defined := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	cfg := Config{}
 	fakes := map[string]*fake{
-		"a": newFake(tool("add"), tool("only_a"), tool("b_list")),
-		"b": newFake(tool("add"), tool("list"), tool("c:1"), tool("naïve tool")),
-		"9": newFake(tool("add"), tool("list"), tool("b_list")),
+		"a": newFake(defined("add"), defined("only_a"), defined("b_list")),
+		"b": newFake(defined("add"), defined("list"), defined("c:1"), defined("naïve tool")),
+		"9": newFake(defined("add"), defined("list"), defined("b_list")),
 	}
 	for _, name := range []string{"a", "b", "9"} {
 		f := fakes[name]

@@ -27,7 +27,9 @@ func members(n int, format string) string {
 	return strings.Join(list, ",")
 }
 
-func tool(name, schema string) string { return `{"name":"` + name + `","inputSchema":` + schema + `}` }
+func definition(name, schema string) string {
+	return `{"name":"` + name + `","inputSchema":` + schema + `}`
+}
 
 func properties(list string) string { return `{"type":"object","properties":{` + list + `}}` }
 
@@ -70,7 +72,7 @@ func TestCostlySchemasAreLeftOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log logBuffer
-			cfg := over(serve(t, newFake(tool("costly", schema), toolWrite)))
+			cfg := over(serve(t, newFake(definition("costly", schema), toolWrite)))
 			cfg.Log = log.logger()
 			c := newClient(t, cfg)
 			if diff := cmp.Diff([]string{"write"}, names(c.Tools(t.Context()))); diff != "" {
@@ -132,7 +134,7 @@ func TestLargeSchemasAreKept(t *testing.T) {
 func large(n int) []string {
 	tools := make([]string, n)
 	for i := range n {
-		tools[i] = tool(fmt.Sprintf("t%d", i), properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]}`))
+		tools[i] = definition(fmt.Sprintf("t%d", i), properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]}`))
 	}
 	return tools
 }
@@ -176,7 +178,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 // minutes.
 func TestDroppedToolsTakeRoom(t *testing.T) {
 	t.Parallel()
-	bad := tool("bad", properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]},"x":{"$ref":"#/nowhere"}`))
+	bad := definition("bad", properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]},"x":{"$ref":"#/nowhere"}`))
 	var tools []string
 	for i := range 20 {
 		tools = append(tools, bad+strings.Repeat(" ", i))
@@ -288,7 +290,7 @@ func TestChecksCountEachForItself(t *testing.T) {
 
 func TestCallEndsWhileItsArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
-	f := newFake(tool("t", slowCheck))
+	f := newFake(definition("t", slowCheck))
 	c := newClient(t, over(serve(t, f)))
 	c.Tools(t.Context())
 	ctx, cancel := context.WithTimeout(t.Context(), 0)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // Policy is what the configuration says of a server's tools beside Allow and Deny.
@@ -45,14 +45,14 @@ func (p Policy) faults() (faults []error) {
 }
 
 // override makes a, which the server says of a tool, what the policy says of it.
-func (p Policy) override(tool string, a *chat.Annotations) {
-	if slices.Contains(p.ReadOnly, tool) {
+func (p Policy) override(name string, a *tool.Annotations) {
+	if slices.Contains(p.ReadOnly, name) {
 		a.ReadOnly, a.Destructive = true, false
 	}
-	if slices.Contains(p.Destructive, tool) {
+	if slices.Contains(p.Destructive, name) {
 		a.ReadOnly, a.Destructive = false, true
 	}
-	if slices.Contains(p.Idempotent, tool) {
+	if slices.Contains(p.Idempotent, name) {
 		a.Idempotent = true
 	}
 }
@@ -69,21 +69,21 @@ func (p Policy) named() map[string][]string {
 // not offer: misspelt, denied or gone.
 func (u *upstream) checkPolicy(c *catalogue) {
 	for key, tools := range u.Policy.named() {
-		for _, tool := range tools {
-			if !c.offersTool(tool) {
-				u.warnOf(key, tool)
+		for _, name := range tools {
+			if !c.offersTool(name) {
+				u.warnOf(key, name)
 			}
 		}
 	}
 }
 
 // warnOf warns, once each, of a tool that a key of the policy names in vain.
-func (u *upstream) warnOf(key, tool string) {
-	if _, known := u.warned.LoadOrStore(key+" "+tool, true); known {
+func (u *upstream) warnOf(key, name string) {
+	if _, known := u.warned.LoadOrStore(key+" "+name, true); known {
 		return
 	}
 	u.event(u.log.Warn(), "mcp_policy_without_tool", func(d *zerolog.Event) {
-		d.Str("key", key).Str("tool_name", clipped(clean(tool), 128))
+		d.Str("key", key).Str("tool_name", clipped(clean(name), 128))
 	})
 }
 
@@ -112,10 +112,10 @@ func (c *Client) fallbacks(v *view, bound []*boundTool) {
 // fallbackOf finds the tool that target names. all says that every server that
 // could have it was looked at.
 func fallbackOf(t *boundTool, target string, bound []*boundTool, made []condition, ups []*upstream) (found *boundTool, all bool) {
-	server, tool, qualified := strings.Cut(target, "/")
+	server, name, qualified := strings.Cut(target, "/")
 	qualified = qualified && slices.ContainsFunc(ups, func(u *upstream) bool { return u.Name == server })
 	if !qualified {
-		tool = target
+		name = target
 	}
 	for i, u := range ups {
 		if made[i].offers == nil && (!qualified || u.Name == server) {
@@ -124,7 +124,7 @@ func fallbackOf(t *boundTool, target string, bound []*boundTool, made []conditio
 	}
 	for _, other := range bound {
 		switch {
-		case other == t || other.offer.name != tool || qualified && other.up.Name != server:
+		case other == t || other.offer.name != name || qualified && other.up.Name != server:
 		case qualified || other.up != t.up:
 			return other, true
 		case found == nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 const toolClaims = `{"name":"claims","title":"Top","inputSchema":{"type":"object"},"annotations":{"title":"Own","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`
@@ -20,16 +20,16 @@ func TestPolicyOverAnnotations(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		policy Policy
-		want   chat.Annotations
+		want   tool.Annotations
 	}{
-		"as the server says": {Policy{}, chat.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
-		"untrusted":          {Policy{Untrusted: true}, chat.Annotations{Title: "Top", Destructive: true, OpenWorld: true}},
-		"destructive":        {Policy{Destructive: []string{"claims"}}, chat.Annotations{Title: "Own", Destructive: true, Idempotent: true}},
+		"as the server says": {Policy{}, tool.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
+		"untrusted":          {Policy{Untrusted: true}, tool.Annotations{Title: "Top", Destructive: true, OpenWorld: true}},
+		"destructive":        {Policy{Destructive: []string{"claims"}}, tool.Annotations{Title: "Own", Destructive: true, Idempotent: true}},
 		"untrusted, read-only": {Policy{Untrusted: true, ReadOnly: []string{"claims"}},
-			chat.Annotations{Title: "Top", ReadOnly: true, OpenWorld: true}},
+			tool.Annotations{Title: "Top", ReadOnly: true, OpenWorld: true}},
 		"untrusted, idempotent": {Policy{Untrusted: true, Idempotent: []string{"claims"}},
-			chat.Annotations{Title: "Top", Destructive: true, Idempotent: true, OpenWorld: true}},
-		"another tool": {Policy{Destructive: []string{"other"}}, chat.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
+			tool.Annotations{Title: "Top", Destructive: true, Idempotent: true, OpenWorld: true}},
+		"another tool": {Policy{Destructive: []string{"other"}}, tool.Annotations{Title: "Own", ReadOnly: true, Idempotent: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
