@@ -30,7 +30,7 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if t == nil {
 		return tool.Result{}, unknownTool(call.Name, v.set)
 	}
-	args, invalid := checkArguments(ctx, t.name, t.offer.schema, call.Arguments)
+	args, invalid := t.offer.schema.Check(ctx, t.name, call.Arguments)
 	if invalid != nil && ctx.Err() != nil {
 		return tool.Result{}, t.told(t.up.ended(ctx, t))
 	}
@@ -58,7 +58,7 @@ func unknownTool(name string, set *tool.Set) *fault.Error {
 		}
 		names = append(names, set.Specs[i].Name)
 	}
-	hint := fmt.Sprintf("There is no tool %q. ", clipped(clean(name), maxName))
+	hint := fmt.Sprintf("There is no tool %q. ", clipped(tool.Clean(name), maxName))
 	if len(names) == 0 {
 		hint += "No tools are available."
 	} else {

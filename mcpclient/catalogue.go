@@ -35,7 +35,7 @@ type catalogue struct {
 type offer struct {
 	name   string // as the server gives it
 	spec   tool.Spec
-	schema *checker
+	schema *tool.Schema
 	work   int // that it took to compile the schema
 }
 
@@ -92,7 +92,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 	left := 0
 	for _, raw := range tools {
 		o, err := c.reading(s, raw, old, log)
-		if errors.Is(err, errNoRoom) {
+		if errors.Is(err, tool.ErrNoRoom) {
 			left++
 		}
 		if o == nil {
@@ -106,7 +106,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 		c.offers = append(c.offers, o)
 	}
 	if left > 0 {
-		leftOut(log, s.Name, left, errNoRoom.Error())
+		leftOut(log, s.Name, left, tool.ErrNoRoom.Error())
 	}
 	return c
 }
@@ -122,19 +122,19 @@ func sumOf(tools []stdjson.RawMessage) [sha256.Size]byte {
 }
 
 // reading returns the offer that raw defines, from old if it was read before; nil
-// if the tool is not to be offered. The error is errNoRoom or nil.
+// if the tool is not to be offered. The error is tool.ErrNoRoom or nil.
 func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) (*offer, error) {
 	sum := sha256.Sum256(raw)
 	if old != nil {
-		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= maxServerWork) {
+		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= tool.Room) {
 			c.keep(sum, o)
 			return o, nil
 		}
 	}
-	o, name, work, err := readTool(s, raw, maxServerWork-c.work)
-	if errors.Is(err, errNoRoom) { // there may be room another time
+	o, name, work, err := readTool(s, raw, tool.Room-c.work)
+	if errors.Is(err, tool.ErrNoRoom) { // there may be room another time
 		c.work += work
-		return nil, errNoRoom
+		return nil, tool.ErrNoRoom
 	}
 	if err != nil {
 		c.work += work
@@ -153,7 +153,7 @@ func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 
 func dropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
-		Str("tool_name", clipped(clean(name), 128)).Str("reason", clipped(clean(err.Error()), 512))).
+		Str("tool_name", clipped(tool.Clean(name), 128)).Str("reason", clipped(tool.Clean(err.Error()), 512))).
 		Msg("mcp_tool_dropped")
 }
 
@@ -180,7 +180,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 	case t.Execution.TaskSupport == "required":
 		return nil, t.Name, 0, errors.New("the tool runs only as a task")
 	}
-	schema, work, err := compileSchema(t.InputSchema, room)
+	schema, work, err := tool.Compile(t.InputSchema, room)
 	if err == nil {
 		err = headersFault(raw)
 	}
@@ -212,14 +212,14 @@ func (t *wireTool) spec(server string) tool.Spec {
 	if title == "" {
 		title = t.Title
 	}
-	description, _ := chat.Truncate(clean(t.Description), maxDescription)
+	description, _ := chat.Truncate(tool.Clean(t.Description), maxDescription)
 	return tool.Spec{
 		Name:        safeName(t.Name),
 		Server:      server,
 		Description: description,
 		InputSchema: t.InputSchema,
 		Annotations: tool.Annotations{
-			Title:       clipped(clean(title), 256),
+			Title:       clipped(tool.Clean(title), 256),
 			ReadOnly:    or(t.Annotations.ReadOnly, false),
 			Destructive: or(t.Annotations.Destructive, true),
 			Idempotent:  or(t.Annotations.Idempotent, false),

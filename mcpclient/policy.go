@@ -83,7 +83,7 @@ func (u *upstream) warnOf(key, name string) {
 		return
 	}
 	u.event(u.log.Warn(), "mcp_policy_without_tool", func(d *zerolog.Event) {
-		d.Str("key", key).Str("tool_name", clipped(clean(name), 128))
+		d.Str("key", key).Str("tool_name", clipped(tool.Clean(name), 128))
 	})
 }
 

@@ -55,7 +55,7 @@ func (l *listener) hear(p tool.Progress) {
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		p.Total = 0
 	}
-	p.Message = hidePlaces(l.hide.Replace(clipped(clean(p.Message), maxMessage)))
+	p.Message = hidePlaces(l.hide.Replace(clipped(tool.Clean(p.Message), maxMessage)))
 	l.report(p)
 }
 

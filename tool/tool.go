@@ -1,5 +1,6 @@
 // Package tool holds what tools are, whoever runs them: how a model sees them, what
-// it asks of them and what comes back.
+// it asks of them and what comes back; and the check of a call's arguments against
+// the tool's schema, neither of which is trusted.
 package tool
 
 import "github.com/go-json-experiment/json/jsontext"
