@@ -56,7 +56,7 @@ func layers() []layer {
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
+			"tool", "chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},

@@ -191,7 +191,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 		t.Annotations = wireTool{}.Annotations
 	}
 	spec := t.spec(s.Name)
-	s.Policy.override(t.Name, &spec.Annotations)
+	s.Policy.Override(t.Name, &spec.Annotations)
 	return &offer{name: t.Name, spec: spec, schema: schema, work: work}, t.Name, work, nil
 }
 

@@ -1,9 +1,6 @@
 package mcpclient
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,63 +9,10 @@ import (
 	"sluice/tool"
 )
 
-// Policy is what the configuration says of a server's tools beside Allow and Deny.
-// It names tools as the server gives them. The zero value believes the server.
-type Policy struct {
-	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
-	// server's own annotations say. A tool that is read-only is not destructive, and
-	// the other way round, so none is in both lists.
-	ReadOnly, Idempotent, Destructive []string
-	// Untrusted ignores the server's own annotations: what the lists do not say is
-	// as MCP takes it to be of a tool without annotations.
-	Untrusted bool
-	// Fallback names, by tool, the one to run when this server is unavailable:
-	// "<server>/<tool>", or "<tool>", which is that of the first other server that
-	// offers it, or else of this one.
-	Fallback map[string]string
-}
-
-// faults returns what is wrong with p in itself; whether the tools exist turns out
-// later.
-func (p Policy) faults() (faults []error) {
-	for _, name := range p.ReadOnly {
-		if slices.Contains(p.Destructive, name) {
-			faults = append(faults, fmt.Errorf("the tool %q cannot be both readOnly and destructive", name))
-		}
-	}
-	for _, from := range slices.Sorted(maps.Keys(p.Fallback)) {
-		if to := p.Fallback[from]; from == "" || to == "" {
-			faults = append(faults, errors.New("fallback has an empty name"))
-		}
-	}
-	return faults
-}
-
-// override makes a, which the server says of a tool, what the policy says of it.
-func (p Policy) override(name string, a *tool.Annotations) {
-	if slices.Contains(p.ReadOnly, name) {
-		a.ReadOnly, a.Destructive = true, false
-	}
-	if slices.Contains(p.Destructive, name) {
-		a.ReadOnly, a.Destructive = false, true
-	}
-	if slices.Contains(p.Idempotent, name) {
-		a.Idempotent = true
-	}
-}
-
-// named returns the tools that p says something of, by the key that does so.
-func (p Policy) named() map[string][]string {
-	return map[string][]string{
-		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
-		"fallback": slices.Sorted(maps.Keys(p.Fallback)),
-	}
-}
-
 // checkPolicy warns, once each, of tools that the policy names and the server does
 // not offer: misspelt, denied or gone.
 func (u *upstream) checkPolicy(c *catalogue) {
-	for key, tools := range u.Policy.named() {
+	for key, tools := range u.Policy.Named() {
 		for _, name := range tools {
 			if !c.offersTool(name) {
 				u.warnOf(key, name)

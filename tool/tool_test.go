@@ -33,3 +33,25 @@ func TestRepeatable(t *testing.T) {
 		}
 	}
 }
+
+func TestPolicyOverridesTheServer(t *testing.T) {
+	t.Parallel()
+	said := tool.Annotations{Title: "T", ReadOnly: true, OpenWorld: true}
+	this := []string{"this"}
+	for name, tt := range map[string]struct {
+		policy tool.Policy
+		want   tool.Annotations
+	}{
+		"nothing":      {tool.Policy{}, said},
+		"another tool": {tool.Policy{Destructive: []string{"other"}}, said},
+		"destructive":  {tool.Policy{Destructive: this}, tool.Annotations{Title: "T", Destructive: true, OpenWorld: true}},
+		"both":         {tool.Policy{ReadOnly: this, Destructive: this}, tool.Annotations{Title: "T", Destructive: true, OpenWorld: true}},
+		"idempotent":   {tool.Policy{Idempotent: this}, tool.Annotations{Title: "T", ReadOnly: true, Idempotent: true, OpenWorld: true}},
+	} {
+		got := said
+		tt.policy.Override("this", &got)
+		if got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
