@@ -9,8 +9,8 @@ import (
 )
 
 // Schema is the compiled schema of a tool's arguments; Compile makes one. It checks
-// any number of values at once. The work for one value is bounded: a schema of 2 KiB whose references fork 30 times would
-// otherwise keep a processor busy for hours.
+// any number of values at once. The work for one value is bounded: a schema of 2 KiB
+// whose references fork 30 times would otherwise keep a processor busy for hours.
 type Schema struct {
 	compiled *jsonschema.Schema // immutable; runs validate against copies of it
 	spread   bool               // see run

@@ -27,8 +27,8 @@ const (
 // for each value that may be a schema, one for any other (BenchmarkLargestSchema).
 const (
 	maxToolWork = 16_000
-	// Room is what the schemas of all tools of a server may take to compile: about a second and 50 MB. A thousand
-	// tools of twenty described properties each are 85,000.
+	// Room is what the schemas of all tools of a server may take to compile: about a
+	// second and 50 MB. A thousand tools of twenty described properties each are 85,000.
 	Room = 100_000
 	// How many instructions of a pattern, how many bytes of addresses, and how many
 	// values whose notes are copied for a reference are one unit.
