@@ -25,7 +25,7 @@ const module = "sluice"
 // other; those of one layer do not. The rules for texts lie below layer 0.
 type layer struct {
 	tree   string
-	height float64 // 1.5 is what design.md calls 1a
+	height float64 // 0.25 is what design.md calls 0a, 0.5 is 0b, 1.5 is 1a
 	may    []string
 	why    string
 }
@@ -34,7 +34,8 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal/check", -1, nil, "rules for texts, which read alike wherever they are asked"},
-		{"chat", 0, []string{"internal/check"}, "what is asked and said must not depend on how it is answered"},
+		{"tool", 0.25, []string{"fault"}, "what a tool is must not depend on who runs it or who asks for it"},
+		{"chat", 0.5, []string{"tool", "internal/check"}, "what is asked and said must not depend on how it is answered"},
 		{"fault", 0, nil, "everybody uses the errors of the contract"},
 		{"config", 0, []string{"internal/check"}, "packages register their settings with it; it knows none of them, and their values the program hands out"},
 		{"web", 0, nil, "files and nothing else"},
@@ -43,19 +44,19 @@ func layers() []layer {
 		{"stream/sse", 1.5, []string{"stream", "fault"}, "frames of events, and how they are written and read"},
 		{"stream", 1, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"breaker", 1, []string{"fault", "config"}, "it guards calls without knowing what they are"},
-		{"agent", 2, []string{"chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"gemini", 2, []string{"chat", "fault", "config", "breaker", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
-		{"mcpclient", 2, []string{"chat", "fault", "config", "breaker", "internal/check"}, "Tools, for whoever wants some"},
+		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
+		{"gemini", 2, []string{"tool", "chat", "fault", "config", "breaker", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
+		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "breaker", "internal/check"}, "Tools, for whoever wants some"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
-		{"handlers", 3, []string{"chat", "stream", "fault", "config", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
+		{"handlers", 3, []string{"tool", "chat", "stream", "fault", "config", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
+			"tool", "chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},

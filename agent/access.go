@@ -3,16 +3,16 @@ package agent
 import (
 	"slices"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // narrowed is a set of tools, and what of it a turn may call that must change
 // nothing.
-type narrowed struct{ whole, readOnly *chat.ToolSet }
+type narrowed struct{ whole, readOnly *tool.Set }
 
 // readOnly returns the tools of a set that only read. Turns that were given the same
 // set share the result, because a driver caches what it renders by the pointer.
-func (a *Agent) readOnly(whole *chat.ToolSet) *chat.ToolSet {
+func (a *Agent) readOnly(whole *tool.Set) *tool.Set {
 	if n := a.narrowed.Load(); n != nil && n.whole == whole {
 		return n.readOnly
 	}
@@ -24,8 +24,8 @@ func (a *Agent) readOnly(whole *chat.ToolSet) *chat.ToolSet {
 // readOnlyOf returns the read-only part of a set. A fallback that does more than read
 // is none; a tool whose server is away and that has no other is left out, as if it
 // had never had one.
-func readOnlyOf(whole *chat.ToolSet) *chat.ToolSet {
-	part := &chat.ToolSet{Unavailable: whole.Unavailable}
+func readOnlyOf(whole *tool.Set) *tool.Set {
+	part := &tool.Set{Unavailable: whole.Unavailable}
 	for _, spec := range whole.Specs {
 		if !spec.Annotations.ReadOnly {
 			continue
@@ -41,6 +41,6 @@ func readOnlyOf(whole *chat.ToolSet) *chat.ToolSet {
 }
 
 // away says whether a server of the set cannot be called.
-func away(tools *chat.ToolSet, server string) bool {
-	return slices.ContainsFunc(tools.Unavailable, func(u chat.UnavailableServer) bool { return u.Server == server })
+func away(tools *tool.Set, server string) bool {
+	return slices.ContainsFunc(tools.Unavailable, func(u tool.UnavailableServer) bool { return u.Server == server })
 }

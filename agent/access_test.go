@@ -10,12 +10,13 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
-var readOnly = chat.Annotations{ReadOnly: true}
+var readOnly = tool.Annotations{ReadOnly: true}
 
 // names returns the tools on offer, with their fallbacks.
-func names(set *chat.ToolSet) (list []string) {
+func names(set *tool.Set) (list []string) {
 	for _, spec := range set.Specs {
 		name := spec.Name
 		if spec.Fallback != "" {
@@ -92,7 +93,7 @@ func TestToolsOffAsksNobody(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		request: chat.Request{Input: "hi", Tools: chat.ToolsOff}, answers: []answer{says("x")}, listing: time.Second,
-		tools: &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: away(true)}}},
+		tools: &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: away(true)}}},
 	})
 	got.want(t, "start m", "delta x", "done stop")
 	if got.took != 0 {
@@ -103,26 +104,26 @@ func TestToolsOffAsksNobody(t *testing.T) {
 // A fallback that does more than read is none for a turn that may only read.
 func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 	t.Parallel()
-	set := func(lookup chat.Annotations, servers ...string) *chat.ToolSet {
-		s := &chat.ToolSet{Specs: []chat.ToolSpec{
+	set := func(lookup tool.Annotations, servers ...string) *tool.Set {
+		s := &tool.Set{Specs: []tool.Spec{
 			{Name: "search", Server: "one", Fallback: "lookup", Annotations: readOnly},
 			{Name: "lookup", Server: "two", Annotations: lookup},
 		}}
 		for _, name := range servers {
-			s.Unavailable = append(s.Unavailable, chat.UnavailableServer{Server: name, Err: away(true)})
+			s.Unavailable = append(s.Unavailable, tool.UnavailableServer{Server: name, Err: away(true)})
 		}
 		return s
 	}
 	for _, tt := range []struct {
 		name    string
-		tools   *chat.ToolSet
+		tools   *tool.Set
 		offered []string
 		ran     []string
 	}{
 		{"reads", set(readOnly), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
 		{"reads, and the server is away", set(readOnly, "one"), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
-		{"writes", set(chat.Annotations{}), []string{"search"}, []string{"search"}},
-		{"writes, and the server is away", set(chat.Annotations{}, "one"), nil, nil},
+		{"writes", set(tool.Annotations{}), []string{"search"}, []string{"search"}},
+		{"writes, and the server is away", set(tool.Annotations{}, "one"), nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +146,7 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 }
 
 // offers notes the tools that the model is offered.
-type offers struct{ sets []*chat.ToolSet }
+type offers struct{ sets []*tool.Set }
 
 func (*offers) Name() string { return "m" }
 
@@ -155,12 +156,12 @@ func (o *offers) Stream(_ context.Context, req *chat.ModelRequest, yield func(*c
 }
 
 // lists offers a set that can be exchanged.
-type lists struct{ set *chat.ToolSet }
+type lists struct{ set *tool.Set }
 
-func (l *lists) Tools(context.Context) *chat.ToolSet { return l.set }
+func (l *lists) Tools(context.Context) *tool.Set { return l.set }
 
-func (*lists) Call(context.Context, chat.ToolCall) (chat.ToolResult, error) {
-	return chat.ToolResult{}, &fault.Error{Type: fault.Internal}
+func (*lists) Call(context.Context, tool.Call) (tool.Result, error) {
+	return tool.Result{}, &fault.Error{Type: fault.Internal}
 }
 
 // Turns of one access share their set, since a driver renders each set anew; a new
@@ -169,7 +170,7 @@ func TestNarrowedSetIsShared(t *testing.T) {
 	t.Parallel()
 	model, tools := new(offers), &lists{set: addAndRead}
 	a := agent.New(agent.Config{Model: model, Tools: tools})
-	run := func(access chat.ToolAccess) *chat.ToolSet {
+	run := func(access chat.ToolAccess) *tool.Set {
 		if _, err := a.Run(t.Context(), &chat.Request{Input: "hi", Tools: access}, nothing{}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +183,7 @@ func TestNarrowedSetIsShared(t *testing.T) {
 	if again := run(chat.ToolsReadOnly); again != first {
 		t.Error("the second turn is given a set of its own")
 	}
-	tools.set = &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "look", Server: "todo", Annotations: readOnly}}}
+	tools.set = &tool.Set{Specs: []tool.Spec{{Name: "look", Server: "todo", Annotations: readOnly}}}
 	if diff := cmp.Diff([]string{"look"}, names(run(chat.ToolsReadOnly))); diff != "" {
 		t.Errorf("after a change of the tools (-want +got):\n%s", diff)
 	}

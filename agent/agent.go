@@ -15,6 +15,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // Model streams one answer of a language model.
@@ -32,14 +33,14 @@ type Model interface {
 // Tools runs tools. Both methods return soon after ctx has ended.
 type Tools interface {
 	// Tools returns what can be called now; never nil.
-	Tools(ctx context.Context) *chat.ToolSet
+	Tools(ctx context.Context) *tool.Set
 	// Call runs one tool, at most once unless it is safe to repeat. Its errors are
 	// *fault.Error: ToolFailed, MCPUnavailable, Timeout or Overloaded, with Unknown set
 	// if the outcome was lost and the tool is not safe to repeat, and NoEffect if it
 	// is proven that the call changed nothing; anything else is a bug. Overloaded, a
 	// shortage of the gateway's own, ends the turn. Progress goes to
-	// chat.ReportOf(ctx).
-	Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error)
+	// tool.ReportOf(ctx).
+	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
 // Config describes an Agent. Model and Tools are required.
@@ -59,7 +60,7 @@ type Config struct {
 	// Hold says that a call must wait for an answer from outside before it runs; nil
 	// means that none must. Such calls are for Loop: Run, which cannot return them,
 	// fails.
-	Hold func(call chat.ToolCall, spec *chat.ToolSpec) bool
+	Hold func(call tool.Call, spec *tool.Spec) bool
 }
 
 // Agent runs turns. It is safe for concurrent use.

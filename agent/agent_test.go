@@ -12,6 +12,7 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // malformed is the cause of a call that cannot be read, as a driver reports it.
@@ -116,7 +117,7 @@ func TestWhatGoesBack(t *testing.T) {
 				text("ok?"), end(chat.FinishStop)),
 			says("done"),
 		},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			if c.Name == "add" { // the first call ends last
 				_ = wait(ctx, time.Second)
 			}
@@ -130,8 +131,8 @@ func TestWhatGoesBack(t *testing.T) {
 			{Call: &first, Signature: "Y2FsbA=="}, {Call: &second}, {Text: "ok?"},
 		}},
 		{Role: chat.RoleUser, Parts: []chat.Part{
-			{Result: &chat.ToolResult{ID: "fc-1", Name: "add", Text: "add did it"}},
-			{Result: &chat.ToolResult{Name: "read", Text: "read did it"}},
+			{Result: &tool.Result{ID: "fc-1", Name: "add", Text: "add did it"}},
+			{Result: &tool.Result{Name: "read", Text: "read did it"}},
 		}},
 	}
 	if diff := cmp.Diff(want, got.requests[1].Messages); diff != "" {
@@ -157,7 +158,7 @@ func TestUsageAndTimings(t *testing.T) {
 			then(fails(errMalformed)),
 			then(chunks(figures(20, 4, 0)), says("x")),
 		},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			return result(c, ""), wait(ctx, 300*time.Millisecond)
 		},
 	})
@@ -227,7 +228,7 @@ func TestStepLimitWithoutTools(t *testing.T) {
 	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		answers = append(answers, wants(call(id, "add", `{"n":"`+id+`"}`)))
 	}
-	got := play(t, scene{answers: answers, tools: &chat.ToolSet{}})
+	got := play(t, scene{answers: answers, tools: &tool.Set{}})
 	if n := len(got.requests); n != 8 || got.requests[7].NoTools {
 		t.Errorf("the model was asked %d times (want 8), at last with NoTools %v (want false: no tools are declared)", n, got.requests[n-1].NoTools)
 	}
@@ -235,7 +236,7 @@ func TestStepLimitWithoutTools(t *testing.T) {
 		t.Errorf("finish reason %q, want max_steps", got.done.Reason)
 	}
 
-	s := scene{answers: []answer{says("a")}, tools: &chat.ToolSet{}}
+	s := scene{answers: []answer{says("a")}, tools: &tool.Set{}}
 	s.MaxSteps = 1
 	got = play(t, s)
 	got.want(t, "start m", "delta a", "done stop")
@@ -278,7 +279,7 @@ func TestModelLearnsOfAPrunedHistory(t *testing.T) {
 	earlier := []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "a"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "b"}}}}
 	for _, dropped := range []int{0, 2} {
 		request := chat.Request{Input: "hi", History: earlier, Pruning: chat.Pruning{Kept: 2, Dropped: dropped}}
-		got := play(t, scene{request: request, answers: []answer{wants(chat.ToolCall{Name: "find"}), says("done")}, cut: true})
+		got := play(t, scene{request: request, answers: []answer{wants(tool.Call{Name: "find"}), says("done")}, cut: true})
 		if len(got.requests) != 2 {
 			t.Fatalf("%d model calls", len(got.requests))
 		}
@@ -297,7 +298,7 @@ func TestUnavailableTools(t *testing.T) {
 	}
 	got := play(t, scene{
 		answers: []answer{says("sorry")},
-		tools:   &chat.ToolSet{Unavailable: []chat.UnavailableServer{{Server: "todo", Err: down("todo")}, {Server: "files", Err: down("files")}}},
+		tools:   &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: down("todo")}, {Server: "files", Err: down("files")}}},
 	})
 	e := "error mcp_unavailable MCP service temporarily unavailable"
 	got.want(t, "start m", e, e, "delta sorry", "done stop")

@@ -7,6 +7,7 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 type nothing struct{}
@@ -21,16 +22,16 @@ func (oneCall) Name() string { return "m" }
 func (oneCall) Stream(_ context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
 	c := chat.Chunk{Parts: []chat.Part{{Text: "x"}}, Finish: chat.FinishStop}
 	if req.Step == 1 {
-		c.Parts = []chat.Part{{Call: &chat.ToolCall{ID: "a", Name: "add", Arguments: []byte("{}")}}}
+		c.Parts = []chat.Part{{Call: &tool.Call{ID: "a", Name: "add", Arguments: []byte("{}")}}}
 	}
 	return yield(&c)
 }
 
 type sayOK struct{}
 
-func (sayOK) Tools(context.Context) *chat.ToolSet { return addAndRead }
+func (sayOK) Tools(context.Context) *tool.Set { return addAndRead }
 
-func (sayOK) Call(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+func (sayOK) Call(_ context.Context, c tool.Call) (tool.Result, error) {
 	return result(c, "ok"), nil
 }
 

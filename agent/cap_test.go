@@ -13,6 +13,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // manyCalls returns n different calls, each a part with a signature of its own.
@@ -117,8 +118,8 @@ func TestTurnEndsBetweenCalls(t *testing.T) {
 					cancel = func() { cancelTurn(ctx, tt.cause) }
 					return tt.answer(ctx, yield)
 				}},
-				call: func(ctx context.Context, _ chat.ToolCall) (chat.ToolResult, error) {
-					return chat.ToolResult{}, fault.Cause(ctx)
+				call: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+					return tool.Result{}, fault.Cause(ctx)
 				},
 				onEmit: func(n int) error {
 					if n == 4 { // start and three

@@ -5,15 +5,15 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // crew runs tool calls at the same time. The calls have goroutines of their own;
 // everything else here belongs to the turn's, which alone tells what happens.
 type crew struct {
 	turn   *turn
-	tools  *chat.ToolSet
+	tools  *tool.Set
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
@@ -28,7 +28,7 @@ type crew struct {
 // runAll runs the jobs at the same time, tells of their progress, and closes each
 // as it ends. A bug in one of them, a shortage of our own, or a client that is gone,
 // cuts the others, which are waited for.
-func (t *turn) runAll(tools *chat.ToolSet, jobs []*job) error {
+func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if len(jobs) == 0 {
 		return t.over()
 	}

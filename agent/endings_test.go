@@ -13,6 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 const tookTooLong = "error fatal timeout The request took too long and was stopped"
@@ -60,19 +61,19 @@ func TestTurnTimeoutWhileToolsRun(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for tool, want := range map[string]string{
+			for name, want := range map[string]string{
 				"add": "unknown a 5s The turn ended before the tool did", "read": "failed a 5s The turn ended before the tool did",
 			} {
 				s := scene{
-					answers: []answer{wants(call("a", tool, "{}"))},
-					call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+					answers: []answer{wants(call("a", name, "{}"))},
+					call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 						_ = wait(ctx, time.Hour)
-						return chat.ToolResult{}, give(ctx)
+						return tool.Result{}, give(ctx)
 					},
 				}
 				s.timeout = 5 * time.Second
 				got := play(t, s)
-				got.want(t, "start m", "call a "+tool+"@todo {}", want, tookTooLong, "done timeout")
+				got.want(t, "start m", "call a "+name+"@todo {}", want, tookTooLong, "done timeout")
 			}
 		})
 	}
@@ -96,7 +97,7 @@ func TestToolEndsAfterTheTurn(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{
 				answers: []answer{wants(call("a", "add", "{}"))},
-				call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+				call: func(_ context.Context, c tool.Call) (tool.Result, error) {
 					time.Sleep(31 * time.Second)
 					return result(c, "ok"), tt.err
 				},
@@ -122,8 +123,8 @@ func TestNoToolStartsAfterTheEnd(t *testing.T) {
 // What was missing at the start is no news any more when the turn is over.
 func TestTurnEndsBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	down := chat.UnavailableServer{Server: "todo", Err: &fault.Error{Type: fault.MCPUnavailable, Message: "down"}}
-	got := play(t, scene{listing: time.Minute, tools: &chat.ToolSet{Unavailable: []chat.UnavailableServer{down}}})
+	down := tool.UnavailableServer{Server: "todo", Err: &fault.Error{Type: fault.MCPUnavailable, Message: "down"}}
+	got := play(t, scene{listing: time.Minute, tools: &tool.Set{Unavailable: []tool.UnavailableServer{down}}})
 	got.want(t, "start m", tookTooLong, "done timeout")
 }
 
@@ -162,9 +163,9 @@ func TestClientGone(t *testing.T) {
 
 			got = play(t, scene{
 				answers: []answer{wants(call("a", "add", "{}"))},
-				call: func(ctx context.Context, _ chat.ToolCall) (chat.ToolResult, error) {
+				call: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 					cancelTurn(ctx, cause)
-					return chat.ToolResult{}, ctx.Err()
+					return tool.Result{}, ctx.Err()
 				},
 			})
 			got.want(t, "start m", "call a add@todo {}", "unknown a 0s The turn ended before the tool did")
@@ -188,7 +189,7 @@ func TestPanicAfterTheEnd(t *testing.T) {
 
 	got = play(t, scene{
 		answers: []answer{wants(call("a", "read", "{}"))},
-		call: func(ctx context.Context, _ chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			_ = wait(ctx, time.Hour)
 			panic("SECRET")
 		},
@@ -205,17 +206,17 @@ func rich() scene {
 	return scene{
 		answers: []answer{
 			chunks(thought("hm"), text("a"), chat.Chunk{Parts: []chat.Part{
-				{Call: &chat.ToolCall{ID: "a", Name: "add", Arguments: []byte("{}")}},
-				{Call: &chat.ToolCall{ID: "b", Name: "read", Arguments: []byte("{}")}},
+				{Call: &tool.Call{ID: "a", Name: "add", Arguments: []byte("{}")}},
+				{Call: &tool.Call{ID: "b", Name: "read", Arguments: []byte("{}")}},
 			}}, end(chat.FinishStop)),
 			says("b", "c"),
 		},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			if c.Name == "read" {
 				return result(c, "late"), wait(ctx, time.Hour)
 			}
 			_ = wait(ctx, time.Millisecond) // until both have begun
-			return chat.ToolResult{}, &fault.Error{Type: fault.ToolFailed, Message: "no"}
+			return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Message: "no"}
 		},
 	}
 }

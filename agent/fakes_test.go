@@ -20,6 +20,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // scene is a turn to be played: what is asked, and how model and tools behave.
@@ -27,9 +28,9 @@ type scene struct {
 	agent.Config
 	request chat.Request
 	answers []answer // one for each model call
-	tools   *chat.ToolSet
+	tools   *tool.Set
 	listing time.Duration // how long it takes to learn which tools there are
-	call    func(context.Context, chat.ToolCall) (chat.ToolResult, error)
+	call    func(context.Context, tool.Call) (tool.Result, error)
 	// onEmit and onFlush, if there, decide how the n-th Emit or Flush, from 1, fails.
 	onEmit, onFlush func(n int) error
 	timeout         time.Duration // of the turn; 0: 30 s
@@ -50,8 +51,8 @@ type outcome struct {
 	faults   []stream.Error
 	done     stream.Done
 	requests []chat.ModelRequest
-	calls    []chat.ToolCall // as they began
-	flushed  []int           // events in each Flush that had any
+	calls    []tool.Call // as they began
+	flushed  []int       // events in each Flush that had any
 	log      string
 	took     time.Duration
 	err      error
@@ -240,7 +241,7 @@ func chunks(cs ...chat.Chunk) answer {
 			for i := range parts {
 				if call := parts[i].Call; call != nil {
 					clear(call.Arguments)
-					*call = chat.ToolCall{Name: "stale"}
+					*call = tool.Call{Name: "stale"}
 				}
 				parts[i] = chat.Part{Text: "stale"}
 			}
@@ -259,7 +260,7 @@ func says(texts ...string) answer {
 }
 
 // wants is an answer that calls tools.
-func wants(calls ...chat.ToolCall) answer {
+func wants(calls ...tool.Call) answer {
 	var parts []chat.Part
 	for i := range calls {
 		parts = append(parts, chat.Part{Call: &calls[i]})
@@ -271,27 +272,27 @@ func fails(err error) answer {
 	return func(context.Context, func(*chat.Chunk) error) error { return err }
 }
 
-func call(id, name, args string) chat.ToolCall {
-	return chat.ToolCall{ID: id, Name: name, Arguments: []byte(args)}
+func call(id, name, args string) tool.Call {
+	return tool.Call{ID: id, Name: name, Arguments: []byte(args)}
 }
 
 // tools runs the scene's function. Without one, each tool says "ok".
 type tools struct {
 	t       *testing.T
 	rec     *recorder
-	set     *chat.ToolSet
+	set     *tool.Set
 	listing time.Duration
-	call    func(context.Context, chat.ToolCall) (chat.ToolResult, error)
+	call    func(context.Context, tool.Call) (tool.Result, error)
 	mu      sync.Mutex // guards rec.out.calls
 }
 
 // add and read are there unless a scene says otherwise; read may be repeated.
-var addAndRead = &chat.ToolSet{Specs: []chat.ToolSpec{
+var addAndRead = &tool.Set{Specs: []tool.Spec{
 	{Name: "add", Server: "todo"},
-	{Name: "read", Server: "todo", Annotations: chat.Annotations{ReadOnly: true}},
+	{Name: "read", Server: "todo", Annotations: tool.Annotations{ReadOnly: true}},
 }}
 
-func (f *tools) Tools(ctx context.Context) *chat.ToolSet {
+func (f *tools) Tools(ctx context.Context) *tool.Set {
 	if f.rec.held > 0 {
 		f.t.Errorf("the tools are listed while %d events are held back", f.rec.held)
 	}
@@ -302,7 +303,7 @@ func (f *tools) Tools(ctx context.Context) *chat.ToolSet {
 	return f.set
 }
 
-func (f *tools) Call(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+func (f *tools) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if f.rec.failed.Load() {
 		f.t.Errorf("%s is called after the sink failed", c.Name)
 	}
@@ -315,8 +316,8 @@ func (f *tools) Call(ctx context.Context, c chat.ToolCall) (chat.ToolResult, err
 	return f.call(ctx, c)
 }
 
-func result(c chat.ToolCall, text string) chat.ToolResult {
-	return chat.ToolResult{ID: c.ID, Name: c.Name, Text: text}
+func result(c tool.Call, text string) tool.Result {
+	return tool.Result{ID: c.ID, Name: c.Name, Text: text}
 }
 
 // wait lets d pass, or less if ctx ends.

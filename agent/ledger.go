@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // maxIdentical is the first identical call of a turn that is refused: a model
@@ -54,7 +54,7 @@ func unfit(r rune) bool {
 
 // admit decides whether a call may run, when running others of its step already
 // do. It returns the key under which equal calls are counted.
-func (l *ledger) admit(c chat.ToolCall, running int) (key string, err error) {
+func (l *ledger) admit(c tool.Call, running int) (key string, err error) {
 	if running >= maxParallel {
 		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
 	}
@@ -77,7 +77,7 @@ func (l *ledger) lose(key string) {
 }
 
 // refusal says why a call does not run, and tells the model what to do instead.
-func refusal(c chat.ToolCall, why, instead string) error {
+func refusal(c tool.Call, why, instead string) error {
 	return &fault.Error{
 		Type:    fault.ToolFailed,
 		Message: "The call of " + shown(c.Name) + " was not executed: " + why,
@@ -97,7 +97,7 @@ func shown(name string) string {
 // callKey is equal for calls that ask for the same thing, however the arguments
 // are ordered or spaced. Integers stay as they are: as JCS writes them, ids beyond
 // 2^53 would become equal.
-func callKey(c chat.ToolCall) string {
+func callKey(c tool.Call) string {
 	args := c.Arguments.Clone()
 	if args.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		args = c.Arguments

@@ -11,6 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // talkative is a turn in which each text is a canary of its own.
@@ -19,20 +20,20 @@ func talkative() scene {
 		request: chat.Request{Input: "CANARY-input"},
 		answers: []answer{
 			chunks(thought("CANARY-"), thought("thought"), text("CANARY-text"), chat.Chunk{Parts: []chat.Part{
-				{Call: &chat.ToolCall{ID: "a", Name: "add", Arguments: []byte(`{"what":{"deep":"CANARY-argument"},"n":1}`)}},
+				{Call: &tool.Call{ID: "a", Name: "add", Arguments: []byte(`{"what":{"deep":"CANARY-argument"},"n":1}`)}},
 			}}, end(chat.FinishStop)),
 			wants(call("b", "read", `["CANARY-argument"]`)),
 			wants(call("c", "read", `{"n":}`)),
 			says("CANARY-text"),
 		},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			switch c.ID {
 			case "a":
 				return result(c, "CANARY-result"), wait(ctx, 1500*time.Millisecond)
 			case "b":
-				return chat.ToolResult{Text: "CANARY-result", IsError: true}, nil
+				return tool.Result{Text: "CANARY-result", IsError: true}, nil
 			}
-			return chat.ToolResult{}, &fault.Error{Type: fault.ToolFailed, Message: "bad", Hint: "CANARY-argument", Err: errors.New("cause")}
+			return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Message: "bad", Hint: "CANARY-argument", Err: errors.New("cause")}
 		},
 	}
 }
@@ -64,7 +65,7 @@ func TestLogPayloads(t *testing.T) {
 	t.Parallel()
 	s := talkative()
 	s.LogPayloads = true
-	s.call = func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+	s.call = func(_ context.Context, c tool.Call) (tool.Result, error) {
 		return result(c, "CANARY-result"+strings.Repeat("é", 512)), nil
 	}
 	log := play(t, s).log

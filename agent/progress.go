@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // progressEvery is the least time between two progress events of one call: five a
@@ -16,11 +16,11 @@ const progressEvery = 200 * time.Millisecond
 // overwritten, so a slow client neither blocks the tool nor makes it pile up.
 type mailbox struct {
 	mu     sync.Mutex // guards the fields below
-	latest chat.Progress
+	latest tool.Progress
 	full   bool
 }
 
-func (m *mailbox) put(p chat.Progress) {
+func (m *mailbox) put(p tool.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.latest, m.full = p, true
@@ -32,7 +32,7 @@ func (m *mailbox) holds() bool {
 	return m.full
 }
 
-func (m *mailbox) take() (p chat.Progress, ok bool) {
+func (m *mailbox) take() (p tool.Progress, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, ok = m.latest, m.full

@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // reports makes a tool that reports n times, every so often, and then ends.
-func reports(n int, every time.Duration) func(context.Context, chat.ToolCall) (chat.ToolResult, error) {
-	return func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-		report := chat.ReportOf(ctx)
+func reports(n int, every time.Duration) func(context.Context, tool.Call) (tool.Result, error) {
+	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		report := tool.ReportOf(ctx)
 		for i := range n {
-			report(chat.Progress{Progress: float64(i + 1), Total: float64(n)})
+			report(tool.Progress{Progress: float64(i + 1), Total: float64(n)})
 			time.Sleep(every)
 		}
 		return result(c, "ok"), nil
@@ -65,14 +65,14 @@ func TestProgressOfCallsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "add", "{}"), call("b", "read", "{}")), says("x")},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			if c.Name == "read" {
 				time.Sleep(100 * time.Millisecond)
 			}
-			report := chat.ReportOf(ctx)
-			report(chat.Progress{Progress: 1, Message: "first"})
+			report := tool.ReportOf(ctx)
+			report(tool.Progress{Progress: 1, Message: "first"})
 			time.Sleep(300 * time.Millisecond)
-			report(chat.Progress{Progress: 2, Message: "last"})
+			report(tool.Progress{Progress: 2, Message: "last"})
 			return result(c, "ok"), nil
 		},
 	})
@@ -101,14 +101,14 @@ func TestNoProgressAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "add", "{}"), call("b", "read", "{}")), says("x")},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			if c.Name == "read" {
 				time.Sleep(5 * time.Second)
 				return result(c, "ok"), nil
 			}
 			go func() { // ends with the bubble, which waits for it
 				time.Sleep(time.Second)
-				chat.ReportOf(ctx)(chat.Progress{Progress: 7})
+				tool.ReportOf(ctx)(tool.Progress{Progress: 7})
 			}()
 			return result(c, "ok"), nil
 		},
@@ -123,10 +123,10 @@ func TestClientLeavesWhileAToolReports(t *testing.T) {
 	gone := fmt.Errorf("gone")
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "add", "{}")), says("x")},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-			report := chat.ReportOf(ctx)
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			report := tool.ReportOf(ctx)
 			for i := 0; ctx.Err() == nil; i++ {
-				report(chat.Progress{Progress: float64(i)})
+				report(tool.Progress{Progress: float64(i)})
 				_ = wait(ctx, 50*time.Millisecond)
 			}
 			return result(c, ""), ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 const builtinPrompt = `You are Sluice, a helpful assistant who gets things done with the tools you are given.
@@ -46,7 +47,7 @@ func (a *Agent) dated(loc *time.Location) string {
 }
 
 // systemPrompt returns the instruction of a turn.
-func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
+func (a *Agent) systemPrompt(req *chat.Request, tools *tool.Set) string {
 	loc := req.Location
 	if loc == nil {
 		loc = a.cfg.Location
@@ -62,7 +63,7 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
 }
 
 // unavailableNote tells which servers are away.
-func unavailableNote(tools *chat.ToolSet) string {
+func unavailableNote(tools *tool.Set) string {
 	var b strings.Builder
 	b.WriteString("\n\nUnavailable tools: those of ")
 	for i, u := range tools.Unavailable {
@@ -79,7 +80,7 @@ func unavailableNote(tools *chat.ToolSet) string {
 }
 
 // substituted names the tools whose server is away and that have a substitute.
-func substituted(tools *chat.ToolSet) (names []string) {
+func substituted(tools *tool.Set) (names []string) {
 	for i := range tools.Specs {
 		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {
 			names = append(names, tools.Specs[i].Name)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // A shortage of the gateway's own ends the turn with one fatal error, whether a tool
@@ -19,14 +19,14 @@ func TestShortageOfOurOwnEndsTheTurn(t *testing.T) {
 		t.Parallel()
 		got := play(t, scene{
 			answers: []answer{wants(call("a", "add", "{}"), call("b", "read", "{}"))},
-			call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+			call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				if c.Name == "read" {
-					return chat.ToolResult{}, wait(ctx, time.Hour)
+					return tool.Result{}, wait(ctx, time.Hour)
 				}
 				_ = wait(ctx, time.Second)
 				f := short("mcp:todo")
 				f.NoEffect = true
-				return chat.ToolResult{}, f
+				return tool.Result{}, f
 			},
 		})
 		got.want(t, "start m", "call a add@todo {}", "call b read@todo {}",
@@ -40,10 +40,10 @@ func TestShortageOfOurOwnEndsTheTurn(t *testing.T) {
 		t.Parallel()
 		got := play(t, scene{
 			answers: []answer{wants(call("a", "add", "{}"))},
-			call: func(context.Context, chat.ToolCall) (chat.ToolResult, error) {
+			call: func(context.Context, tool.Call) (tool.Result, error) {
 				f := short("mcp:todo")
 				f.Unknown = true
-				return chat.ToolResult{}, f
+				return tool.Result{}, f
 			},
 		})
 		got.want(t, "start m", "call a add@todo {}", "unknown a 0s The gateway is overloaded; try again in a moment",

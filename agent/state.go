@@ -8,6 +8,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // State is a turn between two model calls: all that the loop needs to go on with
@@ -50,13 +51,13 @@ type State struct {
 type OpenCall struct {
 	// ID is that of the call's events.
 	ID   string
-	Call chat.ToolCall
+	Call tool.Call
 	// Answer says what becomes of a call that has not run; Waiting until Decide.
 	Answer Answer
 	// Note is what the model is told of a rejected call.
 	Note string
 	// Result is that of a call that has run, or that was answered from outside.
-	Result *chat.ToolResult
+	Result *tool.Result
 
 	key string // under which equal calls are counted
 }
@@ -101,7 +102,7 @@ func (s *State) Reject(id, note string) error {
 func (s *State) Supply(id, text string, isError bool) error {
 	return s.answer(id, func(c *OpenCall) {
 		c.Answer = Supplied
-		c.Result = &chat.ToolResult{ID: c.Call.ID, Name: c.Call.Name, Text: capResult(text), IsError: isError}
+		c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, Text: capResult(text), IsError: isError}
 	})
 }
 
@@ -125,7 +126,7 @@ func (s *State) result() stream.Result {
 func (t *turn) settle(jobs []*job) {
 	s := &t.state
 	if !slices.ContainsFunc(jobs, func(j *job) bool { return j.waits }) {
-		s.reply(len(jobs), func(i int) *chat.ToolResult { return jobs[i].forModel() })
+		s.reply(len(jobs), func(i int) *tool.Result { return jobs[i].forModel() })
 		return
 	}
 	s.Open = make([]OpenCall, len(jobs))
@@ -139,7 +140,7 @@ func (t *turn) settle(jobs []*job) {
 
 // reply makes a message of the results of a step, in the order of the calls. Of
 // those that were dropped the model learns at the end of the last result.
-func (s *State) reply(n int, result func(int) *chat.ToolResult) {
+func (s *State) reply(n int, result func(int) *tool.Result) {
 	parts := make([]chat.Part, n)
 	for i := range parts {
 		parts[i].Result = result(i)
@@ -166,7 +167,7 @@ func (t *turn) runAnswered() error {
 			approved = append(approved, jobs[i])
 			t.start(jobs[i])
 		case Rejected:
-			c.Result = &chat.ToolResult{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
+			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
 				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
 		}
 	}
@@ -179,6 +180,6 @@ func (t *turn) runAnswered() error {
 			s.Open[i].Result = j.forModel()
 		}
 	}
-	s.reply(len(s.Open), func(i int) *chat.ToolResult { return s.Open[i].Result })
+	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
 	return nil
 }

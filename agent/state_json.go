@@ -13,6 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // stateVersion is the version of a stored State. One of another version is refused:
@@ -55,11 +56,11 @@ type storedMessage struct {
 }
 
 type storedPart struct {
-	Text      string           `json:"text,omitempty"`
-	Thought   bool             `json:"thought,omitempty"`
-	Signature string           `json:"signature,omitempty"`
-	Call      *storedCall      `json:"call,omitempty"`
-	Result    *chat.ToolResult `json:"result,omitempty"`
+	Text      string       `json:"text,omitempty"`
+	Thought   bool         `json:"thought,omitempty"`
+	Signature string       `json:"signature,omitempty"`
+	Call      *storedCall  `json:"call,omitempty"`
+	Result    *tool.Result `json:"result,omitempty"`
 }
 
 // storedCall keeps the arguments as a string: as JSON they would be compacted, and
@@ -71,12 +72,12 @@ type storedCall struct {
 }
 
 type storedOpen struct {
-	ID     string           `json:"id"`
-	Call   storedCall       `json:"call"`
-	Answer Answer           `json:"answer,omitempty"`
-	Note   string           `json:"note,omitempty"`
-	Result *chat.ToolResult `json:"result,omitempty"`
-	Key    string           `json:"key,omitempty"`
+	ID     string       `json:"id"`
+	Call   storedCall   `json:"call"`
+	Answer Answer       `json:"answer,omitempty"`
+	Note   string       `json:"note,omitempty"`
+	Result *tool.Result `json:"result,omitempty"`
+	Key    string       `json:"key,omitempty"`
 }
 
 type storedMade struct {
@@ -128,10 +129,10 @@ func (s *State) body() stateBody {
 	return b
 }
 
-func storeCall(c chat.ToolCall) storedCall { return storedCall{c.ID, c.Name, string(c.Arguments)} }
+func storeCall(c tool.Call) storedCall { return storedCall{c.ID, c.Name, string(c.Arguments)} }
 
-func (c storedCall) call() chat.ToolCall {
-	return chat.ToolCall{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
+func (c storedCall) call() tool.Call {
+	return tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
 // UnmarshalJSON reads a stored State. Its error wraps ErrState.

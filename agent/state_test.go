@@ -15,6 +15,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // stepwise runs an agent's turn step by step. Between two steps the State is stored
@@ -58,8 +59,8 @@ func TestStoredTurnGoesOnAsIfItHadNeverPaused(t *testing.T) {
 		"signatures, ids and odd arguments": {call: oneByOne, answers: []answer{
 			chunks(chat.Chunk{Parts: []chat.Part{
 				{Text: "so", Signature: "sig0"}, {Text: "", Signature: "sig1"},
-				{Call: &chat.ToolCall{ID: "fc 1", Name: "add", Arguments: []byte("{\"n\": 9007199254740993,\n\"x\":\"<&>\u2028\"}")}, Signature: "sig2"},
-				{Call: &chat.ToolCall{Name: "read", Arguments: []byte(`{}`)}},
+				{Call: &tool.Call{ID: "fc 1", Name: "add", Arguments: []byte("{\"n\": 9007199254740993,\n\"x\":\"<&>\u2028\"}")}, Signature: "sig2"},
+				{Call: &tool.Call{Name: "read", Arguments: []byte(`{}`)}},
 			}}, end(chat.FinishStop)), says("done"),
 		}},
 		"the same call in three steps": {answers: []answer{
@@ -67,7 +68,7 @@ func TestStoredTurnGoesOnAsIfItHadNeverPaused(t *testing.T) {
 		}},
 		"an outcome that is unknown": {
 			answers: []answer{wants(call("a", "add", "{}")), wants(call("b", "add", "{}")), says("done")},
-			call:    func(context.Context, chat.ToolCall) (chat.ToolResult, error) { return chat.ToolResult{}, lost },
+			call:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, lost },
 		},
 		"more calls than are taken": {call: oneByOne, answers: []answer{chunks(manyCalls(130), end(chat.FinishStop)), says("done")}},
 		"the last step":             {Config: agent.Config{MaxSteps: 2}, answers: []answer{wants(call("a", "add", "{}")), says("done")}},
@@ -92,7 +93,7 @@ func TestStoredTurnGoesOnAsIfItHadNeverPaused(t *testing.T) {
 }
 
 // oneByOne runs tools so that they end in the order of their names or numbers.
-func oneByOne(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+func oneByOne(ctx context.Context, c tool.Call) (tool.Result, error) {
 	n := 0
 	for _, b := range []byte(c.Name + string(c.Arguments)) {
 		n = 31*n%9973 + int(b)
@@ -100,14 +101,14 @@ func oneByOne(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
 	return result(c, "ok"), wait(ctx, time.Duration(n)*time.Microsecond)
 }
 
-func sameSet(a, b *chat.ToolSet) bool { return (a == nil) == (b == nil) }
+func sameSet(a, b *tool.Set) bool { return (a == nil) == (b == nil) }
 
 // Calls that must wait are neither told nor run. The others of their step are. With
 // the answers the model is sent the results in the order of its calls.
 func TestCallsThatWait(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
-		Config: agent.Config{Hold: func(c chat.ToolCall, _ *chat.ToolSpec) bool { return c.Name == "add" }},
+		Config: agent.Config{Hold: func(c tool.Call, _ *tool.Spec) bool { return c.Name == "add" }},
 		cut:    true,
 		decide: func(s *agent.State) {
 			waiting := s.Waiting()
@@ -141,7 +142,7 @@ func TestCallsThatWait(t *testing.T) {
 // Without an answer a turn does not go on, and a runner cannot wait for one.
 func TestTurnThatWaitsIsNotContinued(t *testing.T) {
 	t.Parallel()
-	hold := agent.Config{Hold: func(chat.ToolCall, *chat.ToolSpec) bool { return true }}
+	hold := agent.Config{Hold: func(tool.Call, *tool.Spec) bool { return true }}
 	got := play(t, scene{Config: hold, answers: []answer{wants(call("a", "add", "{}"))}})
 	got.want(t, "start m", "error fatal internal_error Something went wrong on our side", "done error")
 	got = play(t, scene{Config: hold, cut: true, decide: func(*agent.State) {}, answers: []answer{wants(call("a", "add", "{}"))}})
@@ -153,7 +154,7 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 	t.Parallel()
 	var good agent.State
 	_ = play(t, scene{
-		Config: agent.Config{Hold: func(chat.ToolCall, *chat.ToolSpec) bool { return true }},
+		Config: agent.Config{Hold: func(tool.Call, *tool.Spec) bool { return true }},
 		cut:    true,
 		decide: func(s *agent.State) {
 			good, _ = restored(*s)

@@ -5,6 +5,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // maxCalls is how many calls of one answer are taken. The rest are dropped and
@@ -15,7 +16,7 @@ const maxCalls = 128
 // the next one, and the calls in it.
 type step struct {
 	parts    []chat.Part
-	calls    []chat.ToolCall
+	calls    []tool.Call
 	dropped  int          // calls beyond maxCalls
 	pending  []string     // unsigned text that is not yet a part; the events share it
 	delta    stream.Delta // reused for each event

@@ -3,15 +3,15 @@ package agent
 import (
 	"fmt"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // substitute opens the call of the tool that the configuration names for when j's
 // server is unavailable, with the same arguments. It returns nil if there is none,
 // or if j may have changed something: then running another tool as well could do
 // the same thing twice. A substitute has none itself.
-func (t *turn) substitute(j *job, tools *chat.ToolSet) *job {
+func (t *turn) substitute(j *job, tools *tool.Set) *job {
 	f := fault.From(j.err)
 	if f == nil || f.Type != fault.MCPUnavailable || f.Unknown || !f.NoEffect || j.spec == nil {
 		return nil
@@ -20,7 +20,7 @@ func (t *turn) substitute(j *job, tools *chat.ToolSet) *job {
 	if spec == nil || j.insteadOf != "" {
 		return nil
 	}
-	call := chat.ToolCall{Name: spec.Name, Arguments: j.call.Arguments}
+	call := tool.Call{Name: spec.Name, Arguments: j.call.Arguments}
 	key, err := t.state.calls.admit(call, 0)
 	if err != nil { // it was tried before, and the reason to refuse it holds here, too
 		return nil
@@ -34,7 +34,7 @@ func (t *turn) substitute(j *job, tools *chat.ToolSet) *job {
 
 // ofSubstitute returns the result of j's substitute as the result of j, with a
 // line that says so.
-func (j *job) ofSubstitute() *chat.ToolResult {
+func (j *job) ofSubstitute() *tool.Result {
 	r := j.substitute.forModel()
 	how := "answered in its place"
 	if r.IsError {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // searchAndLookup: lookup runs when search is away; it has no fallback that counts.
-var searchAndLookup = &chat.ToolSet{Specs: []chat.ToolSpec{
+var searchAndLookup = &tool.Set{Specs: []tool.Spec{
 	{Name: "search", Server: "one", Fallback: "lookup"},
 	{Name: "lookup", Server: "two", Fallback: "search"},
 }}
@@ -22,11 +22,11 @@ func away(noEffect bool) error {
 }
 
 // failing makes the tools of errs fail after a second; the others say who they are.
-func failing(errs map[string]error) func(context.Context, chat.ToolCall) (chat.ToolResult, error) {
-	return func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+func failing(errs map[string]error) func(context.Context, tool.Call) (tool.Result, error) {
+	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		time.Sleep(time.Second)
 		if err := errs[c.Name]; err != nil {
-			return chat.ToolResult{}, err
+			return tool.Result{}, err
 		}
 		return result(c, c.Name+" "+string(c.Arguments)), nil
 	}
@@ -96,10 +96,10 @@ func TestNothingRunsAfterALostSubstitute(t *testing.T) {
 // The results keep the order of the calls, and a substitute runs beside the others.
 func TestSubstituteBesideOtherCalls(t *testing.T) {
 	t.Parallel()
-	tools := &chat.ToolSet{Specs: append([]chat.ToolSpec{{Name: "slow", Server: "two"}}, searchAndLookup.Specs...)}
+	tools := &tool.Set{Specs: append([]tool.Spec{{Name: "slow", Server: "two"}}, searchAndLookup.Specs...)}
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}"), call("b", "slow", "{}")), says("x")}, tools: tools,
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			if c.Name == "slow" {
 				time.Sleep(1500 * time.Millisecond)
 			}
@@ -119,7 +119,7 @@ func TestSubstituteThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
-		tools:   &chat.ToolSet{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": away(true)}),
+		tools:   &tool.Set{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": away(true)}),
 	})
 	got.want(t, "start m", "call a search@one {}", searchFailed, searchAway, "delta x", "done stop")
 }

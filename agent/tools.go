@@ -9,6 +9,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 const (
@@ -21,13 +22,13 @@ const (
 
 // job is one tool call of a step.
 type job struct {
-	call   chat.ToolCall
+	call   tool.Call
 	told   stream.Call
-	spec   *chat.ToolSpec
+	spec   *tool.Spec
 	key    string // empty: refused
 	waits  bool   // for an answer from outside
 	took   time.Duration
-	result chat.ToolResult
+	result tool.Result
 	err    error
 
 	news   mailbox   // what the tool reports of its progress
@@ -106,11 +107,11 @@ func (t *turn) admit(j *job, running int) (key string, err error) {
 	return t.state.calls.admit(j.call, running)
 }
 
-func (t *turn) newJob(c chat.ToolCall, spec *chat.ToolSpec) *job {
+func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
 	return newJob(t.state.calls.id(c.ID), c, spec)
 }
 
-func newJob(id string, c chat.ToolCall, spec *chat.ToolSpec) *job {
+func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	j := &job{call: c, spec: spec}
 	j.told = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
 	if spec != nil {
@@ -136,7 +137,7 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 		}
 		j.took = time.Since(began)
 	}()
-	ctx = chat.WithProgress(ctx, func(p chat.Progress) {
+	ctx = tool.WithProgress(ctx, func(p tool.Progress) {
 		j.news.put(p)
 		wake()
 	})
@@ -202,11 +203,11 @@ func (j *job) failure(turn context.Context) *fault.Error {
 }
 
 // forModel returns the result as the model is given it.
-func (j *job) forModel() *chat.ToolResult {
+func (j *job) forModel() *tool.Result {
 	if j.substitute != nil {
 		return j.ofSubstitute()
 	}
-	r := &chat.ToolResult{ID: j.call.ID, Name: j.call.Name}
+	r := &tool.Result{ID: j.call.ID, Name: j.call.Name}
 	if j.err == nil {
 		r.Text, r.IsError = capResult(j.result.Text), j.result.IsError
 		if r.IsError && strings.TrimSpace(r.Text) == "" {

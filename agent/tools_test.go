@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // results returns what the model was told of its calls in its n-th request.
@@ -29,7 +29,7 @@ func (o *outcome) results(n int) (texts []string) {
 }
 
 // delays makes each call take as long as its name says, or until its context ends.
-func delays(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+func delays(ctx context.Context, c tool.Call) (tool.Result, error) {
 	d, _ := time.ParseDuration(c.Name)
 	return result(c, "after "+c.Name), wait(ctx, d)
 }
@@ -38,7 +38,7 @@ func TestCallsOfAStepRunAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "3s", "{}"), call("b", "1s", "{}"), call("c", "2s", "{}")), says("x")},
-		tools:   &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "1s", Server: "s"}, {Name: "2s", Server: "s"}, {Name: "3s", Server: "s"}}},
+		tools:   &tool.Set{Specs: []tool.Spec{{Name: "1s", Server: "s"}, {Name: "2s", Server: "s"}, {Name: "3s", Server: "s"}}},
 		call:    delays,
 	})
 	got.want(t, "start m", "call a 3s@s {}", "call b 1s@s {}", "call c 2s@s {}",
@@ -54,7 +54,7 @@ func TestCallsOfAStepRunAtTheSameTime(t *testing.T) {
 // A call's time is the tool's, not that of telling what was called.
 func TestDurationIsTheTools(t *testing.T) {
 	t.Parallel()
-	set := &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "1s", Server: "s"}}}
+	set := &tool.Set{Specs: []tool.Spec{{Name: "1s", Server: "s"}}}
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "1s", "{}")), says("x")}, tools: set, call: delays,
 		onFlush: func(int) error { time.Sleep(time.Second); return nil },
@@ -136,7 +136,7 @@ func (tt refused) check(t *testing.T) {
 
 func TestAtMostEightCallsInAStep(t *testing.T) {
 	t.Parallel()
-	var calls []chat.ToolCall
+	var calls []tool.Call
 	for i := range 50 {
 		calls = append(calls, call(fmt.Sprint("c", i), "add", fmt.Sprintf(`{"n":%d}`, i)))
 	}
@@ -144,7 +144,7 @@ func TestAtMostEightCallsInAStep(t *testing.T) {
 	var now, most int
 	got := play(t, scene{
 		answers: []answer{wants(calls...), wants(calls[8]), says("x")},
-		call: func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+		call: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -170,26 +170,26 @@ func TestAtMostEightCallsInAStep(t *testing.T) {
 
 func TestToolFaults(t *testing.T) {
 	t.Parallel()
-	broken := func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-		return chat.ToolResult{}, &fault.Error{Type: fault.ToolFailed, Message: "The tool refused", Hint: "argument x must be a date"}
+	broken := func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Message: "The tool refused", Hint: "argument x must be a date"}
 	}
-	down := func(context.Context, chat.ToolCall) (chat.ToolResult, error) {
-		return chat.ToolResult{}, &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:todo", RetryAfter: time.Second}
+	down := func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Result{}, &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, Service: "mcp:todo", RetryAfter: time.Second}
 	}
-	wrong := func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-		return chat.ToolResult{ID: c.ID, Name: c.Name, Text: "/var/secret is missing", IsError: true}, nil
+	wrong := func(_ context.Context, c tool.Call) (tool.Result, error) {
+		return tool.Result{ID: c.ID, Name: c.Name, Text: "/var/secret is missing", IsError: true}, nil
 	}
-	late := func(unknown bool) func(context.Context, chat.ToolCall) (chat.ToolResult, error) {
-		return func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+	late := func(unknown bool) func(context.Context, tool.Call) (tool.Result, error) {
+		return func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			_ = wait(ctx, 10*time.Second)
-			return chat.ToolResult{}, &fault.Error{Type: fault.Timeout, Message: "The tool took too long", Unknown: unknown}
+			return tool.Result{}, &fault.Error{Type: fault.Timeout, Message: "The tool took too long", Unknown: unknown}
 		}
 	}
 	const outcomeUnknown = "! The tool took too long. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."
 	again := "! Not executed: the same call was sent before and its outcome is unknown. It must not be repeated; tell the user."
 	for _, tt := range []struct {
 		name         string
-		call         func(context.Context, chat.ToolCall) (chat.ToolResult, error)
+		call         func(context.Context, tool.Call) (tool.Result, error)
 		tool         string
 		want         []string // events of the first call
 		first, other string   // what the model is told of it, and when it calls again
@@ -234,7 +234,7 @@ func TestMadeUpNameIsNotShown(t *testing.T) {
 	refused := &fault.Error{Type: fault.ToolFailed, Message: "no such tool"}
 	got := play(t, scene{
 		answers: []answer{wants(c), wants(c), wants(c), says("x")},
-		call:    func(context.Context, chat.ToolCall) (chat.ToolResult, error) { return chat.ToolResult{}, refused },
+		call:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, refused },
 	})
 	if want := "The call of a tool that does not exist was not executed: the same call was made twice before"; got.faults[2].Message != want {
 		t.Errorf("got %q, want %q", got.faults[2].Message, want)
@@ -246,8 +246,8 @@ func TestErrorWithoutText(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "add", "{}")), says("x")},
-		call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
-			return chat.ToolResult{ID: c.ID, Name: c.Name, IsError: true, Text: "\n"}, nil
+		call: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			return tool.Result{ID: c.ID, Name: c.Name, IsError: true, Text: "\n"}, nil
 		},
 	})
 	if diff := cmp.Diff([]string{"! add failed without saying why"}, got.results(2)); diff != "" {
@@ -257,9 +257,9 @@ func TestErrorWithoutText(t *testing.T) {
 
 func TestPromptNamesToolsThatStillWork(t *testing.T) {
 	t.Parallel()
-	set := &chat.ToolSet{
-		Specs:       []chat.ToolSpec{{Name: "search", Server: "one", Fallback: "lookup"}, {Name: "lookup", Server: "two"}},
-		Unavailable: []chat.UnavailableServer{{Server: "one", Err: away(true)}},
+	set := &tool.Set{
+		Specs:       []tool.Spec{{Name: "search", Server: "one", Fallback: "lookup"}, {Name: "lookup", Server: "two"}},
+		Unavailable: []tool.UnavailableServer{{Server: "one", Err: away(true)}},
 	}
 	got := play(t, scene{answers: []answer{says("x")}, tools: set})
 	if want := "These still work, as another tool is run in their place: search."; !strings.Contains(got.requests[0].System, want) {
@@ -313,9 +313,9 @@ func TestResultIsCapped(t *testing.T) {
 				t.Parallel()
 				got := play(t, scene{
 					answers: []answer{wants(call("a", "add", "{}")), says("x")},
-					call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+					call: func(_ context.Context, c tool.Call) (tool.Result, error) {
 						if failed {
-							return chat.ToolResult{}, &fault.Error{Type: fault.ToolFailed, Message: "no", Hint: tt.text}
+							return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Message: "no", Hint: tt.text}
 						}
 						return result(c, tt.text), nil
 					},
@@ -343,13 +343,13 @@ func TestToolBug(t *testing.T) {
 			t.Parallel()
 			const ours = "Something went wrong on our side"
 			fatal := "error fatal internal_error " + ours
-			do := func(ctx context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+			do := func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				if c.ID == "bug" {
-					return chat.ToolResult{}, bug()
+					return tool.Result{}, bug()
 				}
 				err := wait(ctx, time.Hour)
 				_ = wait(context.Background(), time.Second) // some work is left when it is cut
-				return chat.ToolResult{}, err
+				return tool.Result{}, err
 			}
 			got := play(t, scene{answers: []answer{wants(call("bug", "read", "{}")), says("x")}, call: do})
 			got.want(t, "start m", "call bug read@todo {}", "failed bug 0s "+ours, fatal, "done error")

@@ -12,6 +12,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // turn is one run of the loop. All of it belongs to one goroutine; the tools run
@@ -24,7 +25,7 @@ type turn struct {
 	told  error // the sink's first error; nothing is emitted after it
 
 	state   State
-	tools   *chat.ToolSet
+	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
 	step    step
 }
@@ -56,18 +57,18 @@ func (t *turn) list() {
 
 // available returns what this turn may call. One that may call nothing does not learn
 // of servers that are unavailable.
-func (t *turn) available() *chat.ToolSet {
+func (t *turn) available() *tool.Set {
 	switch t.state.Access {
 	case chat.ToolsAll:
 		return t.agent.cfg.Tools.Tools(t.ctx)
 	case chat.ToolsReadOnly:
 		return t.agent.readOnly(t.agent.cfg.Tools.Tools(t.ctx))
 	}
-	return new(chat.ToolSet)
+	return new(tool.Set)
 }
 
-func offered(tools *chat.ToolSet, server string) bool {
-	return slices.ContainsFunc(tools.Specs, func(s chat.ToolSpec) bool { return s.Server == server })
+func offered(tools *tool.Set, server string) bool {
+	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
 // resume prepares a turn that goes on with a State of before.

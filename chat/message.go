@@ -1,6 +1,6 @@
 package chat
 
-import "github.com/go-json-experiment/json/jsontext"
+import "sluice/tool"
 
 // Role says who speaks in a Message. The values are Gemini's own, because they
 // are the only ones that travel.
@@ -24,8 +24,8 @@ type Message struct {
 // only carries a signature).
 type Part struct {
 	Text   string
-	Call   *ToolCall
-	Result *ToolResult
+	Call   *tool.Call
+	Result *tool.Result
 
 	// Thought marks Text as a summary of the model's reasoning. It is shown to
 	// the client and never goes back to the model.
@@ -44,9 +44,9 @@ type ModelRequest struct {
 	// Messages is the conversation so far, oldest first.
 	Messages []Message
 	// Tools are the tools on offer; nil means none. A driver may cache what it
-	// renders from a ToolSet by the pointer, so a set never changes once it is
+	// renders from a tool.Set by the pointer, so a set never changes once it is
 	// handed out.
-	Tools *ToolSet
+	Tools *tool.Set
 	// NoTools forbids tool calls, although Tools are declared.
 	NoTools bool
 	// Step counts the model calls of a turn, from 1; it is for the log.
@@ -88,85 +88,4 @@ func (u *Usage) Add(v Usage) {
 	u.InputTokens += v.InputTokens
 	u.OutputTokens += v.OutputTokens
 	u.ThinkingTokens += v.ThinkingTokens
-}
-
-// ToolSpec is one tool as the model sees it.
-type ToolSpec struct {
-	// Name is unique among all servers and safe for Gemini: it starts with a
-	// letter or an underscore, holds only [A-Za-z0-9_.:-] and has at most 64 bytes.
-	Name string
-	// Server is the configured name of the MCP server that runs the tool.
-	Server string
-	// Description is the server's own text.
-	Description string
-	// InputSchema is the server's JSON Schema of the arguments, untouched.
-	InputSchema jsontext.Value
-	Annotations Annotations
-	// Fallback is the Name of the tool to run, with the same arguments, when the
-	// server of this one is unavailable; empty means none. It may not be in the
-	// ToolSet: then it is not available either.
-	Fallback string
-}
-
-// Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
-// tool without annotations is taken to be destructive and not idempotent.
-type Annotations struct {
-	Title       string
-	ReadOnly    bool
-	Destructive bool
-	Idempotent  bool
-	OpenWorld   bool
-}
-
-// Repeatable says whether a call may be sent again after its outcome was lost.
-func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
-
-// ToolSet is what can be called right now, and what cannot. It is immutable.
-type ToolSet struct {
-	Specs []ToolSpec
-	// Unavailable names the servers that are away. Of their tools only those are in
-	// Specs that have a Fallback which can be called.
-	Unavailable []UnavailableServer
-}
-
-// UnavailableServer is an MCP server that cannot be used at the moment, with the
-// reason, a *fault.Error.
-type UnavailableServer struct {
-	Server string
-	Err    error
-}
-
-// Lookup returns the spec with the given name, or nil.
-func (s *ToolSet) Lookup(name string) *ToolSpec {
-	if s == nil {
-		return nil
-	}
-	for i := range s.Specs {
-		if s.Specs[i].Name == name {
-			return &s.Specs[i]
-		}
-	}
-	return nil
-}
-
-// ToolCall is a model's wish to run a tool.
-type ToolCall struct {
-	// ID is the model's id of the call, empty when it gave none (Gemini 2.5).
-	// It goes back unchanged with the call and with its result.
-	ID   string
-	Name string
-	// Arguments is a JSON object, byte for byte as the model wrote it; "{}" when
-	// it wrote none.
-	Arguments jsontext.Value
-}
-
-// ToolResult is what became of a ToolCall.
-type ToolResult struct {
-	// ID and Name repeat the call's.
-	ID   string
-	Name string
-	// Text is what the model is given.
-	Text string
-	// IsError marks a result that tells of a failure.
-	IsError bool
 }

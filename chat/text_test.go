@@ -109,34 +109,6 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestToolSetLookup(t *testing.T) {
-	t.Parallel()
-	set := &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "a", Server: "s1"}, {Name: "b", Server: "s2"}}}
-	if got := set.Lookup("b"); got != &set.Specs[1] {
-		t.Errorf("Lookup(b) = %+v, want the set's own spec", got)
-	}
-	for _, s := range []*chat.ToolSet{nil, {}, set} {
-		if got := s.Lookup("B"); got != nil {
-			t.Errorf("Lookup of an unknown name = %+v", got)
-		}
-	}
-}
-
-func TestRepeatable(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		a    chat.Annotations
-		want bool
-	}{
-		{chat.Annotations{}, false}, {chat.Annotations{Destructive: true, OpenWorld: true}, false},
-		{chat.Annotations{ReadOnly: true}, true}, {chat.Annotations{Idempotent: true, Destructive: true}, true},
-	} {
-		if got := tt.a.Repeatable(); got != tt.want {
-			t.Errorf("%+v.Repeatable() = %v", tt.a, got)
-		}
-	}
-}
-
 func TestUsageAdd(t *testing.T) {
 	t.Parallel()
 	u := chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3}

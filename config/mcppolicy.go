@@ -39,7 +39,8 @@ func (f *mcpFile) truth(at jsontext.Pointer, v jsontext.Value) bool {
 	return kind == 't'
 }
 
-// agree refuses a tool that is said to be two things that exclude one another.
+// agree refuses a tool that is said to be two things that exclude one another. The
+// policy would take it to be destructive, which may not be what is meant.
 func (f *mcpFile) agree(at jsontext.Pointer, s *MCPServer) {
 	for i, name := range s.Destructive {
 		if name != "" && slices.Contains(s.ReadOnly, name) {

@@ -20,6 +20,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // The drivers must not differ in anything that a caller, an operator or the
@@ -296,7 +297,7 @@ func nextRequest(t *testing.T, driver func(Config) (*Model, error), wire string)
 		for _, p := range c.Parts {
 			said.Parts = append(said.Parts, p)
 			if p.Call != nil {
-				results.Parts = append(results.Parts, chat.Part{Result: &chat.ToolResult{ID: p.Call.ID, Name: p.Call.Name, Text: "3"}})
+				results.Parts = append(results.Parts, chat.Part{Result: &tool.Result{ID: p.Call.ID, Name: p.Call.Name, Text: "3"}})
 			}
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // maxAnswer is how much of one answer is taken, in bytes of text, thoughts,
@@ -58,7 +59,7 @@ func (a *assembler) part(p *rawPart) error {
 // call takes a functionCall: the next piece of the pending one, or a new one.
 func (a *assembler) call(c *rawCall, signature string) error {
 	if a.pending == nil && !c.willContinue && c.partial == nil {
-		return a.whole(&chat.ToolCall{ID: c.id, Name: c.name, Arguments: c.args}, signature)
+		return a.whole(&tool.Call{ID: c.id, Name: c.name, Arguments: c.args}, signature)
 	}
 	if a.pending == nil {
 		a.pending = &partialCall{id: c.id, name: c.name, signature: signature}
@@ -77,10 +78,10 @@ func (a *assembler) call(c *rawCall, signature string) error {
 	if err != nil {
 		return err
 	}
-	return a.whole(&chat.ToolCall{ID: p.id, Name: p.name, Arguments: args}, p.signature)
+	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature)
 }
 
-func (a *assembler) whole(c *chat.ToolCall, signature string) error {
+func (a *assembler) whole(c *tool.Call, signature string) error {
 	if c.Name == "" {
 		return &malformedCall{"no name"}
 	}

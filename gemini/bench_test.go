@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // usualChunk is what Gemini 3 sends, byte for byte but for the text.
@@ -41,14 +42,14 @@ func BenchmarkDecodeCall(b *testing.B) {
 
 func BenchmarkRenderRequest(b *testing.B) {
 	m := newTestModel(b, Config{})
-	set := &chat.ToolSet{}
+	set := &tool.Set{}
 	for range 20 {
-		set.Specs = append(set.Specs, chat.ToolSpec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})
+		set.Specs = append(set.Specs, tool.Spec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})
 	}
 	req := &chat.ModelRequest{System: strings.Repeat("Be kind. ", 100), Tools: set, Messages: []chat.Message{
 		user(chat.Part{Text: strings.Repeat("hello ", 100)}),
 		model(chat.Part{Call: callOf("id", "add", `{"a":1}`), Signature: strings.Repeat("EukB", 79)}),
-		user(chat.Part{Result: &chat.ToolResult{ID: "id", Name: "add", Text: strings.Repeat("result ", 100)}}),
+		user(chat.Part{Result: &tool.Result{ID: "id", Name: "add", Text: strings.Repeat("result ", 100)}}),
 	}}
 	b.ReportAllocs()
 	for b.Loop() {

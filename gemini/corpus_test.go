@@ -14,6 +14,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 const corpusDir = "../../shared/testdata/gemini"
@@ -72,7 +73,7 @@ func TestCorpus(t *testing.T) {
 }
 
 // sameCall compares arguments as JSON values.
-func sameCall(a, b chat.ToolCall) bool {
+func sameCall(a, b tool.Call) bool {
 	var x, y any
 	return a.ID == b.ID && a.Name == b.Name && json.Unmarshal(a.Arguments, &x) == nil && json.Unmarshal(b.Arguments, &y) == nil && cmp.Equal(x, y)
 }
@@ -270,7 +271,7 @@ func readPart(want *told, p map[string]any, open *partial) *partial {
 	}
 	args, _ := json.Marshal(open.args)
 	id, _ := call["id"].(string)
-	want.Calls = append(want.Calls, chat.ToolCall{ID: id, Name: open.name, Arguments: args})
+	want.Calls = append(want.Calls, tool.Call{ID: id, Name: open.name, Arguments: args})
 	return nil
 }
 

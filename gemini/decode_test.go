@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 var compareRaw = cmp.AllowUnexported(rawChunk{}, rawPart{}, rawCall{}, rawArg{})
@@ -181,7 +182,7 @@ func firstParts(doc map[string]any) []any {
 }
 
 // take feeds pieces of one call to an assembler and returns the whole.
-func take(pieces ...rawCall) (*chat.ToolCall, error) {
+func take(pieces ...rawCall) (*tool.Call, error) {
 	var a assembler
 	for i := range pieces {
 		if err := a.take(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}); err != nil {

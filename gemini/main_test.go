@@ -22,6 +22,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -221,7 +222,7 @@ func googleError(code int, name, message string) string {
 // told is what a call handed on, added up.
 type told struct {
 	Text, Thoughts string
-	Calls          []chat.ToolCall
+	Calls          []tool.Call
 	Signatures     []string
 	Usage          chat.Usage
 	Finish         chat.Finish

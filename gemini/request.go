@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // render appends req as the body of streamGenerateContent. It is valid JSON
@@ -156,7 +157,7 @@ func appendPart(b []byte, p *chat.Part) []byte {
 }
 
 // appendCall appends a functionCall, and leaves its part open.
-func appendCall(b []byte, call *chat.ToolCall) []byte {
+func appendCall(b []byte, call *tool.Call) []byte {
 	b = append(b, `{"functionCall":{`...)
 	b = appendID(b, call.ID)
 	b = append(b, `"name":`...)
@@ -173,7 +174,7 @@ func appendCall(b []byte, call *chat.ToolCall) []byte {
 // appendResult appends a functionResponse, and leaves its part open. The text is
 // always one string: a "$ref" among the keys of a structured response is answered
 // with 400.
-func appendResult(b []byte, r *chat.ToolResult) []byte {
+func appendResult(b []byte, r *tool.Result) []byte {
 	b = append(b, `{"functionResponse":{`...)
 	b = appendID(b, r.ID)
 	b = append(b, `"name":`...)

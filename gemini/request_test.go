@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 func newTestModel(t testing.TB, cfg Config) *Model {
@@ -26,13 +27,13 @@ func newTestModel(t testing.TB, cfg Config) *Model {
 func user(parts ...chat.Part) chat.Message  { return chat.Message{Role: chat.RoleUser, Parts: parts} }
 func model(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleModel, Parts: parts} }
 
-func callOf(id, name, args string) *chat.ToolCall {
-	return &chat.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}
+func callOf(id, name, args string) *tool.Call {
+	return &tool.Call{ID: id, Name: name, Arguments: jsontext.Value(args)}
 }
 
 func TestRenderRequest(t *testing.T) {
 	t.Parallel()
-	tools := &chat.ToolSet{Specs: []chat.ToolSpec{
+	tools := &tool.Set{Specs: []tool.Spec{
 		{Name: "now", Description: `the "time"`, InputSchema: jsontext.Value(`{"type":"object","properties":{}}`)},
 		{Name: "add", InputSchema: jsontext.Value(`{"$schema":"x","type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)},
 	}}
@@ -54,14 +55,14 @@ func TestRenderRequest(t *testing.T) {
 		{"system", "off", chat.ModelRequest{System: "be\nkind", Messages: hello}, helloJSON + `,"systemInstruction":{"parts":[{"text":"be\nkind"}]}}`},
 		{"tools", "off", chat.ModelRequest{Messages: hello, Tools: tools}, helloJSON + toolsJSON + `}`},
 		{"no tools allowed", "off", chat.ModelRequest{Messages: hello, Tools: tools, NoTools: true}, helloJSON + toolsJSON + `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}}`},
-		{"no tools at all", "off", chat.ModelRequest{Messages: hello, Tools: &chat.ToolSet{}, NoTools: true}, helloJSON + `}`},
+		{"no tools at all", "off", chat.ModelRequest{Messages: hello, Tools: &tool.Set{}, NoTools: true}, helloJSON + `}`},
 		{"nothing", "off", chat.ModelRequest{}, `{"contents":[]}`},
 		{"a step", "off", chat.ModelRequest{Messages: []chat.Message{
 			user(chat.Part{Text: "add"}),
 			model(chat.Part{Text: "I think", Thought: true, Signature: "gone"}, chat.Part{Text: "well", Signature: "s0"},
 				chat.Part{Call: callOf("id1", "add", `{ "b": 1.50,"a":1e2}`), Signature: "s1="}, chat.Part{Call: callOf("", "now", "")}),
-			user(chat.Part{Result: &chat.ToolResult{ID: "id1", Name: "add", Text: `{"$ref":"x"}`}}),
-			user(chat.Part{Result: &chat.ToolResult{Name: "now", Text: "no clock", IsError: true}}),
+			user(chat.Part{Result: &tool.Result{ID: "id1", Name: "add", Text: `{"$ref":"x"}`}}),
+			user(chat.Part{Result: &tool.Result{Name: "now", Text: "no clock", IsError: true}}),
 			user(chat.Part{Text: "go on"}, chat.Part{Text: ""}),
 			model(chat.Part{Text: "only a thought", Thought: true}),
 			user(chat.Part{Text: "please"}),
@@ -154,10 +155,10 @@ func requestOf(t *testing.T, doc map[string]any) *chat.ModelRequest {
 			part := p.(map[string]any)
 			out := chat.Part{Text: str(part["text"]), Signature: str(part["thoughtSignature"])}
 			if c, ok := part["functionCall"].(map[string]any); ok {
-				out.Call = &chat.ToolCall{ID: str(c["id"]), Name: str(c["name"]), Arguments: marshal(t, c["args"])}
+				out.Call = &tool.Call{ID: str(c["id"]), Name: str(c["name"]), Arguments: marshal(t, c["args"])}
 			}
 			if r, ok := part["functionResponse"].(map[string]any); ok {
-				out.Result = &chat.ToolResult{ID: str(r["id"]), Name: str(r["name"]), Text: string(marshal(t, r["response"]))}
+				out.Result = &tool.Result{ID: str(r["id"]), Name: str(r["name"]), Text: string(marshal(t, r["response"]))}
 			}
 			msg.Parts = append(msg.Parts, out)
 		}
@@ -190,12 +191,12 @@ func marshal(t *testing.T, v any) []byte {
 func TestToolsAreRenderedOncePerSet(t *testing.T) {
 	t.Parallel()
 	m := newTestModel(t, Config{})
-	set := &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "a"}}}
+	set := &tool.Set{Specs: []tool.Spec{{Name: "a"}}}
 	first, second := m.tools.render(set), m.tools.render(set)
 	if &first[0] != &second[0] {
 		t.Error("rendered twice")
 	}
-	other := m.tools.render(&chat.ToolSet{Specs: []chat.ToolSpec{{Name: "b"}}})
+	other := m.tools.render(&tool.Set{Specs: []tool.Spec{{Name: "b"}}})
 	if string(other) == string(first) || string(m.tools.render(set)) != string(first) {
 		t.Error("one set's tools are taken for another's")
 	}
@@ -242,14 +243,14 @@ func fuzzRequests(f *testing.F, check func(*testing.T, *chat.ModelRequest)) {
 	f.Add("", "\xff", "", "", "\xff", `{"a":1e999,"b":"\ud800"}`, "\xff", "\xff", uint8(15))
 	f.Fuzz(func(t *testing.T, system, text, sig, id, name, args, result, role string, bits uint8) {
 		on := func(bit int) bool { return bits>>bit&1 == 1 }
-		call := chat.Part{Call: &chat.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}, Signature: sig}
+		call := chat.Part{Call: &tool.Call{ID: id, Name: name, Arguments: jsontext.Value(args)}, Signature: sig}
 		say := chat.Part{Text: text, Thought: on(0), Signature: sig}
-		answer := chat.Part{Result: &chat.ToolResult{ID: id, Name: name, Text: result, IsError: on(1)}}
+		answer := chat.Part{Result: &tool.Result{ID: id, Name: name, Text: result, IsError: on(1)}}
 		req := &chat.ModelRequest{System: system, NoTools: on(2), Messages: []chat.Message{
 			{Role: chat.Role(role), Parts: []chat.Part{say, call}}, user(say), user(answer), model(call, say), {},
 		}}
 		if on(3) {
-			req.Tools = &chat.ToolSet{Specs: []chat.ToolSpec{{Name: name, Description: text, InputSchema: jsontext.Value(args)}}}
+			req.Tools = &tool.Set{Specs: []tool.Spec{{Name: name, Description: text, InputSchema: jsontext.Value(args)}}}
 		}
 		if on(4) {
 			req.Messages = append(req.Messages, user(answer, say))

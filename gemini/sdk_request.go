@@ -8,6 +8,7 @@ import (
 	"github.com/google/generative-ai-go/genai"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // send makes the call in the way of the SDK: a model with its instruction and its
@@ -36,7 +37,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 
 // sdkTool declares the tools without their parameters: a genai.Schema knows a
 // fraction of JSON Schema.
-func sdkTool(specs []chat.ToolSpec) *genai.Tool {
+func sdkTool(specs []tool.Spec) *genai.Tool {
 	t := &genai.Tool{FunctionDeclarations: make([]*genai.FunctionDeclaration, len(specs))}
 	for i := range specs {
 		t.FunctionDeclarations[i] = &genai.FunctionDeclaration{Name: validUTF8(specs[i].Name), Description: validUTF8(specs[i].Description)}

@@ -19,6 +19,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // roundTrip is a transport.
@@ -264,7 +265,7 @@ func TestTakeOver(t *testing.T) {
 // SDK's own, which is not sent: Google's reading of what goes where.
 func TestSDKRendersTheSameRequest(t *testing.T) {
 	t.Parallel()
-	tools := &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "now", Description: "the time"}, {Name: "add", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{}}}`)}}}
+	tools := &tool.Set{Specs: []tool.Spec{{Name: "now", Description: "the time"}, {Name: "add", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{}}}`)}}}
 	hello := []chat.Message{user(chat.Part{Text: "hello"})}
 	requests := map[string]*chat.ModelRequest{
 		"hello":    {Messages: hello, System: "be kind", Tools: tools},
@@ -272,7 +273,7 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 		"a step": {Messages: []chat.Message{
 			user(chat.Part{Text: "add"}), user(chat.Part{Text: "please"}),
 			model(chat.Part{Text: "hm", Thought: true}, chat.Part{Text: "", Signature: "s0"}, chat.Part{Call: callOf("id", "add", `{"a":[1.5,"x",null,true,{"b":{}}]}`), Signature: "s1"}, chat.Part{Call: callOf("", "now", "")}),
-			user(chat.Part{Result: &chat.ToolResult{ID: "id", Name: "add", Text: "3"}}), user(chat.Part{Result: &chat.ToolResult{Name: "now", Text: "no clock", IsError: true}}),
+			user(chat.Part{Result: &tool.Result{ID: "id", Name: "add", Text: "3"}}), user(chat.Part{Result: &tool.Result{Name: "now", Text: "no clock", IsError: true}}),
 			user(chat.Part{Text: "go on"}),
 		}},
 	}

@@ -3,7 +3,7 @@ package gemini
 import (
 	"sync/atomic"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // maxRendered is how many sets of tools are kept rendered. Several are in use at the
@@ -17,12 +17,12 @@ type toolCache struct {
 }
 
 type renderedTools struct {
-	set  *chat.ToolSet
+	set  *tool.Set
 	json []byte
 }
 
 // render returns the tools member of a request, or nothing if there are no tools.
-func (c *toolCache) render(set *chat.ToolSet) []byte {
+func (c *toolCache) render(set *tool.Set) []byte {
 	if set == nil || len(set.Specs) == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (c *toolCache) render(set *chat.ToolSet) []byte {
 	return r.json
 }
 
-func renderTools(specs []chat.ToolSpec) []byte {
+func renderTools(specs []tool.Spec) []byte {
 	b := []byte(`"tools":[{"functionDeclarations":[`)
 	for i := range specs {
 		if i > 0 {

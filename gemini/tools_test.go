@@ -3,16 +3,16 @@ package gemini
 import (
 	"testing"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // Sets that are in use at the same time are rendered once each, and those that are
 // not asked for any more are let go.
 func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others beside it
 	var c toolCache
-	sets := make([]*chat.ToolSet, 100)
+	sets := make([]*tool.Set, 100)
 	for i := range sets {
-		sets[i] = &chat.ToolSet{Specs: []chat.ToolSpec{{Name: "a"}}}
+		sets[i] = &tool.Set{Specs: []tool.Spec{{Name: "a"}}}
 		c.render(sets[i])
 	}
 	latest := sets[len(sets)-maxRendered:]
@@ -26,7 +26,7 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others be
 	if n := len(*c.recent.Load()); n != maxRendered {
 		t.Errorf("%d sets are kept, want %d", n, maxRendered)
 	}
-	if c.render(nil) != nil || c.render(new(chat.ToolSet)) != nil {
+	if c.render(nil) != nil || c.render(new(tool.Set)) != nil {
 		t.Error("no tools are rendered as something")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
-	"sluice/chat"
 	"sluice/dialect"
+	"sluice/tool"
 )
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
@@ -65,7 +65,7 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, status, rep)
 }
 
-type tool struct {
+type listedTool struct {
 	Name        string         `json:"name"`
 	Server      string         `json:"server"`
 	Description string         `json:"description"`
@@ -85,8 +85,8 @@ type annotations struct {
 
 func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 	list := struct {
-		Tools []tool `json:"tools"`
-	}{Tools: []tool{}}
+		Tools []listedTool `json:"tools"`
+	}{Tools: []listedTool{}}
 	if s.cfg.Tools != nil {
 		for _, t := range s.cfg.Tools(r.Context()).Specs {
 			list.Tools = append(list.Tools, toolOf(t))
@@ -95,8 +95,8 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
-func toolOf(t chat.ToolSpec) tool {
-	return tool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations), t.Fallback}
+func toolOf(t tool.Spec) listedTool {
+	return listedTool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations), t.Fallback}
 }
 
 // writeJSON is lenient with the JSON of others: one tool with an odd schema must

@@ -14,6 +14,7 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 func TestHealth(t *testing.T) {
@@ -73,13 +74,13 @@ func TestReadiness(t *testing.T) {
 // one does not hide the other tools.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	set := &chat.ToolSet{Specs: []chat.ToolSpec{
+	set := &tool.Set{Specs: []tool.Spec{
 		{Name: "add", Server: "todo", Description: "Adds <one> & \"more\"", InputSchema: []byte(`{"type":"object","maximum":1.50,"x-é":"\u00e9"}`),
-			Annotations: chat.Annotations{Title: "Add", Destructive: true}},
+			Annotations: tool.Annotations{Title: "Add", Destructive: true}},
 		{Name: "odd", Server: "files", Description: "bad \xff", InputSchema: []byte(`{"type":"object","type":"object"}`),
-			Annotations: chat.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: true}},
+			Annotations: tool.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: true}},
 	}}
-	g := serve(t, handlers.Config{Tools: func(ctx context.Context) *chat.ToolSet {
+	g := serve(t, handlers.Config{Tools: func(ctx context.Context) *tool.Set {
 		if chat.RequestID(ctx) != "r-1" {
 			t.Errorf("the context has request id %q", chat.RequestID(ctx))
 		}

@@ -12,6 +12,7 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // Each refusal, byte for byte, and never with a turn behind it.
@@ -115,7 +116,7 @@ func TestMethods(t *testing.T) {
 // A bug before the reply has begun is a 500 that tells nothing.
 func TestPanicBeforeTheReply(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Tools: func(context.Context) *chat.ToolSet { panic("SECRET") }})
+	g := serve(t, handlers.Config{Tools: func(context.Context) *tool.Set { panic("SECRET") }})
 	got := g.do(t, "GET", "/tools", "", "X-Request-ID: r-1")
 	want := `{"type":"about:blank","title":"Internal Server Error","status":500,"error_type":"internal_error","detail":"Something went wrong on our side","request_id":"r-1"}`
 	if diff := cmp.Diff(want, got.body); diff != "" || got.status != 500 || got.header.Get("X-Request-ID") != "r-1" {

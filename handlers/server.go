@@ -12,9 +12,9 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/dialect"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // Config describes a Server. Runner is required; everything else may be zero.
@@ -25,7 +25,7 @@ type Config struct {
 	// Timeout bounds a turn; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
-	Tools func(context.Context) *chat.ToolSet
+	Tools func(context.Context) *tool.Set
 	// Upstreams reports on the services behind the gateway. It must not change
 	// their state.
 	Upstreams func() Upstreams

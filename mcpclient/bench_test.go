@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 func benchClient(b *testing.B) *Client {
@@ -38,7 +38,7 @@ func BenchmarkTools(b *testing.B) {
 // mcp-go's client and server, result.
 func BenchmarkCall(b *testing.B) {
 	c := benchClient(b)
-	call := chat.ToolCall{Name: "greet", Arguments: jsontext.Value(`{"name":"Ada"}`)}
+	call := tool.Call{Name: "greet", Arguments: jsontext.Value(`{"name":"Ada"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := c.Call(context.Background(), call); err != nil {

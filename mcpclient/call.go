@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // maxAvailable is how many names of tools a model is told that asked for one that
@@ -24,19 +24,19 @@ const maxAvailable = 40
 // A tool runs at most once: the call is sent a second time only if the first one
 // provably did not reach the tool, or if the tool may be repeated. When ctx ends
 // Call returns at once, with an error that wraps ctx's cause.
-func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult, error) {
+func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	v := c.currentView()
 	t := v.tools[call.Name]
 	if t == nil {
-		return chat.ToolResult{}, unknownTool(call.Name, v.set)
+		return tool.Result{}, unknownTool(call.Name, v.set)
 	}
-	args, invalid := checkArguments(ctx, t.name, t.offer.schema, call.Arguments)
+	args, invalid := t.offer.schema.Check(ctx, t.name, call.Arguments)
 	if invalid != nil && ctx.Err() != nil {
-		return chat.ToolResult{}, t.told(t.up.ended(ctx, t))
+		return tool.Result{}, t.told(t.up.ended(ctx, t))
 	}
 	if invalid != nil {
 		invalid.Service = t.up.service
-		return chat.ToolResult{}, invalid
+		return tool.Result{}, invalid
 	}
 	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
 	defer cancel()
@@ -44,12 +44,12 @@ func (c *Client) Call(ctx context.Context, call chat.ToolCall) (chat.ToolResult,
 	defer heard.end() // whatever still comes, the call is over
 	o := t.up.call(ctx, own, t, json.RawMessage(args), heard)
 	if o.err != nil {
-		return chat.ToolResult{}, t.told(o.err)
+		return tool.Result{}, t.told(o.err)
 	}
-	return chat.ToolResult{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
+	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
 }
 
-func unknownTool(name string, set *chat.ToolSet) *fault.Error {
+func unknownTool(name string, set *tool.Set) *fault.Error {
 	var names []string
 	for i := range set.Specs {
 		if i == maxAvailable {
@@ -58,7 +58,7 @@ func unknownTool(name string, set *chat.ToolSet) *fault.Error {
 		}
 		names = append(names, set.Specs[i].Name)
 	}
-	hint := fmt.Sprintf("There is no tool %q. ", clipped(clean(name), maxName))
+	hint := fmt.Sprintf("There is no tool %q. ", clipped(tool.Clean(name), maxName))
 	if len(names) == 0 {
 		hint += "No tools are available."
 	} else {

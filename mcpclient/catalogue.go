@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/tool"
 )
 
 // maxDescription is how much of a tool's description is kept.
@@ -33,8 +34,8 @@ type catalogue struct {
 // offer is one tool of a server.
 type offer struct {
 	name   string // as the server gives it
-	spec   chat.ToolSpec
-	schema *checker
+	spec   tool.Spec
+	schema *tool.Schema
 	work   int // that it took to compile the schema
 }
 
@@ -91,7 +92,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 	left := 0
 	for _, raw := range tools {
 		o, err := c.reading(s, raw, old, log)
-		if errors.Is(err, errNoRoom) {
+		if errors.Is(err, tool.ErrNoRoom) {
 			left++
 		}
 		if o == nil {
@@ -105,7 +106,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 		c.offers = append(c.offers, o)
 	}
 	if left > 0 {
-		leftOut(log, s.Name, left, errNoRoom.Error())
+		leftOut(log, s.Name, left, tool.ErrNoRoom.Error())
 	}
 	return c
 }
@@ -121,19 +122,19 @@ func sumOf(tools []stdjson.RawMessage) [sha256.Size]byte {
 }
 
 // reading returns the offer that raw defines, from old if it was read before; nil
-// if the tool is not to be offered. The error is errNoRoom or nil.
+// if the tool is not to be offered. The error is tool.ErrNoRoom or nil.
 func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Logger) (*offer, error) {
 	sum := sha256.Sum256(raw)
 	if old != nil {
-		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= maxServerWork) {
+		if o, known := old.read[sum]; known && (o == nil || c.work+o.work <= tool.Room) {
 			c.keep(sum, o)
 			return o, nil
 		}
 	}
-	o, name, work, err := readTool(s, raw, maxServerWork-c.work)
-	if errors.Is(err, errNoRoom) { // there may be room another time
+	o, name, work, err := readTool(s, raw, tool.Room-c.work)
+	if errors.Is(err, tool.ErrNoRoom) { // there may be room another time
 		c.work += work
-		return nil, errNoRoom
+		return nil, tool.ErrNoRoom
 	}
 	if err != nil {
 		c.work += work
@@ -150,9 +151,9 @@ func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	}
 }
 
-func dropped(log zerolog.Logger, server, tool string, err error) {
+func dropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
-		Str("tool_name", clipped(clean(tool), 128)).Str("reason", clipped(clean(err.Error()), 512))).
+		Str("tool_name", clipped(tool.Clean(name), 128)).Str("reason", clipped(tool.Clean(err.Error()), 512))).
 		Msg("mcp_tool_dropped")
 }
 
@@ -179,7 +180,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 	case t.Execution.TaskSupport == "required":
 		return nil, t.Name, 0, errors.New("the tool runs only as a task")
 	}
-	schema, work, err := compileSchema(t.InputSchema, room)
+	schema, work, err := tool.Compile(t.InputSchema, room)
 	if err == nil {
 		err = headersFault(raw)
 	}
@@ -190,7 +191,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 		t.Annotations = wireTool{}.Annotations
 	}
 	spec := t.spec(s.Name)
-	s.Policy.override(t.Name, &spec.Annotations)
+	s.Policy.Override(t.Name, &spec.Annotations)
 	return &offer{name: t.Name, spec: spec, schema: schema, work: work}, t.Name, work, nil
 }
 
@@ -206,19 +207,19 @@ func headersFault(raw []byte) error {
 
 // spec returns the tool as the model sees it, except that its name may have to
 // change beside other servers' tools.
-func (t *wireTool) spec(server string) chat.ToolSpec {
+func (t *wireTool) spec(server string) tool.Spec {
 	title := t.Annotations.Title
 	if title == "" {
 		title = t.Title
 	}
-	description, _ := chat.Truncate(clean(t.Description), maxDescription)
-	return chat.ToolSpec{
+	description, _ := chat.Truncate(tool.Clean(t.Description), maxDescription)
+	return tool.Spec{
 		Name:        safeName(t.Name),
 		Server:      server,
 		Description: description,
 		InputSchema: t.InputSchema,
-		Annotations: chat.Annotations{
-			Title:       clipped(clean(title), 256),
+		Annotations: tool.Annotations{
+			Title:       clipped(tool.Clean(title), 256),
 			ReadOnly:    or(t.Annotations.ReadOnly, false),
 			Destructive: or(t.Annotations.Destructive, true),
 			Idempotent:  or(t.Annotations.Idempotent, false),

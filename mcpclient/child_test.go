@@ -17,7 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // childVariable makes the test binary a stdio server, of the kind that it names.
@@ -183,7 +183,7 @@ func parentMain() {
 		panic(err)
 	}
 	c.Tools(context.Background())
-	r, err := c.Call(context.Background(), chat.ToolCall{Name: "pid"})
+	r, err := c.Call(context.Background(), tool.Call{Name: "pid"})
 	if err != nil {
 		panic(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
+	"sluice/tool"
 )
 
 const (
@@ -95,7 +95,7 @@ func (c *Client) Start(ctx context.Context) {
 // Tools returns what can be called now: the same set as long as nothing changed.
 // A server that is not connected is tried at once, unless its breaker is open, and
 // waited for no longer than Config.ConnectWait.
-func (c *Client) Tools(ctx context.Context) *chat.ToolSet {
+func (c *Client) Tools(ctx context.Context) *tool.Set {
 	c.reconnect(ctx)
 	return c.currentView().set
 }

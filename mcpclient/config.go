@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/tool"
 )
 
 // Transport says how an MCP server is reached.
@@ -90,7 +91,7 @@ type Server struct {
 	// means all; Deny wins.
 	Allow, Deny []string
 	// Policy says what to think of the tools.
-	Policy Policy
+	Policy tool.Policy
 	// Breaker guards the server; nil means one with breaker.Config's defaults.
 	Breaker *breaker.Breaker
 }

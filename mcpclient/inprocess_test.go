@@ -11,8 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 type toolHandler = server.ToolHandlerFunc
@@ -48,7 +48,7 @@ func TestInProcess(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
-		want := chat.ToolResult{ID: "id", Name: "greet", Text: "Hello, Ada"}
+		want := tool.Result{ID: "id", Name: "greet", Text: "Hello, Ada"}
 		if diff := cmp.Diff(want, r); diff != "" {
 			t.Errorf("version %q (-want +got)\n%s", version, diff)
 		}

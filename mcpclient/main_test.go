@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // TestMain is also the stdio servers of the tests: with childVariable set, the
@@ -69,13 +69,13 @@ func inBubble(b *bubble) Config {
 }
 
 // call calls a tool without arguments.
-func call(ctx context.Context, c *Client, tool string) (chat.ToolResult, *fault.Error) {
-	return callWith(ctx, c, tool, "{}")
+func call(ctx context.Context, c *Client, name string) (tool.Result, *fault.Error) {
+	return callWith(ctx, c, name, "{}")
 }
 
-func callWith(ctx context.Context, c *Client, tool, args string) (chat.ToolResult, *fault.Error) {
+func callWith(ctx context.Context, c *Client, name, args string) (tool.Result, *fault.Error) {
 	c.Tools(ctx)
-	r, err := c.Call(ctx, chat.ToolCall{ID: "id", Name: tool, Arguments: jsontext.Value(args)})
+	r, err := c.Call(ctx, tool.Call{ID: "id", Name: name, Arguments: jsontext.Value(args)})
 	if err == nil {
 		return r, nil
 	}
@@ -87,14 +87,14 @@ func callWith(ctx context.Context, c *Client, tool, args string) (chat.ToolResul
 }
 
 // mustCall calls a tool that must answer with text.
-func mustCall(t *testing.T, c *Client, tool, text string) {
+func mustCall(t *testing.T, c *Client, name, text string) {
 	t.Helper()
-	r, f := call(t.Context(), c, tool)
+	r, f := call(t.Context(), c, name)
 	if f != nil {
-		t.Fatalf("calling %s: %v", tool, f)
+		t.Fatalf("calling %s: %v", name, f)
 	}
 	if r.Text != text || r.IsError {
-		t.Fatalf("calling %s: got %q (error: %v), want %q", tool, r.Text, r.IsError, text)
+		t.Fatalf("calling %s: got %q (error: %v), want %q", name, r.Text, r.IsError, text)
 	}
 }
 
@@ -111,7 +111,7 @@ func wantFault(t *testing.T, f *fault.Error, typ fault.Type, unknown bool) {
 	}
 }
 
-func names(set *chat.ToolSet) []string {
+func names(set *tool.Set) []string {
 	var list []string
 	for _, s := range set.Specs {
 		list = append(list, s.Name)

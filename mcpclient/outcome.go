@@ -12,6 +12,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // fate says what became of one attempt to run a tool.
@@ -81,7 +82,7 @@ func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
 // judgeRPC judges a JSON-RPC error: the server is alive. The model is told what it
 // said; servers disagree on whether bad arguments are such an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
-	said := clipped(hidePaths(u.hide.Replace(clean(e.Message))), maxUpstreamText)
+	said := clipped(hidePaths(u.hide.Replace(tool.Clean(e.Message))), maxUpstreamText)
 	o := outcome{
 		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
 			t.name+" failed: "+cmp.Or(said, "the server does not say why")),

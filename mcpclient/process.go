@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"sluice/tool"
 )
 
 const (
@@ -170,7 +172,7 @@ func (c command) logStderr(r io.ReadCloser) {
 			return
 		}
 		if len(line) > 0 {
-			text := c.hide.Replace(clean(string(line)))
+			text := c.hide.Replace(tool.Clean(string(line)))
 			c.log.Debug().Dict("details", zerolog.Dict().Str("server", c.server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // listener hands a call's progress on. A repeated call keeps its listener, so that
 // what is reported only grows, as the specification wants it of a server.
 type listener struct {
-	report func(chat.Progress)
+	report func(tool.Progress)
 	hide   *strings.Replacer
 
 	mu    sync.Mutex // guards the fields below, and keeps the reports in order
@@ -33,7 +33,7 @@ type listener struct {
 
 // listener returns the listener of a call with ctx, or nil if nobody wants to know.
 func (u *upstream) listener(ctx context.Context) *listener {
-	report := chat.ReportOf(ctx)
+	report := tool.ReportOf(ctx)
 	if report == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (u *upstream) listener(ctx context.Context) *listener {
 
 // hear takes a report. Late ones and those that do not grow are dropped; the same
 // one may come twice, as replies are read ahead of mcp-go.
-func (l *listener) hear(p chat.Progress) {
+func (l *listener) hear(p tool.Progress) {
 	if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
 		return
 	}
@@ -55,7 +55,7 @@ func (l *listener) hear(p chat.Progress) {
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		p.Total = 0
 	}
-	p.Message = hidePlaces(l.hide.Replace(clipped(clean(p.Message), maxMessage)))
+	p.Message = hidePlaces(l.hide.Replace(clipped(tool.Clean(p.Message), maxMessage)))
 	l.report(p)
 }
 
@@ -96,7 +96,7 @@ func (s *listeners) remove(token string) {
 	delete(s.byToken, token)
 }
 
-func (s *listeners) hear(token string, p chat.Progress) {
+func (s *listeners) hear(token string, p tool.Progress) {
 	s.mu.Lock()
 	l := s.byToken[token]
 	s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *listeners) overhear(message []byte) {
 		return
 	}
 	if token, ok := n.Params.Token.(string); ok && n.Params.Progress != nil {
-		s.hear(token, chat.Progress{Progress: *n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+		s.hear(token, tool.Progress{Progress: *n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *listeners) notified(n mcp.JSONRPCNotification) {
 	}
 	total, _ := number(about["total"])
 	message, _ := about["message"].(string)
-	s.hear(token, chat.Progress{Progress: progress, Total: total, Message: message})
+	s.hear(token, tool.Progress{Progress: progress, Total: total, Message: message})
 }
 
 // number returns a number that was read from JSON, or that a server in this

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/chat"
+	"sluice/tool"
 )
 
 // addSlow adds a tool "slow" that reports 1 of 2, waits for the tool "release", and
@@ -76,8 +76,8 @@ func TestProgressComesWhileTheToolRuns(t *testing.T) {
 			s := servers(t)
 			s.Name = "s"
 			c := newClient(t, Config{Servers: []Server{s}, ConnectWait: connectTimeout})
-			heard := make(chan chat.Progress, 8)
-			ctx := chat.WithProgress(t.Context(), func(p chat.Progress) { heard <- p })
+			heard := make(chan tool.Progress, 8)
+			ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { heard <- p })
 			c.Tools(ctx)
 			var wg sync.WaitGroup
 			wg.Go(func() {
@@ -86,7 +86,7 @@ func TestProgressComesWhileTheToolRuns(t *testing.T) {
 				}
 				close(heard)
 			})
-			var got []chat.Progress
+			var got []tool.Progress
 			for p := range heard {
 				if got = append(got, p); len(got) == 1 {
 					mustCall(t, c, "release", "ok")
@@ -95,7 +95,7 @@ func TestProgressComesWhileTheToolRuns(t *testing.T) {
 			wg.Wait()
 			// The last report and the answer may be on their way at the same time where they
 			// do not come over one connection.
-			want := []chat.Progress{{Progress: 1, Total: 2, Message: "step 1"}, {Progress: 2, Total: 2, Message: "step 2"}}
+			want := []tool.Progress{{Progress: 1, Total: 2, Message: "step 1"}, {Progress: 2, Total: 2, Message: "step 2"}}
 			if diff := cmp.Diff(want[:max(1, min(len(got), 2))], got); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
@@ -135,9 +135,9 @@ func TestWhatCountsAsProgress(t *testing.T) {
 	cfg := over(serve(t, f))
 	cfg.Servers[0].Headers = map[string]string{"Authorization": "Bearer s3cret-token"}
 	c := newClient(t, cfg)
-	var got []chat.Progress
+	var got []tool.Progress
 	over := false
-	ctx := chat.WithProgress(t.Context(), func(p chat.Progress) {
+	ctx := tool.WithProgress(t.Context(), func(p tool.Progress) {
 		if over {
 			t.Error("a report after the call")
 		}
@@ -147,7 +147,7 @@ func TestWhatCountsAsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	over = true
-	want := []chat.Progress{
+	want := []tool.Progress{
 		{Progress: 1},
 		{Progress: 2, Message: "abc"},
 		{Progress: 3, Total: 4, Message: "[path] at [address] and [address] says [redacted]"},
@@ -170,7 +170,7 @@ func TestEachCallHasItsToken(t *testing.T) {
 	}
 	c := newClient(t, over(serve(t, f)))
 	mustCall(t, c, "write", "ok") // nobody wants to know: no token
-	ctx := chat.WithProgress(t.Context(), func(chat.Progress) {})
+	ctx := tool.WithProgress(t.Context(), func(tool.Progress) {})
 	for range 3 {
 		if _, err := call(ctx, c, "write"); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestProgressOfARepeatedCallGrows(t *testing.T) {
 	}
 	c := newClient(t, over(serve(t, f)))
 	var got []float64
-	ctx := chat.WithProgress(t.Context(), func(p chat.Progress) { got = append(got, p.Progress) })
+	ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { got = append(got, p.Progress) })
 	if _, err := call(ctx, c, "read"); err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +210,10 @@ func TestProgressOfARepeatedCallGrows(t *testing.T) {
 func TestListenerThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var all listeners
-	l := &listener{report: func(chat.Progress) { t.Error("a late report") }, hide: strings.NewReplacer()}
+	l := &listener{report: func(tool.Progress) { t.Error("a late report") }, hide: strings.NewReplacer()}
 	token := all.add(l)
 	l.end()
-	all.hear(token, chat.Progress{Progress: 1})
+	all.hear(token, tool.Progress{Progress: 1})
 	all.remove(token)
 	all.overhear(json.RawMessage(`{"method":"notifications/progress","params":{"progressToken":"` + token + `","progress":2}}`))
 }

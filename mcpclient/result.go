@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/tool"
 )
 
 // lenient reads what a server wrote: what is odd in it must not cost us the rest.
@@ -55,7 +57,7 @@ func render(raw []byte) (text string, isError bool, err error) {
 	if !hasText && len(r.StructuredContent) > 0 && r.StructuredContent.Kind() != 'n' {
 		parts = append(parts, string(r.StructuredContent))
 	}
-	return clean(strings.Join(parts, "\n")), r.IsError, nil
+	return tool.Clean(strings.Join(parts, "\n")), r.IsError, nil
 }
 
 // text returns what stands for c in a text, and whether it is c's own text.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+
+	"sluice/tool"
 )
 
 // breaksSession says whether a session on which err happened is of no more use.
@@ -44,5 +46,5 @@ func (u *upstream) scrub(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return &scrubbed{clipped(u.hide.Replace(clean(err.Error())), 512), err}
+	return &scrubbed{clipped(u.hide.Replace(tool.Clean(err.Error())), 512), err}
 }

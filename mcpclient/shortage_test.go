@@ -17,8 +17,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // shortDialer dials until it is told to have run out of descriptors.
@@ -127,7 +127,7 @@ func shortMain() {
 		panic(err)
 	}
 	c.Tools(context.Background())
-	_, _ = c.Call(context.Background(), chat.ToolCall{Name: "die"})
+	_, _ = c.Call(context.Background(), tool.Call{Name: "die"})
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		panic(err)
@@ -139,11 +139,11 @@ func shortMain() {
 	}
 	var last error
 	for range 6 {
-		_, last = c.Call(context.Background(), chat.ToolCall{Name: "pid"})
+		_, last = c.Call(context.Background(), tool.Call{Name: "pid"})
 	}
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old)
 	s := c.Breakers()[0].Snapshot()
-	_, again := c.Call(context.Background(), chat.ToolCall{Name: "pid"})
+	_, again := c.Call(context.Background(), tool.Call{Name: "pid"})
 	fmt.Println(fault.From(last).Type, s.State, fmt.Sprint(s.FailureCount)+";", "again:", again)
 	_ = c.Close()
 }

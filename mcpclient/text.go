@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"sluice/chat"
 )
@@ -12,36 +11,6 @@ import (
 // minSecret is the shortest value that is taken for a secret: replacing "1" or
 // "true" wherever it appears would only make texts unreadable.
 const minSecret = 8
-
-// clean makes s fit to be shown, logged and given to a model: invalid UTF-8 is
-// replaced, controls other than tab, LF and CR are dropped, and so are the
-// characters that reorder or hide text (bidi overrides and isolates, tags).
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if strings.IndexFunc(s, unfit) < 0 {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if unfit(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-func unfit(r rune) bool {
-	switch {
-	case r == '\t', r == '\n', r == '\r':
-		return false
-	case r < 0x20, r >= 0x7F && r <= 0x9F:
-		return true
-	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F:
-		return true
-	}
-	return false
-}
 
 // clipped returns at most n bytes of s, with a mark if that is not all.
 func clipped(s string, n int) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 func hang(w http.ResponseWriter, r *http.Request, _ fakeRequest) { <-r.Context().Done() }
@@ -189,8 +189,8 @@ func TestConnectThatHangsHoldsNobodyUp(t *testing.T) {
 func TestM9Timeout(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]callHandler{"M9BeforeHeaders": hang, "M9InStream": hangInStream, "M16TooSlow": slow(15 * time.Second)} {
-		for tool, unknown := range map[string]bool{"write": true, "read": false} {
-			t.Run(name+"/"+tool, func(t *testing.T) {
+		for called, unknown := range map[string]bool{"write": true, "read": false} {
+			t.Run(name+"/"+called, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					f := newFake()
@@ -198,7 +198,7 @@ func TestM9Timeout(t *testing.T) {
 					c := newClient(t, inBubble(newBubble(t, f)))
 					c.Tools(t.Context())
 					began := time.Now()
-					_, err := call(t.Context(), c, tool)
+					_, err := call(t.Context(), c, called)
 					wantFault(t, err, fault.Timeout, unknown)
 					if took := time.Since(began); took != 10*time.Second {
 						t.Errorf("it took %v, want 10s", took)
@@ -386,7 +386,7 @@ func TestTurnEndedBeforeTheCall(t *testing.T) {
 	c.Tools(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := c.Call(ctx, chat.ToolCall{Name: "write", Arguments: jsontext.Value(`{}`)})
+	_, err := c.Call(ctx, tool.Call{Name: "write", Arguments: jsontext.Value(`{}`)})
 	got, _ := errors.AsType[*fault.Error](err)
 	wantFault(t, got, fault.ToolFailed, false)
 	if !errors.Is(err, context.Canceled) {

@@ -58,7 +58,6 @@ func (s Server) faults() []error {
 	add(s.URL != "" && s.Transport != HTTP && s.Transport != SSE, "url is for http and sse servers")
 	add(s.Command != "" && s.Transport != Stdio, "command is for stdio servers")
 	add(s.Timeout < 0, "timeout is negative")
-	faults = append(faults, s.Policy.faults()...)
 	known := s.ProtocolVersion == "" || s.ProtocolVersion == AutoProtocol || mcp.IsValidProtocolVersion(s.ProtocolVersion)
 	add(!known, "protocolVersion is not known")
 	return faults

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/tool"
 )
 
 // view is the set of tools at one moment, and what it was made of.
 type view struct {
-	set   *chat.ToolSet
+	set   *tool.Set
 	tools map[string]*boundTool // all that is known, also of servers that are away
 	made  []condition
 }
@@ -106,14 +106,14 @@ func (c *Client) holds(v *view) bool {
 // look makes a view. Names are given among all tools that are known, so that they
 // stay the same while a server is away.
 func (c *Client) look() *view {
-	v := &view{set: &chat.ToolSet{}, tools: map[string]*boundTool{}}
+	v := &view{set: &tool.Set{}, tools: map[string]*boundTool{}}
 	var known []named
 	var bound []*boundTool
 	for _, u := range c.upstreams {
 		now := u.condition()
 		v.made = append(v.made, now)
 		if f := u.away(now); f != nil {
-			v.set.Unavailable = append(v.set.Unavailable, chat.UnavailableServer{Server: u.Name, Err: f})
+			v.set.Unavailable = append(v.set.Unavailable, tool.UnavailableServer{Server: u.Name, Err: f})
 		}
 		if now.offers == nil {
 			continue
@@ -138,7 +138,7 @@ func (c *Client) look() *view {
 
 // specIn returns a tool as the model sees it. One whose server is away is offered
 // only while its fallback can be called.
-func (c *Client) specIn(v *view, t *boundTool) (spec chat.ToolSpec, offered bool) {
+func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec
 	spec.Name = t.name
 	if f := t.fallback; f != nil {
@@ -149,5 +149,5 @@ func (c *Client) specIn(v *view, t *boundTool) (spec chat.ToolSpec, offered bool
 }
 
 func (c *Client) awayIn(v *view, u *upstream) bool {
-	return slices.ContainsFunc(v.set.Unavailable, func(a chat.UnavailableServer) bool { return a.Server == u.Name })
+	return slices.ContainsFunc(v.set.Unavailable, func(a tool.UnavailableServer) bool { return a.Server == u.Name })
 }

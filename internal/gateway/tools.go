@@ -11,6 +11,7 @@ import (
 	"sluice/config"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+	"sluice/tool"
 )
 
 // builtinTodo names the built-in todo server.
@@ -65,7 +66,7 @@ func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 		ProtocolVersion: s.ProtocolVersion,
 		Allow:           s.Allow,
 		Deny:            s.Deny,
-		Policy: mcpclient.Policy{
+		Policy: tool.Policy{
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
 			Untrusted: s.Untrusted, Fallback: s.Fallback,
 		},

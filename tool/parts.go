@@ -1,4 +1,4 @@
-package mcpclient
+package tool
 
 import "github.com/santhosh-tekuri/jsonschema/v6"
 

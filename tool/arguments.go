@@ -1,4 +1,4 @@
-package mcpclient
+package tool
 
 import (
 	"bytes"
@@ -25,20 +25,21 @@ const (
 	maxListed  = 12
 )
 
-// checkArguments returns the arguments as they go to the server, or a ToolFailed
-// error that tells the model what to correct.
+// Check returns the arguments of the tool of that name as they go to its server, {}
+// where the model wrote none, or a ToolFailed error that tells the model what to
+// correct.
 //
 // The check takes a bounded time and ends with ctx, whose error the ToolFailed
-// error then wraps.
-func checkArguments(ctx context.Context, tool string, schema *checker, args jsontext.Value) (jsontext.Value, *fault.Error) {
+// error then wraps. Any number of checks may run at once.
+func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (jsontext.Value, *fault.Error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = jsontext.Value("{}")
 	}
 	refuse := func(problems string, err error) (jsontext.Value, *fault.Error) {
 		return nil, &fault.Error{
 			Type:    fault.ToolFailed,
-			Message: tool + " was called with arguments that do not fit its schema",
-			Hint:    "Invalid arguments for " + tool + ": " + problems + ". Correct them and call again.",
+			Message: name + " was called with arguments that do not fit its schema",
+			Hint:    "Invalid arguments for " + name + ": " + problems + ". Correct them and call again.",
 			Err:     err,
 		}
 	}
@@ -52,7 +53,7 @@ func checkArguments(ctx context.Context, tool string, schema *checker, args json
 	if err := checkable(value, 1); err != nil {
 		return refuse("they cannot be checked, "+err.Error(), err)
 	}
-	err = schema.validate(ctx, value)
+	err = s.validate(ctx, value)
 	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return refuse(problems(v), nil)
 	}
@@ -107,7 +108,7 @@ func problems(e *jsonschema.ValidationError) string {
 	var list []string
 	seen := map[string]bool{}
 	for _, leaf := range leaves(e, nil) {
-		p := clipped(clean(pointer(leaf.InstanceLocation)+problem(leaf)), maxProblem)
+		p := clipped(Clean(pointer(leaf.InstanceLocation)+problem(leaf)), maxProblem)
 		if !seen[p] {
 			seen[p] = true
 			list = append(list, p)

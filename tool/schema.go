@@ -1,4 +1,4 @@
-package mcpclient
+package tool
 
 import (
 	"bytes"
@@ -27,9 +27,9 @@ const (
 // for each value that may be a schema, one for any other (BenchmarkLargestSchema).
 const (
 	maxToolWork = 16_000
-	// maxServerWork bounds all tools of a server: about a second and 50 MB. A thousand
-	// tools of twenty described properties each are 85,000.
-	maxServerWork = 100_000
+	// Room is what the schemas of all tools of a server may take to compile: about a
+	// second and 50 MB. A thousand tools of twenty described properties each are 85,000.
+	Room = 100_000
 	// How many instructions of a pattern, how many bytes of addresses, and how many
 	// values whose notes are copied for a reference are one unit.
 	patternUnit = 20
@@ -42,20 +42,22 @@ const schemaURL = "tool:///schema.json"
 
 var (
 	errWork = errors.New("the schema takes too long to compile")
-	// errNoRoom says nothing against the schema itself.
-	errNoRoom = errors.New("the schemas of the server's other tools leave no room")
+	// ErrNoRoom is Compile's error where the work would be more than the room. It
+	// says nothing against the schema itself.
+	ErrNoRoom = errors.New("the schemas of the server's other tools leave no room")
 )
 
-// compileSchema compiles a tool's input schema if that takes no more work than
-// room. Work is what it took, also where it failed.
+// Compile compiles a tool's input schema if that takes no more work than room: Room
+// at first, and less by the work of each schema of the same server. Work is what it
+// took, also where it failed.
 //
 // Nothing is ever fetched: a reference out of the schema is an error. Formats are
 // not checked, nor patterns that Go cannot read (other languages have lookaheads);
 // the server checks them.
-func compileSchema(raw jsontext.Value, room int) (c *checker, work int, err error) {
+func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
+			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
 	if err := measureSchema(raw); err != nil {
@@ -73,21 +75,21 @@ func compileSchema(raw jsontext.Value, room int) (c *checker, work int, err erro
 	case err != nil:
 		return nil, 0, err
 	case work > room:
-		return nil, 0, errNoRoom
+		return nil, 0, ErrNoRoom
 	}
 	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
-	s, err := compileDocument(doc, &programs)
+	compiled, err := compileDocument(doc, &programs)
 	work += programs.size / patternUnit
 	switch {
 	case errors.Is(programs.err, errPatterns) && programs.room < maxProgram:
-		return nil, work, errNoRoom
+		return nil, work, ErrNoRoom
 	case programs.err != nil:
 		return nil, work, programs.err
 	case err != nil:
 		return nil, work, err
 	}
-	c, err = newChecker(s)
-	return c, work, err
+	s, err = newSchema(compiled)
+	return s, work, err
 }
 
 func compileDocument(doc any, programs *patterns) (*jsonschema.Schema, error) {

@@ -1,0 +1,45 @@
+package tool
+
+import (
+	"maps"
+	"slices"
+)
+
+// Policy is what the operator says of a server's tools. It names tools as the server
+// gives them. The zero value believes the server; no value is invalid.
+type Policy struct {
+	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
+	// server's own annotations say. A tool that is read-only is not destructive, and
+	// the other way round; one that is in both lists is destructive.
+	ReadOnly, Idempotent, Destructive []string
+	// Untrusted ignores the server's own annotations: what the lists do not say is
+	// as MCP takes it to be of a tool without annotations.
+	Untrusted bool
+	// Fallback names, by tool, the one to run when this server is unavailable:
+	// "<server>/<tool>", or "<tool>", which is that of the first other server that
+	// offers it, or else of this one. An empty name means none.
+	Fallback map[string]string
+}
+
+// Override changes a, which the server says of the tool of that name, to what the
+// policy says of it.
+func (p Policy) Override(name string, a *Annotations) {
+	if slices.Contains(p.ReadOnly, name) {
+		a.ReadOnly, a.Destructive = true, false
+	}
+	if slices.Contains(p.Destructive, name) {
+		a.ReadOnly, a.Destructive = false, true
+	}
+	if slices.Contains(p.Idempotent, name) {
+		a.Idempotent = true
+	}
+}
+
+// Named returns the tools that p says something of, by the key of the configuration
+// that does so. Whether its server has them, the policy does not know.
+func (p Policy) Named() map[string][]string {
+	return map[string][]string{
+		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
+		"fallback": slices.Sorted(maps.Keys(p.Fallback)),
+	}
+}

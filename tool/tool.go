@@ -1,0 +1,87 @@
+// Package tool holds what tools are, whoever runs them: how a model sees them, what
+// it asks of them and what comes back; and the check of a call's arguments against
+// the tool's schema, neither of which is trusted.
+package tool
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Spec is one tool as the model sees it.
+type Spec struct {
+	// Name is unique among all servers and safe for Gemini: it starts with a
+	// letter or an underscore, holds only [A-Za-z0-9_.:-] and has at most 64 bytes.
+	Name string
+	// Server is the configured name of the MCP server that runs the tool.
+	Server string
+	// Description is the server's own text.
+	Description string
+	// InputSchema is the server's JSON Schema of the arguments, untouched.
+	InputSchema jsontext.Value
+	Annotations Annotations
+	// Fallback is the Name of the tool to run, with the same arguments, when the
+	// server of this one is unavailable; empty means none. It may not be in the
+	// Set: then it is not available either.
+	Fallback string
+}
+
+// Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
+// tool without annotations is taken to be destructive and not idempotent.
+type Annotations struct {
+	Title       string
+	ReadOnly    bool
+	Destructive bool
+	Idempotent  bool
+	OpenWorld   bool
+}
+
+// Repeatable says whether a call may be sent again after its outcome was lost.
+func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
+
+// Set is what can be called right now, and what cannot. It is immutable.
+type Set struct {
+	Specs []Spec
+	// Unavailable names the servers that are away. Of their tools only those are in
+	// Specs that have a Fallback which can be called.
+	Unavailable []UnavailableServer
+}
+
+// UnavailableServer is an MCP server that cannot be used at the moment, with the
+// reason, a *fault.Error.
+type UnavailableServer struct {
+	Server string
+	Err    error
+}
+
+// Lookup returns the spec with the given name, or nil.
+func (s *Set) Lookup(name string) *Spec {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Specs {
+		if s.Specs[i].Name == name {
+			return &s.Specs[i]
+		}
+	}
+	return nil
+}
+
+// Call is a model's wish to run a tool.
+type Call struct {
+	// ID is the model's id of the call, empty when it gave none (Gemini 2.5).
+	// It goes back unchanged with the call and with its result.
+	ID   string
+	Name string
+	// Arguments is a JSON object, byte for byte as the model wrote it; "{}" when
+	// it wrote none.
+	Arguments jsontext.Value
+}
+
+// Result is what became of a Call.
+type Result struct {
+	// ID and Name repeat the call's.
+	ID   string
+	Name string
+	// Text is what the model is given.
+	Text string
+	// IsError marks a result that tells of a failure.
+	IsError bool
+}
