@@ -99,12 +99,9 @@ func TestPanicAfterTheReplyHasBegun(t *testing.T) {
 
 func TestMetricNames(t *testing.T) {
 	t.Parallel()
-	s := NewServer(Config{Upstreams: func() Upstreams {
-		return Upstreams{Breakers: []Breaker{{Service: "gemini", State: "closed"}}, MCP: []MCPServer{{Server: "todo"}}}
-	}})
-	s.ObserveModelAttempt("ok", time.Second)
+	s := NewServer(Config{})
 	s.metrics.rejected(fault.NotFound)
-	families, err := s.metrics.registry.Gather()
+	families, err := s.cfg.Metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,11 @@
 // Checker; whoever wires it adds it to a Registry, which readiness and metrics read.
 package health
 
-import "time"
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
 
 // Status is what a Checker reports of one thing at one moment. Its JSON is what
 // /readyz tells of it.
@@ -52,12 +56,21 @@ const (
 
 // Breaker is the status of a circuit breaker.
 type Breaker struct {
-	Service      string `json:"service"`
-	State        State  `json:"state"`
-	FailureCount uint32 `json:"failure_count"`
-	// RetryAfter is the rest of the recovery time, told in whole milliseconds; 0
-	// unless State is Open.
-	RetryAfter time.Duration `json:"retry_after_ms,format:milli"`
+	Service      string
+	State        State
+	FailureCount uint32
+	// RetryAfter is the rest of the recovery time; 0 unless State is Open.
+	RetryAfter time.Duration
+}
+
+// MarshalJSON tells the time in whole milliseconds.
+func (b Breaker) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Service      string `json:"service"`
+		State        State  `json:"state"`
+		FailureCount uint32 `json:"failure_count"`
+		RetryAfterMS int64  `json:"retry_after_ms"`
+	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds()})
 }
 
 // Name implements Status.

@@ -17,6 +17,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/health"
 )
 
 // TestMain is also the stdio servers of the tests: with childVariable set, the
@@ -120,6 +121,13 @@ func names(set *chat.ToolSet) []string {
 }
 
 func failures(c *Client) uint32 { return c.Breakers()[0].Snapshot().FailureCount }
+
+// sessions returns the state of each server.
+func sessions(c *Client) []health.Status {
+	var all health.Registry
+	all.Add(c.Checkers()[len(c.upstreams):]...)
+	return all.Check()
+}
 
 func state(c *Client) breaker.State { return c.Breakers()[0].Snapshot().State }
 
