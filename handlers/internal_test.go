@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/rs/zerolog"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
 // take takes a key, which must be free or not as want says.
 func take(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
-	release, err := k.take("ann", key)
+	release, err := k.take(chat.Principal{}, "ann", key)
 	if (err == nil) != want {
 		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
 	}

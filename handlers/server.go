@@ -47,6 +47,10 @@ type Config struct {
 	// is too long, streams are refused below MaxStreams too. It is called from one
 	// goroutine at a time. nil: MaxStreams alone decides.
 	Delay func() time.Duration
+	// Authenticate returns who sent a request that may run something, from its head; its
+	// error refuses the request. It is called before the body is read. nil: everybody is
+	// anonymous.
+	Authenticate func(*http.Request) (chat.Principal, error)
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -62,18 +66,19 @@ type Config struct {
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg      Config
-	frame    stream.Frame
-	origins  originPolicy
-	hosts    hostPolicy
-	gate     *gate
-	probes   *probes
-	bodies   *bodies
-	keys     *keyring
-	metrics  *instruments
-	refusals *refusals
-	shapes   []*routed // of the routes that have refusals of their own
-	routes   http.Handler
+	cfg       Config
+	frame     stream.Frame
+	origins   originPolicy
+	hosts     hostPolicy
+	admission []step
+	gate      *gate
+	probes    *probes
+	bodies    *bodies
+	keys      *keyring
+	metrics   *instruments
+	refusals  *refusals
+	shapes    []*routed // of the routes that have refusals of their own
+	routes    http.Handler
 }
 
 // NewServer returns a Server.
@@ -101,6 +106,7 @@ func NewServer(cfg Config) *Server {
 		refusals: newRefusals(cfg.Log),
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
+	s.admission = s.steps()
 	s.metrics = newInstruments(cfg.Metrics, s.gate.active)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
