@@ -13,16 +13,18 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
+
+	"sluice/health"
 )
 
 // State is a breaker's state, spelt as in the log and in /readyz.
-type State string
+type State = health.State
 
 // States of a breaker.
 const (
-	Closed   State = "closed"
-	Open     State = "open"
-	HalfOpen State = "half-open"
+	Closed   = health.Closed
+	Open     = health.Open
+	HalfOpen = health.HalfOpen
 )
 
 // probeWait is the RetryAfter of a call that is refused because enough probes
@@ -75,15 +77,6 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string { return "circuit breaker of " + e.Service + " is open" }
-
-// Snapshot is a breaker's state at one moment.
-type Snapshot struct {
-	Service      string
-	State        State
-	FailureCount uint32
-	// RetryAfter is the rest of the recovery time; 0 unless State is Open.
-	RetryAfter time.Duration
-}
 
 // Breaker is a circuit breaker for one service, safe for concurrent use.
 type Breaker struct {
@@ -191,15 +184,18 @@ func (b *Breaker) count(err error) bool {
 
 // Snapshot reports the state. It never changes it: a breaker whose recovery time
 // is over stays Open here until the next call.
-func (b *Breaker) Snapshot() Snapshot {
+func (b *Breaker) Snapshot() health.Breaker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Snapshot{Service: b.cfg.Service, State: b.state, FailureCount: b.failures}
+	s := health.Breaker{Service: b.cfg.Service, State: b.state, FailureCount: b.failures}
 	if b.state == Open {
 		s.RetryAfter = max(time.Until(b.openTill), 0)
 	}
 	return s
 }
+
+// Check implements health.Checker. It changes no more than Snapshot does.
+func (b *Breaker) Check() health.Status { return b.Snapshot() }
 
 // logTo says where a change of state is logged, for the call of gobreaker that
 // follows: there is no other way to a change.

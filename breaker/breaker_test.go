@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
+	"sluice/health"
 )
 
 var errDown = errors.New("503")
@@ -121,7 +122,7 @@ func TestRecoveryTime(t *testing.T) {
 			{30 * time.Second, 0, time.Millisecond},
 		} {
 			time.Sleep(tt.at - time.Since(began))
-			want := breaker.Snapshot{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: tt.snapshot}
+			want := health.Breaker{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: tt.snapshot}
 			if diff := cmp.Diff(want, b.Snapshot()); diff != "" {
 				t.Errorf("snapshot after %v (-want +got):\n%s", tt.at, diff)
 			}
@@ -131,7 +132,7 @@ func TestRecoveryTime(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		allow(t, b)
-		if diff := cmp.Diff(breaker.Snapshot{Service: "gemini", State: breaker.HalfOpen, FailureCount: 3}, b.Snapshot()); diff != "" {
+		if diff := cmp.Diff(health.Breaker{Service: "gemini", State: breaker.HalfOpen, FailureCount: 3}, b.Snapshot()); diff != "" {
 			t.Errorf("snapshot with a probe (-want +got):\n%s", diff)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
+	"sluice/health"
 )
 
 // halfOpen returns a breaker that has opened and whose recovery time is over.
@@ -33,7 +34,7 @@ func TestHalfOpen(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := halfOpen(t)
 			calls(t, b, tt.calls)
-			want := breaker.Snapshot{Service: "gemini", State: tt.want, FailureCount: tt.count}
+			want := health.Breaker{Service: "gemini", State: tt.want, FailureCount: tt.count}
 			if tt.want == breaker.Open {
 				want.RetryAfter = 30 * time.Second
 			}
@@ -75,7 +76,7 @@ func TestLateVerdicts(t *testing.T) {
 		calls(t, b, "fff")
 		early[0](breaker.Success, nil) // while open
 		early[1](breaker.Failure, errDown)
-		want := breaker.Snapshot{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: 30 * time.Second}
+		want := health.Breaker{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: 30 * time.Second}
 		if diff := cmp.Diff(want, b.Snapshot()); diff != "" {
 			t.Errorf("late verdicts changed an open breaker (-want +got):\n%s", diff)
 		}

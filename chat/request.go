@@ -47,7 +47,7 @@ type Asked struct {
 }
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The
-// zero value is anonymous.
+// zero value is anonymous. Neither text holds a NUL.
 type Principal struct {
 	Tenant string // empty: there is only one
 	ID     string // empty: not known

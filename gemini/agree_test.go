@@ -20,6 +20,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/metrics"
 	"sluice/tool"
 )
 
@@ -180,7 +181,7 @@ type observed struct {
 	Chunks   []chat.Chunk
 	Err      *fault.Error // without its cause
 	Cause    string
-	Outcomes []string
+	Outcomes map[string]int
 	Failures uint32
 	Log      []logLine
 	Requests []received
@@ -191,7 +192,8 @@ type observed struct {
 // transport errors, and the seconds of the breaker.
 func observe(t *testing.T, driver func(Config) (*Model, error), reply http.HandlerFunc) (o observed) {
 	u := serve(t, reply)
-	m := open(t, driver, Config{BaseURL: u.URL, APIKey: "SECRET", Version: "1", OnAttempt: func(s string, _ time.Duration) { o.Outcomes = append(o.Outcomes, s) }})
+	count := metrics.New()
+	m := open(t, driver, Config{BaseURL: u.URL, APIKey: "SECRET", Version: "1", Metrics: count})
 	var log bytes.Buffer
 	ctx := zerolog.New(&log).WithContext(chat.WithRequestID(t.Context(), "req_1"))
 	err := m.Stream(ctx, &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "hello"})}}, func(c *chat.Chunk) error {
@@ -204,6 +206,7 @@ func observe(t *testing.T, driver func(Config) (*Model, error), reply http.Handl
 		e.RetryAfter = e.RetryAfter.Round(10 * time.Second)
 		o.Cause, e.Err, o.Err = ofTransport.ReplaceAllString(e.Err.Error(), "transport"), nil, e
 	}
+	o.Outcomes = outcomes(t, count)
 	o.Failures = m.Breaker().Snapshot().FailureCount
 	o.Log = readLog(t, ofTransport.ReplaceAllString(log.String(), "transport"))
 	o.Requests = u.requests()

@@ -75,7 +75,8 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 	defer func() {
 		done(end.verdict, brief(end.cause))
 		c.logResult(n, a, &end, time.Since(start))
-		c.m.onAttempt(end.outcome, time.Since(start))
+		c.m.attempts.Inc(end.outcome)
+		c.m.attemptTime.Observe(time.Since(start).Seconds(), end.outcome)
 	}()
 	c.logCall(n)
 	end = c.judge(c.run(a))

@@ -20,12 +20,13 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/internal/check"
+	"sluice/metrics"
 )
 
 // Service is the name of the upstream in errors and in the breaker.
 const Service = "gemini"
 
-// What OnAttempt is told about an attempt.
+// What the metrics tell of an attempt.
 const (
 	OutcomeOK          = "ok"
 	OutcomeError       = "error"        // the service failed
@@ -64,22 +65,22 @@ type Config struct {
 	Transport http.RoundTripper
 	// Version makes the User-Agent, sluice/<version>.
 	Version string
-	// OnAttempt, if set, is told of each attempt at the end of it, on the
-	// goroutine of the call.
-	OnAttempt func(outcome string, d time.Duration)
+	// Metrics gets the attempts, by outcome, each at its end. Nil: they are not counted.
+	Metrics *metrics.Registry
 }
 
 // Model calls one Gemini model. It is safe for concurrent use.
 type Model struct {
-	name      string
-	key       string // to be kept out of errors
-	src       source
-	breaker   *breaker.Breaker
-	timeout   time.Duration
-	thinking  string // the generationConfig member of a request; empty: none
-	tools     toolCache
-	onAttempt func(outcome string, d time.Duration)
-	jitter    func(limit time.Duration) time.Duration
+	name        string
+	key         string // to be kept out of errors
+	src         source
+	breaker     *breaker.Breaker
+	timeout     time.Duration
+	thinking    string // the generationConfig member of a request; empty: none
+	tools       toolCache
+	attempts    metrics.Counter
+	attemptTime metrics.Histogram
+	jitter      func(limit time.Duration) time.Duration
 }
 
 // NewREST returns a Model that talks to the API over HTTP, with server-sent
@@ -95,20 +96,18 @@ func newModel(cfg Config, driver func(*Config) source) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{
-		name:      cfg.Model,
-		key:       cfg.APIKey,
-		src:       driver(&cfg),
-		breaker:   cfg.Breaker,
-		timeout:   cfg.Timeout,
-		thinking:  thinking,
-		onAttempt: cfg.OnAttempt,
-		jitter:    rand.N[time.Duration],
+		name:        cfg.Model,
+		key:         cfg.APIKey,
+		src:         driver(&cfg),
+		breaker:     cfg.Breaker,
+		timeout:     cfg.Timeout,
+		thinking:    thinking,
+		attempts:    cfg.Metrics.Counter("model_attempts_total", "Attempts at a model call, by outcome.", "outcome"),
+		attemptTime: cfg.Metrics.Histogram("model_attempt_seconds", "Duration of an attempt at a model call.", "outcome"),
+		jitter:      rand.N[time.Duration],
 	}
 	if m.breaker == nil {
 		m.breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
-	}
-	if m.onAttempt == nil {
-		m.onAttempt = func(string, time.Duration) {}
 	}
 	return m, nil
 }

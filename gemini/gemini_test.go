@@ -7,13 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/metrics"
 )
 
 func TestConfigDefaults(t *testing.T) {
@@ -75,8 +75,8 @@ func TestLog(t *testing.T) {
 		u := serve(t, status(503, googleError(503, "UNAVAILABLE", "quoting PRIVATE")), stream(
 			event(`{"candidates":[{"content":{"parts":[{"text":"PRIVATE thought","thought":true},{"text":"PRIVATE"}]}}]}`), finishChunk("STOP")))
 		var log bytes.Buffer
-		var outcomes []string
-		m := open(t, Config{BaseURL: u.URL, Model: "m", OnAttempt: func(o string, _ time.Duration) { outcomes = append(outcomes, o) }})
+		count := metrics.New()
+		m := open(t, Config{BaseURL: u.URL, Model: "m", Metrics: count})
 		logger := zerolog.New(&log)
 		req := &chat.ModelRequest{System: "PRIVATE", Messages: []chat.Message{user(chat.Part{Text: "PRIVATE"})}, Step: 2}
 		if err := m.Stream(logger.WithContext(t.Context()), req, func(*chat.Chunk) error { return nil }); err != nil {
@@ -96,9 +96,7 @@ func TestLog(t *testing.T) {
 		if diff := cmp.Diff(want, readLog(t, log.String())); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{OutcomeError, OutcomeOK}, outcomes); diff != "" {
-			t.Errorf("outcomes (-want +got):\n%s", diff)
-		}
+		wantOutcomes(t, count, map[string]int{OutcomeError: 1, OutcomeOK: 1})
 	})
 }
 
@@ -143,19 +141,17 @@ func TestOutcomes(t *testing.T) {
 				reply = status(tt.status, "")
 			}
 			u := serve(t, reply)
-			var got []string
+			count := metrics.New()
 			var log bytes.Buffer
 			logger := zerolog.New(&log)
-			m := open(t, Config{BaseURL: u.URL, OnAttempt: func(o string, _ time.Duration) { got = append(got, o) }})
+			m := open(t, Config{BaseURL: u.URL, Metrics: count})
 			m.Stream(logger.WithContext(t.Context()), &chat.ModelRequest{}, func(c *chat.Chunk) error {
 				if len(c.Parts) > 0 && c.Parts[0].Text == "enough" {
 					return enough
 				}
 				return nil
 			})
-			if diff := cmp.Diff([]string{want}, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", want, diff)
-			}
+			wantOutcomes(t, count, map[string]int{want: 1})
 			lines := readLog(t, log.String())
 			if f := lines[len(lines)-1].Details["finish_reason"]; f != tt.finish {
 				t.Errorf("%s: finish_reason %v, want %s", want, f, tt.finish)

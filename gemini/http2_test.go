@@ -10,10 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"sluice/fault"
 	"sluice/internal/h2pool"
+	"sluice/metrics"
 )
 
 // overTLS returns the transport of a Model for servers with a test's certificate.
@@ -89,18 +89,14 @@ func TestDrainedConnections(t *testing.T) {
 		})
 		t.Cleanup(func() { l.Close(); running.Wait() })
 		tr := overTLS(t) // closed before running is waited for
-		attempts := 0
-		m := open(t, Config{BaseURL: "https://" + l.Addr().String(), Transport: tr, OnAttempt: func(outcome string, _ time.Duration) {
-			attempts++
-			if outcome != OutcomeError {
-				t.Errorf("outcome %q", outcome)
-			}
-		}})
+		count := metrics.New()
+		m := open(t, Config{BaseURL: "https://" + l.Addr().String(), Transport: tr, Metrics: count})
 		_, err = ask(t.Context(), m)
 		wantFault(t, err, fault.ModelUnavailable)
-		if got := conns.Load(); got != maxAttempts || attempts != maxAttempts {
-			t.Errorf("%d connections, %d attempts", got, attempts)
+		if got := conns.Load(); got != maxAttempts {
+			t.Errorf("%d connections", got)
 		}
+		wantOutcomes(t, count, map[string]int{OutcomeError: maxAttempts})
 	})
 }
 

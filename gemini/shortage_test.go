@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/metrics"
 )
 
 // ownShortages are errors of a dial that mean that we ran out of something.
@@ -34,14 +34,14 @@ func TestShortageOfOurOwnDoesNotCountForTheBreaker(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				var dials atomic.Int32
-				var outcomes []string
+				count := metrics.New()
 				m := open(t, Config{
 					BaseURL: "http://up.test",
 					Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 						dials.Add(1)
 						return nil, &net.OpError{Op: "dial", Net: "tcp", Err: cause}
 					}},
-					OnAttempt: func(outcome string, _ time.Duration) { outcomes = append(outcomes, outcome) },
+					Metrics: count,
 				})
 				for range 5 {
 					_, err := ask(t.Context(), m)
@@ -56,9 +56,7 @@ func TestShortageOfOurOwnDoesNotCountForTheBreaker(t *testing.T) {
 				if n := dials.Load(); n != 5 {
 					t.Errorf("%d dials for 5 calls: a shortage is not to be made worse by retries", n)
 				}
-				if len(outcomes) != 5 || outcomes[0] != OutcomeOverloaded {
-					t.Errorf("the outcomes are %q", outcomes)
-				}
+				wantOutcomes(t, count, map[string]int{OutcomeOverloaded: 5})
 			})
 		}
 	})

@@ -32,7 +32,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer leave()
-	release, err := s.keys.take(t.Request.UserID, t.Key)
+	release, err := s.keys.take(t.Request.Principal, t.Request.UserID, t.Key)
 	if err != nil {
 		return err
 	}

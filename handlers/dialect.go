@@ -33,7 +33,11 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 // so everything else about the request is looked at before.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: time.Now()}
-	if wanted, err := s.wanted(w, r, rt); !wanted {
+	who, err := s.admit(r, rt)
+	switch {
+	case err == errLost:
+		return nil, giveUp(w)
+	case err != nil:
 		return nil, err
 	}
 	body, err := s.body(w, r, rt)
@@ -43,38 +47,12 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, err
 	}
+	t.Request.Principal = who
 	if t.Reply != nil {
 		respond(w, t.Reply)
 		return nil, nil
 	}
 	return t, nil
-}
-
-// wanted decides what can be decided before the body of a request that may run
-// something: neither time nor memory is spent on one that will be refused. It returns
-// false if the body is not to be read: the error says why, or the reply was given.
-func (s *Server) wanted(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (bool, error) {
-	if s.gate.isDraining() && !lost(r) { // whoever comes back need not ask elsewhere
-		return false, s.gate.vacant()
-	}
-	if err := s.origins.check(r); err != nil {
-		return false, err
-	}
-	if lost(r) {
-		return false, giveUp(w)
-	}
-	if !rt.NoBody {
-		if err := wantType(r, rt.ContentType); err != nil {
-			return false, err
-		}
-	}
-	if r.ContentLength > rt.MaxBody {
-		return false, tooLarge(rt.MaxBody)
-	}
-	if err := s.gate.vacant(); err != nil {
-		return false, err
-	}
-	return true, nil
 }
 
 // body reads the body, which is nil for a route that takes none.
@@ -84,10 +62,6 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	}
 	return s.readBody(w, r, rt.MaxBody)
 }
-
-// lost says whether the client had this stream before and lost it. A turn is
-// never run twice because a connection was lost, and there is nothing to resume.
-func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
 // giveUp answers 204, the one reply that makes an EventSource stop for good.
 func giveUp(w http.ResponseWriter) error {

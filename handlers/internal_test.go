@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/rs/zerolog"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
 // take takes a key, which must be free or not as want says.
 func take(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
-	release, err := k.take("ann", key)
+	release, err := k.take(chat.Principal{}, "ann", key)
 	if (err == nil) != want {
 		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
 	}
@@ -99,12 +100,9 @@ func TestPanicAfterTheReplyHasBegun(t *testing.T) {
 
 func TestMetricNames(t *testing.T) {
 	t.Parallel()
-	s := NewServer(Config{Upstreams: func() Upstreams {
-		return Upstreams{Breakers: []Breaker{{Service: "gemini", State: "closed"}}, MCP: []MCPServer{{Server: "todo"}}}
-	}})
-	s.ObserveModelAttempt("ok", time.Second)
+	s := NewServer(Config{})
 	s.metrics.rejected(fault.NotFound)
-	families, err := s.metrics.registry.Gather()
+	families, err := s.cfg.Metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

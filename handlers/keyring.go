@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -32,13 +33,15 @@ type endedKey struct {
 
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
-// take reserves a user's key. release must be called when the turn has ended. An
-// empty key is free for everybody.
-func (k *keyring) take(userID, key string) (release func(), err error) {
+// take reserves the key of a principal's user. release must be called when the turn has
+// ended. An empty key is free for everybody.
+func (k *keyring) take(who chat.Principal, userID, key string) (release func(), err error) {
 	if key == "" {
 		return func() {}, nil
 	}
-	full := key + "\x00" + userID // a key holds no NUL
+	// A copy, for the request's strings may be parts of its body. Of these texts the last
+	// alone is the client's own to choose with a NUL in it.
+	full := key + "\x00" + who.Tenant + "\x00" + who.ID + "\x00" + userID
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forget()

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"sluice/dialect"
+	"sluice/health"
 	"sluice/tool"
 )
 
@@ -22,40 +23,25 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 type readiness struct {
 	Status   string          `json:"status"` // ok, degraded or draining
 	Model    string          `json:"model"`
-	Breakers []breakerStatus `json:"breakers"`
-	MCP      []mcpState      `json:"mcp"`
+	Breakers []health.Status `json:"breakers"`
+	MCP      []health.Status `json:"mcp"`
 	Streams  int             `json:"streams"`
 }
 
-type breakerStatus struct {
-	Service      string `json:"service"`
-	State        string `json:"state"`
-	FailureCount int    `json:"failure_count"`
-	RetryAfterMS int64  `json:"retry_after_ms"`
-}
-
-type mcpState struct {
-	Server    string `json:"server"`
-	Connected bool   `json:"connected"`
-	Tools     int    `json:"tools"`
-}
-
-// readyz fails only while draining. An upstream that is away degrades: the
+// readyz fails only while draining. A part that is away degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
-	u := s.cfg.Upstreams()
-	rep := readiness{Status: "ok", Model: u.Model, Streams: s.gate.active(), Breakers: []breakerStatus{}, MCP: []mcpState{}}
-	for _, b := range u.Breakers {
-		rep.Breakers = append(rep.Breakers, breakerStatus{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds()})
-		if b.State != "closed" {
+	rep := readiness{Status: "ok", Model: s.cfg.Model, Streams: s.gate.active(), Breakers: []health.Status{}, MCP: []health.Status{}}
+	for _, part := range s.cfg.Health.Check() {
+		if !part.OK() {
 			rep.Status = "degraded"
 		}
-	}
-	for _, m := range u.MCP {
-		rep.MCP = append(rep.MCP, mcpState(m))
-		if !m.Connected {
-			rep.Status = "degraded"
+		switch part.(type) {
+		case health.Breaker:
+			rep.Breakers = append(rep.Breakers, part)
+		case health.Session:
+			rep.MCP = append(rep.MCP, part)
 		}
 	}
 	status := http.StatusOK

@@ -13,6 +13,8 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/health"
+	"sluice/metrics"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -26,39 +28,52 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// reported is a part that reports itself.
+type reported struct{ health.Status }
+
+func (r reported) Check() health.Status { return r.Status }
+
+func reports(all ...health.Status) *health.Registry {
+	r := new(health.Registry)
+	for _, s := range all {
+		r.Add(reported{s})
+	}
+	return r
+}
+
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	up := handlers.Upstreams{
-		Model:    "gemini-flash-latest",
-		Breakers: []handlers.Breaker{{Service: "gemini", State: "closed"}, {Service: "mcp:todo", State: "closed", FailureCount: 2}},
-		MCP:      []handlers.MCPServer{{Server: "todo", Connected: true, Tools: 5}},
+	const model = "gemini-flash-latest"
+	well := []health.Status{
+		health.Breaker{Service: "gemini", State: "closed"}, health.Session{Server: "todo", Connected: true, Tools: 5},
+		health.Breaker{Service: "mcp:todo", State: "closed", FailureCount: 2},
 	}
-	open, halfOpen, cut := up, handlers.Upstreams{}, up
-	halfOpen.Breakers = []handlers.Breaker{{Service: "gemini", State: "half-open"}}
-	open.Breakers = []handlers.Breaker{{Service: "gemini", State: "open", FailureCount: 3, RetryAfter: 1500 * time.Millisecond}}
-	cut.MCP = []handlers.MCPServer{{Server: "todo"}}
+	open := []health.Status{health.Breaker{Service: "gemini", State: "open", FailureCount: 3, RetryAfter: 1500 * time.Millisecond}, well[1]}
+	halfOpen := []health.Status{health.Breaker{Service: "gemini", State: "half-open"}}
+	cut := []health.Status{well[0], well[2], health.Session{Server: "todo"}}
 	for _, tt := range []struct {
 		name  string
-		up    handlers.Upstreams
+		model string
+		up    []health.Status
 		drain bool
 		want  string
 	}{
-		{"all well", up, false, `200 {"status":"ok","model":"gemini-flash-latest","breakers":[` +
+		{"all well", model, well, false, `200 {"status":"ok","model":"gemini-flash-latest","breakers":[` +
 			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
 			`"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
-		{"nothing behind", handlers.Upstreams{}, false, `200 {"status":"ok","model":"","breakers":[],"mcp":[],"streams":0}`},
-		{"breaker open", open, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
+		{"nothing behind", "m", nil, false, `200 {"status":"ok","model":"m","breakers":[],"mcp":[],"streams":0}`},
+		{"breaker open", model, open, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
 			`{"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1500}],"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
-		{"breaker half-open", halfOpen, false, `200 {"status":"degraded","model":"","breakers":[` +
+		{"breaker half-open", "m", halfOpen, false, `200 {"status":"degraded","model":"m","breakers":[` +
 			`{"service":"gemini","state":"half-open","failure_count":0,"retry_after_ms":0}],"mcp":[],"streams":0}`},
-		{"MCP server away", cut, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
+		{"MCP server away", model, cut, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
 			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
 			`"mcp":[{"server":"todo","connected":false,"tools":0}],"streams":0}`},
-		{"draining", handlers.Upstreams{Model: "m"}, true, `503 {"status":"draining","model":"m","breakers":[],"mcp":[],"streams":0}`},
+		{"draining", "m", nil, true, `503 {"status":"draining","model":"m","breakers":[],"mcp":[],"streams":0}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			g := serve(t, handlers.Config{Upstreams: func() handlers.Upstreams { return tt.up }})
+			g := serve(t, handlers.Config{Model: tt.model, Health: reports(tt.up...)})
 			if tt.drain {
 				g.Drain()
 			}
@@ -175,17 +190,11 @@ func TestMetrics(t *testing.T) {
 		})(ctx, req, sink)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: run, Upstreams: func() handlers.Upstreams {
-			return handlers.Upstreams{
-				Breakers: []handlers.Breaker{{Service: "gemini", State: "half-open"}},
-				MCP:      []handlers.MCPServer{{Server: "todo", Connected: true}},
-			}
-		}})
+		g, _, stop := serveInBubble(handlers.Config{Runner: run})
 		defer stop()
 		judge(t, g.chat(t).body)
 		judge(t, g.chat(t).body)
 		g.do(t, "GET", "/nowhere", "")
-		g.ObserveModelAttempt("rate_limited", 500*time.Millisecond)
 		got := g.do(t, "GET", "/metrics", "")
 		var series []string
 		for s := range strings.Lines(got.body) {
@@ -194,12 +203,9 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		want := []string{
-			`breaker_state{service="gemini",state="closed"} 0`, `breaker_state{service="gemini",state="half-open"} 1`, `breaker_state{service="gemini",state="open"} 0`,
 			`events_total{event="done"} 2`, `events_total{event="error"} 2`, `events_total{event="response_delta"} 2`, `events_total{event="start"} 2`,
 			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 3`,
 			`first_delta_seconds_sum 3`, `first_delta_seconds_count 1`, `first_event_seconds_sum 2e-09`, `first_event_seconds_count 2`,
-			`mcp_connected{server="todo"} 1`,
-			`model_attempt_seconds_sum{outcome="rate_limited"} 0.5`, `model_attempt_seconds_count{outcome="rate_limited"} 1`, `model_attempts_total{outcome="rate_limited"} 1`,
 			`model_call_seconds_sum 1`, `model_call_seconds_count 1`,
 			`rejections_total{error_type="not_found"} 1`,
 			`stream_errors_total{error_type="internal_error",fatal="true"} 1`, `stream_errors_total{error_type="tool_execution_failed",fatal="false"} 1`,
@@ -217,10 +223,23 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// broken is a part whose Check has a bug.
+type broken struct{}
+
+func (broken) Check() health.Status { panic("SECRET") }
+
+func buggy() *health.Registry {
+	r := new(health.Registry)
+	r.Add(broken{})
+	return r
+}
+
 // A bug behind the gauges is a failed scrape, and not the end of the process.
-func TestUpstreamsPanic(t *testing.T) {
+func TestPanicBehindReadinessAndMetrics(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Upstreams: func() handlers.Upstreams { panic("SECRET") }})
+	cfg := handlers.Config{Health: buggy(), Metrics: metrics.New()}
+	cfg.Metrics.GaugeFunc("broken", "Broken.", func() float64 { panic("SECRET") })
+	g := serve(t, cfg)
 	for _, path := range []string{"/metrics", "/readyz"} {
 		got := g.do(t, "GET", path, "")
 		if got.status != 500 || !strings.Contains(got.body, `"error_type":"internal_error"`) || strings.Contains(got.body, "SECRET") {

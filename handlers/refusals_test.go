@@ -15,7 +15,7 @@ import (
 func TestRefusalsBeyondTenASecondAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Upstreams: func() handlers.Upstreams { panic("bug") }})
+		g, _, stop := serveInBubble(handlers.Config{Health: buggy()})
 		defer stop()
 		flood := func(each int) {
 			for range each {

@@ -12,7 +12,10 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"sluice/chat"
 	"sluice/dialect"
+	"sluice/health"
+	"sluice/metrics"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -26,9 +29,10 @@ type Config struct {
 	Timeout time.Duration
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *tool.Set
-	// Upstreams reports on the services behind the gateway. It must not change
-	// their state.
-	Upstreams func() Upstreams
+	// Health knows the parts behind the gateway, for GET /readyz; nil: there are none.
+	Health *health.Registry
+	// Metrics is what GET /metrics tells and this package adds to; nil makes one.
+	Metrics *metrics.Registry
 	// Dialects are the protocols in which turns are asked for and told.
 	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
@@ -44,6 +48,10 @@ type Config struct {
 	// is too long, streams are refused below MaxStreams too. It is called from one
 	// goroutine at a time. nil: MaxStreams alone decides.
 	Delay func() time.Duration
+	// Authenticate returns who sent a request that may run something, from its head; its
+	// error refuses the request. It is called before the body is read. nil: everybody is
+	// anonymous.
+	Authenticate func(*http.Request) (chat.Principal, error)
 	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -57,42 +65,21 @@ type Config struct {
 	LogPayloads bool
 }
 
-// Upstreams is the state of the services behind the gateway.
-type Upstreams struct {
-	Model    string
-	Breakers []Breaker
-	MCP      []MCPServer
-}
-
-// Breaker is the state of one circuit breaker.
-type Breaker struct {
-	Service      string
-	State        string // closed, open or half-open
-	FailureCount int
-	RetryAfter   time.Duration
-}
-
-// MCPServer is the state of the session with one MCP server.
-type MCPServer struct {
-	Server    string
-	Connected bool
-	Tools     int
-}
-
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg      Config
-	frame    stream.Frame
-	origins  originPolicy
-	hosts    hostPolicy
-	gate     *gate
-	probes   *probes
-	bodies   *bodies
-	keys     *keyring
-	metrics  *metrics
-	refusals *refusals
-	shapes   []*routed // of the routes that have refusals of their own
-	routes   http.Handler
+	cfg       Config
+	frame     stream.Frame
+	origins   originPolicy
+	hosts     hostPolicy
+	admission []step
+	gate      *gate
+	probes    *probes
+	bodies    *bodies
+	keys      *keyring
+	metrics   *instruments
+	refusals  *refusals
+	shapes    []*routed // of the routes that have refusals of their own
+	routes    http.Handler
 }
 
 // NewServer returns a Server.
@@ -106,8 +93,8 @@ func NewServer(cfg Config) *Server {
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second
 	}
-	if cfg.Upstreams == nil {
-		cfg.Upstreams = func() Upstreams { return Upstreams{} }
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New()
 	}
 	s := &Server{
 		cfg:      cfg,
@@ -120,7 +107,8 @@ func NewServer(cfg Config) *Server {
 		refusals: newRefusals(cfg.Log),
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
-	s.metrics = newMetrics(s.gate.active, cfg.Upstreams)
+	s.admission = s.steps()
+	s.metrics = newInstruments(cfg.Metrics, s.gate.active)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
 	for _, d := range cfg.Dialects {
@@ -130,7 +118,7 @@ func NewServer(cfg Config) *Server {
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/healthz", raw(s.healthz))
 	readable(e, "/readyz", raw(s.readyz))
-	readable(e, "/metrics", echo.WrapHandler(s.metrics.handler()))
+	readable(e, "/metrics", echo.WrapHandler(metricsHandler(cfg.Metrics)))
 	s.page(e)
 	s.routes = e
 	return s
@@ -160,22 +148,11 @@ func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	return err != nil
 }
 
-// ObserveModelAttempt counts one attempt at a model call.
-func (s *Server) ObserveModelAttempt(outcome string, took time.Duration) {
-	s.metrics.modelAttempt(outcome, took)
-}
-
 // Drain makes readiness fail and refuses new streams. Running ones go on, but for
 // those of GET /diag/sse, which end at once.
 func (s *Server) Drain() {
 	s.gate.drain()
 	s.probes.drain()
-}
-
-// ReportConnections adds to the metrics how many connections are open, and how many
-// were closed to make room so far. It may be called once.
-func (s *Server) ReportConnections(stats func() (open int, evicted uint64)) {
-	s.metrics.connections(stats)
 }
 
 // Abort ends the streams that still run, each with cause as its fatal error.

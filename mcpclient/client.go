@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/health"
 	"sluice/tool"
 )
 
@@ -124,23 +125,28 @@ func (c *Client) reconnect(ctx context.Context) {
 	}
 }
 
-// Status is what /readyz tells of one server.
-type Status struct {
-	Server    string
-	Connected bool
-	Tools     int // as known last
-}
-
-// Status returns the state of each server, in the order of the configuration.
-func (c *Client) Status() []Status {
-	list := make([]Status, len(c.upstreams))
-	for i, u := range c.upstreams {
-		list[i] = Status{Server: u.Name, Connected: u.current.Load() != nil}
-		if known := u.catalogue.Load(); known != nil {
-			list[i].Tools = len(known.offers)
-		}
+// Checkers returns the servers' breakers, then their sessions, each in the order of the
+// configuration.
+func (c *Client) Checkers() []health.Checker {
+	list := make([]health.Checker, 0, 2*len(c.upstreams))
+	for _, u := range c.upstreams {
+		list = append(list, u.Breaker)
+	}
+	for _, u := range c.upstreams {
+		list = append(list, u)
 	}
 	return list
+}
+
+// Check implements health.Checker.
+func (u *upstream) Check() health.Status { return u.status() }
+
+func (u *upstream) status() health.Session {
+	s := health.Session{Server: u.Name, Connected: u.current.Load() != nil}
+	if known := u.catalogue.Load(); known != nil {
+		s.Tools = len(known.offers)
+	}
+	return s
 }
 
 // Breakers returns the servers' breakers, in the same order.

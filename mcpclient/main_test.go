@@ -16,6 +16,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/health"
 	"sluice/tool"
 )
 
@@ -120,6 +121,13 @@ func names(set *tool.Set) []string {
 }
 
 func failures(c *Client) uint32 { return c.Breakers()[0].Snapshot().FailureCount }
+
+// sessions returns the state of each server.
+func sessions(c *Client) []health.Status {
+	var all health.Registry
+	all.Add(c.Checkers()[len(c.upstreams):]...)
+	return all.Check()
+}
 
 func state(c *Client) breaker.State { return c.Breakers()[0].Snapshot().State }
 

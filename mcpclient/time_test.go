@@ -15,6 +15,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/health"
 	"sluice/tool"
 )
 
@@ -50,8 +51,8 @@ func TestM1DeadAtStart(t *testing.T) {
 		if again := c.Tools(t.Context()); again != set {
 			t.Error("nothing changed, but the set did")
 		}
-		want := []Status{{Server: "s"}}
-		if diff := cmp.Diff(want, c.Status()); diff != "" {
+		want := []health.Status{health.Session{Server: "s"}}
+		if diff := cmp.Diff(want, sessions(c)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
@@ -105,7 +106,7 @@ func TestM1BackgroundConnects(t *testing.T) {
 		b.start(newFake())
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
-		if !c.Status()[0].Connected {
+		if !sessions(c)[0].OK() {
 			t.Error("the server is up, but not connected")
 		}
 	})
@@ -507,8 +508,8 @@ func TestRefreshNoticesAnExpiredSession(t *testing.T) {
 		f.forget()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if n := f.counts("initialize"); n != 2 || !c.Status()[0].Connected {
-			t.Errorf("%d sessions, connected: %v", n, c.Status()[0].Connected)
+		if n := f.counts("initialize"); n != 2 || !sessions(c)[0].OK() {
+			t.Errorf("%d sessions, connected: %v", n, sessions(c)[0].OK())
 		}
 	})
 }

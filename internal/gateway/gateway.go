@@ -5,7 +5,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -16,8 +15,10 @@ import (
 	"sluice/dialect/sluice"
 	"sluice/gemini"
 	"sluice/handlers"
+	"sluice/health"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+	"sluice/metrics"
 	"sluice/web"
 )
 
@@ -31,6 +32,8 @@ type Config struct {
 type Gateway struct {
 	cfg     Config
 	log     zerolog.Logger
+	metrics *metrics.Registry
+	health  *health.Registry
 	server  *handlers.Server
 	model   *gemini.Model
 	tools   *mcpclient.Client
@@ -50,7 +53,7 @@ type Seams struct {
 // children and sessions end with it. The caller must call Close. A fault in what cfg
 // says of MCP servers is a *config.Error.
 func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
-	g := &Gateway{cfg: cfg, log: processLogger(log), with: with}
+	g := &Gateway{cfg: cfg, log: processLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -64,11 +67,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	// The server counts model attempts, and the model comes before the server.
-	var observe func(string, time.Duration)
-	if err := g.connectModel(func(outcome string, took time.Duration) { observe(outcome, took) }); err != nil {
+	if err := g.connectModel(); err != nil {
 		return nil, err
 	}
+	g.watch()
 	g.server = handlers.NewServer(handlers.Config{
 		Runner: agent.New(agent.Config{
 			Model:       g.model,
@@ -81,7 +83,8 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Model:        g.model.Name(),
 		Timeout:      cfg.RequestTimeout,
 		Tools:        g.tools.Tools,
-		Upstreams:    g.upstreams,
+		Health:       g.health,
+		Metrics:      g.metrics,
 		Dialects:     []dialect.Dialect{sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)},
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
@@ -93,7 +96,6 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:          log,
 		LogPayloads:  cfg.LogPayloads,
 	})
-	observe = g.server.ObserveModelAttempt
 	return g, nil
 }
 
@@ -105,21 +107,6 @@ func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
 		HalfOpenCalls: uint32(b.HalfOpenCalls),
 		Log:           g.log,
 	})
-}
-
-// upstreams reports for /readyz and /metrics.
-func (g *Gateway) upstreams() handlers.Upstreams {
-	u := handlers.Upstreams{Model: g.model.Name()}
-	for _, b := range append([]*breaker.Breaker{g.model.Breaker()}, g.tools.Breakers()...) {
-		s := b.Snapshot()
-		u.Breakers = append(u.Breakers, handlers.Breaker{
-			Service: s.Service, State: string(s.State), FailureCount: int(s.FailureCount), RetryAfter: s.RetryAfter,
-		})
-	}
-	for _, s := range g.tools.Status() {
-		u.MCP = append(u.MCP, handlers.MCPServer{Server: s.Server, Connected: s.Connected, Tools: s.Tools})
-	}
-	return u
 }
 
 // Config returns the settings as they are in use: those of the offline model, the

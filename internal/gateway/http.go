@@ -94,7 +94,7 @@ func (s *Service) limit(ln net.Listener, l *conns.Limiter) net.Listener {
 	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return handlers.WithPlace(handlers.WithConn(ctx, c), l.Place(c))
 	}
-	s.server.ReportConnections(l.Stats)
+	s.watchConnections(l)
 	return l.Listen(ln)
 }
 

@@ -38,7 +38,7 @@ func (g *Gateway) startOffline(ctx context.Context) error {
 	return nil
 }
 
-func (g *Gateway) connectModel(onAttempt func(string, time.Duration)) (err error) {
+func (g *Gateway) connectModel() (err error) {
 	open := gemini.NewREST
 	if g.cfg.GeminiDriver == gemini.DriverSDK {
 		open = gemini.NewSDK
@@ -52,7 +52,7 @@ func (g *Gateway) connectModel(onAttempt func(string, time.Duration)) (err error
 		Breaker:   g.breaker("gemini", g.cfg.GeminiBreaker),
 		Transport: g.with.Gemini,
 		Version:   g.cfg.Version,
-		OnAttempt: onAttempt,
+		Metrics:   g.metrics,
 	})
 	return err
 }

@@ -1,0 +1,81 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+
+	"sluice/chat"
+	"sluice/dialect"
+)
+
+// step is one of the decisions about a request that may run something. It gets who the
+// steps before it found the sender to be, and returns that, or what it made sure of
+// itself. Its error refuses the request.
+type step func(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error)
+
+// steps lists what can be decided before the body of a request: neither time nor memory
+// is spent on one that will be refused. What costs less comes first, and what a limit may
+// want to know comes before it. (Whom any request may ask, ServeHTTP has decided.)
+func (s *Server) steps() []step {
+	return []step{s.notDraining, s.allowedOrigin, notLost, fitHeaders, s.authentic, s.freePlace}
+}
+
+// admit takes a request through the steps. The sender is anonymous until one of them
+// knows better. errLost asks for giveUp.
+func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, err error) {
+	for _, step := range s.admission {
+		if who, err = step(r, rt, who); err != nil {
+			return chat.Principal{}, err
+		}
+	}
+	return who, nil
+}
+
+// notDraining lets a client through that lost its stream: it need not ask elsewhere.
+func (s *Server) notDraining(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if s.gate.isDraining() && !lost(r) {
+		return who, s.gate.vacant()
+	}
+	return who, nil
+}
+
+func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	return who, s.origins.check(r)
+}
+
+// errLost refuses a client that comes back for a stream which it lost.
+var errLost = errors.New("the stream was lost")
+
+func notLost(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if lost(r) {
+		return who, errLost
+	}
+	return who, nil
+}
+
+// lost says whether the client had this stream before and lost it. A turn is
+// never run twice because a connection was lost, and there is nothing to resume.
+func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
+
+func fitHeaders(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if !rt.NoBody {
+		if err := wantType(r, rt.ContentType); err != nil {
+			return who, err
+		}
+	}
+	if r.ContentLength > rt.MaxBody {
+		return who, tooLarge(rt.MaxBody)
+	}
+	return who, nil
+}
+
+func (s *Server) authentic(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if s.cfg.Authenticate == nil {
+		return who, nil
+	}
+	return s.cfg.Authenticate(r)
+}
+
+func (s *Server) freePlace(_ *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	return who, s.gate.vacant()
+}

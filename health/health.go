@@ -1,0 +1,93 @@
+// Package health joins what a gateway's parts report of themselves. A part is a
+// Checker; whoever wires it adds it to a Registry, which readiness and metrics read.
+package health
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Status is what a Checker reports of one thing at one moment. Its JSON is what
+// /readyz tells of it.
+type Status interface {
+	// Name tells it from others of its type.
+	Name() string
+	// OK says whether all is well. If not, the gateway answers, but with less.
+	OK() bool
+}
+
+// Checker is a part of the gateway that can be well or not. Check changes nothing,
+// sends nothing and does not block; it is called from any goroutine.
+type Checker interface{ Check() Status }
+
+// Registry holds the Checkers of one gateway. Add comes before any Check. A nil
+// *Registry and the zero value hold none.
+type Registry struct{ checkers []Checker }
+
+// Add adds parts. A nil *Registry passes over them.
+func (r *Registry) Add(parts ...Checker) {
+	if r != nil {
+		r.checkers = append(r.checkers, parts...)
+	}
+}
+
+// Check returns the status of every part, in the order in which they were added.
+func (r *Registry) Check() []Status {
+	if r == nil {
+		return nil
+	}
+	all := make([]Status, len(r.checkers))
+	for i, c := range r.checkers {
+		all[i] = c.Check()
+	}
+	return all
+}
+
+// State is a circuit breaker's state, spelt as in the log and in /readyz.
+type State string
+
+// States of a circuit breaker.
+const (
+	Closed   State = "closed"
+	Open     State = "open"
+	HalfOpen State = "half-open"
+)
+
+// Breaker is the status of a circuit breaker.
+type Breaker struct {
+	Service      string
+	State        State
+	FailureCount uint32
+	// RetryAfter is the rest of the recovery time; 0 unless State is Open.
+	RetryAfter time.Duration
+}
+
+// MarshalJSON tells the time in whole milliseconds.
+func (b Breaker) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Service      string `json:"service"`
+		State        State  `json:"state"`
+		FailureCount uint32 `json:"failure_count"`
+		RetryAfterMS int64  `json:"retry_after_ms"`
+	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds()})
+}
+
+// Name implements Status.
+func (b Breaker) Name() string { return b.Service }
+
+// OK implements Status.
+func (b Breaker) OK() bool { return b.State == Closed }
+
+// Session is the status of the session with an MCP server.
+type Session struct {
+	Server    string `json:"server"`
+	Connected bool   `json:"connected"`
+	Tools     int    `json:"tools"` // as known last
+}
+
+// Name implements Status.
+func (s Session) Name() string { return s.Server }
+
+// OK implements Status.
+func (s Session) OK() bool { return s.Connected }

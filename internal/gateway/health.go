@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"sluice/health"
+	"sluice/internal/conns"
+)
+
+// watch makes health of the parts behind the server, and metrics of their health.
+func (g *Gateway) watch() {
+	g.health.Add(g.model.Breaker())
+	g.health.Add(g.tools.Checkers()...)
+	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
+		func(report func(float64, ...string)) {
+			for _, part := range g.health.Check() {
+				if b, ok := part.(health.Breaker); ok {
+					reportBreaker(report, b)
+				}
+			}
+		})
+	g.metrics.GaugesFunc("mcp_connected", "1 while the session with an MCP server is up.", []string{"server"},
+		func(report func(float64, ...string)) {
+			for _, part := range g.health.Check() {
+				if s, ok := part.(health.Session); ok {
+					report(truth(s.Connected), s.Server)
+				}
+			}
+		})
+}
+
+func reportBreaker(report func(float64, ...string), b health.Breaker) {
+	for _, state := range [...]health.State{health.Closed, health.Open, health.HalfOpen} {
+		report(truth(b.State == state), b.Service, string(state))
+	}
+}
+
+// watchConnections makes metrics of the connections of clients.
+func (g *Gateway) watchConnections(l *conns.Limiter) {
+	g.metrics.GaugeFunc("connections_open", "Connections of clients that are open now.", func() float64 {
+		open, _ := l.Stats()
+		return float64(open)
+	})
+	g.metrics.CounterFunc("connections_evicted_total", "Connections of clients that were closed to make room for others.", func() float64 {
+		_, evicted := l.Stats()
+		return float64(evicted)
+	})
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
