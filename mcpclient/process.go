@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"sluice/redact"
 )
 
 const (
@@ -44,7 +45,7 @@ type command struct {
 	dir    string
 	server string
 	log    zerolog.Logger // gets its stderr, at level debug
-	hide   *strings.Replacer
+	hide   *redact.Scrubber
 }
 
 // start starts the child. It lives until stop, or until this process dies.
@@ -170,7 +171,7 @@ func (c command) logStderr(r io.ReadCloser) {
 			return
 		}
 		if len(line) > 0 {
-			text := c.hide.Replace(clean(string(line)))
+			text := c.hide.Text(clean(string(line)))
 			c.log.Debug().Dict("details", zerolog.Dict().Str("server", c.server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sluice/chat"
+	"sluice/redact"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // what is reported only grows, as the specification wants it of a server.
 type listener struct {
 	report func(chat.Progress)
-	hide   *strings.Replacer
+	hide   *redact.Scrubber
 
 	mu    sync.Mutex // guards the fields below, and keeps the reports in order
 	last  float64
@@ -55,7 +55,7 @@ func (l *listener) hear(p chat.Progress) {
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		p.Total = 0
 	}
-	p.Message = hidePlaces(l.hide.Replace(clipped(clean(p.Message), maxMessage)))
+	p.Message = hidePlaces(l.hide.Text(clipped(clean(p.Message), maxMessage)))
 	l.report(p)
 }
 

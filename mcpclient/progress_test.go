@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/chat"
+	"sluice/redact"
 )
 
 // addSlow adds a tool "slow" that reports 1 of 2, waits for the tool "release", and
@@ -210,7 +211,7 @@ func TestProgressOfARepeatedCallGrows(t *testing.T) {
 func TestListenerThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var all listeners
-	l := &listener{report: func(chat.Progress) { t.Error("a late report") }, hide: strings.NewReplacer()}
+	l := &listener{report: func(chat.Progress) { t.Error("a late report") }, hide: redact.New(nil)}
 	token := all.add(l)
 	l.end()
 	all.hear(token, chat.Progress{Progress: 1})

@@ -44,5 +44,5 @@ func (u *upstream) scrub(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return &scrubbed{clipped(u.hide.Replace(clean(err.Error())), 512), err}
+	return &scrubbed{clipped(u.hide.Text(clean(err.Error())), 512), err}
 }

@@ -130,9 +130,9 @@ func wantLine(t *testing.T, line gatewaytest.LogLine, requestID string, details 
 func TestScrubber(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w := newLogWriter(&out, []string{"long-secret-1", "secret", `say "friend"`, "two\nlines"})
+	w := newLogWriter(&out, []string{"long-secret-1", "the-secret", `say "friend"`, "two\nlines"})
 	log := newLogger(w, "info")
-	for _, s := range []string{"a long-secret-1 b", "secretsecret", `they say "friend" there`, "in two\nlines", "nothing"} {
+	for _, s := range []string{"a long-secret-1 b", "the-secretthe-secret", `they say "friend" there`, "in two\nlines", "nothing"} {
 		log.Info().Dict("details", zerolog.Dict().Str("text", s)).Msg("said")
 	}
 	w.Close()
@@ -144,7 +144,7 @@ func TestScrubber(t *testing.T) {
 		}
 		got = append(got, entry.Details.Text)
 	}
-	want := []string{"a [REDACTED] b", "[REDACTED][REDACTED]", "they [REDACTED] there", "in [REDACTED]", "nothing"}
+	want := []string{"a [redacted] b", "[redacted][redacted]", "they [redacted] there", "in [redacted]", "nothing"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
