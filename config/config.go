@@ -182,9 +182,8 @@ func (c Config) Offline() bool {
 	return c.GeminiAPIKey == "" && c.GeminiBaseURL == DefaultGeminiBaseURL
 }
 
-// Secrets returns every secret value for the log's scrubber, each once, the
-// longest first, so that a secret within another one leaves no remainder. Of a
-// header such as "Bearer <token>" the token is in it by itself as well. Values
+// Secrets returns every secret value for the log's scrubber, in order and each once.
+// Of a header such as "Bearer <token>" the token is in it by itself as well. Values
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := []string{c.GeminiAPIKey.Reveal()}
@@ -200,12 +199,7 @@ func (c Config) Secrets() []string {
 		}
 	}
 	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinLength })
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.Sort(all)
 	return slices.Compact(all)
 }
 

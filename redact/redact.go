@@ -73,8 +73,9 @@ func headOf(needle string) string {
 // one Mark, so that none leaves a remainder. If text was cut and ends in "…", the
 // beginning of a secret in front of that is hidden as well, from MinLength bytes on.
 func (s *Scrubber) Text(text string) string {
-	// What is left and a Mark may make up another secret, hence the loop. Each round
-	// leaves less that is no Mark.
+	// A secret that begins or ends as a Mark does may be made up by a Mark and what is
+	// left around it, hence the loop. Each round leaves less that is no Mark; for any
+	// other secret the second one finds nothing.
 	for {
 		spans := s.find(text)
 		if len(spans) == 0 {

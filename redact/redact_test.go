@@ -20,34 +20,35 @@ const (
 )
 
 func secrets() []string {
-	return []string{token, longer, phrase, lines, "short", "k", "", "abcdefgh", "efghijklmn", "pässwörter", "97531864", "aaaaaaaa", "request_id", "]xxxxxxx"}
+	return []string{token, longer, phrase, lines, "short", "k", "", "abcdefgh", "efghijklmn", "pässwörter", "geheimnüsse", "97531864", "aaaaaaaa", "request_id", "]xxxxxxx"}
 }
 
 // texts is the table of Text, and of the values of JSON.
 func texts() map[string]struct{ in, want string } {
 	return map[string]struct{ in, want string }{
-		"nothing":                    {"nothing to hide", "nothing to hide"},
-		"empty":                      {"", ""},
-		"alone":                      {token, "[redacted]"},
-		"within":                     {"key=" + token + "!", "key=[redacted]!"},
-		"twice":                      {token + token, "[redacted][redacted]"},
-		"the longest first":          {"a " + longer + " b", "a [redacted] b"},
-		"two that overlap":           {"abcdefghijklmn", "[redacted]"},
-		"one that overlaps itself":   {strings.Repeat("a", 20) + "b", "[redacted]b"},
-		"too short to be searched":   {"short k", "short k"},
-		"quotes":                     {"they " + phrase + " there", "they [redacted] there"},
-		"line end":                   {"in " + lines, "in [redacted]"},
-		"JSON within the text":       {`{"a":"say \"friend\" & <enter>"}`, `{"a":"[redacted]"}`},
-		"cut":                        {"key " + token[:12] + "…", "key [redacted]…"},
-		"cut after the minimum":      {"key " + token[:redact.MinLength] + "…", "key [redacted]…"},
-		"cut before the minimum":     {"key " + token[:redact.MinLength-1] + "…", "key 0123456…"},
-		"cut in the longer one":      {"key " + longer[:18] + "…", "key [redacted]…"},
-		"cut with letters":           {"pässwört…", "[redacted]…"},
-		"cut in one that repeats":    {"x" + strings.Repeat("a", 8) + "…", "x[redacted]…"},
-		"a cut in the middle":        {token[:12] + "… and more", token[:12] + "… and more"},
-		"hidden before":              {"a [redacted] b [redacted", "a [redacted] b [redacted"},
-		"one that begins in a mark":  {token + "xxxxxxx.", "[redacted]."},
-		"one made by another's mark": {"[redacted" + "]xxxxxxx", "[redacted]"},
+		"nothing":                  {"nothing to hide", "nothing to hide"},
+		"empty":                    {"", ""},
+		"alone":                    {token, "[redacted]"},
+		"within":                   {"key=" + token + "!", "key=[redacted]!"},
+		"twice":                    {token + token, "[redacted][redacted]"},
+		"the longest first":        {"a " + longer + " b", "a [redacted] b"},
+		"two that overlap":         {"abcdefghijklmn", "[redacted]"},
+		"one that overlaps itself": {strings.Repeat("a", 20) + "b", "[redacted]b"},
+		"too short to be searched": {"short k", "short k"},
+		"quotes":                   {"they " + phrase + " there", "they [redacted] there"},
+		"line end":                 {"in " + lines, "in [redacted]"},
+		"JSON within the text":     {`{"a":"say \"friend\" & <enter>"}`, `{"a":"[redacted]"}`},
+		"cut":                      {"key " + token[:12] + "…", "key [redacted]…"},
+		"cut after the minimum":    {"key " + token[:redact.MinLength] + "…", "key [redacted]…"},
+		"cut before the minimum":   {"key " + token[:redact.MinLength-1] + "…", "key 0123456…"},
+		"cut in the longer one":    {"key " + longer[:18] + "…", "key [redacted]…"},
+		"cut with letters":         {"pässwört…", "[redacted]…"},
+		"cut beyond the minimum, within which a letter ends": {"geheimnü…", "[redacted]…"},
+		"cut in one that repeats":                            {"x" + strings.Repeat("a", 8) + "…", "x[redacted]…"},
+		"a cut in the middle":                                {token[:12] + "… and more", token[:12] + "… and more"},
+		"hidden before":                                      {"a [redacted] b [redacted", "a [redacted] b [redacted"},
+		"one that begins in a mark":                          {token + "xxxxxxx.", "[redacted]."},
+		"one made by another's mark":                         {"[redacted" + "]xxxxxxx", "[redacted]"},
 	}
 }
 
