@@ -22,7 +22,7 @@ const module = "sluice"
 
 // layer is a row of the table: a package, or a tree of them, and which of our own
 // packages it may import. Imports point down. Packages of one tree may know each
-// other; those of one layer do not. The rules for texts lie below layer 0.
+// other; those of one layer do not. The rules for texts and the scrubber lie below layer 0.
 type layer struct {
 	tree   string
 	height float64 // 0.25 is what design.md calls 0a, 0.5 is 0b, 1.5 is 1a
@@ -34,10 +34,11 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal/check", -1, nil, "rules for texts, which read alike wherever they are asked"},
+		{"redact", -1, nil, "one place that hides secrets, whoever asks"},
 		{"tool", 0.25, []string{"fault"}, "what a tool is must not depend on who runs it or who asks for it"},
 		{"chat", 0.5, []string{"tool", "internal/check"}, "what is asked and said must not depend on how it is answered"},
 		{"fault", 0, nil, "everybody uses the errors of the contract"},
-		{"config", 0, []string{"internal/check"}, "packages register their settings with it; it knows none of them, and their values the program hands out"},
+		{"config", 0, []string{"internal/check", "redact"}, "packages register their settings with it; it knows none of them, and their values the program hands out"},
 		{"health", 0, nil, "what parts report of themselves, whoever reads it"},
 		{"metrics", 0, nil, "instruments, whatever they count"},
 		{"web", 0, nil, "files and nothing else"},
@@ -47,8 +48,8 @@ func layers() []layer {
 		{"stream", 1, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"breaker", 1, []string{"fault", "config", "health"}, "it guards calls without knowing what they are"},
 		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"gemini", 2, []string{"tool", "chat", "fault", "config", "metrics", "breaker", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
-		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "internal/check"}, "Tools, for whoever wants some"},
+		{"gemini", 2, []string{"tool", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for whoever wants one"},
+		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for whoever wants some"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
@@ -58,7 +59,7 @@ func layers() []layer {
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"tool", "chat", "fault", "config", "health", "metrics", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
+			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},

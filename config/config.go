@@ -9,10 +9,11 @@ package config
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/redact"
 )
 
 // DefaultGeminiBaseURL is where the Gemini API itself lives. It always wants a key.
@@ -181,15 +182,9 @@ func (c Config) Offline() bool {
 	return c.GeminiAPIKey == "" && c.GeminiBaseURL == DefaultGeminiBaseURL
 }
 
-// MinSecret is the length in bytes below which a value is no secret that can be
-// searched for: "1", "info" or "test" would be found in the log's own words, and
-// blotting them out would make any log unreadable.
-const MinSecret = 8
-
-// Secrets returns every secret value for the log's scrubber, each once, the
-// longest first, so that a secret within another one leaves no remainder. Of a
-// header such as "Bearer <token>" the token is in it by itself as well. Values
-// with fewer than 8 bytes are left out; see ShortSecrets.
+// Secrets returns every secret value for the log's scrubber, in order and each once.
+// Of a header such as "Bearer <token>" the token is in it by itself as well. Values
+// shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := []string{c.GeminiAPIKey.Reveal()}
 	for _, s := range c.MCPServers {
@@ -203,13 +198,8 @@ func (c Config) Secrets() []string {
 			all = append(all, v.Reveal())
 		}
 	}
-	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < MinSecret })
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
+	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinLength })
+	slices.Sort(all)
 	return slices.Compact(all)
 }
 
@@ -222,28 +212,24 @@ func credentials(header string) string {
 	return header
 }
 
-// secretName matches the names of headers and variables that hold secrets. The
-// others hold such things as a time zone or a level.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
-
 // ShortSecrets names, in order, the settings whose value is a secret that is too
 // short to be searched for, so that the log cannot be kept free of it.
 func (c Config) ShortSecrets() []string {
 	var short []string
 	add := func(setting, value string) {
-		if value != "" && len(value) < MinSecret {
+		if value != "" && len(value) < redact.MinLength {
 			short = append(short, setting)
 		}
 	}
 	add("GEMINI_API_KEY", c.GeminiAPIKey.Reveal())
 	for _, s := range c.MCPServers {
 		for name, v := range s.Headers {
-			if secretName.MatchString(name) {
+			if redact.SecretName(name) {
 				add("MCP_CONFIG: /mcpServers/"+s.Name+"/headers/"+name, credentials(v.Reveal()))
 			}
 		}
 		for name, v := range s.Env {
-			if secretName.MatchString(name) {
+			if redact.SecretName(name) {
 				add("MCP_CONFIG: /mcpServers/"+s.Name+"/env/"+name, v.Reveal())
 			}
 		}

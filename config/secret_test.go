@@ -55,7 +55,7 @@ func TestSecretsForTheScrubber(t *testing.T) {
 	t.Parallel()
 	got := mustLoad(t, secretWorld(), "--mcp-config", "mcp.json").Secrets()
 	want := []string{
-		"Bearer " + canary + "-token", canary + "-password", canary + "-token", canary + "-part", canary + "-arg", canary + "-key",
+		"Bearer " + canary + "-token", canary + "-arg", canary + "-key", canary + "-part", canary + "-password", canary + "-token",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Secrets() (-want +got):\n%s", diff)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/redact"
 )
 
 // maxMessage is how much of the API's own text an error shows, in bytes.
@@ -44,17 +46,10 @@ func (e *apiError) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.status, e.name, e.reason), " ")
 }
 
-// minSecret is the shortest key that is searched for: a shorter one would be found
-// in words that are none of it.
-const minSecret = 8
-
-// hide takes our own key out of e, should the service repeat it.
-func (e *apiError) hide(key string) {
-	if len(key) < minSecret {
-		return
-	}
+// hide takes secrets out of e, should the service repeat them.
+func (e *apiError) hide(secrets *redact.Scrubber) {
 	for _, s := range []*string{&e.name, &e.reason, &e.message} {
-		*s = strings.ReplaceAll(*s, key, "[redacted]")
+		*s = secrets.Text(*s)
 	}
 }
 
@@ -96,7 +91,7 @@ func parseError(v jsontext.Value) *apiError {
 	var details []jsontext.Value
 	_ = json.Unmarshal(status.Details, &details, lenient)
 	message := unquote(status.Message)
-	e := &apiError{name: keepUpper(unquote(status.Status)), message: scrub(message)}
+	e := &apiError{name: keepUpper(unquote(status.Status)), message: redact.KeyLike(message)}
 	e.status, _ = strconv.Atoi(string(status.Code))
 	if e.status == 0 {
 		e.status = statusOf[e.name]
@@ -175,21 +170,6 @@ func retryAfterHeader(h http.Header) time.Duration {
 		return min(max(time.Until(t), 0), maxRetryDelay)
 	}
 	return 0
-}
-
-// secret matches what may be a key or a token: by the word before it, by the form
-// of Google's keys, or by its length.
-var secret = regexp.MustCompile(`(?i)((?:key|token|secret|password)["']?\s*[:=]\s*["']?|bearer\s+)[^\s"',;]{4,}|AIza[\w-]+|[\w-]{32,}`)
-
-// scrub takes what may be a secret out of a text of the service's. A long word
-// without a digit is a name.
-func scrub(s string) string {
-	return secret.ReplaceAllStringFunc(s, func(match string) string {
-		if words := secret.FindStringSubmatch(match); words[1] != "" || strings.ContainsAny(match, "0123456789") {
-			return words[1] + "[redacted]"
-		}
-		return match
-	})
 }
 
 // shorten cuts s to maxMessage bytes, at a code point.

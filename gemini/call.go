@@ -154,7 +154,7 @@ func (c *call) judge(err error) ending {
 	}
 	e, refused := errors.AsType[*apiError](err)
 	if refused {
-		e.hide(c.m.key)
+		e.hide(c.m.secrets)
 	}
 	switch cause := context.Cause(c.ctx); {
 	case refused, cause == nil:

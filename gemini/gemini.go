@@ -21,6 +21,7 @@ import (
 	"sluice/chat"
 	"sluice/internal/check"
 	"sluice/metrics"
+	"sluice/redact"
 )
 
 // Service is the name of the upstream in errors and in the breaker.
@@ -72,7 +73,7 @@ type Config struct {
 // Model calls one Gemini model. It is safe for concurrent use.
 type Model struct {
 	name        string
-	key         string // to be kept out of errors
+	secrets     *redact.Scrubber // the key, to be kept out of errors
 	src         source
 	breaker     *breaker.Breaker
 	timeout     time.Duration
@@ -97,7 +98,7 @@ func newModel(cfg Config, driver func(*Config) source) (*Model, error) {
 	}
 	m := &Model{
 		name:        cfg.Model,
-		key:         cfg.APIKey,
+		secrets:     redact.New([]string{cfg.APIKey}),
 		src:         driver(&cfg),
 		breaker:     cfg.Breaker,
 		timeout:     cfg.Timeout,

@@ -62,7 +62,7 @@ type wireTool struct {
 func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	without := make([]stdjson.RawMessage, len(tools))
 	for i, raw := range tools {
-		without[i] = stdjson.RawMessage(u.hide.Replace(string(raw)))
+		without[i] = u.hide.JSONNames(raw)
 	}
 	return without
 }

@@ -72,7 +72,7 @@ func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
 	if err != nil {
 		return u.judgeFailure(t, u.scrub(err))
 	}
-	text = u.hide.Replace(text)
+	text = u.hide.Text(text)
 	if isError {
 		text = hidePaths(text)
 	}
@@ -82,7 +82,7 @@ func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
 // judgeRPC judges a JSON-RPC error: the server is alive. The model is told what it
 // said; servers disagree on whether bad arguments are such an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
-	said := clipped(hidePaths(u.hide.Replace(tool.Clean(e.Message))), maxUpstreamText)
+	said := clipped(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)
 	o := outcome{
 		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
 			t.name+" failed: "+cmp.Or(said, "the server does not say why")),

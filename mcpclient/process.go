@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"sluice/redact"
 	"sluice/tool"
 )
 
@@ -46,7 +46,7 @@ type command struct {
 	dir    string
 	server string
 	log    zerolog.Logger // gets its stderr, at level debug
-	hide   *strings.Replacer
+	hide   *redact.Scrubber
 }
 
 // start starts the child. It lives until stop, or until this process dies.
@@ -172,7 +172,7 @@ func (c command) logStderr(r io.ReadCloser) {
 			return
 		}
 		if len(line) > 0 {
-			text := c.hide.Replace(tool.Clean(string(line)))
+			text := c.hide.Text(tool.Clean(string(line)))
 			c.log.Debug().Dict("details", zerolog.Dict().Str("server", c.server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {

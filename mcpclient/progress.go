@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sluice/redact"
 	"sluice/tool"
 )
 
@@ -24,7 +24,7 @@ const (
 // what is reported only grows, as the specification wants it of a server.
 type listener struct {
 	report func(tool.Progress)
-	hide   *strings.Replacer
+	hide   *redact.Scrubber
 
 	mu    sync.Mutex // guards the fields below, and keeps the reports in order
 	last  float64
@@ -55,7 +55,7 @@ func (l *listener) hear(p tool.Progress) {
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		p.Total = 0
 	}
-	p.Message = hidePlaces(l.hide.Replace(clipped(tool.Clean(p.Message), maxMessage)))
+	p.Message = hidePlaces(l.hide.Text(clipped(tool.Clean(p.Message), maxMessage)))
 	l.report(p)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"sluice/redact"
 	"sluice/tool"
 )
 
@@ -210,7 +211,7 @@ func TestProgressOfARepeatedCallGrows(t *testing.T) {
 func TestListenerThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var all listeners
-	l := &listener{report: func(tool.Progress) { t.Error("a late report") }, hide: strings.NewReplacer()}
+	l := &listener{report: func(tool.Progress) { t.Error("a late report") }, hide: redact.New(nil)}
 	token := all.add(l)
 	l.end()
 	all.hear(token, tool.Progress{Progress: 1})

@@ -46,5 +46,5 @@ func (u *upstream) scrub(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return &scrubbed{clipped(u.hide.Replace(tool.Clean(err.Error())), 512), err}
+	return &scrubbed{clipped(u.hide.Text(tool.Clean(err.Error())), 512), err}
 }

@@ -6,11 +6,8 @@ import (
 	"strings"
 
 	"sluice/chat"
+	"sluice/redact"
 )
-
-// minSecret is the shortest value that is taken for a secret: replacing "1" or
-// "true" wherever it appears would only make texts unreadable.
-const minSecret = 8
 
 // clipped returns at most n bytes of s, with a mark if that is not all.
 func clipped(s string, n int) string {
@@ -21,26 +18,18 @@ func clipped(s string, n int) string {
 	return head
 }
 
-// secretName matches the names of variables that hold secrets. The others hold
-// such things as a time zone, which a tool may well have to name.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
-
-// hider returns a replacer of everything in s's configuration that is secret, so
+// hider returns a scrubber of everything in s's configuration that is secret, so
 // that a server that repeats it tells nobody.
-func hider(s Server) *strings.Replacer {
+func hider(s Server) *redact.Scrubber {
 	var secrets []string
 	add := func(value string) {
-		for _, part := range append(strings.Fields(value), value) { // "Bearer x": x alone, too
-			if len(part) >= minSecret {
-				secrets = append(secrets, part, "[redacted]")
-			}
-		}
+		secrets = append(append(secrets, value), strings.Fields(value)...) // "Bearer x": x alone, too
 	}
 	for _, v := range s.Headers {
 		add(v)
 	}
 	for name, v := range s.Env {
-		if secretName.MatchString(name) {
+		if redact.SecretName(name) {
 			add(v)
 		}
 	}
@@ -54,7 +43,7 @@ func hider(s Server) *strings.Replacer {
 			}
 		}
 	}
-	return strings.NewReplacer(secrets...)
+	return redact.New(secrets)
 }
 
 // localPath matches a path of the server's machine in a text. It asks for a root

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/redact"
 )
 
 // upstream is one server, whatever becomes of its sessions.
@@ -25,7 +25,7 @@ type upstream struct {
 	every   time.Duration // Config.Refresh
 	baseEnv []string
 	http    *http.Client
-	hide    *strings.Replacer
+	hide    *redact.Scrubber
 	crew    *crew
 	life    context.Context // ends with Client.Close
 

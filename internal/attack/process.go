@@ -117,7 +117,7 @@ func shortKey(r *run) {
 			if json.Unmarshal([]byte(line), &e) != nil {
 				lost++
 			}
-			if strings.Contains(line, "REDACTED") {
+			if strings.Contains(strings.ToLower(line), "[redacted]") {
 				cut++
 			}
 			if e.Level == "WARNING" && strings.Contains(line, "GEMINI_API_KEY") {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/redact"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // for, and is told of that.
 type logWriter struct {
 	out     io.Writer
-	secrets *scrubber
+	secrets *redact.Scrubber
 
 	mu      sync.Mutex // guards the fields below
 	backlog []byte
@@ -45,7 +45,7 @@ type logWriter struct {
 
 func newLogWriter(out io.Writer, secrets []string) *logWriter {
 	w := &logWriter{
-		out: out, secrets: newScrubber(secrets),
+		out: out, secrets: redact.New(secrets),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go w.loop()
@@ -55,7 +55,7 @@ func newLogWriter(out io.Writer, secrets []string) *logWriter {
 // Write takes one line. It never fails.
 func (w *logWriter) Write(line []byte) (int, error) {
 	n := len(line)
-	line = chat.EscapeHidden(w.secrets.scrub(line))
+	line = chat.EscapeHidden(w.secrets.JSON(line))
 	if len(line) > maxLine {
 		line = shorten(line)
 	}
@@ -137,10 +137,6 @@ func (w *logWriter) Close() {
 
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// keyLike matches what a Gemini key looks like, and a key in a URL's query: an
-// error may hold one that is none of ours.
-var keyLike = regexp.MustCompile(`AIza[0-9A-Za-z_-]{20,}|([?&]key=)[^&\s"]+`)
-
 // maxLoggedError is the most bytes of an error in the log: enough for the stack of a
 // panic. Others say what they have to say in less.
 const maxLoggedError = 8 << 10
@@ -153,7 +149,7 @@ var logFormat = sync.OnceFunc(func() {
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 	zerolog.LevelFieldMarshalFunc = levelName
 	zerolog.ErrorMarshalFunc = func(err error) any {
-		return chat.Clip(keyLike.ReplaceAllString(err.Error(), "${1}[REDACTED]"), maxLoggedError)
+		return chat.Clip(redact.Keys(err.Error()), maxLoggedError)
 	}
 })
 

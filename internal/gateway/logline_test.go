@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/redact"
 )
 
 // logged returns what becomes of one line.
@@ -108,7 +108,7 @@ func TestScrubbedLogStaysWhole(t *testing.T) {
 	if fields["request_id"] != "req_1" || fields["duration_ms"] != 7.0 || fields["event"] != "said" {
 		t.Errorf("the line lost what it is: %s", line)
 	}
-	want := map[string]any{"number": redacted, "a": "with " + redacted, "b": "a " + redacted, "c": "the " + redacted, "d": true}
+	want := map[string]any{"number": redact.Mark, "a": "with " + redact.Mark, "b": "a " + redact.Mark, "c": "the " + redact.Mark, "d": true}
 	for member, value := range want {
 		if got := fields["details"].(map[string]any)[member]; got != value {
 			t.Errorf("%s is %v, want %v", member, got, value)
@@ -123,8 +123,8 @@ func TestClippedSecretIsHidden(t *testing.T) {
 	for n := range len(secret) + 1 {
 		text := chat.Clip("key "+secret+" and more", len("key ")+n)
 		_, fields := logged(t, []string{"another-secret", secret}, func(d *zerolog.Event) { d.Str("text", text) })
-		want := "key " + redacted + "…"
-		if n < config.MinSecret {
+		want := "key " + redact.Mark + "…"
+		if n < redact.MinLength {
 			want = text
 		}
 		if got := fields["details"].(map[string]any)["text"]; got != want {
@@ -140,7 +140,7 @@ func TestShortKeyLeavesTheLogWhole(t *testing.T) {
 		r := start(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env("GEMINI_API_KEY", key))
 		gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 		r.Stop() // checks that each line is JSON
-		if text := r.Log.String(); strings.Contains(text, redacted) || !strings.Contains(text, `"tokens_used"`) {
+		if text := r.Log.String(); strings.Contains(text, redact.Mark) || !strings.Contains(text, `"tokens_used"`) {
 			t.Errorf("with the key %q the log is\n%s", key, text)
 		}
 		warned := r.Log.All("secret_too_short_to_hide")

@@ -1,0 +1,109 @@
+package redact
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// lenient reads what others wrote, who may check neither of these.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// JSON returns text, one or more JSON values, without the secrets in its strings and
+// numbers. Names of members stay: a secret may well look like one of the log's own
+// words. What was JSON is JSON afterwards, and the same bytes but for the values that
+// held a secret; a number becomes a string. What was no JSON is treated as a Text.
+// The result is text itself if nothing is to be hidden, and else a copy.
+func (s *Scrubber) JSON(text []byte) []byte { return s.json(text, false) }
+
+// JSONNames is JSON that hides secrets in the names of members as well.
+func (s *Scrubber) JSONNames(text []byte) []byte { return s.json(text, true) }
+
+func (s *Scrubber) json(text []byte, names bool) []byte {
+	if !s.suspects(text) {
+		return text
+	}
+	clean, err := s.rewrite(text, names)
+	if err != nil {
+		return []byte(s.Text(string(text)))
+	}
+	return clean
+}
+
+// suspects says whether a string or number of text may hold what is to be hidden. It
+// is the only cost of most texts.
+func (s *Scrubber) suspects(text []byte) bool {
+	if len(s.inJSON) == 0 {
+		return false
+	}
+	// Who escapes what need not be escaped writes a secret in a form of his own.
+	if i := bytes.IndexByte(text, '\\'); i >= 0 && (bytes.Contains(text[i:], []byte(`\u`)) || bytes.Contains(text[i:], []byte(`\/`))) {
+		return true
+	}
+	isCut := bytes.Contains(text, []byte(cutMark))
+	for _, form := range s.inJSON {
+		if bytes.Contains(text, form.whole) || isCut && bytes.Contains(text, form.head) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Scrubber) rewrite(text []byte, names bool) ([]byte, error) {
+	var out []byte
+	copied := 0 // how much of text is in out
+	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient)
+	for {
+		kind := dec.PeekKind()
+		if kind != '"' && kind != '0' {
+			_, err := dec.ReadToken()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if !names && isName(dec) {
+			continue
+		}
+		if clean, found := s.scalar(value); found {
+			end := int(dec.InputOffset())
+			out = append(append(out, text[copied:end-len(value)]...), clean...)
+			copied = end
+		}
+	}
+	if copied == 0 {
+		return text, nil
+	}
+	return append(out, text[copied:]...), nil
+}
+
+// isName says whether what was read last is the name of a member.
+func isName(dec *jsontext.Decoder) bool {
+	kind, n := dec.StackIndex(dec.StackDepth())
+	return kind == '{' && n%2 == 1
+}
+
+// scalar returns value, a string or number, as a string without secrets, if it has any.
+func (s *Scrubber) scalar(value jsontext.Value) (clean []byte, found bool) {
+	text := string(value)
+	if value.Kind() == '"' {
+		b, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it
+		text = string(b)
+	}
+	hidden := s.Text(text)
+	if hidden == text {
+		return nil, false
+	}
+	clean, _ = jsontext.AppendQuote(nil, hidden) // as above
+	return clean, true
+}
