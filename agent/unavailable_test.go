@@ -17,7 +17,9 @@ func TestUnavailableServerIsToldOnce(t *testing.T) {
 	}
 	servers := map[string]string{"add": "todo", "read": "files"}
 	s := scene{
-		call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) { return chat.ToolResult{}, down(servers[c.Name]) },
+		call: func(_ context.Context, c chat.ToolCall) (chat.ToolResult, error) {
+			return chat.ToolResult{}, down(servers[c.Name])
+		},
 		tools: &chat.ToolSet{
 			Specs:       []chat.ToolSpec{{Name: "add", Server: "todo"}, {Name: "read", Server: "files"}},
 			Unavailable: []chat.UnavailableServer{{Server: "mail", Err: down("mail")}, {Server: "todo", Err: down("todo")}},
