@@ -18,7 +18,11 @@ import (
 	"sluice/health"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+<<<<<<< HEAD
 	"sluice/metrics"
+=======
+	"sluice/stream"
+>>>>>>> seams
 	"sluice/web"
 )
 
@@ -43,10 +47,31 @@ type Gateway struct {
 }
 
 // Seams are where a test, which cannot wait on sockets in fake time, puts its own
-// connections. The zero value is what a running process uses.
+// connections, and its own parts around those of the gateway. The zero value is what a
+// running process uses.
 type Seams struct {
 	Gemini  http.RoundTripper
 	Servers []mcpclient.Server // on top of the configured ones
+	// Runner returns what answers requests. nil: the agent itself.
+	Runner func(*agent.Agent) stream.Runner
+	// Dialect wraps each protocol. nil: nothing does.
+	Dialect func(dialect.Dialect) dialect.Dialect
+}
+
+func (s Seams) runner(a *agent.Agent) stream.Runner {
+	if s.Runner == nil {
+		return a
+	}
+	return s.Runner(a)
+}
+
+func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
+	if s.Dialect != nil {
+		for i := range list {
+			list[i] = s.Dialect(list[i])
+		}
+	}
+	return list
 }
 
 // New starts everything behind the HTTP server. ctx is the process's lifetime:
@@ -72,20 +97,25 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	}
 	g.watch()
 	g.server = handlers.NewServer(handlers.Config{
-		Runner: agent.New(agent.Config{
+		Runner: with.runner(agent.New(agent.Config{
 			Model:       g.model,
 			Tools:       g.tools,
 			Prompt:      cfg.SystemPrompt,
 			Location:    cfg.Timezone,
 			MaxSteps:    cfg.MaxSteps,
 			LogPayloads: cfg.LogPayloads,
-		}),
+		})),
 		Model:        g.model.Name(),
 		Timeout:      cfg.RequestTimeout,
 		Tools:        g.tools.Tools,
+<<<<<<< HEAD
 		Health:       g.health,
 		Metrics:      g.metrics,
 		Dialects:     []dialect.Dialect{sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)},
+=======
+		Upstreams:    g.upstreams,
+		Dialects:     with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+>>>>>>> seams
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,

@@ -27,7 +27,7 @@ func gcPercent(live uint64) int {
 }
 
 // gcPace keeps the percentage fit: the collector itself calls it after each cycle,
-// by way of a finalizer, so that it needs no goroutine and no timer.
+// by way of a cleanup, so that it needs no goroutine and no timer.
 type gcPace struct {
 	mu      sync.Mutex // guards the fields below
 	live    []metrics.Sample
@@ -55,13 +55,14 @@ func PaceGC(gogc string) (stop func()) {
 	}
 }
 
-// collected is an object whose only purpose is to be found dead by the next cycle.
-type collected struct{ pace *gcPace }
+// collected is an object that nobody refers to: each cycle collects one. It holds a
+// pointer, as objects without one may share their memory with others that live longer.
+type collected struct{ _ *gcPace }
 
-func (g *gcPace) arm() { runtime.SetFinalizer(&collected{g}, (*collected).finalize) }
+func (g *gcPace) arm() { runtime.AddCleanup(new(collected), (*gcPace).adjust, g) }
 
-func (c *collected) finalize() {
-	g := c.pace
+// adjust runs after a cycle.
+func (g *gcPace) adjust() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.stopped {

@@ -28,7 +28,7 @@ func TestGCPace(t *testing.T) {
 	live := make([]byte, 16<<20)
 	for end := time.Now().Add(gatewaytest.Patience); ; {
 		runtime.GC()
-		time.Sleep(time.Millisecond) // finalizers run beside us, and nobody tells when
+		time.Sleep(time.Millisecond) // cleanups run beside us, and nobody tells when
 		n := debug.SetGCPercent(-1)
 		debug.SetGCPercent(n)
 		if n <= gcPercent(uint64(len(live))) {
@@ -46,5 +46,34 @@ func TestGCPace(t *testing.T) {
 	PaceGC("200")()
 	if n := debug.SetGCPercent(100); n != 100 {
 		t.Errorf("with GOGC it became %d", n)
+	}
+}
+
+// BenchmarkGCPace makes garbage as a gateway with few streams does: 4 KiB at a time,
+// beside live memory of 8 MiB. Without the pace it is Go's own rule.
+func BenchmarkGCPace(b *testing.B) {
+	for _, on := range []bool{true, false} {
+		b.Run(map[bool]string{true: "on", false: "off"}[on], func(b *testing.B) {
+			live := make([]*[64]byte, 128<<10)
+			for i := range live {
+				live[i] = new([64]byte)
+			}
+			if on {
+				defer PaceGC("")()
+			}
+			runtime.GC()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var garbage []byte
+			n := 0
+			for b.Loop() {
+				garbage = make([]byte, 4<<10)
+				n++
+			}
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.NumGC-before.NumGC)*1e6/float64(n), "cycles/1e6")
+			runtime.KeepAlive(garbage)
+			runtime.KeepAlive(live)
+		})
 	}
 }

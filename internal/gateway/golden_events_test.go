@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"sluice/fault"
 )
 
 // event judges one event after those before it: the grammar, and what must hold
@@ -13,7 +15,7 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
 	wrong := ev.Status == "failed" || ev.Status == "unknown"
 	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
-	j.explain = wrong
+	j.explain = wrong && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
 	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
 	switch ev.kind {
 	case "start":
@@ -98,6 +100,10 @@ func (j *judgement) failure(ev wireEvent) {
 	j.must(ok, "there is no error_type %q", ev.ErrorType)
 	j.must(ev.Recoverable == rule.recoverable, "%s with recoverable %v", ev.ErrorType, ev.Recoverable)
 	j.must(rule.fatal == "sometimes" || ev.Fatal == (rule.fatal == "always"), "%s with fatal %v", ev.ErrorType, ev.Fatal)
+	if ev.ErrorType == "mcp_unavailable" {
+		j.must(!slices.Contains(j.missing, ev.Service), "%s is told to be unavailable twice", ev.Service)
+		j.missing = append(j.missing, ev.Service)
+	}
 	j.must(ev.ErrorType != "model_unavailable" || ev.RetryAfter > 0, "model_unavailable without retry_after_ms")
 	j.forPerson(ev.Message)
 	if ev.Fatal {

@@ -49,6 +49,7 @@ type judgement struct {
 	calls       map[string]wireEvent // under way, by call_id
 	ids         []string             // of all calls
 	tools       []string             // names in order of call
+	missing     []string             // services that were told to be unavailable
 	text        string               // deltas so far
 	accumulates *bool
 }
@@ -85,6 +86,7 @@ type wireEvent struct {
 	Delta       string          `json:"delta"`
 	Accumulated string          `json:"accumulated"`
 	ErrorType   string          `json:"error_type"`
+	Service     string          `json:"service"`
 	Message     string          `json:"message"`
 	Recoverable bool            `json:"recoverable"`
 	Fatal       bool            `json:"fatal"`

@@ -52,6 +52,7 @@ func TestJudgeSeesFaults(t *testing.T) {
 		{"unknown_tool", "not recoverable", `"recoverable":true`, `"recoverable":false`},
 		{"unknown_tool", "fatal", `"fatal":false`, `"fatal":true`},
 		{"unknown_tool", "a message with a path", `"message":"The`, `"message":"/etc/passwd: The`},
+		{"mcp_unavailable_once", "a server that is told to be unavailable twice", `"error_type":"timeout"`, `"error_type":"mcp_unavailable"`},
 		{"unknown_tool", "a failed call that nothing explains", "event: error", ": event: thinking"},
 		{"progress", "progress that goes back", `"progress":7.5`, `"progress":2.5`},
 		{"progress", "progress of no call", `"call_id":"index001","tool_name":"index","server":"fake","arguments":{},"status":"progress","progress":7.5`, `"call_id":"index002","tool_name":"index","server":"fake","arguments":{},"status":"progress","progress":7.5`},

@@ -137,13 +137,18 @@ const (
 
 // play starts a gateway in front of sim and the transcript's tools, sends the
 // requests and returns the replies.
-func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) (replies []wireReply) {
+func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) []wireReply {
+	t.Helper()
+	return tr.playWith(t, sim, log, Seams{})
+}
+
+// playWith is play with parts of the test's own; Gemini and the servers are those of
+// the transcript.
+func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, with Seams) (replies []wireReply) {
 	t.Helper()
 	cfg := tr.config(t)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), Seams{
-		Gemini:  testnet.Serve(t, sim),
-		Servers: tr.servers(t, cfg),
-	})
+	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
 	}

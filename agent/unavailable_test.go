@@ -1,0 +1,42 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+
+	"sluice/fault"
+	"sluice/tool"
+)
+
+// That a server cannot be used is told once a turn, whatever shows it: the start of the
+// turn, or calls, in one step or in several. Of another server it is told as well.
+func TestUnavailableServerIsToldOnce(t *testing.T) {
+	t.Parallel()
+	down := func(server string) *fault.Error {
+		return &fault.Error{Type: fault.MCPUnavailable, Message: "down", Service: "mcp:" + server}
+	}
+	servers := map[string]string{"add": "todo", "read": "files"}
+	s := scene{
+		call: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			return tool.Result{}, down(servers[c.Name])
+		},
+		tools: &tool.Set{
+			Specs:       []tool.Spec{{Name: "add", Server: "todo"}, {Name: "read", Server: "files"}},
+			Unavailable: []tool.UnavailableServer{{Server: "mail", Err: down("mail")}, {Server: "todo", Err: down("todo")}},
+		},
+		answers: []answer{wants(call("a", "add", `{"n":1}`)), wants(call("b", "add", `{"n":2}`)), wants(call("c", "read", "{}")), says("x")},
+	}
+	for _, cut := range []bool{false, true} {
+		s.cut = cut
+		got := play(t, s)
+		got.want(t, "start m", "error mcp_unavailable down",
+			`call a add@todo {"n":1}`, "failed a 0s down", "error mcp_unavailable down",
+			`call b add@todo {"n":2}`, "failed b 0s down",
+			"call c read@files {}", "failed c 0s down", "error mcp_unavailable down", "delta x", "done stop")
+		for i, service := range []string{"mcp:mail", "mcp:todo", "mcp:files"} {
+			if i < len(got.faults) && got.faults[i].Service != service {
+				t.Errorf("error %d is of %s, want %s", i+1, got.faults[i].Service, service)
+			}
+		}
+	}
+}

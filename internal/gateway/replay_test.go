@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/dialect"
+	"sluice/dialect/chatkit"
+	"sluice/dialect/sluice"
+	"sluice/stream"
+)
+
+// recorder is a Dialect that stores the events of its turns as they pass.
+type recorder struct {
+	dialect.Dialect
+	encoder func() stream.Encoder // nil: that of the Dialect
+	turns   *[]*recordedTurn
+}
+
+// recordedTurn is a turn as it was stored, and a second encoder.
+type recordedTurn struct {
+	lines [][]byte
+	err   error          // of the storage
+	fresh stream.Encoder // for the same request
+}
+
+// Routes opens each request twice: the second encoder has not seen the first's events.
+func (rec recorder) Routes() []dialect.Route {
+	routes := rec.Dialect.Routes()
+	for i := range routes {
+		open := routes[i].Open
+		routes[i].Open = func(r *http.Request, body []byte) (dialect.Exchange, error) {
+			x, err := open(r, body)
+			if err != nil || x.Reply != nil {
+				return x, err
+			}
+			again, err := open(r, body)
+			return rec.behind(x, again), err
+		}
+	}
+	return routes
+}
+
+func (rec recorder) behind(x, again dialect.Exchange) dialect.Exchange {
+	turn := &recordedTurn{fresh: again.Encoder}
+	if rec.encoder != nil {
+		x.Encoder, turn.fresh = rec.encoder(), rec.encoder()
+	}
+	*rec.turns = append(*rec.turns, turn)
+	inner := x.Output
+	x.Output = func(out stream.Output) stream.Output {
+		if inner != nil {
+			out = inner(out)
+		}
+		return &tee{out, turn}
+	}
+	return x
+}
+
+// tee stores events on their way to an Output.
+type tee struct {
+	stream.Output
+	turn *recordedTurn
+}
+
+func (o *tee) Write(s stream.Stamp, ev stream.Event) error {
+	line, err := stream.AppendStored(nil, s, ev)
+	if err != nil {
+		o.turn.err = err
+	}
+	o.turn.lines = append(o.turn.lines, line)
+	return o.Output.Write(s, ev)
+}
+
+// again encodes the stored turn.
+func (turn *recordedTurn) again(t *testing.T) string {
+	t.Helper()
+	if turn.err != nil {
+		t.Errorf("an event could not be stored: %v", turn.err)
+	}
+	var text []byte
+	for _, line := range turn.lines {
+		stamp, ev, err := stream.ReadStored(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		text = turn.fresh.Encode(text, stamp, ev)
+	}
+	return string(text)
+}
+
+// The events of a turn that were stored as they passed are, read back and encoded
+// afresh for the same request, the bytes that its client got; heartbeats aside, which
+// are no events.
+func TestStoredEventsMakeTheSameStream(t *testing.T) {
+	t.Parallel()
+	native := func(accumulated bool) func() stream.Encoder {
+		return func() stream.Encoder { return sluice.NewEncoder(goldenID, accumulated, 0) }
+	}
+	t.Run("accumulated", func(t *testing.T) { replayAll(t, sluice.Path, native(true)) })
+	t.Run("plain", func(t *testing.T) { replayAll(t, sluice.Path, native(false)) })
+	t.Run("as asked", func(t *testing.T) { replayAll(t, sluice.Path, nil) })
+	t.Run("chatkit", func(t *testing.T) { replayAll(t, chatkit.Path, nil) })
+}
+
+func replayAll(t *testing.T, path string, encoder func() stream.Encoder) {
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := 0
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			tr := readTranscript(t, file)
+			if path == chatkit.Path {
+				if !tr.translate(t) {
+					return // no request for a turn
+				}
+				tr.set("request", inThread.Replace(tr.get("request")))
+			}
+			synctest.Test(t, func(t *testing.T) { streams += tr.replay(t, encoder) })
+		})
+	}
+	if streams < 40 {
+		t.Errorf("only %d streams", streams)
+	}
+}
+
+// inThread gives the requests a thread that is there. A new one has an id that nobody
+// can guess, and each of two equal requests would have another.
+var inThread = strings.NewReplacer(`"type":"threads.create"`, `"type":"threads.add_user_message"`, `"params":{"input"`, `"params":{"thread_id":"conv_1","input"`)
+
+// replay plays the transcript and encodes each of its streams again. It returns how
+// many there were.
+func (tr transcript) replay(t *testing.T, encoder func() stream.Encoder) int {
+	t.Helper()
+	var turns []*recordedTurn
+	replies := tr.playWith(t, tr.gemini(t), new(bytes.Buffer), Seams{Dialect: func(d dialect.Dialect) dialect.Dialect {
+		return recorder{d, encoder, &turns}
+	}})
+	var got []string
+	for _, r := range replies {
+		if r.status == http.StatusOK && strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
+			got = append(got, r.body)
+		}
+	}
+	n := 0
+	for _, turn := range turns {
+		if len(turn.lines) == 0 {
+			continue // it was refused
+		}
+		if n++; n > len(got) {
+			break
+		}
+		beat := string(turn.fresh.Heartbeat())
+		first, again := strings.ReplaceAll(got[n-1], beat, ""), strings.ReplaceAll(turn.again(t), beat, "")
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Errorf("stream %d (-as it was +as stored):\n%s", n, diff)
+		}
+	}
+	if n != len(got) {
+		t.Errorf("%d turns were stored, and there are %d streams", n, len(got))
+	}
+	return n
+}

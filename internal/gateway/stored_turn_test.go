@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/internal/geminisim"
+	"sluice/stream"
+)
+
+// stepwise runs an agent's turn step by step, and stores its State and reads it back
+// before each.
+type stepwise struct{ agent *agent.Agent }
+
+func (s stepwise) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	state, err := s.agent.Begin(ctx, req, sink)
+	for err == nil && !state.Over() {
+		if state, err = restored(state); err == nil {
+			state, err = s.agent.Step(ctx, state, sink)
+		}
+	}
+	return stream.Result{Reason: state.Reason, Usage: state.Usage, Model: state.Model, Tools: state.Tools}, err
+}
+
+func restored(s agent.State) (again agent.State, err error) {
+	data, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(data, &again)
+	}
+	return again, err
+}
+
+// A turn whose State was stored and read back between any two steps is the turn that
+// was never cut: the client gets the same bytes, and so does Gemini, signatures,
+// arguments and all.
+func TestStoredTurnIsTheSameOnTheWire(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	several := 0
+	for _, file := range files {
+		tr := readTranscript(t, file)
+		if !tr.has("gemini") {
+			continue // no turn is run
+		}
+		if tr.has("mcp") {
+			several++
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			whole := tr.sentWith(t, Seams{})
+			cut := tr.sentWith(t, Seams{Runner: func(a *agent.Agent) stream.Runner { return stepwise{a} }})
+			if diff := cmp.Diff(whole, cut); diff != "" {
+				t.Errorf("bodies that Gemini got (-whole +cut):\n%s", diff)
+			}
+		})
+	}
+	if several < 15 {
+		t.Errorf("only %d transcripts have tools", several)
+	}
+}
+
+// sentWith plays the transcript, compares the last reply with want.sse and returns the
+// bodies that Gemini was sent.
+func (tr transcript) sentWith(t *testing.T, with Seams) (bodies []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		sim := tr.gemini(t)
+		replies := tr.playWith(t, sim, new(bytes.Buffer), with)
+		tr.judgeGemini(t, sim)
+		if diff := cmp.Diff(tr.get("want.sse"), replies[len(replies)-1].text()); diff != "" {
+			t.Errorf("want.sse (-want +got):\n%s", diff)
+		}
+		bodies = bodiesOf(sim.Requests())
+	})
+	return bodies
+}
+
+func bodiesOf(requests []geminisim.Request) (bodies []string) {
+	for _, r := range requests {
+		bodies = append(bodies, string(r.Body))
+	}
+	return bodies
+}

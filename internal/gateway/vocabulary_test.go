@@ -1,0 +1,332 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/dialect/chatkit"
+	"sluice/dialect/sluice"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// everyEvent returns one of each event of package stream, in an order that the grammar
+// allows and with every field set.
+func everyEvent() []stream.Event {
+	from := stream.Attribution{AgentID: "light-agent", NodeID: "n1", SessionID: "s1"}
+	call := func(id string) stream.Call {
+		return stream.Call{Attribution: from, ID: id, Tool: "add", Server: "todo", Arguments: jsontext.Value("{\n \"a\": \"<&>\u2028\"}")}
+	}
+	failure := stream.Error{Attribution: from, Type: fault.MCPUnavailable, Message: "not there\n", Recoverable: true, RetryAfter: time.Second, Service: "mcp:todo"}
+	fatal := failure
+	fatal.Fatal = true
+	return []stream.Event{
+		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m"},
+		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
+		&stream.ToolStarted{Call: call("a")},
+		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},
+		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true},
+		&stream.ToolStarted{Call: call("b")},
+		&stream.ToolProgress{Call: call("b"), Progress: math.NaN(), Total: math.Inf(1), Message: "\u2028"},
+		&stream.ToolFailed{Call: call("b"), Duration: 1, Message: "no"},
+		&stream.ToolStarted{Call: call("c")},
+		&stream.ToolUnknown{Call: call("c"), Duration: time.Hour, Message: "lost"},
+		&failure,
+		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n\ndata: x\n\n"},
+		&fatal,
+		&stream.Done{
+			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3},
+			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
+			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
+		},
+	}
+}
+
+// madeUp is an extension that this version does not know. The embedded event lends it
+// the method that keeps the set of events closed.
+type madeUp struct {
+	*stream.Thinking `json:"-"`
+	Note             string `json:"note"`
+	Refuse           bool   `json:"refuse"`
+}
+
+func (madeUp) Name() string { return "made_up" }
+
+func (m madeUp) Allow(*stream.Turn) error {
+	if m.Refuse {
+		return errors.New("not now")
+	}
+	return nil
+}
+
+// wordless is an extension of which no JSON can be made.
+type wordless struct {
+	madeUp
+	Impossible chan int
+}
+
+// foreign is of another package and embeds an event: an Event to the compiler alone.
+type foreign struct{ *stream.Delta }
+
+// Whoever adds a type of event must add it here, with every field set, and so meets
+// what this file asks of each.
+func TestEveryEventIsWalked(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../stream/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) event\(\)`).FindAllStringSubmatch(readText(t, f), -1) {
+			want[m[1]] = true
+		}
+	}
+	got := map[string]bool{}
+	for _, ev := range everyEvent() {
+		v := reflect.ValueOf(ev).Elem()
+		got[v.Type().Name()] = true
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Fatal" {
+				t.Errorf("%T: %s is not set", ev, name)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-declared +walked):\n%s", diff)
+	}
+}
+
+// An encoder writes whole frames or nothing, whatever it is handed.
+func TestEncodersWriteWholeFramesOrNothing(t *testing.T) {
+	t.Parallel()
+	for name, encoder := range map[string]func() stream.Encoder{
+		"sluice":              func() stream.Encoder { return sluice.NewEncoder(goldenID, false, 0) },
+		"sluice, accumulated": func() stream.Encoder { return sluice.NewEncoder(goldenID, true, 0) },
+		"chatkit":             func() stream.Encoder { return chatKitEncoder(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			native := name != "chatkit"
+			var whole []byte
+			enc := encoder()
+			for i, ev := range everyEvent() {
+				stamp := stream.Stamp{N: i + 1, At: time.Duration(i) * time.Second}
+				for _, odd := range []stream.Event{nil, foreign{&stream.Delta{Text: "d"}}, wordless{}} {
+					if got := enc.Encode(nil, stamp, odd); len(got) > 0 {
+						t.Errorf("%T has a frame: %q", odd, got)
+					}
+				}
+				frame := enc.Encode(nil, stamp, ev)
+				names := wholeFrames(t, string(frame))
+				if native && !slices.Equal(names, []string{stream.Name(ev)}) {
+					t.Errorf("%T has the frames %q: %q", ev, names, frame)
+				}
+				whole = append(whole, frame...)
+				if i == 1 {
+					frame := enc.Encode(nil, stamp, madeUp{Note: "a\n\nb"})
+					if names := wholeFrames(t, string(frame)); native != slices.Equal(names, []string{"made_up"}) {
+						t.Errorf("an unknown extension has the frames %q: %q", names, frame)
+					}
+				}
+			}
+			if len(whole) == 0 || len(wholeFrames(t, string(enc.Heartbeat()))) > 1 {
+				t.Errorf("the stream is %q, a heartbeat %q", whole, enc.Heartbeat())
+			}
+		})
+	}
+}
+
+func chatKitEncoder(t *testing.T) stream.Encoder {
+	t.Helper()
+	x, err := chatkit.New(chatkit.Config{}).Open(t.Context(), []byte(chatKitBody(map[string]any{"input": "hi"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x.Encoder
+}
+
+// wholeFrames checks that text is a sequence of whole frames, each with one JSON object
+// or nothing but a comment, and returns the names of the events.
+func wholeFrames(t *testing.T, text string) (names []string) {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	body, ok := strings.CutSuffix(text, "\n\n")
+	if !ok {
+		t.Errorf("the last frame is not whole: %q", text)
+		return nil
+	}
+	for frame := range strings.SplitSeq(body, "\n\n") {
+		name, data := "", 0
+		for line := range strings.SplitSeq(frame, "\n") {
+			field, value, _ := strings.Cut(line, ": ")
+			switch field {
+			case "event":
+				name = value
+			case "data":
+				data++
+				var object map[string]any
+				if err := json.Unmarshal([]byte(value), &object); err != nil {
+					t.Errorf("%v: %q", err, frame)
+				}
+			case "id", "retry", "":
+			default:
+				t.Errorf("a line is no field: %q in %q", line, frame)
+			}
+		}
+		if comment := strings.HasPrefix(frame, ":"); comment == (data == 1) {
+			t.Errorf("%d data lines: %q", data, frame)
+		} else if !comment {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// What is stored is one line that can be read back, or refused; an extension of a
+// newer version is refused when it is read.
+func TestStorageTakesWholeEventsOrRefuses(t *testing.T) {
+	t.Parallel()
+	for _, ev := range everyEvent() {
+		line, err := stream.AppendStored(nil, stream.Stamp{N: 1}, ev)
+		if err != nil || !json.Valid(line) || bytes.ContainsAny(line, "\r\n") {
+			t.Fatalf("%T is stored as %q, %v", ev, line, err)
+		}
+		if _, again, err := stream.ReadStored(line); err != nil || reflect.TypeOf(again) != reflect.TypeOf(ev) {
+			t.Errorf("%T is read back as %T, %v", ev, again, err)
+		}
+	}
+	for _, ev := range []stream.Event{nil, foreign{&stream.Delta{Text: "d"}}, wordless{}} {
+		if line, err := stream.AppendStored(nil, stream.Stamp{N: 1}, ev); err == nil || len(line) > 0 {
+			t.Errorf("%T is stored as %q, %v", ev, line, err)
+		}
+	}
+	line, err := stream.AppendStored(nil, stream.Stamp{N: 1}, madeUp{Note: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ev, err := stream.ReadStored(line); !errors.Is(err, stream.ErrStored) {
+		t.Errorf("%s is read back as %T, %v", line, ev, err)
+	}
+}
+
+// emitter is a Runner that emits every event, and what is none, and notes what was
+// refused.
+type emitter struct{ refused []string }
+
+func (e *emitter) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
+	all := append(everyEvent(), madeUp{Note: "a\n\nb"}, madeUp{Refuse: true}, foreign{&stream.Delta{Text: "d"}}, nil)
+	for _, ev := range all {
+		_, framing := ev.(*stream.Done)
+		if failure, ok := ev.(*stream.Error); framing || ok && failure.Fatal {
+			continue // the frame has these
+		}
+		if err := sink.Emit(ev); errors.Is(err, stream.ErrGrammar) {
+			e.refused = append(e.refused, fmt.Sprintf("%T", ev))
+		} else if err != nil {
+			return stream.Result{}, err
+		}
+	}
+	return stream.Result{}, &fault.Error{Type: fault.Timeout, Message: "late"}
+}
+
+// Through the whole gateway each event is told, counted under its name, or refused.
+func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
+	t.Parallel()
+	const request = "POST /chat/stream\nContent-Type: application/json\n\n{\"input\":\"hi\"}\n---\n"
+	tr := transcript{txtar.Parse([]byte("-- request --\n" + request +
+		"POST /chatkit\nContent-Type: application/json\n\n" + chatKitBody(map[string]any{"input": "hi"}) + "\n---\nGET /metrics\n"))}
+	synctest.Test(t, func(t *testing.T) {
+		e := new(emitter)
+		replies := tr.playWith(t, tr.gemini(t), new(bytes.Buffer), Seams{Runner: func(*agent.Agent) stream.Runner { return e }})
+		for _, r := range replies {
+			if r.status != http.StatusOK {
+				t.Fatalf("%d: %s", r.status, r.body)
+			}
+		}
+		once := []string{"*stream.Start", "gateway.madeUp", "gateway.foreign", "<nil>"}
+		if diff := cmp.Diff(append(slices.Clone(once), once...), e.refused); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+		want := map[string]int{"made_up": 1}
+		for _, ev := range everyEvent() {
+			want[stream.Name(ev)]++
+		}
+		got := map[string]int{}
+		for _, name := range wholeFrames(t, replies[0].body) {
+			got[name]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("frames (-want +got):\n%s", diff)
+		}
+		wholeFrames(t, replies[1].body)
+		for name, n := range want {
+			if line := fmt.Sprintf("\nsluice_events_total{event=%q} %d\n", name, 2*n); !strings.Contains(replies[2].body, line) {
+				t.Errorf("the metrics have no line %q", line)
+			}
+		}
+	})
+}
+
+// The places that list the events' names list the same.
+func TestVocabulariesNameEveryEvent(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, ev := range everyEvent() {
+		names[stream.Name(ev)] = true
+	}
+	_, openAPI, _ := strings.Cut(readText(t, "../../web/openapi.yaml"), "\n    Stream:\n")
+	_, openAPI, _ = strings.Cut(openAPI, "\n          x-events:\n")
+	openAPI = regexp.MustCompile(`(?s)\n {1,10}\S.*`).ReplaceAllString(openAPI, "")
+	_, script, _ := strings.Cut(readText(t, "../../web/events.js"), "eventNames = [")
+	script, _, _ = strings.Cut(script, "]")
+	_, page, _ := strings.Cut(readText(t, "../../docs/events.md"), "\n| event | data |\n| --- | --- |\n")
+	page, _, _ = strings.Cut(page, "\n\n")
+	for where, found := range map[string][][]string{
+		"web/openapi.yaml": regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
+		"web/events.js":    regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
+		"docs/events.md":   regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
+	} {
+		got := map[string]bool{}
+		for _, m := range found {
+			got[m[1]] = true
+		}
+		if diff := cmp.Diff(names, got); diff != "" {
+			t.Errorf("events in %s (-emitted +named):\n%s", where, diff)
+		}
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
