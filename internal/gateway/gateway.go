@@ -18,11 +18,8 @@ import (
 	"sluice/health"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
-<<<<<<< HEAD
 	"sluice/metrics"
-=======
 	"sluice/stream"
->>>>>>> seams
 	"sluice/web"
 )
 
@@ -108,14 +105,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Model:        g.model.Name(),
 		Timeout:      cfg.RequestTimeout,
 		Tools:        g.tools.Tools,
-<<<<<<< HEAD
 		Health:       g.health,
 		Metrics:      g.metrics,
-		Dialects:     []dialect.Dialect{sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)},
-=======
-		Upstreams:    g.upstreams,
 		Dialects:     with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
->>>>>>> seams
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
 		WriteTimeout: cfg.WriteTimeout,
