@@ -84,7 +84,12 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 // refuse sends a refusal, in the words of the dialect that is spoken at the path.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal) {
 	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown {
-		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
+		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
+	}
+	if refusal.Fault.Type == fault.ShuttingDown && r.ProtoMajor == 1 {
+		// A load balancer would send its next request on this connection just when the end
+		// of the drain closes it.
+		w.Header().Set("Connection", "close")
 	}
 	answer := s.shape(r)(refusal)
 	respond(w, &answer)

@@ -32,12 +32,16 @@ const (
 	// forced is how long each of the two waits may take after a second signal. With
 	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
 	forced = 250 * time.Millisecond
+	// queueTime is how long connections that wait to be accepted get for that, when no
+	// more of them are let in.
+	queueTime = 20 * time.Millisecond
 )
 
 // Service is a gateway that listens.
 type Service struct {
 	*Gateway
 	addr   string
+	socket net.Listener
 	http   *http.Server
 	out    *logWriter
 	failed chan error // the HTTP server's, when it stops by itself
@@ -67,7 +71,7 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 		return nil, err
 	}
 	room.warn(g.log, asked)
-	s := &Service{Gateway: g, addr: ln.Addr().String(), out: w, failed: make(chan error, 1)}
+	s := &Service{Gateway: g, socket: ln, addr: ln.Addr().String(), out: w, failed: make(chan error, 1)}
 	s.http = &http.Server{
 		Handler:           g,
 		ReadHeaderTimeout: headerTime,
@@ -128,6 +132,10 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 	}
 	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	if !hurried {
+		lastCall(s.socket)
+		time.Sleep(queueTime)
+	}
 	if s.http.Shutdown(graceful) != nil {
 		_ = s.http.Close()
 	}

@@ -28,3 +28,18 @@ func listenConfig() *net.ListenConfig {
 		})
 	}}
 }
+
+// lastCall lets no further connection into the queue of those that wait to be
+// accepted, so that it empties. A socket that is closed resets what is in its queue,
+// and a load balancer takes that for a request that may have run: it gives up.
+// Clients that come meanwhile get no answer to their SYN and try again after a
+// second; by then the port is closed, which tells them to go elsewhere.
+func lastCall(ln net.Listener) {
+	socket, ok := ln.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.Listen(int(fd), 0) })
+	}
+}
