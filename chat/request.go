@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limits of a Request, as in section 3 of the contract.
+// Limits of a Request (web/openapi.yaml tells clients of them).
 const (
 	MaxInput          = 5000 // code points, after control characters are stripped
 	MaxUserID         = 256  // code points, after control characters are stripped

@@ -16,7 +16,7 @@ type Refusal struct {
 	Fault *fault.Error
 	// Fields are the faulty fields of a request; nil: it is something else.
 	Fields []chat.FieldError
-	// Status is the contract's for this type.
+	// Status is that of web/openapi.yaml for this type.
 	Status    int
 	RequestID string
 }

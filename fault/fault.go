@@ -1,4 +1,4 @@
-// Package fault holds the errors of Sluice's contract.
+// Package fault holds the errors that clients are told (docs/events.md, "Errors").
 //
 // An Error keeps apart what a program acts on (Type), what a person may read
 // (Message), what the model is told (Hint) and what only the operator sees (Err).

@@ -8,7 +8,7 @@ import (
 )
 
 // maxAnswer is how much of one answer is taken, in bytes of text, thoughts,
-// arguments and signatures (CONTRACT section 4).
+// arguments and signatures (docs/design.md, "Limits").
 const maxAnswer = 2 << 20
 
 // assembler makes the chunks of one answer out of the raw ones. It keeps what

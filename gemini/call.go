@@ -11,7 +11,7 @@ import (
 	"sluice/fault"
 )
 
-// Retries of one call (CONTRACT section 4).
+// Retries of one call (docs/design.md, "How a turn ends").
 const (
 	maxAttempts = 3
 	backoffBase = 250 * time.Millisecond

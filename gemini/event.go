@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Limits on what the service may send (CONTRACT section 4).
+// Limits on what the service may send (docs/design.md, "Limits").
 const (
 	maxChunk     = 1 << 20  // bytes of one event's data
 	maxErrorBody = 64 << 10 // bytes read of an error that does not come as an event

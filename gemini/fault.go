@@ -106,7 +106,7 @@ type ending struct {
 	wait  time.Duration
 }
 
-// endingOf puts err, as an attempt returned it, into the contract's words.
+// endingOf puts err, as an attempt returned it, into the words of docs/events.md.
 func endingOf(err error) ending {
 	if e, ok := errors.AsType[*apiError](err); ok {
 		return refusedEnding(e)

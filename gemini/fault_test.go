@@ -40,60 +40,60 @@ type scriptedFault struct {
 	failures   uint32
 }
 
-// scriptedFaults are the faults of FAULTS.md 1.1 that need nothing but a reply.
+// scriptedFaults are the faults of the service that need nothing but a reply.
 func scriptedFaults() []scriptedFault {
 	retry1s := `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.07s"}]}}`
 	part := textChunk("part")
 	return []scriptedFault{
-		{"G7 429 with RetryInfo", status(429, retry1s), "", fault.ModelRateLimited, 34070 * time.Millisecond, 1, 0},
-		{"G7 429 with a hint in the message", status(429, googleError(429, "RESOURCE_EXHAUSTED", "Please retry in 48.9s.")), "", fault.ModelRateLimited, 48900 * time.Millisecond, 1, 0},
-		{"G8 429 with Retry-After", status(429, "", "Retry-After", "7"), "", fault.ModelRateLimited, 7 * time.Second, 1, 0},
-		{"G9 429 for the day", status(429, googleError(429, "", "Please retry in 10h12m5.5s")), "", fault.ModelRateLimited, 10*time.Hour + 12*time.Minute + 5500*time.Millisecond, 1, 0},
+		{"429 with RetryInfo", status(429, retry1s), "", fault.ModelRateLimited, 34070 * time.Millisecond, 1, 0},
+		{"429 with a hint in the message", status(429, googleError(429, "RESOURCE_EXHAUSTED", "Please retry in 48.9s.")), "", fault.ModelRateLimited, 48900 * time.Millisecond, 1, 0},
+		{"429 with Retry-After", status(429, "", "Retry-After", "7"), "", fault.ModelRateLimited, 7 * time.Second, 1, 0},
+		{"429 for the day", status(429, googleError(429, "", "Please retry in 10h12m5.5s")), "", fault.ModelRateLimited, 10*time.Hour + 12*time.Minute + 5500*time.Millisecond, 1, 0},
 		{"429 without a delay", status(429, ""), "", fault.ModelRateLimited, 0, 1, 0},
-		{"G11 500 with HTML", status(500, "<html>SECRET</html>"), "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G12 503 empty", status(503, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"500 with HTML", status(500, "<html>SECRET</html>"), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"503 empty", status(503, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
 		{"503 that asks for patience", status(503, "", "Retry-After", "20"), "", fault.ModelUnavailable, 20 * time.Second, 1, 1},
-		{"G13 504", status(504, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"504", status(504, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
 		{"501", status(501, ""), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G14 400", status(400, googleError(400, "INVALID_ARGUMENT", "no")), "", fault.ModelError, 0, 1, 0},
-		{"G15 401", status(401, ""), "", fault.ModelError, 0, 1, 0},
-		{"G15 403", status(403, googleError(403, "PERMISSION_DENIED", "no")), "", fault.ModelError, 0, 1, 0},
-		{"G16 404", status(404, googleError(404, "NOT_FOUND", "no")), "", fault.ModelError, 0, 1, 0},
+		{"400", status(400, googleError(400, "INVALID_ARGUMENT", "no")), "", fault.ModelError, 0, 1, 0},
+		{"401", status(401, ""), "", fault.ModelError, 0, 1, 0},
+		{"403", status(403, googleError(403, "PERMISSION_DENIED", "no")), "", fault.ModelError, 0, 1, 0},
+		{"404", status(404, googleError(404, "NOT_FOUND", "no")), "", fault.ModelError, 0, 1, 0},
 		{"304", status(304, ""), "", fault.ModelError, 0, 1, 1},
-		{"G18 malformed JSON", stream(part, event(`{"candidates":[{]}`)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G19 half a chunk", stream(part, `data: {"candidates":[{"conte`), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G20 clean EOF without finish", stream(part), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G21 200 with empty body", stream(""), "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G21 204", status(204, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G22 RST mid-stream", then(stream(part), reset), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G22 RST before the first chunk", reset, "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G23 FIN inside the body", then(stream(part), cut), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G23 FIN after the finish reason", then(finished("all"), cut), "all", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G24 error event mid-stream", stream(part, event(googleError(503, "UNAVAILABLE", "high demand"))), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G24 error event first", stream(event(googleError(503, "UNAVAILABLE", "high demand"))), "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G24 error as a bare tail", stream(part, "{\n  \"error\": {\n    \"code\": 503,\n    \"status\": \"UNAVAILABLE\"\n  }\n}\n"), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G24 bare tail right behind a chunk", stream(strings.TrimRight(part, "\r\n") + "\n" + googleError(429, "", "retry in 3s")), "part", fault.ModelRateLimited, 3 * time.Second, 1, 0},
-		{"G24 error in an array", status(200, "[{\n  \"error\": {\"code\": 400, \"status\": \"INVALID_ARGUMENT\"}\n}]", "Content-Type", "application/json"), "", fault.ModelError, 0, 1, 0},
-		{"G24 array event", stream(event("[" + googleError(429, "", "") + "]")), "", fault.ModelRateLimited, 0, 1, 0},
+		{"malformed JSON", stream(part, event(`{"candidates":[{]}`)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"half a chunk", stream(part, `data: {"candidates":[{"conte`), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"clean EOF without finish", stream(part), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"200 with empty body", stream(""), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"204", status(204, ""), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"RST mid-stream", then(stream(part), reset), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"RST before the first chunk", reset, "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"FIN inside the body", then(stream(part), cut), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"FIN after the finish reason", then(finished("all"), cut), "all", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"error event mid-stream", stream(part, event(googleError(503, "UNAVAILABLE", "high demand"))), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"error event first", stream(event(googleError(503, "UNAVAILABLE", "high demand"))), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"error as a bare tail", stream(part, "{\n  \"error\": {\n    \"code\": 503,\n    \"status\": \"UNAVAILABLE\"\n  }\n}\n"), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"bare tail right behind a chunk", stream(strings.TrimRight(part, "\r\n") + "\n" + googleError(429, "", "retry in 3s")), "part", fault.ModelRateLimited, 3 * time.Second, 1, 0},
+		{"error in an array", status(200, "[{\n  \"error\": {\"code\": 400, \"status\": \"INVALID_ARGUMENT\"}\n}]", "Content-Type", "application/json"), "", fault.ModelError, 0, 1, 0},
+		{"array event", stream(event("[" + googleError(429, "", "") + "]")), "", fault.ModelRateLimited, 0, 1, 0},
 		{"error without a code", stream(event(`{"error":{"status":"RESOURCE_EXHAUSTED"}}`)), "", fault.ModelRateLimited, 0, 1, 0},
 		{"error of an odd form", stream(event(`{"error":"out of order"}`)), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
 		{"200 with another JSON document", status(200, `{"hello":1}`), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
 		{"200 with HTML", status(200, "<html>\n<body>hi</body>\n"), "", fault.ModelUnavailable, time.Minute, 3, 3},
-		{"G25 wrong types", stream(event(`{"candidates":"str"}`)), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G26 prompt blocked", stream(event(`{"promptFeedback":{"blockReason":"SAFETY"}}`)), "", fault.ModelBlocked, 0, 1, 0},
-		{"G26 prompt blocked for a new reason", stream(event(`{"promptFeedback":{"blockReason":"BRAND_NEW"}}`)), "", fault.ModelBlocked, 0, 1, 0},
-		{"G27 SAFETY", stream(part, finishChunk("SAFETY")), "part", fault.ModelBlocked, 0, 1, 0},
-		{"G27 RECITATION after STOP", stream(part, finishChunk("STOP"), finishChunk("RECITATION")), "part", fault.ModelBlocked, 0, 1, 0},
-		{"G27 PROHIBITED_CONTENT", stream(finishChunk("PROHIBITED_CONTENT")), "", fault.ModelBlocked, 0, 1, 0},
-		{"G27 SPII", stream(finishChunk("SPII")), "", fault.ModelBlocked, 0, 1, 0},
-		{"G27 LANGUAGE", stream(finishChunk("LANGUAGE")), "", fault.ModelBlocked, 0, 1, 0},
+		{"wrong types", stream(event(`{"candidates":"str"}`)), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"prompt blocked", stream(event(`{"promptFeedback":{"blockReason":"SAFETY"}}`)), "", fault.ModelBlocked, 0, 1, 0},
+		{"prompt blocked for a new reason", stream(event(`{"promptFeedback":{"blockReason":"BRAND_NEW"}}`)), "", fault.ModelBlocked, 0, 1, 0},
+		{"SAFETY", stream(part, finishChunk("SAFETY")), "part", fault.ModelBlocked, 0, 1, 0},
+		{"RECITATION after STOP", stream(part, finishChunk("STOP"), finishChunk("RECITATION")), "part", fault.ModelBlocked, 0, 1, 0},
+		{"PROHIBITED_CONTENT", stream(finishChunk("PROHIBITED_CONTENT")), "", fault.ModelBlocked, 0, 1, 0},
+		{"SPII", stream(finishChunk("SPII")), "", fault.ModelBlocked, 0, 1, 0},
+		{"LANGUAGE", stream(finishChunk("LANGUAGE")), "", fault.ModelBlocked, 0, 1, 0},
 		{"OTHER", stream(part, finishChunk("OTHER")), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
 		{"MISSING_THOUGHT_SIGNATURE", stream(finishChunk("MISSING_THOUGHT_SIGNATURE")), "", fault.ModelError, 0, 1, 0},
 		{"STOP without anything", stream(finishChunk("STOP")), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
 		{"STOP with thoughts only", stream(event(`{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]},"finishReason":"STOP"}]}`)), "", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G36 huge chunk", stream(part, "data: "+strings.Repeat("x", 2<<20)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G36 huge chunk of many lines", stream(part, strings.Repeat("data: 0123456789abcdef\n", 1<<16)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
-		{"G37 huge error body", status(500, strings.Repeat("x", 1<<20)), "", fault.ModelUnavailable, time.Minute, 3, 3},
+		{"huge chunk", stream(part, "data: "+strings.Repeat("x", 2<<20)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"huge chunk of many lines", stream(part, strings.Repeat("data: 0123456789abcdef\n", 1<<16)), "part", fault.ModelUnavailable, 5 * time.Second, 1, 1},
+		{"huge error body", status(500, strings.Repeat("x", 1<<20)), "", fault.ModelUnavailable, time.Minute, 3, 3},
 	}
 }
 
@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-func TestG1RefusedConnection(t *testing.T) {
+func TestRefusedConnection(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -141,7 +141,7 @@ func TestG1RefusedConnection(t *testing.T) {
 	})
 }
 
-func TestG3DistrustedCertificate(t *testing.T) {
+func TestDistrustedCertificate(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		srv := httptest.NewUnstartedServer(http.NotFoundHandler())
 		srv.Config.ErrorLog = quiet
@@ -154,7 +154,7 @@ func TestG3DistrustedCertificate(t *testing.T) {
 	})
 }
 
-func TestG10OneFailureIsInvisible(t *testing.T) {
+func TestOneFailureIsInvisible(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		for name, first := range map[string]http.HandlerFunc{
 			"500": status(500, ""), "502": status(502, ""), "503": status(503, ""), "reset": reset, "empty": stream(""),
@@ -176,8 +176,8 @@ func TestG10OneFailureIsInvisible(t *testing.T) {
 	})
 }
 
-// TestG17RedirectIsNotFollowed has a sink that asserts it was sent nothing.
-func TestG17RedirectIsNotFollowed(t *testing.T) {
+// TestRedirectIsNotFollowed has a sink that asserts it was sent nothing.
+func TestRedirectIsNotFollowed(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		for _, code := range []int{301, 302, 303, 307, 308} {
 			sink := serve(t, finished("stolen"))
@@ -193,7 +193,7 @@ func TestG17RedirectIsNotFollowed(t *testing.T) {
 	})
 }
 
-func TestG28MalformedCall(t *testing.T) {
+func TestMalformedCall(t *testing.T) {
 	cutCall := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]},"finishReason":"STOP"}]}`
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		for name, reply := range map[string]string{
@@ -219,7 +219,7 @@ func TestG28MalformedCall(t *testing.T) {
 	})
 }
 
-func TestG29MaxTokens(t *testing.T) {
+func TestMaxTokens(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		for _, reason := range []string{"MAX_TOKENS", "CONTINUATION"} {
 			u := serve(t, stream(textChunk("part"), finishChunk(reason)))
@@ -243,7 +243,7 @@ func TestMaxTokensCutsACall(t *testing.T) {
 	})
 }
 
-func TestG30UnknownFinishReason(t *testing.T) {
+func TestUnknownFinishReason(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		u := serve(t, stream(textChunk("part"), finishChunk("BRAND_NEW")))
 		_, err := ask(t.Context(), open(t, Config{BaseURL: u.URL}))
@@ -254,8 +254,8 @@ func TestG30UnknownFinishReason(t *testing.T) {
 	})
 }
 
-// TestG36HugeAnswer sends text without end, in chunks of a usual size.
-func TestG36HugeAnswer(t *testing.T) {
+// TestHugeAnswer sends text without end, in chunks of a usual size.
+func TestHugeAnswer(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		chunk := textChunk(strings.Repeat("x", 32<<10))
 		u := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -281,7 +281,7 @@ func TestG36HugeAnswer(t *testing.T) {
 	})
 }
 
-func TestG38CommentsAndOtherFields(t *testing.T) {
+func TestCommentsAndOtherFields(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		u := serve(t, stream(
 			": hello\n\nevent: message\nid: 7\nretry: 10\n"+textChunk("a"),
@@ -296,7 +296,7 @@ func TestG38CommentsAndOtherFields(t *testing.T) {
 	})
 }
 
-func TestG39TextIsByteEqual(t *testing.T) {
+func TestTextIsByteEqual(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		want := "a\r\nb\n\ndata: c\u2028\u2029\U0001f600é\"\\\x00\x7f"
 		u := serve(t, finished(want))
@@ -307,7 +307,7 @@ func TestG39TextIsByteEqual(t *testing.T) {
 	})
 }
 
-func TestG40BreakerOpen(t *testing.T) {
+func TestBreakerOpen(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		u := serve(t, status(503, ""))
 		m := open(t, Config{BaseURL: u.URL})
@@ -339,8 +339,8 @@ func TestBreakerOpensBetweenAttempts(t *testing.T) {
 	})
 }
 
-// TestG42ClientsThatLeave do not open the breaker.
-func TestG42ClientsThatLeave(t *testing.T) {
+// TestClientsThatLeave do not open the breaker.
+func TestClientsThatLeave(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
 		gone := make(chan time.Time, 1)
 		u := serve(t, func(w http.ResponseWriter, r *http.Request) {

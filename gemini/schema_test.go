@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConvertSchema holds the table of FACTS A4. Each case is the schema of the
+// TestConvertSchema holds what the API was measured to take. Each case is the schema of the
 // property x, and what becomes of it.
 func TestConvertSchema(t *testing.T) {
 	t.Parallel()

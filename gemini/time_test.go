@@ -34,7 +34,7 @@ func wantElapsed(t *testing.T, start time.Time, want time.Duration) {
 
 type opener = func(Config, ...http.HandlerFunc) (*Model, *upstream)
 
-func TestG4HangsBeforeTheFirstChunk(t *testing.T) {
+func TestModelHangsBeforeTheFirstChunk(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		for name, reply := range map[string]http.HandlerFunc{
 			"no headers": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -53,7 +53,7 @@ func TestG4HangsBeforeTheFirstChunk(t *testing.T) {
 	})
 }
 
-func TestG5HangsMidStream(t *testing.T) {
+func TestModelHangsMidStream(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		m, _ := open(Config{Timeout: 10 * time.Second}, after(9*time.Second, then(stream(textChunk("part")), hang)))
 		start := time.Now()
@@ -67,8 +67,8 @@ func TestG5HangsMidStream(t *testing.T) {
 	})
 }
 
-// TestG6Dribble: bytes that do not complete a chunk are no sign of life.
-func TestG6Dribble(t *testing.T) {
+// TestAnswerThatDribbles: bytes that do not complete a chunk are no sign of life.
+func TestAnswerThatDribbles(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		m, _ := open(Config{}, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -234,8 +234,8 @@ func TestDeadlineOfTheTurn(t *testing.T) {
 	})
 }
 
-// TestG41Recovery: open, half-open after a minute, closed after three answers.
-func TestG41Recovery(t *testing.T) {
+// TestBreakerRecovers: open, half-open after a minute, closed after three answers.
+func TestBreakerRecovers(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		down := status(503, "")
 		m, _ := open(Config{}, down, down, down, finished("back"))

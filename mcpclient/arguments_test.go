@@ -67,22 +67,22 @@ func TestUnknownToolAmongMany(t *testing.T) {
 func TestResults(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ result, want string }{
-		"texts":             {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "a\nb"},
-		"nothing":           {`{"content":[]}`, ""},
-		"image":             {`{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("AAAA", 4096) + `"}]}`, "[image image/png, 12 KB, not shown]"},
-		"audio":             {`{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAA="}]}`, "[audio audio/wav, 2 bytes, not shown]"},
-		"link":              {`{"content":[{"type":"resource_link","uri":"todo://1","name":"milk"}]}`, "[link milk, todo://1]"},
-		"embedded text":     {`{"content":[{"type":"resource","resource":{"uri":"todo://1","text":"buy milk"}}]}`, "buy milk"},
-		"embedded blob":     {`{"content":[{"type":"resource","resource":{"uri":"todo://1","mimeType":"x/y","blob":"AAAA"}}]}`, "[resource todo://1, x/y, 3 bytes, not shown]"},
-		"unknown":           {`{"content":[{"type":"hologram"},{"type":"text","text":"t"}]}`, "[content of type hologram, not shown]\nt"},
-		"M21 structured":    {`{"content":[],"structuredContent":{"n":12345678901234567890, "a":1}}`, `{"n":12345678901234567890, "a":1}`},
-		"M21 without text":  {`{"structuredContent":[1]}`, `[1]`},
-		"M21 text counts":   {`{"content":[{"type":"text","text":"t"}],"structuredContent":{"breaks":"its schema"}}`, "t"},
-		"M27 controls":      {`{"content":[{"type":"text","text":"a\u0000b\u001b[31mc\u0085\td\r\n\u007f"}]}`, "ab[31mc\td\r\n"},
-		"M27 bidi and tags": {`{"content":[{"type":"text","text":"a\u202eb\u2066c\udb40\udc41"}]}`, "abc"},
-		"M27 bad UTF-8":     {"{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}]}", "a\uFFFDb"},
-		"lone surrogate":    {`{"content":[{"type":"text","text":"a\ud83d"}]}`, "a\uFFFD"},
-		"emoji":             {`{"content":[{"type":"text","text":"👩‍👩‍👧"}]}`, "👩‍👩‍👧"},
+		"texts":          {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "a\nb"},
+		"nothing":        {`{"content":[]}`, ""},
+		"image":          {`{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("AAAA", 4096) + `"}]}`, "[image image/png, 12 KB, not shown]"},
+		"audio":          {`{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAA="}]}`, "[audio audio/wav, 2 bytes, not shown]"},
+		"link":           {`{"content":[{"type":"resource_link","uri":"todo://1","name":"milk"}]}`, "[link milk, todo://1]"},
+		"embedded text":  {`{"content":[{"type":"resource","resource":{"uri":"todo://1","text":"buy milk"}}]}`, "buy milk"},
+		"embedded blob":  {`{"content":[{"type":"resource","resource":{"uri":"todo://1","mimeType":"x/y","blob":"AAAA"}}]}`, "[resource todo://1, x/y, 3 bytes, not shown]"},
+		"unknown":        {`{"content":[{"type":"hologram"},{"type":"text","text":"t"}]}`, "[content of type hologram, not shown]\nt"},
+		"structured":     {`{"content":[],"structuredContent":{"n":12345678901234567890, "a":1}}`, `{"n":12345678901234567890, "a":1}`},
+		"without text":   {`{"structuredContent":[1]}`, `[1]`},
+		"text counts":    {`{"content":[{"type":"text","text":"t"}],"structuredContent":{"breaks":"its schema"}}`, "t"},
+		"controls":       {`{"content":[{"type":"text","text":"a\u0000b\u001b[31mc\u0085\td\r\n\u007f"}]}`, "ab[31mc\td\r\n"},
+		"bidi and tags":  {`{"content":[{"type":"text","text":"a\u202eb\u2066c\udb40\udc41"}]}`, "abc"},
+		"bad UTF-8":      {"{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}]}", "a\uFFFDb"},
+		"lone surrogate": {`{"content":[{"type":"text","text":"a\ud83d"}]}`, "a\uFFFD"},
+		"emoji":          {`{"content":[{"type":"text","text":"👩‍👩‍👧"}]}`, "👩‍👩‍👧"},
 	}
 	f := newFake()
 	c := newClient(t, over(serve(t, f)))

@@ -36,7 +36,7 @@ func TestToolSpec(t *testing.T) {
 }
 
 // Tools that cannot be used are dropped with a warning; the others work.
-func TestM19M20BadTools(t *testing.T) {
+func TestBadTools(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int32
 	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
@@ -167,7 +167,7 @@ func TestServerWithoutTools(t *testing.T) {
 	}
 }
 
-func TestM26LongDescription(t *testing.T) {
+func TestLongDescription(t *testing.T) {
 	t.Parallel()
 	raw := `{"name":"t","description":` + mustJSON(t, strings.Repeat("é", maxDescription)) + `,"inputSchema":{}}`
 	o, _, _, err := readTool(Server{Name: "s"}, []byte(raw), tool.Room)
@@ -179,7 +179,7 @@ func TestM26LongDescription(t *testing.T) {
 	}
 }
 
-func TestM24SharedNames(t *testing.T) {
+func TestSharedNames(t *testing.T) {
 	t.Parallel()
 	defined := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	cfg := Config{}

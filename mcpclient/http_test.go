@@ -146,7 +146,7 @@ func TestConnectionReuseNeverReplaysACall(t *testing.T) {
 	}
 }
 
-func TestM5SessionExpired(t *testing.T) {
+func TestSessionExpired(t *testing.T) {
 	expired := map[string]func(http.ResponseWriter, *http.Request, fakeRequest) bool{
 		"404": nil, // what the fake does by itself
 		"400 as of the TypeScript examples": func(w http.ResponseWriter, r *http.Request, req fakeRequest) bool {
@@ -178,7 +178,7 @@ func TestM5SessionExpired(t *testing.T) {
 	}
 }
 
-func TestM5SessionThatExpiresAlways(t *testing.T) {
+func TestSessionThatExpiresAlways(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	c := newClient(t, over(serve(t, f)))
@@ -203,7 +203,7 @@ func TestM5SessionThatExpiresAlways(t *testing.T) {
 }
 
 // A hundred calls find the session gone at the same time: one new session.
-func TestM5ManyCallsOneNewSession(t *testing.T) {
+func TestManyCallsOneNewSession(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	c := newClient(t, over(serve(t, f)))
@@ -223,7 +223,7 @@ func TestM5ManyCallsOneNewSession(t *testing.T) {
 	}
 }
 
-func TestM6MethodNotFoundIn404(t *testing.T) {
+func TestMethodNotFoundIn404(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
@@ -253,7 +253,7 @@ func TestM6MethodNotFoundIn404(t *testing.T) {
 	}
 }
 
-func TestM7Unauthorized(t *testing.T) {
+func TestUnauthorized(t *testing.T) {
 	for _, code := range []int{401, 403} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
@@ -277,7 +277,7 @@ func TestM7Unauthorized(t *testing.T) {
 	}
 }
 
-func TestM8SessionSurvivesA500(t *testing.T) {
+func TestSessionSurvivesA500(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.onCall = status(500, "application/json", `{"detail":"boom"}`)
@@ -429,7 +429,7 @@ func TestProofThatNothingWasSent(t *testing.T) {
 	}
 }
 
-func TestM17HugeResult(t *testing.T) {
+func TestHugeResult(t *testing.T) {
 	const huge = 32 << 20
 	replies := map[string]callHandler{
 		"JSON": func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
@@ -478,7 +478,7 @@ func TestM17HugeResult(t *testing.T) {
 	}
 }
 
-func TestM18ManyItems(t *testing.T) {
+func TestManyItems(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {

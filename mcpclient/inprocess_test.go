@@ -55,7 +55,7 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
-func TestM22NotificationInProcess(t *testing.T) {
+func TestNotificationInProcess(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", AutoProtocol} {
 		s := goServer()
@@ -74,7 +74,7 @@ func TestM22NotificationInProcess(t *testing.T) {
 	}
 }
 
-func TestM28ToolPanics(t *testing.T) {
+func TestToolPanics(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("boom") })
 	_, f := call(t.Context(), c, "tool")
@@ -84,7 +84,7 @@ func TestM28ToolPanics(t *testing.T) {
 	}
 }
 
-func TestM13ToolError(t *testing.T) {
+func TestToolError(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError("no todo has this id"), nil
@@ -98,7 +98,7 @@ func TestM13ToolError(t *testing.T) {
 	}
 }
 
-func TestM14ToolErrorWithAPath(t *testing.T) {
+func TestToolErrorWithAPath(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError(`open /var/secret/todo.db: locked (see C:\Users\ada\x.log); /items/0/title is wrong`), nil
@@ -112,7 +112,7 @@ func TestM14ToolErrorWithAPath(t *testing.T) {
 	}
 }
 
-func TestM17HugeResultInProcess(t *testing.T) {
+func TestHugeResultInProcess(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(strings.Repeat("x", maxReply)), nil

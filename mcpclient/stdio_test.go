@@ -82,7 +82,7 @@ func TestStdioWithMCPGo(t *testing.T) {
 	}
 }
 
-func TestM2NoServer(t *testing.T) {
+func TestCommandThatIsNotThere(t *testing.T) {
 	for _, mode := range []string{"exit", "garbage", "silent", "missing", "not in PATH"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +109,7 @@ func TestM2NoServer(t *testing.T) {
 	}
 }
 
-func TestM4KilledMidCall(t *testing.T) {
+func TestChildKilledMidCall(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	pid := pidFrom(t, c, "pid")
@@ -159,7 +159,7 @@ func TestStdioCancelIsTold(t *testing.T) {
 	eventually(t, "the child was told", exists(marker+".cancelled"))
 }
 
-func TestM4DiesInCall(t *testing.T) {
+func TestChildDiesInCall(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	_, f := call(t.Context(), c, "die")
@@ -178,7 +178,7 @@ func mustCallEcho(t *testing.T, c *Client) {
 }
 
 // The child dies while nothing is asked of it: the next call, of any tool, works.
-func TestM4DiesIdle(t *testing.T) {
+func TestChildDiesIdle(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	pid := pidFrom(t, c, "pid")
@@ -190,7 +190,7 @@ func TestM4DiesIdle(t *testing.T) {
 	mustCallEcho(t, c)
 }
 
-func TestM17HugeLineOverStdio(t *testing.T) {
+func TestHugeLineOverStdio(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	_, f := call(t.Context(), c, "big")
@@ -202,7 +202,7 @@ func TestM17HugeLineOverStdio(t *testing.T) {
 	mustCallEcho(t, c)
 }
 
-func TestM22NotificationOverStdio(t *testing.T) {
+func TestNotificationOverStdio(t *testing.T) {
 	t.Parallel()
 	for _, notice := range []string{"change", "listening"} {
 		t.Run(notice, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestM22NotificationOverStdio(t *testing.T) {
 
 // The environment of a child is what its configuration says, and what programs
 // need. Our own keys are not in it, whatever BaseEnv holds.
-func TestS30Environment(t *testing.T) {
+func TestChildEnvironment(t *testing.T) {
 	t.Parallel()
 	cfg := childConfig("good")
 	cfg.BaseEnv = append(cfg.BaseEnv, "GEMINI_API_KEY=canary", "LC_TEST=yes", "AWS_SECRET=canary")
@@ -257,7 +257,7 @@ func TestNoBaseEnvIsNoEnvironment(t *testing.T) {
 	}
 }
 
-func TestS30NoOrphans(t *testing.T) {
+func TestNoOrphans(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	pid, grandchild := pidFrom(t, c, "pid"), pidFrom(t, c, "grandchild")
@@ -270,7 +270,7 @@ func TestS30NoOrphans(t *testing.T) {
 	eventually(t, "child and grandchild are gone", func() bool { return !alive(pid) && !alive(grandchild) })
 }
 
-func TestS30ChildThatIgnoresEverything(t *testing.T) {
+func TestChildThatIgnoresEverything(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "stubborn")
 	pid := pidFrom(t, c, "pid")
@@ -287,7 +287,7 @@ func TestS30ChildThatIgnoresEverything(t *testing.T) {
 }
 
 // Kill has no patience with such a child, nor with one that Close waits for.
-func TestS30ChildIsKilled(t *testing.T) {
+func TestChildIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, closing := range []bool{false, true} {
 		c := newChild(t, "stubborn")
@@ -356,7 +356,7 @@ func TestStdioServerMayAsk(t *testing.T) {
 
 // When we are killed, the child goes too, even one that ignores the end of its
 // input.
-func TestS30ChildDiesWithUs(t *testing.T) {
+func TestChildDiesWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells a child of its parent's death")
 	}

@@ -33,7 +33,7 @@ func slow(d time.Duration) callHandler {
 	}
 }
 
-func TestM1DeadAtStart(t *testing.T) {
+func TestServerDeadAtStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
@@ -60,7 +60,7 @@ func TestM1DeadAtStart(t *testing.T) {
 
 // The first turn after a server's start works, although the background would try
 // again only later.
-func TestM1FirstTurnAfterTheServerStarts(t *testing.T) {
+func TestFirstTurnAfterTheServerStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
@@ -79,7 +79,7 @@ func TestM1FirstTurnAfterTheServerStarts(t *testing.T) {
 	})
 }
 
-func TestM1BackgroundConnects(t *testing.T) {
+func TestBackgroundConnects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
@@ -113,7 +113,7 @@ func TestM1BackgroundConnects(t *testing.T) {
 }
 
 // Five turns against a dead server open the breaker: each counts once.
-func TestM1TurnsOpenTheBreaker(t *testing.T) {
+func TestTurnsOpenTheBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, nil)
@@ -187,7 +187,7 @@ func TestConnectThatHangsHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-func TestM9Timeout(t *testing.T) {
+func TestCallTimeout(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]callHandler{"M9BeforeHeaders": hang, "M9InStream": hangInStream, "M16TooSlow": slow(15 * time.Second)} {
 		for called, unknown := range map[string]bool{"write": true, "read": false} {
@@ -217,7 +217,7 @@ func TestM9Timeout(t *testing.T) {
 	}
 }
 
-func TestM9ThreeTimeoutsRenewTheSession(t *testing.T) {
+func TestThreeTimeoutsRenewTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -234,7 +234,7 @@ func TestM9ThreeTimeoutsRenewTheSession(t *testing.T) {
 	})
 }
 
-func TestM15SlowTool(t *testing.T) {
+func TestSlowTool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -398,7 +398,7 @@ func TestTurnEndedBeforeTheCall(t *testing.T) {
 	}
 }
 
-func TestM29BreakerOpen(t *testing.T) {
+func TestBreakerOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -454,7 +454,7 @@ func TestBreakerOpensAlthoughEverySessionWorks(t *testing.T) {
 
 func cutInPipe(w http.ResponseWriter, _ *http.Request, _ fakeRequest) { panic(http.ErrAbortHandler) }
 
-func TestM22RefreshFindsChanges(t *testing.T) {
+func TestRefreshFindsChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -479,7 +479,7 @@ func TestM22RefreshFindsChanges(t *testing.T) {
 	})
 }
 
-func TestM22UnknownToolRefreshesAtOnce(t *testing.T) {
+func TestUnknownToolRefreshesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

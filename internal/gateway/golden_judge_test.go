@@ -109,7 +109,7 @@ type wireEvent struct {
 	} `json:"timings"`
 }
 
-// vocabulary is section 4 of the contract: the members of each event's data, in
+// vocabulary is that of docs/events.md: the members of each event's data, in
 // the order in which we write them; those with a ? may be absent.
 var vocabulary = map[string]string{
 	"start":                 "request_id conversation_id? user_id? model protocol",

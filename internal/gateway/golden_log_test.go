@@ -18,7 +18,7 @@ var logPairs = map[string]string{
 	"request_received": "request_completed", "gemini_api_called": "gemini_api_result", "mcp_tool_called": "mcp_tool_result",
 }
 
-// judgeLog returns in what the log of a turn breaks the contract's section 6.
+// judgeLog returns in what the log of a turn breaks the rules of docs/operations.md.
 // private are texts that must not be in it.
 func judgeLog(log []byte, private []string) (faults []string) {
 	counts := map[string]int{}

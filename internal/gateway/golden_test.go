@@ -38,7 +38,7 @@ var update = flag.Bool("update", false, "rewrite the want files of the golden tr
 //	want.sse     the last reply: a stream's body, or a whole reply of another kind
 //	want.gemini  the requests that Gemini got, without instruction and tools (optional)
 //
-// Whatever want.sse says, a reply must also keep the rules of the contract (see
+// Whatever want.sse says, a reply must also keep the rules of docs/events.md (see
 // judge), so -update cannot write down a stream that breaks one of them.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")

@@ -69,7 +69,7 @@ func TestEndWithoutAReader(t *testing.T) {
 	out.release() // the goroutine in Write ends only now
 }
 
-// Every line of a turn has the fields of CONTRACT section 6, and nothing of what
+// Every line of a turn has the fields that docs/operations.md names, and nothing of what
 // was said.
 func TestLogOfATurn(t *testing.T) {
 	t.Parallel()

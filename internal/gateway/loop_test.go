@@ -119,7 +119,7 @@ func wantSecondRequest(t *testing.T, api *gatewaytest.FakeGemini) {
 }
 
 // atOnce is how long a client's leaving may take to reach an upstream
-// (CONTRACT section 4).
+// (docs/design.md, "How a turn ends").
 const atOnce = 50 * time.Millisecond
 
 // The upstream call of a client that leaves is cancelled at once, and is nobody's
