@@ -53,7 +53,7 @@ func layers() []layer {
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
-		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
 			"chat", "fault", "config", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},

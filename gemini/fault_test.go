@@ -18,6 +18,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/testnet"
 )
 
 // wantFailures checks how many failures in a row the breaker has seen.
@@ -363,9 +364,7 @@ func TestG42ClientsThatLeave(t *testing.T) {
 			delays = append(delays, (<-gone).Sub(left))
 		}
 		slices.Sort(delays)
-		if d := delays[len(delays)/2]; d > 50*time.Millisecond { // the machine may be busy now and then
-			t.Errorf("half of the connections were closed after %v or more", d)
-		}
+		testnet.Prompt(t, "closing half of the connections", delays[len(delays)/2], 50*time.Millisecond)
 		wantFailures(t, m, 0)
 	})
 }

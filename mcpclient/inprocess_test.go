@@ -13,6 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/testnet"
 )
 
 type toolHandler = server.ToolHandlerFunc
@@ -68,7 +69,7 @@ func TestM22NotificationInProcess(t *testing.T) {
 		s.AddTool(mcp.NewTool("later"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("ok"), nil
 		})
-		eventually(t, "the new tool is offered with version "+version, func() bool {
+		testnet.Eventually(t, "the new tool is offered with version "+version, func() bool {
 			return c.Tools(t.Context()).Lookup("later") != nil
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/testnet"
 )
 
 // shortDialer dials until it is told to have run out of descriptors.
@@ -64,7 +65,7 @@ func TestShortageOfOurOwnDoesNotCountForTheBreaker(t *testing.T) {
 				t.Errorf("%d dials for 6 calls", n)
 			}
 			dialer.short.Store(false)
-			eventually(t, "the server is used again", func() bool {
+			testnet.Eventually(t, "the server is used again", func() bool {
 				_, f := callWith(t.Context(), c, "greet", `{"name":"Ada"}`)
 				return f == nil
 			})
