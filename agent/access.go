@@ -22,7 +22,7 @@ func (a *Agent) readOnly(whole *chat.ToolSet) *chat.ToolSet {
 }
 
 // readOnlyOf returns the read-only part of a set. A fallback that does more than read
-// is none; a tool whose server is away and that has no other is left out, as if it
+// is none; a tool whose server is unavailable and that has no other is left out, as if it
 // had never had one.
 func readOnlyOf(whole *chat.ToolSet) *chat.ToolSet {
 	part := &chat.ToolSet{Unavailable: whole.Unavailable}

@@ -120,9 +120,9 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 		ran     []string
 	}{
 		{"reads", set(readOnly), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
-		{"reads, and the server is away", set(readOnly, "one"), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
+		{"reads, and the server is unavailable", set(readOnly, "one"), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
 		{"writes", set(chat.Annotations{}), []string{"search"}, []string{"search"}},
-		{"writes, and the server is away", set(chat.Annotations{}, "one"), nil, nil},
+		{"writes, and the server is unavailable", set(chat.Annotations{}, "one"), nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func (*lists) Call(context.Context, chat.ToolCall) (chat.ToolResult, error) {
 	return chat.ToolResult{}, &fault.Error{Type: fault.Internal}
 }
 
-// Turns of one access share their set, since a driver renders each set anew; a new
+// Turns of one access share their set, since a driver renders each new set; a new
 // set of the servers is seen at once.
 func TestNarrowedSetIsShared(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *chat.ToolSet) string {
 	return text
 }
 
-// unavailableNote tells which servers are away.
+// unavailableNote tells which servers are unavailable.
 func unavailableNote(tools *chat.ToolSet) string {
 	var b strings.Builder
 	b.WriteString("\n\nUnavailable tools: those of ")
@@ -78,7 +78,7 @@ func unavailableNote(tools *chat.ToolSet) string {
 	return b.String()
 }
 
-// substituted names the tools whose server is away and that have a substitute.
+// substituted names the tools whose server is unavailable and that have a substitute.
 func substituted(tools *chat.ToolSet) (names []string) {
 	for i := range tools.Specs {
 		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {

@@ -124,7 +124,7 @@ func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 // ToolSet is what can be called right now, and what cannot. It is immutable.
 type ToolSet struct {
 	Specs []ToolSpec
-	// Unavailable names the servers that are away. Of their tools only those are in
+	// Unavailable names the servers that are unavailable. Of their tools only those are in
 	// Specs that have a Fallback which can be called.
 	Unavailable []UnavailableServer
 }

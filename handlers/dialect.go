@@ -54,7 +54,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 // something: neither time nor memory is spent on one that will be refused. It returns
 // false if the body is not to be read: the error says why, or the reply was given.
 func (s *Server) wanted(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (bool, error) {
-	if s.gate.isDraining() && !lost(r) { // whoever comes back need not ask elsewhere
+	if s.gate.isDraining() && !lost(r) { // a client that comes back need not ask elsewhere
 		return false, s.gate.vacant()
 	}
 	if err := s.origins.check(r); err != nil {

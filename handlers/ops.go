@@ -40,7 +40,7 @@ type mcpState struct {
 	Tools     int    `json:"tools"`
 }
 
-// readyz fails only while draining. An upstream that is away degrades: the
+// readyz fails only while draining. An upstream that is unavailable degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {

@@ -84,7 +84,7 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 // refuse sends a refusal, in the words of the dialect that is spoken at the path.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal) {
 	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown {
-		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, lest all come back at once
+		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
 	}
 	answer := s.shape(r)(refusal)
 	respond(w, &answer)

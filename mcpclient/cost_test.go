@@ -184,7 +184,7 @@ func TestDroppedToolsTakeRoom(t *testing.T) {
 	var log logBuffer
 	newCatalogue(Server{Name: "s"}, raws(tools), nil, log.logger())
 	if n := strings.Count(log.String(), `"tool_name":"bad"`); n < 8 || n > 14 {
-		t.Errorf("%d tools were compiled in vain", n)
+		t.Errorf("%d tools were compiled needlessly", n)
 	}
 }
 
@@ -222,7 +222,7 @@ const slowCheck = `{"properties":{"s":{"pattern":"(?:a?a?a?a?a?a?a?a?a?a?){100}c
 
 var slowArguments = jsontext.Value(`{"s":"` + strings.Repeat("a", 20_000) + `"}`)
 
-// heldContext ends when told to; it tells that it was asked, and keeps whoever asks
+// heldContext ends when told to; it tells that it was asked, and keeps the caller
 // waiting until then.
 type heldContext struct {
 	context.Context

@@ -272,7 +272,7 @@ func TestM7Unauthorized(t *testing.T) {
 			f.setOnCall(nil)
 			mustCall(t, c, "read", "ok")
 			if n := f.counts("initialize"); n != 2 {
-				t.Errorf("%d sessions, want 2: the client is made anew", n)
+				t.Errorf("%d sessions, want 2: a new client is made", n)
 			}
 		})
 	}

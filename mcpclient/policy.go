@@ -77,7 +77,7 @@ func (u *upstream) checkPolicy(c *catalogue) {
 	}
 }
 
-// warnOf warns, once each, of a tool that a key of the policy names in vain.
+// warnOf warns, once each, of a tool that a key of the policy names but the server does not have.
 func (u *upstream) warnOf(key, tool string) {
 	if _, known := u.warned.LoadOrStore(key+" "+tool, true); known {
 		return

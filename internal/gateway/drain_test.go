@@ -276,7 +276,7 @@ func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// Whoever starts it as a part of something else ends it with its context.
+// A program that starts it as a part of itself ends it with its context.
 func TestContextEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

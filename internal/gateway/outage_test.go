@@ -189,7 +189,7 @@ func wantBreakerLog(t *testing.T, log *gatewaytest.LogTail, service, threshold s
 // The same for an MCP server, but here the turn goes on without it.
 func TestToolOutage(t *testing.T) {
 	const turn = "call work {}\nfinish STOP\n---\ntext Sorry\nfinish STOP\n---\n"
-	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is away\nfinish STOP\n---\n"
+	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is unavailable\nfinish STOP\n---\n"
 	api := gatewaytest.Scripted(t, strings.Repeat(turn, 3)+strings.Repeat(without, 5)+strings.Repeat(turn, 3))
 	var away atomic.Bool
 	var requests atomic.Int64

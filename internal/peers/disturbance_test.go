@@ -124,7 +124,7 @@ func (d *disturbed) clientLeaves(t *testing.T, want string) {
 	t.Logf("%s, %d ms after the client has left", want, time.Since(began).Milliseconds())
 }
 
-// toolTimesOut waits in vain.
+// toolTimesOut waits until it times out.
 func (d *disturbed) toolTimesOut(t *testing.T) {
 	t.Helper()
 	tu := d.ask(t, "turn-timeout")

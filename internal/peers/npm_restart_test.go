@@ -120,7 +120,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 	}
 }
 
-// A server over HTTP that was started anew between two turns knows our session no
+// A server over HTTP that was restarted between two turns knows our session no
 // more. The next turn does not notice: the call is sent again in a new session,
 // because it is proven that nothing ran. Servers say that a session is unknown in
 // different ways.

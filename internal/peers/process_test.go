@@ -61,7 +61,7 @@ func (c command) start() (*process, error) {
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.SysProcAttr = ownGroup()
-	p.cmd.WaitDelay = time.Second // whoever left the group may hold the pipes
+	p.cmd.WaitDelay = time.Second // a process that left the group may hold the pipes
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
