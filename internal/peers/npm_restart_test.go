@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // A server of every kind is killed in the middle of a call and comes back. The turn
@@ -67,7 +69,7 @@ func pinned2026(entry map[string]any) { protocol(entry, "2026-07-28") }
 func awaitCall(t *testing.T, g *gateway) {
 	t.Helper()
 	g.awaitLog(t, "mcp_tool_called")
-	time.Sleep(200 * time.Millisecond)
+	testnet.Settle(200 * time.Millisecond)
 }
 
 func wantKilled(t *testing.T, tu turn, unsafe bool) {

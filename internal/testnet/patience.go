@@ -25,8 +25,8 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// delays is how many delays of a busy machine Prompt allows: so many times may what
-// it measures be put off.
+// delays is how often what Prompt and Settle are used for may be put off by a busy
+// machine.
 const delays = 50
 
 // Prompt fails the test if what took longer than bound, in real time. What the
@@ -41,6 +41,10 @@ func Prompt(t testing.TB, what string, took, bound time.Duration) {
 		t.Errorf("%s took %v, want at most %v on a machine that wakes a goroutine up to %v late", what, took, bound, delay)
 	}
 }
+
+// Settle waits for d and, on top, for fifty times what a goroutine waits on this
+// machine now: for what nobody tells of, and what d is enough for on an idle machine.
+func Settle(d time.Duration) { time.Sleep(d + delays*lateness()) }
 
 // lateness returns the longest that the machine now lets a goroutine wait that ought
 // to run.
