@@ -48,8 +48,7 @@ func startLimited(t *testing.T, descriptors int, env ...string) *limited {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		_ = cmd.Wait() // the context's end has sent the signal: a second one would mean "now"
 		if code := cmd.ProcessState.ExitCode(); code != exitOK {
 			t.Errorf("exit code %d; stderr:\n%s", code, p.Stderr)
 		}
