@@ -20,7 +20,7 @@ check: ## gofmt, vet, staticcheck, a tidy go.mod, all tests with the race detect
 test: ## all tests
 	go test ./...
 
-golden: ## write the golden transcripts anew; read the diff before you commit it
+golden: ## rewrite the golden transcripts; read the diff before you commit it
 	go test ./internal/gateway -run TestGolden -update
 
 fuzz: ## every fuzz target for FUZZTIME (30s)

@@ -57,7 +57,7 @@ func layers() []layer {
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/settings", 4, []string{"config", "agent", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
-		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
 			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "gemini", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
@@ -66,6 +66,7 @@ func layers() []layer {
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"internal/attack", 0, nil, "it judges any build of the gateway: with our types it would share our mistakes"},
+		{"internal/skipped", 0, nil, "a command for the gate; nobody imports it"},
 		{"internal/testnet", 0, nil, "tests only, of any package"},
 		{"internal/offline", 1, []string{"internal/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
 		{"internal/peers", 2, []string{"internal/geminisim", "internal/offline", "internal/todo"}, "tests only, which see the gateway from outside"},

@@ -22,7 +22,7 @@ func (a *Agent) readOnly(whole *tool.Set) *tool.Set {
 }
 
 // readOnlyOf returns the read-only part of a set. A fallback that does more than read
-// is none; a tool whose server is away and that has no other is left out, as if it
+// is none; a tool whose server is unavailable and that has no other is left out, as if it
 // had never had one.
 func readOnlyOf(whole *tool.Set) *tool.Set {
 	part := &tool.Set{Unavailable: whole.Unavailable}

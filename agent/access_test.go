@@ -164,7 +164,7 @@ func (*lists) Call(context.Context, tool.Call) (tool.Result, error) {
 	return tool.Result{}, &fault.Error{Type: fault.Internal}
 }
 
-// Turns of one access share their set, since a driver renders each set anew; a new
+// Turns of one access share their set, since a driver renders each new set; a new
 // set of the servers is seen at once.
 func TestNarrowedSetIsShared(t *testing.T) {
 	t.Parallel()

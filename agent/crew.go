@@ -37,7 +37,7 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	defer c.due.Stop()
 	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
 	defer c.wg.Wait()
-	defer c.cancel(nil) // before the wait, lest a panic here wait for hours
+	defer c.cancel(nil) // before the wait, so that a panic here does not wait for hours
 	for _, j := range jobs {
 		c.start(j)
 	}
@@ -68,7 +68,7 @@ func (c *crew) start(j *job) {
 	})
 }
 
-// end closes a job and, if its server was away, starts its substitute.
+// end closes a job and, if its server was unavailable, starts its substitute.
 func (c *crew) end(j *job) {
 	c.tellNewsOf(j, time.Now()) // it came before the end
 	c.working = without(c.working, j)

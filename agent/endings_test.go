@@ -143,7 +143,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // Nobody hears an end when the client is gone. A call that is cut is still closed,
-// for whoever counts calls.
+// for anyone who counts calls.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{

@@ -38,7 +38,7 @@ type scene struct {
 	decide          func(*agent.State)
 }
 
-// logged logs the error that ends a turn, as whoever frames turns does.
+// logged logs the error that ends a turn, as the package that frames turns does.
 func logged(ctx context.Context, err error) {
 	zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
 		Str("error_type", string(fault.From(err).Type)).Str("error_message", fault.LogText(err, false)).
@@ -222,7 +222,7 @@ func (m *model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 }
 
 // chunks streams what is given and then takes it back: a chunk is valid until
-// yield returns, and whoever kept more than its strings will show it.
+// yield returns, and a sink that kept more than its strings will show it.
 func chunks(cs ...chat.Chunk) answer {
 	return func(_ context.Context, yield func(*chat.Chunk) error) error {
 		for _, c := range cs {

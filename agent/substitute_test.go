@@ -48,7 +48,7 @@ func TestSubstitute(t *testing.T) {
 		"answers": {map[string]error{"search": away(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "completed call_1 1s lookup {\"q\":1}"},
 			"[search was unavailable; lookup answered in its place with the same arguments]\nlookup {\"q\":1}"},
-		"is away itself, and nobody stands in for it": {map[string]error{"search": away(true), "lookup": away(true)},
+		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": away(true), "lookup": away(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "failed call_1 1s MCP service temporarily unavailable", searchAway},
 			"! [search was unavailable; lookup was called in its place with the same arguments]\nMCP service temporarily unavailable"},
 		"is lost": {map[string]error{"search": away(true), "lookup": unknown},
@@ -114,7 +114,7 @@ func TestSubstituteBesideOtherCalls(t *testing.T) {
 	}
 }
 
-// A substitute that is away as well is not offered, and so not called.
+// A substitute that is unavailable as well is not offered, and so not called.
 func TestSubstituteThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{

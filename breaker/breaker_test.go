@@ -70,7 +70,7 @@ func state(t *testing.T, b *breaker.Breaker, want breaker.State) {
 }
 
 // Only failures one after the other open it; what is neutral neither counts nor
-// begins the count anew.
+// restarts the count.
 func TestOpensAfterConsecutiveFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

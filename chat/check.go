@@ -9,7 +9,7 @@ import (
 	"sluice/internal/check"
 )
 
-// The rules for the parts of a Request, for whoever builds one from another
+// The rules for the parts of a Request, for anyone who builds one from another
 // protocol. Each function returns the value cleaned, or a fault without the field,
 // which ValidationError.Add gives its place.
 

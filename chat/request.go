@@ -30,7 +30,7 @@ type Request struct {
 	UserID    string
 	Principal Principal
 	Location  *time.Location // nil: the gateway's own
-	// Tools says which tools the turn may call. Whoever admits the request sets it:
+	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
 }

@@ -67,7 +67,7 @@ func (f *mcpFile) read(content []byte) []MCPServer {
 }
 
 // parse checks the grammar of the whole text, unique names and UTF-8 included,
-// so that whoever reads on need not.
+// so that later code need not.
 func (f *mcpFile) parse(content []byte) (root jsontext.Value, ok bool) {
 	if len(content) > maxMCPFile {
 		f.fault("", "the file has more than 1 MiB")
@@ -91,7 +91,7 @@ func (f *mcpFile) parse(content []byte) (root jsontext.Value, ok bool) {
 	return root, true
 }
 
-// faultInGrammar words a decoder's error anew: its own text may repeat the input.
+// faultInGrammar rewords a decoder's error: its own text may repeat the input.
 func (f *mcpFile) faultInGrammar(content []byte, err error) {
 	var at jsontext.Pointer
 	line := 1
@@ -101,7 +101,7 @@ func (f *mcpFile) faultInGrammar(content []byte, err error) {
 	}
 	what := "is not valid JSON"
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		what = "is there twice"
+		what = "is given twice"
 	}
 	f.fault(at, fmt.Sprintf("%s (line %d)", what, line))
 }

@@ -65,8 +65,8 @@ func TestMCPConfigFaults(t *testing.T) {
 		{"cut", `{"mcpServers":{"a":{`, []string{"/mcpServers/a: is not valid JSON (line 1)"}},
 		{"byte order mark", "\ufeff{}", []string{"is not valid JSON (line 1)"}},
 		{"not UTF-8", "{\"mcpServers\":{\"a\":{\"command\":\"\xff\"}}}", []string{"/mcpServers/a/command: is not valid JSON (line 1)"}},
-		{"duplicate server", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, []string{"/mcpServers/a: is there twice (line 1)"}},
-		{"duplicate key", `{"mcpServers":{"a":{"command":"x","command":"y"}}}`, []string{"/mcpServers/a/command: is there twice (line 1)"}},
+		{"duplicate server", `{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`, []string{"/mcpServers/a: is given twice (line 1)"}},
+		{"duplicate key", `{"mcpServers":{"a":{"command":"x","command":"y"}}}`, []string{"/mcpServers/a/command: is given twice (line 1)"}},
 		{"trailing", `{"mcpServers":{}} {}`, []string{"more follows after the end of the JSON value"}},
 		{"not an object", `[]`, []string{"must be a JSON object"}},
 		{"no servers", `{"mcpservers":{}}`, []string{"must hold an object mcpServers"}},
@@ -115,7 +115,7 @@ func TestMCPConfigFaults(t *testing.T) {
 			"/mcpServers/a/protocolVersion: must be a date such as 2025-11-25, or auto",
 			"/mcpServers/b/url: must not hold a user name or password"}},
 		{"headers", `{"mcpServers":{"a":{"url":"http://h","headers":{"X-A":"1","x-a":"2","bad name":"3","X-B":"a\r\nb"}}}}`, []string{
-			"/mcpServers/a/headers/x-a: is there twice, as capitals do not count",
+			"/mcpServers/a/headers/x-a: is given twice: names that differ only in upper and lower case are the same",
 			"/mcpServers/a/headers/bad name: is not a header's name",
 			"/mcpServers/a/headers/X-B: the value must not hold line ends or other control characters"}},
 		{"expansion", `{"mcpServers":{"a":{"command":"x","args":["${UNSET}","${SET}","${}","${A-B}","${SET","a\u0000"],"env":{"K":"${GEMINI_API_KEY}"}}}}`, []string{

@@ -49,7 +49,7 @@ func (f *mcpFile) headers(at jsontext.Pointer, v jsontext.Value) map[string]Secr
 		case !check.HeaderName(name):
 			return errors.New("is not a header's name")
 		case seen[same]:
-			return errors.New("is there twice, as capitals do not count")
+			return errors.New("is given twice: names that differ only in upper and lower case are the same")
 		case !check.HeaderValue(value):
 			return errors.New("the value must not hold line ends or other control characters")
 		}

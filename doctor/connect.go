@@ -33,7 +33,7 @@ func (s *stages) trace() *httptrace.ClientTrace {
 	}
 }
 
-// connected ignores the addresses that were tried in vain.
+// connected ignores the addresses that were tried without success.
 func (s *stages) connected(addr string, err error, at time.Duration) {
 	if err == nil {
 		s.peer, s.reached = addr, at

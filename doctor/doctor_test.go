@@ -13,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,10 @@ func examine(t *testing.T, base string, cfg doctor.Config) report {
 	}
 	return report{r}
 }
+
+// attempts is how often an examination may be repeated. It judges real time: a fault of
+// the line shows each time, and a wrong judgement too; a busy moment does not.
+const attempts = 4
 
 // start starts a gateway in which there is nothing to find fault with.
 func start(t *testing.T, args ...string) (base string) {
@@ -147,7 +152,7 @@ func TestFaultsOfAProxy(t *testing.T) {
 		{"nothing", func(w *spoiler, r io.Reader) { w.pass(r, unchanged) }, doctor.Good, "stream", "live: 10 ticks sent 200 ms apart came one by one"},
 		{"whole", func(w *spoiler, r io.Reader) { all, _ := io.ReadAll(r); w.send(all) }, doctor.Problem, "stream", "buffered: 10 ticks sent 200 ms apart came in 1 piece, up to [1-9].. s late; (160 KiB are held back|what holds them back lets go after at most [0-9]+ KiB)"},
 		{"blocks", inBlocks(500), doctor.Problem, "stream", "buffered: 10 ticks sent 200 ms apart came in "},
-		{"delay", late300, doctor.Problem, "stream", "delayed: ticks came up to "},
+		{"delay", late, doctor.Problem, "stream", "delayed: ticks came up to "},
 		{"cut, cleanly", cutAfter(3, false), doctor.Problem, "stream", "cut after 3 ticks, "},
 		{"cut, broken", cutAfter(3, true), doctor.Problem, "stream", "cut after 3 ticks, "},
 		{"gzip", zipped(true), doctor.Note, "headers", "Content-Encoding: gzip"},
@@ -170,10 +175,14 @@ func TestFaultsOfAProxy(t *testing.T) {
 	} {
 		proxy := between(t, base, tt.spoil)
 		all.Go(func() {
-			d := examine(t, proxy, doctor.Config{})
-			if !d.has(tt.verdict, tt.check, tt.seen) || d.Healthy != (tt.verdict != doctor.Problem) {
-				t.Errorf("%s: want %s %s: %s\n%+v", tt.name, tt.verdict, tt.check, tt.seen, d)
+			var d report
+			for range attempts {
+				d = examine(t, proxy, doctor.Config{})
+				if d.has(tt.verdict, tt.check, tt.seen) && d.Healthy == (tt.verdict != doctor.Problem) {
+					return
+				}
 			}
+			t.Errorf("%s: want %s %s: %s\n%+v", tt.name, tt.verdict, tt.check, tt.seen, d)
 		})
 	}
 }
@@ -202,8 +211,9 @@ func inBlocks(size int) func(*spoiler, io.Reader) {
 	}
 }
 
-// late300 is a slow line: all comes, each byte 300 ms after it was sent.
-func late300(w *spoiler, r io.Reader) {
+// late is a slow line: all comes, each byte a second after it was sent, which is far
+// more than a busy machine adds.
+func late(w *spoiler, r io.Reader) {
 	type piece struct {
 		due  time.Time
 		data []byte
@@ -214,7 +224,7 @@ func late300(w *spoiler, r io.Reader) {
 		buf := make([]byte, 4096)
 		for {
 			n, err := r.Read(buf)
-			line <- piece{time.Now().Add(300 * time.Millisecond), bytes.Clone(buf[:n])}
+			line <- piece{time.Now().Add(time.Second), bytes.Clone(buf[:n])}
 			if err != nil {
 				return
 			}
@@ -331,12 +341,15 @@ func TestSilence(t *testing.T) {
 		{"no heartbeats", mute, doctor.Note, []string{"a silent stream lives for 4.0 s: 0 heartbeats, "}},
 	} {
 		all.Go(func() {
-			d := examine(t, tt.base, doctor.Config{Idle: 4 * time.Second})
-			for _, seen := range tt.seen {
-				if !d.has(tt.verdict, "idle", seen) || !d.Healthy {
-					t.Errorf("%s: want %s: %s\n%+v", tt.name, tt.verdict, seen, d)
+			var d report
+			for range attempts {
+				d = examine(t, tt.base, doctor.Config{Idle: 4 * time.Second})
+				wrong := func(seen string) bool { return !d.has(tt.verdict, "idle", seen) }
+				if d.Healthy && !slices.ContainsFunc(tt.seen, wrong) {
+					return
 				}
 			}
+			t.Errorf("%s: want %s: %q\n%+v", tt.name, tt.verdict, tt.seen, d)
 		})
 	}
 }

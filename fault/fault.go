@@ -49,7 +49,7 @@ func (t Type) Recoverable() bool {
 	return false
 }
 
-// Texts that a person sees when an upstream service is away. The wording is part
+// Texts that a person sees when an upstream service is unavailable. The wording is part
 // of the contract.
 const (
 	MCPUnavailableMessage   = "MCP service temporarily unavailable"

@@ -30,7 +30,7 @@ const unavailableRetry = 5 * time.Second
 const maxRetryDelayInCall = 2 * time.Second
 
 // ErrMalformedCall is wrapped by the error of an answer that is no usable tool
-// call: asking once more often helps. Whoever cannot import this package finds it
+// call: asking once more often helps. Anyone who cannot import this package finds it
 // with errors.As and an interface of the method MalformedCall() bool.
 var ErrMalformedCall = errors.New("malformed function call")
 

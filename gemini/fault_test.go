@@ -364,9 +364,7 @@ func TestClientsThatLeave(t *testing.T) {
 			delays = append(delays, (<-gone).Sub(left))
 		}
 		slices.Sort(delays)
-		if d := delays[len(delays)/2]; d > 50*time.Millisecond { // the machine may be busy now and then
-			t.Errorf("half of the connections were closed after %v or more", d)
-		}
+		testnet.Prompt(t, "closing half of the connections", delays[len(delays)/2], 50*time.Millisecond)
 		wantFailures(t, m, 0)
 	})
 }

@@ -9,7 +9,7 @@ import (
 // payloads are the bodies of requests, some 5 KB each, that are used again.
 var payloads = sync.Pool{New: func() any { return new(payload) }}
 
-// payload is the body of one call's requests. Each attempt reads it anew.
+// payload is the body of one call's requests. Each attempt reads it again.
 type payload struct {
 	data    []byte
 	readers atomic.Int32 // how many were made

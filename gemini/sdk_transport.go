@@ -44,7 +44,7 @@ func (sdkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // pump is the body that the SDK reads: a JSON array with one element per chunk of
 // the answer. An element holds what the SDK has types for, and is made only when
 // the SDK asks for more, so that nothing waits in between. The chunk itself is
-// kept as a record, for whoever takes the element out at the SDK's other end.
+// kept as a record, for anyone who takes the element out at the SDK's other end.
 type pump struct {
 	upstream answer     // nil until the service has agreed to answer
 	records  []rawChunk // read by the SDK and not popped yet, oldest first

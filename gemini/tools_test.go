@@ -21,7 +21,7 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others be
 			c.render(set)
 		}
 	}); n != 0 {
-		t.Errorf("the last %d sets are rendered anew: %v allocations", maxRendered, n)
+		t.Errorf("the last %d sets are rendered again: %v allocations", maxRendered, n)
 	}
 	if n := len(*c.recent.Load()); n != maxRendered {
 		t.Errorf("%d sets are kept, want %d", n, maxRendered)

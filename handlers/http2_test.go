@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"sluice/handlers"
+	"sluice/internal/testnet"
 )
 
-// serveHTTP2 serves HTTP/2 without TLS over loopback and counts connections.
+// serveHTTP2 serves HTTP/2 without TLS, in memory, and counts connections.
 func serveHTTP2(t testing.TB, cfg handlers.Config) (*gateway, *atomic.Int64) {
 	g := &gateway{}
 	g.prepare(cfg)
@@ -21,18 +22,15 @@ func serveHTTP2(t testing.TB, cfg handlers.Config) (*gateway, *atomic.Int64) {
 			conns.Add(1)
 		}
 	}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testnet.Listen()
 	served := make(chan struct{})
 	go func() { defer close(served); _ = g.net.Serve(l) }()
-	transport := &http.Transport{Protocols: &protocols}
+	transport := &http.Transport{Protocols: &protocols, DialContext: l.Dial}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = g.net.Close()
 		<-served
 	})
-	g.client, g.url = &http.Client{Transport: transport}, "http://"+l.Addr().String()
+	g.client, g.url = &http.Client{Transport: transport}, "http://gateway"
 	return g, &conns
 }

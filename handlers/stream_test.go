@@ -384,29 +384,31 @@ func TestHTTP10(t *testing.T) {
 // Over HTTP/2 a write deadline that stays armed resets a stream that is silent.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
-	pause := 300 * time.Millisecond // a real one: HTTP/2 keeps its own timers
-	slowly := begins(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
-		for range 3 {
-			time.Sleep(pause)
-			if err := tells(&stream.Delta{Text: "a"})(ctx, req, sink); err != nil {
-				return err
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 30 * time.Second
+		slowly := begins(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
+			for range 3 {
+				time.Sleep(pause)
+				if err := tells(&stream.Delta{Text: "a"})(ctx, req, sink); err != nil {
+					return err
+				}
 			}
+			return tells(&stream.Done{Reason: stream.Stop})(ctx, req, sink)
+		})
+		g, _ := serveHTTP2(t, handlers.Config{Runner: slowly, WriteTimeout: pause * 2 / 3, Heartbeat: time.Hour})
+		resp, err := g.send(t.Context(), "POST", "/chat/stream", strings.NewReader(`{"input":"hi"}`), jsonType)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return tells(&stream.Done{Reason: stream.Stop})(ctx, req, sink)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.ProtoMajor != 2 {
+			t.Fatalf("%s: %v", resp.Proto, err)
+		}
+		if n := len(judge(t, string(body))); n != 5 {
+			t.Errorf("%d events, want 5", n)
+		}
 	})
-	g, _ := serveHTTP2(t, handlers.Config{Runner: slowly, WriteTimeout: pause * 2 / 3, Heartbeat: time.Hour})
-	resp, err := g.send(t.Context(), "POST", "/chat/stream", strings.NewReader(`{"input":"hi"}`), jsonType)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.ProtoMajor != 2 {
-		t.Fatalf("%s: %v", resp.Proto, err)
-	}
-	if n := len(judge(t, string(body))); n != 5 {
-		t.Errorf("%d events, want 5", n)
-	}
 }
 
 // Streams beside each other do not mix.

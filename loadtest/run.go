@@ -102,7 +102,7 @@ func newTransport(clients int) *http.Transport {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: clients,
-		// Less than a gateway keeps them, lest it closes one that is just being used.
+		// Less than a gateway keeps them, so that it does not close one in use.
 		IdleConnTimeout:    30 * time.Second,
 		DisableCompression: true,
 	}

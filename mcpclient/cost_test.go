@@ -111,7 +111,7 @@ func TestDroppedToolsTakeRoom(t *testing.T) {
 	var log logBuffer
 	newCatalogue(Server{Name: "s"}, raws(tools), nil, log.logger())
 	if n := strings.Count(log.String(), `"tool_name":"bad"`); n < 8 || n > 14 {
-		t.Errorf("%d tools were compiled in vain", n)
+		t.Errorf("%d tools were compiled needlessly", n)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestNotificationInProcess(t *testing.T) {
 		s.AddTool(mcp.NewTool("later"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("ok"), nil
 		})
-		eventually(t, "the new tool is offered with version "+version, func() bool {
+		testnet.Eventually(t, "the new tool is offered with version "+version, func() bool {
 			return c.Tools(t.Context()).Lookup("later") != nil
 		})
 	}

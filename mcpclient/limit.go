@@ -6,7 +6,7 @@ import (
 )
 
 // limiter is a reader of server-sent events that ends with an error when one of
-// them grows above limit bytes: whoever reads events would collect it whole.
+// them grows above limit bytes: the reader of events would collect it whole.
 type limiter struct {
 	r     io.Reader
 	limit int

@@ -14,6 +14,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"sluice/internal/testnet"
 )
 
 // wide returns n tools, of so many bytes each.
@@ -74,7 +76,7 @@ func TestLongListsAreCut(t *testing.T) {
 			}
 			mustCall(t, c, offered[len(offered)-1], "ok")
 			c.upstreams[0].hint() // the same list again tells nothing new
-			eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
+			testnet.Eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
 			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.told == "" && n != 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), tt.told)) {
 				t.Errorf("it is not told as it should be: %s", log.String())
 			}

@@ -151,16 +151,6 @@ func (l *logBuffer) String() string {
 
 func (l *logBuffer) logger() zerolog.Logger { return zerolog.New(l) }
 
-// eventually waits for what a real process or socket brings about.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it did not come to pass: %s", what)
-		}
-	}
-}
-
 func mustJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

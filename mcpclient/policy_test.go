@@ -104,7 +104,7 @@ func withTools(names ...string) *server.MCPServer {
 	return s
 }
 
-// A tool whose server is away is offered only while its fallback can be called.
+// A tool whose server is unavailable is offered only while its fallback can be called.
 func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
 	t.Parallel()
 	f := newFake()

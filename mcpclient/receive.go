@@ -67,7 +67,7 @@ func (l *lines) receiveCut(head []byte) bool {
 	return true
 }
 
-// deliver hands an answer to whoever waits for it. A second one has no place to go.
+// deliver hands an answer to the one who waits for it. A second one has no place to go.
 func (l *lines) deliver(a answer) {
 	l.mu.Lock()
 	waiting := l.pending[a.resp.ID.String()]

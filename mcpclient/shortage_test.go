@@ -64,7 +64,7 @@ func TestShortageOfOurOwnDoesNotCountForTheBreaker(t *testing.T) {
 				t.Errorf("%d dials for 6 calls", n)
 			}
 			dialer.short.Store(false)
-			eventually(t, "the server is used again", func() bool {
+			testnet.Eventually(t, "the server is used again", func() bool {
 				_, f := callWith(t.Context(), c, "greet", `{"name":"Ada"}`)
 				return f == nil
 			})

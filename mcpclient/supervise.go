@@ -16,7 +16,7 @@ const (
 	// again, twice as long each time.
 	minBackoff = time.Second
 	maxBackoff = 30 * time.Second
-	// steady is how long a session must have lived for the backoff to begin anew: a
+	// steady is how long a session must have lived for the backoff to begin again: a
 	// server that dies as soon as it is called must not be started all the time.
 	steady = 30 * time.Second
 	// minRefresh is the least time between two refreshes, however many hints come.

@@ -29,7 +29,7 @@ type upstream struct {
 	crew    *crew
 	life    context.Context // ends with Client.Close
 
-	warned    sync.Map  // of what the policy names in vain
+	warned    sync.Map  // of what the policy names but the server does not have
 	listeners listeners // to the progress of the calls under way
 
 	// current is the session in use; nil while there is none.

@@ -104,7 +104,7 @@ func (c *Client) holds(v *view) bool {
 }
 
 // look makes a view. Names are given among all tools that are known, so that they
-// stay the same while a server is away.
+// stay the same while a server is unavailable.
 func (c *Client) look() *view {
 	v := &view{set: &tool.Set{}, tools: map[string]*boundTool{}}
 	var known []named
@@ -136,7 +136,7 @@ func (c *Client) look() *view {
 	return v
 }
 
-// specIn returns a tool as the model sees it. One whose server is away is offered
+// specIn returns a tool as the model sees it. One whose server is unavailable is offered
 // only while its fallback can be called.
 func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec

@@ -20,7 +20,7 @@ import (
 // Event is one event of a turn. The set is closed: the ten core events of this
 // file and the extensions of this package (see Extension), and no others.
 //
-// Events are passed as pointers and belong to the sender: whoever takes one must
+// Events are passed as pointers and belong to the sender: a receiver that takes one must
 // not keep it, so that a sender can use one Delta for a whole answer.
 type Event interface{ event() }
 

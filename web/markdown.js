@@ -1,5 +1,5 @@
 // Markdown as it arrives. Only the last block can still change, so only its source
-// is read and drawn anew, and it is cut when it grows long. So an answer costs in
+// is read and drawn again, and it is cut when it grows long. So an answer costs in
 // proportion to its length, whatever pieces it comes in.
 
 import { draw, holder, parts } from './blocks.js';
@@ -10,7 +10,7 @@ import { openFence, tableHead, undecided } from './unfinished.js';
 /** @typedef {{ node: Node, kept: number, midLine: boolean }} Open  kept: how many parts are final */
 
 const piece = 4096; // characters that are read at once
-const longest = 8192; // characters of a block that are drawn anew
+const longest = 8192; // characters of a block that are drawn again
 
 export class Markdown {
   #all = ''; // that has arrived

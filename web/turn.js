@@ -191,7 +191,7 @@ export class TurnView {
     this.#waiting.remove();
     this.record.requestId = id;
     this.record.end('dropped');
-    this.#lostNotice('The page was loaded anew while this turn was running',
+    this.#lostNotice('The page was reloaded while this turn was running',
       'That cut its stream, and what it did is not known here. It was not sent again.',
       'Its tools may have taken effect: look before you send it again.');
     this.settle('dropped', 'Cut by a reload.');

@@ -33,8 +33,8 @@ export function pretty(s) {
  */
 const advice = {
   tool_execution_failed: 'The model was told why, and may try another way or explain it.',
-  mcp_unavailable: 'The server of these tools is away. The model was told, and carries on without them.',
-  model_unavailable: 'The model gave no whole answer, or is spared for a while because it failed before (its circuit breaker is open). Wait, then try again.',
+  mcp_unavailable: 'The server of these tools is unavailable. The model was told and goes on without them.',
+  model_unavailable: 'The model did not answer completely, or is not asked for a while because it failed before (its circuit breaker is open). Wait, then try again.',
   model_rate_limited: 'The model gets more requests than it allows. Wait, then try again.',
   model_blocked: 'The model refused this for safety. The same words would be refused again: put it differently.',
   model_error: 'The model refused the request itself, for example its key or name. Trying again does not help; the operator finds the reason in the log under the request id.',
@@ -45,13 +45,13 @@ const advice = {
   payload_too_large: 'Nothing was run. Send a shorter message.',
   origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
   duplicate_request: 'The gateway has seen this very request before and does not run it twice. Browsers repeat a request by themselves when its connection breaks: then the first one may have run, and what it did is not known here.',
-  overloaded: 'The gateway has all the work that it can carry: try again in a moment.',
+  overloaded: 'The gateway has reached its limits: try again in a moment.',
   request_timeout: 'Nothing was run. The message took too long to arrive.',
 };
 
 /** @type {Record<string, string>} */
 const toolAdvice = {
-  timeout: 'The tool took longer than the gateway allows. The model was told, and carries on.',
+  timeout: 'The tool took longer than the gateway allows. The model was told and goes on.',
 };
 
 /** @param {string} type @param {boolean} fatal */

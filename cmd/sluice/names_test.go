@@ -37,7 +37,7 @@ func TestNamesThatAreServed(t *testing.T) {
 	}
 }
 
-// Whoever watches ticks does not keep the process from stopping.
+// A client that watches ticks does not keep the process from stopping.
 func TestProbeDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t, map[string]string{"SLUICE_DRAIN_TIMEOUT": "10m"})

@@ -64,7 +64,7 @@ func awaitListening(t *testing.T, log *bufio.Reader) (base string) {
 	}
 }
 
-// Whoever reads the log may leave for good: every stream still gets its end.
+// The reader of the log may leave for good: every stream still gets its end.
 func TestLogReaderThatLeavesEndsNothing(t *testing.T) {
 	t.Parallel()
 	logs, stdout := mustPipe(t)

@@ -164,7 +164,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			r.Log.Await(t, "mcp_connected", nil)
 			gatewaytest.WantResult(t, r.Ask("hi"), "pid")
 		}},
-		{"a server that is away", func(t *testing.T) {
+		{"a server that is unavailable", func(t *testing.T) {
 			r := start(t, gatewaytest.Scripted(t, "text Hi\nfinish STOP").Env("MCP_SERVER_URL", "http://"+gatewaytest.UnusedAddr(t)+"/mcp"))
 			gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 		}},

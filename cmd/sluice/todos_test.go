@@ -17,7 +17,7 @@ func TestTodosWithoutAWritableHome(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the data folder is another one")
 	}
-	file := filepath.Join(t.TempDir(), "file") // no folder can be made in it, whoever we are
+	file := filepath.Join(t.TempDir(), "file") // no folder can be made in it, not even by root
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

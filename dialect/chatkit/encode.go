@@ -115,7 +115,7 @@ func (e *encoder) fallSilent(dst []byte) []byte {
 }
 
 // failure tells a fatal error. One that is not is told by the task of its tool, and
-// tools that are away altogether once in a notice.
+// tools that are all unavailable once in a notice.
 func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 	if ev.Fatal {
 		dst = e.fallSilent(e.rest(dst))
@@ -128,7 +128,7 @@ func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 		e.missing = map[string]bool{}
 	}
 	e.missing[ev.Service] = true
-	return notice(dst, "warning", "Some tools are away", ev.Message+whose(ev.Service)+". The answer does without them.")
+	return notice(dst, "warning", "Some tools are unavailable", ev.Message+whose(ev.Service)+". The answer is written without them.")
 }
 
 func whose(service string) string {

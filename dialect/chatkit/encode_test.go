@@ -131,7 +131,7 @@ func TestWhatAUserSees(t *testing.T) {
 		{"long result", []stream.Event{&stream.ToolStarted{Call: bare}, &stream.ToolCompleted{Call: bare, Result: long}, &stream.Delta{Text: "x"}, done},
 			[]string{"custom | complete | Called look | Result: " + long[:1024] + " …", "said x"}},
 		{"tools away", []stream.Event{away, away, &stream.Delta{Text: "x"}, done},
-			[]string{"said x", "notice warning MCP service temporarily unavailable (todo). The answer does without them."}},
+			[]string{"said x", "notice warning MCP service temporarily unavailable (todo). The answer is written without them."}},
 		{"two steps", []stream.Event{&stream.Delta{Text: "I look."}, &stream.ToolStarted{Call: bare}, &stream.ToolCompleted{Call: bare, Result: "r"},
 			&stream.Delta{Text: "\n\n"}, &stream.Delta{Text: "Noon."}, done},
 			[]string{"said I look.", "custom | complete | Called look | Result: r", "said \n\nNoon."}},

@@ -118,7 +118,7 @@ func TestRepliesWithoutHistory(t *testing.T) {
 	})
 }
 
-// A retry answers a message again, and tells neither the thread nor the message anew.
+// A retry answers a message again, and tells neither the thread nor the message again.
 func TestRetryWithoutHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

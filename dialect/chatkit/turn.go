@@ -26,7 +26,7 @@ type turn struct {
 	owner     string
 	thread    Thread
 	create    bool         // the thread is new
-	said      *userMessage // nil: a message of before is answered anew
+	said      *userMessage // nil: a message of before is answered again
 	itemID    string       // of the message, if it was there before
 	input     string
 }

@@ -95,7 +95,7 @@ func BenchmarkEncode(b *testing.B) {
 			s := nullWriter(false)
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
-				if n%1000 == 999 { // the names of the tools called are kept: begin anew
+				if n%1000 == 999 { // the names of the tools called are kept: begin again
 					_ = s.Close()
 					s = nullWriter(false)
 				}

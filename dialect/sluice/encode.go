@@ -31,7 +31,7 @@ type encoder struct {
 	accumulate bool
 
 	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
-	pieces []string // without: the deltas so far, which whoever sends them keeps as well
+	pieces []string // without: the deltas so far, which their sender keeps as well
 	tools  []string // names in order of call
 }
 

@@ -16,7 +16,7 @@ const (
 	// one: the request of one that came a moment ago may be on its way, or be there and
 	// not read yet. It is also how long Accept waits at most.
 	grace = 250 * time.Millisecond
-	// shortGrace is the grace for hurry after Accept has waited in vain: connections
+	// shortGrace is the grace for hurry after Accept has waited without success: connections
 	// come that send nothing. With grace alone a new one would wait for all of them that
 	// came before it, as many as there are places each time.
 	shortGrace = grace / 10

@@ -24,7 +24,7 @@ const (
 
 	// Descriptors that neither client connections nor the models of streams get: for
 	// connections beyond the limit, on which health and metrics are still told; for MCP
-	// servers, and connections to a model that are opened in vain; and for the program's
+	// servers, and connections to a model that are opened without success; and for the program's
 	// own files. A small limit keeps a quarter for the last and an eighth for each other.
 	surplusDescriptors  = 32
 	upstreamDescriptors = 64

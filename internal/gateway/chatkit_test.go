@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/testnet"
 )
 
 // chatKit sends a request and returns the whole reply.
@@ -178,10 +178,8 @@ func leaveHalfWay(r *gatewaytest.Running, body string) chatKitCase {
 // kept when its turn is wound up.
 func awaitItem(r *gatewaytest.Running, list, text string) {
 	r.T.Helper()
-	for deadline := time.Now().Add(gatewaytest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if _, items := postChatKit(r, list); strings.Contains(items, text) {
-			return
-		}
-	}
-	r.T.Fatalf("%s is not kept", text)
+	testnet.Eventually(r.T, text+" is kept", func() bool {
+		_, items := postChatKit(r, list)
+		return strings.Contains(items, text)
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/testnet"
 )
 
 // Where every connection runs a turn, a new one is told so, and an operator is still
@@ -54,15 +54,10 @@ func TestEveryConnectionRunsATurn(t *testing.T) {
 		t.Errorf("a third turn: status %d, closes %v", resp.StatusCode, resp.Close)
 	}
 	// A connection that the gateway has closed counts until its goroutine has ended.
-	for end := time.Now().Add(gatewaytest.Patience); ; {
+	testnet.Eventually(t, "three connections in the metrics, with that of the scrape", func() bool {
 		_, text := r.Get("/metrics")
-		if strings.Contains(text, "sluice_connections_open 3\n") {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("want three connections in the metrics, with that of the scrape:\n%s", text)
-		}
-	}
+		return strings.Contains(text, "sluice_connections_open 3\n")
+	})
 }
 
 // Of more turns than there are connections, at once, each is answered: it runs, or is

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 )
 
-// fickle is a stdout whose reader is away now and then, and which takes what there
+// fickle is a stdout whose reader is gone now and then, and which takes what there
 // is room for.
 type fickle struct {
 	gatewaytest.LogTail

@@ -146,9 +146,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 				s.Leave()
 				return gatewaytest.Within(t, "the end of the model call", left).Sub(gone)
 			})
-			if took > atOnce {
-				t.Errorf("the model call ended %v after the client left", took)
-			}
+			testnet.Prompt(t, "the end of the model call after the client left", took, atOnce)
 			wantUnharmed(t, r, 5)
 		})
 	}
@@ -171,9 +169,7 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 		s.Leave()
 		return gatewaytest.Within(t, "the end of the tool call", left).Sub(gone)
 	})
-	if took > atOnce {
-		t.Errorf("the tool call ended %v after the client left", took)
-	}
+	testnet.Prompt(t, "the end of the tool call after the client left", took, atOnce)
 	wantUnharmed(t, r, 5)
 }
 

@@ -138,8 +138,9 @@ func TestModelOutage(t *testing.T) {
 		wait = time.Duration(e.Data["retry_after_ms"].(float64)) * time.Millisecond
 		return elapsed
 	})
-	if took > atOnce || wait <= 0 || wait > 1500*time.Millisecond {
-		t.Errorf("with an open breaker a turn took %v, and tells to wait %v", took, wait)
+	testnet.Prompt(t, "with an open breaker a turn", took, atOnce)
+	if wait <= 0 || wait > 1500*time.Millisecond {
+		t.Errorf("with an open breaker a turn tells to wait %v", wait)
 	}
 	if api.Calls() != 3*attempts {
 		t.Errorf("%d requests reached Gemini through an open breaker", api.Calls()-3*attempts)
@@ -188,7 +189,7 @@ func wantBreakerLog(t *testing.T, log *gatewaytest.LogTail, service, threshold s
 // The same for an MCP server, but here the turn goes on without it.
 func TestToolOutage(t *testing.T) {
 	const turn = "call work {}\nfinish STOP\n---\ntext Sorry\nfinish STOP\n---\n"
-	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is away\nfinish STOP\n---\n"
+	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is unavailable\nfinish STOP\n---\n"
 	api := gatewaytest.Scripted(t, strings.Repeat(turn, 3)+strings.Repeat(without, 5)+strings.Repeat(turn, 3))
 	var away atomic.Bool
 	var requests atomic.Int64
@@ -223,8 +224,9 @@ func TestToolOutage(t *testing.T) {
 		}
 		return elapsed
 	})
-	if took > atOnce || requests.Load() != before {
-		t.Errorf("with an open breaker a turn took %v, and %d requests went out", took, requests.Load()-before)
+	testnet.Prompt(t, "with an open breaker a turn", took, atOnce)
+	if requests.Load() != before {
+		t.Errorf("with an open breaker %d requests went out", requests.Load()-before)
 	}
 	_, rep := r.Ready()
 	if rep.Breakers[1].State != "open" {

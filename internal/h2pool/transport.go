@@ -47,7 +47,7 @@ func New(base *http.Transport) *Transport {
 // A request that the server provably did not process is sent again, if its body
 // can be had again: when a connection that was in use is drained, or when the
 // server refuses the stream. A connection that is lost before its first answer is
-// an error at once, so that whoever retries can wait before it: a server that
+// an error at once, so that a caller that retries can wait before it: a server that
 // drains each new connection would be dialled in a loop otherwise.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.URL.Scheme != "https" || req.Close || !ascii(req.URL.Host) {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // disturbed is a quirks server that can be killed and comes back.
@@ -122,7 +124,7 @@ func (d *disturbed) clientLeaves(t *testing.T, want string) {
 	t.Logf("%s, %d ms after the client has left", want, time.Since(began).Milliseconds())
 }
 
-// toolTimesOut waits in vain.
+// toolTimesOut waits until it times out.
 func (d *disturbed) toolTimesOut(t *testing.T) {
 	t.Helper()
 	tu := d.ask(t, "turn-timeout")
@@ -201,11 +203,9 @@ func (d *disturbed) restartWhileIdle(t *testing.T) {
 // awaitConnected waits until the gateway has a session with the server.
 func (d *disturbed) awaitConnected(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	testnet.Eventually(t, "the gateway connects", func() bool {
 		var reply struct{ MCP []struct{ Connected bool } }
-		if d.get(t, "/readyz", &reply); reply.MCP[0].Connected {
-			return
-		}
-	}
-	t.Fatal("the gateway does not connect")
+		d.get(t, "/readyz", &reply)
+		return reply.MCP[0].Connected
+	})
 }

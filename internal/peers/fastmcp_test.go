@@ -62,7 +62,7 @@ func startFastMCP(t testing.TB, script string, env map[string]string, args ...st
 	return s
 }
 
-// restart starts the server anew on its old address.
+// restart starts the server again on its old address.
 func (s *fastMCP) restart(t testing.TB) {
 	t.Helper()
 	s.kill()

@@ -16,13 +16,14 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"sluice/internal/testnet"
 )
 
 const (
 	// patience bounds every wait for something that must come: starting Python on a
 	// busy machine takes its time.
-	patience = 60 * time.Second
+	patience = testnet.Patience
 	// root is the repository, seen from this folder.
 	root = "../.."
 )

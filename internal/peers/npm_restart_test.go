@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // A server of every kind is killed in the middle of a call and comes back. The turn
@@ -67,7 +69,7 @@ func pinned2026(entry map[string]any) { protocol(entry, "2026-07-28") }
 func awaitCall(t *testing.T, g *gateway) {
 	t.Helper()
 	g.awaitLog(t, "mcp_tool_called")
-	time.Sleep(200 * time.Millisecond)
+	testnet.Settle(200 * time.Millisecond)
 }
 
 func wantKilled(t *testing.T, tu turn, unsafe bool) {
@@ -120,7 +122,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 	}
 }
 
-// A server over HTTP that was started anew between two turns knows our session no
+// A server over HTTP that was restarted between two turns knows our session no
 // more. The next turn does not notice: the call is sent again in a new session,
 // because it is proven that nothing ran. Servers say that a session is unknown in
 // different ways.

@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"sluice/internal/testnet"
 )
 
 // npmFolder holds the servers from npm, seen from the repository.
@@ -108,18 +109,19 @@ func (l *listener) startAgain(t testing.TB) {
 // awaitAddress waits until the server tells where it listens, and returns the port.
 func (l *listener) awaitAddress(t testing.TB) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if found := listensOn.FindStringSubmatch(l.out.String()); found != nil {
-			return found[1]
+	var found []string
+	testnet.Eventually(t, l.server.script+" listens", func() bool {
+		if found = listensOn.FindStringSubmatch(l.out.String()); found != nil {
+			return true
 		}
 		select {
 		case <-l.ended:
 			t.Fatalf("%s ended (%v) before it listened", l.server.script, l.err)
 		default:
 		}
-	}
-	t.Fatalf("%s does not listen", l.server.script)
-	return ""
+		return false
+	})
+	return found[1]
 }
 
 // entry returns the server for mcpConfig.
@@ -171,12 +173,7 @@ func (g *gateway) names(t testing.TB, server string) (names []string) {
 // makes the gateway connect.
 func (g *gateway) awaitTools(t testing.TB, server string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if len(g.names(t, server)) > 0 {
-			return
-		}
-	}
-	t.Fatalf("no tools of %s within %v", server, patience)
+	testnet.Eventually(t, "tools of "+server, func() bool { return len(g.names(t, server)) > 0 })
 }
 
 // killChild kills the child of the gateway that runs s, and nothing else.

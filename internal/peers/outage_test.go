@@ -13,7 +13,7 @@ func TestDatabaseOutage(t *testing.T) {
 	c := newCluster(t)
 	startCluster(t, c)
 	server := startFastMCP(t, todoServer, map[string]string{"DATABASE_URL": c.url("postgres")})
-	g := startGateway(t, offline(t).env("MCP_SERVER_URL", server.url))
+	g := startGateway(t, offline(t).env("MCP_SERVER_URL", server.url, "SLUICE_TOOL_TIMEOUT", "1m", "SLUICE_REQUEST_TIMEOUT", "2m"))
 	g.awaitLog(t, "mcp_connected")
 	add := func(title, status string) turn {
 		t.Helper()

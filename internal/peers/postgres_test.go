@@ -34,7 +34,7 @@ func newCluster(t testing.TB) *cluster {
 	return &cluster{dir: dir, addr: freeAddr(t)}
 }
 
-// start starts the cluster, anew after kill or stop, and waits until it is ready.
+// start starts the cluster, also after kill or stop, and waits until it is ready.
 func (c *cluster) start() (err error) {
 	_, port, _ := net.SplitHostPort(c.addr)
 	script, err := filepath.Abs(filepath.Join(root, "scripts", "postgres.sh"))

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // command says what to start.
@@ -59,7 +61,7 @@ func (c command) start() (*process, error) {
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.SysProcAttr = ownGroup()
-	p.cmd.WaitDelay = time.Second // whoever left the group may hold the pipes
+	p.cmd.WaitDelay = time.Second // a process that left the group may hold the pipes
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -123,19 +125,19 @@ func startServer(t testing.TB, c command, addr string) *process {
 
 func (p *process) awaitPort(t testing.TB, addr string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	testnet.Eventually(t, p.name+" listens on "+addr, func() bool {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err == nil {
 			conn.Close()
-			return
+			return true
 		}
 		select {
 		case <-p.ended:
 			t.Fatalf("%s ended (%v) before it listened on %s", p.name, p.err, addr)
 		default:
 		}
-	}
-	t.Fatalf("%s does not listen on %s", p.name, addr)
+		return false
+	})
 }
 
 // output is what a program has written so far.

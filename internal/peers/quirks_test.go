@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"sluice/internal/testnet"
 )
 
 // journal is the file into which the quirks server writes what it really does.
@@ -36,15 +37,12 @@ func (j journal) count(t testing.TB, line string) int {
 // await waits until one of the lines is written, and returns it.
 func (j journal) await(t testing.TB, lines ...string) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		for _, line := range lines {
-			if j.count(t, line) > 0 {
-				return line
-			}
-		}
-	}
-	t.Fatalf("the journal holds none of %q, but %q", lines, j.lines(t))
-	return ""
+	found := -1
+	testnet.Eventually(t, fmt.Sprintf("one of %q in the journal", lines), func() bool {
+		found = slices.IndexFunc(lines, func(line string) bool { return j.count(t, line) > 0 })
+		return found >= 0
+	})
+	return lines[found]
 }
 
 // pid returns the process that wrote last that it starts.

@@ -53,6 +53,11 @@ func (b balancer) start(t testing.TB, servers []string, edits ...string) string 
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(string(shipped), edits[i]) {
+			t.Errorf("%s does not hold %q, which is to be edited", b.config, edits[i])
+		}
+	}
 	edits = append(edits, b.edits...)
 	edits = append(edits, "listen 8080;", "listen "+addr+";", "bind :8080\n", "bind "+addr+"\n")
 	for i, shipped := range []string{"127.0.0.1:8081", "127.0.0.1:8082", "127.0.0.1:8083"} {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -67,5 +68,50 @@ func TestSoonest(t *testing.T) {
 	})
 	if got != 2 || len(rest) != 0 {
 		t.Errorf("Soonest = %v, %d left, want 2 of all", got, len(rest))
+	}
+}
+
+// stub is a test whose end is looked at.
+type stub struct {
+	testing.TB
+	errors int
+}
+
+func (*stub) Helper()                 {}
+func (s *stub) Errorf(string, ...any) { s.errors++ }
+func (s *stub) Fatalf(string, ...any) { s.errors++; runtime.Goexit() }
+
+// In a bubble no goroutine wakes late, so that the bound is exact.
+func TestPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for took, want := range map[time.Duration]int{time.Second: 0, time.Second + 1: 1} {
+			s := &stub{TB: t}
+			testnet.Prompt(s, "it", took, time.Second)
+			if s.errors != want {
+				t.Errorf("%v: %d errors, want %d", took, s.errors, want)
+			}
+		}
+	})
+}
+
+func TestEventually(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration // when the condition holds
+		want  int
+	}{"at once": {0, 0}, "soon": {time.Second, 0}, "too late": {time.Hour, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, began := &stub{TB: t}, time.Now()
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					testnet.Eventually(s, "it", func() bool { return time.Since(began) >= tt.after })
+				}()
+				<-done
+				if took := time.Since(began); s.errors != tt.want || took > testnet.Patience+time.Second {
+					t.Errorf("%d errors after %v, want %d", s.errors, took, tt.want)
+				}
+			})
+		})
 	}
 }

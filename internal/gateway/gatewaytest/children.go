@@ -52,7 +52,7 @@ func ExitOn(err error) {
 }
 
 // serveHTTPChild serves MCP over HTTP and tells on stdout where. It ends with its
-// input, lest it outlives a test that dies.
+// input, so that it does not outlive a test that dies.
 func serveHTTPChild(addr string) error {
 	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {

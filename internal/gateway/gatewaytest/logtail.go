@@ -73,7 +73,7 @@ func (l *LogTail) AwaitAll(t *testing.T, n int, event string, ended <-chan struc
 	t.Helper()
 	timeout := time.After(Patience)
 	for last := false; ; {
-		_, more := l.Since(0) // first, lest a line comes in between
+		_, more := l.Since(0) // first, so that no line comes in between
 		if lines := l.All(event, details...); len(lines) >= n {
 			return lines
 		}

@@ -6,10 +6,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/internal/testnet"
 )
 
 // Patience bounds every wait for something that must come.
-const Patience = time.Minute
+const Patience = testnet.Patience
 
 // Within waits for done to be closed.
 func Within[T any](t *testing.T, what string, done <-chan T) (v T) {

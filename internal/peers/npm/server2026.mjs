@@ -12,7 +12,7 @@ const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const readOnly = { readOnlyHint: true, openWorldHint: false };
 const text = (s) => ({ content: [{ type: 'text', text: s }] });
 
-let grown = false; // whether the tool "late" is offered: the server itself is made anew for each request
+let grown = false; // whether the tool "late" is offered: a new server is made for each request
 let handler;
 
 function make({ era }) {

@@ -198,6 +198,6 @@ export async function reload(v) {
   await v.stalls('stalls-reload');
   await v.page.reload();
   await v.turn('dropped');
-  assert.match(await text(v.at('dropped')), /loaded anew/);
+  assert.match(await text(v.at('dropped')), /reloaded/);
   assert.deepEqual(v.requests, ['POST']);
 }

@@ -1,0 +1,82 @@
+// Command skipped reads what `go test -json` prints and writes what `go test` would: the
+// packages' lines, and the output of the tests that failed. At the end it lists the
+// tests that were skipped, each with its reason. Its exit code tells nothing of the
+// tests: go test's own does (set -o pipefail).
+//
+//	go test -json ./... | go run ./internal/skipped
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// event is a line of `go test -json`, by what is read of it (go doc cmd/test2json).
+type event struct {
+	Action, Package, Test, Output string
+}
+
+// place is where t.Skip was called, in front of the reason.
+var place = regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
+
+func main() {
+	if err := summarize(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// summarize reads events until the end of its input.
+func summarize(from io.Reader, to io.Writer) error {
+	var skipped []string
+	said := map[string][]string{} // by test, until it ends
+	in := bufio.NewScanner(from)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var e event
+		if json.Unmarshal(in.Bytes(), &e) != nil {
+			fmt.Fprintln(to, in.Text()) // a compiler's words
+			continue
+		}
+		key := e.Package + " " + e.Test
+		switch {
+		case e.Action == "build-output", e.Action == "output" && e.Test == "":
+			if e.Output != "PASS\n" {
+				fmt.Fprint(to, e.Output)
+			}
+		case e.Action == "output":
+			said[key] = append(said[key], e.Output)
+		case e.Action == "skip" && e.Test != "":
+			skipped = append(skipped, key+": "+reason(said[key]))
+			delete(said, key)
+		case e.Action == "fail" && e.Test != "":
+			fmt.Fprint(to, strings.Join(said[key], ""))
+			delete(said, key)
+		case e.Action == "pass":
+			delete(said, key)
+		}
+	}
+	for key, output := range said { // a test that ended the process never ends itself
+		fmt.Fprintf(to, "unfinished: %s\n%s", key, strings.Join(output, ""))
+	}
+	fmt.Fprintf(to, "\n%d tests were skipped\n", len(skipped))
+	for _, s := range skipped {
+		fmt.Fprintln(to, "  "+s)
+	}
+	return in.Err()
+}
+
+// reason returns what a test said when it was skipped.
+func reason(output []string) string {
+	for _, line := range output {
+		if place.MatchString(line) {
+			return strings.TrimSpace(place.ReplaceAllString(line, ""))
+		}
+	}
+	return "no reason given"
+}

@@ -1,0 +1,59 @@
+package testnet
+
+import (
+	"testing"
+	"time"
+)
+
+// Patience bounds every wait for something that must come. It is long: a test that
+// waits so long is broken, and a machine with other work is slow.
+const Patience = time.Minute
+
+// pause lies between two looks at something that tells nobody when it changes.
+const pause = 5 * time.Millisecond
+
+// Eventually waits until cond returns true, and fails the test after Patience. It is
+// for what another process, the kernel or the garbage collector brings about; what
+// the test's own goroutines do belongs into a synctest bubble. It must be called
+// on the test's goroutine, as t.FailNow must.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !cond(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			t.Fatalf("still waiting after %v: %s", Patience, what)
+		}
+	}
+}
+
+// delays is how often what Prompt and Settle are used for may be put off by a busy
+// machine.
+const delays = 50
+
+// Prompt fails the test if what took longer than bound, in real time. What the
+// machine adds is allowed on top: right after a measurement that is too long, Prompt
+// measures how late a goroutine wakes, and allows that delay fifty times.
+func Prompt(t testing.TB, what string, took, bound time.Duration) {
+	t.Helper()
+	if took <= bound {
+		return
+	}
+	if delay := lateness(); took > bound+delays*delay {
+		t.Errorf("%s took %v, want at most %v on a machine that wakes a goroutine up to %v late", what, took, bound, delay)
+	}
+}
+
+// Settle waits for d and, on top, for fifty times what a goroutine waits on this
+// machine now: for what nobody tells of, and what d is enough for on an idle machine.
+func Settle(d time.Duration) { time.Sleep(d + delays*lateness()) }
+
+// lateness returns the longest that the machine now lets a goroutine wait that ought
+// to run.
+func lateness() time.Duration {
+	var latest time.Duration
+	for range 20 {
+		began := time.Now()
+		time.Sleep(pause)
+		latest = max(latest, time.Since(began)-pause)
+	}
+	return latest
+}
