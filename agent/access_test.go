@@ -121,9 +121,9 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 		ran     []string
 	}{
 		{"reads", set(readOnly), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
-		{"reads, and the server is away", set(readOnly, "one"), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
+		{"reads, and the server is unavailable", set(readOnly, "one"), []string{"search, else lookup", "lookup"}, []string{"search", "lookup"}},
 		{"writes", set(tool.Annotations{}), []string{"search"}, []string{"search"}},
-		{"writes, and the server is away", set(tool.Annotations{}, "one"), nil, nil},
+		{"writes, and the server is unavailable", set(tool.Annotations{}, "one"), nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

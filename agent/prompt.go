@@ -62,7 +62,7 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *tool.Set) string {
 	return text
 }
 
-// unavailableNote tells which servers are away.
+// unavailableNote tells which servers are unavailable.
 func unavailableNote(tools *tool.Set) string {
 	var b strings.Builder
 	b.WriteString("\n\nUnavailable tools: those of ")
@@ -79,7 +79,7 @@ func unavailableNote(tools *tool.Set) string {
 	return b.String()
 }
 
-// substituted names the tools whose server is away and that have a substitute.
+// substituted names the tools whose server is unavailable and that have a substitute.
 func substituted(tools *tool.Set) (names []string) {
 	for i := range tools.Specs {
 		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {

@@ -11,7 +11,7 @@ import (
 	"sluice/tool"
 )
 
-// searchAndLookup: lookup runs when search is away; it has no fallback that counts.
+// searchAndLookup: lookup runs when search is unavailable; it has no fallback that counts.
 var searchAndLookup = &tool.Set{Specs: []tool.Spec{
 	{Name: "search", Server: "one", Fallback: "lookup"},
 	{Name: "lookup", Server: "two", Fallback: "search"},

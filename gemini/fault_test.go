@@ -18,6 +18,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/testnet"
 	"sluice/metrics"
 )
 

@@ -28,7 +28,7 @@ type readiness struct {
 	Streams  int             `json:"streams"`
 }
 
-// readyz fails only while draining. A part that is away degrades: the
+// readyz fails only while draining. A part that is unavailable degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {

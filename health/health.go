@@ -1,5 +1,5 @@
 // Package health joins what a gateway's parts report of themselves. A part is a
-// Checker; whoever wires it adds it to a Registry, which readiness and metrics read.
+// Checker; the wiring adds it to a Registry, which readiness and metrics read.
 package health
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/fault"
+	"sluice/internal/testnet"
 	"sluice/tool"
 )
 

@@ -21,7 +21,7 @@ func (u *upstream) checkPolicy(c *catalogue) {
 	}
 }
 
-// warnOf warns, once each, of a tool that a key of the policy names in vain.
+// warnOf warns, once each, of a tool that a key of the policy names but the server does not have.
 func (u *upstream) warnOf(key, name string) {
 	if _, known := u.warned.LoadOrStore(key+" "+name, true); known {
 		return

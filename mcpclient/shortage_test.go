@@ -18,6 +18,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/testnet"
 	"sluice/tool"
 )
 

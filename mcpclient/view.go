@@ -13,7 +13,7 @@ import (
 // view is the set of tools at one moment, and what it was made of.
 type view struct {
 	set   *tool.Set
-	tools map[string]*boundTool // all that is known, also of servers that are away
+	tools map[string]*boundTool // all that is known, also of servers that are unavailable
 	made  []condition
 }
 

@@ -137,7 +137,7 @@ func FuzzProgramSize(f *testing.F) {
 	})
 }
 
-// heldContext ends when told to; it tells that it was asked, and keeps whoever asks
+// heldContext ends when told to; it tells that it was asked, and keeps the caller
 // waiting until then.
 type heldContext struct {
 	context.Context

@@ -1,4 +1,4 @@
-// Package tool holds what tools are, whoever runs them: how a model sees them, what
+// Package tool holds what tools are, independent of what runs them: how a model sees them, what
 // it asks of them and what comes back; and the check of a call's arguments against
 // the tool's schema, neither of which is trusted.
 package tool
@@ -39,7 +39,7 @@ func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 // Set is what can be called right now, and what cannot. It is immutable.
 type Set struct {
 	Specs []Spec
-	// Unavailable names the servers that are away. Of their tools only those are in
+	// Unavailable names the servers that are unavailable. Of their tools only those are in
 	// Specs that have a Fallback which can be called.
 	Unavailable []UnavailableServer
 }

@@ -25,9 +25,8 @@ func TestGCPace(t *testing.T) {
 	defer debug.SetGCPercent(found)
 	stop := PaceGC("")
 	live := make([]byte, 16<<20)
-	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a finalizer sets it, beside us
+	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a cleanup sets it, beside us
 		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups run beside us, and nobody tells when
 		n := debug.SetGCPercent(-1)
 		debug.SetGCPercent(n)
 		return n <= gcPercent(uint64(len(live)))

@@ -88,7 +88,7 @@ type wordless struct {
 // foreign is of another package and embeds an event: an Event to the compiler alone.
 type foreign struct{ *stream.Delta }
 
-// Whoever adds a type of event must add it here, with every field set, and so meets
+// A new type of event must be added here, with every field set, and so meets
 // what this file asks of each.
 func TestEveryEventIsWalked(t *testing.T) {
 	t.Parallel()
