@@ -75,7 +75,8 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 		{"another host", nginx, []string{"proxy_set_header Host $http_host;", ""}, "problem", "post", "the gateway refuses pages of "},
 		{"small headers", nginx, []string{"large_client_header_buffers 4 96k;", ""}, "note", "long URL", "7,500 bytes of query come through, 15,000 do not (414"},
 		{"small bodies", nginx, []string{"client_max_body_size 1m;", "client_max_body_size 1k;"}, "problem", "large body", "a body of 100 KiB is answered with 413"},
-		{"small buffers", haproxy, []string{"    tune.bufsize 98304\n", ""}, "note", "long URL", "15,000 bytes of query come through, 30,000 do not (400"},
+		// HAProxy answers 400, and may close before the client has sent it all and sees that.
+		{"small buffers", haproxy, []string{"    tune.bufsize 98304\n", ""}, "note", "long URL", "15,000 bytes of query come through, 30,000 do not ("},
 		// HAProxy minds no-transform.
 		{"compression", haproxy, []string{"default_backend sluice", "default_backend sluice\n    filter compression\n    compression algo gzip\n    compression type text/event-stream"}, "ok", "headers", "as they were sent"},
 		{"no gateway", haproxy, []string{"server a 127", "#", "server b 127", "#", "server c 127", "#"}, "problem", "healthz", "503 Service Unavailable with text/html"},
