@@ -142,7 +142,7 @@ func halfBodies(r *run) {
 	r.gather(g, crowded, func(int) string { return half })
 	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
 	r.pause(2 * time.Second)
-	r.cost(g, usage{}, 0, 200)
+	r.cost(g, usage{}, 0, 150)
 }
 
 // halfClose leaves as nc -N and some load balancers do: it sends no more, but reads.

@@ -103,7 +103,7 @@ func refusals(r *run) {
 		r.skip("CPU each", "no /proc here")
 	} else {
 		each := (after.cpu - before.cpu) / n
-		r.note("CPU each", each < 150*time.Microsecond, "< 150µs", "%s", each.Round(time.Microsecond))
+		r.note("CPU each", each < 90*time.Microsecond, "< 90µs", "%s", each.Round(time.Microsecond))
 	}
 	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
 }
@@ -157,7 +157,7 @@ func overload(r *run) {
 	over := r.load(g, fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000", "--warmup=5s", "--duration=5s")
 	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
 	share := 100 * over.answered() / peak.answered()
-	r.note("turns answered, of the peak", share >= 15, ">= 15%", "%.0f%% of %.0f/s", share, peak.answered())
+	r.note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s", share, peak.answered())
 	r.health("/healthz afterwards", g)
 }
 
