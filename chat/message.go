@@ -1,6 +1,10 @@
 package chat
 
-import "sluice/tool"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/tool"
+)
 
 // Role says who speaks in a Message. The values are Gemini's own, because they
 // are the only ones that travel.
@@ -16,12 +20,15 @@ const (
 type Message struct {
 	Role  Role
 	Parts []Part
+	// Maker names the model that made the message, as Chunk.Maker did; empty for
+	// messages that none of ours made. Signatures and Kept go back to their maker alone.
+	Maker string
 }
 
 // Part is one piece of a Message or of a Chunk: text, a tool call or a tool
 // result. Exactly one of Text, Call and Result is meaningful: Call if it is not
 // nil, else Result if it is not nil, else Text (which may be empty when the part
-// only carries a signature).
+// only carries a signature or what is Kept).
 type Part struct {
 	Text   string
 	Call   *tool.Call
@@ -35,6 +42,11 @@ type Part struct {
 	// on the wire. It goes back unchanged on the same part: Gemini 3 answers 400
 	// to a function call whose signature is missing. Empty means none.
 	Signature string
+
+	// Kept is JSON that the model wants back as it is, in this place of its message: a
+	// block of thinking, a reasoning item. Only the codec that made it reads it, and it
+	// is never shown. On a part with a Call it belongs to the call. Empty means none.
+	Kept string
 }
 
 // ModelRequest is one call of a model.
@@ -51,7 +63,42 @@ type ModelRequest struct {
 	NoTools bool
 	// Step counts the model calls of a turn, from 1; it is for the log.
 	Step int
+
+	// Temperature is what the caller asks for; nil leaves it to the model's
+	// configuration.
+	Temperature *float64
+	// MaxTokens limits the visible part of the answer; 0: the model's configuration
+	// does.
+	MaxTokens int
+	// Form asks for a structured answer; its zero value for text.
+	Form Form
+	// ForceTool obliges the model to call the only tool of Tools.
+	ForceTool bool
+	// Answered is the key of the model that answered the turn's calls so far, if that
+	// was not the first of a chain; else empty.
+	Answered string
 }
+
+// Form is the form that an answer must have. The prompt says so as well: a model may
+// ignore it.
+type Form struct {
+	// Kind is FormText, FormJSON or FormSchema.
+	Kind FormKind
+	// Name names the schema where a protocol wants a name: [a-z0-9_-], at most 64.
+	Name string
+	// Schema is a JSON Schema (2020-12), for FormSchema.
+	Schema jsontext.Value
+}
+
+// FormKind is what a Form asks for.
+type FormKind string
+
+// The forms of an answer.
+const (
+	FormText   FormKind = ""
+	FormJSON   FormKind = "json"   // any JSON object
+	FormSchema FormKind = "schema" // a value that the schema describes
+)
 
 // Chunk is one piece of a model's streamed answer.
 type Chunk struct {
@@ -63,6 +110,20 @@ type Chunk struct {
 	// More says that a further chunk is already there, so that the consumer may
 	// put off a flush without delaying anything.
 	More bool
+	// Maker names who makes the answer, as Message.Maker wants it; empty: the only
+	// model that there is.
+	Maker string
+	// Switch is set on a chunk without parts that comes before an answer of another
+	// model than the call was for.
+	Switch *Switch
+}
+
+// Switch tells that another model answers.
+type Switch struct {
+	Key      string // of the model that answers
+	Model    string // its name
+	Previous string // the key of the model that did not
+	Reason   string // the class of its failure, such as "unavailable"
 }
 
 // Finish says how a model's answer ended. Endings that are faults (blocked,
@@ -81,6 +142,8 @@ type Usage struct {
 	InputTokens    int
 	OutputTokens   int
 	ThinkingTokens int
+	CachedTokens   int  // part of InputTokens
+	Estimated      bool // some of the figures are a guess
 }
 
 // Add adds v to u.
@@ -88,4 +151,6 @@ func (u *Usage) Add(v Usage) {
 	u.InputTokens += v.InputTokens
 	u.OutputTokens += v.OutputTokens
 	u.ThinkingTokens += v.ThinkingTokens
+	u.CachedTokens += v.CachedTokens
+	u.Estimated = u.Estimated || v.Estimated
 }

@@ -1,0 +1,60 @@
+// Package model is what calls of all language models have in common: attempts and
+// their retries, timeouts, the circuit breaker, limits, the log and the metrics. What
+// differs between providers is a Codec.
+package model
+
+import (
+	"net/http"
+	"slices"
+
+	"sluice/chat"
+)
+
+// Codec is the protocol of one provider, set up for one model. It is safe for
+// concurrent use.
+type Codec interface {
+	// Render appends the body of a request to b. It is valid JSON whatever req holds.
+	// Members in omit stay away, or give way to their twins.
+	Render(b []byte, req *chat.ModelRequest, omit Omit) []byte
+	// NewAnswer returns a reader of answers, of one at a time.
+	NewAnswer() Answer
+	// Refuse reads the body of a reply whose status is not 2xx. The result is never
+	// nil; the frame fills in a RetryAfter that only the header tells.
+	Refuse(status int, header http.Header, body []byte) *Refusal
+}
+
+// Answer reads one answer, event by event, and keeps what spans them.
+type Answer interface {
+	// Take reads an event of the stream and appends what it holds to c.Parts, calls
+	// only when they are whole; c.Usage points to the latest figures, if the event had
+	// some. name is empty if the event has none, and data is valid until Take returns.
+	// Errors are *Refusal, *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge;
+	// they hold no word of the model's.
+	Take(name string, data []byte, c *chat.Chunk) error
+	// Over says that the protocol told the end: nothing after it is read.
+	Over() bool
+	// End completes the answer at the end of the stream: it appends the calls that were
+	// held back, sets c.Finish and c.Usage, or says why the answer is no good, with
+	// ErrCut, ErrNoText or an error as of Take.
+	End(c *chat.Chunk) error
+	// Whole reads a reply that is one JSON document in place of a stream; End follows.
+	Whole(body []byte, c *chat.Chunk) error
+	// Note returns what the log tells of the answer, so far.
+	Note() Note
+	// Reset makes the Answer ready for another one.
+	Reset()
+}
+
+// Note is what the log tells of an answer.
+type Note struct {
+	TextLength int    // bytes of text, without thoughts
+	Finish     string // the provider's word for the ending; empty: none yet
+	Model      string // the name in the answer; empty: none
+}
+
+// Omit lists the members of requests that a provider does not take, by the names that
+// Refusal.Member gives them. It is never changed, only replaced.
+type Omit []string
+
+// Has says whether member is in o.
+func (o Omit) Has(member string) bool { return slices.Contains(o, member) }

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Ways in which an answer can fail without saying so.
+var (
+	ErrSilent     = errors.New("no chunk in time")
+	ErrEmpty      = errors.New("stream ended without a chunk")
+	ErrCut        = errors.New("stream ended without a finish reason")
+	ErrNoText     = errors.New("answer with neither text nor a call")
+	ErrUnreadable = errors.New("unreadable chunk")
+	ErrTooLarge   = errors.New("too large")
+)
+
+// ErrMalformedCall is wrapped by the error of an answer that is no usable tool
+// call: asking once more often helps. Anyone who cannot import this package finds it
+// with errors.As and an interface of the method MalformedCall() bool.
+var ErrMalformedCall = errors.New("malformed function call")
+
+// Malformed is the error of an answer whose call cannot be read. Reason holds no word
+// of the model's.
+type Malformed struct{ Reason string }
+
+func (e *Malformed) Error() string { return ErrMalformedCall.Error() + ": " + e.Reason }
+
+// Unwrap makes errors.Is find ErrMalformedCall.
+func (*Malformed) Unwrap() error { return ErrMalformedCall }
+
+// MalformedCall says true.
+func (*Malformed) MalformedCall() bool { return true }
+
+// Blocked is the error of a prompt or an answer that the provider's policy stopped.
+type Blocked struct{ Reason string }
+
+func (e *Blocked) Error() string { return fmt.Sprintf("blocked: %q", e.Reason) }
+
+// Kind says what a Refusal means, where its status does not.
+type Kind int
+
+// Kinds of refusals. What becomes of each is told in docs/models.md.
+const (
+	KindStatus        Kind = iota // as the status says; without one, a fault of the server's
+	KindServer                    // the service failed
+	KindRateLimited               // too many requests
+	KindQuota                     // no money or quota is left
+	KindMisconfigured             // key, permission or name of the model
+	KindRejected                  // another fault of the request
+	KindOverflow                  // the request is too long for the model
+	KindBlocked                   // policy
+	KindMalformed                 // the model wrote a call that the service could not read
+)
+
+// Refusal is an error that the provider told, as an HTTP status or in the stream.
+type Refusal struct {
+	Status     int    // HTTP's, or the error's own code; 0: not known
+	Kind       Kind   // what the codec knows beyond the status
+	Type, Code string // the provider's words, if Word took them; they may be logged
+	// Member is the member of the request, one that was sent of our own accord, that
+	// the provider does not take; empty: the refusal is about something else.
+	Member     string
+	Message    string        // the provider's text, which may quote the request: never logged
+	RetryAfter time.Duration // 0: not told
+	NoRetry    bool          // the provider asked not to be asked again
+}
+
+// Error returns the operator's text.
+func (e *Refusal) Error() string {
+	if e.Message == "" {
+		return e.Brief()
+	}
+	return e.Brief() + ": " + Shorten(e.Message)
+}
+
+// Brief returns the text for a log in which no word of the provider's messages may
+// stand, as they quote requests.
+func (e *Refusal) Brief() string {
+	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.Status, e.Type, e.Code), " ")
+}

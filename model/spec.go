@@ -1,0 +1,65 @@
+package model
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/breaker"
+	"sluice/config"
+)
+
+// Spec is one configured model (docs/models.md has the meaning and the range of each
+// field). A codec is made of it, and the frame around it.
+type Spec struct {
+	Key      string // of the section models; the breaker and the service are "model:"+Key
+	Provider string // the protocol: openai, anthropic, gemini or simulator
+	Preset   string // the name of the preset, if one was used: ollama, groq, …
+	API      string // openai: chat or responses
+	Endpoint string // absolute URL, with the path that requests go to
+	Model    string
+	APIKey   config.Secret
+	Driver   string // gemini: rest or sdk
+
+	Temperature   *float64 // nil: not sent, unless the caller asks for one
+	NoTemperature bool     // never sent, even if the caller asks
+	MaxTokens     int      // visible part; 0: not sent
+	Thinking      Thinking
+	ThinkTags     string // chat: auto, open or off
+	Structured    string // auto, schema, json, tool or prompt
+
+	First, Idle time.Duration // silence before the first chunk, and between two
+	Retries     int
+	Breaker     breaker.Config
+	Fallback    []string
+	FallbackOn  []string // classes
+	Headers     map[string]config.Secret
+	Extra       jsontext.Value // an object; empty: none
+	Context     int            // tokens; 0: unknown
+}
+
+// Thinking says what is asked of a model's reasoning: a word, or a number of tokens
+// if Tokens is not 0.
+type Thinking struct {
+	Word   string // off, summary, low, medium or high
+	Tokens int
+}
+
+// Off says that the model is asked not to think, so that all tokens are visible.
+func (t Thinking) Off() bool { return t.Word == "off" }
+
+// thinkingRoom is how many tokens are added to the limit of an answer for what is not
+// seen of it, because providers count thoughts as well.
+const thinkingRoom = 2048
+
+// WireLimit returns the limit to send for an answer whose visible part has at most
+// visible tokens.
+func (t Thinking) WireLimit(visible int) int {
+	switch {
+	case t.Off():
+		return visible
+	case t.Tokens > 0:
+		return visible + max(t.Tokens, thinkingRoom)
+	}
+	return visible + thinkingRoom
+}
