@@ -15,8 +15,8 @@ import (
 //
 // Temperature and its kin stay unset: from Gemini 3.7 on they are ignored, and
 // announced to become errors.
-func (m *Model) render(b []byte, req *chat.ModelRequest) []byte {
-	tools := m.tools.render(req.Tools)
+func (c *codec) render(b []byte, req *chat.ModelRequest) []byte {
+	tools := c.tools.render(req.Tools)
 	b = slices.Grow(b, sizeHint(req)+len(tools))
 	b = append(b, `{"contents":[`...)
 	b = appendContents(b, req.Messages)
@@ -32,8 +32,8 @@ func (m *Model) render(b []byte, req *chat.ModelRequest) []byte {
 			b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
 		}
 	}
-	if m.thinking != "" {
-		b = append(append(b, ','), m.thinking...)
+	if c.thinking != "" {
+		b = append(append(b, ','), c.thinking...)
 	}
 	return append(b, '}')
 }
