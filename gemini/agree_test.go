@@ -68,7 +68,7 @@ func sdkOver(tb testing.TB, transport http.RoundTripper) *sdk {
 // restOf returns what is below it.
 func restOf(tb testing.TB, transport http.RoundTripper) *rest {
 	tb.Helper()
-	c := newCodec("")
+	c := newCodec(generation{})
 	h, err := model.NewHTTP(model.Target{URL: "http://upstream", Transport: transport}, model.PolicyGemini, c)
 	if err != nil {
 		tb.Fatal(err)
@@ -206,7 +206,7 @@ func FuzzDriversAsk(f *testing.F) {
 		if err := m.Stream(t.Context(), req, func(*chat.Chunk) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(c.render(nil, req)), transport.sent); diff != "" {
+		if diff := cmp.Diff(string(c.Render(nil, req, nil)), transport.sent); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
 	})

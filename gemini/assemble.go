@@ -11,7 +11,8 @@ import (
 // assembler makes the chunks of one answer out of the raw ones. It keeps what
 // spans chunks: a call that comes in pieces, the latest usage, the finish reason.
 type assembler struct {
-	model.Budget // bytes of text, thoughts, arguments and signatures
+	model.Budget      // bytes of text, thoughts, arguments and signatures
+	cached       bool // cached tokens are told as well
 	usage        chat.Usage
 	hasUsage     bool
 	finish       chat.Finish // the latest; of use once the stream has ended
@@ -34,6 +35,9 @@ func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
 func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
+		if !a.cached {
+			a.usage.CachedTokens = 0
+		}
 		c.Usage = &a.usage
 	}
 	for i := range raw.parts {

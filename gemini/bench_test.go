@@ -53,7 +53,7 @@ func BenchmarkRenderRequest(b *testing.B) {
 	}}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.render(nil, req)
+		c.Render(nil, req, nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"sync"
 
 	"sluice/chat"
@@ -14,24 +15,60 @@ const keepBuffer = 64 << 10
 
 // codec is the protocol of generateContent, for one model.
 type codec struct {
-	thinking string // the generationConfig member of a request; empty: none
+	settings generation
+	// maker is what Message.Maker says of the model's own messages; empty: it is the
+	// only model, and all are.
+	maker    string
+	sentinel bool // the first call of a step must be signed
 	tools    toolCache
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
 }
 
-func newCodec(thinking string) *codec {
-	c := &codec{thinking: thinking}
+func newCodec(settings generation) *codec {
+	c := &codec{settings: settings}
 	c.decoders.New = func() any { return new(decoder) }
 	return c
 }
 
 // Render implements model.Codec.
-func (c *codec) Render(b []byte, req *chat.ModelRequest, _ model.Omit) []byte {
-	return c.render(b, req)
+//
+// It is valid JSON whatever req holds: text that is not UTF-8 gets replacement
+// characters, and arguments that are no JSON object become {}.
+func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	tools := c.tools.render(req.Tools)
+	b = slices.Grow(b, sizeHint(req)+len(tools))
+	b = append(b, `{"contents":[`...)
+	b = appendContents(b, c.portable(req.Messages))
+	b = append(b, ']')
+	if req.System != "" {
+		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
+		b = appendString(b, req.System)
+		b = append(b, `}]}`...)
+	}
+	if len(tools) > 0 {
+		b = append(append(b, ','), tools...)
+		b = appendToolConfig(b, req)
+	}
+	b = c.settings.append(b, req, omit)
+	return append(b, '}')
+}
+
+func appendToolConfig(b []byte, req *chat.ModelRequest) []byte {
+	switch {
+	case req.NoTools:
+		return append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
+	case req.ForceTool:
+		return append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`...)
+	}
+	return b
 }
 
 // NewAnswer implements model.Codec.
-func (c *codec) NewAnswer() model.Answer { return &answer{codec: c} }
+func (c *codec) NewAnswer() model.Answer {
+	a := &answer{codec: c}
+	a.Reset()
+	return a
+}
 
 // Refuse implements model.Codec.
 func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
@@ -43,6 +80,7 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 		r.Status = status
 		classify(r)
 	}
+	r.Member = memberIn(r)
 	return r
 }
 
@@ -92,5 +130,5 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
-	a.assembler = assembler{}
+	a.assembler = assembler{cached: a.codec.maker != ""}
 }

@@ -165,13 +165,15 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 		count = &c.usage.OutputTokens
 	case `"thoughtsTokenCount"`:
 		count = &c.usage.ThinkingTokens
+	case `"cachedContentTokenCount"`:
+		count = &c.usage.CachedTokens
 	default:
 		return d.json.SkipValue()
 	}
 	n, ok, err := d.figure()
 	if ok {
 		*count += n
-		c.hasUsage = true
+		c.hasUsage = c.hasUsage || count != &c.usage.CachedTokens
 	}
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,20 +81,51 @@ type driver func(h *model.HTTP, c *codec, name string) model.Source
 
 // newModel fills in cfg's defaults and makes a Model of it.
 func newModel(cfg Config, d driver) (*Model, error) {
-	thinking, err := generationConfig(cfg.Thinking)
+	thinking, err := thinkingMembers(cfg.Thinking)
 	if err := errors.Join(err, cfg.normalize()); err != nil {
 		return nil, err
 	}
-	c := newCodec(thinking)
-	f := cfg.frame(c)
+	c := newCodec(generation{thinking: thinking, fixed: true, room: roomFor(cfg.Thinking), warm: takesTemperature(cfg.Model)})
+	if cfg.Key != "" {
+		c.maker, c.sentinel = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker(), signs(cfg.Model)
+	}
+	return d.open(cfg.frame(c), c)
+}
+
+// open makes a Model of f whose calls go the way of d.
+func (d driver) open(f model.Frame, c *codec) (*Model, error) {
 	if d != nil {
 		h, err := model.NewHTTP(f.Target, f.Policy, c)
 		if err != nil {
-			return nil, fmt.Errorf("gemini: %w", err)
+			return nil, fmt.Errorf("%s: %w", f.Service, err)
 		}
-		f.Source = d(h, c, cfg.Model)
+		f.Source = d(h, c, f.Name)
 	}
 	return model.NewModel(f)
+}
+
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
+func New(spec model.Spec, opts model.Options) (*Model, error) {
+	settings, err := settingsOf(spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Service(), err)
+	}
+	c := newCodec(settings)
+	c.maker, c.sentinel = spec.Maker(), signs(spec.Model)
+	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader, Event: logEvent}
+	f, err := spec.Frame(wire, c, opts)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Driver != DriverSDK {
+		return driver(nil).open(f, c)
+	}
+	client, err := newSDKClient(sdkTransport{})
+	if err != nil {
+		return nil, fmt.Errorf("gemini: generative-ai-go: %w", err)
+	}
+	return overSDK(client).open(f, c)
 }
 
 // frame returns what a Model of cfg is made of.
@@ -116,7 +146,7 @@ func (cfg *Config) frame(c *codec) model.Frame {
 		Jitter:  cfg.jitter,
 	}
 	if cfg.Key != "" {
-		f.Key, f.Provider = cfg.Key, Provider
+		f.Key, f.Provider, f.Maker = cfg.Key, Provider, c.maker
 	}
 	if f.Breaker == nil {
 		f.Breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
@@ -166,28 +196,4 @@ func (cfg *Config) normalize() error {
 		faults = append(faults, errors.New("gemini: the timeout is negative"))
 	}
 	return errors.Join(faults...)
-}
-
-// generationConfig returns the generationConfig member that asks for thinking.
-// Only what was asked for is sent: a level is refused by Gemini 2.5, a level
-// together with a budget by every model, and summaries by a model whose thinking
-// a budget of 0 switches off.
-func generationConfig(thinking string) (string, error) {
-	const before, after = `"generationConfig":{"thinkingConfig":{`, `}}`
-	switch thinking {
-	case "off":
-		return "", nil
-	case "", DefaultThinking:
-		return before + `"includeThoughts":true` + after, nil
-	case "low", "medium", "high":
-		return before + `"includeThoughts":true,"thinkingLevel":"` + strings.ToUpper(thinking) + `"` + after, nil
-	}
-	budget, err := strconv.Atoi(thinking)
-	if err != nil || budget < -1 {
-		return "", fmt.Errorf("gemini: thinking %q is neither summary, off, low, medium, high nor a number of tokens", thinking)
-	}
-	if budget == 0 {
-		return before + `"thinkingBudget":0` + after, nil
-	}
-	return before + `"includeThoughts":true,"thinkingBudget":` + strconv.Itoa(budget) + after, nil
 }

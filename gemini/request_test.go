@@ -17,11 +17,11 @@ import (
 // codecOf returns the codec of a Model with a setting of thinking.
 func codecOf(tb testing.TB, thinking string) *codec {
 	tb.Helper()
-	member, err := generationConfig(thinking)
+	members, err := thinkingMembers(thinking)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return newCodec(member)
+	return newCodec(generation{thinking: members})
 }
 
 // defaultCodec returns that of a Model without settings.
@@ -84,7 +84,7 @@ func TestRenderRequest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := codecOf(t, tt.thinking).render(nil, &tt.req)
+			got := codecOf(t, tt.thinking).Render(nil, &tt.req, nil)
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
@@ -110,7 +110,7 @@ func TestRecordedRequests(t *testing.T) {
 	for _, f := range files {
 		var doc map[string]any
 		mustUnmarshal(t, readFile(t, f), &doc)
-		rendered := m.render(nil, requestOf(t, doc))
+		rendered := m.Render(nil, requestOf(t, doc), nil)
 		var got map[string]any
 		mustUnmarshal(t, string(rendered), &got)
 		if diff := cmp.Diff(outputsAsText(t, doc["contents"]), got["contents"]); diff != "" {
@@ -235,7 +235,7 @@ func TestHeaders(t *testing.T) {
 func FuzzRenderRequest(f *testing.F) {
 	m := defaultCodec(f)
 	fuzzRequests(f, func(t *testing.T, req *chat.ModelRequest) {
-		if b := m.render(nil, req); !jsontext.Value(b).IsValid() || !json.Valid(b) {
+		if b := m.Render(nil, req, nil); !jsontext.Value(b).IsValid() || !json.Valid(b) {
 			t.Fatalf("not JSON: %q", b)
 		}
 	})

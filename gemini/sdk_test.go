@@ -296,7 +296,7 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 	for name, req := range requests {
 		s.send(t.Context(), req)
 		var ours, theirs map[string]any
-		mustUnmarshal(t, string(m.render(nil, req)), &ours)
+		mustUnmarshal(t, string(m.Render(nil, req, nil)), &ours)
 		mustUnmarshal(t, string(sent), &theirs)
 		delete(theirs, "model")
 		if diff := cmp.Diff(common(theirs), common(ours)); diff != "" {

@@ -1,10 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"sluice/breaker"
@@ -74,7 +76,7 @@ func (c *call) stream() error {
 func (c *call) render() {
 	c.omit = c.m.learned.Omit()
 	c.body = bodies.Get().(*Body)
-	c.body.data = c.m.cfg.Codec.Render(c.body.data, c.req, c.omit)
+	c.body.data = c.m.render(c.body.data, c.req, c.omit)
 }
 
 // learn says whether the request is to be sent once more without a member that the
@@ -82,6 +84,9 @@ func (c *call) render() {
 func (c *call) learn(last *ending) bool {
 	r, ok := errors.AsType[*Refusal](last.cause)
 	if !ok || c.handed || c.ctx.Err() != nil || r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	if r.Member == "" || c.omit.Has(r.Member) || !c.sent(r.Member) {
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)
@@ -93,6 +98,13 @@ func (c *call) learn(last *ending) bool {
 		c.render()
 	}
 	return again
+}
+
+// sent says whether the request holds member, so that another one without it can fare
+// better. What the configuration adds to each request stays in it.
+func (c *call) sent(member string) bool {
+	without := c.m.render(nil, c.req, append(slices.Clone(c.omit), member))
+	return !bytes.Equal(without, c.body.data)
 }
 
 // attempt makes one attempt and tells everyone how it ended.
@@ -145,6 +157,10 @@ func (c *call) last(ans Stream, said *tally) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
+		said.estimate(ans)
+		c.chunk.Usage = &said.usage
 	}
 	said.finish = c.chunk.Finish
 	return c.hand(said)

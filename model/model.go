@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
@@ -69,6 +70,8 @@ type Frame struct {
 	Policy  Policy
 	// Breaker guards the service. Nil makes one with the defaults of package breaker.
 	Breaker *breaker.Breaker
+	// Extra is merged into the body of each request (Merge); empty: nothing.
+	Extra jsontext.Value
 	// Secrets are kept out of errors.
 	Secrets []string
 	// Metrics gets the attempts, by outcome, each at its end. Nil: they are not counted.
@@ -156,6 +159,20 @@ func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	c := newCall(ctx, m, req, yield)
 	defer c.end()
 	return c.stream()
+}
+
+// render appends the body of a request without the members in omit.
+func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
+	start := len(b)
+	b = m.cfg.Codec.Render(b, req, omit)
+	if len(m.cfg.Extra) == 0 {
+		return b
+	}
+	merged, err := Merge(b[start:], m.cfg.Extra)
+	if err != nil {
+		return b // both are JSON
+	}
+	return append(b[:start], merged...)
 }
 
 // count tells the metrics how an attempt ended.

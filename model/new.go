@@ -87,6 +87,7 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 		Idle:     s.Idle,
 		Retries:  s.Retries,
 		Breaker:  breaker.New(guard),
+		Extra:    s.Extra,
 		Secrets:  s.secrets(),
 		Metrics:  opts.Metrics,
 		Log:      opts.Log,

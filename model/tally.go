@@ -38,10 +38,16 @@ func (t *tally) grown(ans Stream) bool {
 	return t.seen > before
 }
 
+// estimate guesses the usage of an answer whose provider did not tell it.
+func (t *tally) estimate(ans Stream) {
+	size := max(t.Size, ans.Note().Size)
+	t.usage = chat.Usage{InputTokens: Estimate(t.prompt), OutputTokens: Estimate(size), Estimated: true}
+}
+
 // close takes what is known at the end.
 func (t *tally) close(ans Stream) {
 	t.note = ans.Note()
-	if t.note.Usage != nil {
+	if t.note.Usage != nil && *t.note.Usage != (chat.Usage{}) {
 		t.usage = *t.note.Usage
 	}
 }
