@@ -19,6 +19,9 @@ func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 // textOf returns a content's text: a string, or the parts of the given types. bad is
 // the type of a part that is none of them.
 func textOf(content jsontext.Value, types ...string) (text, bad string) {
+	if absent(content) {
+		return "", "no content"
+	}
 	if json.Unmarshal(content, &text) == nil {
 		return text, ""
 	}
