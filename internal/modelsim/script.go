@@ -142,7 +142,7 @@ func ParseScript(text string) (*Script, error) {
 // block returns the directives for request n, from 1.
 func (s *Script) block(n int) ([]setting, error) {
 	if n > len(s.blocks) && !s.loop {
-		return nil, fmt.Errorf("The script is used up: this is request %d, and it holds %d blocks.", n, len(s.blocks))
+		return nil, fmt.Errorf("the script is used up: this is request %d, and it holds %d blocks", n, len(s.blocks))
 	}
 	return s.blocks[min(n, len(s.blocks))-1], nil
 }
