@@ -215,6 +215,10 @@ func TestStructuredOutput(t *testing.T) {
 	if got := c.next(t, url, ""); got.text != `{"n":3}` {
 		t.Errorf("json_object: %q", got.text)
 	}
+	delete(c.body, "response_format")
+	if got := c.next(t, url, "prompted"); got.text != `{"n":3}` {
+		t.Errorf("prompted: %q", got.text)
+	}
 }
 
 // Pauses are those that were asked for.

@@ -1,11 +1,14 @@
 package modelsim
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -150,6 +153,34 @@ func TestCut(t *testing.T) {
 		_, body := post(t, url+chatPath, directives, newClient(chatPath, "s", "hi", todoTools(t)).body)
 		if !strings.Contains(body, "unexpected EOF") && !strings.Contains(body, "reset by peer") || strings.Count(body, "data:") > 1 {
 			t.Errorf("%s: %s", directives, body)
+		}
+	}
+}
+
+// A stream that falls silent, and a connection without headers, last until the client
+// leaves; so does neither outlive it.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, Config{}) // whose end waits for the handlers
+	body := string(encode(newClient(chatPath, "s", "hi", todoTools(t)).body))
+	for directives, headers := range map[string]bool{"stall 2": true, "hang": false} {
+		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer leave()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+chatPath, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(directivesHeader, directives)
+		resp, err := http.DefaultClient.Do(req)
+		if (err == nil) != headers {
+			t.Errorf("%s: %v", directives, err)
+		}
+		if err == nil {
+			got, readErr := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if strings.Count(string(got), "data:") != 1 || readErr == nil {
+				t.Errorf("%s: %v in %s", directives, readErr, got)
+			}
 		}
 	}
 }

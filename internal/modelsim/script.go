@@ -43,6 +43,7 @@ type directives struct {
 	takesIDs      string // "nine": ids of nine letters and digits alone
 	alternate     bool
 	needReasoning bool
+	prompted      bool
 	inband        string
 	inbandAt      int
 	cutAt         int
@@ -69,6 +70,7 @@ type directives struct {
 //	refusal I can't.     redacted                (Messages: a redacted_thinking block, too)
 //	finish length        the finish reason; "finish none" leaves it out
 //	tokens 12 34 5 6     input, output, thinking, cached
+//	prompted             a value of the schema that stands in the prompt
 //	raw "data: {}\n\n"   bytes in place of the whole stream; may be repeated
 //
 // How it is said in Chat Completions:
@@ -154,6 +156,7 @@ func directive(name string) func(arg string) (setting, error) {
 		"thought":        words(func(d *directives, s string) { a := d.said(); a.Thoughts = append(a.Thoughts, s) }),
 		"refusal":        words(func(d *directives, s string) { d.said(); d.refusal = s }),
 		"call":           parseCall,
+		"prompted":       flag(func(d *directives) { d.prompted = true }),
 		"redacted":       flag(func(d *directives) { d.redacted = true }),
 		"finish":         words(func(d *directives, s string) { d.finish, d.noFinish = s, s == "none" }),
 		"tokens":         parseTokens,

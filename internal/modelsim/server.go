@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/geminisim"
 )
@@ -183,6 +184,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := t.accept(); err != nil {
 		s.refuse(w, t, n, err)
 		return
+	}
+	if t.prompted && t.question.Schema == nil {
+		t.question.Schema = jsontext.Value("{}")
 	}
 	if t.answer == nil {
 		t.said = geminisim.Respond(s.cfg.Model, s.cfg.Roles, t.question)
