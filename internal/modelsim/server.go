@@ -29,7 +29,7 @@ const (
 	maxBody     = 20 << 20 // bytes of a request
 	keptCalls   = 1000     // requests that Server.Requests returns at most
 	keptFailure = 100      // texts that Server.Failures returns at most
-	// directives is the header with directives for one request, separated by semicolons.
+	// directivesHeader is the header with directives for one request, separated by semicolons.
 	directivesHeader = "X-Modelsim"
 )
 
@@ -53,7 +53,8 @@ type Config struct {
 // Server is an http.Handler for /v1/chat/completions, /v1/responses and
 // /v1/messages. It is safe for concurrent use.
 type Server struct {
-	cfg Config
+	cfg       Config
+	protocols map[string]protocol // by path
 
 	mu       sync.Mutex // guards the fields below
 	calls    int
@@ -74,7 +75,15 @@ func New(cfg Config) *Server {
 	if cfg.Model == nil {
 		cfg.Model = wordless{}
 	}
-	return &Server{cfg: cfg, thought: map[string]bool{}}
+	return &Server{
+		cfg:     cfg,
+		thought: map[string]bool{},
+		protocols: map[string]protocol{
+			"/v1/chat/completions": chatProtocol(),
+			"/v1/responses":        responsesProtocol(),
+			"/v1/messages":         messagesProtocol(),
+		},
+	}
 }
 
 // wordless is the model of a Server that was given none.
@@ -120,15 +129,6 @@ type protocol struct {
 	stamp   func(h http.Header) // sets the headers of every reply
 }
 
-// protocols are the endpoints.
-func protocols() map[string]protocol {
-	return map[string]protocol{
-		"/v1/chat/completions": chatProtocol(),
-		"/v1/responses":        responsesProtocol(),
-		"/v1/messages":         messagesProtocol(),
-	}
-}
-
 // turn is one request on its way to an answer.
 type turn struct {
 	protocol
@@ -155,7 +155,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A simulated answer must never pass for a real one.
 	w.Header().Set("Server", "modelsim")
 	w.Header().Set("X-Modelsim", "simulator")
-	p, found := protocols()[r.URL.Path]
+	p, found := s.protocols[r.URL.Path]
 	if !found || r.Method != http.MethodPost {
 		http.Error(w, "modelsim: no such endpoint", http.StatusNotFound)
 		return
