@@ -213,6 +213,9 @@ func (d *decoder) pieceField(name []byte) (err error) {
 
 // block reads a block of content, which is kept whole if it is redacted.
 func (d *decoder) block() error {
+	if d.json.PeekKind() != '{' {
+		return d.other()
+	}
 	start, before := d.json.InputOffset(), d.mismatch
 	if err := d.object((*decoder).blockField); err != nil {
 		return err
