@@ -17,6 +17,9 @@ const (
 	// blockCost is what a block counts beside its text, so that many empty ones are
 	// bounded as well.
 	blockCost = 64
+	// maxOpen is how many blocks are under way at a time. The API has one; more are
+	// ended, the oldest first, so that finding one stays cheap.
+	maxOpen = 64
 	// keepBuffer is the largest buffer that is kept for the next event.
 	keepBuffer = 64 << 10
 )
@@ -158,6 +161,9 @@ func (a *answer) Whole(body []byte, c *chat.Chunk) error {
 func (a *answer) begin(e *event, c *chat.Chunk) error {
 	if i := a.find(e.index); e.hasIndex && i >= 0 {
 		a.end(i)
+	}
+	if len(a.open) == maxOpen {
+		a.end(0)
 	}
 	b := block{typ: e.block, index: -1, id: e.id, name: e.name}
 	if e.hasIndex {

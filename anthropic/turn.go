@@ -47,7 +47,8 @@ func (c *Codec) turns(messages []chat.Message) []turn {
 	var ids ids
 	for i := range messages {
 		m := &messages[i]
-		if empty(m, m.Maker == c.maker) {
+		own := m.Role == chat.RoleModel && m.Maker == c.maker
+		if empty(m, own) {
 			continue
 		}
 		if n := len(list); n == 0 || list[n-1].role != m.Role {
@@ -56,7 +57,7 @@ func (c *Codec) turns(messages []chat.Message) []turn {
 				list[n].await(&list[n-1])
 			}
 		}
-		list[len(list)-1].add(m, m.Maker == c.maker, &ids)
+		list[len(list)-1].add(m, own, &ids)
 	}
 	if n := len(list); n > 0 && list[n-1].role == chat.RoleModel && len(list[n-1].calls) > 0 {
 		list = append(list, turn{role: chat.RoleUser})
