@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"sluice/agent"
+	"sluice/breaker"
 	"sluice/gemini"
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
@@ -36,6 +38,13 @@ func (g *Gateway) startOffline(ctx context.Context) error {
 	g.cfg.GeminiBaseURL = "http://" + ln.Addr().String()
 	g.cfg.GeminiModel = OfflineModel
 	return nil
+}
+
+// languageModel is a model as the gateway holds it, whatever its provider.
+type languageModel interface {
+	agent.Model
+	Breaker() *breaker.Breaker
+	Close()
 }
 
 func (g *Gateway) connectModel() (err error) {
