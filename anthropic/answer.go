@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// maxAnswer is how much of one answer is held at a time, in bytes.
-	maxAnswer = 2 << 20
 	// blockCost is what a block counts beside its text, so that many empty ones are
 	// bounded as well.
 	blockCost = 64
@@ -31,7 +29,7 @@ type answer struct {
 	codec *Codec
 	open  []block // begun and not ended, at most a few
 	held  []part
-	size  int // of all that was taken
+	size  model.Budget
 
 	usage    chat.Usage
 	latest   figures
@@ -74,7 +72,11 @@ func (a *answer) Over() bool { return a.over }
 
 // Note returns what the log tells.
 func (a *answer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name}
+	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size}
+	if a.hasUsage {
+		n.Usage = &a.usage
+	}
+	return n
 }
 
 // Take reads an event. What it is of, its data says; name counts where that does not,
@@ -173,7 +175,7 @@ func (a *answer) begin(e *event, c *chat.Chunk) error {
 		b.whole = e.whole.Clone()
 	}
 	a.open = append(a.open, b)
-	if err := a.grow(blockCost + len(e.id) + len(e.name) + len(b.whole)); err != nil {
+	if err := a.size.Grow(blockCost + len(e.id) + len(e.name) + len(b.whole)); err != nil {
 		return err
 	}
 	return a.extend(&a.open[len(a.open)-1], e, c)
@@ -207,7 +209,7 @@ func (a *answer) extend(b *block, e *event, c *chat.Chunk) error {
 		a.handKept(c)
 		c.Parts = append(c.Parts, chat.Part{Text: e.text})
 	}
-	return a.grow(len(e.thinking) + len(e.signature) + len(e.partial) + len(e.text))
+	return a.size.Grow(len(e.thinking) + len(e.signature) + len(e.partial) + len(e.text))
 }
 
 // handKept hands on what is kept of the blocks before a text: once text is shown,
@@ -273,13 +275,6 @@ func keptThinking(thinking, signature []byte) string {
 	b := appendString([]byte(`{"type":"thinking","thinking":`), thinking)
 	b = appendString(append(b, `,"signature":`...), signature)
 	return string(append(b, '}'))
-}
-
-func (a *answer) grow(n int) error {
-	if a.size += n; a.size > maxAnswer {
-		return model.ErrTooLarge
-	}
-	return nil
 }
 
 // figures takes the latest of each figure.

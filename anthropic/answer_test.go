@@ -309,7 +309,7 @@ func TestWholeMessages(t *testing.T) {
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("chunk (-want +got):\n%s", diff)
 	}
-	if n := a.Note(); n != (model.Note{TextLength: 5, Finish: "tool_use", Model: "m"}) {
+	if n := a.Note(); n.TextLength != 5 || n.Finish != "tool_use" || n.Model != "m" || n.Size == 0 || n.Usage == nil {
 		t.Errorf("note %+v", n)
 	}
 	for _, body := range []string{``, `x`, `{}`, `[]`, `{"type":"ping"}`, `{"type":"message","content":"SECRET"}`, `{"choices":[]}`} {

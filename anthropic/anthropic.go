@@ -3,16 +3,12 @@
 package anthropic
 
 import (
-	"net/http"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/model"
 )
-
-// KeyHeader is the header that the API key goes in, as it is.
-const KeyHeader = "X-Api-Key"
 
 // defaultMaxTokens limits the visible part of an answer where nobody else does:
 // the API wants a limit in every request.
@@ -27,11 +23,29 @@ type Codec struct {
 
 	temperature   *float64
 	noTemperature bool
-	extra         object
+	extra         object // what the configuration adds, which the frame does
 
 	tools    toolCache
 	leftOut  func(tool string)
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
+}
+
+// New returns the Model that spec configures.
+func New(spec model.Spec, opts model.Options) (*model.Model, error) {
+	log := opts.Log
+	codec := NewCodec(&spec, func(tool string) {
+		log.Warn().Str("key", spec.Key).Str("tool", tool).Msg("model_tool_left_out")
+	})
+	return model.New(spec, wire(), codec, opts)
+}
+
+// wire is what all requests have in common.
+func wire() model.Wire {
+	return model.Wire{KeyHeader: "X-Api-Key", Header: map[string]string{
+		"Content-Type":      "application/json",
+		"Accept":            "text/event-stream",
+		"Anthropic-Version": "2023-06-01",
+	}}
 }
 
 // NewCodec returns the codec of spec. leftOut, if it is not nil, is told the name of
@@ -40,7 +54,7 @@ type Codec struct {
 func NewCodec(spec *model.Spec, leftOut func(tool string)) *Codec {
 	c := &Codec{
 		model:         spec.Model,
-		maker:         spec.Key + " " + spec.Model,
+		maker:         spec.Maker(),
 		maxTokens:     spec.MaxTokens,
 		thinking:      spec.Thinking,
 		temperature:   spec.Temperature,
@@ -56,11 +70,6 @@ func NewCodec(spec *model.Spec, leftOut func(tool string)) *Codec {
 	c.extra, _ = members(spec.Extra)
 	c.decoders.New = func() any { return new(decoder) }
 	return c
-}
-
-// Headers returns the headers of every request but the key's.
-func Headers() http.Header {
-	return http.Header{"Anthropic-Version": {"2023-06-01"}}
 }
 
 // NewAnswer returns a reader of answers.

@@ -38,7 +38,7 @@ func BenchmarkTake(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.Parts = c.Parts[:0]
-				a.size = 0
+				a.size.Size = 0
 				if len(a.open[0].data) > 4096 {
 					a.open[0].data = a.open[0].data[:0]
 				}

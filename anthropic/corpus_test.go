@@ -195,20 +195,27 @@ func TestRecordedPairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := readRecording(t, filepath.Join(corpusDir, name+"-1")), readRecording(t, filepath.Join(corpusDir, name+"-2"))
+			extra := jsontext.Value(`{"max_tokens":` + memberOf(t, first.Request, "max_tokens") + `,"tool_choice":` + memberOf(t, first.Request, "tool_choice") + `}`)
 			c := testCodec(func(s *model.Spec) {
-				s.Extra = jsontext.Value(`{"max_tokens":` + memberOf(t, first.Request, "max_tokens") + `,"tool_choice":` + memberOf(t, first.Request, "tool_choice") + `}`)
 				if strings.Contains(name, "thinking") {
 					s.Thinking = model.Thinking{Tokens: 4000}
 				}
 			})
 			req := requestOf(t, first.Request)
-			compareRequests(t, first.Request, c.Render(nil, req, nil))
+			render := func() jsontext.Value {
+				body, err := model.Merge(c.Render(nil, req, nil), extra)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return body
+			}
+			compareRequests(t, first.Request, render())
 			got := read(c.NewAnswer(), first.events(t))
 			if n := keptIn(got.parts); n != first.Expect.Signatures {
 				t.Errorf("%d blocks kept, want %d", n, first.Expect.Signatures)
 			}
-			req.Messages = append(req.Messages, said("claude claude-sonnet-4-20250514", got.parts...), user(resultsIn(t, second.Request, got.calls)...))
-			compareRequests(t, second.Request, c.Render(nil, req, nil))
+			req.Messages = append(req.Messages, said(ours, got.parts...), user(resultsIn(t, second.Request, got.calls)...))
+			compareRequests(t, second.Request, render())
 		})
 	}
 }

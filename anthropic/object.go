@@ -90,24 +90,6 @@ func (n object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(n), func(m member) bool { return m.name == name })
 }
 
-// patch merges changes into n, deep: objects member by member, anything else in place
-// of what was there. Null removes (RFC 7396).
-func (n object) patch(changes object) object {
-	for _, m := range changes {
-		inner, deep := members(m.value)
-		switch {
-		case m.value.Kind() == 'n':
-			n = n.without(m.name)
-		case deep:
-			old, _ := members(n.get(m.name))
-			n.set(m.name, old.patch(inner).json())
-		default:
-			n.set(m.name, m.value)
-		}
-	}
-	return n
-}
-
 func (n object) json() jsontext.Value {
 	b := []byte{'{'}
 	for i, m := range n {

@@ -160,7 +160,7 @@ func makers() map[string]struct{ before, first, second chat.Part } {
 		"chat mistral":    {text("Well."), chat.Part{Call: call("D681PevKs")}, chat.Part{Call: call("D681PevKt")}},
 		"responses gpt-5": {chat.Part{Kept: `{"type":"reasoning","encrypted_content":"x"}`}, chat.Part{Call: call("call_abc")}, chat.Part{Call: call(strings.Repeat("fc_", 40))}},
 		ours:              {chat.Part{Kept: `{"type":"thinking","thinking":"hm","signature":"genuine"}`}, chat.Part{Call: call("toolu_01")}, chat.Part{Call: call("toolu_02")}},
-		"claude opus":     {chat.Part{Kept: `{"type":"thinking","thinking":"hm","signature":"another's"}`}, chat.Part{Call: call("toolu_01")}, chat.Part{Call: call("toolu_02")}},
+		"claude/opus":     {chat.Part{Kept: `{"type":"thinking","thinking":"hm","signature":"another's"}`}, chat.Part{Call: call("toolu_01")}, chat.Part{Call: call("toolu_02")}},
 		"":                {text("Well."), chat.Part{Call: call("1")}, chat.Part{Call: call("2")}},
 	}
 }
@@ -213,7 +213,7 @@ func TestAnyConversation(t *testing.T) {
 	for range 5000 {
 		messages := []chat.Message{user(text("hi"))}
 		for range rng.IntN(8) {
-			m := chat.Message{Role: chat.RoleModel, Maker: pick("", ours, "other m")}
+			m := chat.Message{Role: chat.RoleModel, Maker: pick("", ours, "other/m")}
 			if rng.IntN(2) == 0 {
 				m.Role = chat.RoleUser
 			}

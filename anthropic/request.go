@@ -34,7 +34,6 @@ func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	caches := !omit.Has(memberCacheControl)
 	tools := c.tools.render(req.Tools, c.leftOut)
 	turns := c.turns(req.Messages)
-	body := len(b)
 	b = slices.Grow(b, sizeHint(req)+len(tools.json))
 	b = appendString(append(b, `{"model":`...), c.model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
@@ -45,12 +44,7 @@ func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	b = c.appendThinking(b, c.mode(req, turns, omit), req, omit)
 	b = append(b, `,"messages":[`...)
 	b = c.appendTurns(b, turns, tools)
-	b = append(b, `]}`...)
-	if len(c.extra) == 0 {
-		return b
-	}
-	own, _ := members(b[body:])
-	return append(b[:body], own.patch(c.extra).json()...)
+	return append(b, `]}`...)
 }
 
 // limit is how many tokens the visible part of the answer may have.
@@ -151,13 +145,7 @@ func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 	if c.thinking.Tokens > 0 {
 		ways = []mode{budgeted, noThinking}
 	}
-	learned := 0
-	for _, m := range omit {
-		if m == memberThinking {
-			learned++
-		}
-	}
-	m := ways[min(learned, len(ways)-1)]
+	m := ways[min(omit.Times(memberThinking), len(ways)-1)]
 	if t := lastCalls(turns); t != nil && !t.thought && (m == budgeted || t.foreign) {
 		return noThinking
 	}

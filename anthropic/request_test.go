@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 	"sluice/tool"
 )
 
-const ours = "claude claude-sonnet-4-20250514"
+const ours = "claude/claude-sonnet-4-20250514"
 
 func setOf(names ...string) *tool.Set {
 	set := new(tool.Set)
@@ -142,7 +141,7 @@ func TestThinkingAfterCallsWithoutThoughts(t *testing.T) {
 		{"ours with thoughts", said(ours, chat.Part{Kept: kept}, call), true, true},
 		{"ours without", said(ours, call), true, false}, // an adaptive model may well not think
 		{"another model's", said("fast gpt", chat.Part{Kept: kept}, call), false, false},
-		{"another name behind the same key", said("claude claude-opus-4-5", chat.Part{Kept: kept}, call), false, false},
+		{"another name behind the same key", said("claude/claude-opus-4-5", chat.Part{Kept: kept}, call), false, false},
 		{"nobody's", said("", call), false, false},
 		{"kept that is no JSON", said(ours, chat.Part{Kept: "{"}, call), true, false},
 	} {
@@ -218,25 +217,6 @@ func TestForm(t *testing.T) {
 	wantMember(t, render(t, c, req), "output_config", `{"effort":"high"}`)
 	req.Form = chat.Form{Kind: chat.FormSchema, Schema: jsontext.Value(`{"type":`)}
 	wantMember(t, render(t, c, req), "output_config", `{"effort":"high"}`)
-}
-
-func TestExtra(t *testing.T) {
-	t.Parallel()
-	c := testCodec(func(s *model.Spec) {
-		s.Thinking = model.Thinking{Word: "high"}
-		s.Extra = jsontext.Value(`{"metadata":{"user_id":"u","x":null},"output_config":{"effort":"max"},"max_tokens":null,"thinking":{"display":null,"budget":{"a":1}},"top_k":5}`)
-	})
-	body := render(t, c, &chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Schema: jsontext.Value(`{}`)}, Messages: []chat.Message{user(text("hi"))}})
-	wantMember(t, body, "metadata", `{"user_id":"u"}`)
-	wantMember(t, body, "output_config", `{"effort":"max","format":{"type":"json_schema","schema":{}}}`)
-	wantMember(t, body, "thinking", `{"type":"adaptive","budget":{"a":1}}`)
-	wantMember(t, body, "top_k", `5`)
-	if _, sent := body["max_tokens"]; sent {
-		t.Error("a member that extra removes was sent")
-	}
-	if len(body["messages"].([]any)) != 1 {
-		t.Errorf("messages %v", body["messages"])
-	}
 }
 
 // messagesOf renders a conversation and returns its messages, a line each.
@@ -343,12 +323,5 @@ func TestRenderIsJSON(t *testing.T) {
 	body := render(t, c, req)
 	if n := len(body["tools"].([]any)); n != 1 {
 		t.Errorf("%d tools", n)
-	}
-}
-
-func TestHeaders(t *testing.T) {
-	t.Parallel()
-	if h := Headers(); !slices.Equal(h["Anthropic-Version"], []string{"2023-06-01"}) || len(h) != 1 {
-		t.Errorf("headers %v", h)
 	}
 }
