@@ -30,6 +30,7 @@ type answer struct {
 	open  []block // begun and not ended, at most a few
 	held  []part
 	size  model.Budget
+	begun int // blocks
 
 	usage    chat.Usage
 	latest   figures
@@ -72,7 +73,7 @@ func (a *answer) Over() bool { return a.over }
 
 // Note returns what the log tells.
 func (a *answer) Note() model.Note {
-	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size}
+	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size - a.begun*blockCost}
 	if a.hasUsage {
 		n.Usage = &a.usage
 	}
@@ -175,6 +176,7 @@ func (a *answer) begin(e *event, c *chat.Chunk) error {
 		b.whole = e.whole.Clone()
 	}
 	a.open = append(a.open, b)
+	a.begun++
 	if err := a.size.Grow(blockCost + len(e.id) + len(e.name) + len(b.whole)); err != nil {
 		return err
 	}
