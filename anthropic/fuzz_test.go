@@ -40,7 +40,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 // slowText returns the text of events that are all good, unless one is a start and a
-// piece of a block at once, which has no meaning.
+// piece of a block at once, which has no meaning, or too many blocks are open.
 func slowText(lines []string) (string, bool) {
 	var text strings.Builder
 	open := []slowBlock{}
@@ -57,7 +57,7 @@ func slowText(lines []string) (string, bool) {
 		e := slowEvent(line)
 		piece, _ := e["delta"].(map[string]any)
 		block, _ := e["content_block"].(map[string]any)
-		if e["delta"] != nil && e["content_block"] != nil {
+		if (e["delta"] != nil && e["content_block"] != nil) || len(open) == maxOpen {
 			return "", false
 		}
 		switch e["type"] {

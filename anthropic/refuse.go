@@ -73,7 +73,6 @@ func errorOf(body []byte) (typ, code, message string) {
 		Message jsontext.Value `json:"message"`
 	}
 	_ = json.Unmarshal(body, &outer, lenient)
-	inner := outer
 	switch outer.Error.Kind() {
 	case '{':
 		var e struct {
@@ -86,7 +85,7 @@ func errorOf(body []byte) (typ, code, message string) {
 	case '"':
 		return "", "", unquote(outer.Error)
 	}
-	return unquote(inner.Type), "", unquote(inner.Message)
+	return unquote(outer.Type), "", unquote(outer.Message)
 }
 
 // lenient reads what is only looked at, never handed on.
