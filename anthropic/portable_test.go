@@ -72,7 +72,7 @@ func refuse(body []byte) string {
 	case r.ToolChoice != nil && len(r.Tools) == 0:
 		return "tool_choice without tools"
 	}
-	return judgeMessages(r.Messages, len(r.Tools) > 0, r.Thinking != nil && r.Thinking.Type == "enabled")
+	return judgeMessages(r.Messages, len(r.Tools) > 0, r.Thinking != nil)
 }
 
 var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -94,7 +94,7 @@ type judgedMessage struct {
 	} `json:"content"`
 }
 
-func judgeMessages(messages []judgedMessage, tools, budgeted bool) string {
+func judgeMessages(messages []judgedMessage, tools, thinking bool) string {
 	ids := map[string]bool{}
 	var open []string // calls of the message before
 	withCalls := 0
@@ -127,7 +127,7 @@ func judgeMessages(messages []judgedMessage, tools, budgeted bool) string {
 				if (b.Type == "thinking" && b.Signature != "genuine") || m.Role != "assistant" {
 					return at + "invalid signature in thinking block"
 				}
-				if j > 0 && !strings.Contains(m.Content[0].Type, "thinking") {
+				if j > 0 && !strings.Contains(m.Content[j-1].Type, "thinking") {
 					return at + "thinking must come first"
 				}
 			default:
@@ -144,7 +144,7 @@ func judgeMessages(messages []judgedMessage, tools, budgeted bool) string {
 	if len(open) > 0 {
 		return "tool_use at the end"
 	}
-	if budgeted && withCalls > 0 && !strings.Contains(messages[withCalls].Content[0].Type, "thinking") {
+	if thinking && withCalls > 0 && !strings.Contains(messages[withCalls].Content[0].Type, "thinking") {
 		return "expected thinking, but found " + messages[withCalls].Content[0].Type
 	}
 	return ""

@@ -134,9 +134,9 @@ const (
 	budgeted
 )
 
-// mode returns how to ask for thinking. A forced tool rules it out, and so do calls
-// that were made without: with a budget, the API refuses them, and from other models
-// it cannot have the blocks.
+// mode returns how to ask for thinking. A forced tool rules it out, and so do last
+// calls that were made without: "a final assistant message must start with a thinking
+// block", the API answers, which other models' never does.
 func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
 	if c.thinking.Off() || (req.ForceTool && !req.NoTools) {
 		return noThinking
@@ -145,11 +145,10 @@ func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 	if c.thinking.Tokens > 0 {
 		ways = []mode{budgeted, noThinking}
 	}
-	m := ways[min(omit.Times(memberThinking), len(ways)-1)]
-	if t := lastCalls(turns); t != nil && !t.thought && (m == budgeted || t.foreign) {
+	if t := lastCalls(turns); t != nil && !t.thought {
 		return noThinking
 	}
-	return m
+	return ways[min(omit.Times(memberThinking), len(ways)-1)]
 }
 
 // appendThinking appends the thinking, and what depends on it: the temperature, which

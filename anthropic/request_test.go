@@ -134,30 +134,26 @@ func TestThinkingAfterCallsWithoutThoughts(t *testing.T) {
 	const kept = `{"type":"redacted_thinking","data":"x"}`
 	call := chat.Part{Call: callOf("i", "f", `{}`)}
 	for _, tt := range []struct {
-		name               string
-		calls              chat.Message
-		adaptive, budgeted bool
+		name  string
+		calls chat.Message
+		want  bool
 	}{
-		{"ours with thoughts", said(ours, chat.Part{Kept: kept}, call), true, true},
-		{"ours without", said(ours, call), true, false}, // an adaptive model may well not think
-		{"another model's", said("fast gpt", chat.Part{Kept: kept}, call), false, false},
-		{"another name behind the same key", said("claude/claude-opus-4-5", chat.Part{Kept: kept}, call), false, false},
-		{"nobody's", said("", call), false, false},
-		{"kept that is no JSON", said(ours, chat.Part{Kept: "{"}, call), true, false},
+		{"ours with thoughts", said(ours, chat.Part{Kept: kept}, call), true},
+		{"ours without", said(ours, call), false},
+		{"another model's", said("fast/gpt", chat.Part{Kept: kept}, call), false},
+		{"another name behind the same key", said("claude/claude-opus-4-5", chat.Part{Kept: kept}, call), false},
+		{"nobody's", said("", call), false},
+		{"kept that is no JSON", said(ours, chat.Part{Kept: "{"}, call), false},
 	} {
 		req := &chat.ModelRequest{Tools: setOf("f"), Messages: []chat.Message{user(text("a")), tt.calls, user(result("i", "f", "r")), said(ours, text("b")), user(text("c"))}}
 		for _, tokens := range []int{0, 4000} {
 			c := testCodec(func(s *model.Spec) { s.Thinking = model.Thinking{Word: "summary", Tokens: tokens} })
 			body := render(t, c, req)
-			want := tt.adaptive
-			if tokens > 0 {
-				want = tt.budgeted
-			}
-			if _, got := body["thinking"]; got != want {
-				t.Errorf("%s, tokens %d: thinking %v, want %v", tt.name, tokens, got, want)
+			if _, got := body["thinking"]; got != tt.want {
+				t.Errorf("%s, tokens %d: thinking %v, want %v", tt.name, tokens, got, tt.want)
 			}
 			messages, _ := json.Marshal(body["messages"])
-			if got := strings.Contains(string(messages), "redacted_thinking"); got != strings.HasPrefix(tt.name, "ours with ") {
+			if got := strings.Contains(string(messages), "redacted_thinking"); got != tt.want {
 				t.Errorf("%s: thoughts sent: %v", tt.name, got)
 			}
 		}
@@ -269,8 +265,8 @@ func TestMessages(t *testing.T) {
 			[]string{asUser(block("a")), asModel(wire("call_1"), wire("call_2")), asUser(answer("call_1", "1"), answer("call_2", "2")), asModel(wire("call_3")), asUser(answer("call_3", "3"))}},
 		{"ids that do not fit, and that come twice", []chat.Message{user(text("a")), said("gpt", call("x:1|y"), call("i")), user(result("x:1|y", "f", "1"), result("i", "f", "2")), said("gpt", call("i")), user(result("i", "f", "3"))},
 			[]string{asUser(block("a")), asModel(wire("call_1"), wire("i")), asUser(answer("call_1", "1"), answer("i", "2")), asModel(wire("call_2")), asUser(answer("call_2", "3"))}},
-		{"kept blocks, in their places", []chat.Message{user(text("a")), said(ours, chat.Part{Kept: kept}, text("b"), chat.Part{Kept: other}, call("i")), user(result("i", "f", "1"))},
-			[]string{asUser(block("a")), asModel(kept, block("b"), other, wire("i")), asUser(answer("i", "1"))}},
+		{"kept blocks in their order", []chat.Message{user(text("a")), said(ours, chat.Part{Kept: kept}, text("b"), chat.Part{Kept: other}, call("i")), user(result("i", "f", "1"))},
+			[]string{asUser(block("a")), asModel(kept, other, block("b"), wire("i")), asUser(answer("i", "1"))}},
 		{"kept blocks first", []chat.Message{user(text("a")), said(ours, text("b"), chat.Part{Kept: kept}, text("c"), chat.Part{Kept: other}, call("i")), user(result("i", "f", "1"))},
 			[]string{asUser(block("a")), asModel(kept, other, block("b"), block("c"), wire("i")), asUser(answer("i", "1"))}},
 		{"what others kept", []chat.Message{user(text("a")), said("gpt", chat.Part{Text: "b", Kept: `{"reasoning":1}`, Signature: "x"}, chat.Part{Call: callOf("i", "f", `{"a":1}`), Kept: "{}"}), user(result("i", "f", "1"))},

@@ -21,7 +21,6 @@ type turn struct {
 	calls   []wireCall
 	results []wireResult
 	thought bool // there are blocks of thinking
-	foreign bool // a call is not of this model's making
 }
 
 // textOrKept is a block of text, or of thinking that may go back.
@@ -89,7 +88,7 @@ func joined(list []turn) []turn {
 		case n > 0 && list[n-1].role == t.role:
 			last := &list[n-1]
 			last.blocks, last.calls = append(last.blocks, t.blocks...), append(last.calls, t.calls...)
-			last.thought, last.foreign = last.thought || t.thought, last.foreign || t.foreign
+			last.thought = last.thought || t.thought
 		default:
 			list[n] = *t
 			n++
@@ -135,7 +134,6 @@ func (t *turn) add(m *chat.Message, own bool, ids *ids) {
 		switch {
 		case p.Call != nil && m.Role == chat.RoleModel:
 			t.calls = append(t.calls, wireCall{p.Call, ids.fit(p.Call.ID)})
-			t.foreign = t.foreign || !own
 		case p.Result != nil && m.Role == chat.RoleUser:
 			t.result(p.Result)
 		}
@@ -228,12 +226,11 @@ func separate(b []byte, start int) []byte {
 	return b
 }
 
-// appendBlocks appends texts and kept blocks as they came, unless a text came first:
-// the API wants a message of thinking to begin with it. An answer that the model is
-// to go on with must not end in white space.
+// appendBlocks appends kept blocks, which the API wants first in their message, and
+// texts. An answer that the model is to go on with must not end in white space.
 func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 	blocks := t.blocks
-	if t.thought && blocks[0].kept == "" {
+	if t.thought {
 		blocks = slices.Clone(blocks)
 		slices.SortStableFunc(blocks, func(x, y textOrKept) int { return cmp.Compare(len(y.kept), 0) - cmp.Compare(len(x.kept), 0) })
 	}
