@@ -69,8 +69,29 @@ func (b *Budget) Grow(n int) error {
 }
 
 // Omit lists the members of requests that a provider does not take, by the names that
-// Refusal.Member gives them. It is never changed, only replaced.
+// Refusal.Member gives them. One that gives way in steps is listed once a step that was
+// refused. It is never changed, only replaced.
 type Omit []string
 
 // Has says whether member is in o.
 func (o Omit) Has(member string) bool { return slices.Contains(o, member) }
+
+// Times returns how many steps of member were refused.
+func (o Omit) Times(member string) (n int) {
+	for _, m := range o {
+		if m == member {
+			n++
+		}
+	}
+	return n
+}
+
+// distinct returns how many members are in o.
+func (o Omit) distinct() (n int) {
+	for i, m := range o {
+		if !slices.Contains(o[:i], m) {
+			n++
+		}
+	}
+	return n
+}
