@@ -1,0 +1,155 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object is a JSON object: its members in their order.
+type object []member
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// members returns the members of v, none if it is no object.
+func members(v jsontext.Value) (o object) {
+	d := jsontext.NewDecoder(bytes.NewReader(v), tolerant)
+	if d.PeekKind() != '{' {
+		return nil
+	}
+	d.ReadToken()
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return o
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return o
+		}
+		o.set(key, value.Clone())
+	}
+	return o
+}
+
+// elements returns the elements of v, none if it is no array.
+func elements(v jsontext.Value) (list []jsontext.Value) {
+	d := jsontext.NewDecoder(bytes.NewReader(v), tolerant)
+	if d.PeekKind() != '[' {
+		return nil
+	}
+	d.ReadToken()
+	for k := d.PeekKind(); k != ']' && k != jsontext.KindInvalid; k = d.PeekKind() {
+		el, err := d.ReadValue()
+		if err != nil {
+			return list
+		}
+		list = append(list, el.Clone())
+	}
+	return list
+}
+
+func (o object) index(name string) int {
+	for i := range o {
+		if o[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (o object) has(name string) bool { return o.index(name) >= 0 }
+
+// get returns the value of a member, or nil.
+func (o object) get(name string) jsontext.Value {
+	if i := o.index(name); i >= 0 {
+		return o[i].value
+	}
+	return nil
+}
+
+func (o *object) set(name string, value jsontext.Value) {
+	if i := o.index(name); i >= 0 {
+		(*o)[i].value = value
+		return
+	}
+	*o = append(*o, member{name, value})
+}
+
+// without returns o without the members of these names. o stays as it is.
+func (o object) without(names ...string) object {
+	var rest object
+	for _, m := range o {
+		if !slices.Contains(names, m.name) {
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// merge adds what other says beside o: its properties and what it requires too, of other
+// members those that o does not have.
+func (o *object) merge(other object) {
+	for _, m := range other {
+		have := o.get(m.name)
+		switch {
+		case have == nil:
+			o.set(m.name, m.value)
+		case m.name == "properties" && have.Kind() == '{':
+			both := members(have)
+			for _, p := range members(m.value) {
+				if !both.has(p.name) {
+					both.set(p.name, p.value)
+				}
+			}
+			o.set(m.name, both.append(nil))
+		case m.name == "required":
+			names := strs(have)
+			for _, name := range strs(m.value) {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+			o.set(m.name, stringArray(names))
+		}
+	}
+}
+
+// append appends o as JSON.
+func (o object) append(b []byte) []byte {
+	b = append(b, '{')
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, m.name), ':')
+		b = append(b, m.value...)
+	}
+	return append(b, '}')
+}
+
+// mergeExtra appends base with extra merged into it, deep: null removes, and anything
+// but an object replaces (RFC 7396).
+func mergeExtra(b []byte, base, extra jsontext.Value) []byte {
+	have := members(base)
+	for _, m := range members(extra) {
+		switch m.value.Kind() {
+		case 'n':
+			have = have.without(m.name)
+		case '{':
+			old := have.get(m.name)
+			if old.Kind() != '{' {
+				old = nil
+			}
+			have.set(m.name, mergeExtra(nil, old, m.value))
+		default:
+			have.set(m.name, m.value)
+		}
+	}
+	return have.append(b)
+}
