@@ -336,7 +336,7 @@ func TestChatErrorBodies(t *testing.T) {
 	t.Parallel()
 	codec := testChat(t, model.Spec{})
 	members := map[string]string{
-		"quoted-error-mistral-422":                      "stream_options",
+		"quoted-error-mistral-422":                     "stream_options",
 		"quoted-error-openai-400-tools-need-responses": "reasoning_effort",
 	}
 	kinds := map[string]model.Kind{
