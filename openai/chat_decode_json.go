@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,11 +60,8 @@ func (d *chatDecoder) append(b []byte) ([]byte, error) {
 	if plain(v) {
 		return append(b, v[1:len(v)-1]...), nil
 	}
-	b, err = jsontext.AppendUnquote(b, v)
-	if s := (*jsontext.SyntacticError)(nil); errors.As(err, &s) {
-		err = nil // of UTF-8 only: v was read
-	}
-	return b, err
+	b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can tell of UTF-8 only
+	return b, nil
 }
 
 // plain says whether a string's content stands for itself: printable ASCII without
