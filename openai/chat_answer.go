@@ -32,6 +32,7 @@ type chatAnswer struct {
 	failed   bool // the finish reason is an error
 	over     bool // [DONE] came, or the whole answer
 	size     int  // of all that was taken
+	largest  int  // chunk
 	text     int  // bytes of text
 	thoughts int
 	model    string
@@ -41,16 +42,21 @@ type chatAnswer struct {
 // are those of the request that was rendered last.
 func (a *chatAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
+// keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
+const keepScratch = 64 << 10
+
 // Reset implements model.Answer.
 func (a *chatAnswer) Reset() {
-	codec := a.codec
-	a.think.reset(codec.thinkTags)
+	if a.size > keepScratch || a.largest > keepScratch {
+		*a = chatAnswer{codec: a.codec}
+	}
+	a.think.reset(a.codec.thinkTags)
 	a.calls.reset()
 	a.kept.reset()
 	a.tools = nil
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
-	a.size, a.text, a.thoughts, a.model = 0, 0, 0, ""
+	a.size, a.largest, a.text, a.thoughts, a.model = 0, 0, 0, 0, ""
 }
 
 // Over implements model.Answer.
@@ -92,6 +98,7 @@ func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 // beside it was taken.
 func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
+	a.largest = max(a.largest, len(data))
 	err := a.decoder.decode(data, whole, ch)
 	if ch.hasUsage {
 		a.usage, a.hasUsage = ch.usage, true

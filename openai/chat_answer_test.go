@@ -251,6 +251,16 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}
 		}},
+		"10,000 calls in turn": {func() (chunks []string) {
+			for i := range 20000 {
+				chunks = append(chunks, fmt.Sprintf(`{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"f","arguments":%q}}]}}]}`, i%10000, "{}"[i/10000:][:1]))
+			}
+			return append(chunks, stop)
+		}(), func(t *testing.T, h heard) {
+			if h.err != nil || len(h.calls) != 10000 {
+				t.Errorf("%v, %d calls", h.err, len(h.calls))
+			}
+		}},
 		"1,000 choices": {[]string{`{"choices":[` + strings.Repeat(`{"index":3,"delta":{"content":"x"}},`, 999) + `{"index":0,"delta":{"content":"a"}}]}`, stop}, func(t *testing.T, h heard) {
 			if got := summary(h); got != "a | stop" {
 				t.Error(got)

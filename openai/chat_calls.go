@@ -11,8 +11,14 @@ import (
 // callOverhead is what a call weighs beyond its text, in bytes.
 const callOverhead = 64
 
+// fewCalls is up to how many calls are looked through for an index.
+const fewCalls = 32
+
 // chatCalls collects the calls of one answer.
-type chatCalls struct{ list []chatCall }
+type chatCalls struct {
+	list []chatCall
+	at   map[int]int // where the latest call of each index is; nil while there are few
+}
 
 // chatCall is a call, or as much of it as has come.
 type chatCall struct {
@@ -24,7 +30,7 @@ type chatCall struct {
 
 func (cs *chatCalls) reset() {
 	clear(cs.list)
-	cs.list = cs.list[:0]
+	cs.list, cs.at = cs.list[:0], nil
 }
 
 // take takes a delta of a call and returns by how much that has made cs larger. A delta
@@ -35,8 +41,7 @@ func (cs *chatCalls) take(d *chatCallDelta) (grown int) {
 	}
 	call := cs.find(d)
 	if call == nil {
-		cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex})
-		call = &cs.list[len(cs.list)-1]
+		call = cs.begin(d)
 		grown = callOverhead
 	}
 	if len(call.id) == 0 {
@@ -63,17 +68,44 @@ func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
 		}
 		return &cs.list[len(cs.list)-1]
 	}
+	call := cs.latest(d.index)
+	if call != nil && len(d.id) > 0 && len(call.id) > 0 && !bytes.Equal(d.id, call.id) {
+		return nil
+	}
+	return call
+}
+
+// latest returns the latest call of an index, or nil.
+func (cs *chatCalls) latest(index int) *chatCall {
+	if cs.at != nil {
+		if i, ok := cs.at[index]; ok {
+			return &cs.list[i]
+		}
+		return nil
+	}
 	for i := len(cs.list) - 1; i >= 0; i-- {
-		call := &cs.list[i]
-		if !call.hasIndex || call.index != d.index {
-			continue
+		if call := &cs.list[i]; call.hasIndex && call.index == index {
+			return call
 		}
-		if len(d.id) > 0 && len(call.id) > 0 && !bytes.Equal(d.id, call.id) {
-			return nil
-		}
-		return call
 	}
 	return nil
+}
+
+// begin begins a call.
+func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
+	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex})
+	switch n := len(cs.list); {
+	case cs.at != nil && d.hasIndex:
+		cs.at[d.index] = n - 1
+	case cs.at == nil && n > fewCalls:
+		cs.at = make(map[int]int, 2*n)
+		for i := range cs.list {
+			if cs.list[i].hasIndex {
+				cs.at[cs.list[i].index] = i
+			}
+		}
+	}
+	return &cs.list[len(cs.list)-1]
 }
 
 // whole returns the calls, with {} for empty arguments. A call that cannot be read is an

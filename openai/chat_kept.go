@@ -20,9 +20,6 @@ type chatKept struct {
 }
 
 func (k *chatKept) reset() {
-	if cap(k.text) > maxKept/4 {
-		k.text = nil
-	}
 	clear(k.details)
 	*k = chatKept{text: k.text[:0], details: k.details[:0]}
 }

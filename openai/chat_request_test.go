@@ -310,6 +310,8 @@ func TestToolParameters(t *testing.T) {
 			`{"type":"object","properties":{"a":{},"x":{},"b":{}},"required":["x"]}`},
 		{`{"allOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}],"not":{},"enum":[1]}`,
 			`{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]}`},
+		{`{"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/a%20b"},`, 40) + `{"properties":{"z":{}}}],"$defs":{"a b":{"properties":{"a":{}}}}}`,
+			`{"type":"object","properties":{"a":{},"z":{}},"$defs":{"a b":{"properties":{"a":{}}}}}`},
 		{`{"type":"array"}`, ``},
 		{`{"type":"string","properties":{}}`, ``},
 		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, ``},

@@ -15,7 +15,8 @@ type member struct {
 	value jsontext.Value
 }
 
-// members returns the members of v, none if it is no object.
+// members returns the members of v, none if it is no object. Of those of one name, which
+// no valid JSON has, the last counts.
 func members(v jsontext.Value) (o object) {
 	d := jsontext.NewDecoder(bytes.NewReader(v), tolerant)
 	if d.PeekKind() != '{' {
@@ -32,7 +33,7 @@ func members(v jsontext.Value) (o object) {
 		if err != nil {
 			return o
 		}
-		o.set(key, value.Clone())
+		o = append(o, member{key, value.Clone()})
 	}
 	return o
 }
@@ -55,7 +56,7 @@ func elements(v jsontext.Value) (list []jsontext.Value) {
 }
 
 func (o object) index(name string) int {
-	for i := range o {
+	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].name == name {
 			return i
 		}

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ var errNoObject = errors.New("its schema allows no object")
 // errUnreadableSchema is why a tool is left out.
 var errUnreadableSchema = errors.New("its schema is no JSON")
 
-// maxSchemaRefs is how many references in a row are followed.
-const maxSchemaRefs = 16
+// maxRootNodes is how many schemas the root of one may be put together of.
+const maxRootNodes = 256
 
 // parameters returns a tool's input schema as providers take it: an object with
 // properties, and none of the forms at the root that are refused there (anyOf, oneOf,
@@ -35,7 +36,7 @@ func parameters(schema jsontext.Value) (jsontext.Value, error) {
 	default:
 		return nil, errNoObject
 	}
-	r := rootResolver{root: members(schema)}
+	r := rootResolver{schema: schema, refs: []string{"#"}}
 	root, err := r.resolve(members(schema))
 	if err != nil {
 		return nil, err
@@ -49,8 +50,9 @@ func parameters(schema jsontext.Value) (jsontext.Value, error) {
 
 // rootResolver resolves what may not stand at the root of a schema.
 type rootResolver struct {
-	root object
-	refs int
+	schema jsontext.Value
+	refs   []string // the $refs that the node at hand was reached through
+	nodes  int
 }
 
 // resolve returns n without $ref, allOf, anyOf and oneOf, or errNoObject.
@@ -92,7 +94,7 @@ func (r *rootResolver) resolve(n object) (object, error) {
 func (r *rootResolver) resolveValue(v jsontext.Value) (object, error) {
 	switch v.Kind() {
 	case '{':
-		if r.refs++; r.refs > maxSchemaRefs*maxSchemaRefs {
+		if r.nodes++; r.nodes > maxRootNodes {
 			return nil, errNoObject
 		}
 		return r.resolve(members(v))
@@ -102,20 +104,21 @@ func (r *rootResolver) resolveValue(v jsontext.Value) (object, error) {
 	return nil, errNoObject
 }
 
-// follow returns what a local reference points to, itself resolved.
+// follow returns what a local reference points to ("#/$defs/Todo"), itself resolved.
 func (r *rootResolver) follow(ref string) (object, error) {
-	path, local := strings.CutPrefix(ref, "#")
-	if r.refs++; !local || r.refs > maxSchemaRefs {
+	fragment, err := url.PathUnescape(ref)
+	path, local := strings.CutPrefix(fragment, "#/")
+	if r.nodes++; err != nil || !local || r.nodes > maxRootNodes || slices.Contains(r.refs, ref) {
 		return nil, errNoObject
 	}
-	at := r.root.append(nil)
-	for token := range jsontext.Pointer(path).Tokens() {
-		at = members(at).get(token)
+	target := r.schema
+	for token := range jsontext.Pointer("/" + path).Tokens() {
+		target = members(target).get(token)
 	}
-	if jsontext.Value(at).Kind() != '{' {
-		return nil, errNoObject
-	}
-	return r.resolve(members(at))
+	r.refs = append(r.refs, ref)
+	o, err := r.resolveValue(target)
+	r.refs = r.refs[:len(r.refs)-1]
+	return o, err
 }
 
 // either returns one schema for branches: the properties of all of those that allow an
