@@ -24,13 +24,14 @@ type Chat struct {
 var (
 	_ model.Codec  = (*Chat)(nil)
 	_ model.Answer = (*chatAnswer)(nil)
+	_ model.Asker  = (*chatAnswer)(nil)
 )
 
 func newChat(spec model.Spec, warn Warn) *Chat {
 	c := &Chat{
 		spec:      spec,
 		host:      hostOf(&spec),
-		maker:     spec.Key + " " + spec.Model,
+		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
 		extra:     members(spec.Extra),
 	}

@@ -34,12 +34,11 @@ type chatAnswer struct {
 	size     int  // of all that was taken
 	largest  int  // chunk
 	text     int  // bytes of text
-	thoughts int
 	model    string
 }
 
-// Asked tells a what was asked, before its first event. Without it the names of tools
-// are those of the request that was rendered last.
+// Asked implements model.Asker. Without it the names of tools are those of the request
+// that was rendered last.
 func (a *chatAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
@@ -56,7 +55,7 @@ func (a *chatAnswer) Reset() {
 	a.tools = nil
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
-	a.size, a.largest, a.text, a.thoughts, a.model = 0, 0, 0, 0, ""
+	a.size, a.largest, a.text, a.model = 0, 0, 0, ""
 }
 
 // Over implements model.Answer.
@@ -64,7 +63,7 @@ func (a *chatAnswer) Over() bool { return a.over }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model}
+	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.size}
 }
 
 // Take implements model.Answer.
@@ -166,9 +165,7 @@ func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
 		return
 	}
 	a.size += len(b)
-	if thought {
-		a.thoughts += len(b)
-	} else {
+	if !thought {
 		a.text += len(b)
 	}
 	c.Parts = append(c.Parts, chat.Part{Text: string(b), Thought: thought})
@@ -195,7 +192,9 @@ func (a *chatAnswer) cut() bool {
 // End implements model.Answer.
 func (a *chatAnswer) End(c *chat.Chunk) error {
 	a.think.end(func(b []byte, thought bool) { a.say(c, b, thought) })
-	a.figures(c)
+	if a.hasUsage {
+		c.Usage = &a.usage
+	}
 	switch {
 	case a.blocked:
 		return &model.Blocked{Reason: "content_filter"}
@@ -219,19 +218,6 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 		return model.ErrNoText
 	}
 	return nil
-}
-
-// figures tells the usage. Without figures of the provider's the answer's are guessed;
-// those of the request are the caller's, who knows how long it was.
-func (a *chatAnswer) figures(c *chat.Chunk) {
-	if !a.hasUsage {
-		a.usage = chat.Usage{
-			OutputTokens:   estimate(a.text + a.calls.size()),
-			ThinkingTokens: estimate(a.thoughts),
-			Estimated:      true,
-		}
-	}
-	c.Usage = &a.usage
 }
 
 // appendCalls hands the calls on under our names, with ids that tell them apart.

@@ -188,7 +188,7 @@ func TestChatUsage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		chunks string
-		want   chat.Usage
+		want   chat.Usage // zero: none
 	}{
 		{`{"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":3},"prompt_tokens_details":{"cached_tokens":4}}}`,
 			chat.Usage{InputTokens: 10, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 4}},
@@ -197,15 +197,19 @@ func TestChatUsage(t *testing.T) {
 		{`{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":8}}`, chat.Usage{InputTokens: 10, OutputTokens: 5, CachedTokens: 8}},
 		{`{"x_groq":{"usage":{"prompt_tokens":1,"completion_tokens":2}}}`, chat.Usage{InputTokens: 1, OutputTokens: 2}},
 		{`{"usage":{"prompt_tokens":9,"completion_tokens":9}}` + "\n" + `{"usage":{"prompt_tokens":1,"completion_tokens":2}}` + "\n" + `{"usage":null}`, chat.Usage{InputTokens: 1, OutputTokens: 2}},
-		{`{"usage":{"prompt_tokens":-1,"completion_tokens":1000000000000000000,"total_tokens":"5"}}`, chat.Usage{OutputTokens: 2, Estimated: true}},
+		{`{"usage":{"prompt_tokens":-1,"completion_tokens":1000000000000000000,"total_tokens":"5"}}`, chat.Usage{}},
 		{`{"usage":{"prompt_tokens":1,"completion_tokens":1.5}}`, chat.Usage{InputTokens: 1}},
-		{`{"usage":{}}`, chat.Usage{OutputTokens: 2, Estimated: true}},
+		{`{"usage":{}}`, chat.Usage{}},
 	}
 	codec := testChat(t, model.Spec{})
 	for _, tt := range tests {
 		chunks := append([]string{says(`"content":"eight by"`)}, strings.Split(tt.chunks, "\n")...)
 		h := hear(codec.NewAnswer(), toEvents(append(chunks, done)...))
-		if diff := cmp.Diff(&tt.want, h.usage); h.err != nil || diff != "" {
+		want := &tt.want
+		if tt.want == (chat.Usage{}) {
+			want = nil
+		}
+		if diff := cmp.Diff(want, h.usage); h.err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.chunks, h.err, diff)
 		}
 	}

@@ -142,14 +142,6 @@ func (call *chatCall) fault() string {
 	return ""
 }
 
-// size is the bytes of the names and arguments.
-func (cs *chatCalls) size() (n int) {
-	for i := range cs.list {
-		n += len(cs.list[i].name) + len(cs.list[i].args)
-	}
-	return n
-}
-
 // extraSize is the bytes of what the calls want back.
 func (*chatCalls) extraSize(calls []chatCall) (n int) {
 	for i := range calls {

@@ -184,7 +184,7 @@ func testChat(t testing.TB, spec model.Spec) *Chat {
 	if spec.Model == "" {
 		spec.Key, spec.Model = "fast", "m"
 	}
-	c, err := New(spec, func(name, reason string) { t.Logf("tool %s is left out: %s", name, reason) })
+	c, err := newCodec(spec, func(name, reason string) { t.Logf("tool %s is left out: %s", name, reason) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +227,8 @@ func compare(t *testing.T, rec *recording, h heard) {
 	}
 	compareCalls(t, rec, h.calls)
 	switch u := want.Usage; {
-	case u == nil && h.err == nil && (h.usage == nil || !h.usage.Estimated):
-		t.Errorf("usage is %+v, want a guess", h.usage)
+	case u == nil && h.usage != nil && !h.usage.Estimated:
+		t.Errorf("usage is %+v, which nobody told", h.usage)
 	case u != nil:
 		wantUsage := &chat.Usage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached}
 		if diff := cmp.Diff(wantUsage, h.usage); diff != "" {

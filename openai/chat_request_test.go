@@ -58,7 +58,7 @@ func TestChatRequest(t *testing.T) {
 		Tools:  tools(tool.Spec{Name: "todo.list", Description: "lists", InputSchema: jsontext.Value(`{"properties":{"a":{"type":"string"}}}`)}, tool.Spec{Name: "now"}),
 		Messages: []chat.Message{
 			user("hello\xff"),
-			made("k m", chat.Part{Text: "thinking", Thought: true}, chat.Part{Text: "one "}, chat.Part{Text: "moment", Signature: "s"},
+			made("k/m", chat.Part{Text: "thinking", Thought: true}, chat.Part{Text: "one "}, chat.Part{Text: "moment", Signature: "s"},
 				called("b", "todo.list", ` {"a":"x"} `), called("a", "now", "")),
 			results(tool.Result{ID: "a", Name: "now", Text: "noon"}, tool.Result{ID: "b", Name: "todo.list", Text: "none", IsError: true}),
 			made("", chat.Part{Text: ""}),
@@ -135,7 +135,7 @@ func TestChatRequestOptions(t *testing.T) {
 func TestChatThinkingTokensAreAFault(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []model.Spec{{Key: "k", Thinking: model.Thinking{Tokens: 1024}}, {Key: "k", API: "x"}} {
-		if _, err := New(spec, nil); err == nil || !strings.Contains(err.Error(), "models.k.") {
+		if _, err := newCodec(spec, nil); err == nil || !strings.Contains(err.Error(), "models.k.") {
 			t.Errorf("%+v: %v", spec, err)
 		}
 	}
@@ -153,7 +153,7 @@ func keptTurn() []chat.Message {
 	call.Kept = keptExtra
 	return []chat.Message{
 		user("q"),
-		made("fast m", chat.Part{Kept: keptDetails}, chat.Part{Kept: keptText}, call),
+		made("fast/m", chat.Part{Kept: keptDetails}, chat.Part{Kept: keptText}, call),
 		results(tool.Result{ID: "id-1", Name: "f", Text: "r"}),
 	}
 }
@@ -173,7 +173,7 @@ func assistants(t *testing.T, spec model.Spec, messages []chat.Message) []jsonte
 func TestChatKeptGoesToItsMakerAlone(t *testing.T) {
 	t.Parallel()
 	const call = `{"id":"id-1","type":"function","function":{"name":"f","arguments":"{}"}`
-	later := append(keptTurn(), made("fast m", chat.Part{Text: "a"}, chat.Part{Kept: keptText}), user("q2"))
+	later := append(keptTurn(), made("fast/m", chat.Part{Text: "a"}, chat.Part{Kept: keptText}), user("q2"))
 	tests := []struct {
 		name     string
 		spec     model.Spec
@@ -202,7 +202,7 @@ func TestChatKeptThatIsNoJSON(t *testing.T) {
 	for _, kept := range []string{`{`, `5`, `{"role":"system"}`, `{"reasoning_content":"a"} {}`, "\xff"} {
 		call := called("a", "f", "")
 		call.Kept = kept
-		got := assistants(t, model.Spec{Key: "fast", Model: "m"}, []chat.Message{made("fast m", chat.Part{Kept: kept}, call)})
+		got := assistants(t, model.Spec{Key: "fast", Model: "m"}, []chat.Message{made("fast/m", chat.Part{Kept: kept}, call)})
 		wantJSON(t, got[0], `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
 	}
 }
@@ -343,7 +343,7 @@ func TestToolParameters(t *testing.T) {
 func TestChatToolIsLeftOut(t *testing.T) {
 	t.Parallel()
 	var warned []string
-	codec, err := New(model.Spec{Key: "k", Model: "m"}, func(name, reason string) { warned = append(warned, name) })
+	codec, err := newCodec(model.Spec{Key: "k", Model: "m"}, func(name, reason string) { warned = append(warned, name) })
 	if err != nil {
 		t.Fatal(err)
 	}

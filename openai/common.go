@@ -28,6 +28,3 @@ func unquote(v jsontext.Value) string {
 	b, _ := jsontext.AppendUnquote(nil, v)
 	return string(b)
 }
-
-// estimate guesses the tokens of a text of n bytes.
-func estimate(n int) int { return n / 4 }

@@ -11,9 +11,21 @@ import (
 	"sluice/model"
 )
 
-// New returns the codec of a configured model. warn, which may be nil, is told of tools
-// that are left out because of their schemas.
-func New(spec model.Spec, warn Warn) (model.Codec, error) {
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
+func New(spec model.Spec, opts model.Options) (*model.Model, error) {
+	codec, err := newCodec(spec, func(name, reason string) {
+		opts.Log.Warn().Str("key", spec.Key).Str("tool", name).Str("reason", reason).Msg("tool left out of the model's requests")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return model.New(spec, model.Bearer(), codec, opts)
+}
+
+// newCodec returns the codec of a configured model. warn, which may be nil, is told of
+// tools that are left out because of their schemas.
+func newCodec(spec model.Spec, warn Warn) (model.Codec, error) {
 	if spec.Thinking.Tokens > 0 {
 		return nil, fmt.Errorf("models.%s.thinking: a number of tokens is not known to provider openai", spec.Key)
 	}

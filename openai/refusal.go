@@ -12,9 +12,6 @@ import (
 	"sluice/model"
 )
 
-// maxWait bounds what is believed of a wait: a daily quota is the longest that there is.
-const maxWait = 24 * time.Hour
-
 // saysError says whether the value of a member error is one: an object, a string, or an
 // array that holds one.
 func saysError(v jsontext.Value) bool {
@@ -154,7 +151,7 @@ func kindOf(r *model.Refusal) model.Kind {
 			return model.KindRejected
 		}
 	}
-	return model.KindServer
+	return model.KindStatus
 }
 
 // tooLong finds what providers without a word for it say of a request that is too long.
@@ -166,7 +163,7 @@ var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`
 
 func waitIn(message string) time.Duration {
 	if m := tryAgain.FindStringSubmatch(message); m != nil {
-		return parseWait(m[1])
+		return model.ParseWait(m[1])
 	}
 	return 0
 }
@@ -174,18 +171,9 @@ func waitIn(message string) time.Duration {
 // retryInfo reads the google.rpc.RetryInfo among an error's details.
 func retryInfo(details jsontext.Value) (wait time.Duration) {
 	for _, v := range elements(details) {
-		wait = max(wait, parseWait(unquote(members(v).get("retryDelay"))))
+		wait = max(wait, model.ParseWait(unquote(members(v).get("retryDelay"))))
 	}
 	return wait
-}
-
-// parseWait reads a duration such as "34.4s"; anything else is 0.
-func parseWait(s string) time.Duration {
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return 0
-	}
-	return min(max(d, 0), maxWait)
 }
 
 // refusedMember returns which of our members an error names as one that the provider

@@ -18,9 +18,9 @@ func TestRefusals(t *testing.T) {
 		want   model.Refusal // without the message
 	}{
 		{500, `<html>`, model.Refusal{Status: 500}},
-		{0, `<html>`, model.Refusal{Kind: model.KindServer}},
-		{0, `{}`, model.Refusal{Kind: model.KindServer}},
-		{0, `{"error":"overloaded"}`, model.Refusal{Kind: model.KindServer}},
+		{0, `<html>`, model.Refusal{}},
+		{0, `{}`, model.Refusal{}},
+		{0, `{"error":"overloaded"}`, model.Refusal{}},
 		{429, `{"error":{"code":503}}`, model.Refusal{Status: 429, Code: "503"}},
 		{0, `{"error":{"code":"401"}}`, model.Refusal{Status: 401, Code: "401"}},
 		{0, `{"error":{"code":1302,"type":"rate_limit_error"}}`, model.Refusal{Kind: model.KindRateLimited, Type: "rate_limit_error", Code: "1302"}},
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 		{429, `{"error":{"message":"try again in 1m2.5s"}}`, model.Refusal{Status: 429, RetryAfter: 62500 * time.Millisecond}},
 		{429, `[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Please retry in 3s","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"4s"},5]}}]`,
 			model.Refusal{Status: 429, Type: "RESOURCE_EXHAUSTED", Code: "429", RetryAfter: 4 * time.Second}},
-		{429, `{"error":{"message":"try again in 9999h"}}`, model.Refusal{Status: 429, RetryAfter: maxWait}},
+		{429, `{"error":{"message":"try again in 9999h"}}`, model.Refusal{Status: 429, RetryAfter: 24 * time.Hour}},
 		{429, `{"error":{"message":"try again in ...s"}}`, model.Refusal{Status: 429}},
 		{500, strings.Repeat(`[`, 10001), model.Refusal{Status: 500}},
 	}
