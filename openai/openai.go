@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"sluice/model"
 )
 
@@ -15,7 +17,8 @@ import (
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
 	codec, err := newCodec(spec, func(name, reason string) {
-		opts.Log.Warn().Str("key", spec.Key).Str("tool", name).Str("reason", reason).Msg("tool left out of the model's requests")
+		details := zerolog.Dict().Str("key", spec.Key).Str("tool", name).Str("reason", reason)
+		opts.Log.Warn().Dict("details", details).Msg("model_tool_left_out")
 	})
 	if err != nil {
 		return nil, err
