@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,6 +38,8 @@ func Merge(body, patch jsontext.Value) (jsontext.Value, error) {
 	return append(b, '}'), nil
 }
 
+var errNoObject = errors.New("no JSON object")
+
 type objectMember struct {
 	name  string
 	value jsontext.Value
@@ -71,6 +74,9 @@ func apply(members []objectMember, change objectMember) ([]objectMember, error) 
 
 // membersOf returns the members of an object.
 func membersOf(object jsontext.Value) (members []objectMember, err error) {
+	if object.Kind() != '{' {
+		return nil, errNoObject
+	}
 	d := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
