@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/model"
 )
 
@@ -15,7 +14,6 @@ type Chat struct {
 	host      host
 	maker     string // what Message.Maker is of this codec's answers
 	thinkTags string
-	extra     object
 	learnable []string
 	tools     toolCache
 }
@@ -33,10 +31,10 @@ func newChat(spec model.Spec, warn Warn) *Chat {
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
-		extra:     members(spec.Extra),
 	}
+	extra := members(spec.Extra)
 	for _, name := range chatLearnable {
-		if !c.extra.has(name) { // what extra sets stays, whatever is said of it
+		if !extra.has(name) { // what extra sets stays, whatever is said of it
 			c.learnable = append(c.learnable, name)
 		}
 	}
@@ -68,12 +66,4 @@ func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 
 func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
 	return readRefusal(status, body, c.learnable)
-}
-
-// Render implements model.Codec.
-func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	if len(c.extra) == 0 {
-		return c.render(b, req, omit)
-	}
-	return mergeExtra(b, c.render(nil, req, omit), c.spec.Extra)
 }

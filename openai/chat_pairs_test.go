@@ -152,6 +152,12 @@ func render(t testing.TB, codec *Chat, req *chat.ModelRequest, omit ...string) *
 func renderJSON(t testing.TB, codec *Chat, req *chat.ModelRequest, omit ...string) jsontext.Value {
 	t.Helper()
 	body := jsontext.Value(codec.Render(nil, req, omit))
+	if extra := codec.spec.Extra; extra != nil { // as the frame does
+		var err error
+		if body, err = model.Merge(body, extra); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if !body.IsValid() {
 		t.Fatalf("the request is no JSON: %s", body)
 	}

@@ -17,8 +17,8 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// render appends the body without what extra adds.
-func (c *Chat) render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+// Render implements model.Codec.
+func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	tools := c.tools.get(req.Tools)
 	b = slices.Grow(b, sizeHint(req)+len(tools.json))
 	b = appendString(append(b, `{"model":`...), c.spec.Model)

@@ -133,24 +133,3 @@ func (o object) append(b []byte) []byte {
 	}
 	return append(b, '}')
 }
-
-// mergeExtra appends base with extra merged into it, deep: null removes, and anything
-// but an object replaces (RFC 7396).
-func mergeExtra(b []byte, base, extra jsontext.Value) []byte {
-	have := members(base)
-	for _, m := range members(extra) {
-		switch m.value.Kind() {
-		case 'n':
-			have = have.without(m.name)
-		case '{':
-			old := have.get(m.name)
-			if old.Kind() != '{' {
-				old = nil
-			}
-			have.set(m.name, mergeExtra(nil, old, m.value))
-		default:
-			have.set(m.name, m.value)
-		}
-	}
-	return have.append(b)
-}

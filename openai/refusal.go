@@ -151,7 +151,10 @@ func kindOf(r *model.Refusal) model.Kind {
 			return model.KindRejected
 		}
 	}
-	return model.KindStatus
+	if r.Type+r.Code+r.Message == "" {
+		return model.KindStatus // it may be no error at all
+	}
+	return model.KindServer
 }
 
 // tooLong finds what providers without a word for it say of a request that is too long.

@@ -20,7 +20,7 @@ func TestRefusals(t *testing.T) {
 		{500, `<html>`, model.Refusal{Status: 500}},
 		{0, `<html>`, model.Refusal{}},
 		{0, `{}`, model.Refusal{}},
-		{0, `{"error":"overloaded"}`, model.Refusal{}},
+		{0, `{"error":"overloaded"}`, model.Refusal{Kind: model.KindServer}},
 		{429, `{"error":{"code":503}}`, model.Refusal{Status: 429, Code: "503"}},
 		{0, `{"error":{"code":"401"}}`, model.Refusal{Status: 401, Code: "401"}},
 		{0, `{"error":{"code":1302,"type":"rate_limit_error"}}`, model.Refusal{Kind: model.KindRateLimited, Type: "rate_limit_error", Code: "1302"}},
