@@ -148,3 +148,38 @@ func TestChatLearnsMembers(t *testing.T) {
 		t.Errorf("%d requests, want 5:\n%s", len(bodies), strings.Join(bodies, "\n"))
 	}
 }
+
+// What comes in place of a stream: the answer in one piece, an error, or neither.
+func TestChatDocumentsThroughModel(t *testing.T) {
+	t.Parallel()
+	whole := `{"choices":[{"index":0,` + "\n" + `"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
+	tests := []struct {
+		body, text string
+		want       fault.Type // empty: a good answer
+	}{
+		{whole, "a", ""},
+		{strings.ReplaceAll(whole, "\n", ""), "a", ""},
+		{`{"error":{"message":"x","type":"authentication_error"}}`, "", fault.ModelError},
+		{`{"error":{"message":"x","code":429}}`, "", fault.ModelRateLimited},
+		{`[{"error":{"message":"x","code":400}}]`, "", fault.ModelError},
+		{`{"object":"error","message":"x","code":400}`, "", fault.ModelError},
+		{`{"choices":[]}`, "", fault.ModelUnavailable},
+		{`{"hello":1}`, "", fault.ModelUnavailable},
+		{`<html>`, "", fault.ModelUnavailable},
+		{sse(says(`"content":"a"`)) + "error: {\"code\":500,\"message\":\"x\"}\n\n", "a", fault.ModelUnavailable},
+		{sse(says(`"content":"a"`)) + `{"error":{"message":"x","code":400}}`, "a", fault.ModelError},
+	}
+	for _, tt := range tests {
+		m := openModel(t, model.Spec{Endpoint: "http://service.test/v1/chat/completions"}, model.Options{
+			Transport: transport(func(r *http.Request) (*http.Response, error) {
+				header := http.Header{"Content-Type": {"application/json"}}
+				return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r, ProtoMajor: 1, ContentLength: -1}, nil
+			}),
+		})
+		h := hearModel(t, m)
+		f, failed := errors.AsType[*fault.Error](h.err)
+		if h.text != tt.text || failed != (tt.want != "") || failed && f.Type != tt.want {
+			t.Errorf("%s: %q %v, want %q %s", tt.body, h.text, h.err, tt.text, tt.want)
+		}
+	}
+}
