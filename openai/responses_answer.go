@@ -1,0 +1,263 @@
+package openai
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+	"sluice/tool"
+)
+
+// maxResponsesAnswer is how much of one answer is taken, in bytes of text, thoughts,
+// calls and what is kept.
+const maxResponsesAnswer = 2 << 20
+
+// responsesAnswer reads the events of one answer. Text comes in deltas; calls and what
+// goes back are read from the item that is done: its id may differ from that of the
+// deltas and of the item as it was announced.
+type responsesAnswer struct {
+	decoder responsesDecoder
+	stored  bool                     // the provider keeps the items
+	name    func(name string) string // our name of a tool
+
+	usage     chat.Usage
+	hasUsage  bool
+	finish    chat.Finish // set once the protocol told the end
+	note      model.Note
+	size      int             // of all that was taken
+	ids       map[string]bool // of the calls
+	malformed error           // of a call that is of no use; it does not count if the answer was cut off
+}
+
+// Reset makes a ready for another answer.
+func (a *responsesAnswer) Reset() {
+	clear(a.ids)
+	*a = responsesAnswer{decoder: a.decoder, stored: a.stored, name: a.name, ids: a.ids}
+	a.decoder.reset(nil) // let go of the data
+}
+
+// Note returns what the log tells.
+func (a *responsesAnswer) Note() model.Note { return a.note }
+
+// Over says that the response has ended.
+func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
+
+// Take reads one event.
+func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
+	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
+		return nil
+	}
+	ev, err := a.decoder.event(name, data)
+	if err != nil {
+		return err
+	}
+	switch ev.kind {
+	case responsesText, responsesThought:
+		return a.delta(ev.delta, ev.kind == responsesThought, c)
+	case responsesItemDone:
+		return a.item(ev.item, false, c)
+	case responsesCompleted, responsesIncomplete, responsesFailed:
+		body, err := a.decoder.body(ev.response)
+		if err != nil {
+			return err
+		}
+		return a.judge(ev.kind, &body, c)
+	case responsesError:
+		return a.refused(ev.failure)
+	}
+	return nil
+}
+
+// Whole reads a reply that is a response in one piece.
+func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
+	if jsontext.Value(data).Kind() != '{' {
+		return fmt.Errorf("%w: no object", model.ErrUnreadable)
+	}
+	body, err := a.decoder.body(data)
+	if err != nil {
+		return err
+	}
+	kind := responsesCompleted
+	switch {
+	case body.failure != nil:
+		kind = responsesFailed
+	case body.output.Kind() != '[':
+		return fmt.Errorf("%w: no output", model.ErrUnreadable)
+	}
+	for _, item := range responsesElements(body.output) {
+		if err := a.item(item, true, c); err != nil {
+			return err
+		}
+	}
+	return a.judge(kind, &body, c)
+}
+
+// End completes the answer.
+func (a *responsesAnswer) End(c *chat.Chunk) error {
+	c.Finish = a.finish
+	if a.hasUsage {
+		c.Usage = &a.usage
+	}
+	switch {
+	case a.finish == chat.FinishNone:
+		return model.ErrCut
+	case a.finish == chat.FinishMaxTokens:
+		return nil // a call that was cut off as well is dropped
+	case a.malformed != nil:
+		return a.malformed
+	case a.note.TextLength == 0 && len(a.ids) == 0:
+		return model.ErrNoText
+	}
+	return nil
+}
+
+func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) error {
+	switch v.Kind() {
+	case '"':
+		return a.text(a.decoder.unquote(v), thought, c)
+	case 'n', 0: // null, or none
+		return nil
+	}
+	return a.decoder.unreadable(errResponsesType)
+}
+
+func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
+	if s == "" {
+		return nil
+	}
+	if !thought {
+		a.note.TextLength += len(s)
+	}
+	return a.add(chat.Part{Text: s, Thought: thought}, len(s), c)
+}
+
+func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
+	if a.size += size; a.size > maxResponsesAnswer {
+		return fmt.Errorf("answer %w", model.ErrTooLarge)
+	}
+	c.Parts = append(c.Parts, p)
+	return nil
+}
+
+// item takes an item that is done. Its texts came as deltas before, unless whole is set.
+func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) error {
+	if v.Kind() != '{' {
+		return nil
+	}
+	item, err := a.decoder.item(v)
+	if err != nil {
+		return err
+	}
+	switch item.kind {
+	case "message":
+		return a.message(&item, whole, c)
+	case "reasoning":
+		return a.reasoning(v, &item, whole, c)
+	case "function_call":
+		return a.call(&item, c)
+	}
+	return nil // tools that the provider runs itself, and what is yet to come
+}
+
+// message keeps a message's phase, which stands for the texts before it: models that
+// tell comments from answers want it back.
+func (a *responsesAnswer) message(item *responsesItem, whole bool, c *chat.Chunk) error {
+	if whole {
+		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, false, c) })
+		if err != nil {
+			return err
+		}
+	}
+	if item.phase == "" || len(item.phase) > 64 {
+		return nil
+	}
+	kept := responsesPhase(item.phase)
+	return a.add(chat.Part{Kept: kept}, len(kept), c)
+}
+
+// reasoning keeps the item as it is. One that says nothing without the provider's memory
+// cannot go back: an id alone is answered with 404, as nothing was stored.
+func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole bool, c *chat.Chunk) error {
+	if whole {
+		for _, texts := range []jsontext.Value{item.summary, item.content} {
+			err := a.decoder.texts(texts, func(s string) error { return a.text(s, true, c) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !a.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
+		return nil
+	}
+	return a.add(chat.Part{Kept: string(v)}, len(v), c)
+}
+
+// call takes a call that is whole. Whether its arguments fit the tool is told to the
+// model, not judged here.
+func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
+	args := jsontext.Value(item.arguments)
+	if len(args) == 0 {
+		args = jsontext.Value("{}")
+	}
+	reason := ""
+	switch {
+	case item.status == "incomplete":
+		reason = "it is not complete"
+	case item.name == "":
+		reason = "no name"
+	case args.Kind() != '{' || !args.IsValid(responsesLenient):
+		reason = "its arguments are no JSON object"
+	}
+	if reason != "" {
+		a.malformed = &model.Malformed{Reason: reason}
+		return nil
+	}
+	id := item.callID
+	for id == "" || a.ids[id] {
+		id = responsesNewID()
+	}
+	if a.ids == nil {
+		a.ids = make(map[string]bool)
+	}
+	a.ids[id] = true
+	call := &tool.Call{ID: id, Name: a.name(item.name), Arguments: args.Clone()}
+	return a.add(chat.Part{Call: call}, len(id)+len(item.name)+len(args), c)
+}
+
+// judge takes the protocol's word on how the response ended: that of its status, which
+// says more, before that of the event.
+func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
+	if body.hasUsage {
+		a.usage, a.hasUsage = body.usage, true
+		c.Usage = &a.usage
+	}
+	a.note.Model = body.model
+	a.note.Finish = model.Word(body.status)
+	switch {
+	case kind == responsesFailed || body.status == "failed" || body.status == "cancelled":
+		return a.refused(body.failure)
+	case kind == responsesIncomplete || body.status == "incomplete":
+		a.note.Finish = model.Word(body.reason)
+		if body.reason == "content_filter" {
+			return &model.Blocked{Reason: body.reason}
+		}
+		a.finish = chat.FinishMaxTokens
+	default:
+		a.finish = chat.FinishStop
+	}
+	return nil
+}
+
+func (a *responsesAnswer) refused(failure jsontext.Value) error {
+	r := responsesRefusal(0, nil, failure)
+	if r.Kind == model.KindBlocked {
+		return &model.Blocked{Reason: r.Code}
+	}
+	return r
+}
+
+// responsesNewID returns nine letters and digits, an id that every protocol takes.
+func responsesNewID() string { return rand.Text()[:9] }
