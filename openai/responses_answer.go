@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"crypto/rand"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,9 +18,9 @@ const maxResponsesAnswer = 2 << 20
 // goes back are read from the item that is done: its id may differ from that of the
 // deltas and of the item as it was announced.
 type responsesAnswer struct {
+	codec   *responsesCodec
 	decoder responsesDecoder
-	stored  bool                     // the provider keeps the items
-	name    func(name string) string // our name of a tool
+	tools   *tool.Set // on offer; nil: not known
 
 	usage     chat.Usage
 	hasUsage  bool
@@ -35,9 +34,13 @@ type responsesAnswer struct {
 // Reset makes a ready for another answer.
 func (a *responsesAnswer) Reset() {
 	clear(a.ids)
-	*a = responsesAnswer{decoder: a.decoder, stored: a.stored, name: a.name, ids: a.ids}
+	*a = responsesAnswer{codec: a.codec, decoder: a.decoder, ids: a.ids}
 	a.decoder.reset(nil) // let go of the data
 }
+
+// Asked tells a what was asked, before its first event. Without it the names of tools
+// are those of the request that was rendered last.
+func (a *responsesAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // Note returns what the log tells.
 func (a *responsesAnswer) Note() model.Note { return a.note }
@@ -189,7 +192,7 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 			}
 		}
 	}
-	if !a.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
+	if !a.codec.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
 		return nil
 	}
 	return a.add(chat.Part{Kept: string(v)}, len(v), c)
@@ -216,14 +219,14 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 		return nil
 	}
 	id := item.callID
-	for id == "" || a.ids[id] {
+	for id == "" || len(id) > maxResponsesCallID || a.ids[id] {
 		id = responsesNewID()
 	}
 	if a.ids == nil {
 		a.ids = make(map[string]bool)
 	}
 	a.ids[id] = true
-	call := &tool.Call{ID: id, Name: a.name(item.name), Arguments: args.Clone()}
+	call := &tool.Call{ID: id, Name: a.codec.tools.ours(a.tools, item.name), Arguments: args.Clone()}
 	return a.add(chat.Part{Call: call}, len(id)+len(item.name)+len(args), c)
 }
 
@@ -245,6 +248,7 @@ func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat
 			return &model.Blocked{Reason: body.reason}
 		}
 		a.finish = chat.FinishMaxTokens
+	case body.status == "queued" || body.status == "in_progress": // no end
 	default:
 		a.finish = chat.FinishStop
 	}
@@ -252,12 +256,9 @@ func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat
 }
 
 func (a *responsesAnswer) refused(failure jsontext.Value) error {
-	r := responsesRefusal(0, nil, failure)
+	r := a.codec.Refuse(0, nil, failure)
 	if r.Kind == model.KindBlocked {
-		return &model.Blocked{Reason: r.Code}
+		return &model.Blocked{Reason: "content_filter"}
 	}
 	return r
 }
-
-// responsesNewID returns nine letters and digits, an id that every protocol takes.
-func responsesNewID() string { return rand.Text()[:9] }

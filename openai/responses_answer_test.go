@@ -134,15 +134,15 @@ func TestResponsesCalls(t *testing.T) {
 			}
 		})
 	}
-	t.Run("ids missing and repeated", func(t *testing.T) {
+	t.Run("ids missing, repeated and too long", func(t *testing.T) {
 		t.Parallel()
-		told, err := readResponsesEvents(responsesCallEvent(`"call_id":"c1","name":"a"`), responsesCallEvent(`"call_id":"c1","name":"b"`), responsesCallEvent(`"name":"c"`), responsesEnded)
-		if err != nil || len(told.Calls) != 3 {
+		told, err := readResponsesEvents(responsesCallEvent(`"call_id":"c1","name":"a"`), responsesCallEvent(`"call_id":"c1","name":"b"`), responsesCallEvent(`"call_id":"`+strings.Repeat("c", 1<<20)+`","name":"c"`), responsesCallEvent(`"name":"d"`), responsesEnded)
+		if err != nil || len(told.Calls) != 4 {
 			t.Fatal(told.Calls, err)
 		}
-		b, c := told.Calls[1].ID, told.Calls[2].ID
-		if told.Calls[0].ID != "c1" || b == c || !generated.MatchString(b) || !generated.MatchString(c) {
-			t.Errorf("ids %q, %q, %q", told.Calls[0].ID, b, c)
+		b, c, d := told.Calls[1].ID, told.Calls[2].ID, told.Calls[3].ID
+		if told.Calls[0].ID != "c1" || b == c || c == d || !generated.MatchString(b) || !generated.MatchString(c) || !generated.MatchString(d) {
+			t.Errorf("ids %q, %q, %.20q, %q", told.Calls[0].ID, b, c, d)
 		}
 	})
 	t.Run("the item's id changes on the way", func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestResponsesWhole(t *testing.T) {
 			checkResponses(t, &rec, told, err)
 		})
 	}
-	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"output":{}}`, `{"output":[`, `<html>`} {
+	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"output":{}}`, `{"output":[`, `{"output":[]}{}`, `<html>`} {
 		if err := newResponses(model.Spec{}).NewAnswer().Whole([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {
 			t.Errorf("%s: %v, want %v", body, err, model.ErrUnreadable)
 		}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"net/http"
 
 	"sluice/model"
 )
@@ -10,9 +10,11 @@ import (
 // others speak as well. Nothing is stored at the provider: all that a model needs of
 // what it said before goes along with each request.
 type responsesCodec struct {
-	spec  model.Spec
-	maker string // what Message.Maker is of this codec's answers
-	tools responsesToolCache
+	spec      model.Spec
+	maker     string // what Message.Maker is of this codec's answers
+	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
+	learnable []string
+	tools     responsesToolCache
 }
 
 // The codec keeps to the frame's interfaces.
@@ -22,26 +24,29 @@ var (
 )
 
 func newResponses(spec model.Spec) *responsesCodec {
-	return &responsesCodec{spec: spec, maker: spec.Key + " " + spec.Model}
+	c := &responsesCodec{
+		spec:   spec,
+		maker:  spec.Key + " " + spec.Model,
+		stored: responsesMember(spec.Extra, "store").Kind() == 't',
+	}
+	for _, name := range responsesLearnable {
+		if !responsesHas(spec.Extra, name) { // what extra sets stays, whatever is said of it
+			c.learnable = append(c.learnable, name)
+		}
+	}
+	return c
 }
 
 // NewAnswer returns a reader of answers, of one at a time.
-func (c *responsesCodec) NewAnswer() model.Answer {
-	return &responsesAnswer{stored: c.stored(), name: c.tools.ours}
+func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{codec: c} }
+
+// responsesLearnable are the members that are sent of our own accord, by the names that
+// Omit has for them; of those that one begins with, the longer first.
+var responsesLearnable = []string{
+	"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
 }
 
-// stored says that extra makes the provider keep the answers, so that a reasoning item
-// is found there by its id alone.
-func (c *responsesCodec) stored() bool {
-	return responsesMember(c.spec.Extra, "store").Kind() == 't'
-}
-
-// responsesMember returns the value of the named member of an object, or nil.
-func responsesMember(object jsontext.Value, name string) jsontext.Value {
-	for _, m := range responsesMembers(object) {
-		if m.name == name {
-			return m.value
-		}
-	}
-	return nil
+// Refuse reads the body of a reply whose status is not 2xx, or an error in the stream.
+func (c *responsesCodec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
+	return responsesRefusal(status, header, body, c.learnable)
 }

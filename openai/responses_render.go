@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sluice/chat"
 	"sluice/model"
 )
@@ -145,11 +143,4 @@ func responsesSize(req *chat.ModelRequest) int {
 		}
 	}
 	return n + n/8 // escapes
-}
-
-// responsesString appends s as a JSON string. The error would tell of bytes that are
-// not UTF-8 and were replaced.
-func responsesString[S string | []byte | jsontext.Value](b []byte, s S) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
 }

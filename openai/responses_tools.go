@@ -2,10 +2,7 @@ package openai
 
 import (
 	"strconv"
-	"strings"
 	"sync/atomic"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/tool"
 )
@@ -49,13 +46,18 @@ func (c *responsesToolCache) of(set *tool.Set, loose bool) *responsesTools {
 	return t
 }
 
-// ours returns our name of a tool that a model calls by its fitted one.
-func (c *responsesToolCache) ours(name string) string {
+// ours returns our name of a tool of set that a model calls by its fitted one; of the
+// set that was rendered last, if set is nil.
+func (c *responsesToolCache) ours(set *tool.Set, name string) string {
 	if p := c.recent.Load(); p != nil {
 		for _, t := range *p {
+			if set != nil && t.set != set {
+				continue
+			}
 			if s, ok := t.ours[name]; ok {
 				return s
 			}
+			break
 		}
 	}
 	return name
@@ -110,35 +112,4 @@ func (t *responsesTools) fit(name string) string {
 		return s
 	}
 	return responsesFit(name)
-}
-
-// responsesFit returns name with what the API does not take replaced.
-func responsesFit(name string) string {
-	if name == "" {
-		return "_"
-	}
-	fitted := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return fitted[:min(len(fitted), 64)]
-}
-
-// responsesParameters returns a tool's schema with the members that the API insists on.
-func responsesParameters(schema jsontext.Value) jsontext.Value {
-	const none = `{"type":"object","properties":{}}`
-	if schema.Kind() != '{' || !schema.IsValid() {
-		return jsontext.Value(none)
-	}
-	if responsesWord(responsesMember(schema, "type")) == "object" && responsesMember(schema, "properties").Kind() == '{' {
-		return schema
-	}
-	patch := []byte(`{"type":"object"`)
-	if responsesMember(schema, "properties").Kind() != '{' {
-		patch = append(patch, `,"properties":{}`...)
-	}
-	return responsesMerge(nil, schema, append(patch, '}'))
 }
