@@ -66,11 +66,8 @@ func TestResponsesEndings(t *testing.T) {
 		{"a call cut off in an answer that was not", []string{broken, responsesEnded}, "error model_error"},
 		{"a refusal is text", []string{`{"type":"response.refusal.delta","delta":"no"}`, responsesEnded}, "stop"},
 		{"events of no interest", []string{`{"type":"response.queued"}`, `{"type":"keepalive","n":1}`, `{}`, `{"type":null}`, responsesHello, responsesEnded}, "stop"},
-		{"no JSON", []string{`<html>`}, "error model_unavailable"},
-		{"an array", []string{`[` + responsesHello + `]`}, "error model_unavailable"},
-		{"a type that is no string", []string{`{"type":5}`}, "error model_unavailable"},
-		{"a delta that is no string", []string{`{"type":"response.output_text.delta","delta":{}}`}, "error model_unavailable"},
-		{"two documents", []string{responsesHello + responsesHello}, "error model_unavailable"},
+		{"[DONE] before the end", []string{responsesHello, "[DONE]", responsesEnded}, "stop"},
+		{"events of no interest are not read on", []string{`{"type":"response.created","response":{`, responsesHello, responsesEnded}, "stop"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,6 +79,20 @@ func TestResponsesEndings(t *testing.T) {
 				t.Errorf("the error quotes the model: %v", err)
 			}
 		})
+	}
+}
+
+func TestResponsesUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`<html>`, `null`, `"x"`, `[` + responsesHello + `]`, responsesHello + responsesHello, responsesHello + `x`,
+		`{"type":5}`, `{"type":"response.output_text.delta","delta":{}}`, `{"type":"response.output_text.delta","delta":"hello`,
+		`{"type":"response.output_item.done","item":{"type":[]}}`, `{"type":"response.completed","response":[]}`,
+	} {
+		_, err := readResponsesEvents(data, responsesHello, responsesEnded)
+		if !errors.Is(err, model.ErrUnreadable) || strings.Contains(err.Error(), "hello") {
+			t.Errorf("%s: %v, want %v without a word of the model's", data, err, model.ErrUnreadable)
+		}
 	}
 }
 
@@ -291,6 +302,10 @@ func TestResponsesWhole(t *testing.T) {
 			}
 			checkResponses(t, &rec, told, err)
 		})
+	}
+	a := newResponses(model.Spec{}).NewAnswer()
+	if err := errors.Join(a.Whole([]byte(`{"status":"in_progress","output":[]}`), new(chat.Chunk)), a.End(new(chat.Chunk))); !errors.Is(err, model.ErrCut) {
+		t.Errorf("a response under way: %v, want %v", err, model.ErrCut)
 	}
 	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"output":{}}`, `{"output":[`, `{"output":[]}{}`, `<html>`} {
 		if err := newResponses(model.Spec{}).NewAnswer().Whole([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {

@@ -105,7 +105,7 @@ func (in *responsesInput) result(id, text string) {
 // said appends a model's message. Thoughts as text never go back, and what is kept goes
 // back to its maker alone.
 func (in *responsesInput) said(msg *chat.Message) {
-	in.own = msg.Maker != "" && msg.Maker == in.maker
+	in.own = msg.Maker == in.maker
 	in.text, in.pending = in.text[:0], in.pending[:0]
 	for i := range msg.Parts {
 		p := &msg.Parts[i]

@@ -218,6 +218,20 @@ func TestResponsesNames(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, c.Parts, err)
 		}
 	}
+	other := responsesSet("to.do")
+	renderResponses(t, codec, &chat.ModelRequest{Tools: other})
+	for i, set := range []*tool.Set{other, set} {
+		a, c := codec.NewAnswer().(*responsesAnswer), chat.Chunk{}
+		a.Asked(&chat.ModelRequest{Tools: set})
+		want := []string{"to.do", "to_do"}[i]
+		if err := a.Take("", []byte(responsesCallEvent(`"name":"to_do"`)), &c); err != nil || c.Parts[0].Call.Name != want {
+			t.Errorf("to_do of set %d: %+v, %v, want %s", i, c.Parts, err, want)
+		}
+	}
+	req := &chat.ModelRequest{Tools: other}
+	if with, without := codec.Render(nil, req, nil), codec.Render(nil, req, model.Omit{"strict"}); len(with) <= len(without) {
+		t.Errorf("strict is not left out: %s", without)
+	}
 	for range maxResponsesSets {
 		renderResponses(t, codec, &chat.ModelRequest{Tools: responsesSet("a")})
 	}
