@@ -28,6 +28,7 @@ type responsesAnswer struct {
 	note      model.Note
 	size      int             // of all that was taken
 	ids       map[string]bool // of the calls
+	reasoned  bool            // a reasoning item is kept
 	malformed error           // of a call that is of no use; it does not count if the answer was cut off
 }
 
@@ -165,8 +166,9 @@ func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) erro
 	return nil // tools that the provider runs itself, and what is yet to come
 }
 
-// message keeps a message's phase, which stands for the texts before it: models that
-// tell comments from answers want it back.
+// message keeps what a message is known by, which stands for the texts before it: its
+// phase, because models that tell comments from answers want it back, and after
+// reasoning its id.
 func (a *responsesAnswer) message(item *responsesItem, whole bool, c *chat.Chunk) error {
 	if whole {
 		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, false, c) })
@@ -174,11 +176,20 @@ func (a *responsesAnswer) message(item *responsesItem, whole bool, c *chat.Chunk
 			return err
 		}
 	}
-	if item.phase == "" || len(item.phase) > 64 {
+	kept := responsesKept{id: a.link(item), phase: item.phase}
+	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
 		return nil
 	}
-	kept := responsesPhase(item.phase)
-	return a.add(chat.Part{Kept: kept}, len(kept), c)
+	return a.add(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase), c)
+}
+
+// link returns the id of an item that reasoning led to: a reasoning item that goes back
+// is answered with 400 unless the item that followed it does so under its id.
+func (a *responsesAnswer) link(item *responsesItem) string {
+	if !a.reasoned || len(item.id) > maxResponsesID {
+		return ""
+	}
+	return item.id
 }
 
 // reasoning keeps the item as it is. One that says nothing without the provider's memory
@@ -195,6 +206,7 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 	if !a.codec.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
 		return nil
 	}
+	a.reasoned = true
 	return a.add(chat.Part{Kept: string(v)}, len(v), c)
 }
 
@@ -227,7 +239,8 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 	}
 	a.ids[id] = true
 	call := &tool.Call{ID: id, Name: a.codec.tools.ours(a.tools, item.name), Arguments: args.Clone()}
-	return a.add(chat.Part{Call: call}, len(id)+len(item.name)+len(args), c)
+	kept := responsesKept{id: a.link(item)}
+	return a.add(chat.Part{Call: call, Kept: kept.call()}, len(id)+len(kept.id)+len(item.name)+len(args), c)
 }
 
 // judge takes the protocol's word on how the response ended: that of its status, which

@@ -179,16 +179,17 @@ func TestResponsesKept(t *testing.T) {
 	bare := `{"id":"rs_3","type":"reasoning","summary":[]}`
 	twice := `{"id":"rs_4","type":"reasoning","encrypted_content":"a","encrypted_content":"b"}`
 	phase := `{"id":"msg_1","type":"message","phase":"commentary","content":[]}`
+	call := `{"id":"fc_1","type":"function_call","call_id":"c","name":"add","arguments":"{}"}`
 	for _, tc := range []struct {
 		name, extra string
 		want        []string
 	}{
-		{"nothing is stored", "", []string{sealed, open, `{"type":"message","phase":"commentary"}`}},
-		{"items are stored", `{"store":true}`, []string{sealed, open, bare, `{"type":"message","phase":"commentary"}`}},
+		{"nothing is stored", "", []string{sealed, open, `{"type":"message","id":"msg_1","phase":"commentary"}`, `{"type":"function_call","id":"fc_1"}`}},
+		{"items are stored", `{"store":true}`, []string{sealed, open, bare, `{"type":"message","id":"msg_1","phase":"commentary"}`, `{"type":"function_call","id":"fc_1"}`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			wire := responsesWire(done(sealed), done(open), done(bare), done(twice), responsesHello, done(phase), responsesEnded)
+			wire := responsesWire(done(sealed), done(open), done(bare), done(twice), responsesHello, done(phase), done(call), responsesEnded)
 			told, err := readResponses(newResponses(model.Spec{Extra: []byte(tc.extra)}).NewAnswer(), bytes.NewReader(wire))
 			var kept []string
 			for _, p := range told.Parts {
@@ -203,6 +204,24 @@ func TestResponsesKept(t *testing.T) {
 				t.Errorf("text %q, thoughts %q: what is kept is not shown", told.Text, told.Thoughts)
 			}
 		})
+	}
+}
+
+// Without reasoning a message goes back by its phase alone, and a call by what it is.
+func TestResponsesKeptWithoutReasoning(t *testing.T) {
+	t.Parallel()
+	told, err := readResponsesEvents(responsesHello,
+		`{"type":"response.output_item.done","item":{"id":"msg_1","type":"message","phase":"final_answer"}}`,
+		`{"type":"response.output_item.done","item":{"id":"msg_2","type":"message"}}`,
+		responsesCallEvent(`"id":"fc_1","call_id":"c","name":"add"`), responsesEnded)
+	var kept []string
+	for _, p := range told.Parts {
+		if p.Kept != "" {
+			kept = append(kept, p.Kept)
+		}
+	}
+	if diff := cmp.Diff([]string{`{"type":"message","phase":"final_answer"}`}, kept); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

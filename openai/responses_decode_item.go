@@ -4,7 +4,7 @@ import "github.com/go-json-experiment/json/jsontext"
 
 // responsesItem is an item of the output.
 type responsesItem struct {
-	kind, status        string
+	id, kind, status    string
 	callID, name, phase string
 	arguments           []byte // valid until the next item; nil: none
 	sealed              bool   // it has encrypted_content
@@ -19,6 +19,8 @@ func (d *responsesDecoder) item(v jsontext.Value) (item responsesItem, err error
 		switch string(name) {
 		case `"type"`:
 			item.kind, err = d.str()
+		case `"id"`:
+			item.id, err = d.str()
 		case `"status"`:
 			item.status, err = d.str()
 		case `"call_id"`:

@@ -22,9 +22,10 @@ type responsesInput struct {
 	calls []responsesCall
 
 	// of the message at hand
-	own     bool
-	text    []byte   // of a model's message, not yet appended
-	pending []string // reasoning items, which go before what they led to
+	own      bool
+	text     []byte   // of a model's message, not yet appended
+	pending  []string // reasoning items, which go before what they led to
+	reasoned bool     // a reasoning item was appended
 }
 
 // responsesCall is a call that was appended.
@@ -106,13 +107,13 @@ func (in *responsesInput) result(id, text string) {
 // back to its maker alone.
 func (in *responsesInput) said(msg *chat.Message) {
 	in.own = msg.Maker == in.maker
-	in.text, in.pending = in.text[:0], in.pending[:0]
+	in.text, in.pending, in.reasoned = in.text[:0], in.pending[:0], false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		switch {
 		case p.Call != nil:
-			in.message("")
-			in.call(p.Call.ID, p.Call.Name, p.Call.Arguments)
+			in.message(responsesKept{})
+			in.call(p)
 		case p.Result != nil || p.Thought:
 		default:
 			in.text = append(in.text, p.Text...)
@@ -121,31 +122,32 @@ func (in *responsesInput) said(msg *chat.Message) {
 			}
 		}
 	}
-	in.message("")
+	in.message(responsesKept{})
 }
 
 func (in *responsesInput) kept(item jsontext.Value) {
-	if phase, ok := responsesPhaseOf(item); ok {
-		in.message(phase)
+	if strings.HasPrefix(string(item), responsesMessageBegin) {
+		in.message(readResponsesKept(item))
 		return
 	}
 	if item.Kind() == '{' && item.IsValid() {
-		in.message("")
+		in.message(responsesKept{})
 		in.pending = append(in.pending, string(item))
 	}
 }
 
 // message appends the text at hand, if there is any.
-func (in *responsesInput) message(phase string) {
+func (in *responsesInput) message(kept responsesKept) {
 	if len(in.text) == 0 {
 		return
 	}
 	in.reasoning()
 	in.item(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`)
 	in.b = append(responsesString(in.b, in.text), `}]`...)
-	if phase != "" {
-		in.b = responsesString(append(in.b, `,"phase":`...), phase)
+	if kept.phase != "" {
+		in.b = responsesString(append(in.b, `,"phase":`...), kept.phase)
 	}
+	in.link(kept.id)
 	in.b = append(in.b, '}')
 	in.text = in.text[:0]
 }
@@ -155,24 +157,35 @@ func (in *responsesInput) message(phase string) {
 func (in *responsesInput) reasoning() {
 	for _, item := range in.pending {
 		in.item(item)
+		in.reasoned = true
 	}
 	in.pending = in.pending[:0]
 }
 
-// call appends a call. Its item's own id is not sent: what it stands for was not stored,
-// and with it the provider would insist on the reasoning item, which may have been too
-// large to keep.
-func (in *responsesInput) call(id, name string, args jsontext.Value) {
+// link appends an item's own id, which ties it to the reasoning before it. Without that,
+// which may have been too large to keep, the provider would miss it.
+func (in *responsesInput) link(id string) {
+	if id != "" && in.reasoned {
+		in.b = responsesString(append(in.b, `,"id":`...), id)
+	}
+}
+
+// call appends a call.
+func (in *responsesInput) call(p *chat.Part) {
 	in.reasoning()
-	wire := in.fit(id)
-	in.calls = append(in.calls, responsesCall{id: id, wire: wire})
+	wire := in.fit(p.Call.ID)
+	in.calls = append(in.calls, responsesCall{id: p.Call.ID, wire: wire})
 	in.item(`{"type":"function_call","call_id":`)
 	in.b = responsesString(in.b, wire)
-	in.b = responsesString(append(in.b, `,"name":`...), in.tools.fit(name))
+	in.b = responsesString(append(in.b, `,"name":`...), in.tools.fit(p.Call.Name))
+	args := p.Call.Arguments
 	if args.Kind() != '{' || !args.IsValid() {
 		args = jsontext.Value(`{}`)
 	}
 	in.b = responsesString(append(in.b, `,"arguments":`...), args)
+	if in.own && p.Kept != "" {
+		in.link(readResponsesKept(jsontext.Value(p.Kept)).id)
+	}
 	in.b = append(in.b, '}')
 }
 
@@ -205,22 +218,4 @@ func (in *responsesInput) used(wire string) bool {
 		}
 	}
 	return false
-}
-
-// responsesPhaseBegin begins what is kept of a message: its phase alone, as its text is
-// in the parts before.
-const responsesPhaseBegin = `{"type":"message","phase":`
-
-// responsesPhase returns what is kept of a message.
-func responsesPhase(phase string) string {
-	return string(append(responsesString([]byte(responsesPhaseBegin), phase), '}'))
-}
-
-// responsesPhaseOf returns the phase that responsesPhase put into v.
-func responsesPhaseOf(v jsontext.Value) (string, bool) {
-	s, ok := strings.CutPrefix(string(v), responsesPhaseBegin)
-	if !ok {
-		return "", false
-	}
-	return responsesWord(jsontext.Value(strings.TrimSuffix(s, "}"))), true
 }

@@ -116,6 +116,11 @@ func TestResponsesInput(t *testing.T) {
 	long := strings.Repeat("x", 65)
 	kept := func(s string) chat.Part { return chat.Part{Kept: s} }
 	reasoning := `{"type":"reasoning","id":"rs_1","summary":[]}`
+	linked := func(id, item string) chat.Part {
+		p := responsesCallPart(id, "add", `{}`)
+		p.Kept = responsesKept{id: item}.call()
+		return p
+	}
 	for _, tc := range []struct {
 		name     string
 		messages []chat.Message
@@ -126,11 +131,16 @@ func TestResponsesInput(t *testing.T) {
 		{"nothing to say", []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{{}}}, {Role: chat.RoleUser}}, nil},
 		{"reasoning before its call", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), responsesCallPart("c1", "add", `{"a":1}`)}}, {Role: chat.RoleUser, Parts: []chat.Part{responsesResult("c1", "2"), {Text: "and?"}}}},
 			[]string{"reasoning rs_1", `call c1 add {"a":1}`, "output c1 2", "user and?"}},
-		{"reasoning before text with a phase", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), {Text: "a"}, {Text: "b"}, kept(responsesPhase(`"co\`)), {Text: "c"}, responsesCallPart("c1", "add", `{}`)}}},
-			[]string{"reasoning rs_1", `assistant ab phase "co\`, "assistant c", "call c1 add {}"}},
+		{"reasoning before text with a phase", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), {Text: "a"}, {Text: "b"}, kept(responsesKept{id: "msg_1", phase: `"co\`}.message()), {Text: "c"}, responsesCallPart("c1", "add", `{}`)}}},
+			[]string{"reasoning rs_1", `assistant ab phase "co\ id msg_1`, "assistant c", "call c1 add {}"}},
+		{"ids after reasoning", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1"), linked("c2", "fc_2")}}},
+			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {} id fc_2"}},
+		{"no ids where the reasoning was not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
+			[]string{"assistant a", "call c1 add {}"}},
+		{"no ids of another model", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1")}}}, []string{"call c1 add {}"}},
 		{"reasoning that led to nothing", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(reasoning)}}}, []string{"assistant a"}},
 		{"what is no JSON is not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(`{"type":`), kept(`[]`), {Text: "a"}}}}, []string{"assistant a"}},
-		{"another model's", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), {Text: "a", Signature: "s"}, kept(responsesPhase("final"))}}}, []string{"assistant a"}},
+		{"another model's", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), {Text: "a", Signature: "s"}, kept(responsesKept{id: "msg_1", phase: "final"}.message())}}}, []string{"assistant a"}},
 		{"nobody's", []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{kept(reasoning), {Text: "a"}}}}, []string{"assistant a"}},
 		{"ids that do not fit, alike in call and result", []chat.Message{
 			{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{responsesCallPart(long, "add", `{}`), responsesCallPart("", "add", `{}`), responsesCallPart("", "add", `{}`)}},
@@ -172,6 +182,12 @@ func responsesLines(t *testing.T, body map[string]any) (lines []string) {
 		}
 		return s
 	}
+	link := func(item map[string]any) string {
+		if item["id"] == nil {
+			return ""
+		}
+		return " id " + item["id"].(string)
+	}
 	for _, item := range responsesItems(body) {
 		switch item["type"] {
 		case "message":
@@ -182,11 +198,11 @@ func responsesLines(t *testing.T, body map[string]any) (lines []string) {
 			if item["phase"] != nil {
 				line += " phase " + item["phase"].(string)
 			}
-			lines = append(lines, line)
+			lines = append(lines, line+link(item))
 		case "reasoning":
 			lines = append(lines, "reasoning "+item["id"].(string))
 		case "function_call":
-			lines = append(lines, "call "+id(item["call_id"])+" "+item["name"].(string)+" "+item["arguments"].(string))
+			lines = append(lines, "call "+id(item["call_id"])+" "+item["name"].(string)+" "+item["arguments"].(string)+link(item))
 		case "function_call_output":
 			lines = append(lines, "output "+id(item["call_id"])+" "+item["output"].(string))
 		default:
