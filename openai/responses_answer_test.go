@@ -285,7 +285,8 @@ func TestResponsesTooLarge(t *testing.T) {
 func TestResponsesReset(t *testing.T) {
 	t.Parallel()
 	a := newResponses(model.Spec{}).NewAnswer()
-	first := responsesWire(responsesCallEvent(`"call_id":"c1","name":"add"`), responsesCallEvent(`"name":""`), responsesHello, responsesEnded)
+	sealed := `{"type":"response.output_item.done","item":{"type":"reasoning","encrypted_content":"gAAA"}}`
+	first := responsesWire(sealed, responsesCallEvent(`"call_id":"c1","name":"add"`), responsesCallEvent(`"name":""`), responsesHello, responsesEnded)
 	if _, err := readResponses(a, bytes.NewReader(first)); !errors.Is(err, model.ErrMalformedCall) {
 		t.Error(err)
 	}
@@ -297,8 +298,8 @@ func TestResponsesReset(t *testing.T) {
 	if a.Over() || a.Note() != (model.Note{}) {
 		t.Errorf("over %v, note %v", a.Over(), a.Note())
 	}
-	told, err := readResponses(a, bytes.NewReader(responsesWire(responsesCallEvent(`"call_id":"c1","name":"add"`), `{"type":"response.completed","response":{}}`)))
-	if err != nil || len(told.Calls) != 1 || told.Calls[0].ID != "c1" || told.Usage != nil {
+	told, err := readResponses(a, bytes.NewReader(responsesWire(responsesCallEvent(`"id":"fc_1","call_id":"c1","name":"add"`), `{"type":"response.completed","response":{}}`)))
+	if err != nil || len(told.Calls) != 1 || told.Parts[0].Kept != "" || told.Calls[0].ID != "c1" || told.Usage != nil {
 		t.Errorf("%+v, %v", told, err)
 	}
 }

@@ -137,6 +137,8 @@ func TestResponsesInput(t *testing.T) {
 			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {} id fc_2"}},
 		{"no ids where the reasoning was not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
 			[]string{"assistant a", "call c1 add {}"}},
+		{"no ids in the message after", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1")}}, {Role: chat.RoleModel, Maker: own, Parts: []chat.Part{linked("c2", "fc_2")}}},
+			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {}"}},
 		{"no ids of another model", []chat.Message{{Role: chat.RoleModel, Maker: other, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1")}}}, []string{"call c1 add {}"}},
 		{"reasoning that led to nothing", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(reasoning)}}}, []string{"assistant a"}},
 		{"what is no JSON is not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(`{"type":`), kept(`[]`), {Text: "a"}}}}, []string{"assistant a"}},
