@@ -50,6 +50,22 @@ type Note struct {
 	TextLength int    // bytes of text, without thoughts
 	Finish     string // the provider's word for the ending; empty: none yet
 	Model      string // the name in the answer; empty: none
+	// Size is how much of the answer was taken, in bytes of any kind: what makes it grow
+	// is a sign of life, also where it completes no part yet, as a piece of a call.
+	Size int
+	// Usage is the latest that is known; nil: what the chunks told.
+	Usage *chat.Usage
+}
+
+// Budget counts the bytes of an answer that a codec takes.
+type Budget struct{ Size int }
+
+// Grow counts n more. It returns ErrTooLarge when that is more than an answer may have.
+func (b *Budget) Grow(n int) error {
+	if b.Size += n; b.Size > maxAnswer {
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // Omit lists the members of requests that a provider does not take, by the names that
