@@ -10,10 +10,6 @@ import (
 	"sluice/tool"
 )
 
-// maxResponsesAnswer is how much of one answer is taken, in bytes of text, thoughts,
-// calls and what is kept.
-const maxResponsesAnswer = 2 << 20
-
 // responsesAnswer reads the events of one answer. Text comes in deltas; calls and what
 // goes back are read from the item that is done: its id may differ from that of the
 // deltas and of the item as it was announced.
@@ -26,7 +22,8 @@ type responsesAnswer struct {
 	hasUsage  bool
 	finish    chat.Finish // set once the protocol told the end
 	note      model.Note
-	size      int             // of all that was taken
+	budget    model.Budget    // of all that was taken
+	announced int             // bytes of arguments that came as deltas; the item that is done has them again
 	ids       map[string]bool // of the calls
 	reasoned  bool            // a reasoning item is kept
 	malformed error           // of a call that is of no use; it does not count if the answer was cut off
@@ -44,7 +41,10 @@ func (a *responsesAnswer) Reset() {
 func (a *responsesAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // Note returns what the log tells.
-func (a *responsesAnswer) Note() model.Note { return a.note }
+func (a *responsesAnswer) Note() model.Note {
+	a.note.Size = a.budget.Size
+	return a.note
+}
 
 // Over says that the response has ended.
 func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
@@ -61,6 +61,9 @@ func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 	switch ev.kind {
 	case responsesText, responsesThought:
 		return a.delta(ev.delta, ev.kind == responsesThought, c)
+	case responsesArguments: // a sign of life
+		a.announced += len(ev.delta)
+		return a.budget.Grow(len(ev.delta))
 	case responsesItemDone:
 		return a.item(ev.item, false, c)
 	case responsesCompleted, responsesIncomplete, responsesFailed:
@@ -139,11 +142,8 @@ func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
 }
 
 func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
-	if a.size += size; a.size > maxResponsesAnswer {
-		return fmt.Errorf("answer %w", model.ErrTooLarge)
-	}
 	c.Parts = append(c.Parts, p)
-	return nil
+	return a.budget.Grow(size)
 }
 
 // item takes an item that is done. Its texts came as deltas before, unless whole is set.
@@ -240,7 +240,9 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 	a.ids[id] = true
 	call := &tool.Call{ID: id, Name: a.codec.tools.ours(a.tools, item.name), Arguments: args.Clone()}
 	kept := responsesKept{id: a.link(item)}
-	return a.add(chat.Part{Call: call, Kept: kept.call()}, len(id)+len(kept.id)+len(item.name)+len(args), c)
+	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
+	a.announced = 0
+	return a.add(chat.Part{Call: call, Kept: kept.call()}, size, c)
 }
 
 // judge takes the protocol's word on how the response ended: that of its status, which

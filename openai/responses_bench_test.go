@@ -23,7 +23,7 @@ func BenchmarkResponsesDelta(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Parts = c.Parts[:0]
-		a.size = 0
+		a.budget.Size = 0
 		if err := a.Take("response.output_text.delta", data, &c); err != nil || len(c.Parts) != 1 {
 			b.Fatal(err)
 		}

@@ -26,7 +26,7 @@ var (
 func newResponses(spec model.Spec) *responsesCodec {
 	c := &responsesCodec{
 		spec:   spec,
-		maker:  spec.Key + " " + spec.Model,
+		maker:  spec.Maker(),
 		stored: responsesMember(spec.Extra, "store").Kind() == 't',
 	}
 	for _, name := range responsesLearnable {

@@ -17,6 +17,7 @@ const (
 	responsesOther responsesKind = iota // of no interest, or not known
 	responsesText
 	responsesThought
+	responsesArguments
 	responsesItemDone
 	responsesCompleted
 	responsesIncomplete
@@ -119,6 +120,8 @@ func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 		return responsesText
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return responsesThought
+	case "response.function_call_arguments.delta":
+		return responsesArguments
 	case "response.output_item.done":
 		return responsesItemDone
 	case "response.completed":

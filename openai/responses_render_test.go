@@ -112,7 +112,7 @@ func TestResponsesRequest(t *testing.T) {
 // TestResponsesInput has the items of conversations, each as one line.
 func TestResponsesInput(t *testing.T) {
 	t.Parallel()
-	own, other := "fast gpt-5", "fast gpt-4"
+	own, other := model.Spec{Key: "fast", Model: "gpt-5"}.Maker(), model.Spec{Key: "fast", Model: "gpt-4"}.Maker()
 	long := strings.Repeat("x", 65)
 	kept := func(s string) chat.Part { return chat.Part{Kept: s} }
 	reasoning := `{"type":"reasoning","id":"rs_1","summary":[]}`
