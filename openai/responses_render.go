@@ -10,10 +10,9 @@ import (
 
 // Render appends the body of a request. It is valid JSON whatever req holds: text that
 // is not UTF-8 gets replacement characters, and arguments that are no JSON object
-// become {}.
+// become {}. What extra says of it is the frame's to merge.
 func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	tools := c.tools.of(req.Tools, omit.Has("strict"))
-	start := len(b)
 	b = slices.Grow(b, responsesSize(req)+len(tools.json))
 	b = responsesString(append(b, `{"model":`...), c.spec.Model)
 	if req.System != "" {
@@ -24,11 +23,7 @@ func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omi
 	b = append(b, ']')
 	b = appendResponsesTools(b, req, tools, omit)
 	b = c.appendResponsesOptions(b, req, omit)
-	b = append(b, `,"store":false,"stream":true}`...)
-	if len(c.spec.Extra) == 0 {
-		return b
-	}
-	return append(b[:start], responsesMerge(nil, slices.Clone(b[start:]), c.spec.Extra)...)
+	return append(b, `,"store":false,"stream":true}`...)
 }
 
 // appendResponsesTools appends the tools and what is said about their use. Where tools

@@ -94,8 +94,6 @@ func TestResponsesRequest(t *testing.T) {
 		{"a schema", model.Spec{}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Name: "answer", Schema: jsontext.Value(schema)}}, nil, rest(format(true))},
 		{"a schema without strict", model.Spec{}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Name: "answer", Schema: jsontext.Value(schema)}}, []string{"strict"}, rest(format(false))},
 		{"a form that is not taken", model.Spec{}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormJSON}}, []string{"text.format"}, rest(nil)},
-		{"extra", model.Spec{MaxTokens: 9, Thinking: model.Thinking{Word: "high"}, Extra: jsontext.Value(`{"reasoning":{"summary":null,"effort":"xhigh"},"include":null,"service_tier":"flex","max_output_tokens":5,"metadata":{"a":{"b":null,"c":1}}}`)},
-			chat.ModelRequest{}, nil, rest(object{"reasoning": object{"effort": "xhigh"}, "include": nil, "service_tier": "flex", "max_output_tokens": 5.0, "metadata": object{"a": object{"c": 1.0}}})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
