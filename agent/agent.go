@@ -55,6 +55,9 @@ type Config struct {
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
+	// Keyed says that models are configured by key, so that all figures of the usage
+	// are told.
+	Keyed bool
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
@@ -95,7 +98,9 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if err == nil && !t.state.Over() {
 		err = errors.New("calls wait for an answer that nobody can give")
 	}
-	return t.state.result(), err
+	result := t.state.result()
+	result.Keyed = a.cfg.Keyed
+	return result, err
 }
 
 // Begin returns the State of a turn that has not asked the model yet. It emits which
