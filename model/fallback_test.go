@@ -324,7 +324,7 @@ type story struct {
 	events []string // "<model>/…" for what a model said, else the event's name
 	said   []string // by events, in order, of text and calls
 	model  string   // that the events say answers
-	spoke  bool // in the step at hand
+	spoke  bool     // in the step at hand
 	faults []string
 }
 
