@@ -24,6 +24,8 @@ type turn struct {
 	log   *zerolog.Logger
 	told  error // the sink's first error; nothing is emitted after it
 
+	budget Budget // nil: none
+
 	state   State
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
@@ -92,7 +94,10 @@ func (t *turn) loop() error {
 	return nil
 }
 
-// advance makes the next step.
+// lastTokens is how long the answer may be that ends a turn whose budget is spent.
+const lastTokens = 1024
+
+// advance makes the next step. The last one has no tools.
 func (t *turn) advance() error {
 	if t.state.Over() {
 		return nil
@@ -102,14 +107,21 @@ func (t *turn) advance() error {
 	}
 	t.state.Steps++
 	req, last := &t.request, t.state.Steps >= t.agent.cfg.MaxSteps
+	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered}
-	if last && len(t.tools.Specs) > 0 {
+	if spent {
+		req.MaxTokens = lastTokens
+	}
+	if last = last || spent; last && len(t.tools.Specs) > 0 {
 		req.NoTools = true
 		req.System += lastStepNote
 	}
 	finish, err := t.ask(req)
 	if err != nil {
 		return err
+	}
+	if spent {
+		finish = chat.FinishMaxTokens
 	}
 	if len(t.step.calls) == 0 || last {
 		t.state.Reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
@@ -186,6 +198,9 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	})
 	t.state.Model = append(t.state.Model, time.Since(began))
 	t.state.Usage.Add(usage)
+	if t.budget != nil {
+		t.budget.Spend(usage)
+	}
 	t.step.seal()
 	if n := t.step.thoughts; n > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
