@@ -184,14 +184,7 @@ func (a *asking) forgives(err error) bool {
 // refusesForm says whether a request was refused because of the form it asked for.
 func refusesForm(err error) bool {
 	refusal, ok := errors.AsType[*Refusal](err)
-	if !ok || refusal.Status != 400 && refusal.Status != 422 {
-		return false
-	}
-	switch member, _, _ := strings.Cut(refusal.Member, "."); member {
-	case "response_format", "text", "output_config", "responseJsonSchema", "responseMimeType":
-		return true
-	}
-	return false
+	return ok && (refusal.Status == 400 || refusal.Status == 422) && isForm(refusal.Member)
 }
 
 func (a *asking) invalid(ctx context.Context, attempts int) error {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"sluice/metrics"
@@ -27,6 +29,7 @@ const maxIgnored = 2
 type Forms struct {
 	asked metrics.Counter
 	fixed map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
+	omit  func(key string) Omit
 
 	mu    sync.Mutex // guards what follows
 	known map[string]experience
@@ -38,12 +41,26 @@ type experience struct {
 	ignored int  // answers in a row that ignored it
 }
 
-// NewForms returns Forms that know the configured mode of some models, by key. reg
-// counts the attempts; nil: they are not counted.
-func NewForms(configured map[string]Mode, reg *metrics.Registry) *Forms {
+// FormsConfig describes Forms. The zero value works.
+type FormsConfig struct {
+	// Modes holds the configured modes, by key.
+	Modes map[string]Mode
+	// Omit returns what was learned to leave out of the requests to a model: one whose
+	// requests lose their form is told the schema in the prompt. Nil: nothing is.
+	Omit func(key string) Omit
+	// Metrics counts the attempts. Nil: they are not counted.
+	Metrics *metrics.Registry
+}
+
+// NewForms returns Forms that have learned nothing yet.
+func NewForms(cfg FormsConfig) *Forms {
+	if cfg.Omit == nil {
+		cfg.Omit = func(string) Omit { return nil }
+	}
 	return &Forms{
-		asked: reg.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
-		fixed: configured,
+		asked: cfg.Metrics.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
+		fixed: cfg.Modes,
+		omit:  cfg.Omit,
 		known: map[string]experience{},
 	}
 }
@@ -54,6 +71,9 @@ func (f *Forms) Mode(key string) Mode { return f.mode(key) }
 func (f *Forms) mode(key string) Mode {
 	if m := f.fixed[key]; m != "" && m != ModeAuto {
 		return m
+	}
+	if slices.ContainsFunc(f.omit(key), isForm) {
+		return ModePrompt
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,4 +141,13 @@ func after(mode Mode) (next Mode, ok bool) {
 
 func (f *Forms) count(a *asking, outcome string) {
 	f.asked.Inc(a.out.Key, string(a.mode), outcome)
+}
+
+// isForm says whether a member of a request asks for a form.
+func isForm(member string) bool {
+	switch member {
+	case "response_format", "text", "text.format", "output_config.format", "responseJsonSchema", "responseMimeType":
+		return true
+	}
+	return strings.HasPrefix(member, "response_format.")
 }

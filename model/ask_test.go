@@ -40,7 +40,7 @@ var question = chat.ModelRequest{System: "Be kind.", Messages: []chat.Message{{R
 func ask(t *testing.T, f *model.Forms, schema *model.Schema, opts model.AskOptions, answers ...answer) (model.Answered, []chat.ModelRequest, error) {
 	t.Helper()
 	if f == nil {
-		f = model.NewForms(nil, nil)
+		f = model.NewForms(model.FormsConfig{})
 	}
 	l, req := newLink("k", answers...), question
 	got, err := f.Ask(t.Context(), l, &req, schema, opts)
@@ -209,7 +209,7 @@ func TestFormsAreLearned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := model.NewForms(map[string]model.Mode{"k": tt.configured}, nil)
+			f := model.NewForms(model.FormsConfig{Modes: map[string]model.Mode{"k": tt.configured}})
 			got, asked, err := ask(t, f, schema, model.AskOptions{}, tt.answers...)
 			var modes []string
 			for i, req := range asked {
@@ -242,9 +242,23 @@ func TestFormsAreLearned(t *testing.T) {
 	}
 }
 
+// A model whose requests lose their form on the way is told the schema in words.
+func TestFormsThatRequestsLose(t *testing.T) {
+	t.Parallel()
+	var omit model.Omit
+	f := model.NewForms(model.FormsConfig{Omit: func(string) model.Omit { return omit }})
+	for i, lost := range []string{"", "temperature", "reasoning.effort", "response_format", "text.format"} {
+		omit = append(omit, lost)
+		_, asked, err := ask(t, f, schemaOf(t, personSchema), model.AskOptions{}, says(ada))
+		if described := strings.Contains(asked[0].System, `"required"`); described != (i > 2) || (asked[0].Form.Kind == "") != described || err != nil {
+			t.Errorf("without %v: in the prompt %v, form %q, %v", omit, described, asked[0].Form.Kind, err)
+		}
+	}
+}
+
 func TestModeTool(t *testing.T) {
 	t.Parallel()
-	f := model.NewForms(map[string]model.Mode{"k": model.ModeTool}, nil)
+	f := model.NewForms(model.FormsConfig{Modes: map[string]model.Mode{"k": model.ModeTool}})
 	call := func(args ...string) answer {
 		var a answer
 		for _, arg := range args {
@@ -272,7 +286,7 @@ func TestLimitOfAnAnswerIsDoubled(t *testing.T) {
 	whole := answer{chunks: []chat.Chunk{parts(chat.Part{Text: ada}), {Finish: chat.FinishMaxTokens}, costs(5)}}
 	l, req := &cutLink{newLink("k", cut, cut, whole)}, question
 	req.MaxTokens = 100
-	got, err := model.NewForms(nil, nil).Ask(t.Context(), l, &req, schemaOf(t, personSchema), model.AskOptions{})
+	got, err := model.NewForms(model.FormsConfig{}).Ask(t.Context(), l, &req, schemaOf(t, personSchema), model.AskOptions{})
 	if err != nil || string(got.JSON) != ada || got.Usage.InputTokens != 19 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -313,7 +327,7 @@ func TestErrorsOfAStructuredAnswer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := model.NewForms(nil, nil).Ask(ctx, newLink("k", says("no")), &question, schema, model.AskOptions{}); !errors.Is(err, fault.ErrClientGone) {
+	if _, err := model.NewForms(model.FormsConfig{}).Ask(ctx, newLink("k", says("no")), &question, schema, model.AskOptions{}); !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -321,7 +335,7 @@ func TestErrorsOfAStructuredAnswer(t *testing.T) {
 func TestStructuredAnswersAreLoggedAndCounted(t *testing.T) {
 	t.Parallel()
 	reg := metrics.New()
-	f := model.NewForms(map[string]model.Mode{"k": model.ModePrompt}, reg)
+	f := model.NewForms(model.FormsConfig{Modes: map[string]model.Mode{"k": model.ModePrompt}, Metrics: reg})
 	var log bytes.Buffer
 	ctx := zerolog.New(&log).WithContext(t.Context())
 	wrong := says(`{"name":"secret","age":"secret"}`)
@@ -343,7 +357,7 @@ func TestStructuredAnswerOfAChain(t *testing.T) {
 	t.Parallel()
 	b := newLink("b", says("prose"), says("prose"), says(ada))
 	c := chain(t, model.DefaultFallbackOn(), newLink("a", fails(unavailable(), parts(thought("hm")), costs(1))), b)
-	f := model.NewForms(nil, nil)
+	f := model.NewForms(model.FormsConfig{})
 	got, err := f.Ask(t.Context(), c, &question, schemaOf(t, personSchema), model.AskOptions{})
 	if err != nil || got.Key != "b" || got.Model != "m-b" || string(got.JSON) != ada || got.Usage.InputTokens != 3 {
 		t.Errorf("got %+v, %v", got, err)
@@ -361,7 +375,7 @@ func TestStructuredAnswersHaveTheTurnsBudget(t *testing.T) {
 	t.Parallel()
 	b := model.NewBudget(10)
 	l := newLink("k", answer{chunks: []chat.Chunk{parts(chat.Part{Text: "no"}), costs(6)}})
-	_, err := model.NewForms(nil, nil).Ask(model.WithBudget(t.Context(), b), l, &question, schemaOf(t, personSchema), model.AskOptions{Attempts: 5})
+	_, err := model.NewForms(model.FormsConfig{}).Ask(model.WithBudget(t.Context(), b), l, &question, schemaOf(t, personSchema), model.AskOptions{Attempts: 5})
 	if len(l.asked) != 2 || !b.Reached(chat.Usage{}) || err == nil {
 		t.Errorf("asked %d times, %v", len(l.asked), err)
 	}
@@ -377,7 +391,7 @@ func TestStructuredAnswersHaveTheTurnsBudget(t *testing.T) {
 // BenchmarkAsk is a structured answer beside the plain call, without the model's time.
 func BenchmarkAsk(b *testing.B) {
 	text := `{"name":"Ada","age":36,"friends":[` + strings.TrimSuffix(strings.Repeat(ada+",", 20), ",") + `]}`
-	f, schema, req := model.NewForms(nil, nil), schemaOf(b, personSchema), question
+	f, schema, req := model.NewForms(model.FormsConfig{}), schemaOf(b, personSchema), question
 	m := pieces{text}
 	b.Run("plain", func(b *testing.B) {
 		b.ReportAllocs()
