@@ -79,7 +79,7 @@ func (f *Forms) Ask(ctx context.Context, m Asker, req *chat.ModelRequest, schema
 	a.out.Key = m.Key()
 	for n := 1; ; n++ {
 		err := a.attempt(ctx)
-		BudgetOf(ctx).Spend(a.usage)
+		TurnBudgetOf(ctx).Spend(a.usage)
 		a.out.Usage.Add(a.usage)
 		switch {
 		case err == nil && a.fault == nil:
@@ -88,7 +88,7 @@ func (f *Forms) Ask(ctx context.Context, m Asker, req *chat.ModelRequest, schema
 			return a.out, err
 		case err != nil && a.fault == nil: // another form: that is no attempt
 			n--
-		case n >= opts.Attempts || BudgetOf(ctx).Reached(chat.Usage{}):
+		case n >= opts.Attempts || TurnBudgetOf(ctx).Reached(chat.Usage{}):
 			return a.out, a.invalid(ctx, n)
 		}
 	}

@@ -8,26 +8,26 @@ import (
 	"sluice/stream"
 )
 
-// Budget is how many tokens the calls of a turn may take, of all agents, structured
+// TurnBudget is how many tokens the calls of a turn may take, of all agents, structured
 // answers and fallbacks together. It does not stop a call: who makes calls asks
-// whether it is reached, and ends. A nil *Budget has no bound. It is safe for concurrent
+// whether it is reached, and ends. A nil *TurnBudget has no bound. It is safe for concurrent
 // use.
-type Budget struct {
+type TurnBudget struct {
 	tokens int64
 	spent  atomic.Int64
 }
 
-// NewBudget returns a Budget of so many tokens, input, output and thinking; 0 is none:
+// NewTurnBudget returns a budget of so many tokens, input, output and thinking; 0 is none:
 // nil.
-func NewBudget(tokens int) *Budget {
+func NewTurnBudget(tokens int) *TurnBudget {
 	if tokens == 0 {
 		return nil
 	}
-	return &Budget{tokens: int64(tokens)}
+	return &TurnBudget{tokens: int64(tokens)}
 }
 
 // Spend counts what a call took.
-func (b *Budget) Spend(u chat.Usage) {
+func (b *TurnBudget) Spend(u chat.Usage) {
 	if b != nil {
 		b.spent.Add(tokensOf(u))
 	}
@@ -35,7 +35,7 @@ func (b *Budget) Spend(u chat.Usage) {
 
 // Reached says whether nothing is left. A turn that was continued elsewhere has spent
 // own, all of which need not have been counted here.
-func (b *Budget) Reached(own chat.Usage) bool {
+func (b *TurnBudget) Reached(own chat.Usage) bool {
 	return b != nil && max(b.spent.Load(), tokensOf(own)) >= b.tokens
 }
 
@@ -45,14 +45,14 @@ func tokensOf(u chat.Usage) int64 {
 
 type budgetKey struct{}
 
-// WithBudget returns a context whose calls share b.
-func WithBudget(ctx context.Context, b *Budget) context.Context {
+// WithTurnBudget returns a context whose calls share b.
+func WithTurnBudget(ctx context.Context, b *TurnBudget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// BudgetOf returns the budget of ctx, or nil.
-func BudgetOf(ctx context.Context) *Budget {
-	b, _ := ctx.Value(budgetKey{}).(*Budget)
+// TurnBudgetOf returns the budget of ctx, or nil.
+func TurnBudgetOf(ctx context.Context) *TurnBudget {
+	b, _ := ctx.Value(budgetKey{}).(*TurnBudget)
 	return b
 }
 
@@ -64,8 +64,8 @@ type Budgeted struct {
 
 // Run implements stream.Runner.
 func (r Budgeted) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if b := NewBudget(r.Tokens); b != nil {
-		ctx = WithBudget(ctx, b)
+	if b := NewTurnBudget(r.Tokens); b != nil {
+		ctx = WithTurnBudget(ctx, b)
 	}
 	return r.Runner.Run(ctx, req, sink)
 }
