@@ -516,3 +516,18 @@ func BenchmarkTurnThroughAChain(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpenBreaker is how long it takes to come to the second model of a chain if the
+// breaker of the first is open.
+func BenchmarkOpenBreaker(b *testing.B) {
+	open := newLink("a")
+	open.breaker = breaker.New(breaker.Config{Failures: 1})
+	done, _ := open.breaker.Allow(b.Context())
+	done(breaker.Failure, nil)
+	c := chain(b, model.DefaultFallbackOn(), open, pieces{"x"})
+	for b.Loop() {
+		if err := c.Stream(b.Context(), &chat.ModelRequest{}, func(*chat.Chunk) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
