@@ -14,9 +14,6 @@ import (
 	"sluice/fault"
 )
 
-// Asker is what structured answers are asked of: a Model or a Chain.
-type Asker = Link
-
 // DefaultAskAttempts is how often a model is asked for one structured answer, unless
 // AskOptions say otherwise.
 const DefaultAskAttempts = 3
@@ -70,7 +67,7 @@ const (
 // with what is wrong with it, and one that was cut with twice the limit.
 //
 // Errors are those of m.Stream, or *Invalid. A model that declines is not asked again.
-func (f *Forms) Ask(ctx context.Context, m Asker, req *chat.ModelRequest, schema *Schema, opts AskOptions) (Answered, error) {
+func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema *Schema, opts AskOptions) (Answered, error) {
 	if opts.Attempts == 0 {
 		opts.Attempts = DefaultAskAttempts
 	}
@@ -97,7 +94,7 @@ func (f *Forms) Ask(ctx context.Context, m Asker, req *chat.ModelRequest, schema
 // asking is one call of Ask.
 type asking struct {
 	forms   *Forms
-	model   Asker
+	model   Link
 	asked   *chat.ModelRequest
 	schema  *Schema
 	opts    AskOptions

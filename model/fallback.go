@@ -13,7 +13,7 @@ import (
 	"sluice/metrics"
 )
 
-// Link is a model of a Chain.
+// Link is a model that a Chain, or Forms, can ask: a Model, or a Chain itself.
 type Link interface {
 	// Key is the model's in the configuration, Name what its provider calls it.
 	Key() string

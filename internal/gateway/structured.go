@@ -13,7 +13,7 @@ import (
 // Structured is one question whose answer is an object that a schema describes.
 type Structured struct {
 	// Model is asked, in the forms that Forms know.
-	Model model.Asker
+	Model model.Link
 	Forms *model.Forms
 	// Schema is the text of a JSON Schema (2020-12).
 	Schema []byte
