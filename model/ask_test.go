@@ -205,7 +205,7 @@ func TestFormsAreLearned(t *testing.T) {
 		"an object, but a wrong":   {"", []answer{noFormat, wrong, wrong, says(ada)}, "schema json json json", model.ModeJSON},
 		"configured schema":        {"schema", []answer{prose, prose, says(ada)}, "schema schema schema", model.ModeSchema},
 		"configured, but refused":  {"json", []answer{noFormat}, "json", model.ModeJSON},
-		"refused for other causes": {"", []answer{fails(refused(0, 400))}, "schema", model.ModeSchema},
+		"refused for other causes": {"", []answer{fails(refusedAs(0, 400))}, "schema", model.ModeSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -74,7 +74,7 @@ func malformedCall() error {
 	return &fault.Error{Type: fault.ModelError, Message: "cannot be read", Err: &model.Malformed{Reason: "no object"}}
 }
 
-func refused(kind model.Kind, status int) error {
+func refusedAs(kind model.Kind, status int) error {
 	return &fault.Error{Type: fault.ModelError, Message: "no", Err: &model.Refusal{Kind: kind, Status: status}}
 }
 
@@ -137,7 +137,7 @@ func TestChain(t *testing.T) {
 	open.breaker = breaker.New(breaker.Config{Service: "model:c", Failures: 1})
 	done, _ := open.breaker.Allow(t.Context())
 	done(breaker.Failure, nil)
-	last := refused(model.KindQuota, 429)
+	last := refusedAs(model.KindQuota, 429)
 	first := unavailable()
 	tests := []struct {
 		name  string
@@ -157,13 +157,13 @@ func TestChain(t *testing.T) {
 			want: []string{"text  "}, err: first, asked: []int{1, 0}},
 		{name: "one in the middle gave nothing", links: []model.Link{newLink("a", fails(&fault.Error{Type: fault.Timeout, Err: model.ErrSilent})), newLink("b", fails(first)), newLink("c", says("z"))},
 			want: []string{"switch c m-c a timeout", "text z"}, asked: []int{1, 1, 1}},
-		{name: "one in the middle thought", links: []model.Link{newLink("a", fails(refused(0, 402))), newLink("b", fails(first, parts(thought("hm")))), newLink("c", says("z"))},
+		{name: "one in the middle thought", links: []model.Link{newLink("a", fails(refusedAs(0, 402))), newLink("b", fails(first, parts(thought("hm")))), newLink("c", says("z"))},
 			want: []string{"switch b m-b a misconfigured", "thought hm", "again", "switch c m-c b unavailable", "text z"}, asked: []int{1, 1, 1}},
 		{name: "all fail", links: []model.Link{newLink("a", fails(first)), newLink("b", fails(last))}, err: last, asked: []int{1, 1}},
 		{name: "the last is not asked", links: []model.Link{newLink("a", fails(first)), newLink("b", fails(last)), open}, err: first, asked: []int{1, 1, 0}},
-		{name: "a class that is not listed", links: []model.Link{newLink("a", fails(refused(model.KindBlocked, 400))), newLink("b", says("y"))},
-			err: refused(model.KindBlocked, 400), asked: []int{1, 0}},
-		{name: "a class that is listed", on: []string{model.ClassBlocked}, links: []model.Link{newLink("a", fails(refused(model.KindBlocked, 400))), newLink("b", says("y"))},
+		{name: "a class that is not listed", links: []model.Link{newLink("a", fails(refusedAs(model.KindBlocked, 400))), newLink("b", says("y"))},
+			err: refusedAs(model.KindBlocked, 400), asked: []int{1, 0}},
+		{name: "a class that is listed", on: []string{model.ClassBlocked}, links: []model.Link{newLink("a", fails(refusedAs(model.KindBlocked, 400))), newLink("b", says("y"))},
 			want: []string{"switch b m-b a blocked", "text y"}, asked: []int{1, 1}},
 		{name: "malformed once", links: []model.Link{newLink("a", fails(malformedCall(), parts(thought("hm"))), says("x")), newLink("b", says("y"))},
 			want: []string{"thought hm", "again", "text x"}, asked: []int{2, 0}},
@@ -247,7 +247,7 @@ func TestFallbacksAreLoggedAndCounted(t *testing.T) {
 	t.Parallel()
 	reg := metrics.New()
 	c, err := model.NewChain(model.ChainConfig{On: model.DefaultFallbackOn(), Metrics: reg,
-		Links: []model.Link{newLink("a", fails(unavailable())), newLink("b", fails(refused(0, 401))), newLink("c", says("z"))}})
+		Links: []model.Link{newLink("a", fails(unavailable())), newLink("b", fails(refusedAs(0, 401))), newLink("c", says("z"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func script(r *rand.Rand, key string, n int) answer {
 	if r.IntN(2) == 0 {
 		a.chunks = append(a.chunks, parts(calls(id("call", 0))), parts(calls(id("call", 1))))
 	}
-	failures := []error{unavailable(), malformedCall(), malformedCall(), refused(0, 401), refused(0, 400), refused(model.KindBlocked, 400),
+	failures := []error{unavailable(), malformedCall(), malformedCall(), refusedAs(0, 401), refusedAs(0, 400), refusedAs(model.KindBlocked, 400),
 		&fault.Error{Type: fault.Timeout, Err: model.ErrSilent}, &fault.Error{Type: fault.ModelRateLimited}}
 	if r.IntN(5) > 2 {
 		a.err = failures[r.IntN(len(failures))]
