@@ -197,7 +197,7 @@ func newDesk() desk {
 func (d desk) Tools(context.Context) *tool.Set { return d.set }
 
 func (desk) Call(_ context.Context, c tool.Call) (tool.Result, error) {
-	return tool.Result{ID: c.ID, Name: c.Name, Text: "result of " + c.Name + " " + string(c.Arguments), IsError: c.Name == "clock:now"}, nil
+	return tool.Result{ID: c.ID, Name: c.Name, Text: "The result of " + c.Name + ".", IsError: c.Name == "clock:now"}, nil
 }
 
 // question asks the clerk.
