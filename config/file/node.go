@@ -196,6 +196,23 @@ func (n *Node) Environment(name string) (config.Secret, bool) {
 // File returns the name of the file.
 func (n *Node) File() string { return n.document.name }
 
+// Find returns the value of the file that a pointer names, or the one nearest above it.
+func (n *Node) Find(at jsontext.Pointer) *Node {
+	root := n
+	for root.parent != nil {
+		root = root.parent
+	}
+	found := root
+	for token := range at.Tokens() {
+		next := found.at([]string{token})
+		if next == nil {
+			return found
+		}
+		found = next
+	}
+	return found
+}
+
 // JSON returns the value as JSON.
 func (n *Node) JSON() jsontext.Value { return n.appendJSON(nil) }
 
