@@ -9,7 +9,7 @@ import (
 func unknownKey(name string, known []string) string {
 	const text = "there is no such key"
 	slices.Sort(known)
-	best, least := "", 1+max(1, len(name)/3) // more changes than that are another word
+	best, least := "", 1+max(1, (len(name)+1)/3) // more changes than that are another word
 	for _, k := range known {
 		if d := distance(fold(name), fold(k)); d < least {
 			best, least = k, d

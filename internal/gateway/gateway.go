@@ -19,6 +19,7 @@ import (
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/metrics"
+	"sluice/model"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -27,6 +28,12 @@ import (
 type Config struct {
 	config.Config
 	Version string // of the program, as upstreams are told
+
+	// Of the configuration file; without one there is nothing.
+	Models     []model.Spec
+	TurnTokens int // most tokens of a turn; 0: no limit
+	// Warnings are lines for the log, which hold no value.
+	Warnings []string
 }
 
 // Gateway is all that a running process holds behind its HTTP server, wired together.
