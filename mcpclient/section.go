@@ -17,12 +17,12 @@ var sectionSchema string
 // MCP_CONFIG. Its servers are added to those of c, whose names they must not have.
 func Section(c *config.Config) file.Section {
 	return file.Section{Name: "mcpServers", Schema: sectionSchema, Read: func(servers *file.Node) {
-		if !servers.Sound() {
-			return // the schema has told what a second reading would tell again
+		if !servers.IsObject() {
+			return
 		}
 		c.MCPServers = append(c.MCPServers, config.ServerDocument{
 			Path:    servers.File(),
-			Servers: servers.JSON(),
+			Servers: servers.SoundJSON(), // of the others the faults are told already
 			Others:  c.MCPServers,
 			Variables: func(at jsontext.Pointer) iter.Seq2[string, config.Secret] {
 				return servers.Find(at).Variables()

@@ -216,6 +216,17 @@ func (n *Node) Find(at jsontext.Pointer) *Node {
 // JSON returns the value as JSON.
 func (n *Node) JSON() jsontext.Value { return n.appendJSON(nil) }
 
+// SoundJSON returns an object as JSON, without the members that have a fault.
+func (n *Node) SoundJSON() jsontext.Value {
+	whole := Node{kind: objectKind}
+	for m := range n.Members() {
+		if m.Sound() {
+			whole.members = append(whole.members, m)
+		}
+	}
+	return whole.JSON()
+}
+
 func (n *Node) appendJSON(b []byte) []byte {
 	switch n.kind {
 	case nullKind:
