@@ -23,6 +23,10 @@ const (
 	maxDepth = 64
 	// maxAliased is how many nodes all aliases together may stand for.
 	maxAliased = 10_000
+	// maxKeys is how many keys a file may have.
+	maxKeys = 10_000
+	// maxKey is the length of a key in bytes.
+	maxKey = 1 << 10
 	// maxNumber is the length of a number's text.
 	maxNumber = 64
 )

@@ -98,6 +98,9 @@ func TestBadFiles(t *testing.T) {
 		{"a text", "hello\n", "f.yaml:1:1: must be an object whose keys are sections"},
 		{"two documents", "things: {}\n---\nother: {}\n", "f.yaml:2:1: must hold one document only"},
 		{"two documents, one empty", "things: {}\n---\n", "f.yaml:2:1: must hold one document only"},
+		{"two documents, one ended", "things: {}\n...\nother: {}\n", "f.yaml:3:1: must hold one document only"},
+		{"long key", "other: {\"" + strings.Repeat("k", 1025) + "\": 1}", "f.yaml:1:9: is a key of more than 1 KiB"},
+		{"explicit keys", strings.Repeat("? a\n", 50_000), "the file has more than 10,000 keys"},
 		{"directive", "%YAML 1.1\n---\nthings: {}\n", "f.yaml:1:1: directives are not supported"},
 		{"not closed", "things: {a: {text: s3cr3t-CaNaRy}", "is not valid YAML"},
 		{"not YAML", "things: a: b\n", "is not valid YAML"},
@@ -114,6 +117,7 @@ func TestBadFiles(t *testing.T) {
 		{"indented", indented(1000), "is nested deeper than 64 levels"},
 		{"anchors", "things: " + strings.Repeat("&a ", 100_000) + "x", "a value can have one anchor only"},
 		{"tags", strings.Repeat("!a ", 100_000), "tags are not supported"},
+		{"keys", "things:\n" + strings.Repeat("  a: b\n", 100_000), "the file has more than 10,000 keys"},
 		{"65 levels", "things: {a: {text: t, free: " + strings.Repeat("{a: ", 62) + "1" + strings.Repeat("}", 64), "is nested deeper than 64 levels"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (d *document) parse(content []byte) *Node {
 		return nil
 	}
 	tokens := lexer.Tokenize(string(content))
-	if !d.isShallow(tokens) {
+	if !d.isModest(tokens) {
 		return nil
 	}
 	// The parser would stop at the first key that is given twice.
@@ -69,10 +69,12 @@ func (d *document) isText(content []byte) bool {
 	return true
 }
 
-// isShallow finds what is nested too deep before the parser does, which would use up
-// the stack, and tags, of which it nests one in the other.
-func (d *document) isShallow(tokens token.Tokens) bool {
-	flow := 0
+// isModest finds what the parser could not cope with: what is nested too deep would use
+// up the stack, tags too, of which it nests one in the other; and the time for an object
+// grows with the square of its keys (90,000 took minutes). A long key is copied into each
+// value below it.
+func (d *document) isModest(tokens token.Tokens) bool {
+	flow, keys := 0, 0
 	var columns []int // of the blocks around the token
 	for i, tk := range tokens {
 		column := 0 // of a block's entry
@@ -91,10 +93,23 @@ func (d *document) isShallow(tokens token.Tokens) bool {
 			flow = max(0, flow-1)
 		case token.SequenceEntryType, token.MappingKeyType:
 			column = tk.Position.Column
-		case token.MappingValueType:
-			if i > 0 {
-				column = tokens[i-1].Position.Column
+			if tk.Type == token.MappingKeyType {
+				keys++
 			}
+		case token.MappingValueType:
+			keys++
+			if i == 0 {
+				break
+			}
+			column = tokens[i-1].Position.Column
+			if len(tokens[i-1].Value) > maxKey {
+				d.fault(placeOf(tokens[i-1]), "", "is a key of more than 1 KiB")
+				return false
+			}
+		}
+		if keys > maxKeys {
+			d.fault(placeOf(tk), "", "the file has more than 10,000 keys")
+			return false
 		}
 		if column > 0 && flow == 0 {
 			for len(columns) > 0 && columns[len(columns)-1] >= column {
@@ -135,7 +150,7 @@ func (d *document) onlyDocument(f *ast.File) (body ast.Node, ok bool) {
 		case len(bodies) == 1:
 			at := placeOf(doc.Start)
 			if doc.Start == nil {
-				at = placeOf(doc.Body.GetToken())
+				at = start(doc.Body, at)
 			}
 			d.fault(at, "", "must hold one document only")
 			return nil, false
