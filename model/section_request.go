@@ -23,17 +23,19 @@ func (r *reader) endpoint(p preset) {
 		return
 	}
 	s, n := &r.spec, r.node.Get("endpoint")
-	own, err := url.Parse(p.endpoint) // a constant
+	own, _ := url.Parse(p.endpoint) // a constant
 	u := own
 	if n != nil {
 		text, ok := n.Text()
 		if !ok {
 			return
 		}
-		if u, err = endpointURL(text); err != nil {
+		given, err := endpointURL(text)
+		if err != nil {
 			n.Fault(err.Error())
 			return
 		}
+		u = given
 		r.keepSecrets("endpoint")
 	}
 	r.address(*u)

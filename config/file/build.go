@@ -5,8 +5,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"sluice/config"
 )
 
 // builder makes our tree of the parser's: aliases replaced by what they stand for,
@@ -104,11 +102,6 @@ func (b *builder) text(n *Node, text string) {
 		n.Fault(fault)
 	}
 	n.text, n.used = value, used
-	for _, u := range used {
-		if u.set {
-			b.used[u.name] = config.Secret(u.value)
-		}
-	}
 }
 
 func (b *builder) anchor(y *ast.AnchorNode, n *Node, depth int) *Node {

@@ -55,15 +55,12 @@ type Result struct {
 	Faults []config.Fault
 	// Warnings are lines of the form of a fault.
 	Warnings []string
-	// Used holds the value of each variable that stands for a part of a string, by the
-	// variable's name.
-	Used map[string]config.Secret
 }
 
 // Read parses and checks a file, and hands each section that is there to its Read. name
 // is the file's, for people; lookup knows the environment.
 func (t Table) Read(name string, content []byte, lookup func(string) (string, bool)) Result {
-	d := &document{name: name, lookup: lookup, used: map[string]config.Secret{}}
+	d := &document{name: name, lookup: lookup}
 	if root := d.parse(content); root != nil {
 		t.check(root)
 		for _, s := range t {
@@ -81,7 +78,6 @@ type document struct {
 	lookup   func(string) (string, bool)
 	faults   []note
 	warnings []note
-	used     map[string]config.Secret
 }
 
 // place is a line and column, counted from 1, the latter in code points.
@@ -103,7 +99,7 @@ func (d *document) warn(at place, pointer, text string) {
 }
 
 func (d *document) result() Result {
-	r := Result{Used: d.used}
+	var r Result
 	for _, n := range inOrder(d.faults) {
 		r.Faults = append(r.Faults, config.Fault{Name: d.where(n), Message: n.message()})
 	}
