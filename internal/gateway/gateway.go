@@ -27,9 +27,12 @@ import (
 type Config struct {
 	config.Config
 	Version string // of the program, as upstreams are told
-	// Models are those that the configuration names. None: there is one model, that of
-	// the GEMINI_* variables, and neither log nor metrics name it.
-	Models []model.Spec
+
+	// Of the configuration file; without one there is nothing.
+	Models     []model.Spec
+	TurnTokens int // most tokens of a turn; 0: no limit
+	// Warnings are lines for the log, which hold no value.
+	Warnings []string
 }
 
 // Gateway is all that a running process holds behind its HTTP server, wired together.
