@@ -116,7 +116,7 @@ func (s *Service) Close() {
 // when that happened or when the HTTP server stopped by itself.
 func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 	s.log.Info().Dict("details", zerolog.Dict().
-		Str("addr", s.addr).Str("model", s.model.Name()).Str("version", s.cfg.Version)).Msg("listening")
+		Str("addr", s.addr).Str("model", s.Model()).Str("version", s.cfg.Version)).Msg("listening")
 	select {
 	case err := <-s.failed:
 		s.log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")
