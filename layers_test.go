@@ -64,7 +64,7 @@ func layers() []layer {
 		{"internal/gateway", 5, []string{
 			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
-		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
+		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/modelsim", 1, []string{"internal/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},

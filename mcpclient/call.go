@@ -32,7 +32,7 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	}
 	args, invalid := t.offer.schema.Check(ctx, t.name, call.Arguments)
 	if invalid != nil && ctx.Err() != nil {
-		return tool.Result{}, t.told(t.up.ended(ctx, t))
+		return tool.Result{}, t.withHint(t.up.ended(ctx, t))
 	}
 	if invalid != nil {
 		invalid.Service = t.up.service
@@ -40,11 +40,11 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	}
 	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
 	defer cancel()
-	heard := t.up.listener(ctx)
-	defer heard.end() // whatever still comes, the call is over
-	o := t.up.call(ctx, own, t, json.RawMessage(args), heard)
+	progress := t.up.listener(ctx)
+	defer progress.end() // whatever still comes, the call is over
+	o := t.up.call(ctx, own, t, json.RawMessage(args), progress)
 	if o.err != nil {
-		return tool.Result{}, t.told(o.err)
+		return tool.Result{}, t.withHint(o.err)
 	}
 	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
 }
@@ -68,15 +68,15 @@ func unknownTool(name string, set *tool.Set) *fault.Error {
 }
 
 // call makes one attempt, and a second one where that is safe.
-func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener) outcome {
-	o := u.attempt(turn, ctx, t, args, heard, false)
-	if o.fate == settled || o.fate == lost && !t.repeatable() || ctx.Err() != nil {
+func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener) outcome {
+	o := u.attempt(turn, ctx, t, args, progress, false)
+	if o.effect == settled || o.effect == lost && !t.repeatable() || ctx.Err() != nil {
 		return o
 	}
 	zerolog.Ctx(turn).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
-		Bool("was_sent", o.fate == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
-	again := u.attempt(turn, ctx, t, args, heard, true)
-	if again.err != nil && o.fate == lost { // what the second attempt proves says nothing of the first
+		Bool("was_sent", o.effect == lost).AnErr("reason", o.err.Err)).Msg("mcp_call_repeated")
+	again := u.attempt(turn, ctx, t, args, progress, true)
+	if again.err != nil && o.effect == lost { // what the second attempt proves says nothing of the first
 		f := *again.err
 		f.NoEffect = t.offer.spec.Annotations.ReadOnly
 		again.err = &f
@@ -87,7 +87,7 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 // attempt sends the call once. With last there will be no further attempt: a new
 // session that is no good either counts, and is waited for, as the server was well
 // a moment ago and some take a second to shake hands.
-func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, heard *listener, last bool) outcome {
+func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
 	s, err := u.session(ctx, last)
 	if fault.Shortage(err) {
 		return outcome{err: u.shortage(err)}
@@ -105,13 +105,13 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	var o outcome
 	defer func() { report(o.verdict, o.cause()) }()
 	if !s.acquire() {
-		o = outcome{err: u.unavailable(errClosed), fate: notSent, verdict: breaker.Neutral}
+		o = outcome{err: u.unavailable(errClosed), effect: notSent, verdict: breaker.Neutral}
 		return o
 	}
-	x, err := s.call(ctx, t.offer.name, args, heard)
+	x, err := s.call(ctx, t.offer.name, args, progress)
 	s.release()
 	o = u.judge(turn, ctx, t, s, x, err)
-	if last && o.fate == notSent {
+	if last && o.effect == notSent {
 		o.verdict = breaker.Failure
 	}
 	if err == nil || x.rpc != nil {

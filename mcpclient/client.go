@@ -3,7 +3,7 @@
 // it makes, watches and replaces.
 //
 // It stands on mark3labs/mcp-go, with a layer of its own below mcp-go's client
-// (tap, roundTripper, lines) that knows whether a request was sent, bounds what is
+// (interceptor, roundTripper, lines) that knows whether a request was sent, bounds what is
 // read, and never waits longer than a context allows.
 package mcpclient
 
@@ -31,13 +31,13 @@ const (
 type Client struct {
 	upstreams []*upstream
 	wait      time.Duration
-	crew      *crew
+	group     *group
 	end       context.CancelFunc
 	idle      func() // closes our own idle connections
 
 	start sync.Once
 	close func() error
-	hurry func()
+	force func()
 
 	view    atomicView
 	viewing sync.Mutex // one goroutine makes a view
@@ -51,17 +51,17 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg = cfg.withDefaults()
 	life, end := context.WithCancel(context.Background())
-	c := &Client{wait: cfg.ConnectWait, crew: &crew{log: cfg.Log, hurry: make(chan struct{})}, end: end, idle: func() {}}
+	c := &Client{wait: cfg.ConnectWait, group: &group{log: cfg.Log, force: make(chan struct{})}, end: end, idle: func() {}}
 	next := cfg.Transport
 	if next == nil {
 		own := newTransport()
 		next, c.idle = own, own.CloseIdleConnections
 	}
 	for _, s := range cfg.Servers {
-		c.upstreams = append(c.upstreams, newUpstream(cfg, s, next, life, c.crew))
+		c.upstreams = append(c.upstreams, newUpstream(cfg, s, next, life, c.group))
 	}
 	c.close = sync.OnceValue(c.shutDown)
-	c.hurry = sync.OnceFunc(func() { close(c.crew.hurry) })
+	c.force = sync.OnceFunc(func() { close(c.group.force) })
 	return c, nil
 }
 
@@ -88,7 +88,7 @@ func newTransport() *http.Transport {
 func (c *Client) Start(ctx context.Context) {
 	c.start.Do(func() {
 		for _, u := range c.upstreams {
-			c.crew.run(func() { u.supervise(ctx) })
+			c.group.run(func() { u.supervise(ctx) })
 		}
 	})
 }
@@ -103,18 +103,18 @@ func (c *Client) Tools(ctx context.Context) *tool.Set {
 
 // reconnect tries the servers that are not connected, all at the same time.
 func (c *Client) reconnect(ctx context.Context) {
-	var flights []*flight
+	var attempts []*connecting
 	for _, u := range c.upstreams {
 		if u.current.Load() == nil {
-			flights = append(flights, u.connect(ctx, true))
+			attempts = append(attempts, u.connect(ctx, true))
 		}
 	}
-	if len(flights) == 0 {
+	if len(attempts) == 0 {
 		return
 	}
 	timer := time.NewTimer(c.wait)
 	defer timer.Stop()
-	for _, f := range flights {
+	for _, f := range attempts {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
@@ -166,7 +166,7 @@ func (c *Client) Close() error { return c.close() }
 // end with that is left to the end of the process. It also hurries a Close that is
 // under way.
 func (c *Client) Kill() error {
-	c.hurry()
+	c.force()
 	return c.Close()
 }
 
@@ -174,11 +174,11 @@ func (c *Client) shutDown() error {
 	c.end()
 	limit := closeTimeout
 	select {
-	case <-c.crew.hurry:
+	case <-c.group.force:
 		limit = killTimeout
 	default:
 	}
-	ended := c.crew.dismiss(limit)
+	ended := c.group.stop(limit)
 	c.idle()
 	if !ended {
 		return errors.New("mcpclient: a tool call or a child is still running")

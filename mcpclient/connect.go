@@ -11,8 +11,8 @@ import (
 	"sluice/fault"
 )
 
-// flight is one attempt to connect, which any number of turns wait for.
-type flight struct {
+// connecting is one attempt to connect, which any number of turns wait for.
+type connecting struct {
 	done chan struct{}
 	// Set before done is closed.
 	session *session
@@ -21,41 +21,41 @@ type flight struct {
 	asked atomic.Bool
 }
 
-// landed returns a flight that is over before it began.
-func landed(s *session, err *fault.Error) *flight {
-	f := &flight{done: make(chan struct{}), session: s, err: err}
+// connected returns the attempt of an upstream that has a session, or err.
+func connected(s *session, err *fault.Error) *connecting {
+	f := &connecting{done: make(chan struct{}), session: s, err: err}
 	close(f.done)
 	return f
 }
 
 // connect joins the attempt under way, or begins one if the breaker lets it. asked
 // says that a turn wants it, whose context is ctx then.
-func (u *upstream) connect(ctx context.Context, asked bool) *flight {
+func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if s := u.current.Load(); s != nil {
-		return landed(s, nil)
+		return connected(s, nil)
 	}
-	if u.flight == nil {
+	if u.connecting == nil {
 		report, err := u.Breaker.Allow(ctx)
 		if err != nil {
-			return landed(nil, u.unavailable(err))
+			return connected(nil, u.unavailable(err))
 		}
-		f := &flight{done: make(chan struct{})}
-		if !u.crew.run(func() { u.fly(f, report) }) {
+		f := &connecting{done: make(chan struct{})}
+		if !u.group.run(func() { u.dial(f, report) }) {
 			report(breaker.Neutral, nil)
-			return landed(nil, u.unavailable(errClosed))
+			return connected(nil, u.unavailable(errClosed))
 		}
-		u.flight = f
+		u.connecting = f
 	}
 	if asked {
-		u.flight.asked.Store(true)
+		u.connecting.asked.Store(true)
 	}
-	return u.flight
+	return u.connecting
 }
 
-// fly makes the attempt and tells everybody.
-func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
+// dial makes the attempt and reports to all who wait.
+func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(u.life, u.connectTimeout())
 	s, err := u.open(ctx)
@@ -74,7 +74,7 @@ func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
 	if !short {
 		u.failed = err != nil
 	}
-	u.flight = nil
+	u.connecting = nil
 	u.mu.Unlock()
 	close(f.done)
 	u.announce(s, err, time.Since(began))
@@ -86,7 +86,7 @@ func (u *upstream) fly(f *flight, report func(breaker.Verdict, error)) {
 // run of failed attempts; otherwise it counts for nothing either, since a server
 // that accepts every session and fails every call must not look sound.
 // The caller holds u.mu.
-func (u *upstream) connectVerdict(f *flight, err error) breaker.Verdict {
+func (u *upstream) connectVerdict(f *connecting, err error) breaker.Verdict {
 	switch {
 	case fault.Shortage(err):
 		return breaker.Neutral
@@ -110,7 +110,7 @@ func (u *upstream) announce(s *session, err error, took time.Duration) {
 		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
 			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", took.Milliseconds())
 	})
-	if !u.crew.run(func() { u.attend(s) }) {
+	if !u.group.run(func() { u.awaitClose(s) }) {
 		u.drop(s, errClosed)
 		s.shut()
 	}

@@ -24,9 +24,9 @@ const (
 type exchange struct {
 	// limit is the most bytes that one reply may have.
 	limit int
-	// overhear, unless it is nil, is given each message that comes before the answer
+	// onMessage, unless it is nil, is given each message that comes before the answer
 	// as soon as it is there.
-	overhear func(message []byte)
+	onMessage func(message []byte)
 	// state says whether the request may have reached the server.
 	state atomic.Int32
 

@@ -244,7 +244,7 @@ func TestMethodNotFoundIn404(t *testing.T) {
 	_, err := call(t.Context(), c, "write")
 	wantFault(t, err, fault.ToolFailed, false)
 	if want := "write failed: Unknown tool: write"; err.ForModel() != want {
-		t.Errorf("the model is told %q, want %q", err.ForModel(), want)
+		t.Errorf("the model is texts %q, want %q", err.ForModel(), want)
 	}
 	if calls, inits := f.counts("tools/call"), f.counts("initialize"); calls != 1 || inits != 1 {
 		t.Errorf("%d calls and %d sessions, want 1 and 1", calls, inits)
@@ -637,7 +637,7 @@ func TestSecretsStayInside(t *testing.T) {
 	cfg.Servers[0].Breaker = breaker.New(breaker.Config{Service: "mcp:s", Failures: 4, Recovery: time.Nanosecond, Log: log.logger()})
 	ctx := log.logger().WithContext(t.Context())
 	c := newClient(t, cfg)
-	var told []string
+	var texts []string
 	for _, h := range []callHandler{
 		cut, reset, cutInBody, status(500, "text/plain", secret), status(403, "text/plain", query),
 		func(w http.ResponseWriter, _ *http.Request, req fakeRequest) {
@@ -649,13 +649,13 @@ func TestSecretsStayInside(t *testing.T) {
 	} {
 		f.setOnCall(h)
 		r, err := call(ctx, c, "write")
-		told = append(told, r.Text)
+		texts = append(texts, r.Text)
 		if err != nil {
-			told = append(told, err.Error(), err.ForModel(), err.Message)
+			texts = append(texts, err.Error(), err.ForModel(), err.Message)
 		}
 	}
-	told = append(told, mustJSON(t, c.Tools(ctx).Specs))
-	all := strings.Join(told, "\n") + log.String()
+	texts = append(texts, mustJSON(t, c.Tools(ctx).Specs))
+	all := strings.Join(texts, "\n") + log.String()
 	if strings.Contains(all, secret) || strings.Contains(all, query) || strings.Contains(all, "xyz") {
 		t.Errorf("a secret got out:\n%s", all)
 	}

@@ -26,7 +26,7 @@ type peer struct {
 func newPeer(t *testing.T) *peer {
 	toUs, out := io.Pipe()
 	in, fromUs := io.Pipe()
-	c := &crew{}
+	c := &group{}
 	l := newLines(toUs, fromUs, c, 10*time.Second, func() {
 		in.Close()
 		out.Close()
@@ -36,7 +36,7 @@ func newPeer(t *testing.T) *peer {
 	}
 	t.Cleanup(func() {
 		l.Close()
-		if !c.dismiss(time.Minute) {
+		if !c.stop(time.Minute) {
 			t.Error("a goroutine is left over")
 		}
 	})
@@ -156,7 +156,7 @@ func TestLinesWriteToADeadPeer(t *testing.T) {
 		in, fromUs := io.Pipe()
 		toUs, out := io.Pipe()
 		in.Close()
-		c := &crew{}
+		c := &group{}
 		l := newLines(toUs, fromUs, c, time.Second, func() { out.Close() })
 		p := &peer{l: l}
 		if err := l.Start(t.Context()); err != nil {
@@ -167,7 +167,7 @@ func TestLinesWriteToADeadPeer(t *testing.T) {
 			t.Errorf("got %v, want the proof that nothing was sent", err)
 		}
 		l.Close()
-		c.dismiss(time.Minute)
+		c.stop(time.Minute)
 	})
 }
 

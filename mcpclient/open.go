@@ -29,11 +29,11 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		stop()
 		return nil, err
 	}
-	s.client = client.NewClient(u.tapped(s, conn), u.clientOptions()...)
+	s.client = client.NewClient(u.intercepted(s, conn), u.clientOptions()...)
 	s.client.OnNotification(u.notified)
 	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
-		if !u.crew.run(s.shut) { // a child may take its time
+		if !u.group.run(s.shut) { // a child may take its time
 			s.shut()
 		}
 		return nil, err
@@ -103,12 +103,12 @@ func (u *upstream) child(s *session) (transport.Interface, error) {
 		name: u.Command, args: u.Args, env: childEnv(u.baseEnv, u.Server), dir: u.Dir,
 		server: u.Name, log: u.log, hide: u.hide,
 	}
-	p, err := c.start(u.crew)
+	p, err := c.start(u.group)
 	if err != nil {
 		return nil, err
 	}
-	l := newLines(p.stdout, p.stdin, u.crew, u.Timeout, p.stop)
-	if !u.crew.run(func() {
+	l := newLines(p.stdout, p.stdin, u.group, u.Timeout, p.stop)
+	if !u.group.run(func() {
 		<-l.gone
 		s.lost(l.reason())
 	}) {
@@ -118,9 +118,9 @@ func (u *upstream) child(s *session) (transport.Interface, error) {
 	return l, nil
 }
 
-// tapped wraps a transport in the tap that fits it.
-func (u *upstream) tapped(s *session, conn transport.Interface) transport.Interface {
-	t := &tap{Interface: conn, crew: u.crew, closed: s.closed, local: u.Transport == InProcess}
+// intercepted wraps a transport in the interceptor that fits it.
+func (u *upstream) intercepted(s *session, conn transport.Interface) transport.Interface {
+	t := &interceptor{Interface: conn, group: u.group, closed: s.closed, local: u.Transport == InProcess}
 	if u.Transport == SSE {
 		t.cut = s.gone
 	}
@@ -128,7 +128,7 @@ func (u *upstream) tapped(s *session, conn transport.Interface) transport.Interf
 	if !ok {
 		return t
 	}
-	return httpTap{t, h}
+	return httpInterceptor{t, h}
 }
 
 // listen asks a server of 2026-07-28 or later for notifications; older ones send
@@ -138,7 +138,7 @@ func (u *upstream) listen(life context.Context, s *session) {
 	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
 		return
 	}
-	u.crew.run(func() {
+	u.group.run(func() {
 		_ = s.client.Listen(life, mcp.SubscriptionFilter{ToolsListChanged: true})
 	})
 }

@@ -15,13 +15,13 @@ import (
 	"sluice/tool"
 )
 
-// fate says what became of one attempt to run a tool.
-type fate int
+// effect says what became of one attempt to run a tool.
+type effect int
 
 const (
 	// settled: the server answered or refused, or nobody waits any more. Sending it
 	// again would change nothing.
-	settled fate = iota
+	settled effect = iota
 	// notSent: it is proven that the tool was not run.
 	notSent
 	// lost: the request may have been carried out, but the answer is gone.
@@ -34,7 +34,7 @@ type outcome struct {
 	isError bool
 	err     *fault.Error // nil: text counts
 
-	fate    fate
+	effect  effect
 	verdict breaker.Verdict
 	// drop: the session must not be used again.
 	drop bool
@@ -120,8 +120,8 @@ func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
 	}
 	cause := context.Cause(turn)
 	f := u.toolFailed("The turn ended before the tool did", cause, "")
-	told, ok := errors.AsType[*fault.Error](cause)
-	if errors.Is(cause, context.DeadlineExceeded) || ok && told.Type == fault.Timeout {
+	ended, ok := errors.AsType[*fault.Error](cause)
+	if errors.Is(cause, context.DeadlineExceeded) || ok && ended.Type == fault.Timeout {
 		f.Type = fault.Timeout
 	}
 	return f
@@ -134,17 +134,17 @@ func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
 	}
 	if _, ok := errors.AsType[*notSentError](err); ok {
 		// Whether the server is down, the attempt to reach it again will show.
-		return outcome{err: u.unavailable(err), fate: notSent, verdict: breaker.Neutral, drop: true}
+		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
 	if errors.Is(err, errExpired) {
-		return outcome{err: u.unavailable(err), fate: notSent, verdict: breaker.Neutral, drop: true}
+		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
 	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
 		return u.judgeStatus(t, status)
 	}
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", err, "")
 	f.Unknown = !t.repeatable()
-	return outcome{err: f, fate: lost, verdict: breaker.Failure, drop: true}
+	return outcome{err: f, effect: lost, verdict: breaker.Failure, drop: true}
 }
 
 // judgeShortage judges a call that a shortage of our own prevented or cut. It says
@@ -181,7 +181,7 @@ func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
 		f.NoEffect = t.offer.spec.Annotations.ReadOnly // a proxy says so, whatever the server behind it did
 	}
 	f.Unknown = !t.repeatable()
-	return outcome{err: f, fate: lost, verdict: breaker.Failure}
+	return outcome{err: f, effect: lost, verdict: breaker.Failure}
 }
 
 func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {

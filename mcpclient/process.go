@@ -35,7 +35,7 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 	exited chan struct{} // closed when the child is reaped
-	hurry  <-chan struct{}
+	force  <-chan struct{}
 }
 
 // command describes a child to start.
@@ -50,12 +50,12 @@ type command struct {
 }
 
 // start starts the child. It lives until stop, or until this process dies.
-func (c command) start(crew *crew) (*process, error) {
+func (c command) start(group *group) (*process, error) {
 	path, err := lookUp(c.name, c.env)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{}), hurry: crew.hurry}
+	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{}), force: group.force}
 	p.cmd.Env = append([]string{}, c.env...) // not nil: that would mean ours
 	p.cmd.Dir = c.dir
 	p.cmd.SysProcAttr = childAttr()
@@ -66,7 +66,7 @@ func (c command) start(crew *crew) (*process, error) {
 		return nil, err
 	}
 	started := make(chan error, 1)
-	if !crew.run(func() { p.live(started, theirs) }) {
+	if !group.run(func() { p.live(started, theirs) }) {
 		started <- errClosed
 	}
 	if err := <-started; err != nil {
@@ -74,7 +74,7 @@ func (c command) start(crew *crew) (*process, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("starting the server's command: %w", err)
 	}
-	crew.run(func() { c.logStderr(p.stderr) })
+	group.run(func() { c.logStderr(p.stderr) })
 	return p, nil
 }
 
@@ -146,7 +146,7 @@ func (p *process) wait(limit time.Duration) bool {
 		return true
 	case <-timer.C:
 		return false
-	case <-p.hurry:
+	case <-p.force:
 		return false
 	}
 }

@@ -116,9 +116,9 @@ type wireProgress struct {
 	} `json:"params"`
 }
 
-// overhear takes one message of a reply that is being read, if it tells of
+// onMessage takes one message of a reply that is being read, if it tells of
 // progress. mcp-go sees the reply only when it is whole.
-func (s *listeners) overhear(message []byte) {
+func (s *listeners) onMessage(message []byte) {
 	if !bytes.Contains(message, []byte("notifications")) { // it may be spelled with an escaped slash
 		return
 	}

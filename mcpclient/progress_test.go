@@ -77,18 +77,18 @@ func TestProgressComesWhileTheToolRuns(t *testing.T) {
 			s := servers(t)
 			s.Name = "s"
 			c := newClient(t, Config{Servers: []Server{s}, ConnectWait: connectTimeout})
-			heard := make(chan tool.Progress, 8)
-			ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { heard <- p })
+			progress := make(chan tool.Progress, 8)
+			ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { progress <- p })
 			c.Tools(ctx)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				if r, f := call(ctx, c, "slow"); f != nil || r.Text != "ok" {
 					t.Errorf("got %q, %v", r.Text, f)
 				}
-				close(heard)
+				close(progress)
 			})
 			var got []tool.Progress
-			for p := range heard {
+			for p := range progress {
 				if got = append(got, p); len(got) == 1 {
 					mustCall(t, c, "release", "ok")
 				}
@@ -216,5 +216,5 @@ func TestListenerThatHasEnded(t *testing.T) {
 	l.end()
 	all.hear(token, tool.Progress{Progress: 1})
 	all.remove(token)
-	all.overhear(json.RawMessage(`{"method":"notifications/progress","params":{"progressToken":"` + token + `","progress":2}}`))
+	all.onMessage(json.RawMessage(`{"method":"notifications/progress","params":{"progressToken":"` + token + `","progress":2}}`))
 }

@@ -121,7 +121,7 @@ func (l *lines) answer(line []byte) {
 	default:
 		return
 	}
-	l.crew.run(func() {
+	l.group.run(func() {
 		defer func() { <-l.serverAsk }()
 		resp, err := handle(context.Background(), req)
 		if err != nil || resp == nil {

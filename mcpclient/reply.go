@@ -26,7 +26,7 @@ const tailWait = 50 * time.Millisecond
 // to its end first: then the body is what was read and the stream behind it.
 func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.ReadCloser, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	r := reply{src: resp.Body, limit: x.limit, stop: stop, overhear: x.overhear, events: mediaType == "text/event-stream"}
+	r := reply{src: resp.Body, limit: x.limit, stop: stop, onMessage: x.onMessage, events: mediaType == "text/event-stream"}
 	state, err := r.read()
 	if state == asked {
 		src := resp.Body
@@ -81,7 +81,7 @@ type reply struct {
 	stop   context.CancelFunc
 	events bool // src is a stream of server-sent events
 
-	overhear func(message []byte) // gets each notification; may be nil
+	onMessage func(message []byte) // gets each notification; may be nil
 
 	buf   []byte
 	seen  int    // how much of buf was scanned
@@ -142,8 +142,8 @@ func (r *reply) scan() said {
 		if state != nothing {
 			return state
 		}
-		if r.overhear != nil {
-			r.overhear(message)
+		if r.onMessage != nil {
+			r.onMessage(message)
 		}
 		r.event = r.seen
 	}

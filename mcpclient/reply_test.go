@@ -80,27 +80,27 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestDismissedCrewTakesNobody(t *testing.T) {
 	t.Parallel()
-	c := &crew{}
+	c := &group{}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.run(func() { <-ctx.Done() })
-	if c.dismiss(0) {
+	if c.stop(0) {
 		t.Error("a goroutine at work was not waited for")
 	}
 	cancel()
-	if !c.dismiss(1 << 40) {
-		t.Error("the crew did not end")
+	if !c.stop(1 << 40) {
+		t.Error("the group did not end")
 	}
 	if c.run(func() {}) {
-		t.Error("a dismissed crew took on another one")
+		t.Error("a dismissed group took on another one")
 	}
 }
 
 func TestCrewContainsAPanic(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
-	c := &crew{log: log.logger()}
+	c := &group{log: log.logger()}
 	c.run(func() { panic("boom") })
-	c.dismiss(1 << 40)
+	c.stop(1 << 40)
 	if !strings.Contains(log.String(), "panic_recovered") {
 		t.Errorf("the log is %q", log.String())
 	}

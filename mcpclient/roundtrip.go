@@ -50,7 +50,7 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case req.Method == http.MethodDelete:
-		return rt.farewell(req)
+		return rt.sendDelete(req)
 	case req.Method != http.MethodPost, req.Header.Get(mcp.HeaderMethod) == string(mcp.MethodSubscriptionsListen):
 		return rt.stream(req)
 	}
@@ -66,8 +66,8 @@ func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// farewell sends a request whose reply interests nobody.
-func (rt *roundTripper) farewell(req *http.Request) (*http.Response, error) {
+// sendDelete sends a request whose reply is not used.
+func (rt *roundTripper) sendDelete(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), farewellTimeout)
 	defer cancel()
 	resp, err := rt.next.RoundTrip(req.WithContext(ctx))

@@ -129,16 +129,16 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 
 // call runs a tool and returns what was said. heard is told of its progress, unless
 // it is nil: then the server is not asked for any.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, heard *listener) (*exchange, error) {
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*exchange, error) {
 	x := &exchange{limit: maxReply}
 	req := mcp.CallToolRequest{}
 	req.Params.Name = tool
 	req.Params.RawArguments = args
-	if heard != nil {
-		token := s.listeners.add(heard)
+	if progress != nil {
+		token := s.listeners.add(progress)
 		defer s.listeners.remove(token)
 		req.Params.Meta = &mcp.Meta{ProgressToken: token}
-		x.overhear = s.listeners.overhear
+		x.onMessage = s.listeners.onMessage
 	}
 	_, err := s.client.CallTool(withExchange(ctx, x), req)
 	return x, err

@@ -20,9 +20,9 @@ const maxServerRequests = 4
 // mcp-go has one, but a child that stops reading blocks all calls in it whatever
 // their contexts say, it reads lines of any length, and it logs to slog.Default.
 type lines struct {
-	in   io.ReadCloser
-	out  io.WriteCloser
-	crew *crew
+	in    io.ReadCloser
+	out   io.WriteCloser
+	group *group
 	// stuck is how long one write may take before the other side is given up.
 	stuck time.Duration
 	// stop ends the other side; Close calls it once.
@@ -64,9 +64,9 @@ func (f *frame) write(w io.Writer) (err error) {
 	return err
 }
 
-func newLines(in io.ReadCloser, out io.WriteCloser, c *crew, stuck time.Duration, stop func()) *lines {
+func newLines(in io.ReadCloser, out io.WriteCloser, c *group, stuck time.Duration, stop func()) *lines {
 	return &lines{
-		in: in, out: out, crew: c, stuck: stuck, stop: stop,
+		in: in, out: out, group: c, stuck: stuck, stop: stop,
 		frames:    make(chan *frame),
 		gone:      make(chan struct{}),
 		serverAsk: make(chan struct{}, maxServerRequests),
@@ -77,7 +77,7 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *crew, stuck time.Duration
 // Start begins to read and to write. The connection lives until Close, not until
 // ctx ends.
 func (l *lines) Start(context.Context) error {
-	if !l.crew.run(l.read) || !l.crew.run(l.write) {
+	if !l.group.run(l.read) || !l.group.run(l.write) {
 		return errClosed
 	}
 	return nil

@@ -26,7 +26,7 @@ type upstream struct {
 	baseEnv []string
 	http    *http.Client
 	hide    *redact.Scrubber
-	crew    *crew
+	group   *group
 	life    context.Context // ends with Client.Close
 
 	warned    sync.Map  // of what the policy names but the server does not have
@@ -42,26 +42,26 @@ type upstream struct {
 	hints     chan struct{} // a refresh of the tools is due
 	connected chan struct{} // somebody has made a session
 
-	mu     sync.Mutex // guards the fields below
-	flight *flight    // the attempt under way, or nil
-	failed bool       // the last attempt failed
+	mu         sync.Mutex  // guards the fields below
+	connecting *connecting // the attempt under way, or nil
+	failed     bool        // the last attempt failed
 }
 
 var errNotConnected = errors.New("the MCP server is not connected yet")
 
-func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, crew *crew) *upstream {
+func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *group) *upstream {
 	s = c.withServerDefaults(s)
 	u := &upstream{
 		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
-		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), crew: crew, life: life,
+		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), group: group, life: life,
 		hints: make(chan struct{}, 1), connected: make(chan struct{}, 1),
 	}
 	u.down.Store(u.unavailable(errNotConnected))
 	return u
 }
 
-// attend stays with a session until it is shut.
-func (u *upstream) attend(s *session) {
+// awaitClose stays with a session until it is shut.
+func (u *upstream) awaitClose(s *session) {
 	select {
 	case <-s.gone:
 		u.drop(s, s.goneErr)

@@ -30,7 +30,7 @@ type boundTool struct {
 
 // told returns f with what the model is told of it, where the text for a person
 // does not say which tool it is about or what can be done.
-func (t *boundTool) told(f *fault.Error) *fault.Error {
+func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	if f.Hint != "" || f.Type != fault.MCPUnavailable && f.Type != fault.ToolFailed && f.Type != fault.Timeout {
 		return f
 	}

@@ -86,7 +86,7 @@ func (c *call) learn(last *ending) bool {
 	if !ok || c.handed || c.ctx.Err() != nil || r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
 		return false
 	}
-	if r.Member == "" || c.omit.Has(r.Member) || !c.sent(r.Member) {
+	if r.Member == "" || !c.sent(r.Member) {
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)

@@ -45,6 +45,9 @@ type Answer interface {
 	Reset()
 }
 
+// Asker is an Answer that is told the request before its first event.
+type Asker interface{ Asked(req *chat.ModelRequest) }
+
 // Note is what the log tells of an answer.
 type Note struct {
 	TextLength int    // bytes of text, without thoughts
@@ -69,8 +72,29 @@ func (b *Budget) Grow(n int) error {
 }
 
 // Omit lists the members of requests that a provider does not take, by the names that
-// Refusal.Member gives them. It is never changed, only replaced.
+// Refusal.Member gives them. One that gives way in steps is listed once a step that was
+// refused. It is never changed, only replaced.
 type Omit []string
 
 // Has says whether member is in o.
 func (o Omit) Has(member string) bool { return slices.Contains(o, member) }
+
+// Times returns how many steps of member were refused.
+func (o Omit) Times(member string) (n int) {
+	for _, m := range o {
+		if m == member {
+			n++
+		}
+	}
+	return n
+}
+
+// distinct returns how many members are in o.
+func (o Omit) distinct() (n int) {
+	for i, m := range o {
+		if !slices.Contains(o[:i], m) {
+			n++
+		}
+	}
+	return n
+}

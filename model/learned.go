@@ -27,21 +27,23 @@ func (l *Learned) Omit() Omit {
 
 // Refused notes that a request was refused because of member, which was sent although
 // sent lists what was to be left out. It says whether another request is worth sending,
-// and whether the member is news.
+// and whether the member is news. A member that gives way in steps is listed once a
+// step, and counts once.
 func (l *Learned) Refused(member string, sent Omit) (again, news bool) {
-	if member == "" || sent.Has(member) {
+	if member == "" {
 		return false, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.Omit()
-	if known.Has(member) {
+	if known.Times(member) > sent.Times(member) {
 		return true, false // another call was faster
 	}
-	if len(known) == maxLearned {
+	news = !known.Has(member)
+	if news && known.distinct() == maxLearned {
 		return false, false
 	}
 	more := append(slices.Clone(known), member)
 	l.omit.Store(&more)
-	return true, true
+	return true, news
 }

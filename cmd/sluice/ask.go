@@ -93,6 +93,9 @@ type viewer interface {
 type eventData struct {
 	RequestID string         `json:"request_id"`
 	Model     string         `json:"model"`
+	Key       string         `json:"key"`
+	Previous  string         `json:"previous"`
+	Reason    string         `json:"reason"`
 	Content   string         `json:"content"`
 	Tool      string         `json:"tool_name"`
 	Server    string         `json:"server"`

@@ -124,9 +124,14 @@ func TestClientThatClosesItsSideBehindHAProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.awaitLog(t, "gemini_api_called")
+	begin := make([]byte, 512)
+	n, err := conn.Read(begin) // HAProxy answers 400 to one who leaves before the header
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	reply, _ := io.ReadAll(conn) // it may be reset, too
-	wantCutReply(t, g, string(reply))
+	rest, _ := io.ReadAll(conn) // it may be reset, too
+	wantCutReply(t, g, string(begin[:n])+string(rest))
 }

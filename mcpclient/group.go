@@ -8,21 +8,21 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// crew owns goroutines: it starts them, contains their panics, and waits for
+// group owns goroutines: it starts them, contains their panics, and waits for
 // them.
-type crew struct {
+type group struct {
 	log zerolog.Logger
 	// hurry is closed when children get no time any more to end by themselves; nil
 	// means that it never is.
-	hurry chan struct{}
+	force chan struct{}
 
 	mu     sync.Mutex // guards closed, and wg.Add against wg.Wait
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// run starts f, unless the crew is dismissed already.
-func (c *crew) run(f func()) bool {
+// run starts f, unless the group has stopped.
+func (c *group) run(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -42,9 +42,9 @@ func (c *crew) run(f func()) bool {
 	return true
 }
 
-// dismiss lets nobody start any more and waits for those at work, but no longer
+// stop refuses new goroutines and waits for those that run, but no longer
 // than limit. It reports whether all have ended.
-func (c *crew) dismiss(limit time.Duration) bool {
+func (c *group) stop(limit time.Duration) bool {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// tap sits between mcp-go's client and its transport. It keeps what the client
+// interceptor sits between mcp-go's client and its transport. It keeps what the client
 // would lose (exact bytes, whether anything was sent), checks what it does not
 // check (ids, sizes), and returns at once when a context ends, which not every
 // transport does.
-type tap struct {
+type interceptor struct {
 	transport.Interface
-	crew *crew
+	group *group
 	// closed ends when the session is shut down.
 	closed <-chan struct{}
 	// cut ends when the transport has lost its connection and does not itself tell
@@ -26,32 +26,32 @@ type tap struct {
 	// local says that sending is calling: the server is in this process.
 	local bool
 	// modern says that this is HTTP of protocol 2026-07-28 or later. It is set during
-	// the handshake, before anything else uses the tap.
+	// the handshake, before anything else uses the interceptor.
 	modern bool
 }
 
-// httpTap is a tap over HTTP. mcp-go takes any transport with this method for
+// httpInterceptor is an interceptor over HTTP. mcp-go takes any transport with this method for
 // one that is cancelled by ending the request, without notifications/cancelled.
-type httpTap struct {
-	*tap
+type httpInterceptor struct {
+	*interceptor
 	conn transport.HTTPConnection
 }
 
-func (t httpTap) SetProtocolVersion(v string) {
+func (t httpInterceptor) SetProtocolVersion(v string) {
 	t.modern = mcp.IsModernProtocol(v)
 	t.conn.SetProtocolVersion(v)
 }
 
 // SetRequestHandler passes the client's handler on to transports over which a
 // server can ask something of us.
-func (t *tap) SetRequestHandler(h transport.RequestHandler) {
+func (t *interceptor) SetRequestHandler(h transport.RequestHandler) {
 	if b, ok := t.Interface.(transport.BidirectionalInterface); ok {
 		b.SetRequestHandler(h)
 	}
 }
 
 // SendRequest sends one request and returns the answer.
-func (t *tap) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	x := exchangeOf(ctx)
 	x.rpc, x.needsInput, x.id = nil, false, req.ID
 	resp, err := t.send(ctx, req)
@@ -67,7 +67,7 @@ func (t *tap) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*t
 	return t.keep(x, req.Method, resp)
 }
 
-func (t *tap) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
 		if t.local && !exchangeOf(ctx).take() {
 			return nil, &notSentError{errClosed}
@@ -81,7 +81,7 @@ func (t *tap) send(ctx context.Context, req transport.JSONRPCRequest) (*transpor
 }
 
 // SendNotification sends a notification.
-func (t *tap) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	_, err := await(ctx, t, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, t.Interface.SendNotification(ctx, n)
 	})
@@ -91,7 +91,7 @@ func (t *tap) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) e
 // await runs f and returns its result, or returns when ctx ends or the session
 // is closed, whatever f does. f gets a context without a deadline: what times
 // out is decided in one place, where ctx ends.
-func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error)) (none T, err error) {
+func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
 	select {
 	case <-t.closed:
 		return none, &notSentError{errClosed}
@@ -102,7 +102,7 @@ func await[T any](ctx context.Context, t *tap, f func(context.Context) (T, error
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
-	if !t.crew.run(func() { ended <- contained(inner, f) }) {
+	if !t.group.run(func() { ended <- contained(inner, f) }) {
 		return none, &notSentError{errClosed}
 	}
 	select {
@@ -143,7 +143,7 @@ func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (
 }
 
 // keep notes the answer in x and returns what mcp-go shall see of it.
-func (t *tap) keep(x *exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) keep(x *exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	x.rpc = resp.Error
 	if resp.Error != nil {
 		return resp, nil
@@ -179,7 +179,7 @@ func keepResult(x *exchange, resp *transport.JSONRPCResponse) *transport.JSONRPC
 
 // keepPage keeps the tools of a page as they are. mcp-go reads a schema into a
 // struct that loses parts of it, and refuses a page with one odd tool as a whole.
-func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`
 		NextCursor string            `json:"nextCursor,omitempty"`
@@ -206,7 +206,7 @@ func (t *tap) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport
 }
 
 // keepCut keeps what fits of an answer that is too large: the first tools of a list.
-func (t *tap) keepCut(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) keepCut(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	head := append([]byte(`{"result":`), resp.Result[:x.limit]...)
 	whole := *resp
 	if json.Unmarshal(x.salvage(head), &whole) != nil {
