@@ -57,11 +57,24 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 		defer cancel()
 	}
 	guard := NewGuard(sink)
-	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
-	if guard.Flush() != nil {
-		return guard.err
+	if err := f.begin(req, guard); err != nil {
+		return err
 	}
-	result, err := f.recovered(ctx, req, guard)
+	var result Result
+	err := f.recovered(ctx, req, guard, &result)
+	return f.end(ctx, guard, &result, err)
+}
+
+// What comes before and after the Runner has functions of its own, and its Result is
+// handed around by its address: an open stream keeps Run's frame on its stack.
+
+func (f *Frame) begin(req *chat.Request, guard *Guard) error {
+	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
+	return guard.Flush()
+}
+
+// end tells how the Runner ended.
+func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
 	}
@@ -79,7 +92,7 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 }
 
 // fail ends a turn because of err.
-func (f *Frame) fail(ctx context.Context, guard *Guard, result Result, err error) error {
+func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if _, bug := errors.AsType[*Panic](err); !bug && ctx.Err() != nil {
 		err = fault.Cause(ctx) // whatever broke, broke because of this
 	}
@@ -97,16 +110,17 @@ func (f *Frame) fail(ctx context.Context, guard *Guard, result Result, err error
 
 // recovered makes an error of a panic: the stream has begun, and a client that is
 // cut off learns nothing.
-func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink) (_ Result, err error) {
+func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink, result *Result) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = NewPanic(p)
 		}
 	}()
 	if err := fault.Cause(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
-	return f.Runner.Run(ctx, req, sink)
+	*result, err = f.Runner.Run(ctx, req, sink)
+	return err
 }
 
 // Panic is the error that a panic becomes: a bug, whatever else goes on.
@@ -123,6 +137,6 @@ func NewPanic(value any) *Panic { return &Panic{value, debug.Stack()} }
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
 // done returns the event of a turn that ended well.
-func (r Result) done() *Done {
+func (r *Result) done() *Done {
 	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools}
 }
