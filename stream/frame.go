@@ -60,20 +60,24 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	if err := f.begin(req, guard); err != nil {
 		return err
 	}
-	var result Result
-	err := f.recovered(ctx, req, guard, &result)
-	return f.end(ctx, guard, &result, err)
+	return f.run(ctx, req, guard)
 }
 
-// What comes before and after the Runner has functions of its own, and its Result is
-// handed around by its address: an open stream keeps Run's frame on its stack.
-
+// begin tells the Start. Nothing in a turn needs more stack than net/http when it sends
+// the head of a reply, which happens below: so the Result, which is large, is in the
+// frame of another function, and handed around by its address (docs/performance.md).
 func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	return guard.Flush()
 }
 
-// end tells how the Runner ended.
+// run asks the Runner and tells how it ended.
+func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
+	var result Result
+	err := f.recovered(ctx, req, guard, &result)
+	return f.end(ctx, guard, &result, err)
+}
+
 func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
