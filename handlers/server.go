@@ -77,6 +77,7 @@ type Server struct {
 	gate      *gate
 	probes    *probes
 	bodies    *bodies
+	buffers   buffers
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals

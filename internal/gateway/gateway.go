@@ -97,7 +97,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	if g.models, err = OpenModels(ctx, cfg, g.log, g.metrics, with); err != nil {
+	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
 	g.cfg = g.models.cfg

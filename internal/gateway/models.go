@@ -184,7 +184,10 @@ func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, erro
 			return nil, err
 		}
 		opts.Transport = nil
-		spec.Endpoint, spec.Model = url, OfflineModel
+		spec.Endpoint = url
+		if spec.Model == "" {
+			spec.Model = OfflineModel
+		}
 		return gemini.New(spec, opts)
 	}
 	return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
