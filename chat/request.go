@@ -30,6 +30,10 @@ type Request struct {
 	UserID    string
 	Principal Principal
 	Location  *time.Location // nil: the gateway's own
+	// Agent is the id of the agent that is to answer; empty: the router decides.
+	Agent string
+	// Note is what the gateway tells the agent of the turn, beside its instructions.
+	Note string
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
