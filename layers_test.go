@@ -67,6 +67,7 @@ func layers() []layer {
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
+		{"internal/home", 0, nil, "servers of their own, which could live elsewhere"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
 		{"internal/modelsim", 1, []string{"internal/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
 		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
