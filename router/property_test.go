@@ -110,6 +110,9 @@ func (w *watch) Emit(ev stream.Event) error {
 		case stream.AgentStarted:
 			w.open[ev.AgentID] = true
 		case stream.AgentRetrying:
+			if slices.Contains(w.speech, ev.AgentID) {
+				w.t.Errorf("%s is tried again after text of it was shown", ev.AgentID)
+			}
 			if w.unsafe[ev.AgentID] {
 				w.t.Errorf("%s is tried again after a tool that must not run again", ev.AgentID)
 			}
