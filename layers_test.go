@@ -65,7 +65,7 @@ func layers() []layer {
 		{"internal/gateway", 5, []string{
 			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
-		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/offline"}, "main, signals and commands; nobody imports it"},
+		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/home", 0, nil, "servers of their own, which could live elsewhere"},
 		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},

@@ -36,6 +36,9 @@ type Config struct {
 	// tokens as a decimal number, of which -1 means that the model decides.
 	GeminiThinking string
 
+	// Proxy is where requests to models go through.
+	Proxy Proxy
+
 	// MCPServers holds the server of MCP_SERVER_URL, then those of MCP_CONFIG in
 	// the order of the file. Empty means the built-in todo server.
 	MCPServers []MCPServer
@@ -186,7 +189,7 @@ func (c Config) Offline() bool {
 // Of a header such as "Bearer <token>" the token is in it by itself as well. Values
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
-	all := []string{c.GeminiAPIKey.Reveal()}
+	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
 	for _, s := range c.MCPServers {
 		for _, v := range s.Headers {
 			all = append(all, v.Reveal(), credentials(v.Reveal()))

@@ -172,6 +172,7 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	if l.Check != nil {
 		l.Check(r.fault)
 	}
+	cfg.Proxy = proxyOf(r)
 	cfg.ChildEnv = childEnv(lookup)
 	if len(r.faults) > 0 {
 		return Config{}, &Error{Faults: r.faults}

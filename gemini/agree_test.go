@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -45,6 +47,46 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
 }
 
+// rawAnswer is an answer before it is put together.
+type rawAnswer interface {
+	next(c *rawChunk) error
+	buffered() bool
+	close()
+}
+
+// sdkOver returns the source of the SDK's driver over a transport.
+func sdkOver(tb testing.TB, transport http.RoundTripper) *sdk {
+	tb.Helper()
+	client, err := newSDKClient(sdkTransport{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := restOf(tb, transport)
+	return overSDK(client)(r.http, r.codec, DefaultModel).(*sdk)
+}
+
+// restOf returns what is below it.
+func restOf(tb testing.TB, transport http.RoundTripper) *rest {
+	tb.Helper()
+	c := newCodec(generation{})
+	h, err := model.NewHTTP(model.Target{URL: "http://upstream", Transport: transport}, model.PolicyGemini, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &rest{h, c}
+}
+
+// rawAnswers are the two ways to one.
+func rawAnswers(tb testing.TB, transport http.RoundTripper) map[string]func(context.Context) (rawAnswer, error) {
+	s := sdkOver(tb, transport)
+	return map[string]func(context.Context) (rawAnswer, error){
+		"rest": func(ctx context.Context) (rawAnswer, error) { return s.rest.open(ctx, model.NewBody([]byte(`{}`))) },
+		"sdk": func(ctx context.Context) (rawAnswer, error) {
+			return s.open(ctx, &chat.ModelRequest{}, model.NewBody([]byte(`{}`)))
+		},
+	}
+}
+
 // reading is what a source makes of an answer.
 type reading struct {
 	Chunks   []rawChunk
@@ -52,9 +94,9 @@ type reading struct {
 	Err      string
 }
 
-func read(t *testing.T, src source) (r reading) {
+func read(t *testing.T, open func(context.Context) (rawAnswer, error)) (r reading) {
 	t.Helper()
-	ans, err := src.open(t.Context(), &chat.ModelRequest{}, &payload{data: []byte(`{}`)})
+	ans, err := open(t.Context())
 	if err == nil {
 		defer ans.close()
 	}
@@ -66,7 +108,7 @@ func read(t *testing.T, src source) (r reading) {
 			r.Buffered = append(r.Buffered, ans.buffered())
 		}
 	}
-	if _, ok := errors.AsType[*driverError](err); ok {
+	if _, ok := errors.AsType[*model.Defect](err); ok {
 		t.Errorf("the driver failed: %v", err)
 	}
 	r.Err = err.Error()
@@ -75,14 +117,7 @@ func read(t *testing.T, src source) (r reading) {
 
 // agreement returns a check that the drivers make the same of c, as it is then.
 func agreement(tb testing.TB, c *canned) func(t *testing.T) {
-	sources := map[string]source{}
-	for name, driver := range drivers {
-		m, err := driver(Config{Transport: c})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		sources[name] = m.src
-	}
+	sources := rawAnswers(tb, c)
 	return func(t *testing.T) {
 		t.Helper()
 		rest, sdk := read(t, sources["rest"]), read(t, sources["sdk"])
@@ -166,11 +201,12 @@ func FuzzDriversAsk(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	c := defaultCodec(f)
 	fuzzRequests(f, func(t *testing.T, req *chat.ModelRequest) {
 		if err := m.Stream(t.Context(), req, func(*chat.Chunk) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(m.render(nil, req)), transport.sent); diff != "" {
+		if diff := cmp.Diff(string(c.Render(nil, req, nil)), transport.sent); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
 	})
@@ -290,7 +326,7 @@ func nextRequest(t *testing.T, driver func(Config) (*Model, error), wire string)
 	c := &canned{status: 200, body: wire}
 	m := open(t, driver, Config{Transport: c, Breaker: breaker.New(breaker.Config{Service: Service, Failures: 10, Recovery: time.Second})})
 	req := &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "add"})}}
-	said, results := model(), user()
+	said, results := byModel(), user()
 	err := m.Stream(t.Context(), req, func(c *chat.Chunk) error {
 		for _, p := range c.Parts {
 			said.Parts = append(said.Parts, p)

@@ -4,47 +4,53 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 	"sluice/tool"
 )
-
-// maxAnswer is how much of one answer is taken, in bytes of text, thoughts,
-// arguments and signatures (docs/design.md, "Limits").
-const maxAnswer = 2 << 20
 
 // assembler makes the chunks of one answer out of the raw ones. It keeps what
 // spans chunks: a call that comes in pieces, the latest usage, the finish reason.
 type assembler struct {
-	chunk chat.Chunk // handed on, reused
-
-	usage      chat.Usage
-	hasUsage   bool
-	finish     chat.Finish // the latest; of use once the stream has ended
-	reason     string      // the API's word for it
-	size       int         // of all that was taken
-	textLength int         // of the answer proper
-	called     bool        // a whole call was taken
-	pending    *partialCall
+	model.Budget      // bytes of text, thoughts, arguments and signatures
+	cached       bool // cached tokens are told as well
+	usage        chat.Usage
+	hasUsage     bool
+	finish       chat.Finish // the latest; of use once the stream has ended
+	reason       string      // the API's word for it
+	textLength   int         // of the answer proper
+	called       bool        // a whole call was taken
+	pending      *partialCall
 }
 
-// take puts what raw holds into a.chunk, which may stay without parts.
-func (a *assembler) take(raw *rawChunk) error {
-	clear(a.chunk.Parts)
-	a.chunk = chat.Chunk{Parts: a.chunk.Parts[:0]}
+// add appends what raw holds to c, which may stay without parts. With the error of an
+// answer that raw ends comes what raw holds, with another one nothing.
+func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
+	if err := a.take(raw, c); err != nil {
+		*c = chat.Chunk{Parts: c.Parts[:0]}
+		return err
+	}
+	return a.judge(raw)
+}
+
+func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
-		a.chunk.Usage = &a.usage
+		if !a.cached {
+			a.usage.CachedTokens = 0
+		}
+		c.Usage = &a.usage
 	}
 	for i := range raw.parts {
-		if err := a.part(&raw.parts[i]); err != nil {
+		if err := a.part(&raw.parts[i], c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *assembler) part(p *rawPart) error {
+func (a *assembler) part(p *rawPart, c *chat.Chunk) error {
 	if p.call != nil {
-		return a.call(p.call, p.signature)
+		return a.call(p.call, p.signature, c)
 	}
 	if p.foreign || (p.text == "" && p.signature == "") {
 		return nil
@@ -52,24 +58,24 @@ func (a *assembler) part(p *rawPart) error {
 	if !p.thought {
 		a.textLength += len(p.text)
 	}
-	a.chunk.Parts = append(a.chunk.Parts, chat.Part{Text: p.text, Thought: p.thought, Signature: p.signature})
-	return a.grow(len(p.text) + len(p.signature))
+	c.Parts = append(c.Parts, chat.Part{Text: p.text, Thought: p.thought, Signature: p.signature})
+	return a.Grow(len(p.text) + len(p.signature))
 }
 
 // call takes a functionCall: the next piece of the pending one, or a new one.
-func (a *assembler) call(c *rawCall, signature string) error {
-	if a.pending == nil && !c.willContinue && c.partial == nil {
-		return a.whole(&tool.Call{ID: c.id, Name: c.name, Arguments: c.args}, signature)
+func (a *assembler) call(piece *rawCall, signature string, c *chat.Chunk) error {
+	if a.pending == nil && !piece.willContinue && piece.partial == nil {
+		return a.whole(&tool.Call{ID: piece.id, Name: piece.name, Arguments: piece.args}, signature, c)
 	}
 	if a.pending == nil {
-		a.pending = &partialCall{id: c.id, name: c.name, signature: signature}
-	} else if c.name != "" {
-		return &malformedCall{"a call begins inside another"}
+		a.pending = &partialCall{id: piece.id, name: piece.name, signature: signature}
+	} else if piece.name != "" {
+		return &model.Malformed{Reason: "a call begins inside another"}
 	}
-	if err := a.grow(a.pending.add(c)); err != nil {
+	if err := a.Grow(a.pending.add(piece)); err != nil {
 		return err
 	}
-	if c.willContinue {
+	if piece.willContinue {
 		return nil
 	}
 	p := a.pending
@@ -78,26 +84,19 @@ func (a *assembler) call(c *rawCall, signature string) error {
 	if err != nil {
 		return err
 	}
-	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature)
+	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature, c)
 }
 
-func (a *assembler) whole(c *tool.Call, signature string) error {
-	if c.Name == "" {
-		return &malformedCall{"no name"}
+func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) error {
+	if call.Name == "" {
+		return &model.Malformed{Reason: "no name"}
 	}
-	if c.Arguments == nil {
-		c.Arguments = jsontext.Value("{}")
+	if call.Arguments == nil {
+		call.Arguments = jsontext.Value("{}")
 	}
 	a.called = true
-	a.chunk.Parts = append(a.chunk.Parts, chat.Part{Call: c, Signature: signature})
-	return a.grow(len(c.Name) + len(c.ID) + len(c.Arguments) + len(signature))
-}
-
-func (a *assembler) grow(n int) error {
-	if a.size += n; a.size > maxAnswer {
-		return errTooLarge
-	}
-	return nil
+	c.Parts = append(c.Parts, chat.Part{Call: call, Signature: signature})
+	return a.Grow(len(call.Name) + len(call.ID) + len(call.Arguments) + len(signature))
 }
 
 // judge takes raw's word on how the answer ends. A good ending is only noted:
@@ -117,26 +116,36 @@ func (a *assembler) judge(raw *rawChunk) error {
 	case "MAX_TOKENS", "CONTINUATION":
 		a.finish = chat.FinishMaxTokens
 	default:
-		return &finishError{raw.finish}
+		return givenUp(raw.finish)
 	}
 	return nil
 }
 
-// end makes a.chunk the last one, now that the stream has ended cleanly.
-func (a *assembler) end() error {
-	a.chunk = chat.Chunk{Parts: a.chunk.Parts[:0], Finish: a.finish}
+// end completes an answer whose stream has ended cleanly.
+func (a *assembler) end(c *chat.Chunk) error {
+	c.Finish = a.finish
 	if a.hasUsage {
-		a.chunk.Usage = &a.usage
+		c.Usage = &a.usage
 	}
 	switch {
 	case a.finish == chat.FinishNone:
-		return errCut
+		return model.ErrCut
 	case a.finish == chat.FinishMaxTokens:
 		return nil // a pending call was cut, too, and must not run
 	case a.pending != nil:
-		return &malformedCall{"the last piece is missing"}
+		return &model.Malformed{Reason: "the last piece is missing"}
 	case a.textLength == 0 && !a.called:
-		return errNoText
+		return model.ErrNoText
 	}
 	return nil
+}
+
+// note tells the log of the answer. The API's word for the ending counts only if it
+// gave up: after a good one, what came later went wrong.
+func (a *assembler) note() model.Note {
+	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage}
+	if a.finish == chat.FinishNone {
+		n.Finish = keepUpper(a.reason)
+	}
+	return n
 }

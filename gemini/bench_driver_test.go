@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sluice/chat"
+	"sluice/model"
 )
 
 // The drivers side by side: answers of chunkCount chunks, and how much CPU time
@@ -22,39 +23,31 @@ const chunkCount = 2000
 // for the timers.
 func BenchmarkRead(b *testing.B) {
 	transport := &canned{status: 200, body: strings.Repeat(event(usualChunk), chunkCount)}
-	for name, driver := range drivers {
+	r := restOf(b, transport)
+	for name, src := range map[string]model.Source{"rest": model.OverHTTP(r.http), "sdk": sdkOver(b, transport)} {
 		b.Run(name, func(b *testing.B) {
-			m, err := driver(Config{Transport: transport})
-			if err != nil {
-				b.Fatal(err)
-			}
-			measure(b, func() error { return readThrough(m.src) })
+			measure(b, func() error { return readThrough(src) })
 		})
 	}
 }
 
 // readThrough opens an answer and reads it to its end.
-func readThrough(src source) error {
-	ans, err := src.open(context.Background(), &chat.ModelRequest{}, new(payload))
+func readThrough(src model.Source) error {
+	ans, err := src.Open(context.Background(), &chat.ModelRequest{}, new(model.Body))
 	if err != nil {
 		return err
 	}
-	defer ans.close()
-	var raw rawChunk
-	var a assembler
+	defer ans.Close()
+	var c chat.Chunk
 	for {
-		if err := ans.next(&raw); err == io.EOF {
+		clear(c.Parts)
+		c = chat.Chunk{Parts: c.Parts[:0]}
+		if err := ans.Next(&c); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := a.take(&raw); err != nil {
-			return err
-		}
-		if err := a.judge(&raw); err != nil {
-			return err
-		}
-		ans.buffered()
+		ans.Buffered()
 	}
 }
 
@@ -71,7 +64,7 @@ func BenchmarkCall(b *testing.B) {
 		io.WriteString(w, finishChunk("STOP"))
 	})
 	b.Run("floor", func(b *testing.B) {
-		tr := NewTransport()
+		tr := model.NewTransport(nil)
 		defer tr.CloseIdleConnections()
 		client := &http.Client{Transport: tr}
 		measure(b, func() error { return throwAway(client, url) })
@@ -97,7 +90,7 @@ func throwAway(client *http.Client, url string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, largeWindow))
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 8<<10))
 	return err
 }
 

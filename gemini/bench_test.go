@@ -41,19 +41,19 @@ func BenchmarkDecodeCall(b *testing.B) {
 }
 
 func BenchmarkRenderRequest(b *testing.B) {
-	m := newTestModel(b, Config{})
+	c := defaultCodec(b)
 	set := &tool.Set{}
 	for range 20 {
 		set.Specs = append(set.Specs, tool.Spec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})
 	}
 	req := &chat.ModelRequest{System: strings.Repeat("Be kind. ", 100), Tools: set, Messages: []chat.Message{
 		user(chat.Part{Text: strings.Repeat("hello ", 100)}),
-		model(chat.Part{Call: callOf("id", "add", `{"a":1}`), Signature: strings.Repeat("EukB", 79)}),
+		byModel(chat.Part{Call: callOf("id", "add", `{"a":1}`), Signature: strings.Repeat("EukB", 79)}),
 		user(chat.Part{Result: &tool.Result{ID: "id", Name: "add", Text: strings.Repeat("result ", 100)}}),
 	}}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.render(nil, req)
+		c.Render(nil, req, nil)
 	}
 }
 

@@ -7,12 +7,11 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
 )
 
-var (
-	errUnreadable = errors.New("unreadable chunk")
-	errWrongType  = errors.New("wrong type")
-)
+var errWrongType = errors.New("wrong type")
 
 // decoder reads the JSON of chunks. It walks over the tokens itself, because this
 // runs for each chunk of each answer: half the time of an Unmarshal, and no
@@ -28,22 +27,22 @@ type decoder struct {
 type field func(d *decoder, c *rawChunk, name []byte) error
 
 // decode reads one event's data into c. The data is a GenerateContentResponse, or
-// an array of them. Its errors are an *apiError, if the data holds an error of
-// the API's, or wrap errUnreadable; these say where, but never what: the data is
+// an array of them. Its errors are a *model.Refusal, if the data holds an error of
+// the API's, or wrap model.ErrUnreadable; these say where, but never what: the data is
 // the model's text.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
 	d.in = *bytes.NewBuffer(data)
 	d.json.Reset(&d.in)
 	err := d.top(c)
-	if _, ok := errors.AsType[*apiError](err); err == nil || ok {
+	if _, ok := errors.AsType[*model.Refusal](err); err == nil || ok {
 		return err
 	}
 	kind := "syntax"
 	if errors.Is(err, errWrongType) {
 		kind = errWrongType.Error()
 	}
-	return fmt.Errorf("%w: %s near byte %d of %d", errUnreadable, kind, d.json.InputOffset(), len(data))
+	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
 }
 
 func (d *decoder) top(c *rawChunk) error {
@@ -55,7 +54,7 @@ func (d *decoder) top(c *rawChunk) error {
 		return err
 	}
 	if _, err := d.json.ReadToken(); err != io.EOF {
-		return errUnreadable
+		return model.ErrUnreadable
 	}
 	return nil
 }
@@ -166,13 +165,15 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 		count = &c.usage.OutputTokens
 	case `"thoughtsTokenCount"`:
 		count = &c.usage.ThinkingTokens
+	case `"cachedContentTokenCount"`:
+		count = &c.usage.CachedTokens
 	default:
 		return d.json.SkipValue()
 	}
 	n, ok, err := d.figure()
 	if ok {
 		*count += n
-		c.hasUsage = true
+		c.hasUsage = c.hasUsage || count != &c.usage.CachedTokens
 	}
 	return err
 }

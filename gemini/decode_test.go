@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -76,8 +77,8 @@ func TestDecodeUnreadable(t *testing.T) {
 	} {
 		var d decoder
 		err := d.decode([]byte(in), new(rawChunk))
-		if !errors.Is(err, errUnreadable) || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: error = %v, want errUnreadable without a word of the chunk", in, err)
+		if !errors.Is(err, model.ErrUnreadable) || strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: error = %v, want ErrUnreadable without a word of the chunk", in, err)
 		}
 	}
 }
@@ -159,10 +160,11 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("text %q, want %q", got, want)
 			}
 		}
-		if a.take(&raw) == nil && a.judge(&raw) == nil {
-			a.end()
+		var c chat.Chunk
+		if a.add(&raw, &c) == nil {
+			a.end(&c)
 		}
-		for _, p := range a.chunk.Parts {
+		for _, p := range c.Parts {
 			if p.Call != nil && (p.Call.Arguments.Kind() != '{' || !p.Call.Arguments.IsValid()) {
 				t.Errorf("arguments %s", p.Call.Arguments)
 			}
@@ -184,15 +186,16 @@ func firstParts(doc map[string]any) []any {
 // take feeds pieces of one call to an assembler and returns the whole.
 func take(pieces ...rawCall) (*tool.Call, error) {
 	var a assembler
+	var c chat.Chunk
 	for i := range pieces {
-		if err := a.take(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}); err != nil {
+		if err := a.add(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}, &c); err != nil {
 			return nil, err
 		}
 	}
-	if len(a.chunk.Parts) == 0 {
+	if len(c.Parts) == 0 {
 		return nil, io.ErrNoProgress
 	}
-	return a.chunk.Parts[0].Call, nil
+	return c.Parts[0].Call, nil
 }
 
 func TestPartialCall(t *testing.T) {

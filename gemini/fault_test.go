@@ -20,6 +20,7 @@ import (
 	"sluice/fault"
 	"sluice/internal/testnet"
 	"sluice/metrics"
+	"sluice/model"
 )
 
 // wantFailures checks how many failures in a row the breaker has seen.
@@ -275,7 +276,7 @@ func TestHugeAnswer(t *testing.T) {
 			return nil
 		})
 		wantFault(t, err, fault.ModelUnavailable)
-		if size > maxAnswer {
+		if size > 2<<20 {
 			t.Errorf("handed on %d bytes", size)
 		}
 		wantFailures(t, m, 1)
@@ -448,7 +449,7 @@ func TestHTTP2(t *testing.T) {
 		srv.EnableHTTP2 = true
 		srv.StartTLS()
 		defer srv.Close()
-		tr := NewTransport()
+		tr := model.NewTransport(nil)
 		tr.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig
 		defer tr.CloseIdleConnections()
 		m := open(t, Config{BaseURL: srv.URL, Transport: tr})
@@ -500,7 +501,7 @@ func TestBodiesAreClosed(t *testing.T) {
 			"yield": then(stream(textChunk("enough")), hang),
 		} {
 			u := serve(t, reply)
-			tr := NewTransport()
+			tr := model.NewTransport(nil)
 			c := &counting{RoundTripper: tr}
 			m := open(t, Config{BaseURL: u.URL, Transport: c})
 			m.Stream(t.Context(), &chat.ModelRequest{}, func(c *chat.Chunk) error {

@@ -1,42 +1,35 @@
 // Package gemini is a Model over the Gemini API (generateContent, v1beta).
 //
-// What a call of the model means is common to all drivers: the request's bytes,
-// the shape of the answer, what counts as a failure, retries, timeouts, the
-// circuit breaker and the log. A driver only opens an answer and reads its raw
-// chunks (see source). NewREST makes a Model that speaks HTTP itself, NewSDK one
-// that goes through generative-ai-go.
+// What a call of the model means is common to all drivers: package model has what is
+// not Gemini's own, and codec the request's bytes and the shape of the answer. A driver
+// only opens an answer and reads its raw chunks. NewREST makes a Model that speaks HTTP
+// itself, NewSDK one that goes through generative-ai-go.
 package gemini
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/check"
 	"sluice/metrics"
-	"sluice/redact"
+	"sluice/model"
 )
 
 // Service is the name of the upstream in errors and in the breaker.
 const Service = "gemini"
 
-// What the metrics tell of an attempt.
+// Provider is the name of the protocol.
+const Provider = "gemini"
+
 const (
-	OutcomeOK          = "ok"
-	OutcomeError       = "error"        // the service failed
-	OutcomeTimeout     = "timeout"      // it was silent for too long
-	OutcomeRateLimited = "rate_limited" // 429
-	OutcomeBlocked     = "blocked"      // safety, recitation and the like
-	OutcomeRejected    = "rejected"     // another 4xx, or a redirect
-	OutcomeOverloaded  = "overloaded"   // a shortage of our own
-	OutcomeCancelled   = "cancelled"    // the caller's context ended, or yield returned an error
+	keyHeader = "X-Goog-Api-Key"
+	logEvent  = "gemini_api" // begins the names of the log's events
+	retries   = 2            // of a call (docs/design.md, "How a turn ends")
 )
 
 // Config describes a Model. Its zero value works, but for the key that the real
@@ -61,83 +54,122 @@ type Config struct {
 	Timeout time.Duration
 	// Breaker guards the service. Nil makes one with the defaults of Settings.
 	Breaker *breaker.Breaker
-	// Transport carries the requests; nil means NewTransport() with a pool for
-	// HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
+	// Transport carries the requests; nil means model.NewTransport(Proxy) with a pool
+	// for HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
 	Transport http.RoundTripper
+	// Proxy is that of http.Transport; nil: none.
+	Proxy func(*http.Request) (*url.URL, error)
 	// Version makes the User-Agent, sluice/<version>.
 	Version string
 	// Metrics gets the attempts, by outcome, each at its end. Nil: they are not counted.
 	Metrics *metrics.Registry
+	// Key names the model in the log and in metrics, where it is one of several.
+	Key string
+
+	jitter func(limit time.Duration) time.Duration // nil: random
 }
 
 // Model calls one Gemini model. It is safe for concurrent use.
-type Model struct {
-	name        string
-	secrets     *redact.Scrubber // the key, to be kept out of errors
-	src         source
-	breaker     *breaker.Breaker
-	timeout     time.Duration
-	thinking    string // the generationConfig member of a request; empty: none
-	tools       toolCache
-	attempts    metrics.Counter
-	attemptTime metrics.Histogram
-	jitter      func(limit time.Duration) time.Duration
-}
+type Model = model.Model
 
 // NewREST returns a Model that talks to the API over HTTP, with server-sent
 // events as its answers. An error is about cfg and does not hold the key.
-func NewREST(cfg Config) (*Model, error) {
-	return newModel(cfg, func(cfg *Config) source { return newREST(cfg) })
-}
+func NewREST(cfg Config) (*Model, error) { return newModel(cfg, nil) }
 
-// newModel fills in cfg's defaults and makes the part that all drivers share.
-func newModel(cfg Config, driver func(*Config) source) (*Model, error) {
-	thinking, err := generationConfig(cfg.Thinking)
+// driver makes the source of a Model; nil: that of the frame.
+type driver func(h *model.HTTP, c *codec, name string) model.Source
+
+// newModel fills in cfg's defaults and makes a Model of it.
+func newModel(cfg Config, d driver) (*Model, error) {
+	thinking, err := thinkingMembers(cfg.Thinking)
 	if err := errors.Join(err, cfg.normalize()); err != nil {
 		return nil, err
 	}
-	m := &Model{
-		name:        cfg.Model,
-		secrets:     redact.New([]string{cfg.APIKey}),
-		src:         driver(&cfg),
-		breaker:     cfg.Breaker,
-		timeout:     cfg.Timeout,
-		thinking:    thinking,
-		attempts:    cfg.Metrics.Counter("model_attempts_total", "Attempts at a model call, by outcome.", "outcome"),
-		attemptTime: cfg.Metrics.Histogram("model_attempt_seconds", "Duration of an attempt at a model call.", "outcome"),
-		jitter:      rand.N[time.Duration],
+	c := newCodec(generation{thinking: thinking, fixed: true, room: roomFor(cfg.Thinking), warm: takesTemperature(cfg.Model)})
+	if cfg.Key != "" {
+		c.maker, c.sentinel = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker(), signs(cfg.Model)
 	}
-	if m.breaker == nil {
-		m.breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
-	}
-	return m, nil
+	return d.open(cfg.frame(c), c)
 }
 
-// Name returns the model's name, as the API is asked for it.
-func (m *Model) Name() string { return m.name }
+// open makes a Model of f whose calls go the way of d.
+func (d driver) open(f model.Frame, c *codec) (*Model, error) {
+	if d != nil {
+		h, err := model.NewHTTP(f.Target, f.Policy, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Service, err)
+		}
+		f.Source = d(h, c, f.Name)
+	}
+	return model.NewModel(f)
+}
 
-// Breaker returns the breaker that guards the service.
-func (m *Model) Breaker() *breaker.Breaker { return m.breaker }
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
+func New(spec model.Spec, opts model.Options) (*Model, error) {
+	settings, err := settingsOf(spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Service(), err)
+	}
+	c := newCodec(settings)
+	c.maker, c.sentinel = spec.Maker(), signs(spec.Model)
+	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader, Event: logEvent}
+	f, err := spec.Frame(wire, c, opts)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Driver != DriverSDK {
+		return driver(nil).open(f, c)
+	}
+	client, err := newSDKClient(sdkTransport{})
+	if err != nil {
+		return nil, fmt.Errorf("gemini: generative-ai-go: %w", err)
+	}
+	return overSDK(client).open(f, c)
+}
 
-// Close lets go of idle connections. Calls under way are not touched.
-func (m *Model) Close() { m.src.close() }
+// frame returns what a Model of cfg is made of.
+func (cfg *Config) frame(c *codec) model.Frame {
+	f := model.Frame{
+		Name:    cfg.Model,
+		Service: Service,
+		Event:   logEvent,
+		Codec:   c,
+		Target:  cfg.target(),
+		First:   cfg.Timeout,
+		Idle:    cfg.Timeout,
+		Retries: retries,
+		Policy:  model.PolicyGemini,
+		Breaker: cfg.Breaker,
+		Secrets: []string{cfg.APIKey},
+		Metrics: cfg.Metrics,
+		Jitter:  cfg.jitter,
+	}
+	if cfg.Key != "" {
+		f.Key, f.Provider, f.Maker = cfg.Key, Provider, c.maker
+	}
+	if f.Breaker == nil {
+		f.Breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
+	}
+	return f
+}
 
-// Stream makes one model call, retries included, and hands each chunk to yield
-// on the caller's goroutine.
-//
-// The chunk, its slices and its Usage belong to the Model and are valid until
-// yield returns; strings, and the ToolCalls that parts point to, may be kept.
-// Chunk.Finish comes with the end of the stream, on a chunk that has no parts:
-// the API may say STOP and go on. A chunk without parts also comes after one that
-// promised More, when that turned out to hold nothing to show.
-//
-// An error of yield ends the call and is returned as it is. When ctx ends, the
-// connection is closed at once and the cause of ctx is returned (fault.Cause).
-// Every other error is a *fault.Error of Service.
-func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
-	c := newCall(ctx, m, req, yield)
-	defer c.end()
-	return c.stream()
+func (cfg *Config) target() model.Target {
+	t := model.Target{
+		URL:       endpoint(cfg.BaseURL, cfg.Model),
+		Header:    http.Header{"User-Agent": {model.UserAgent(cfg.Version)}},
+		Transport: cfg.Transport,
+		Proxy:     cfg.Proxy,
+	}
+	if cfg.APIKey != "" {
+		t.Header.Set(keyHeader, cfg.APIKey)
+	}
+	return t
+}
+
+// endpoint returns where the calls of a model go.
+func endpoint(base, name string) string {
+	return base + "/v1beta/models/" + url.PathEscape(name) + ":streamGenerateContent?alt=sse"
 }
 
 // normalize fills in defaults and reports every value that cannot work.
@@ -164,28 +196,4 @@ func (cfg *Config) normalize() error {
 		faults = append(faults, errors.New("gemini: the timeout is negative"))
 	}
 	return errors.Join(faults...)
-}
-
-// generationConfig returns the generationConfig member that asks for thinking.
-// Only what was asked for is sent: a level is refused by Gemini 2.5, a level
-// together with a budget by every model, and summaries by a model whose thinking
-// a budget of 0 switches off.
-func generationConfig(thinking string) (string, error) {
-	const before, after = `"generationConfig":{"thinkingConfig":{`, `}}`
-	switch thinking {
-	case "off":
-		return "", nil
-	case "", DefaultThinking:
-		return before + `"includeThoughts":true` + after, nil
-	case "low", "medium", "high":
-		return before + `"includeThoughts":true,"thinkingLevel":"` + strings.ToUpper(thinking) + `"` + after, nil
-	}
-	budget, err := strconv.Atoi(thinking)
-	if err != nil || budget < -1 {
-		return "", fmt.Errorf("gemini: thinking %q is neither summary, off, low, medium, high nor a number of tokens", thinking)
-	}
-	if budget == 0 {
-		return before + `"thinkingBudget":0` + after, nil
-	}
-	return before + `"includeThoughts":true,"thinkingBudget":` + strconv.Itoa(budget) + after, nil
 }

@@ -12,15 +12,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/metrics"
+	"sluice/model"
 )
 
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
-	m := newTestModel(t, Config{})
-	if m.Name() != DefaultModel || m.timeout != DefaultTimeout || m.Breaker().Snapshot().Service != Service {
-		t.Errorf("%q, %v, %+v", m.Name(), m.timeout, m.Breaker().Snapshot())
+	m, cfg := open(t, NewREST, Config{}), Config{}
+	if err := cfg.normalize(); err != nil {
+		t.Fatal(err)
+	}
+	if m.Name() != DefaultModel || cfg.Timeout != DefaultTimeout || m.Breaker().Snapshot().Service != Service {
+		t.Errorf("%q, %v, %+v", m.Name(), cfg.Timeout, m.Breaker().Snapshot())
 	}
 }
 
@@ -96,7 +99,7 @@ func TestLog(t *testing.T) {
 		if diff := cmp.Diff(want, readLog(t, log.String())); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
 		}
-		wantOutcomes(t, count, map[string]int{OutcomeError: 1, OutcomeOK: 1})
+		wantOutcomes(t, count, map[string]int{model.OutcomeError: 1, model.OutcomeOK: 1})
 	})
 }
 
@@ -129,12 +132,12 @@ func TestOutcomes(t *testing.T) {
 			status int
 			finish string // in the log
 		}{
-			OutcomeOK:          {[]string{textChunk("a"), finishChunk("MAX_TOKENS")}, 200, "max_tokens"},
-			OutcomeError:       {[]string{textChunk("a"), finishChunk("BRAND_NEW")}, 200, "BRAND_NEW"},
-			OutcomeRateLimited: {nil, 429, "rate_limited"},
-			OutcomeRejected:    {nil, 400, "rejected"},
-			OutcomeBlocked:     {[]string{finishChunk("SAFETY")}, 200, "SAFETY"},
-			OutcomeCancelled:   {[]string{textChunk("enough")}, 200, "cancelled"},
+			model.OutcomeOK:          {[]string{textChunk("a"), finishChunk("MAX_TOKENS")}, 200, "max_tokens"},
+			model.OutcomeError:       {[]string{textChunk("a"), finishChunk("BRAND_NEW")}, 200, "BRAND_NEW"},
+			model.OutcomeRateLimited: {nil, 429, "rate_limited"},
+			model.OutcomeRejected:    {nil, 400, "rejected"},
+			model.OutcomeBlocked:     {[]string{finishChunk("SAFETY")}, 200, "SAFETY"},
+			model.OutcomeCancelled:   {[]string{textChunk("enough")}, 200, "cancelled"},
 		} {
 			reply := stream(tt.reply...)
 			if tt.status != 200 {
@@ -206,20 +209,6 @@ func TestCallsMayBeKept(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestFaultsHaveFixedMessages(t *testing.T) {
-	t.Parallel()
-	known := map[string]bool{
-		fault.ModelUnavailableMessage: true, rateLimitedMessage: true, blockedMessage: true, rejectedMessage: true,
-		misconfiguredMessage: true, malformedMessage: true, timeoutMessage: true,
-	}
-	for code := range 600 {
-		e := fault.From(endingOf(&apiError{status: code, message: "SECRET", name: "SECRET"}).err)
-		if !known[e.Message] || e.Type == fault.Internal {
-			t.Errorf("status %d: %q (%s)", code, e.Message, e.Type)
-		}
-	}
 }
 
 func TestClose(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 	"sluice/fault"
 	"sluice/internal/h2pool"
 	"sluice/metrics"
+	"sluice/model"
 )
 
 // overTLS returns the transport of a Model for servers with a test's certificate.
 func overTLS(t *testing.T) *h2pool.Transport {
-	base := NewTransport()
+	base := model.NewTransport(nil)
 	base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	tr := h2pool.New(base)
 	t.Cleanup(tr.CloseIdleConnections)
@@ -93,10 +94,10 @@ func TestDrainedConnections(t *testing.T) {
 		m := open(t, Config{BaseURL: "https://" + l.Addr().String(), Transport: tr, Metrics: count})
 		_, err = ask(t.Context(), m)
 		wantFault(t, err, fault.ModelUnavailable)
-		if got := conns.Load(); got != maxAttempts {
+		if got := conns.Load(); got != (1 + retries) {
 			t.Errorf("%d connections", got)
 		}
-		wantOutcomes(t, count, map[string]int{OutcomeError: maxAttempts})
+		wantOutcomes(t, count, map[string]int{model.OutcomeError: (1 + retries)})
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -50,11 +51,13 @@ func eachDriver(t *testing.T, test func(t *testing.T, open func(*testing.T, Conf
 // open makes a Model that does not wait between attempts.
 func open(t *testing.T, driver func(Config) (*Model, error), cfg Config) *Model {
 	t.Helper()
+	if cfg.jitter == nil {
+		cfg.jitter = func(time.Duration) time.Duration { return 0 }
+	}
 	m, err := driver(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.jitter = func(time.Duration) time.Duration { return 0 }
 	t.Cleanup(m.Close)
 	return m
 }
@@ -136,7 +139,7 @@ func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.Hand
 					srv := &http.Server{Handler: u.handler(replies)}
 					served := make(chan struct{})
 					go func() { defer close(served); srv.Serve(l) }()
-					tr := NewTransport()
+					tr := model.NewTransport(nil)
 					tr.DialContext = l.Dial
 					cfg.Transport, cfg.BaseURL = tr, "http://upstream"
 					t.Cleanup(func() { tr.CloseIdleConnections(); srv.Close(); <-served; u.running.Wait() })

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
 )
 
 // maxArgDepth limits how deep a path of a partial argument goes.
@@ -57,7 +59,7 @@ func (p *partialCall) arguments() (jsontext.Value, error) {
 	case p.root.kind == 0:
 		return p.args, nil
 	case p.root.kind != '{':
-		return nil, &malformedCall{"arguments that are no object"}
+		return nil, &model.Malformed{Reason: "arguments that are no object"}
 	}
 	return p.root.append(nil), nil
 }
@@ -66,15 +68,15 @@ func (p *partialCall) arguments() (jsontext.Value, error) {
 func (n *argNode) set(arg *rawArg) error {
 	steps, ok := parsePath(arg.path)
 	if !ok || len(steps) == 0 || len(steps) > maxArgDepth {
-		return &malformedCall{"unusable path of an argument"}
+		return &model.Malformed{Reason: "unusable path of an argument"}
 	}
 	for _, s := range steps {
 		if n = n.child(s); n == nil {
-			return &malformedCall{"path of an argument that leads nowhere"}
+			return &model.Malformed{Reason: "path of an argument that leads nowhere"}
 		}
 	}
 	if n.kind != 0 && !n.open {
-		return &malformedCall{"an argument is given twice"}
+		return &model.Malformed{Reason: "an argument is given twice"}
 	}
 	if arg.value.Kind() != '"' {
 		n.kind, n.text, n.open = '0', arg.value, false
@@ -82,7 +84,7 @@ func (n *argNode) set(arg *rawArg) error {
 	}
 	var err error
 	if n.text, err = jsontext.AppendUnquote(n.text, arg.value); err != nil {
-		return fmt.Errorf("%w: string of an argument", errUnreadable)
+		return fmt.Errorf("%w: string of an argument", model.ErrUnreadable)
 	}
 	n.kind, n.open = '"', arg.willContinue
 	return nil

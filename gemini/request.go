@@ -1,42 +1,11 @@
 package gemini
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/tool"
 )
-
-// render appends req as the body of streamGenerateContent. It is valid JSON
-// whatever req holds: text that is not UTF-8 gets replacement characters, and
-// arguments that are no JSON object become {}.
-//
-// Temperature and its kin stay unset: from Gemini 3.7 on they are ignored, and
-// announced to become errors.
-func (m *Model) render(b []byte, req *chat.ModelRequest) []byte {
-	tools := m.tools.render(req.Tools)
-	b = slices.Grow(b, sizeHint(req)+len(tools))
-	b = append(b, `{"contents":[`...)
-	b = appendContents(b, req.Messages)
-	b = append(b, ']')
-	if req.System != "" {
-		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
-		b = appendString(b, req.System)
-		b = append(b, `}]}`...)
-	}
-	if len(tools) > 0 {
-		b = append(append(b, ','), tools...)
-		if req.NoTools {
-			b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
-		}
-	}
-	if m.thinking != "" {
-		b = append(append(b, ','), m.thinking...)
-	}
-	return append(b, '}')
-}
 
 // sizeHint is about the size of req's body, without tools.
 func sizeHint(req *chat.ModelRequest) int {

@@ -14,18 +14,23 @@ import (
 	"sluice/tool"
 )
 
-func newTestModel(t testing.TB, cfg Config) *Model {
-	t.Helper()
-	m, err := NewREST(cfg)
+// codecOf returns the codec of a Model with a setting of thinking.
+func codecOf(tb testing.TB, thinking string) *codec {
+	tb.Helper()
+	members, err := thinkingMembers(thinking)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(m.Close)
-	return m
+	return newCodec(generation{thinking: members})
 }
 
-func user(parts ...chat.Part) chat.Message  { return chat.Message{Role: chat.RoleUser, Parts: parts} }
-func model(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleModel, Parts: parts} }
+// defaultCodec returns that of a Model without settings.
+func defaultCodec(tb testing.TB) *codec { return codecOf(tb, "") }
+
+func user(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Parts: parts} }
+func byModel(parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleModel, Parts: parts}
+}
 
 func callOf(id, name, args string) *tool.Call {
 	return &tool.Call{ID: id, Name: name, Arguments: jsontext.Value(args)}
@@ -59,15 +64,15 @@ func TestRenderRequest(t *testing.T) {
 		{"nothing", "off", chat.ModelRequest{}, `{"contents":[]}`},
 		{"a step", "off", chat.ModelRequest{Messages: []chat.Message{
 			user(chat.Part{Text: "add"}),
-			model(chat.Part{Text: "I think", Thought: true, Signature: "gone"}, chat.Part{Text: "well", Signature: "s0"},
+			byModel(chat.Part{Text: "I think", Thought: true, Signature: "gone"}, chat.Part{Text: "well", Signature: "s0"},
 				chat.Part{Call: callOf("id1", "add", `{ "b": 1.50,"a":1e2}`), Signature: "s1="}, chat.Part{Call: callOf("", "now", "")}),
 			user(chat.Part{Result: &tool.Result{ID: "id1", Name: "add", Text: `{"$ref":"x"}`}}),
 			user(chat.Part{Result: &tool.Result{Name: "now", Text: "no clock", IsError: true}}),
 			user(chat.Part{Text: "go on"}, chat.Part{Text: ""}),
-			model(chat.Part{Text: "only a thought", Thought: true}),
+			byModel(chat.Part{Text: "only a thought", Thought: true}),
 			user(chat.Part{Text: "please"}),
-			model(chat.Part{Text: "", Signature: "s2"}),
-			model(chat.Part{Call: callOf("id2", "add", `not JSON`)}),
+			byModel(chat.Part{Text: "", Signature: "s2"}),
+			byModel(chat.Part{Call: callOf("id2", "add", `not JSON`)}),
 		}}, `{"contents":[{"role":"user","parts":[{"text":"add"}]},` +
 			`{"role":"model","parts":[{"text":"well","thoughtSignature":"s0"},` +
 			`{"functionCall":{"id":"id1","name":"add","args":{ "b": 1.50,"a":1e2}},"thoughtSignature":"s1="},{"functionCall":{"name":"now","args":{}}}]},` +
@@ -79,7 +84,7 @@ func TestRenderRequest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := newTestModel(t, Config{Thinking: tt.thinking}).render(nil, &tt.req)
+			got := codecOf(t, tt.thinking).Render(nil, &tt.req, nil)
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
@@ -101,11 +106,11 @@ func TestRecordedRequests(t *testing.T) {
 		mustUnmarshal(t, readFile(t, f), &doc)
 		fieldPaths(doc, "", known)
 	}
-	m := newTestModel(t, Config{Thinking: "high"})
+	m := codecOf(t, "high")
 	for _, f := range files {
 		var doc map[string]any
 		mustUnmarshal(t, readFile(t, f), &doc)
-		rendered := m.render(nil, requestOf(t, doc))
+		rendered := m.Render(nil, requestOf(t, doc), nil)
 		var got map[string]any
 		mustUnmarshal(t, string(rendered), &got)
 		if diff := cmp.Diff(outputsAsText(t, doc["contents"]), got["contents"]); diff != "" {
@@ -190,7 +195,7 @@ func marshal(t *testing.T, v any) []byte {
 
 func TestToolsAreRenderedOncePerSet(t *testing.T) {
 	t.Parallel()
-	m := newTestModel(t, Config{})
+	m := defaultCodec(t)
 	set := &tool.Set{Specs: []tool.Spec{{Name: "a"}}}
 	first, second := m.tools.render(set), m.tools.render(set)
 	if &first[0] != &second[0] {
@@ -228,9 +233,9 @@ func TestHeaders(t *testing.T) {
 }
 
 func FuzzRenderRequest(f *testing.F) {
-	m := newTestModel(f, Config{})
+	m := defaultCodec(f)
 	fuzzRequests(f, func(t *testing.T, req *chat.ModelRequest) {
-		if b := m.render(nil, req); !jsontext.Value(b).IsValid() || !json.Valid(b) {
+		if b := m.Render(nil, req, nil); !jsontext.Value(b).IsValid() || !json.Valid(b) {
 			t.Fatalf("not JSON: %q", b)
 		}
 	})
@@ -247,7 +252,7 @@ func fuzzRequests(f *testing.F, check func(*testing.T, *chat.ModelRequest)) {
 		say := chat.Part{Text: text, Thought: on(0), Signature: sig}
 		answer := chat.Part{Result: &tool.Result{ID: id, Name: name, Text: result, IsError: on(1)}}
 		req := &chat.ModelRequest{System: system, NoTools: on(2), Messages: []chat.Message{
-			{Role: chat.Role(role), Parts: []chat.Part{say, call}}, user(say), user(answer), model(call, say), {},
+			{Role: chat.Role(role), Parts: []chat.Part{say, call}}, user(say), user(answer), byModel(call, say), {},
 		}}
 		if on(3) {
 			req.Tools = &tool.Set{Specs: []tool.Spec{{Name: name, Description: text, InputSchema: jsontext.Value(args)}}}

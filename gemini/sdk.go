@@ -9,6 +9,7 @@ import (
 	"github.com/google/generative-ai-go/genai"
 
 	"sluice/chat"
+	"sluice/model"
 )
 
 // NewSDK returns a Model that makes its calls through
@@ -19,13 +20,20 @@ func NewSDK(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gemini: generative-ai-go: %w", err)
 	}
-	return newModel(cfg, func(cfg *Config) source { return &sdk{rest: newREST(cfg), client: client, model: cfg.Model} })
+	return newModel(cfg, overSDK(client))
+}
+
+// overSDK returns the driver that goes through client.
+func overSDK(client *genai.Client) driver {
+	return func(h *model.HTTP, c *codec, name string) model.Source {
+		return &sdk{rest: &rest{h, c}, client: client, model: name}
+	}
 }
 
 // sdk is the source that lets the SDK make the call. The SDK dates from before
 // thinking models: its types have no thoughts, signatures, ids and schemas, it puts
 // the key into the URL, and it takes a stream that was cut for one that ended. So
-// underneath it, in its transport, the rest source talks to the service, and what
+// underneath it, in its transport, our own way talks to the service, and what
 // the SDK cannot carry is kept beside it (sdkTransport, pump).
 type sdk struct {
 	rest   *rest
@@ -33,9 +41,46 @@ type sdk struct {
 	model  string
 }
 
-func (s *sdk) close() { s.rest.close() }
+// Close implements model.Source.
+func (s *sdk) Close() { s.rest.http.Close() }
 
-func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *payload) (answer, error) {
+// Open implements model.Source.
+func (s *sdk) Open(ctx context.Context, req *chat.ModelRequest, body *model.Body) (model.Stream, error) {
+	raw, err := s.open(ctx, req, body)
+	if err != nil {
+		return nil, err
+	}
+	return &sdkStream{sdkAnswer: raw, assembler: assembler{cached: s.rest.codec.maker != ""}}, nil
+}
+
+// sdkStream makes chunks of what came through the SDK.
+type sdkStream struct {
+	*sdkAnswer
+	raw rawChunk
+	assembler
+}
+
+// Next implements model.Stream.
+func (s *sdkStream) Next(c *chat.Chunk) error {
+	if err := s.next(&s.raw); err != nil {
+		return err
+	}
+	return s.assembler.add(&s.raw, c)
+}
+
+// End implements model.Stream.
+func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.end(c) }
+
+// Note implements model.Stream.
+func (s *sdkStream) Note() model.Note { return s.assembler.note() }
+
+// Buffered implements model.Stream.
+func (s *sdkStream) Buffered() bool { return s.buffered() }
+
+// Close implements model.Stream.
+func (s *sdkStream) Close() { s.close() }
+
+func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *model.Body) (*sdkAnswer, error) {
 	a := &sdkAnswer{rest: s.rest, body: body}
 	ctx, a.cancel = context.WithCancel(context.WithValue(ctx, sdkCallKey{}, a))
 	err := a.send(ctx, s, req)
@@ -56,7 +101,7 @@ func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *payload) (
 // sdkAnswer is one call under way.
 type sdkAnswer struct {
 	rest   *rest
-	body   *payload // of the request
+	body   *model.Body // of the request
 	asked  bool
 	cancel context.CancelFunc
 	chunks *genai.GenerateContentResponseIterator
@@ -78,14 +123,14 @@ func (a *sdkAnswer) step() (resp *genai.GenerateContentResponse, err error) {
 // a stream ended is the pump's to say: the SDK calls a good many endings Done.
 func (a *sdkAnswer) next(c *rawChunk) error {
 	resp, err := a.step()
-	if _, panicked := err.(*driverError); panicked {
+	if _, panicked := err.(*model.Defect); panicked {
 		return err
 	}
 	switch {
 	case err == nil && a.pump.pop(c) && takeOver(c, resp):
 		return nil
 	case err == nil:
-		return &driverError{"the SDK is out of step"}
+		return defect("the SDK is out of step")
 	case a.pump.err != nil && len(a.pump.records) == 0:
 		return a.pump.err
 	}
@@ -102,19 +147,22 @@ func (a *sdkAnswer) close() {
 	}
 }
 
+// defect returns the error of a failure that is the driver's own.
+func defect(what string) error { return &model.Defect{What: "driver sdk: " + what} }
+
 // ofSDK returns an error of the SDK's as one of the driver's. Its text is left
 // out: it may quote what it was reading.
 func ofSDK(err error) error {
-	if _, ok := err.(*driverError); ok {
+	if _, ok := err.(*model.Defect); ok {
 		return err
 	}
-	return &driverError{fmt.Sprintf("the SDK returned a %T", err)}
+	return defect(fmt.Sprintf("the SDK returned a %T", err))
 }
 
 // catch makes a panic in the SDK an error of the call. Deferred.
 func catch(err *error) {
 	if r := recover(); r != nil {
-		*err = &driverError{fmt.Sprintf("panic (%T) in %s", r, panicSite())}
+		*err = defect(fmt.Sprintf("panic (%T) in %s", r, panicSite()))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -81,7 +82,7 @@ func openOver(t *testing.T, over http.RoundTripper, cfg Config) *Model {
 		if err != nil {
 			return nil, err
 		}
-		return newModel(cfg, func(cfg *Config) source { return &sdk{rest: newREST(cfg), client: client, model: cfg.Model} })
+		return newModel(cfg, overSDK(client))
 	}, cfg)
 }
 
@@ -115,7 +116,7 @@ func TestSDKTransportSendsNothingElse(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	c := &canned{status: 200, body: textChunk("a")}
-	a := &sdkAnswer{rest: newREST(&Config{Transport: c}), body: new(payload), cancel: func() {}}
+	a := &sdkAnswer{rest: restOf(t, c), body: new(model.Body), cancel: func() {}}
 	r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), sdkCallKey{}, a), http.MethodPost, "http://x", http.NoBody)
 	for i, want := range []error{nil, errForeignRequest} {
 		if _, err := (sdkTransport{}).RoundTrip(r); err != want {
@@ -132,11 +133,11 @@ func TestSDKCallIsCancelled(t *testing.T) {
 	for _, status := range []int{200, 400} {
 		var ctx context.Context
 		c := &canned{status: status, body: textChunk("a")}
-		m := open(t, NewSDK, Config{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		s := sdkOver(t, roundTrip(func(r *http.Request) (*http.Response, error) {
 			ctx = r.Context()
 			return c.RoundTrip(r)
-		})})
-		if ans, err := m.src.open(t.Context(), &chat.ModelRequest{}, new(payload)); err == nil {
+		}))
+		if ans, err := s.open(t.Context(), &chat.ModelRequest{}, new(model.Body)); err == nil {
 			ans.close()
 		}
 		if ctx.Err() == nil {
@@ -154,7 +155,7 @@ func TestSDKReadsThePump(t *testing.T) {
 		"as it comes": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "error with data": iotest.DataErrReader,
 	} {
 		client, err := newSDKClient(roundTrip(func(r *http.Request) (*http.Response, error) {
-			rest, _ := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(r.Context(), nil, new(payload))
+			rest, _ := restOf(t, &canned{status: 200, body: wire}).open(r.Context(), new(model.Body))
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(wrap(&pump{upstream: rest})), Request: r}, nil
 		}))
 		if err != nil {
@@ -188,7 +189,7 @@ func TestPumpErrorStays(t *testing.T) {
 		"cut":       {&canned{status: 200, body: textChunk("a"), err: io.ErrUnexpectedEOF}, ""},
 		"API error": {&canned{status: 200, body: textChunk("a") + event(googleError(503, "", ""))}, ""},
 	} {
-		rest, err := newREST(&Config{Transport: tt.transport}).open(t.Context(), nil, new(payload))
+		rest, err := restOf(t, tt.transport).open(t.Context(), new(model.Body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestPumpKeepsRecordsApart(t *testing.T) {
 	for i := range 5 {
 		wire += textChunk(fmt.Sprint("text", i))
 	}
-	rest, err := newREST(&Config{Transport: &canned{status: 200, body: wire}}).open(t.Context(), nil, new(payload))
+	rest, err := restOf(t, &canned{status: 200, body: wire}).open(t.Context(), new(model.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 		"no tools": {Messages: hello, Tools: tools, NoTools: true},
 		"a step": {Messages: []chat.Message{
 			user(chat.Part{Text: "add"}), user(chat.Part{Text: "please"}),
-			model(chat.Part{Text: "hm", Thought: true}, chat.Part{Text: "", Signature: "s0"}, chat.Part{Call: callOf("id", "add", `{"a":[1.5,"x",null,true,{"b":{}}]}`), Signature: "s1"}, chat.Part{Call: callOf("", "now", "")}),
+			byModel(chat.Part{Text: "hm", Thought: true}, chat.Part{Text: "", Signature: "s0"}, chat.Part{Call: callOf("id", "add", `{"a":[1.5,"x",null,true,{"b":{}}]}`), Signature: "s1"}, chat.Part{Call: callOf("", "now", "")}),
 			user(chat.Part{Result: &tool.Result{ID: "id", Name: "add", Text: "3"}}), user(chat.Part{Result: &tool.Result{Name: "now", Text: "no clock", IsError: true}}),
 			user(chat.Part{Text: "go on"}),
 		}},
@@ -291,11 +292,11 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &sdk{client: client, model: "m"}
-	m := newTestModel(t, Config{})
+	m := defaultCodec(t)
 	for name, req := range requests {
 		s.send(t.Context(), req)
 		var ours, theirs map[string]any
-		mustUnmarshal(t, string(m.render(nil, req)), &ours)
+		mustUnmarshal(t, string(m.Render(nil, req, nil)), &ours)
 		mustUnmarshal(t, string(sent), &theirs)
 		delete(theirs, "model")
 		if diff := cmp.Diff(common(theirs), common(ours)); diff != "" {

@@ -32,7 +32,7 @@ func (sdkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	a.asked = true
 	p := &a.pump
-	if p.upstream, p.err = a.rest.open(req.Context(), nil, a.body); p.err != nil {
+	if p.upstream, p.err = a.rest.open(req.Context(), a.body); p.err != nil {
 		return nil, p.err
 	}
 	return &http.Response{
@@ -46,11 +46,11 @@ func (sdkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // the SDK asks for more, so that nothing waits in between. The chunk itself is
 // kept as a record, for anyone who takes the element out at the SDK's other end.
 type pump struct {
-	upstream answer     // nil until the service has agreed to answer
-	records  []rawChunk // read by the SDK and not popped yet, oldest first
-	element  []byte     // reused
-	unread   []byte     // rest of element
-	elements int        // so far
+	upstream *restAnswer // nil until the service has agreed to answer
+	records  []rawChunk  // read by the SDK and not popped yet, oldest first
+	element  []byte      // reused
+	unread   []byte      // rest of element
+	elements int         // so far
 	// err is why there is no further chunk; io.EOF: the stream ended cleanly. It
 	// stays: the SDK reads once more after an error, and calls it a good end if
 	// there is none then.

@@ -12,6 +12,7 @@ import (
 	"sluice/breaker"
 	"sluice/fault"
 	"sluice/metrics"
+	"sluice/model"
 )
 
 // ownShortages are errors of a dial that mean that we ran out of something.
@@ -56,7 +57,7 @@ func TestShortageOfOurOwnDoesNotCountForTheBreaker(t *testing.T) {
 				if n := dials.Load(); n != 5 {
 					t.Errorf("%d dials for 5 calls: a shortage is not to be made worse by retries", n)
 				}
-				wantOutcomes(t, count, map[string]int{OutcomeOverloaded: 5})
+				wantOutcomes(t, count, map[string]int{model.OutcomeOverloaded: 5})
 			})
 		}
 	})

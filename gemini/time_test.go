@@ -25,6 +25,9 @@ func after(d time.Duration, reply http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// longest is a jitter that takes all that it may.
+func longest(limit time.Duration) time.Duration { return limit }
+
 func wantElapsed(t *testing.T, start time.Time, want time.Duration) {
 	t.Helper()
 	if got := time.Since(start); got != want {
@@ -107,9 +110,9 @@ func TestSlowAnswerIsNoFault(t *testing.T) {
 
 func TestRetriesBackOff(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
-		m, u := open(Config{}, status(503, ""), status(500, ""), finished("hello"))
 		var limits []time.Duration
-		m.jitter = func(limit time.Duration) time.Duration { limits = append(limits, limit); return limit }
+		jitter := func(limit time.Duration) time.Duration { limits = append(limits, limit); return limit }
+		m, u := open(Config{jitter: jitter}, status(503, ""), status(500, ""), finished("hello"))
 		start := time.Now()
 		got, err := ask(t.Context(), m)
 		if err != nil || got.Text != "hello" || len(u.requests()) != 3 {
@@ -139,8 +142,7 @@ func TestShortRetryInfoIsObeyed(t *testing.T) {
 // TestNoRetryBeyondTheDeadline: the error comes now, not at the deadline.
 func TestNoRetryBeyondTheDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
-		m, u := open(Config{}, status(503, ""))
-		m.jitter = func(limit time.Duration) time.Duration { return limit }
+		m, u := open(Config{jitter: longest}, status(503, ""))
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		start := time.Now()
@@ -171,8 +173,7 @@ func TestTimeoutHoldsForTheWholeCall(t *testing.T) {
 // TestTimeoutDuringBackoff: the earlier error tells more than the timeout.
 func TestTimeoutDuringBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
-		m, _ := open(Config{Timeout: time.Second}, after(900*time.Millisecond, status(503, "")))
-		m.jitter = func(limit time.Duration) time.Duration { return limit }
+		m, _ := open(Config{Timeout: time.Second, jitter: longest}, after(900*time.Millisecond, status(503, "")))
 		start := time.Now()
 		_, err := ask(t.Context(), m)
 		wantFault(t, err, fault.ModelUnavailable)
@@ -201,8 +202,7 @@ func TestCauseOfTheCallersContext(t *testing.T) {
 			"mid-stream":         then(stream(textChunk("part")), hang),
 			"during backoff":     status(503, ""),
 		} {
-			m, u := open(Config{}, reply)
-			m.jitter = func(time.Duration) time.Duration { return time.Minute }
+			m, u := open(Config{jitter: func(time.Duration) time.Duration { return time.Minute }}, reply)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			start := time.Now()

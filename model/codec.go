@@ -50,11 +50,48 @@ type Note struct {
 	TextLength int    // bytes of text, without thoughts
 	Finish     string // the provider's word for the ending; empty: none yet
 	Model      string // the name in the answer; empty: none
+	// Size is how much of the answer was taken, in bytes of any kind: what makes it grow
+	// is a sign of life, also where it completes no part yet, as a piece of a call.
+	Size int
+	// Usage is the latest that is known; nil: what the chunks told.
+	Usage *chat.Usage
+}
+
+// Budget counts the bytes of an answer that a codec takes.
+type Budget struct{ Size int }
+
+// Grow counts n more. It returns ErrTooLarge when that is more than an answer may have.
+func (b *Budget) Grow(n int) error {
+	if b.Size += n; b.Size > maxAnswer {
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // Omit lists the members of requests that a provider does not take, by the names that
-// Refusal.Member gives them. It is never changed, only replaced.
+// Refusal.Member gives them. One that gives way in steps is listed once a step that was
+// refused. It is never changed, only replaced.
 type Omit []string
 
 // Has says whether member is in o.
 func (o Omit) Has(member string) bool { return slices.Contains(o, member) }
+
+// Times returns how many steps of member were refused.
+func (o Omit) Times(member string) (n int) {
+	for _, m := range o {
+		if m == member {
+			n++
+		}
+	}
+	return n
+}
+
+// distinct returns how many members are in o.
+func (o Omit) distinct() (n int) {
+	for i, m := range o {
+		if !slices.Contains(o[:i], m) {
+			n++
+		}
+	}
+	return n
+}

@@ -3,8 +3,11 @@ package model
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
+
+	"sluice/redact"
 )
 
 // Ways in which an answer can fail without saying so.
@@ -16,6 +19,9 @@ var (
 	ErrUnreadable = errors.New("unreadable chunk")
 	ErrTooLarge   = errors.New("too large")
 )
+
+// ErrOurRequest is wrapped by the error of an answer that our request is to blame for.
+var ErrOurRequest = errors.New("our request is at fault")
 
 // ErrMalformedCall is wrapped by the error of an answer that is no usable tool
 // call: asking once more often helps. Anyone who cannot import this package finds it
@@ -53,6 +59,8 @@ const (
 	KindOverflow                  // the request is too long for the model
 	KindBlocked                   // policy
 	KindMalformed                 // the model wrote a call that the service could not read
+
+	kindRedirect // somewhere else; never followed
 )
 
 // Refusal is an error that the provider told, as an HTTP status or in the stream.
@@ -80,4 +88,44 @@ func (e *Refusal) Error() string {
 // stand, as they quote requests.
 func (e *Refusal) Brief() string {
 	return strings.TrimRight(fmt.Sprintf("upstream answered %d %s %s", e.Status, e.Type, e.Code), " ")
+}
+
+// hide takes secrets out of e, should the service repeat them.
+func (e *Refusal) hide(secrets *redact.Scrubber) {
+	for _, s := range []*string{&e.Type, &e.Code, &e.Message} {
+		*s = secrets.Text(*s)
+	}
+}
+
+// Defect is a failure that is neither the service's nor the network's: a bug of ours,
+// or of a library's. What holds no word of anybody's.
+type Defect struct{ What string }
+
+func (e *Defect) Error() string { return e.What }
+
+// transportError is a failure of the connection.
+type transportError struct{ err error }
+
+func (e *transportError) Error() string { return "transport: " + e.err.Error() }
+func (e *transportError) Unwrap() error { return e.err }
+
+var errEncoded = fmt.Errorf("%w: it is compressed, which was not asked for", ErrUnreadable)
+
+// streamError returns err, as reading an answer's body gave it, as the error of
+// Events.Next.
+func streamError(err error) error {
+	if _, ok := errors.AsType[*Refusal](err); ok || err == nil || err == io.EOF || err == errDocument ||
+		errors.Is(err, ErrUnreadable) || errors.Is(err, ErrTooLarge) {
+		return err
+	}
+	return &transportError{err}
+}
+
+// brief returns err without the provider's message, if it has one.
+func brief(err error) error {
+	var b interface{ Brief() string }
+	if errors.As(err, &b) {
+		return errors.New(b.Brief())
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"sluice/internal/gateway"
 	"sluice/internal/geminisim"
+	"sluice/internal/modelsim"
 	"sluice/internal/offline"
 	"sluice/internal/settings"
 	"sluice/internal/todo"
@@ -50,10 +51,12 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	return p.serveAlone(ctx, cfg.Addr, mux, "todo MCP server", "/mcp")
 }
 
-// geminiSim runs the simulator of the Gemini API alone.
+// geminiSim runs the simulator of the Gemini API alone, and beside it, under /v1, that
+// of Chat Completions, Responses and Messages.
 func (p program) geminiSim(ctx context.Context, args []string) int {
 	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
+	directives := l.String("directives", "", "answer what comes under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
 	pace := l.Duration("pace", gateway.OfflinePace, "pause between the chunks of the offline model")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -70,9 +73,23 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 			return exitUsage
 		}
 	}
+	others := modelsim.Config{Model: offline.Model{}, Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	if *directives != "" {
+		text, err := p.readFile(*directives)
+		if err == nil {
+			others.Script, err = modelsim.ParseScript(string(text))
+		}
+		if err != nil {
+			fmt.Fprintf(p.stderr, "sluice gemini-sim: --directives: %v\n", err)
+			return exitUsage
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", geminisim.New(sim))
+	mux.Handle("/v1/", modelsim.New(others))
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	return p.serveAlone(ctx, cfg.Addr, geminisim.New(sim), "Gemini SIMULATOR (not the real API)", "")
+	return p.serveAlone(ctx, cfg.Addr, mux, "Gemini SIMULATOR (not the real API)", "")
 }
 
 // untilSignal returns a context that ends with ctx or at the first signal.

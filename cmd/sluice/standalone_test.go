@@ -217,3 +217,25 @@ func TestReachable(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Beside Gemini's API the simulator speaks three more, by directives if there are any.
+func TestGeminiSimSpeaksOtherProtocols(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "directives")
+	if err := os.WriteFile(file, []byte("text Said as told\nloop"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := alone(t, "gemini-sim", "--addr", "127.0.0.1:0", "--pace", "0s", "--directives", file)
+	resp, err := gatewaytest.NewClient(t).Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"Said as told"`) || resp.Header.Get("X-Modelsim") == "" {
+		t.Errorf("%v: %d %v %s", err, resp.StatusCode, resp.Header, body)
+	}
+	if code, _, stderr := runCommand(t, nil, "gemini-sim", "--directives", file+".not"); code != exitUsage || !strings.Contains(stderr, "--directives") {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+}

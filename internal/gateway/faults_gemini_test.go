@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/gemini"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/settings"
 	"sluice/mcpclient"
+	"sluice/model"
 )
 
 // geminiRow is one way in which Gemini misbehaves, and what must come of it.
@@ -96,7 +96,7 @@ func (row geminiRow) play(t *testing.T) {
 		base, with.Gemini = row.place(t, s)
 		row.env += "\nGEMINI_BASE_URL=" + base
 	} else {
-		tr := gemini.NewTransport()
+		tr := model.NewTransport(nil)
 		tr.DialContext = s.dial
 		t.Cleanup(tr.CloseIdleConnections)
 		with.Gemini = tr
@@ -200,7 +200,7 @@ func noSuchHost(t *testing.T, _ *rawServer) (string, http.RoundTripper) {
 		}()
 		return client, nil
 	}}
-	tr := gemini.NewTransport()
+	tr := model.NewTransport(nil)
 	tr.DialContext = (&net.Dialer{Resolver: resolver}).DialContext
 	t.Cleanup(tr.CloseIdleConnections)
 	return "http://gemini.invalid", tr

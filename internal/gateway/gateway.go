@@ -13,7 +13,6 @@ import (
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/sluice"
-	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/todo"
@@ -36,7 +35,7 @@ type Gateway struct {
 	metrics *metrics.Registry
 	health  *health.Registry
 	server  *handlers.Server
-	model   *gemini.Model
+	model   languageModel
 	tools   *mcpclient.Client
 	offline *http.Server // nil unless the offline model is used
 	todos   *todo.Store  // nil unless the built-in todo server is used

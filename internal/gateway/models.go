@@ -7,9 +7,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"sluice/agent"
+	"sluice/breaker"
 	"sluice/gemini"
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
+	"sluice/model"
 )
 
 // The offline model, which needs no key.
@@ -38,6 +43,32 @@ func (g *Gateway) startOffline(ctx context.Context) error {
 	return nil
 }
 
+// languageModel is a model as the gateway holds it, whatever its provider.
+type languageModel interface {
+	agent.Model
+	Breaker() *breaker.Breaker
+	Close()
+}
+
+// openModel returns the model that spec configures. A provider is a package and a case
+// here.
+func (g *Gateway) openModel(spec model.Spec) (languageModel, error) {
+	switch spec.Provider {
+	case gemini.Provider:
+		return gemini.New(spec, g.modelOptions())
+	}
+	return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
+}
+
+func (g *Gateway) modelOptions() model.Options {
+	return model.Options{
+		Proxy:   g.cfg.Proxy.Func(),
+		Version: g.cfg.Version,
+		Metrics: g.metrics,
+		Log:     g.log,
+	}
+}
+
 func (g *Gateway) connectModel() (err error) {
 	open := gemini.NewREST
 	if g.cfg.GeminiDriver == gemini.DriverSDK {
@@ -51,8 +82,20 @@ func (g *Gateway) connectModel() (err error) {
 		Timeout:   g.cfg.ModelTimeout,
 		Breaker:   g.breaker("gemini", g.cfg.GeminiBreaker),
 		Transport: g.with.Gemini,
+		Proxy:     g.cfg.Proxy.Func(),
 		Version:   g.cfg.Version,
 		Metrics:   g.metrics,
 	})
 	return err
+}
+
+// tellProxy logs which proxies requests to models go through, without what is secret
+// in their URLs.
+func (g *Gateway) tellProxy() {
+	p := g.cfg.Proxy
+	if p.None() {
+		return
+	}
+	overHTTP, overHTTPS := p.Hosts()
+	g.log.Info().Dict("details", zerolog.Dict().Str("http", overHTTP).Str("https", overHTTPS).Str("except", p.Except)).Msg("proxy")
 }

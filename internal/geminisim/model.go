@@ -16,6 +16,9 @@ type Question struct {
 	Messages  []Message
 	Functions []Function // that are declared
 	MayCall   bool       // false: the request forbids function calls
+	// Schema is that of the structured answer that is asked for; "{}": any object; nil: none.
+	Schema jsontext.Value
+	Forced string // the function that must be called; "": none
 }
 
 // Message is one content of the conversation.
@@ -60,7 +63,11 @@ func (wordless) Answer(Question) Answer { return Answer{Text: "OK."} }
 
 // question returns what the model sees of r.
 func (r *request) question() Question {
-	q := Question{MayCall: r.ToolConfig.FunctionCallingConfig.Mode != modeNone}
+	q := Question{
+		MayCall: r.ToolConfig.FunctionCallingConfig.Mode != modeNone,
+		Schema:  r.GenerationConfig.wanted(),
+		Forced:  r.forced(),
+	}
 	if r.SystemInstruction != nil {
 		q.System = r.SystemInstruction.text()
 	}

@@ -161,6 +161,25 @@ func decodeRequest(body []byte) (*request, *apiError) {
 	return nil, unknownName(fieldPath(semantic.JSONPointer.Parent()), semantic.JSONPointer.LastToken())
 }
 
+// refusedMember finds the first of the names that stands in body's generationConfig.
+func refusedMember(names []string, body []byte) *apiError {
+	var doc any
+	if len(names) == 0 || json.Unmarshal(body, &doc) != nil {
+		return nil
+	}
+	for _, name := range names {
+		for at, path := range map[jsontext.Pointer]string{
+			"/generationConfig":                "generation_config",
+			"/generationConfig/thinkingConfig": "generation_config.thinking_config",
+		} {
+			if _, found := lookup(doc, at.AppendToken(name)); found {
+				return unknownName(path, name)
+			}
+		}
+	}
+	return nil
+}
+
 func syntaxCause(err error) string {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Sprintf("%v at byte %d", syntax.Err, syntax.ByteOffset)

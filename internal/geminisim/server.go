@@ -39,6 +39,12 @@ type Config struct {
 	FirstDelay, Pace time.Duration
 	// RequireKey is the only API key that is let in. "" lets in anyone.
 	RequireKey string
+	// Roles answer requests for structured output that they know, first come first
+	// served; the rest get the smallest value that their schema allows.
+	Roles []Role
+	// Refuse names members of generationConfig, and of its thinkingConfig, that the
+	// model does not take: a request with any of them is refused, the first one first.
+	Refuse []string
 }
 
 // Server is an http.Handler with the endpoints of one Gemini API. It is safe for
@@ -200,6 +206,9 @@ func bodyFault(err error) *apiError {
 func (s *Server) accept(model string, body []byte) (*request, *apiError) {
 	req, err := decodeRequest(body)
 	if err != nil {
+		return nil, err
+	}
+	if err := refusedMember(s.cfg.Refuse, body); err != nil {
 		return nil, err
 	}
 	return req, checkRequest(model, req, &s.issued)

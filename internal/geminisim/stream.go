@@ -8,7 +8,7 @@ import (
 // answer streams the model's reply to a request that passed the checks.
 func (s *Server) answer(out *reply, req *request, digest string) {
 	out.model = s.cfg.Model.Version()
-	o := s.cfg.Model.Answer(req.question())
+	o := Respond(s.cfg.Model, s.cfg.Roles, req.question())
 	if out.sleep(s.cfg.FirstDelay) != nil {
 		return // the client is gone
 	}

@@ -194,6 +194,8 @@ func checkCallingConfig(cfg toolConfig) *apiError {
 func checkGeneration(model string, cfg generationConfig) *apiError {
 	thinking := cfg.ThinkingConfig
 	switch {
+	case cfg.ResponseMIMEType != "application/json" && (!absent(cfg.ResponseSchema) || !absent(cfg.ResponseJSONSchema)):
+		return invalid("A response schema is only allowed with the response mime type application/json (a rule of the simulator)")
 	case cfg.CandidateCount > 1:
 		return invalid("Multiple candidates is not enabled for this model")
 	case thinking.ThinkingBudget != nil && !absent(thinking.ThinkingLevel):

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 // host is what there is of one host: connections, and requests that wait for one.
 type host struct {
 	base    *http.Transport
+	dialer  *http.Transport // makes the connections
 	address string
 	waiters atomic.Int64  // length of waiting
 	woken   chan struct{} // tells keep to look again; has room for one
@@ -42,7 +44,21 @@ type grant struct {
 }
 
 func newHost(base *http.Transport, address string) *host {
-	return &host{base: base, address: address, woken: make(chan struct{}, 1)}
+	return &host{base: base, dialer: dialerFor(base, address), address: address, woken: make(chan struct{}, 1)}
+}
+
+// dialerFor returns the transport that makes connections to address, through the proxy
+// of base if it has one. NewClientConn asks for the proxy of a URL without the port,
+// which can be another's (net/http/clientconn.go).
+func dialerFor(base *http.Transport, address string) *http.Transport {
+	if base.Proxy == nil {
+		return base
+	}
+	dialer := base.Clone()
+	dialer.Proxy = func(*http.Request) (*url.URL, error) {
+		return base.Proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: address, Path: "/"}})
+	}
+	return dialer
 }
 
 // take returns a connection with a stream that is free for the request. It is nil

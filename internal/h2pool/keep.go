@@ -147,7 +147,7 @@ func (h *host) dial(ctx context.Context) {
 		// one is the host's.
 		TLSHandshakeDone: func(s tls.ConnectionState, _ error) { protocol = s.NegotiatedProtocol },
 	})
-	cc, err := h.base.NewClientConn(ctx, "https", h.address)
+	cc, err := h.dialer.NewClientConn(ctx, "https", h.address)
 	if err == nil && (protocol != "h2" || ctx.Err() != nil) {
 		cc.Close() // if it speaks HTTP/1.1, net/http cannot take it over
 	}

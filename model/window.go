@@ -1,4 +1,4 @@
-package gemini
+package model
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func (b *window) line(limit int) ([]byte, error) {
 		}
 		seen = b.w - b.r
 		if i >= 0 || seen > limit {
-			return nil, errTooLarge
+			return nil, ErrTooLarge
 		}
 		if b.err != nil {
 			return b.take(seen), b.err

@@ -1,36 +1,10 @@
 package gemini
 
 import (
-	"context"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 )
-
-// source opens answers of the model. It is all that sets a driver apart.
-type source interface {
-	// open sends req, which body holds as the API wants it, and returns once the
-	// service has agreed to answer. Its errors are an *apiError when the service
-	// refused, a *driverError when the driver could not ask, else a
-	// *transportError. The answer ends with ctx at the latest.
-	open(ctx context.Context, req *chat.ModelRequest, body *payload) (answer, error)
-	// close lets go of idle connections.
-	close()
-}
-
-// answer is one streamed answer of the model.
-type answer interface {
-	// next waits for the next chunk and decodes it into c, whose former content
-	// it overwrites. It returns io.EOF when the service ended the stream cleanly,
-	// finished or not; else a *transportError, an *apiError (an error in place of a
-	// chunk), a *driverError or an error that wraps errUnreadable or errTooLarge.
-	next(c *rawChunk) error
-	// buffered says whether next is sure to return without waiting.
-	buffered() bool
-	// close ends the stream; it must be called once.
-	close()
-}
 
 // rawChunk is one GenerateContentResponse, as far as we read it. Its strings and
 // byte slices are copies, which may be kept.

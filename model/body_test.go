@@ -1,4 +1,4 @@
-package gemini
+package model
 
 import (
 	"bytes"
@@ -6,29 +6,29 @@ import (
 	"testing"
 )
 
-// A payload is used again only when nobody can be reading it.
-func TestPayloadIsFreedWhenItWasSent(t *testing.T) {
+// A body is used again only when nobody can be reading it.
+func TestBodyIsFreedWhenItWasSent(t *testing.T) {
 	t.Parallel()
 	text := []byte("the body of a request")
 	tests := []struct {
 		name  string
-		read  func(p *payload)
+		read  func(p *Body)
 		freed bool
 	}{
-		{"sent", func(p *payload) { readAll(t, p.reader()) }, true},
-		{"never read", func(*payload) {}, false},
-		{"half read", func(p *payload) { _, _ = p.reader().Read(make([]byte, 5)) }, false},
-		{"two readers", func(p *payload) { p.reader(); readAll(t, p.reader()) }, false},
+		{"sent", func(p *Body) { readAll(t, p.reader()) }, true},
+		{"never read", func(*Body) {}, false},
+		{"half read", func(p *Body) { _, _ = p.reader().Read(make([]byte, 5)) }, false},
+		{"two readers", func(p *Body) { p.reader(); readAll(t, p.reader()) }, false},
 	}
 	for _, tt := range tests {
-		p := &payload{data: bytes.Clone(text)}
+		p := &Body{data: bytes.Clone(text)}
 		tt.read(p)
 		p.free()
 		if freed := len(p.data) == 0; freed != tt.freed {
 			t.Errorf("%s: freed is %t, want %t", tt.name, freed, tt.freed)
 		}
 	}
-	p := &payload{data: text}
+	p := &Body{data: text}
 	for range 2 { // each reader begins at the beginning
 		if got := readAll(t, p.reader()); !bytes.Equal(got, text) {
 			t.Errorf("read %q", got)

@@ -1,4 +1,4 @@
-package gemini
+package model
 
 import (
 	"bufio"
@@ -54,7 +54,7 @@ func TestWindowFailures(t *testing.T) {
 	t.Parallel()
 	var w window
 	w.reset(strings.NewReader(strings.Repeat("x", 10_001) + "\n"))
-	if _, err := w.line(10_000); err != errTooLarge {
+	if _, err := w.line(10_000); err != ErrTooLarge {
 		t.Errorf("a line above the limit: %v", err)
 	}
 	broken := errors.New("broken")

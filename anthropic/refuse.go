@@ -1,0 +1,158 @@
+package anthropic
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
+
+// errorKind is what the API's types of errors mean, and the status that each comes
+// with (docs.claude.com, "Errors"). In a stream the type alone tells.
+func errorKind(typ string) (model.Kind, int) {
+	switch typ {
+	case "invalid_request_error":
+		return model.KindRejected, http.StatusBadRequest
+	case "authentication_error":
+		return model.KindMisconfigured, http.StatusUnauthorized
+	case "billing_error":
+		return model.KindQuota, http.StatusPaymentRequired
+	case "permission_error":
+		return model.KindMisconfigured, http.StatusForbidden
+	case "not_found_error":
+		return model.KindMisconfigured, http.StatusNotFound
+	case "request_too_large":
+		return model.KindOverflow, http.StatusRequestEntityTooLarge
+	case "rate_limit_error":
+		return model.KindRateLimited, http.StatusTooManyRequests
+	case "timeout_error":
+		return model.KindServer, http.StatusGatewayTimeout
+	case "overloaded_error":
+		return model.KindServer, statusOverloaded
+	case "api_error":
+		return model.KindServer, http.StatusInternalServerError
+	}
+	return model.KindStatus, 0
+}
+
+// statusOverloaded is the API's own.
+const statusOverloaded = 529
+
+// Refuse reads an error. With a status, the status counts, but for what only the
+// message tells.
+func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
+	typ, code, message := errorOf(body)
+	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
+	kind, usual := errorKind(typ)
+	switch {
+	case status == 0:
+		r.Kind, r.Status = kind, usual
+		if kind == model.KindStatus {
+			r.Kind = model.KindServer
+		}
+	case status == usual:
+		r.Kind = kind
+	}
+	r.Kind = kindOfMessage(r, message)
+	if (r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity) && status != 0 && r.Kind != model.KindOverflow {
+		r.Member = c.memberIn(message)
+	}
+	return r
+}
+
+// errorOf reads what the body says: an object with an error, which is an object or a
+// text, or nothing that can be read.
+func errorOf(body []byte) (typ, code, message string) {
+	var outer struct {
+		Error   jsontext.Value `json:"error"`
+		Type    jsontext.Value `json:"type"`
+		Message jsontext.Value `json:"message"`
+	}
+	_ = json.Unmarshal(body, &outer, lenient)
+	switch outer.Error.Kind() {
+	case '{':
+		var e struct {
+			Type    jsontext.Value `json:"type"`
+			Code    jsontext.Value `json:"code"`
+			Message jsontext.Value `json:"message"`
+		}
+		_ = json.Unmarshal(outer.Error, &e, lenient)
+		return unquote(e.Type), unquote(e.Code), unquote(e.Message)
+	case '"':
+		return "", "", unquote(outer.Error)
+	}
+	return unquote(outer.Type), "", unquote(outer.Message)
+}
+
+// lenient reads what is only looked at, never handed on.
+var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// kindOfMessage returns what r means, where several faults share a type and the
+// message alone tells which it is.
+func kindOfMessage(r *model.Refusal, message string) model.Kind {
+	text := strings.ToLower(message)
+	switch {
+	case r.Status == http.StatusRequestEntityTooLarge:
+		return model.KindOverflow
+	case r.Status != http.StatusBadRequest:
+		return r.Kind
+	case strings.Contains(text, "prompt is too long"), strings.Contains(text, "exceed context limit"), strings.Contains(text, "context window"):
+		return model.KindOverflow
+	case strings.Contains(text, "credit balance"), strings.Contains(text, "usage limits"):
+		return model.KindQuota
+	case strings.Contains(text, "content filtering policy"):
+		return model.KindBlocked
+	}
+	return r.Kind
+}
+
+// memberIn returns the member of ours that the message says the API does not take, or
+// "". Messages about the conversation name members that are not ours; so does the
+// advice that follows a fault, which is why thinking is looked for first.
+func (c *Codec) memberIn(message string) string {
+	text := strings.ToLower(message)
+	if strings.Contains(text, memberCacheControl) && !c.sets(memberCacheControl) {
+		return memberCacheControl
+	}
+	for _, place := range []string{"messages", "tools", "system"} {
+		if strings.HasPrefix(strings.TrimLeft(text, "`\"'"), place) {
+			return ""
+		}
+	}
+	for _, m := range []struct{ word, member string }{
+		{"output_config.format", memberFormat},
+		{"output_format", memberFormat},
+		{"temperature", memberTemperature},
+		{"thinking", memberThinking},
+		{"tool_choice", memberToolChoice},
+		{"effort", memberEffort},
+		{"output_config", memberFormat},
+	} {
+		if mentions(text, m.word) && !c.sets(m.member) {
+			return m.member
+		}
+	}
+	return ""
+}
+
+// mentions says whether word stands in text as a word of its own, or as part of a path.
+func mentions(text, word string) bool {
+	return regexp.MustCompile(`(^|[^a-z_])` + regexp.QuoteMeta(word) + `($|[^a-z_])`).MatchString(text)
+}
+
+// sets says whether the configuration gave that member: it is not learned away.
+func (c *Codec) sets(member string) bool {
+	n := c.extra
+	for name := range strings.SplitSeq(member, ".") {
+		v := n.get(name)
+		if v == nil {
+			return false
+		}
+		n, _ = members(v)
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+package anthropic
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+)
+
+// The members that a provider may be learned not to take. A request gives way in steps
+// where it has a twin for a member: each time that memberThinking is learned, it asks
+// for thinking in the next older way.
+const (
+	memberThinking     = "thinking"
+	memberEffort       = "output_config.effort"
+	memberFormat       = "output_config.format"
+	memberTemperature  = "temperature"
+	memberToolChoice   = "tool_choice"
+	memberCacheControl = "cache_control"
+)
+
+// cacheControl ends a part of the request that the next one has in common with it.
+const cacheControl = `,"cache_control":{"type":"ephemeral"}`
+
+// fallbackBudget is asked of models that know no adaptive thinking, in tokens.
+const fallbackBudget = 2048
+
+// Render appends req as the body of a request. It is valid JSON whatever req holds.
+func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	caches := !omit.Has(memberCacheControl)
+	tools := c.tools.render(req.Tools, c.leftOut)
+	turns := c.turns(req.Messages)
+	b = slices.Grow(b, sizeHint(req)+len(tools.json))
+	b = appendString(append(b, `{"model":`...), c.model)
+	b = append(b, `,"stream":true,"max_tokens":`...)
+	b = strconv.AppendInt(b, int64(c.thinking.WireLimit(c.limit(req))), 10)
+	b = appendSystem(b, req.System, caches)
+	b = appendTools(b, tools, turns, caches)
+	b = appendToolChoice(b, req, tools, omit)
+	b = c.appendThinking(b, c.mode(req, turns, omit), req, omit)
+	b = append(b, `,"messages":[`...)
+	b = c.appendTurns(b, turns, tools)
+	return append(b, `]}`...)
+}
+
+// limit is how many tokens the visible part of the answer may have.
+func (c *Codec) limit(req *chat.ModelRequest) int {
+	if req.MaxTokens > 0 {
+		return min(req.MaxTokens, c.maxTokens)
+	}
+	return c.maxTokens
+}
+
+// sizeHint is about the size of req's body, without tools.
+func sizeHint(req *chat.ModelRequest) int {
+	n := 512 + len(req.System)
+	for i := range req.Messages {
+		for j := range req.Messages[i].Parts {
+			n += 96 + partSize(&req.Messages[i].Parts[j])
+		}
+	}
+	return n + n/8 // escapes
+}
+
+func partSize(p *chat.Part) int {
+	n := len(p.Text) + len(p.Kept)
+	if p.Call != nil {
+		n += len(p.Call.Name) + len(p.Call.Arguments)
+	}
+	if p.Result != nil {
+		n += len(p.Result.Name) + len(p.Result.Text)
+	}
+	return n
+}
+
+func appendSystem(b []byte, system string, caches bool) []byte {
+	if blank(system) {
+		return b
+	}
+	b = appendString(append(b, `,"system":[{"type":"text","text":`...), system)
+	if caches {
+		b = append(b, cacheControl...)
+	}
+	return append(b, `}]`...)
+}
+
+// appendTools appends the tools, the last of them open until it is known whether a
+// cache ends there. A conversation with calls must declare tools, if only one that
+// was called.
+func appendTools(b []byte, tools *renderedTools, turns []turn, caches bool) []byte {
+	switch {
+	case len(tools.json) > 0:
+		b = append(append(b, `,"tools":[`...), tools.json...)
+	default:
+		name := anyCall(turns)
+		if name == "" {
+			return b
+		}
+		b = appendString(append(b, `,"tools":[{"name":`...), tools.fit(name))
+		b = append(b, `,"input_schema":{"type":"object","properties":{}}`...)
+	}
+	if caches {
+		b = append(b, cacheControl...)
+	}
+	b = append(b, `}]`...)
+	if len(tools.json) == 0 {
+		b = append(b, `,"tool_choice":{"type":"none"}`...)
+	}
+	return b
+}
+
+func appendToolChoice(b []byte, req *chat.ModelRequest, tools *renderedTools, omit model.Omit) []byte {
+	switch {
+	case len(tools.json) == 0 || omit.Has(memberToolChoice):
+	case req.NoTools:
+		b = append(b, `,"tool_choice":{"type":"none"}`...)
+	case req.ForceTool:
+		b = appendString(append(b, `,"tool_choice":{"type":"tool","name":`...), tools.names[0].fitted)
+		b = append(b, '}')
+	}
+	return b
+}
+
+// mode is how a request asks for thinking.
+type mode int
+
+const (
+	noThinking mode = iota
+	adaptive
+	budgeted
+)
+
+// mode returns how to ask for thinking. A forced tool rules it out, and so do last
+// calls that were made without: "a final assistant message must start with a thinking
+// block", the API answers, which other models' never does.
+func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
+	if c.thinking.Off() || (req.ForceTool && !req.NoTools) {
+		return noThinking
+	}
+	ways := []mode{adaptive, budgeted, noThinking}
+	if c.thinking.Tokens > 0 {
+		ways = []mode{budgeted, noThinking}
+	}
+	if t := lastCalls(turns); t != nil && !t.thought {
+		return noThinking
+	}
+	return ways[min(omit.Times(memberThinking), len(ways)-1)]
+}
+
+// appendThinking appends the thinking, and what depends on it: the temperature, which
+// the API refuses beside it, and the effort, which shares a member with the format.
+func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
+	switch m {
+	case adaptive:
+		b = append(b, `,"thinking":{"type":"adaptive","display":"summarized"}`...)
+	case budgeted:
+		b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
+		b = append(strconv.AppendInt(b, int64(c.budget()), 10), '}')
+	case noThinking:
+		b = c.appendTemperature(b, req, omit)
+	}
+	return c.appendOutput(b, m, req, omit)
+}
+
+func (c *Codec) budget() int {
+	if c.thinking.Tokens > 0 {
+		return max(c.thinking.Tokens, 1024) // the API's least
+	}
+	return fallbackBudget
+}
+
+func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	t := req.Temperature
+	if t == nil {
+		t = c.temperature
+	}
+	if t == nil || c.noTemperature || omit.Has(memberTemperature) {
+		return b
+	}
+	b = append(b, `,"temperature":`...)
+	return strconv.AppendFloat(b, max(0, min(*t, 1)), 'g', -1, 64) // the API's range ends at 1
+}
+
+func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
+	effort := ""
+	if w := c.thinking.Word; m != noThinking && c.thinking.Tokens == 0 && w != "summary" && !omit.Has(memberEffort) {
+		effort = w
+	}
+	form := req.Form.Kind == chat.FormSchema && !omit.Has(memberFormat) && req.Form.Schema.IsValid()
+	if effort == "" && !form {
+		return b
+	}
+	b = append(b, `,"output_config":{`...)
+	if effort != "" {
+		b = appendString(append(b, `"effort":`...), effort)
+	}
+	if effort != "" && form {
+		b = append(b, ',')
+	}
+	if form {
+		b = append(append(b, `"format":{"type":"json_schema","schema":`...), jsontext.Value(req.Form.Schema)...)
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+// blank says whether the API would refuse s as a block of text.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

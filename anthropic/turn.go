@@ -1,0 +1,282 @@
+package anthropic
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+// turn is a message of the request: the API wants the roles to alternate, so
+// neighbours of one role are one.
+type turn struct {
+	role    chat.Role
+	blocks  []textOrKept
+	calls   []wireCall
+	results []wireResult
+	thought bool // there are blocks of thinking
+}
+
+// textOrKept is a block of text, or of thinking that may go back.
+type textOrKept struct{ text, kept string }
+
+// wireCall is a call with the id that it goes by.
+type wireCall struct {
+	*tool.Call
+	id string
+}
+
+// wireResult is the result of a call; nil: none.
+type wireResult struct {
+	*tool.Result
+	id string
+}
+
+// turns arranges the messages as the API takes them: every call has exactly one
+// result, in the message right after it and in the order of the calls, and every
+// result has a call.
+func (c *Codec) turns(messages []chat.Message) []turn {
+	list := make([]turn, 0, len(messages)+1)
+	var ids ids
+	for i := range messages {
+		m := &messages[i]
+		own := m.Role == chat.RoleModel && m.Maker == c.maker
+		if empty(m, own) {
+			continue
+		}
+		if n := len(list); n == 0 || list[n-1].role != m.Role {
+			list = append(list, turn{role: m.Role})
+			if m.Role == chat.RoleUser && n > 0 {
+				list[n].await(&list[n-1])
+			}
+		}
+		list[len(list)-1].add(m, own, &ids)
+	}
+	if n := len(list); n > 0 && list[n-1].role == chat.RoleModel && len(list[n-1].calls) > 0 {
+		list = append(list, turn{role: chat.RoleUser})
+		list[n].await(&list[n-1])
+	}
+	return joined(list)
+}
+
+// empty says whether nothing of m goes to the API, unless it is a result without a
+// call.
+func empty(m *chat.Message, own bool) bool {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if (p.Call != nil && m.Role == chat.RoleModel) || (p.Result != nil && m.Role == chat.RoleUser) || keptOf(p, own) != "" || textOf(p) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// joined takes out the user's turns that nothing is in, because their results had no
+// calls, and makes one of the turns around them.
+func joined(list []turn) []turn {
+	n := 0
+	for i := range list {
+		t := &list[i]
+		switch {
+		case t.role == chat.RoleUser && len(t.blocks)+len(t.results) == 0:
+		case n > 0 && list[n-1].role == t.role:
+			last := &list[n-1]
+			last.blocks, last.calls = append(last.blocks, t.blocks...), append(last.calls, t.calls...)
+			last.thought = last.thought || t.thought
+		default:
+			list[n] = *t
+			n++
+		}
+	}
+	return list[:n]
+}
+
+// keptOf returns the block that p kept, if it may go back.
+func keptOf(p *chat.Part, own bool) string {
+	if !own || p.Kept == "" || !jsontext.Value(p.Kept).IsValid() {
+		return ""
+	}
+	return p.Kept
+}
+
+// textOf returns the text of p, if it goes to the API.
+func textOf(p *chat.Part) string {
+	if p.Call != nil || p.Result != nil || p.Thought || blank(p.Text) {
+		return ""
+	}
+	return p.Text
+}
+
+// await makes room for the results of the calls of the turn before.
+func (t *turn) await(before *turn) {
+	for _, c := range before.calls {
+		t.results = append(t.results, wireResult{id: c.id})
+	}
+	t.calls = before.calls
+}
+
+// add takes a message. Kept blocks go back to their maker alone.
+func (t *turn) add(m *chat.Message, own bool, ids *ids) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if kept := keptOf(p, own); kept != "" {
+			t.blocks, t.thought = append(t.blocks, textOrKept{kept: kept}), true
+		}
+		if text := textOf(p); text != "" {
+			t.blocks = append(t.blocks, textOrKept{text: text})
+		}
+		switch {
+		case p.Call != nil && m.Role == chat.RoleModel:
+			t.calls = append(t.calls, wireCall{p.Call, ids.fit(p.Call.ID)})
+		case p.Result != nil && m.Role == chat.RoleUser:
+			t.result(p.Result)
+		}
+	}
+}
+
+// result puts r to its call: the first one without a result that has its id, or its
+// name where models give no ids. A result without a call is left out.
+func (t *turn) result(r *tool.Result) {
+	i := slices.IndexFunc(t.calls, func(c wireCall) bool { return c.ID == r.ID && c.Name == r.Name })
+	for ; i >= 0 && i < len(t.calls); i++ {
+		if c := t.calls[i]; c.ID == r.ID && c.Name == r.Name && t.results[i].Result == nil {
+			t.results[i].Result = r
+			return
+		}
+	}
+}
+
+// lastCalls returns the last turn with calls of the model's, or nil.
+func lastCalls(turns []turn) *turn {
+	for i := len(turns) - 1; i >= 0; i-- {
+		if turns[i].role == chat.RoleModel && len(turns[i].calls) > 0 {
+			return &turns[i]
+		}
+	}
+	return nil
+}
+
+// anyCall returns the name of a tool that was called, or "".
+func anyCall(turns []turn) string {
+	if t := lastCalls(turns); t != nil {
+		return t.calls[0].Name
+	}
+	return ""
+}
+
+// ids gives the calls of a request the ids that they go by: their own, where the API
+// takes it and no other call has it.
+type ids struct {
+	taken map[string]bool
+	next  int
+}
+
+func (n *ids) fit(id string) string {
+	if n.taken == nil {
+		n.taken = map[string]bool{}
+	}
+	for !fits(id, maxID) || n.taken[id] {
+		n.next++ // by the place in the conversation, so that it is the same in the next request
+		id = "call_" + strconv.Itoa(n.next)
+	}
+	n.taken[id] = true
+	return id
+}
+
+// appendTurns appends the messages.
+func (c *Codec) appendTurns(b []byte, turns []turn, tools *renderedTools) []byte {
+	for i := range turns {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = turns[i].append(b, tools, i == len(turns)-1)
+	}
+	return b
+}
+
+func (t *turn) append(b []byte, tools *renderedTools, last bool) []byte {
+	if t.role == chat.RoleModel {
+		b = append(b, `{"role":"assistant","content":[`...)
+	} else {
+		b = append(b, `{"role":"user","content":[`...)
+	}
+	start := len(b)
+	for _, r := range t.results {
+		b = r.append(separate(b, start))
+	}
+	b = t.appendBlocks(b, start, last)
+	if t.role == chat.RoleModel {
+		for _, call := range t.calls {
+			b = call.append(separate(b, start), tools)
+		}
+	}
+	return append(b, `]}`...)
+}
+
+func separate(b []byte, start int) []byte {
+	if len(b) > start {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// appendBlocks appends kept blocks, which the API wants first in their message, and
+// texts. An answer that the model is to go on with must not end in white space.
+func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
+	blocks := t.blocks
+	if t.thought {
+		blocks = slices.Clone(blocks)
+		slices.SortStableFunc(blocks, func(x, y textOrKept) int { return cmp.Compare(len(y.kept), 0) - cmp.Compare(len(x.kept), 0) })
+	}
+	for i, block := range blocks {
+		b = separate(b, start)
+		if block.kept != "" {
+			b = append(b, block.kept...)
+			continue
+		}
+		if last && t.role == chat.RoleModel && i == len(blocks)-1 {
+			block.text = strings.TrimRightFunc(block.text, unicode.IsSpace)
+		}
+		b = append(appendString(append(b, `{"type":"text","text":`...), block.text), '}')
+	}
+	return b
+}
+
+func (c *wireCall) append(b []byte, tools *renderedTools) []byte {
+	b = appendString(append(b, `{"type":"tool_use","id":`...), c.id)
+	b = appendString(append(b, `,"name":`...), tools.fit(c.Name))
+	b = append(b, `,"input":`...)
+	if c.Arguments.Kind() == '{' && c.Arguments.IsValid() {
+		b = append(b, c.Arguments...)
+	} else {
+		b = append(b, `{}`...)
+	}
+	return append(b, '}')
+}
+
+// append appends the result. The API refuses a blank text, and a failure that says
+// nothing.
+func (r *wireResult) append(b []byte) []byte {
+	b = appendString(append(b, `{"type":"tool_result","tool_use_id":`...), r.id)
+	text, failed := "The tool gave no result.", true
+	if r.Result != nil {
+		text, failed = r.Text, r.IsError
+	}
+	if failed && blank(text) {
+		text = "The tool failed."
+	}
+	if !blank(text) {
+		b = appendString(append(b, `,"content":[{"type":"text","text":`...), text)
+		b = append(b, `}]`...)
+	}
+	if failed {
+		b = append(b, `,"is_error":true`...)
+	}
+	return append(b, '}')
+}

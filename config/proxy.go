@@ -1,0 +1,91 @@
+package config
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Proxy is where requests to models go through. Its zero value is no proxy.
+type Proxy struct {
+	HTTP, HTTPS Secret // URLs, for requests over http and over https; a password may be in them
+	Except      string // NO_PROXY
+}
+
+// proxyOf reads the variables that other programs read, too: in lower case, they count
+// if those in upper case are not set. A CGI program gets HTTP_PROXY from its client
+// (httpoxy.org), so that it does not count there.
+func proxyOf(r *reader) Proxy {
+	value := func(name string) string {
+		for _, name := range []string{name, strings.ToLower(name)} {
+			if v, _ := r.lookup(name); strings.TrimSpace(v) != "" {
+				return strings.TrimSpace(v)
+			}
+		}
+		return ""
+	}
+	address := func(name string) Secret {
+		v := value(name)
+		if v != "" && hostOf(v) == "" {
+			r.fault(name, "must be the URL of a proxy")
+			return ""
+		}
+		return Secret(v)
+	}
+	p := Proxy{HTTPS: address("HTTPS_PROXY"), Except: value("NO_PROXY")}
+	if _, cgi := r.lookup("REQUEST_METHOD"); !cgi {
+		p.HTTP = address("HTTP_PROXY")
+	}
+	return p
+}
+
+// None says that no request goes through a proxy.
+func (p Proxy) None() bool { return p.HTTP == "" && p.HTTPS == "" }
+
+// Func returns what http.Transport takes as its Proxy; nil if there is none. Loopback
+// addresses never go through a proxy.
+func (p Proxy) Func() func(*http.Request) (*url.URL, error) {
+	if p.None() {
+		return nil
+	}
+	choose := (&httpproxy.Config{HTTPProxy: p.HTTP.Reveal(), HTTPSProxy: p.HTTPS.Reveal(), NoProxy: p.Except}).ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+}
+
+// Hosts returns the proxies for http and for https as host:port, "" if there is none.
+func (p Proxy) Hosts() (overHTTP, overHTTPS string) {
+	return hostOf(p.HTTP.Reveal()), hostOf(p.HTTPS.Reveal())
+}
+
+// secrets lists what no log may show.
+func (p Proxy) secrets() (list []string) {
+	for _, s := range []Secret{p.HTTP, p.HTTPS} {
+		if u := proxyURL(s.Reveal()); u != nil && u.User != nil {
+			password, _ := u.User.Password()
+			list = append(list, password, u.User.String())
+		}
+	}
+	return list
+}
+
+// hostOf returns the host of a proxy; empty: the value is no URL of one.
+func hostOf(proxy string) string {
+	if u := proxyURL(proxy); u != nil {
+		return u.Host
+	}
+	return ""
+}
+
+// proxyURL reads a URL, which may lack its scheme, as httpproxy does.
+func proxyURL(proxy string) *url.URL {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		u, err = url.Parse("http://" + proxy)
+	}
+	if err != nil {
+		return nil
+	}
+	return u
+}

@@ -1,0 +1,43 @@
+package gemini
+
+import (
+	"slices"
+
+	"sluice/chat"
+)
+
+// sentinel stands for the signature of a call that another model made. Google documents
+// it for histories that come from elsewhere (ai.google.dev/gemini-api/docs/thought-signatures).
+const sentinel = "skip_thought_signature_validator"
+
+// portable returns the messages as this model takes them: signatures go back to the
+// model that made them, and to no other.
+func (c *codec) portable(messages []chat.Message) []chat.Message {
+	if c.maker == "" {
+		return messages
+	}
+	copied := false
+	for i := range messages {
+		if messages[i].Role != chat.RoleModel || messages[i].Maker == c.maker {
+			continue
+		}
+		if !copied {
+			messages, copied = slices.Clone(messages), true
+		}
+		messages[i].Parts = c.foreign(messages[i].Parts)
+	}
+	return messages
+}
+
+// foreign returns a copy of the parts of another model's message.
+func (c *codec) foreign(parts []chat.Part) []chat.Part {
+	parts = slices.Clone(parts)
+	first := c.sentinel
+	for i := range parts {
+		parts[i].Signature, parts[i].Kept = "", ""
+		if parts[i].Call != nil && first {
+			parts[i].Signature, first = sentinel, false
+		}
+	}
+	return parts
+}

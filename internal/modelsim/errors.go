@@ -1,0 +1,110 @@
+package modelsim
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+)
+
+// refusal is an error reply before it has the shape of a protocol.
+type refusal struct {
+	Status  int
+	Type    string // "": invalid_request_error, or by the status
+	Code    string // "": null
+	Param   string // the member that is at fault; "": null
+	Message string
+
+	extra bool // the member is unknown: 422 has a shape of its own for it
+	asked bool // a directive asked for it: no failure of the caller
+}
+
+// invalid refuses a request for the member param.
+func invalid(param, message string) *refusal {
+	return &refusal{Status: http.StatusBadRequest, Param: param, Message: message}
+}
+
+func (e *refusal) kind() string {
+	if e.Type != "" {
+		return e.Type
+	}
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case 529:
+		return "overloaded_error"
+	}
+	if e.Status >= 500 {
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// object is JSON in the making.
+type object = map[string]any
+
+// list is a JSON array in the making.
+type list = []any
+
+// orNull returns nil for "".
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// openAIError is the shape of OpenAI and most that speak its protocols. Of an
+// unknown member with 422 it is Mistral's.
+func openAIError(e *refusal) any {
+	if e.Status == http.StatusUnprocessableEntity {
+		loc := list{"body"}
+		for _, step := range pathSteps(e.Param) {
+			loc = append(loc, step)
+		}
+		return object{"object": "error", "type": "invalid_request_error", "param": nil, "code": nil, "message": object{
+			"detail": list{object{"type": "extra_forbidden", "loc": loc, "msg": "Extra inputs are not permitted", "input": true}},
+		}}
+	}
+	return object{"error": object{"message": e.Message, "type": e.kind(), "param": orNull(e.Param), "code": orNull(e.Code)}}
+}
+
+// anthropicError is the shape of the Messages API.
+func anthropicError(e *refusal) any {
+	kind := e.kind()
+	if kind == "server_error" {
+		kind = "api_error"
+	}
+	message := e.Message
+	switch {
+	case e.extra:
+		message = e.Param + ": Extra inputs are not permitted"
+	case e.Param != "":
+		message = e.Param + ": " + message
+	}
+	return object{"type": "error", "request_id": "req_modelsim", "error": object{"type": kind, "message": message}}
+}
+
+// reject answers with an error.
+func reject(w http.ResponseWriter, p protocol, e *refusal) {
+	body := encode(p.errors(e))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(body) // a client that has left is of no interest
+}
+
+// encode returns v as JSON with its members in order of their names.
+func encode(v any) []byte {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		panic(err) // only maps, strings, numbers and checked JSON
+	}
+	return b
+}

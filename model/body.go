@@ -1,0 +1,60 @@
+package model
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// bodies are those of requests, some 5 KB each, that are used again.
+var bodies = sync.Pool{New: func() any { return new(Body) }}
+
+// Body is the body of one call's requests. Each attempt reads it again.
+type Body struct {
+	data    []byte
+	readers atomic.Int32 // how many were made
+	sent    atomic.Bool  // one of them has read all
+}
+
+// NewBody returns a Body with data.
+func NewBody(data []byte) *Body { return &Body{data: data} }
+
+// free gives the body up. Its memory is used again if nobody can be reading it: a
+// transport may go on reading the body of a request that has failed.
+func (b *Body) free() {
+	if b.readers.Load() == 1 && b.sent.Load() && cap(b.data) <= keepBuffer {
+		b.data = b.data[:0]
+		b.readers.Store(0)
+		b.sent.Store(false)
+		bodies.Put(b)
+	}
+}
+
+// reader returns the body of a request.
+func (b *Body) reader() io.ReadCloser {
+	b.readers.Add(1)
+	return &bodyReader{b, b.data}
+}
+
+// bodyReader lets go of what it has read, because the transport holds on to it
+// for as long as the answer runs.
+type bodyReader struct {
+	body *Body
+	rest []byte
+}
+
+func (r *bodyReader) Read(b []byte) (int, error) {
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	if len(r.rest) > 0 {
+		return n, nil
+	}
+	r.rest = nil
+	if r.body != nil {
+		r.body.sent.Store(true)
+		r.body = nil
+	}
+	return n, io.EOF
+}
+
+func (*bodyReader) Close() error { return nil }

@@ -1,0 +1,305 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"sluice/breaker"
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// The wait before a further attempt (docs/design.md, "How a turn ends").
+const (
+	backoffBase = 250 * time.Millisecond
+	backoffCap  = 2 * time.Second
+)
+
+// call is one model call under way.
+type call struct {
+	m      *Model
+	parent context.Context // the caller's
+	// ctx ends with parent, with the call, or because of the watchdog.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watchdog
+
+	req      *chat.ModelRequest
+	omit     Omit  // what body leaves out
+	body     *Body // nil once no attempt can need it
+	yield    func(*chat.Chunk) error
+	yieldErr error
+	handed   bool // something was handed to yield, so nothing can be taken back
+	chunk    chat.Chunk
+}
+
+func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
+	c := &call{m: m, parent: parent, req: req, yield: yield}
+	c.ctx, c.cancel = context.WithCancelCause(parent)
+	c.watchdog.start(m.cfg.First, m.cfg.Idle, m.cfg.Policy != PolicyGemini, func() { c.cancel(ErrSilent) })
+	return c
+}
+
+func (c *call) end() {
+	c.watchdog.stop()
+	c.cancel(nil)
+}
+
+// stream makes attempts until one ends well, or none is left.
+func (c *call) stream() error {
+	if c.parent.Err() != nil {
+		return fault.Cause(c.parent)
+	}
+	c.render()
+	var last ending
+	for n, retries := 1, 0; ; n++ {
+		done, err := c.m.cfg.Breaker.Allow(c.ctx)
+		if err != nil {
+			return c.m.refusedByBreaker(last, err)
+		}
+		last = c.attempt(n, done)
+		if c.learn(&last) {
+			continue
+		}
+		if retries++; !last.retry || c.handed || retries > c.m.cfg.Retries || !c.sleep(last.wait+c.backoff(retries)) {
+			return c.result(last)
+		}
+	}
+}
+
+// render makes the body of the requests.
+func (c *call) render() {
+	c.omit = c.m.learned.Omit()
+	c.body = bodies.Get().(*Body)
+	c.body.data = c.m.render(c.body.data, c.req, c.omit)
+}
+
+// learn says whether the request is to be sent once more without a member that the
+// model does not take. That is no retry: nothing has failed but our guess.
+func (c *call) learn(last *ending) bool {
+	r, ok := errors.AsType[*Refusal](last.cause)
+	if !ok || c.handed || c.ctx.Err() != nil || r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	if r.Member == "" || !c.sent(r.Member) {
+		return false
+	}
+	again, news := c.m.learned.Refused(r.Member, c.omit)
+	if news {
+		c.logDropped(r.Member)
+	}
+	if again {
+		c.body.free()
+		c.render()
+	}
+	return again
+}
+
+// sent says whether the request holds member, so that another one without it can fare
+// better. What the configuration adds to each request stays in it.
+func (c *call) sent(member string) bool {
+	without := c.m.render(nil, c.req, append(slices.Clone(c.omit), member))
+	return !bytes.Equal(without, c.body.data)
+}
+
+// attempt makes one attempt and tells everyone how it ended.
+func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
+	start := time.Now()
+	var said tally
+	end = ending{verdict: breaker.Neutral, outcome: OutcomeCancelled} // if yield panics
+	defer func() {
+		took := time.Since(start)
+		done(end.verdict, brief(end.cause))
+		c.logResult(n, &said, &end, took)
+		c.m.count(end.outcome, took)
+	}()
+	c.logCall(n)
+	end = c.judge(c.run(&said))
+	c.pay(&said, &end)
+	return end
+}
+
+// run opens an answer and hands its chunks on, until it ends.
+func (c *call) run(said *tally) error {
+	said.prompt = len(c.body.data)
+	ans, err := c.m.src.Open(c.ctx, c.req, c.body)
+	if err != nil {
+		return err
+	}
+	defer ans.Close()
+	defer said.close(ans)
+	for first := true; ; first = false {
+		promised := c.chunk.More
+		c.clear()
+		err := ans.Next(&c.chunk)
+		if err == io.EOF && first {
+			return ErrEmpty
+		}
+		if err == io.EOF {
+			return c.last(ans, said)
+		}
+		if err := c.handOn(ans, said, promised, err); err != nil {
+			return err
+		}
+	}
+}
+
+// last hands on the end of an answer.
+func (c *call) last(ans Stream, said *tally) error {
+	err := ans.End(&c.chunk)
+	if err == nil {
+		err = said.add(&c.chunk)
+	}
+	if err != nil {
+		return err
+	}
+	if !said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
+		said.estimate(ans)
+		c.chunk.Usage = &said.usage
+	}
+	said.finish = c.chunk.Finish
+	return c.hand(said)
+}
+
+// pay hands on the usage of an answer that failed before it was told: what was used
+// counts. The GEMINI_* model never did so.
+func (c *call) pay(said *tally, end *ending) {
+	if c.m.cfg.Policy == PolicyGemini || !said.told || said.paid || end.retry || end.err == nil || end.outcome == OutcomeCancelled {
+		return
+	}
+	c.clear()
+	c.chunk.Usage = &said.usage
+	if err := c.hand(said); err != nil {
+		end.err = err
+	}
+}
+
+// clear empties the chunk and keeps the room of its parts.
+func (c *call) clear() {
+	clear(c.chunk.Parts)
+	c.chunk = chat.Chunk{Parts: c.chunk.Parts[:0]}
+}
+
+// handOn hands on what the chunk at hand holds, also if verdict is that the answer
+// ends with it: a blocked or botched answer has its price as well. The service is not
+// to blame for the time that takes.
+func (c *call) handOn(ans Stream, said *tally, promised bool, verdict error) error {
+	life := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini || said.grown(ans)
+	left := c.watchdog.pause(life)
+	err := said.add(&c.chunk)
+	if err != nil {
+		return err
+	}
+	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil {
+		c.chunk.More = verdict == nil && ans.Buffered()
+		err = c.hand(said)
+	}
+	if err == nil {
+		err = verdict
+	}
+	if err == nil && c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	}
+	c.watchdog.resume(left)
+	return err
+}
+
+// hand hands on the chunk at hand.
+func (c *call) hand(said *tally) error {
+	if !c.handed { // no attempt comes after this one
+		c.body.free()
+		c.handed, c.body = true, nil
+	}
+	said.paid = said.paid || c.chunk.Usage != nil
+	c.chunk.Maker = c.m.cfg.Maker
+	c.yieldErr = c.yield(&c.chunk)
+	return c.yieldErr
+}
+
+// judge tells how an attempt ended that returned err.
+func (c *call) judge(err error) ending {
+	if err == nil {
+		return ending{verdict: breaker.Success, outcome: OutcomeOK}
+	}
+	if c.yieldErr != nil {
+		return ending{err: c.yieldErr, verdict: breaker.Neutral, outcome: OutcomeCancelled}
+	}
+	r, refused := errors.AsType[*Refusal](err)
+	if refused {
+		c.m.complete(r)
+	}
+	switch cause := context.Cause(c.ctx); {
+	case refused, cause == nil:
+	case cause == ErrSilent:
+		err = ErrSilent
+	default:
+		return ending{err: fault.Cause(c.parent), verdict: breaker.Neutral, outcome: OutcomeCancelled}
+	}
+	return c.m.endingOf(err)
+}
+
+// complete makes a refusal fit to be told, and takes the wait from its message if that
+// is longer than what is known.
+func (m *Model) complete(r *Refusal) {
+	if m.cfg.Policy != PolicyGemini {
+		r.RetryAfter = max(r.RetryAfter, waitIn(r.Message))
+	}
+	r.hide(m.secrets)
+}
+
+// backoff returns how long to wait after attempt n, with full jitter.
+func (c *call) backoff(n int) time.Duration {
+	return c.m.cfg.Jitter(min(backoffBase<<(n-1), backoffCap))
+}
+
+// sleep waits, and says whether there is a point in going on after it.
+func (c *call) sleep(d time.Duration) bool {
+	if deadline, ok := c.parent.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// result returns the last attempt's error as the call's. An error that is not ours
+// is not touched.
+func (c *call) result(last ending) error {
+	e, ok := errors.AsType[*fault.Error](last.err)
+	if !ok || last.outcome == OutcomeCancelled {
+		return last.err
+	}
+	if c.parent.Err() != nil && last.retry {
+		return fault.Cause(c.parent) // it ended while we waited
+	}
+	if s := c.m.cfg.Breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open && s.RetryAfter > 0 {
+		e.RetryAfter = s.RetryAfter
+	}
+	return e
+}
+
+// refusedByBreaker returns the error of a call that the breaker did not let
+// through. If an attempt had failed before, its error stays, and only the time is
+// the breaker's.
+func (m *Model) refusedByBreaker(last ending, err error) error {
+	open, ok := errors.AsType[*breaker.OpenError](err)
+	if !ok {
+		return fault.From(err)
+	}
+	e, ok := errors.AsType[*fault.Error](last.err)
+	if !ok {
+		e = fault.From(m.unavailable(open, 0).err)
+	}
+	e.RetryAfter = open.RetryAfter
+	return e
+}

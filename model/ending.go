@@ -1,0 +1,171 @@
+package model
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"time"
+
+	"sluice/breaker"
+	"sluice/fault"
+)
+
+// Texts for the person who asked.
+const (
+	rateLimitedMessage   = "AI service is busy, please try again later"
+	blockedMessage       = "AI service declined to answer this"
+	rejectedMessage      = "AI service rejected the request"
+	misconfiguredMessage = "AI service is not set up correctly"
+	malformedMessage     = "AI service asked for a tool in a way that cannot be understood"
+	timeoutMessage       = "AI service timed out"
+)
+
+// unavailableRetry is the RetryAfter of a failure that tells of none.
+const unavailableRetry = 5 * time.Second
+
+// maxWaitInCall is the longest delay asked for by the service that is
+// waited for inside a call.
+const maxWaitInCall = 2 * time.Second
+
+// ending is how an attempt ended, for all who want to know.
+type ending struct {
+	err     error // for the caller; nil: the answer is complete
+	cause   error // for the breaker
+	verdict breaker.Verdict
+	outcome string
+	// retry says that another attempt may do better, after wait at least.
+	retry bool
+	wait  time.Duration
+}
+
+// endingOf puts err, as an attempt returned it, into the words of docs/events.md.
+func (m *Model) endingOf(err error) ending {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return m.refusedEnding(r)
+	}
+	if _, ok := errors.AsType[*Malformed](err); ok {
+		return m.failed(breaker.Failure, OutcomeError, fault.ModelError, malformedMessage, err)
+	}
+	if _, ok := errors.AsType[*Blocked](err); ok {
+		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, err)
+	}
+	if e, ok := errors.AsType[*Defect](err); ok {
+		return m.failed(breaker.Failure, OutcomeError, fault.Internal, fault.From(e).Message, e)
+	}
+	if errors.Is(err, ErrOurRequest) {
+		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, err)
+	}
+	if errors.Is(err, ErrSilent) {
+		return m.failed(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)
+	}
+	if fault.Shortage(err) {
+		return m.shortageEnding(err)
+	}
+	end := m.unavailable(err, 0)
+	end.retry = errors.Is(err, ErrEmpty) || worthRedialing(err)
+	return end
+}
+
+// refusedEnding judges what the service has told.
+func (m *Model) refusedEnding(r *Refusal) ending {
+	end := m.refusedAs(m.cfg.Policy.kindOf(r), r)
+	end.retry = end.retry && !r.NoRetry
+	return end
+}
+
+// kindOf returns what a refusal means.
+func (p Policy) kindOf(r *Refusal) Kind {
+	if r.Kind != KindStatus {
+		return r.Kind
+	}
+	switch s := r.Status; {
+	case s == http.StatusTooManyRequests:
+		return KindRateLimited
+	case s == http.StatusUnauthorized, s == http.StatusForbidden, s == http.StatusNotFound, s == http.StatusPaymentRequired && p != PolicyGemini:
+		return KindMisconfigured
+	case s == http.StatusRequestTimeout && p != PolicyGemini:
+		return KindServer
+	case s >= 300 && s < 400:
+		return kindRedirect
+	case s >= 400 && s < 500:
+		return KindRejected
+	}
+	return KindServer
+}
+
+func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
+	switch kind {
+	case KindRateLimited:
+		end := m.failed(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
+		end.err.(*fault.Error).RetryAfter = m.limitedFor(r.RetryAfter)
+		end.retry = r.RetryAfter > 0 && r.RetryAfter <= maxWaitInCall
+		end.wait = r.RetryAfter
+		return end
+	case KindQuota, KindMisconfigured:
+		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
+	case kindRedirect:
+		return m.failed(breaker.Failure, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
+	case KindRejected, KindOverflow:
+		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, r)
+	case KindBlocked:
+		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, r)
+	case KindMalformed:
+		return m.failed(breaker.Failure, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
+	}
+	end := m.unavailable(r, r.RetryAfter)
+	end.wait = r.RetryAfter
+	end.retry = m.cfg.Policy.worthAsking(r) && r.RetryAfter <= maxWaitInCall
+	return end
+}
+
+// limitedFor returns when another try makes sense after a 429 that told told.
+func (m *Model) limitedFor(told time.Duration) time.Duration {
+	if told == 0 && m.cfg.Policy != PolicyGemini {
+		return unavailableRetry
+	}
+	return told
+}
+
+// worthAsking says whether a service that failed with r may do better a moment later.
+func (p Policy) worthAsking(r *Refusal) bool {
+	if p != PolicyGemini {
+		return r.Status >= 500 || r.Status == http.StatusRequestTimeout || r.Kind == KindServer
+	}
+	switch r.Status {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// shortageEnding judges an attempt that a shortage of our own ended. It is not made
+// again: more calls make a shortage worse, and the client is told when to come back.
+func (m *Model) shortageEnding(err error) ending {
+	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
+}
+
+func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message string, cause error) ending {
+	return ending{
+		err:     &fault.Error{Type: t, Message: message, Service: m.cfg.Service, Err: cause},
+		cause:   cause,
+		verdict: v,
+		outcome: outcome,
+	}
+}
+
+func (m *Model) unavailable(cause error, retryAfter time.Duration) ending {
+	end := m.failed(breaker.Failure, OutcomeError, fault.ModelUnavailable, fault.ModelUnavailableMessage, cause)
+	if retryAfter == 0 {
+		retryAfter = unavailableRetry
+	}
+	end.err.(*fault.Error).RetryAfter = retryAfter
+	return end
+}
+
+// worthRedialing says whether err is a fault of a connection that a new one may
+// not have. A certificate stays what it is.
+func worthRedialing(err error) bool {
+	_, broken := errors.AsType[*transportError](err)
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return broken && !distrusted
+}

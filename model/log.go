@@ -1,0 +1,120 @@
+package model
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+)
+
+// logCall and logResult write the two lines of an attempt to the logger of the
+// request. Neither holds a word of the user's or of the model's, nor a message of
+// the provider's, which may quote them.
+
+func (c *call) logCall(attempt int) {
+	e := zerolog.Ctx(c.parent).Info()
+	if !e.Enabled() {
+		return
+	}
+	e.Dict("details", c.m.named(zerolog.Dict().
+		Str("model", c.m.cfg.Name).
+		Int("step", c.req.Step).
+		Int("prompt_length", len(c.body.data)). // bytes of the request
+		Int("attempt", attempt))).
+		Msg(c.m.cfg.Event + "_called")
+}
+
+// named adds which of several models it is.
+func (m *Model) named(details *zerolog.Event) *zerolog.Event {
+	if m.cfg.Key == "" {
+		return details
+	}
+	return details.Str("key", m.cfg.Key).Str("provider", m.cfg.Provider)
+}
+
+func (c *call) logResult(attempt int, said *tally, end *ending, took time.Duration) {
+	c.warnTruncated(said, end)
+	level := zerolog.InfoLevel
+	if end.outcome != OutcomeOK && end.outcome != OutcomeCancelled {
+		level = zerolog.WarnLevel
+	}
+	e := zerolog.Ctx(c.parent).WithLevel(level)
+	if !e.Enabled() {
+		return
+	}
+	details := c.m.named(zerolog.Dict().
+		Str("model", c.m.cfg.Name).
+		Int("step", c.req.Step).
+		Int("attempt", attempt).
+		Str("outcome", end.outcome).
+		Int("response_length", said.note.TextLength). // bytes of answer, without thoughts
+		Int("tokens_used", said.usage.InputTokens+said.usage.OutputTokens+said.usage.ThinkingTokens).
+		Str("finish_reason", finishFor(said, end)))
+	if c.m.cfg.Key != "" {
+		details.Str("answered_by", printable(said.note.Model))
+	}
+	if end.cause != nil {
+		details.AnErr("cause", brief(end.cause))
+	}
+	e.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg(c.m.cfg.Event + "_result")
+}
+
+// finishFor returns how the answer ended: our word for a good ending, the provider's
+// for another, or else what became of the attempt.
+func finishFor(said *tally, end *ending) string {
+	if end.outcome == OutcomeOK {
+		return string(said.finish)
+	}
+	if reason := Word(said.note.Finish); reason != "" && said.finish == chat.FinishNone {
+		return reason
+	}
+	return end.outcome
+}
+
+// maxModelName bounds what the log shows of the model's name in an answer.
+const maxModelName = 128
+
+// printable returns name if it can be a model's, else "".
+func printable(name string) string {
+	if len(name) > maxModelName {
+		return ""
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return ""
+		}
+	}
+	return name
+}
+
+// logDropped tells, once a member, that requests go without it from now on.
+func (c *call) logDropped(member string) {
+	zerolog.Ctx(c.parent).Warn().Dict("details", zerolog.Dict().
+		Str("key", c.m.cfg.Key).
+		Str("member", member)).
+		Msg("model_parameter_dropped")
+}
+
+// A request of this many bytes, or more, is too long for a guess of its tokens to be
+// half wrong.
+const (
+	longPrompt     = 8 << 10
+	truncatedEvery = time.Hour
+)
+
+// warnTruncated tells, once an hour, that the provider counted far fewer tokens than
+// the request has: some cut a prompt to the context that they were started with, and
+// do not say so.
+func (c *call) warnTruncated(said *tally, end *ending) {
+	m := c.m
+	if m.cfg.Key == "" || end.outcome != OutcomeOK || said.prompt <= longPrompt || said.usage.Estimated ||
+		said.usage.InputTokens == 0 || 2*said.usage.InputTokens >= Estimate(said.prompt) {
+		return
+	}
+	now, last := time.Now().Unix(), m.warned.Load()
+	if last != 0 && now-last < int64(truncatedEvery/time.Second) || !m.warned.CompareAndSwap(last, now) {
+		return
+	}
+	zerolog.Ctx(c.parent).Warn().Dict("details", zerolog.Dict().Str("key", m.cfg.Key)).Msg("model_prompt_truncated")
+}

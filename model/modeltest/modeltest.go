@@ -1,0 +1,256 @@
+// Package modeltest checks that a model keeps what all configured models do alike,
+// whatever their protocol: what is retried, what the breaker is told, which error the
+// caller gets, and what a service may send that does no harm.
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/breaker"
+	"sluice/chat"
+	"sluice/config"
+	"sluice/fault"
+	"sluice/model"
+)
+
+// Protocol is how a service speaks. Events are whole, with what ends them.
+type Protocol struct {
+	// Spec configures the model; what the suite needs is set by itself.
+	Spec model.Spec
+	// New makes the model.
+	New func(model.Spec, model.Options) (*model.Model, error)
+	// Open are the events that come before the first delta; empty: none.
+	Open string
+	// Text returns the events of a delta of text, which is plain ASCII.
+	Text func(s string) string
+	// Finish are the events of a good end. An answer without them was cut.
+	Finish string
+	// Idle are events that carry nothing of an answer, such as a ping or an empty
+	// delta; the suite adds comments.
+	Idle []string
+	// Unreadable is an event whose data cannot be read.
+	Unreadable string
+	// Error returns the body of a refusal of a kind, with a message of the provider's.
+	// Empty: the protocol has no such error.
+	Error func(kind model.Kind, message string) string
+	// ErrorEvent is Error as an event of the stream.
+	ErrorEvent func(kind model.Kind, message string) string
+	// Member is a member that the model sends of its own accord, and Unknown the body
+	// of a 400 that refuses it. Empty: the protocol has none.
+	Member, Unknown string
+}
+
+// Timeouts and retries of the suite's models.
+const (
+	first   = 15 * time.Second
+	idle    = 10 * time.Second
+	retries = 2
+	key     = "sk-1234567890abcdef"
+)
+
+// Told is what a call handed on.
+type Told struct {
+	Text   string
+	Usage  chat.Usage
+	Finish chat.Finish
+	Err    error
+	Took   time.Duration
+}
+
+// Open makes the model of p that talks to s.
+func (p Protocol) open(t *testing.T, s *Service) *model.Model {
+	t.Helper()
+	spec := p.Spec
+	spec.Key, spec.APIKey = "fast", config.Secret(key)
+	spec.First, spec.Idle, spec.Retries = first, idle, retries
+	spec.Breaker = breaker.Config{Failures: 100}
+	m, err := p.New(spec, model.Options{Transport: s, Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// Ask makes a call of m.
+func Ask(ctx context.Context, m *model.Model) (told Told) {
+	req := &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
+	start := time.Now()
+	told.Err = m.Stream(ctx, req, func(c *chat.Chunk) error {
+		for _, part := range c.Parts {
+			if part.Call == nil && !part.Thought {
+				told.Text += part.Text
+			}
+		}
+		if c.Usage != nil {
+			told.Usage = *c.Usage
+		}
+		told.Finish = c.Finish
+		return nil
+	})
+	told.Took = time.Since(start)
+	return told
+}
+
+// Verdicts that the breaker is told.
+const (
+	success = iota
+	failure
+	neither
+)
+
+// row is a reply to every request, and what must come of it.
+type row struct {
+	name     string
+	replies  []Reply
+	text     string
+	want     fault.Type // empty: a good answer
+	verdict  int        // of the last attempt; those before it have failed
+	requests int
+	wait     time.Duration // RetryAfter; 0: not looked at
+	took     time.Duration // at least; with exact, no more either
+	exact    bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, p Protocol) {
+	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences()} {
+		for _, r := range group {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { p.check(t, r) })
+			})
+		}
+	}
+	t.Run("one key in one header", func(t *testing.T) { t.Parallel(); p.oneHeader(t) })
+	t.Run("a client that leaves", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, p.leave)
+	})
+	t.Run("secrets of an error", func(t *testing.T) { t.Parallel(); p.secrets(t) })
+	t.Run("huge error body", func(t *testing.T) { t.Parallel(); p.hugeError(t) })
+	if p.Member != "" {
+		t.Run("learned members", func(t *testing.T) { t.Parallel(); p.learned(t) })
+	}
+}
+
+func (p Protocol) check(t *testing.T, r row) {
+	s := &Service{Replies: r.replies}
+	m := p.open(t, s)
+	done, err := m.Breaker().Allow(t.Context()) // so that neither differs from success
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(breaker.Failure, nil)
+	told := Ask(t.Context(), m)
+	if told.Text != r.text {
+		t.Errorf("text %q, want %q", told.Text, r.text)
+	}
+	e, _ := errors.AsType[*fault.Error](told.Err)
+	switch {
+	case r.want == "" && told.Err != nil:
+		t.Fatalf("error = %v", told.Err)
+	case r.want == "" && told.Finish == chat.FinishNone:
+		t.Error("the end was not told")
+	case r.want != "" && (e == nil || e.Type != r.want || e.Service != "model:fast"):
+		t.Fatalf("error = %v (%+v), want %s of model:fast", told.Err, e, r.want)
+	case r.want != "" && r.wait != 0 && e.RetryAfter != r.wait:
+		t.Errorf("retry after %v, want %v", e.RetryAfter, r.wait)
+	}
+	if n := len(s.Requests()); n != r.requests {
+		t.Errorf("%d requests, want %d", n, r.requests)
+	}
+	want := map[int]uint32{success: 0, failure: 1 + uint32(r.requests), neither: uint32(r.requests)}[r.verdict]
+	if got := m.Breaker().Snapshot().FailureCount; got != want {
+		t.Errorf("the breaker counts %d failures, want %d", got, want)
+	}
+	if told.Took < r.took || r.exact && told.Took != r.took {
+		t.Errorf("took %v, want %v", told.Took, r.took)
+	}
+	if n := s.Open(); n != 0 {
+		t.Errorf("%d replies were not closed", n)
+	}
+}
+
+// whole is a good answer.
+func (p Protocol) whole() Reply { return Reply{Pieces: []string{p.Open, p.Text("hello"), p.Finish}} }
+
+func (p Protocol) oneHeader(t *testing.T) {
+	s := &Service{Replies: []Reply{p.whole()}}
+	if told := Ask(chat.WithRequestID(t.Context(), "req_1"), p.open(t, s)); told.Err != nil {
+		t.Fatal(told.Err)
+	}
+	r := s.Requests()[0]
+	found := strings.Count(r.URL+r.Body, key)
+	for _, values := range r.Header {
+		found += strings.Count(strings.Join(values, " "), key)
+	}
+	if found != 1 || strings.Contains(r.URL+r.Body, key) {
+		t.Errorf("the key was sent %d times: %s %v", found, r.URL, r.Header)
+	}
+	if id := r.Header.Get("X-Request-ID"); id != "req_1" {
+		t.Errorf("request id %q", id)
+	}
+}
+
+// leave has the client go after the first text: the reply is closed at once.
+func (p Protocol) leave(t *testing.T) {
+	s := &Service{Replies: []Reply{{Pieces: []string{p.Open, p.Text("hello")}, End: Hang}}}
+	m := p.open(t, s)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(time.Second, func() { cancel(fault.ErrClientGone) })
+	told := Ask(ctx, m)
+	if !errors.Is(told.Err, fault.ErrClientGone) || told.Took != time.Second || s.Open() != 0 {
+		t.Errorf("error = %v after %v, %d replies open", told.Err, told.Took, s.Open())
+	}
+	if n := m.Breaker().Snapshot().FailureCount; n != 0 {
+		t.Errorf("%d failures", n)
+	}
+}
+
+// secrets has a service repeat the key.
+func (p Protocol) secrets(t *testing.T) {
+	body := p.Error(model.KindRejected, "the key "+key+" is not known")
+	told := Ask(t.Context(), p.open(t, &Service{Replies: []Reply{{Status: 400, Pieces: []string{body}}}}))
+	if told.Err == nil || strings.Contains(told.Err.Error(), key) {
+		t.Errorf("error = %v", told.Err)
+	}
+}
+
+func (p Protocol) hugeError(t *testing.T) {
+	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{strings.Repeat("x", 1<<20)}}}}
+	if told := Ask(t.Context(), p.open(t, s)); told.Err == nil || s.Read() > 64<<10 {
+		t.Errorf("error = %v after %d bytes", told.Err, s.Read())
+	}
+}
+
+// learned has the service refuse a member: it is left out, and stays so.
+func (p Protocol) learned(t *testing.T) {
+	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.Unknown}}, p.whole()}}
+	m := p.open(t, s)
+	for range 2 {
+		if told := Ask(t.Context(), m); told.Err != nil || told.Text != "hello" {
+			t.Fatalf("told %+v", told)
+		}
+	}
+	sent := s.Requests()
+	if len(sent) != 3 || sent[0].Body == sent[1].Body || sent[1].Body != sent[2].Body {
+		t.Errorf("%d requests: %+v", len(sent), sent)
+	}
+	if n := m.Breaker().Snapshot().FailureCount; n != 0 {
+		t.Errorf("%d failures", n)
+	}
+	if !m.Learned().Omit().Has(p.Member) {
+		t.Errorf("learned %v, want %s", m.Learned().Omit(), p.Member)
+	}
+	again := &Service{Replies: []Reply{{Status: http.StatusBadRequest, Pieces: []string{p.Unknown}}}}
+	if told := Ask(t.Context(), p.open(t, again)); told.Err == nil || len(again.Requests()) != 2 {
+		t.Errorf("refused for good: %v after %d requests", told.Err, len(again.Requests()))
+	}
+}

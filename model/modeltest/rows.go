@@ -1,0 +1,177 @@
+package modeltest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/fault"
+	"sluice/model"
+)
+
+// good are answers that come, if need be later.
+func (p Protocol) good() []row {
+	rows := []row{{name: "complete", replies: []Reply{p.whole()}, requests: 1}}
+	for name, once := range map[string]Reply{
+		"refused": {Refused: ErrBroken}, "broken": {End: ErrBroken}, "empty": {}, "500": {Status: 500}, "501": {Status: 501},
+		"520": {Status: 520}, "524": {Status: 524}, "529": {Status: 529}, "408": {Status: 408},
+	} {
+		rows = append(rows, row{name: "once " + name, replies: []Reply{once, p.whole()}, requests: 2})
+	}
+	var bytes []string
+	for _, b := range []byte(p.Open + p.Text("hello") + p.Finish) {
+		bytes = append(bytes, string(b))
+	}
+	rows = append(rows,
+		row{name: "byte by byte", replies: []Reply{{Pieces: bytes}}, requests: 1},
+		row{name: "comments between", replies: []Reply{{Pieces: []string{": hello\n\n", p.Open, ": ping\n\n", p.Text("hello"), ":\n\n", p.Finish}}}, requests: 1},
+		row{name: "text/plain", replies: []Reply{{Header: map[string]string{"Content-Type": "text/plain"}, Pieces: p.whole().Pieces}}, requests: 1},
+		row{name: "CRLF", replies: []Reply{{Pieces: []string{strings.ReplaceAll(strings.ReplaceAll(p.Open+p.Text("hello")+p.Finish, "\r\n", "\n"), "\n", "\r\n")}}}, requests: 1},
+	)
+	for i := range rows {
+		rows[i].text, rows[i].verdict = "hello", success
+	}
+	return rows
+}
+
+// refusals are statuses.
+func (p Protocol) refusals() (rows []row) {
+	for _, code := range []int{408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529} {
+		rows = append(rows, row{name: fmt.Sprint(code), replies: []Reply{{Status: code}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries})
+	}
+	for _, code := range []int{400, 409, 413, 422, 401, 402, 403, 404} {
+		rows = append(rows, row{name: fmt.Sprint(code), replies: []Reply{{Status: code}}, want: fault.ModelError, verdict: neither, requests: 1})
+	}
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		reply := Reply{Status: code, Header: map[string]string{"Location": "https://elsewhere.test/"}}
+		rows = append(rows, row{name: fmt.Sprint(code), replies: []Reply{reply}, want: fault.ModelError, verdict: failure, requests: 1})
+	}
+	return append(rows,
+		row{name: "nobody listens", replies: []Reply{{Refused: ErrBroken}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
+		row{name: "500 with HTML", replies: []Reply{{Status: 500, Pieces: []string{"<html>down</html>"}}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
+		row{name: "400 whose body hangs", replies: []Reply{{Status: 400, Pieces: []string{`{"error":`}, End: Hang}}, want: fault.ModelError, verdict: neither, requests: 1, took: first, exact: true},
+	)
+}
+
+// waits are refusals that tell when to come again. The longest that is told counts.
+func (p Protocol) waits() []row {
+	after := func(status int, header map[string]string, message string) Reply {
+		r := Reply{Status: status, Header: header}
+		if message != "" {
+			r.Pieces = []string{p.Error(kindOf(status), message)}
+		}
+		return r
+	}
+	again := func(name string, reply Reply, took time.Duration) row {
+		return row{name: name, replies: []Reply{reply, p.whole()}, text: "hello", verdict: success, requests: 2, took: took}
+	}
+	limited := func(name string, reply Reply, wait time.Duration) row {
+		return row{name: name, replies: []Reply{reply}, want: fault.ModelRateLimited, verdict: neither, requests: 1, wait: wait}
+	}
+	ended := func(name string, reply Reply, wait time.Duration) row {
+		return row{name: name, replies: []Reply{reply}, want: fault.ModelUnavailable, verdict: failure, requests: 1, wait: wait}
+	}
+	type h = map[string]string
+	return []row{
+		limited("429 without a wait", after(429, nil, ""), 5*time.Second),
+		limited("429, long", after(429, h{"Retry-After": "20"}, ""), 20*time.Second),
+		limited("429, long by its message", after(429, h{"Retry-After": "1"}, "Please try again in 6.2s."), 6200*time.Millisecond),
+		again("429, one second", after(429, h{"Retry-After": "1"}, ""), time.Second),
+		again("429, milliseconds", after(429, h{"Retry-After-Ms": "1500", "Retry-After": "1"}, ""), 1500*time.Millisecond),
+		again("429, by its message", after(429, nil, "Please try again in 644ms. Visit our site"), 644*time.Millisecond),
+		again("503, two seconds", after(503, h{"Retry-After": "2"}, ""), 2*time.Second),
+		ended("503, long", after(503, h{"Retry-After": "3"}, ""), 3*time.Second),
+		ended("503 that is not to be retried", after(503, h{"X-Should-Retry": "false"}, ""), 5*time.Second),
+		limited("429 that is not to be retried", after(429, h{"X-Should-Retry": "false", "Retry-After": "1"}, ""), time.Second),
+	}
+}
+
+func kindOf(status int) model.Kind {
+	if status == 429 {
+		return model.KindRateLimited
+	}
+	return model.KindServer
+}
+
+// kinds are refusals whose body says more than the status, and errors in the stream.
+func (p Protocol) kinds() (rows []row) {
+	statusOf := map[model.Kind]int{model.KindQuota: 429}
+	for _, k := range []struct {
+		name    string
+		kind    model.Kind
+		want    fault.Type
+		verdict int
+	}{
+		{"quota", model.KindQuota, fault.ModelError, neither},
+		{"blocked", model.KindBlocked, fault.ModelBlocked, neither},
+		{"overflow", model.KindOverflow, fault.ModelError, neither},
+		{"malformed call", model.KindMalformed, fault.ModelError, failure},
+		{"rate limited", model.KindRateLimited, fault.ModelRateLimited, neither},
+		{"misconfigured", model.KindMisconfigured, fault.ModelError, neither},
+		{"server", model.KindServer, fault.ModelUnavailable, failure},
+	} {
+		status := max(statusOf[k.kind], 400)
+		if body := p.Error(k.kind, "no"); body != "" && k.kind != model.KindRateLimited && k.kind != model.KindServer {
+			rows = append(rows, row{name: k.name, replies: []Reply{{Status: status, Pieces: []string{body}}}, want: k.want, verdict: k.verdict, requests: 1})
+		}
+		if event := p.ErrorEvent(k.kind, "no"); event != "" {
+			rows = append(rows, row{name: k.name + " in the stream", replies: []Reply{{Pieces: []string{p.Open, p.Text("hello"), event}}}, text: "hello", want: k.want, verdict: k.verdict, requests: 1})
+		}
+	}
+	if event := p.ErrorEvent(model.KindServer, "busy"); event != "" {
+		rows = append(rows, row{name: "server, first in the stream", replies: []Reply{{Pieces: []string{event}}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries})
+	}
+	return rows
+}
+
+// streams are answers that begin and are no good.
+func (p Protocol) streams() []row {
+	down := func(name string, text string, reply Reply) row {
+		return row{name: name, replies: []Reply{reply}, text: text, want: fault.ModelUnavailable, verdict: failure, requests: 1}
+	}
+	begun := func(more ...string) []string { return append([]string{p.Open, p.Text("hello")}, more...) }
+	empty := down("empty, every time", "", Reply{})
+	html := down("HTML, every time", "", Reply{Header: map[string]string{"Content-Type": "text/html"}, Pieces: []string{"<html>\n<body>hello</body>\n"}})
+	broken := down("broken before the first part, every time", "", Reply{End: ErrBroken})
+	empty.requests, html.requests, broken.requests = 1+retries, 1+retries, 1+retries
+	return []row{
+		empty, html, broken,
+		down("cut", "hello", Reply{Pieces: begun()}),
+		down("broken", "hello", Reply{Pieces: begun(), End: ErrBroken}),
+		down("unreadable", "hello", Reply{Pieces: begun(p.Unreadable)}),
+		down("huge event", "hello", Reply{Pieces: begun("data: "+strings.Repeat("x", 2<<20), "\n\n")}),
+		down("huge event of many lines", "hello", Reply{Pieces: begun(strings.Repeat("data: 0123456789abcdef\n", 1<<16), "\n")}),
+		down("line without an end", "hello", Reply{Pieces: begun(strings.Repeat("x", 3<<20))}),
+		down("compressed", "", Reply{Header: map[string]string{"Content-Encoding": "gzip"}, Pieces: []string{"\x1f\x8b\x08\x00"}}),
+		down("another JSON document", "", Reply{Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{`{"hello":1}`}}),
+		down("nothing but an end", "", Reply{Pieces: []string{p.Open, p.Finish}}),
+		down("answer without end", strings.Repeat(strings.Repeat("x", 64<<10), 32), Reply{Pieces: []string{p.Open, strings.Repeat(p.Text(strings.Repeat("x", 64<<10)), 40)}}),
+	}
+}
+
+// silences are answers that keep one waiting. Only what carries a part of the answer
+// is a sign of life.
+func (p Protocol) silences() []row {
+	silent := func(name, text string, took time.Duration, reply Reply) row {
+		return row{name: name, replies: []Reply{reply}, text: text, want: fault.Timeout, verdict: failure, requests: 1, took: took, exact: true}
+	}
+	rows := []row{
+		silent("silent", "", first, Reply{End: Hang}),
+		silent("silent after text", "hello", idle, Reply{Pieces: []string{p.Open, p.Text("hello")}, End: Hang}),
+		silent("dribbling bytes", "", first, Reply{Pieces: strings.Split(strings.Repeat("d", 100), ""), Pause: time.Second, End: Hang}),
+	}
+	for i, event := range append(p.Idle, ": ping\n\n") {
+		pieces := append([]string{p.Open}, strings.SplitAfter(strings.Repeat(event+"\x00", 100), "\x00")...)
+		for i := range pieces {
+			pieces[i] = strings.TrimSuffix(pieces[i], "\x00")
+		}
+		rows = append(rows, silent(fmt.Sprint("empty event ", i), "", first, Reply{Pieces: pieces, Pause: time.Second, End: Hang}))
+	}
+	slow := Reply{Pause: 9 * time.Second}
+	for _, c := range "hello" {
+		slow.Pieces = append(slow.Pieces, p.Text(string(c)))
+	}
+	slow.Pieces[0] = p.Open + slow.Pieces[0]
+	slow.Pieces = append(slow.Pieces, p.Finish)
+	return append(rows, row{name: "slow", replies: []Reply{slow}, text: "hello", verdict: success, requests: 1, took: 54 * time.Second, exact: true})
+}

@@ -1,0 +1,164 @@
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrBroken is how a connection of the suite breaks.
+var ErrBroken = errors.New("connection reset by peer")
+
+// Reply is what a service answers to one request.
+type Reply struct {
+	// Refused is the error in place of an answer, as if nobody listened.
+	Refused error
+	Status  int // 0: 200
+	Header  map[string]string
+	Pieces  []string
+	// Pause is the time before each piece.
+	Pause time.Duration
+	// End is what comes after the pieces: nil is a clean end, Hang waits.
+	End error
+}
+
+// Hang is the End of a reply that goes on without a further byte.
+var Hang = errors.New("hang")
+
+// Request is what the service was sent.
+type Request struct {
+	URL    string
+	Header http.Header
+	Body   string
+	At     time.Time
+}
+
+// Service is a transport that answers the nth request with the nth of its replies, or
+// the last. It needs no network, so that it runs in the time of testing/synctest.
+type Service struct {
+	Replies []Reply
+
+	mu       sync.Mutex // guards the fields below
+	requests []Request
+	open     int
+	read     int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Service) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reply := s.Replies[min(len(s.requests), len(s.Replies)-1)]
+	s.requests = append(s.requests, Request{r.URL.String(), r.Header.Clone(), string(body), time.Now()})
+	if reply.Refused != nil {
+		return nil, reply.Refused
+	}
+	header := http.Header{"Content-Type": {"text/event-stream"}}
+	for name, value := range reply.Header {
+		header.Set(name, value)
+	}
+	status := reply.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	s.open++
+	return &http.Response{
+		StatusCode: status, Header: header, ContentLength: -1, Request: r,
+		Body: &script{ctx: r.Context(), service: s, reply: reply, closed: make(chan struct{})},
+	}, nil
+}
+
+// Requests returns what was sent so far.
+func (s *Service) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
+// Open returns how many replies are not closed.
+func (s *Service) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Read returns how many bytes of all replies were read.
+func (s *Service) Read() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
+}
+
+// script is the body of a reply.
+type script struct {
+	ctx     context.Context
+	service *Service
+	reply   Reply
+	next    int
+	rest    strings.Reader
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (b *script) Read(p []byte) (int, error) {
+	for b.rest.Len() == 0 {
+		if b.next == len(b.reply.Pieces) {
+			return 0, b.end()
+		}
+		if err := b.wait(b.reply.Pause); err != nil {
+			return 0, err
+		}
+		b.rest.Reset(b.reply.Pieces[b.next])
+		b.next++
+	}
+	n, err := b.rest.Read(p)
+	b.service.mu.Lock()
+	b.service.read += n
+	b.service.mu.Unlock()
+	return n, err
+}
+
+func (b *script) end() error {
+	switch b.reply.End {
+	case nil:
+		return io.EOF
+	case Hang:
+		return b.wait(1000 * time.Hour)
+	}
+	return b.reply.End
+}
+
+func (b *script) wait(d time.Duration) error {
+	if d == 0 {
+		return b.ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	case <-b.closed:
+		return http.ErrBodyReadAfterClose
+	}
+}
+
+func (b *script) Close() error {
+	b.once.Do(func() {
+		close(b.closed)
+		b.service.mu.Lock()
+		b.service.open--
+		b.service.mu.Unlock()
+	})
+	return nil
+}

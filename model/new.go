@@ -1,0 +1,125 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/internal/check"
+	"sluice/metrics"
+)
+
+// Wire is what the requests of a protocol have in common.
+type Wire struct {
+	// URL is where requests go; empty: the Spec's Endpoint.
+	URL string
+	// KeyHeader is the header that the key goes into, behind KeyPrefix.
+	KeyHeader, KeyPrefix string
+	// Header goes with each request; what the Spec configures wins over it.
+	Header map[string]string
+	// Event begins the names of the log's events; empty: "model".
+	Event string
+}
+
+// The headers of keys.
+const (
+	bearer       = "Bearer "
+	bearerHeader = "Authorization"
+)
+
+// Bearer returns the Wire of protocols with "Authorization: Bearer".
+func Bearer() Wire { return Wire{KeyHeader: bearerHeader, KeyPrefix: bearer} }
+
+// Options are what a configured Model needs from the program around it. The zero value
+// works.
+type Options struct {
+	// Transport carries the requests; nil: one of the Model's own.
+	Transport http.RoundTripper
+	// Proxy is that of http.Transport, for a transport of the Model's own.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Version of the program, as upstreams are told.
+	Version string
+	Metrics *metrics.Registry
+	// Log gets what no request caused.
+	Log zerolog.Logger
+}
+
+// New returns the Model that spec configures, whose protocol is codec's. An error is
+// about spec and holds no secret.
+func New(spec Spec, wire Wire, codec Codec, opts Options) (*Model, error) {
+	f, err := spec.Frame(wire, codec, opts)
+	if err != nil {
+		return nil, err
+	}
+	return NewModel(f)
+}
+
+// Service returns the name of the model's breaker, which is that of the service in
+// errors as well.
+func (s Spec) Service() string { return "model:" + s.Key }
+
+// Maker returns what Chunk.Maker says of answers of the model, and Message.Maker of
+// what was made of them: what goes back to it, and to no other, is what it made.
+func (s Spec) Maker() string { return s.Key + "/" + s.Model }
+
+// Frame returns what New makes a Model of.
+func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
+	target, err := s.target(wire, opts)
+	if err != nil {
+		return Frame{}, fmt.Errorf("%s: %w", s.Service(), err)
+	}
+	guard := s.Breaker
+	guard.Service, guard.Log = s.Service(), opts.Log
+	return Frame{
+		Name:     s.Model,
+		Key:      s.Key,
+		Provider: s.Provider,
+		Maker:    s.Maker(),
+		Service:  s.Service(),
+		Event:    wire.Event,
+		Codec:    codec,
+		Target:   target,
+		First:    s.First,
+		Idle:     s.Idle,
+		Retries:  s.Retries,
+		Breaker:  breaker.New(guard),
+		Extra:    s.Extra,
+		Secrets:  s.secrets(),
+		Metrics:  opts.Metrics,
+		Log:      opts.Log,
+	}, nil
+}
+
+func (s Spec) target(wire Wire, opts Options) (Target, error) {
+	t := Target{URL: wire.URL, Header: http.Header{}, Transport: opts.Transport, Proxy: opts.Proxy}
+	if t.URL == "" {
+		t.URL = s.Endpoint
+	}
+	t.Header.Set("User-Agent", UserAgent(opts.Version))
+	for name, value := range wire.Header {
+		t.Header.Set(name, value)
+	}
+	if key := s.APIKey.Reveal(); key != "" && wire.KeyHeader != "" {
+		if !check.Key(key) {
+			return Target{}, errors.New("the API key holds characters that no header may hold")
+		}
+		t.Header.Set(wire.KeyHeader, wire.KeyPrefix+key)
+	}
+	for name, value := range s.Headers { // one named like the key's replaces it
+		t.Header.Set(name, value.Reveal())
+	}
+	return t, nil
+}
+
+// secrets lists what must not be in an error.
+func (s Spec) secrets() []string {
+	list := []string{s.APIKey.Reveal()}
+	for _, v := range s.Headers {
+		list = append(list, v.Reveal())
+	}
+	return list
+}

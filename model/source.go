@@ -1,0 +1,119 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"sluice/chat"
+)
+
+// Source opens answers of a model. The default speaks HTTP and reads events with the
+// model's Codec.
+type Source interface {
+	// Open sends req, which body holds as the provider wants it, and returns once the
+	// service has agreed to answer. Its errors are a *Refusal when the service refused,
+	// a *Defect when the source could not ask, else a failure of the connection. The
+	// answer ends with ctx at the latest.
+	Open(ctx context.Context, req *chat.ModelRequest, body *Body) (Stream, error)
+	// Close lets go of idle connections.
+	Close()
+}
+
+// Stream is one streamed answer of a model.
+type Stream interface {
+	// Next waits for the next event and appends what it holds to c, which is empty, as
+	// Answer.Take does. It returns io.EOF when the answer is over.
+	Next(c *chat.Chunk) error
+	// End is called after that, as Answer.End.
+	End(c *chat.Chunk) error
+	// Note returns what the log tells of the answer, so far.
+	Note() Note
+	// Buffered says whether Next is sure to return without waiting.
+	Buffered() bool
+	// Close ends the stream; it must be called once.
+	Close()
+}
+
+// httpSource is the default Source.
+type httpSource struct {
+	http    *HTTP
+	answers sync.Pool // of *httpStream
+}
+
+func OverHTTP(h *HTTP) Source {
+	s := &httpSource{http: h}
+	s.answers.New = func() any { return &httpStream{source: s, answer: h.codec.NewAnswer()} }
+	return s
+}
+
+func (s *httpSource) Close() { s.http.Close() }
+
+func (s *httpSource) Open(ctx context.Context, _ *chat.ModelRequest, body *Body) (Stream, error) {
+	events, err := s.http.Send(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	a := s.answers.Get().(*httpStream)
+	a.events, a.whole = events, false
+	return a, nil
+}
+
+// httpStream is one answer under way. It goes back to its pool when closed.
+type httpStream struct {
+	source *httpSource
+	events *Events
+	answer Answer
+	whole  bool // the answer came as one document, and was read
+}
+
+func (a *httpStream) Next(c *chat.Chunk) error {
+	if a.whole || a.answer.Over() {
+		return io.EOF
+	}
+	name, data, err := a.events.Next()
+	if err == errDocument {
+		a.whole = true
+		return a.document(data, c)
+	}
+	if err != nil {
+		return err
+	}
+	return a.answer.Take(name, data, c)
+}
+
+// document reads an answer in one piece, or an error that came like one.
+func (a *httpStream) document(data []byte, c *chat.Chunk) error {
+	err := a.answer.Whole(data, c)
+	if !errors.Is(err, ErrUnreadable) {
+		return err
+	}
+	if r := a.source.http.refuse(data); r != nil {
+		return r
+	}
+	return err
+}
+
+func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
+
+func (a *httpStream) Note() Note { return a.answer.Note() }
+
+func (a *httpStream) Buffered() bool { return !a.answer.Over() && a.events.Buffered() }
+
+func (a *httpStream) Close() {
+	a.events.Close()
+	a.events = nil
+	a.answer.Reset()
+	a.source.answers.Put(a)
+}
+
+// refuse reads an error that came in place of a stream; nil if it is none.
+func (s *HTTP) refuse(document []byte) *Refusal {
+	r := s.codec.Refuse(0, nil, bytes.TrimLeft(document, " \t,"))
+	if r.Status == 0 && r.Kind == KindStatus && r.Type == "" && r.Code == "" && r.Message == "" {
+		return nil
+	}
+	return r
+}

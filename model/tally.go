@@ -1,0 +1,53 @@
+package model
+
+import "sluice/chat"
+
+// tally is what an attempt has brought, for its limits and for the log.
+type tally struct {
+	Budget            // of the parts
+	prompt int        // bytes of the request
+	usage  chat.Usage // the latest that a chunk told
+	told   bool       // there was one
+	paid   bool       // it was handed on
+	seen   int        // Note.Size when it was last looked at
+	finish chat.Finish
+	note   Note
+}
+
+// add counts what is in c.
+func (t *tally) add(c *chat.Chunk) error {
+	if c.Usage != nil {
+		t.usage, t.told, t.paid = *c.Usage, true, false
+	}
+	n := 0
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		n += len(p.Text) + len(p.Signature) + len(p.Kept)
+		if p.Call != nil {
+			n += len(p.Call.Name) + len(p.Call.ID) + len(p.Call.Arguments)
+		}
+	}
+	return t.Grow(n)
+}
+
+// grown says whether the answer has become longer since the last call, beyond what its
+// parts show.
+func (t *tally) grown(ans Stream) bool {
+	before := t.seen
+	t.seen = ans.Note().Size
+	return t.seen > before
+}
+
+// estimate guesses the usage of an answer whose provider did not tell it.
+func (t *tally) estimate(ans Stream) {
+	size := max(t.Size, ans.Note().Size)
+	t.usage = chat.Usage{InputTokens: Estimate(t.prompt), OutputTokens: Estimate(size), Estimated: true}
+}
+
+// close takes what is known at the end.
+func (t *tally) close(ans Stream) {
+	t.note = ans.Note()
+	if t.note.Usage != nil && *t.note.Usage != (chat.Usage{}) {
+		t.usage = *t.note.Usage
+	}
+}

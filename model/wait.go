@@ -1,0 +1,63 @@
+package model
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// maxWait bounds what is believed of a wait that a service asks for: a daily quota is
+// the longest that there is.
+const maxWait = 24 * time.Hour
+
+// retryAfter reads a Retry-After header, seconds or a date (RFC 9110,
+// section 10.2.3); anything else is 0.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return min(time.Duration(n)*time.Second, maxWait)
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return min(max(time.Until(t), 0), maxWait)
+	}
+	return 0
+}
+
+// retryAfterMS reads the header that OpenAI and Azure send beside Retry-After.
+func retryAfterMS(h http.Header) time.Duration {
+	ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64)
+	if err != nil {
+		return 0
+	}
+	return believed(ms * float64(time.Millisecond))
+}
+
+// believed returns ns as a duration; what is no number of nanoseconds is 0.
+func believed(ns float64) time.Duration {
+	if !(ns > 0) {
+		return 0
+	}
+	return time.Duration(min(ns, float64(maxWait)))
+}
+
+// tryAgain finds the wait in "Please try again in 6.2s." and "try again in 1m2.5s".
+var tryAgain = regexp.MustCompile(`(?i)try again in ([0-9hms.]*[hms])`)
+
+// waitIn returns the wait that a provider's message tells; 0: none.
+func waitIn(message string) time.Duration {
+	m := tryAgain.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	return ParseWait(m[1])
+}
+
+// ParseWait reads a duration such as "34.4s"; anything else is 0.
+func ParseWait(s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0
+	}
+	return min(max(d, 0), maxWait)
+}
