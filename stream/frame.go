@@ -31,6 +31,8 @@ type Result struct {
 	Tools  []ToolTiming    // in order of the events that closed the calls
 	Models []string        // as in Done
 	Keyed  bool            // as in Done
+	Agents []AgentOutcome  // of a team, in the order of their answers
+	Route  time.Duration   // that a team took to decide who answers
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -144,5 +146,8 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 
 // done returns the event of a turn that ended well.
 func (r *Result) done() *Done {
-	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools, Models: r.Models, Keyed: r.Keyed}
+	return &Done{
+		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+	}
 }
