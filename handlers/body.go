@@ -133,9 +133,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
 	s.bodies.enter(&b.share, w)
-	body, err := io.ReadAll(http.MaxBytesReader(w, b, limit))
+	body, err := s.buffers.readAll(http.MaxBytesReader(w, b, limit))
 	if s.bodies.leave(&b.share) {
 		b.done = false
+		s.buffers.put(body)
 		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
 	}
 	place.Busy()

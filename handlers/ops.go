@@ -25,6 +25,7 @@ type readiness struct {
 	Model    string          `json:"model"`
 	Breakers []health.Status `json:"breakers"`
 	MCP      []health.Status `json:"mcp"`
+	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Streams  int             `json:"streams"`
 }
 
@@ -42,6 +43,8 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 			rep.Breakers = append(rep.Breakers, part)
 		case health.Session:
 			rep.MCP = append(rep.MCP, part)
+		case health.Model:
+			rep.Models = append(rep.Models, part)
 		}
 	}
 	status := http.StatusOK

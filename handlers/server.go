@@ -77,6 +77,7 @@ type Server struct {
 	gate      *gate
 	probes    *probes
 	bodies    *bodies
+	buffers   buffers
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals
@@ -133,11 +134,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
-	placeOf(r).Busy()
-	if !s.turnedAway(tw, r) && !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
+	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
 	tw.linger()
+}
+
+// answered says whether the request had its answer before it is routed.
+func (s *Server) answered(w *trackedWriter, r *http.Request) bool {
+	placeOf(r).Busy()
+	return s.turnedAway(w, r) || s.origins.preflight(w, r) || s.crowdedOut(w, r)
 }
 
 // turnedAway says whether the request names a host that is not served, which it has

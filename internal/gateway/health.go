@@ -7,8 +7,11 @@ import (
 
 // watch makes health of the parts behind the server, and metrics of their health.
 func (g *Gateway) watch() {
-	for _, m := range g.models {
+	for _, m := range g.models.all {
 		g.health.Add(m.Breaker())
+		if m.Key() != "" {
+			g.health.Add(modelHealth{m})
+		}
 	}
 	g.health.Add(g.tools.Checkers()...)
 	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
@@ -27,6 +30,15 @@ func (g *Gateway) watch() {
 				}
 			}
 		})
+}
+
+// modelHealth reports a configured model; its breaker reports for itself whether it is
+// well.
+type modelHealth struct{ languageModel }
+
+func (m modelHealth) Check() health.Status {
+	b, _ := m.Breaker().Check().(health.Breaker)
+	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.languageModel.Name(), Breaker: b.State}
 }
 
 func reportBreaker(report func(float64, ...string), b health.Breaker) {

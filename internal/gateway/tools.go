@@ -35,7 +35,7 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 			Name:      builtinTodo,
 			Transport: "inprocess",
 			InProcess: todo.NewServer(g.todos, g.cfg.Version),
-			Breaker:   g.breaker("mcp:"+builtinTodo, g.cfg.MCPBreaker),
+			Breaker:   newBreaker("mcp:"+builtinTodo, g.cfg.MCPBreaker, g.log),
 		})
 	}
 	g.tools, err = mcpclient.New(mcpclient.Config{
@@ -70,7 +70,7 @@ func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
 			Untrusted: s.Untrusted, Fallback: s.Fallback,
 		},
-		Breaker: g.breaker("mcp:"+s.Name, g.cfg.MCPBreaker),
+		Breaker: newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
 	}
 }
 
