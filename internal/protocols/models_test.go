@@ -85,6 +85,19 @@ func (p provider) open(t testing.TB, says geminisim.Model, log *requests) *model
 
 // connect returns the model of spec, whose requests go to the server at base.
 func connect(spec model.Spec, base string) (*model.Model, error) {
+	if spec.Endpoint == "" {
+		spec.Endpoint = base
+		return connectOver(spec, nil)
+	}
+	server, err := url.Parse(base) // the name of the host counts: only the way there is another one
+	if err != nil {
+		return nil, err
+	}
+	return connectOver(spec, detour{server.Host})
+}
+
+// connectOver returns the model of spec, whose requests go over transport.
+func connectOver(spec model.Spec, transport http.RoundTripper) (*model.Model, error) {
 	spec.First, spec.Idle = 15*time.Second, 15*time.Second
 	spec.Breaker = breaker.Config{Failures: 3, Recovery: time.Minute, HalfOpenCalls: 3}
 	if spec.Thinking == (model.Thinking{}) {
@@ -94,15 +107,8 @@ func connect(spec model.Spec, base string) (*model.Model, error) {
 	if spec.Provider == "anthropic" {
 		path = "/v1/messages"
 	}
-	var opts model.Options
-	if spec.Endpoint != "" { // the name of the host counts: only the way there is another one
-		server, err := url.Parse(base)
-		if err != nil {
-			return nil, err
-		}
-		opts.Transport, base = detour{server.Host}, spec.Endpoint
-	}
-	spec.Endpoint = base + path
+	spec.Endpoint += path
+	opts := model.Options{Transport: transport}
 	switch spec.Provider {
 	case "gemini":
 		return gemini.New(spec, opts)
