@@ -10,10 +10,6 @@ import (
 	"sluice/tool"
 )
 
-// maxAnswer is how much of one answer is taken, in bytes of text, thoughts, arguments
-// and what is kept (docs/design.md, "Limits").
-const maxAnswer = 2 << 20
-
 // chatAnswer reads one answer of Chat Completions.
 type chatAnswer struct {
 	codec *Chat
@@ -29,11 +25,11 @@ type chatAnswer struct {
 	hasUsage bool
 	finish   string // the provider's word
 	blocked  bool
-	failed   bool // the finish reason is an error
-	over     bool // [DONE] came, or the whole answer
-	size     int  // of all that was taken
-	largest  int  // chunk
-	text     int  // bytes of text
+	failed   bool         // the finish reason is an error
+	over     bool         // [DONE] came, or the whole answer
+	budget   model.Budget // of text, thoughts, arguments and what is kept
+	largest  int          // chunk
+	text     int          // bytes of text
 	model    string
 }
 
@@ -45,7 +41,7 @@ const keepScratch = 64 << 10
 
 // Reset implements model.Answer.
 func (a *chatAnswer) Reset() {
-	if a.size > keepScratch || a.largest > keepScratch {
+	if a.budget.Size > keepScratch || a.largest > keepScratch {
 		*a = chatAnswer{codec: a.codec}
 	}
 	a.think.reset(a.codec.thinkTags)
@@ -55,7 +51,7 @@ func (a *chatAnswer) Reset() {
 	a.decoder.chatHalves = chatHalves{}
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
-	a.size, a.largest, a.text, a.model = 0, 0, 0, ""
+	a.budget, a.largest, a.text, a.model = model.Budget{}, 0, 0, ""
 }
 
 // Over implements model.Answer.
@@ -63,7 +59,7 @@ func (a *chatAnswer) Over() bool { return a.over }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.size}
+	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.budget.Size}
 }
 
 // Take implements model.Answer.
@@ -139,7 +135,7 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 		}
 	}
 	for i := range ch.details {
-		a.size += a.kept.detail(&ch.details[i])
+		a.budget.Size += a.kept.detail(&ch.details[i])
 	}
 	for _, p := range ch.pieces {
 		b := ch.text[p.from:p.to]
@@ -150,13 +146,10 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 		}
 	}
 	for i := range ch.calls {
-		a.size += a.calls.take(&ch.calls[i])
+		a.budget.Size += a.calls.take(&ch.calls[i])
 	}
 	a.finished(ch.finish)
-	if a.size > maxAnswer {
-		return model.ErrTooLarge
-	}
-	return nil
+	return a.budget.Grow(0)
 }
 
 // content takes a piece of content, which may be thoughts between tags.
@@ -173,7 +166,7 @@ func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
 	if len(b) == 0 {
 		return
 	}
-	a.size += len(b)
+	a.budget.Size += len(b)
 	if !thought {
 		a.text += len(b)
 	}

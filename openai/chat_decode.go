@@ -1,25 +1,14 @@
 package openai
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/model"
 )
 
-var errWrongType = errors.New("wrong type")
-
-// chatDecoder reads the JSON of chunks. It walks over the tokens itself, because this
-// runs for each chunk of each answer: a part of the time of an Unmarshal, and no
-// allocation (BenchmarkChatDecode). Its scratch is used again for each chunk.
+// chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.
 type chatDecoder struct {
-	in   bytes.Buffer
-	json jsontext.Decoder
+	walk
 	word []byte // the word at hand
 	chatHalves
 }
@@ -101,17 +90,11 @@ func (c *chatChoice) reset() {
 // model.ErrUnreadable; it says where, but never what: the data is the model's text.
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
-	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in, model.Tolerant())
-	err := d.top(c)
-	if err == nil {
-		return nil
+	d.begin(data)
+	if err := d.top(c); err != nil {
+		return d.unreadable(err)
 	}
-	kind := "syntax"
-	if errors.Is(err, errWrongType) {
-		kind = errWrongType.Error()
-	}
-	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
+	return nil
 }
 
 // top reads the document: a chunk, or an array of them, as some wrap errors.
@@ -126,10 +109,7 @@ func (d *chatDecoder) top(c *chatChunk) error {
 	if err := read(d, c); err != nil {
 		return err
 	}
-	if _, err := d.json.ReadToken(); err != io.EOF {
-		return errWrongType
-	}
-	return nil
+	return d.eof()
 }
 
 func (d *chatDecoder) response(c *chatChunk) error {

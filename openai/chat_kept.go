@@ -7,6 +7,10 @@ import (
 	"sluice/model"
 )
 
+// maxKept is how much of one answer goes back to its maker, in bytes; of a larger one
+// nothing does.
+const maxKept = 256 << 10
+
 // chatKept collects what a model wants back with its message.
 type chatKept struct {
 	field    int    // of text: 0 reasoning_content, 1 reasoning

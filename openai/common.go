@@ -9,10 +9,6 @@ import (
 	"sluice/model"
 )
 
-// maxKept is how much of one answer goes back to its maker, in bytes; of a larger one
-// nothing does.
-const maxKept = 256 << 10
-
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
 // scalar returns a string, or a number as one; of anything else "".

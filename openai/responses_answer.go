@@ -34,7 +34,7 @@ type responsesAnswer struct {
 func (a *responsesAnswer) Reset() {
 	a.ids.Reset()
 	*a = responsesAnswer{codec: a.codec, decoder: a.decoder, ids: a.ids}
-	a.decoder.reset(nil) // let go of the data
+	a.decoder.begin(nil) // let go of the data
 }
 
 // Asked implements model.Asker.
@@ -131,7 +131,7 @@ func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) e
 	case 'n', 0: // null, or none
 		return nil
 	}
-	return a.decoder.unreadable(errResponsesType)
+	return a.decoder.unreadable(errWrongType)
 }
 
 // goesOn returns the text of a delta, together with the half of a character that the one
