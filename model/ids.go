@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,27 +44,49 @@ func (s *IDs) Reset() { clear(s.taken) }
 
 // SentIDs gives the calls of a request the ids that they go by. Its zero value is ready.
 type SentIDs struct {
-	taken map[string]bool
-	calls int
+	few  []string        // that were given
+	many map[string]bool // the same; nil while there are few
 }
+
+// fewIDs is up to how many ids are looked through.
+const fewIDs = 32
 
 // Fit returns id if it fits and no call before had it, else nine letters and digits.
 // These are the same each time that the conversation is sent, so that the provider's
 // cache of prompts knows it.
 func (s *SentIDs) Fit(id string, fits func(id string) bool) string {
-	s.calls++
 	sent := id
 	if id == "" {
-		id = "call " + strconv.Itoa(s.calls) // by its place
+		id = "call " + strconv.Itoa(s.len()+1) // by its place
 	}
-	for n := 0; sent == "" || s.taken[sent] || !fits(sent); n++ {
+	for n := 0; sent == "" || s.has(sent) || !fits(sent); n++ {
 		sent = derivedID(id, n)
 	}
-	if s.taken == nil {
-		s.taken = map[string]bool{}
-	}
-	s.taken[sent] = true
+	s.add(sent)
 	return sent
+}
+
+func (s *SentIDs) len() int { return max(len(s.few), len(s.many)) }
+
+func (s *SentIDs) has(id string) bool {
+	if s.many != nil {
+		return s.many[id]
+	}
+	return slices.Contains(s.few, id)
+}
+
+func (s *SentIDs) add(id string) {
+	switch {
+	case s.many != nil:
+		s.many[id] = true
+	case len(s.few) < fewIDs:
+		s.few = append(s.few, id)
+	default:
+		s.many = map[string]bool{id: true}
+		for _, old := range s.few {
+			s.many[old] = true
+		}
+	}
 }
 
 // derivedID returns nine letters and digits that are the same for the same id and

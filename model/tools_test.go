@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -136,6 +137,9 @@ func TestSentIDs(t *testing.T) {
 		var ids model.SentIDs
 		for _, id := range []string{"call_1", "abcDEF123", "", "", "call_1", "abcDEF123"} {
 			sent = append(sent, ids.Fit(id, fits))
+		}
+		for i := range 100 {
+			sent = append(sent, ids.Fit([]string{"", "again", strconv.Itoa(i)}[i%3], fits))
 		}
 		return sent
 	}
