@@ -26,7 +26,7 @@ type Member struct {
 }
 
 // Members returns the members of v, none if it is no object; if v is no valid JSON,
-// those before the fault.
+// those before the fault. Their values are parts of v.
 func Members(v jsontext.Value) (o Object) {
 	if v.Kind() != '{' {
 		return nil
@@ -43,13 +43,13 @@ func Members(v jsontext.Value) (o Object) {
 		if err != nil {
 			return o
 		}
-		o = append(o, Member{key, value.Clone()})
+		o = append(o, Member{key, partOf(v, d, value)})
 	}
 	return o
 }
 
 // Elements returns the elements of v, none if it is no array; if v is no valid JSON,
-// those before the fault.
+// those before the fault. They are parts of v.
 func Elements(v jsontext.Value) (list []jsontext.Value) {
 	if v.Kind() != '[' {
 		return nil
@@ -61,9 +61,15 @@ func Elements(v jsontext.Value) (list []jsontext.Value) {
 		if err != nil {
 			return list
 		}
-		list = append(list, el.Clone())
+		list = append(list, partOf(v, d, el))
 	}
 	return list
+}
+
+// partOf returns value, which d has just read, as the part of v that it is.
+func partOf(v jsontext.Value, d *jsontext.Decoder, value jsontext.Value) jsontext.Value {
+	end := int(d.InputOffset())
+	return v[end-len(value) : end : end]
 }
 
 // Unquote returns the string that v is, or "".
