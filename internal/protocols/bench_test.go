@@ -155,6 +155,9 @@ func cpuTime(tb testing.TB) time.Duration {
 
 // A delta costs the allocation of its text, whichever protocol it came in.
 func TestAllocationsOfADelta(t *testing.T) {
+	if raceEnabled {
+		t.Skip("pools forget on purpose under the race detector")
+	}
 	for _, p := range protocols() {
 		read := answering(t, p)
 		if n := testing.AllocsPerRun(5, read) / deltas; n > 1.1 {
