@@ -173,62 +173,82 @@ const idleStreams = 300
 // connections of its own. What server and sockets take is measured as well, with a client
 // that does nothing, and taken off.
 func BenchmarkIdleStream(b *testing.B) {
-	floor := idle(b, wires()["gemini"], func(ctx context.Context, url string) error {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
-			return err
-		}
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
-		defer stop()
-		var one [1]byte
-		for err == nil {
-			_, err = conn.Read(one[:])
-		}
-		return nil
-	})
-	var reference float64
 	for _, p := range protocols() {
 		b.Run(p.spec.Key, func(b *testing.B) {
-			var sum float64
+			var own, other, floor float64
+			reference := protocols()[0]
+			idleOf(b, reference) // the first ones find less memory that can be used again
 			for b.Loop() {
-				var m *model.Model
-				var once sync.Once
-				sum += idle(b, wires()[p.spec.Key], func(ctx context.Context, url string) error {
-					once.Do(func() {
-						var err error
-						if m, err = connect(p.spec, url); err != nil {
-							b.Error(err)
-						}
-					})
-					req := &chat.ModelRequest{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
-					return m.Stream(ctx, req, func(*chat.Chunk) error { return nil })
-				}) - floor
-				m.Close()
+				floor += idle(b, wires()[p.spec.Key], readBytes)
+				idleOf(b, reference)
+				other += idleOf(b, reference)
+				own += idleOf(b, p)
+				own += idleOf(b, p)
+				other += idleOf(b, reference) // in this order, as each finds memory of the one before
+				floor += idle(b, wires()[p.spec.Key], readBytes)
 			}
-			each := sum / float64(b.N)
-			if p.spec.Key == "gemini" {
-				reference = each
-			}
-			b.ReportMetric(each, "B/stream")
-			b.ReportMetric(each/reference, "x-gemini")
+			n := 2 * float64(b.N)
+			b.ReportMetric((own-floor)/n, "B/stream")
+			b.ReportMetric((own-floor)/(other-floor), "x-gemini")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
 
-// idle returns the memory of a stream, while all of them wait for a server that has sent
-// the beginning of an answer.
-func idle(b *testing.B, w wire, open func(ctx context.Context, url string) error) float64 {
+// idleOf returns the memory of a stream of p, with its server and its sockets.
+func idleOf(b *testing.B, p provider) float64 {
+	var m *model.Model
+	var once sync.Once
+	each := idle(b, wires()[p.spec.Key], func(ctx context.Context, url string, said func()) error {
+		once.Do(func() {
+			var err error
+			if m, err = connect(p.spec, url); err != nil {
+				b.Error(err)
+			}
+		})
+		req := &chat.ModelRequest{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
+		return m.Stream(ctx, req, func(c *chat.Chunk) error {
+			if len(c.Parts) > 0 {
+				said()
+			}
+			return nil
+		})
+	})
+	m.Close()
+	return each
+}
+
+// readBytes is a client that reads what comes and keeps nothing.
+func readBytes(ctx context.Context, url string, said func()) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	var one [1]byte
+	if _, err = conn.Read(one[:]); err == nil {
+		said()
+	}
+	for err == nil {
+		_, err = conn.Read(one[:])
+	}
+	return nil
+}
+
+// idle returns the memory of a stream, while all of them have said something and wait for
+// a server that has sent the beginning of an answer. A stream says so once.
+func idle(b *testing.B, w wire, open func(ctx context.Context, url string, said func()) error) float64 {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer ln.Close()
-	var said, served sync.WaitGroup
+	var said, served, streams sync.WaitGroup
 	said.Add(idleStreams)
 	release := make(chan struct{})
 	served.Go(func() {
@@ -237,17 +257,16 @@ func idle(b *testing.B, w wire, open func(ctx context.Context, url string) error
 			if err != nil {
 				return
 			}
-			served.Go(func() { beginAnswer(conn, w, said.Done, release) })
+			served.Go(func() { beginAnswer(conn, w, release) })
 		}
 	})
 	before := memory()
 	ctx, cancel := context.WithCancel(context.Background())
-	var streams sync.WaitGroup
 	for range idleStreams {
-		streams.Go(func() { _ = open(ctx, "http://"+ln.Addr().String()) }) // ends with ctx
+		streams.Go(func() { _ = open(ctx, "http://"+ln.Addr().String(), said.Done) }) // ends with ctx
 	}
 	said.Wait()
-	time.Sleep(100 * time.Millisecond) // what was sent is read
+	time.Sleep(50 * time.Millisecond) // they go back to waiting
 	each := float64(memory()-before) / idleStreams
 	cancel()
 	close(release)
@@ -256,7 +275,7 @@ func idle(b *testing.B, w wire, open func(ctx context.Context, url string) error
 	return each
 }
 
-func beginAnswer(conn net.Conn, w wire, said func(), release <-chan struct{}) {
+func beginAnswer(conn net.Conn, w wire, release <-chan struct{}) {
 	defer conn.Close()
 	r, err := http.ReadRequest(bufio.NewReaderSize(conn, 16<<10))
 	if err == nil {
@@ -266,7 +285,6 @@ func beginAnswer(conn net.Conn, w wire, said func(), release <-chan struct{}) {
 		text := w.begin + w.delta
 		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(text), text)
 	}
-	said()
 	<-release
 }
 
