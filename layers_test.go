@@ -52,6 +52,7 @@ func layers() []layer {
 		{"openai", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "codecs of the protocols that OpenAI began"},
 		{"anthropic", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "a codec of the Messages protocol"},
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},
+		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
 		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for anyone who wants some"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},

@@ -11,8 +11,12 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
+
+// errToolTimeout is the cause of a context whose tool call took too long.
+var errToolTimeout = errors.New("the tool took too long")
 
 // maxAvailable is how many names of tools a model is told that asked for one that
 // does not exist.
@@ -105,7 +109,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	var o outcome
 	defer func() { report(o.verdict, o.cause()) }()
 	if !s.acquire() {
-		o = outcome{err: u.unavailable(errClosed), effect: notSent, verdict: breaker.Neutral}
+		o = outcome{err: u.unavailable(wire.ErrClosed), effect: notSent, verdict: breaker.Neutral}
 		return o
 	}
 	x, err := s.call(ctx, t.offer.name, args, progress)
@@ -114,7 +118,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	if last && o.effect == notSent {
 		o.verdict = breaker.Failure
 	}
-	if err == nil || x.rpc != nil {
+	if err == nil || x.RPC != nil {
 		s.silent.Store(0)
 	}
 	if o.drop {

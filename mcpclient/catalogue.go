@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -69,13 +70,13 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 
 // read makes the catalogue of a list of tools, and tells what is missing in it. It
 // returns old if nothing changed.
-func (u *upstream) read(l *listing, old *catalogue) *catalogue {
-	c := newCatalogue(u.Server, u.hidden(l.tools), old, u.log)
+func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
+	c := newCatalogue(u.Server, u.hidden(l.Tools), old, u.log)
 	if c == old {
 		return old
 	}
-	if missing := l.missing(); missing != "" {
-		leftOut(u.log, u.Name, l.left, missing)
+	if missing := l.Missing(); missing != "" {
+		leftOut(u.log, u.Name, l.Left, missing)
 	}
 	u.checkPolicy(c)
 	return c

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -129,9 +130,9 @@ func (c *child) call(req fakeRequest) {
 	case "die":
 		os.Exit(3)
 	case "big":
-		c.text(req, strings.Repeat("x", maxReply))
+		c.text(req, strings.Repeat("x", wire.MaxReply))
 	case "line":
-		c.say("%s", strings.Repeat("x", maxListReply+1))
+		c.say("%s", strings.Repeat("x", wire.MaxListReply+1))
 	case "grandchild":
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {
@@ -148,7 +149,7 @@ func (c *child) call(req fakeRequest) {
 		c.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`)
 		c.text(req, "ok")
 	case "notes":
-		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 3*maxStderrLine))
+		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 8<<10))
 		fmt.Fprintln(os.Stderr, "the next note")
 		c.text(req, "ok")
 	case "ask":

@@ -13,6 +13,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -116,7 +117,7 @@ func TestToolErrorWithAPath(t *testing.T) {
 func TestHugeResultInProcess(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(strings.Repeat("x", maxReply)), nil
+		return mcp.NewToolResultText(strings.Repeat("x", wire.MaxReply)), nil
 	})
 	_, f := call(t.Context(), c, "tool")
 	wantFault(t, f, fault.ToolFailed, false)

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -140,7 +141,7 @@ func TestPolicyThatNamesNoTool(t *testing.T) {
 	for range 3 {
 		c.Tools(t.Context())
 	}
-	c.upstreams[0].drop(c.upstreams[0].current.Load(), errLost)
+	c.upstreams[0].drop(c.upstreams[0].current.Load(), wire.ErrClosed)
 	c.Tools(t.Context())
 	for _, want := range []string{`"key":"readOnly","tool_name":"raed"`, `"key":"destructive","tool_name":"write"`, `"key":"fallback","tool_name":"gone"`, `"key":"fallback","tool_name":"lost"`} {
 		if n := strings.Count(log.String(), want); n != 1 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/mcpclient/internal/wire"
 )
 
 // session is one initialised connection to a server, shared by all turns. It is
@@ -115,22 +117,22 @@ func (s *session) initialize(ctx context.Context, version string) error {
 
 // list reads the list of tools, as far as the bounds let it. A server that does not
 // know the method has none.
-func (s *session) list(ctx context.Context) (*listing, error) {
-	x := &exchange{limit: maxListReply, list: &listing{}}
-	_, err := s.client.ListTools(withExchange(ctx, x), mcp.ListToolsRequest{})
+func (s *session) list(ctx context.Context) (*wire.List, error) {
+	x := wire.NewList()
+	_, err := s.client.ListTools(wire.WithExchange(ctx, x), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
-		return &listing{}, nil
+		return &wire.List{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return x.list, nil
+	return x.List, nil
 }
 
 // call runs a tool and returns what was said. heard is told of its progress, unless
 // it is nil: then the server is not asked for any.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*exchange, error) {
-	x := &exchange{limit: maxReply}
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*wire.Exchange, error) {
+	x := wire.NewCall()
 	req := mcp.CallToolRequest{}
 	req.Params.Name = tool
 	req.Params.RawArguments = args
@@ -138,8 +140,8 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage, p
 		token := s.listeners.add(progress)
 		defer s.listeners.remove(token)
 		req.Params.Meta = &mcp.Meta{ProgressToken: token}
-		x.onMessage = s.listeners.onMessage
+		x.OnMessage = s.listeners.onMessage
 	}
-	_, err := s.client.CallTool(withExchange(ctx, x), req)
+	_, err := s.client.CallTool(wire.WithExchange(ctx, x), req)
 	return x, err
 }

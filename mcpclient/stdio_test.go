@@ -21,6 +21,7 @@ import (
 	"sluice/breaker"
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/mcpclient/internal/wire"
 )
 
 func newChild(t *testing.T, mode string) *Client {
@@ -275,7 +276,7 @@ func TestChildThatIgnoresEverything(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	testnet.Prompt(t, "closing", time.Since(began), stdinGrace+termGrace+2*time.Second)
+	testnet.Prompt(t, "closing", time.Since(began), wire.StdinGrace+wire.TermGrace+2*time.Second)
 	if alive(pid) {
 		t.Error("the child lives on")
 	}
@@ -293,7 +294,7 @@ func TestChildIsKilled(t *testing.T) {
 		}
 		began := time.Now()
 		_ = c.Kill() // on a busy machine it may be too early for the child to be reaped
-		testnet.Prompt(t, fmt.Sprintf("while closing: %v: killing", closing), time.Since(began), stdinGrace/2)
+		testnet.Prompt(t, fmt.Sprintf("while closing: %v: killing", closing), time.Since(began), wire.StdinGrace/2)
 		wg.Wait()
 		testnet.Eventually(t, "the child is gone", func() bool { return !alive(pid) })
 	}
@@ -317,7 +318,7 @@ func TestChildThatStopsReading(t *testing.T) {
 	case <-time.After(testnet.Patience):
 		t.Fatal("the child that does not read was not given up")
 	}
-	if !errors.Is(first.goneErr, errStuck) {
+	if !errors.Is(first.goneErr, wire.ErrStuck) {
 		t.Errorf("it was given up because of %v", first.goneErr)
 	}
 }

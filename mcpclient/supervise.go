@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/mcpclient/internal/wire"
 )
 
 const (
@@ -136,7 +137,7 @@ func (u *upstream) refresh(ctx context.Context, s *session) {
 }
 
 // offer takes over a list of tools that s gave.
-func (u *upstream) offer(s *session, tools *listing) {
+func (u *upstream) offer(s *session, tools *wire.List) {
 	old := u.catalogue.Load()
 	c := u.read(tools, old) // this takes its time, so nobody waits for it
 	u.mu.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/redact"
 )
 
@@ -26,7 +27,7 @@ type upstream struct {
 	baseEnv []string
 	http    *http.Client
 	hide    *redact.Scrubber
-	group   *group
+	group   *wire.Group
 	life    context.Context // ends with Client.Close
 
 	warned    sync.Map  // of what the policy names but the server does not have
@@ -49,7 +50,7 @@ type upstream struct {
 
 var errNotConnected = errors.New("the MCP server is not connected yet")
 
-func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *group) *upstream {
+func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *wire.Group) *upstream {
 	s = c.withServerDefaults(s)
 	u := &upstream{
 		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
@@ -67,7 +68,7 @@ func (u *upstream) awaitClose(s *session) {
 		u.drop(s, s.goneErr)
 	case <-s.retiring:
 	case <-u.life.Done():
-		u.drop(s, errClosed)
+		u.drop(s, wire.ErrClosed)
 	}
 	limit := time.NewTimer(u.Timeout)
 	defer limit.Stop()
@@ -148,7 +149,7 @@ func (u *upstream) unavailable(err error) *fault.Error {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
 		f.RetryAfter = open.RetryAfter
 	}
-	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		f.RetryAfter = status.RetryAfter
 	}
 	return f

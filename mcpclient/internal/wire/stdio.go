@@ -1,9 +1,8 @@
-package mcpclient
+package wire
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -22,7 +21,7 @@ const maxServerRequests = 4
 type lines struct {
 	in    io.ReadCloser
 	out   io.WriteCloser
-	group *group
+	group *Group
 	// stuck is how long one write may take before the other side is given up.
 	stuck time.Duration
 	// stop ends the other side; Close calls it once.
@@ -49,7 +48,7 @@ type answer struct {
 // frame is a message on its way out.
 type frame struct {
 	data []byte
-	x    *exchange
+	x    *Exchange
 	// done is closed when the write is over; taken is then how many bytes the pipe took.
 	done  chan struct{}
 	taken int
@@ -64,7 +63,7 @@ func (f *frame) write(w io.Writer) (err error) {
 	return err
 }
 
-func newLines(in io.ReadCloser, out io.WriteCloser, c *group, stuck time.Duration, stop func()) *lines {
+func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duration, stop func()) *lines {
 	return &lines{
 		in: in, out: out, group: c, stuck: stuck, stop: stop,
 		frames:    make(chan *frame),
@@ -77,8 +76,8 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *group, stuck time.Duratio
 // Start begins to read and to write. The connection lives until Close, not until
 // ctx ends.
 func (l *lines) Start(context.Context) error {
-	if !l.group.run(l.read) || !l.group.run(l.write) {
-		return errClosed
+	if !l.group.Run(l.read) || !l.group.Run(l.write) {
+		return ErrClosed
 	}
 	return nil
 }
@@ -86,7 +85,7 @@ func (l *lines) Start(context.Context) error {
 // Close ends the connection and the other side.
 func (l *lines) Close() error {
 	l.closeOnce.Do(func() {
-		l.fail(errClosed)
+		l.fail(ErrClosed)
 		l.stop()
 	})
 	return nil
@@ -115,7 +114,7 @@ func (l *lines) SetRequestHandler(h transport.RequestHandler) {
 func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	data, err := json.Marshal(req)
 	if err != nil {
-		return nil, &notSentError{err}
+		return nil, &NotSentError{err}
 	}
 	id := req.ID.String()
 	answered := make(chan answer, 1)
@@ -139,9 +138,9 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	}
 	<-f.done // soon: the pipe is closed
 	if f.taken == 0 {
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	}
-	return nil, &cutError{l.reason()}
+	return nil, &CutError{l.reason()}
 }
 
 // SendNotification sends a notification. It returns when the message is taken
@@ -161,18 +160,18 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 	f := &frame{data: append(data, '\n'), x: exchangeOf(ctx), done: make(chan struct{})}
 	select {
 	case <-l.gone:
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	case <-ctx.Done():
-		return nil, &notSentError{ctx.Err()}
+		return nil, &NotSentError{ctx.Err()}
 	default:
 	}
 	select {
 	case l.frames <- f:
 		return f, nil
 	case <-ctx.Done():
-		return nil, &notSentError{ctx.Err()}
+		return nil, &NotSentError{ctx.Err()}
 	case <-l.gone:
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	}
 }
 
@@ -180,7 +179,7 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 // that is full. A write that does not come back in time ends the connection: the
 // child has stopped reading, and every call behind it would wait too.
 func (l *lines) write() {
-	watchdog := time.AfterFunc(l.stuck, func() { l.fail(errStuck) })
+	watchdog := time.AfterFunc(l.stuck, func() { l.fail(ErrStuck) })
 	watchdog.Stop()
 	defer watchdog.Stop()
 	for {
@@ -198,8 +197,6 @@ func (l *lines) write() {
 		}
 	}
 }
-
-var errStuck = errors.New("the child has stopped reading its input")
 
 // fail ends the connection. Closing the pipe frees a write that hangs in it; the
 // read ends with the other side.
@@ -222,8 +219,8 @@ func (l *lines) reason() error {
 
 // of notes in ctx's exchange what the answer lacks, and returns it.
 func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
-	if x := exchangeOf(ctx); a.cut && x.list != nil {
-		x.list.more = true
+	if x := exchangeOf(ctx); a.cut && x.List != nil {
+		x.List.more = true
 	}
 	return a.resp
 }

@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ type limiter struct {
 func (l *limiter) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.over(p[:n]) {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	return n, err
 }
