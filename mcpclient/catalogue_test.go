@@ -242,7 +242,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Names are unique and safe for Gemini whatever the servers call their tools.
+// Names are unique and safe whatever the servers call their tools.
 func FuzzAssignNames(f *testing.F) {
 	f.Add("add", "add", "a_add", "a b")
 	f.Add("", "_", "__", strings.Repeat("x", 70))
