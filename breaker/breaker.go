@@ -28,7 +28,7 @@ const (
 )
 
 // probeWait is the RetryAfter of a call that is refused because enough probes
-// are under way: none of them tells when it will end.
+// are under way: when one of them will end is not known.
 const probeWait = time.Second
 
 // Defaults of Config.
@@ -168,7 +168,7 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 
 // count is asked by gobreaker about each verdict that it takes into account;
 // those of calls from before the last change of state never come here. gobreaker
-// clears its own counts before it tells of a change, so the figures for the log
+// clears its own counts before it reports a change, so the figures for the log
 // are kept here.
 func (b *Breaker) count(err error) bool {
 	if err == nil {

@@ -80,7 +80,7 @@ func redirects(resp *http.Response) bool {
 	return resp.StatusCode >= 300 && resp.StatusCode < 400
 }
 
-// proxy tells of the proxy that this machine itself uses.
+// proxy reports the proxy that this machine itself uses.
 func (d *examination) proxy() {
 	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
 	if err == nil && u != nil {
@@ -141,7 +141,7 @@ func (d *examination) health(resp *http.Response, body []byte) {
 	d.found(stranger("healthz", resp))
 }
 
-// signature tells who says to have answered.
+// signature returns the headers that name who answered.
 func signature(resp *http.Response) string {
 	var parts []string
 	for _, name := range []string{"Server", "Via", "X-Cache", "CF-Ray"} {

@@ -19,7 +19,7 @@ const (
 )
 
 // posts sees whether POST comes through, with the Host header and with a large
-// body. The bodies are no valid requests, so that nothing runs: the gateway's own
+// body. The bodies are not valid requests, so that nothing runs: the gateway's own
 // refusal is the proof.
 func (d *examination) posts(ctx context.Context) {
 	origin := d.cfg.URL.Scheme + "://" + d.cfg.URL.Host

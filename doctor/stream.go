@@ -210,7 +210,7 @@ func notAStream(resp *http.Response) Finding {
 	return f
 }
 
-// cut tells of a stream that ended too early.
+// cut returns the finding of a stream that ended too early.
 func (d *examination) cut(check string, v *viewing) Finding {
 	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.took))
 	f := Finding{Check: check, Verdict: Problem, Change: []string{
@@ -220,7 +220,7 @@ func (d *examination) cut(check string, v *viewing) Finding {
 	switch {
 	case v.err == io.EOF:
 		f.Seen = after + "it ended as if it were whole"
-		f.Means = "Something cuts streams and hides it: only the missing done event tells clients."
+		f.Means = "Something cuts streams and hides it: clients notice it by the missing done event alone."
 	case errors.Is(v.err, context.DeadlineExceeded):
 		f.Seen = fmt.Sprintf("stuck after %s: %s", count(len(v.ticks), "tick"), d.reason(v.err))
 		f.Means, f.Change = "Something holds the rest of the stream back.", dontBuffer()

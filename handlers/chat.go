@@ -58,7 +58,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	return nil
 }
 
-// behind returns what the turn is told to: what the dialect puts in front of out.
+// behind returns what the turn writes to: what the dialect puts in front of out.
 func (t *turn) behind(out stream.Output) stream.Output {
 	if t.Output == nil {
 		return out

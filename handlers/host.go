@@ -23,7 +23,7 @@ func newHostPolicy(names []string) hostPolicy {
 }
 
 // check refuses a request for a name that is not served. Probes and scrapers ask by
-// address, and what they are told is no secret.
+// address, and what they get is not secret.
 func (p hostPolicy) check(r *http.Request) error {
 	if len(p) == 0 {
 		return nil

@@ -39,7 +39,7 @@ func newInstruments(r *metrics.Registry, active func() int) *instruments {
 }
 
 // metricsHandler panics when a collector fails, so that the reply is a 500 like any
-// other and its cause is in the log; by itself promhttp would tell it to the client.
+// other and its cause is in the log; by itself promhttp would send it to the client.
 func metricsHandler(r *metrics.Registry) http.Handler {
 	return promhttp.HandlerFor(r.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }

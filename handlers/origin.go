@@ -63,7 +63,7 @@ func (p originPolicy) check(r *http.Request) error {
 
 // requested says whether a GET without Origin comes from an EventSource or a fetch
 // of our own page, or from a program. Browsers send Sec-Fetch-* over TLS and to
-// loopback; elsewhere only Referer tells one page from another.
+// loopback; elsewhere only Referer distinguishes pages.
 func (p originPolicy) requested(r *http.Request) bool {
 	sites := r.Header["Sec-Fetch-Site"]
 	if !absentOr(sites, "same-origin", "none") || !absentOr(r.Header["Sec-Fetch-Dest"], "empty") {
@@ -97,7 +97,7 @@ func (p originPolicy) refers(referer string, r *http.Request) bool {
 
 // own says whether the origin is the server itself, as the client addresses it.
 // The scheme is not compared: behind a proxy that ends TLS it is not known. There
-// Sec-Fetch-Site tells the pages of http:// from those of https://.
+// Sec-Fetch-Site distinguishes the pages of http:// from those of https://.
 func own(origin string, r *http.Request) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)

@@ -14,10 +14,10 @@ type Place interface {
 	// or may have a request on its way. Only what an operator asks for is answered on it,
 	// and it is closed then.
 	Surplus() bool
-	// Waiting tells that bytes of a request are waited for. Until Busy, the connection
+	// Waiting says that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.
 	Waiting()
-	// Busy tells that there is work on the request, and no more of it is waited for.
+	// Busy says that there is work on the request, and no more of it is waited for.
 	Busy()
 }
 
@@ -44,7 +44,8 @@ func (anyPlace) Waiting()      {}
 func (anyPlace) Busy()         {}
 
 // crowdedOut answers a request on a connection for which there is no room, and says
-// whether it did: what tells an operator how the gateway fares is answered even then.
+// whether it did: what an operator asks of the state of the gateway is answered even
+// then.
 func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
 	if !placeOf(r).Surplus() {
 		return false

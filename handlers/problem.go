@@ -95,7 +95,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.
 	respond(w, &answer)
 }
 
-// respond sends a reply that is no stream.
+// respond sends a reply that is not a stream.
 func respond(w http.ResponseWriter, reply *dialect.Reply) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -174,7 +174,7 @@ type trackedWriter struct {
 	began   time.Time     // the request
 	begun   bool          // the reply
 	closing bool          // it closes the connection, whose body is unread
-	timeout time.Duration // of the writes of a reply that is no stream; 0: none
+	timeout time.Duration // of the writes of a reply that is not a stream; 0: none
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream

@@ -22,7 +22,7 @@ const (
 	badID           breach = "id"           // not <request_id>:<n>, or a gap
 	badStart        breach = "start"        // not first, or not once
 	badEvent        breach = "event"        // a name that is not in the vocabulary
-	badJSON         breach = "json"         // data is no object
+	badJSON         breach = "json"         // data is not an object
 	badRequestID    breach = "request_id"   // data names another one, or none
 	badDelta        breach = "delta"        // empty, no text, or a split code point
 	badAccumulated  breach = "accumulated"  // not the text so far, or not asked for
@@ -32,7 +32,7 @@ const (
 	eventAfterDone  breach = "after_done"     // another event, or loose bytes
 	uncleanEnd      breach = "unclean_end"    // done came, and no proper end
 	errorWithoutEnd breach = "after_fatal"    // a fatal error is right before done
-	failedSilently  breach = "no_fatal_error" // success is false, and nobody said why
+	failedSilently  breach = "no_fatal_error" // success is false, and no event says why
 )
 
 // audit follows one stream and says where it breaks the contract.
@@ -213,7 +213,7 @@ func (a *audit) end(data []byte) error {
 	return nil
 }
 
-// word returns a name that stands for a kind of thing. What is no name becomes
+// word returns a name that stands for a kind of thing. What is not a name becomes
 // "other": it will be a key of the report, and others wrote it.
 func (a *audit) word(quoted []byte) string {
 	plain, ok := unquote(quoted, &a.scratch)

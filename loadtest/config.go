@@ -101,8 +101,8 @@ func (c Config) check() error {
 // connection for each stream.
 const spare = 32
 
-// checkFiles tells of a limit that would make streams fail for no fault of the
-// gateway. limit is 0 if it is not known.
+// checkFiles returns an error for a limit on open files that would make streams fail
+// without a fault of the gateway. limit is 0 if it is not known.
 func (c Config) checkFiles(limit int) error {
 	if need := c.width() + spare; limit > 0 && limit < need {
 		return fmt.Errorf("%d streams at once need %d open files, and %d are allowed: raise the limit (ulimit -n %d), or ask for fewer", c.width(), need, limit, need)

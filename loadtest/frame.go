@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxFrame is the size of an event above which it is no event: an answer of 2 MiB,
+// maxFrame is the size of an event above which it is refused: an answer of 2 MiB,
 // twice, escaped.
 const maxFrame = 16 << 20
 
@@ -31,7 +31,7 @@ var (
 // There is a time for each read, not each event: what came together has no gap.
 type frames struct {
 	src     io.Reader
-	read    func(n int) // told of each read
+	read    func(n int) // called after each read
 	buf     []byte
 	at      int // buf[at:] is not yet handed out
 	seen    int // buf[at:seen] holds no empty line

@@ -8,7 +8,7 @@ import (
 )
 
 // histogram counts durations in buckets whose width grows with the value: 64 for
-// each power of two. A bucket is at most 1/64 of its lowest value wide and is told
+// each power of two. A bucket is at most 1/64 of its lowest value wide and is reported
 // by its middle, so a quantile is at most 1/128 (0.8 %) off. Its size is constant,
 // 19 KB, and any number of goroutines may add.
 type histogram struct {
@@ -62,7 +62,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// Quantiles is what a report tells of a histogram, in milliseconds.
+// Quantiles is what a report shows of a histogram, in milliseconds.
 type Quantiles struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50_ms"`

@@ -32,7 +32,7 @@ type sample struct {
 // Why a server's figures are not known.
 var (
 	errNoPID = errors.New("name its process with --pid, if it runs on this machine")
-	errGone  = errors.New("there is no such process, or not any more")
+	errGone  = errors.New("the process does not exist, or has ended")
 )
 
 func newMeter(r *runner, proc procfs) *meter {
@@ -67,7 +67,7 @@ func (m *meter) sample() sample {
 func (m *meter) watch(ended <-chan struct{}) {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()
-	warm, told := m.run.cfg.Warmup == 0, m.from
+	warm, last := m.run.cfg.Warmup == 0, m.from
 	for {
 		select {
 		case <-ended:
@@ -82,9 +82,9 @@ func (m *meter) watch(ended <-chan struct{}) {
 		if !warm && !s.at.Before(m.run.measureFrom) {
 			warm, m.from = true, s
 		}
-		if tell := m.run.cfg.Progress; tell != nil && s.at.Sub(told.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
-			tell(m.progress(told, s))
-			told = s
+		if report := m.run.cfg.Progress; report != nil && s.at.Sub(last.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
+			report(m.progress(last, s))
+			last = s
 		}
 	}
 }

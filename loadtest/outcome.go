@@ -27,7 +27,7 @@ const (
 
 // Causes of a broken stream.
 const (
-	noConnection = "no_connection" // nobody listens, or the network refuses
+	noConnection = "no_connection" // the port is closed, or the network refuses
 	noResponse   = "no_response"   // the connection ended before a status came
 	cutOff       = "cut"           // it ended before done
 	endedEarly   = "no_done"       // the same, but the end looked proper
@@ -44,7 +44,7 @@ type tally struct {
 	examples []string
 }
 
-// maxExamples is how many streams that went wrong the report tells by name.
+// maxExamples is how many streams that went wrong the report names.
 const maxExamples = 5
 
 // end counts the end of turn n. requestID is empty if it never got one.

@@ -18,7 +18,7 @@ import (
 // errToolTimeout is the cause of a context whose tool call took too long.
 var errToolTimeout = errors.New("the tool took too long")
 
-// maxAvailable is how many names of tools a model is told that asked for one that
+// maxAvailable is how many names of tools a model is given that asked for one that
 // does not exist.
 const maxAvailable = 40
 
@@ -89,8 +89,8 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 }
 
 // attempt sends the call once. With last there will be no further attempt: a new
-// session that is no good either counts, and is waited for, as the server was well
-// a moment ago and some take a second to shake hands.
+// session that fails as well counts as a failure, and is waited for: the server worked
+// a moment ago, and some take a second for the handshake.
 func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
 	s, err := u.session(ctx, last)
 	if fault.Shortage(err) {

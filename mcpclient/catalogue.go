@@ -59,7 +59,7 @@ type wireTool struct {
 }
 
 // hidden returns definitions without the secrets of the configuration: a server
-// that repeats them there would tell the model, and everybody who asks for /tools.
+// that repeats them there would show them to the model, and to all who ask for /tools.
 func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	without := make([]stdjson.RawMessage, len(tools))
 	for i, raw := range tools {
@@ -68,7 +68,7 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	return without
 }
 
-// read makes the catalogue of a list of tools, and tells what is missing in it. It
+// read makes the catalogue of a list of tools, and logs what is missing in it. It
 // returns old if nothing changed.
 func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
 	c := newCatalogue(u.Server, u.hidden(l.Tools), old, u.log)
@@ -158,8 +158,8 @@ func dropped(log zerolog.Logger, server, name string, err error) {
 		Msg("mcp_tool_dropped")
 }
 
-// leftOut tells of tools that were not even looked at, as there are too many. 0
-// means that nobody has counted them.
+// leftOut logs that so many tools were not read, as there are too many. 0 means that
+// their number is not known.
 func leftOut(log zerolog.Logger, server string, tools int, reason string) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).Int("tools", tools).Str("reason", reason)).
 		Msg("mcp_tool_dropped")

@@ -22,7 +22,7 @@ import (
 const (
 	// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
 	closeTimeout = 10 * time.Second
-	// killTimeout bounds Kill. A server that hangs is not told of the session's end.
+	// killTimeout bounds Kill. A server that hangs gets no DELETE.
 	killTimeout = 250 * time.Millisecond
 )
 
@@ -139,7 +139,7 @@ func (c *Client) Breakers() []*breaker.Breaker {
 }
 
 // Close ends all sessions and children, and what is still being called, and waits
-// for every goroutine. The error tells that one did not end in time.
+// for every goroutine. It returns an error if one did not end in time.
 func (c *Client) Close() error { return c.close() }
 
 // Kill is Close without patience: children are killed at once, and what does not

@@ -20,7 +20,7 @@ import (
 type effect int
 
 const (
-	// settled: the server answered or refused, or nobody waits any more. Sending it
+	// settled: the server answered or refused, or the caller has left. Sending it
 	// again would change nothing.
 	settled effect = iota
 	// notSent: it is proven that the tool was not run.
@@ -80,7 +80,7 @@ func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
 	return outcome{text: text, isError: isError, verdict: breaker.Success}
 }
 
-// judgeRPC judges a JSON-RPC error: the server is alive. The model is told what it
+// judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
 // said; servers disagree on whether bad arguments are such an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	said := clipped(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)

@@ -31,7 +31,8 @@ type listener struct {
 	ended bool
 }
 
-// listener returns the listener of a call with ctx, or nil if nobody wants to know.
+// listener returns the listener of a call with ctx, or nil if no one asked for
+// progress.
 func (u *upstream) listener(ctx context.Context) *listener {
 	report := tool.ReportOf(ctx)
 	if report == nil {
@@ -116,7 +117,7 @@ type wireProgress struct {
 	} `json:"params"`
 }
 
-// onMessage takes one message of a reply that is being read, if it tells of
+// onMessage takes one message of a reply that is being read, if it reports
 // progress. mcp-go sees the reply only when it is whole.
 func (s *listeners) onMessage(message []byte) {
 	if !bytes.Contains(message, []byte("notifications")) { // it may be spelled with an escaped slash

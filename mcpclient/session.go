@@ -99,7 +99,7 @@ func (s *session) lost(err error) {
 // shut ends the session: over HTTP with a DELETE, a child with its process group.
 func (s *session) shut() {
 	close(s.closed)
-	_ = s.client.Close() // nobody is left to whom an error would matter
+	_ = s.client.Close() // the session is over: an error changes nothing
 	s.stop()
 }
 
@@ -129,8 +129,9 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 	return x.List, nil
 }
 
-// call runs a tool and returns what was said. heard is told of its progress, unless
-// it is nil: then the server is not asked for any.
+// call runs a tool and returns the exchange, also with an error: it says whether
+// anything was sent. progress gets the reports of the tool; with nil the server is not
+// asked for any.
 func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}

@@ -16,7 +16,8 @@ import (
 	"sluice/redact"
 )
 
-// upstream is one server, whatever becomes of its sessions.
+// upstream is one server; it outlives its sessions. All methods are safe for concurrent
+// use.
 type upstream struct {
 	Server
 	service string // "mcp:<name>"
@@ -41,7 +42,7 @@ type upstream struct {
 	down atomic.Pointer[fault.Error]
 
 	hints     chan struct{} // a refresh of the tools is due
-	connected chan struct{} // somebody has made a session
+	connected chan struct{} // a session was made
 
 	mu         sync.Mutex  // guards the fields below
 	connecting *connecting // the attempt under way, or nil

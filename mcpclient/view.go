@@ -28,7 +28,7 @@ type boundTool struct {
 	fallback *boundTool
 }
 
-// told returns f with what the model is told of it, where the text for a person
+// withHint returns f with a hint for the model, where the text for a person
 // does not say which tool it is about or what can be done.
 func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	if f.Hint != "" || f.Type != fault.MCPUnavailable && f.Type != fault.ToolFailed && f.Type != fault.Timeout {
@@ -71,8 +71,8 @@ func (u *upstream) condition() condition {
 	return c
 }
 
-// away returns why the server's tools cannot be called, or nil.
-func (u *upstream) away(c condition) *fault.Error {
+// unavailableBecause returns why the server's tools cannot be called, or nil.
+func (u *upstream) unavailableBecause(c condition) *fault.Error {
 	if c.open > 0 {
 		return u.unavailable(&breaker.OpenError{Service: u.service, RetryAfter: c.open})
 	}
@@ -112,7 +112,7 @@ func (c *Client) look() *view {
 	for _, u := range c.upstreams {
 		now := u.condition()
 		v.made = append(v.made, now)
-		if f := u.away(now); f != nil {
+		if f := u.unavailableBecause(now); f != nil {
 			v.set.Unavailable = append(v.set.Unavailable, tool.UnavailableServer{Server: u.Name, Err: f})
 		}
 		if now.offers == nil {
@@ -143,11 +143,11 @@ func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec.Name = t.name
 	if f := t.fallback; f != nil {
 		spec.Fallback = f.name
-		return spec, !c.awayIn(v, t.up) || !c.awayIn(v, f.up)
+		return spec, !c.unavailableIn(v, t.up) || !c.unavailableIn(v, f.up)
 	}
-	return spec, !c.awayIn(v, t.up)
+	return spec, !c.unavailableIn(v, t.up)
 }
 
-func (c *Client) awayIn(v *view, u *upstream) bool {
+func (c *Client) unavailableIn(v *view, u *upstream) bool {
 	return slices.ContainsFunc(v.set.Unavailable, func(a tool.UnavailableServer) bool { return a.Server == u.Name })
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errNotFound tells that no todo has the id.
+// errNotFound says that no todo has the id.
 var errNotFound = errors.New("no such todo")
 
 // itemColumns are the columns that scanItem reads, in its order.

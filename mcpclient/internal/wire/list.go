@@ -72,7 +72,7 @@ type cutPage struct {
 
 // cutMessage reads the beginning of a JSON-RPC response. It returns the id, if that
 // comes before the result, and the tools that are there as a whole; none if the
-// response is no list of tools.
+// response is not a list of tools.
 func cutMessage(head []byte) (id json.RawMessage, page cutPage) {
 	dec := jsontext.NewDecoder(bytes.NewReader(head), lenient)
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
@@ -133,7 +133,7 @@ func cutResult(dec *jsontext.Decoder) (page cutPage) {
 }
 
 // salvage makes a response with the id that x waits for out of the beginning of one
-// that is too large, or returns nil if that is no list of tools.
+// that is too large, or returns nil if that is not a list of tools.
 func (x *Exchange) salvage(head []byte) []byte {
 	if x.List == nil {
 		return nil

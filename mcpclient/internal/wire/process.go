@@ -126,8 +126,8 @@ func (p *process) live(started chan<- error, theirs []*os.File) {
 	}
 }
 
-// stop ends the child, politely at first unless there is no time for that, and
-// returns when it is reaped.
+// stop ends the child and returns when it is reaped: by closing its input, then with
+// SIGTERM, then with SIGKILL. It leaves the first two out once the group is forced.
 func (p *process) stop() {
 	p.stdin.Close()
 	if p.wait(StdinGrace) {

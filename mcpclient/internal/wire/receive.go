@@ -66,7 +66,8 @@ func (l *lines) receiveCut(head []byte) bool {
 	return true
 }
 
-// deliver hands an answer to the one who waits for it. A second one has no place to go.
+// deliver hands an answer to the request that waits for it. A second answer to the
+// same request, or one to none, is dropped.
 func (l *lines) deliver(a answer) {
 	l.mu.Lock()
 	waiting := l.pending[a.resp.ID.String()]
@@ -77,7 +78,7 @@ func (l *lines) deliver(a answer) {
 	}
 }
 
-// receive handles one line. What is no JSON-RPC message is skipped: a stray
+// receive handles one line. What is not a JSON-RPC message is skipped: a stray
 // print of the server must not end its session.
 func (l *lines) receive(line []byte) {
 	var m struct {

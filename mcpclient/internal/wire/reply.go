@@ -15,12 +15,12 @@ import (
 
 // TailWait is how long the end of a stream is waited for once the answer has
 // come. A connection whose stream ended is used again (FastMCP on uvicorn sends
-// the end in a packet of its own, 0.1 ms later); another one is thrown away.
+// the end in a packet of its own, 0.1 ms later); another one is closed.
 const TailWait = 50 * time.Millisecond
 
 // wholeReply reads the reply to a POST, at most x.limit bytes of it, and returns a
 // body that holds it. stop ends the request; wholeReply, or the body's Close,
-// calls it. Meanwhile x overhears what the tool tells of its progress.
+// calls it. Meanwhile x.OnMessage gets the messages that come before the answer.
 //
 // A stream in which the server asks us something before it answers cannot be read
 // to its end first: then the body is what was read and the stream behind it.
@@ -46,7 +46,7 @@ func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.R
 	return io.NopCloser(bytes.NewReader(r.buf)), err
 }
 
-// head returns the message that the reply broke off in.
+// head returns the beginning of the message in which the reply broke off.
 func (r *reply) head() []byte {
 	if !r.events {
 		return r.buf
@@ -113,7 +113,7 @@ func (r *reply) read() (said, error) {
 		case state == asked, err == io.EOF:
 			return state, nil
 		case err != nil && state == answered:
-			return state, nil // the answer is there, whatever came of the stream
+			return state, nil // the answer is there, however the stream ended
 		case err != nil:
 			return state, &CutError{err}
 		}
@@ -162,8 +162,8 @@ func (r *reply) forget() {
 	}
 }
 
-// classify tells a JSON-RPC response and a request from a notification, and from
-// anything else.
+// classify says whether a message is a JSON-RPC response or a request; a notification,
+// like anything else, is nothing.
 func classify(message []byte) said {
 	var id, method bool
 	dec := jsontext.NewDecoder(bytes.NewReader(message), lenient)

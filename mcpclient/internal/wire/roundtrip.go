@@ -48,7 +48,7 @@ func (c Client) HTTP() *http.Client {
 }
 
 // roundTripper carries one server's requests and makes the replies fit for
-// mcp-go, which reads without a limit, throws a connection away when the answer
+// mcp-go, which reads without a limit, closes a connection when the answer
 // comes before the stream's end, and takes an error status with a JSON body for
 // an answer.
 type roundTripper struct {
@@ -165,7 +165,7 @@ func plainRefusal(status int) bool {
 }
 
 // rpcDetails returns the JSON-RPC error in body, or nil. Other JSON with a member
-// named error is none: {"error":"forbidden"}.
+// named error does not count: {"error":"forbidden"}.
 func rpcDetails(body []byte) *mcp.JSONRPCErrorDetails {
 	var m struct {
 		JSONRPC string `json:"jsonrpc"`
