@@ -91,6 +91,7 @@ type Breaker struct {
 	log      *zerolog.Logger // of the call at hand
 }
 
+// withDefaults fills in what zero values mean.
 func (c Config) withDefaults() Config {
 	if c.Failures == 0 {
 		c.Failures = DefaultFailures
@@ -229,6 +230,7 @@ func (b *Breaker) changed(from, to gobreaker.State) {
 	}
 }
 
+// stateOf names a state of gobreaker's in the words of health.
 func stateOf(s gobreaker.State) State {
 	switch s {
 	case gobreaker.StateOpen:

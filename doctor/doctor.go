@@ -63,6 +63,8 @@ func newClient() *http.Client {
 	}
 }
 
+// run makes all checks. Later ones need what earlier ones found: without a connection
+// nothing is asked, and where no stream comes through idle limits are not looked for.
 func (d *examination) run(ctx context.Context) {
 	if !d.connect(ctx) {
 		return

@@ -99,6 +99,7 @@ type admission struct {
 	admitted, ended, refused int // since last
 }
 
+// newAdmission returns the admission by delay. With a nil delay it admits all.
 func newAdmission(delay func() time.Duration) admission {
 	cores := runtime.GOMAXPROCS(0)
 	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}

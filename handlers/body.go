@@ -39,6 +39,7 @@ type trackedBody struct {
 	done  bool      // it was read to its end
 }
 
+// Read implements io.Reader.
 func (b *trackedBody) Read(p []byte) (int, error) {
 	b.begun = true
 	n, err := b.ReadCloser.Read(p)
@@ -49,6 +50,7 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// unread reports whether a part of the request's body is still to be read.
 func unread(r *http.Request) bool {
 	b, ok := r.Body.(*trackedBody)
 	return ok && !b.done
@@ -165,6 +167,7 @@ func unreadable(err error, deadline time.Time) error {
 	}}}
 }
 
+// tooLarge returns the fault of a body above limit bytes.
 func tooLarge(limit int64) error {
 	size := fmt.Sprintf("%d KiB", limit>>10)
 	if limit%(1<<20) == 0 {

@@ -41,6 +41,7 @@ type probes struct {
 	ended  <-chan struct{}
 }
 
+// newProbes returns the places, all of them free.
 func newProbes() *probes {
 	ended := make(chan struct{})
 	return &probes{

@@ -19,6 +19,8 @@ type instruments struct {
 	turnTime, firstEvent, firstDelta, modelTime, toolTime               metrics.Histogram
 }
 
+// newInstruments registers them with r. active is called with each scrape, from its
+// goroutine.
 func newInstruments(r *metrics.Registry, active func() int) *instruments {
 	r.GaugeFunc("streams_active", "Streams that run now.", func() float64 { return float64(active()) })
 	return &instruments{
@@ -44,6 +46,7 @@ func metricsHandler(r *metrics.Registry) http.Handler {
 	return promhttp.HandlerFor(r.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }
 
+// rejected counts a request that was refused.
 func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 
 // turn adds up a turn that has ended.
@@ -77,6 +80,8 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took 
 	m.written(s, w)
 }
 
+// written adds what the writer measured. Times to the first event and text are those
+// of the write, so they hold what the client made us wait.
 func (m *instruments) written(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()
 	if event > 0 {

@@ -16,6 +16,8 @@ type originPolicy struct {
 	methods []string // that a foreign page may use
 }
 
+// newOriginPolicy returns the policy that allows these origins beside the gateway's own;
+// "*" allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
 	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}}
 	for _, o := range origins {
@@ -32,6 +34,7 @@ func (p *originPolicy) take(method string) {
 	}
 }
 
+// allows reports whether the operator allows a foreign origin.
 func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
 
 // check refuses what a foreign page can make a browser send. A turn has side
@@ -126,6 +129,8 @@ func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// allow adds the headers that let an allowed page read the reply. Credentials are for
+// origins that were named, never for "*".
 func (p originPolicy) allow(h http.Header, origin string) {
 	if p.allowed[strings.ToLower(origin)] {
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -136,4 +141,5 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Sluice-History")
 }
 
+// corsHeaders are the request headers that a foreign page may set.
 var corsHeaders = [...]string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}

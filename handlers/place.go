@@ -21,6 +21,7 @@ type Place interface {
 	Busy()
 }
 
+// placeKey is the key of a Place in the context of a connection's requests.
 type placeKey struct{}
 
 // WithPlace says what place the connection of a request holds. Without it there is
@@ -29,6 +30,7 @@ func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
+// placeOf returns the place of a request's connection, which may be one that does nothing.
 func placeOf(r *http.Request) Place {
 	if p, ok := r.Context().Value(placeKey{}).(Place); ok {
 		return p

@@ -13,6 +13,7 @@ import (
 // under which the report counts it.
 type breach string
 
+// Error returns the name of the breach.
 func (b breach) Error() string { return string(b) }
 
 const (
@@ -62,6 +63,8 @@ func (a *audit) reset(requestID string, accumulated bool) {
 	}
 }
 
+// requestID returns the id of the stream, as the response's header gave it. It is valid
+// until reset.
 func (a *audit) requestID() []byte { return a.prefix[:len(a.prefix)-1] }
 
 // take looks at the next event. Its error is a breach.
@@ -140,6 +143,8 @@ func (a *audit) isOurs(quoted []byte) bool {
 	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
 }
 
+// delta checks a piece of the answer and adds it to the text so far. accumulated must
+// come after delta, as it includes it.
 func (a *audit) delta(data []byte) error {
 	hasDelta, hasAll := false, false
 	err := a.walk(data, func(name, value []byte) error {
@@ -168,6 +173,8 @@ func (a *audit) delta(data []byte) error {
 	return nil
 }
 
+// failure checks an error event. A fatal one must be the last before done, which order
+// checks then.
 func (a *audit) failure(data []byte) error {
 	fatal, kind := false, ""
 	err := a.walk(data, func(name, value []byte) error {
@@ -185,6 +192,8 @@ func (a *audit) failure(data []byte) error {
 	return err
 }
 
+// end checks the done event: its text must be the deltas, and where it says that the
+// turn failed an event must have said why, unless the turn was cancelled.
 func (a *audit) end(data []byte) error {
 	hasText, hasSuccess := false, false
 	err := a.walk(data, func(name, value []byte) error {

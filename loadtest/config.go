@@ -80,6 +80,7 @@ func (c Config) withDefaults() Config {
 // width is how many streams can be open at the same time.
 func (c Config) width() int { return max(c.Clients, c.MaxInFlight) }
 
+// check returns the first fault of a Config with defaults filled in.
 func (c Config) check() error {
 	switch {
 	case (c.Clients > 0) == (c.Rate > 0):

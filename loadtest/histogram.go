@@ -24,8 +24,11 @@ const (
 	buckets  = (42-bucketBits)<<bucketBits + 1<<bucketBits
 )
 
+// add counts one duration.
 func (h *histogram) add(d time.Duration) { h.addN(d, 1) }
 
+// addN counts a duration n times. Negative ones count as 0, those above maxValue as
+// that.
 func (h *histogram) addN(d time.Duration, n int64) {
 	if n == 0 {
 		return
@@ -71,6 +74,8 @@ type Quantiles struct {
 	Max   float64 `json:"max_ms"`
 }
 
+// quantiles returns the figures of a report. Adding must have ended, or they may not fit
+// together.
 func (h *histogram) quantiles() Quantiles {
 	return Quantiles{
 		Count: h.total.Load(),

@@ -12,6 +12,7 @@ type outcome struct {
 	cause string
 }
 
+// class says how a stream ended, whatever the cause. Each stream has exactly one.
 type class int
 
 const (
@@ -69,6 +70,7 @@ func (t *tally) end(o outcome, n int, requestID []byte) {
 	}
 }
 
+// String returns the name of the class in a report.
 func (c class) String() string {
 	return [...]string{"done", "failed", "refused", "broken", "unreconciled", "left", "interrupted"}[c]
 }

@@ -53,6 +53,8 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
 }
 
+// unknownTool returns the fault of a call for a tool that is not in set, with a hint that
+// lets the model choose another one. name is the model's: it is cleaned and cut.
 func unknownTool(name string, set *tool.Set) *fault.Error {
 	var names []string
 	for i := range set.Specs {

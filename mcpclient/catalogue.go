@@ -145,6 +145,7 @@ func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Lo
 	return o, nil
 }
 
+// keep notes what a definition became, so that it is not compiled again.
 func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	c.read[sum] = o
 	if o != nil {
@@ -152,6 +153,7 @@ func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	}
 }
 
+// dropped logs a tool that is not offered, and why. Name and reason are the server's.
 func dropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
 		Str("tool_name", clipped(tool.Clean(name), 128)).Str("reason", clipped(tool.Clean(err.Error()), 512))).

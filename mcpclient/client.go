@@ -121,6 +121,8 @@ func (c *Client) Checkers() []health.Checker {
 // Check implements health.Checker.
 func (u *upstream) Check() health.Status { return u.status() }
 
+// status returns what /readyz shows of the server. Tools are counted in the last catalogue,
+// also while there is no session.
 func (u *upstream) status() health.Session {
 	s := health.Session{Server: u.Name, Connected: u.current.Load() != nil}
 	if known := u.catalogue.Load(); known != nil {
@@ -150,6 +152,8 @@ func (c *Client) Kill() error {
 	return c.Close()
 }
 
+// shutDown ends all, once. It waits for the goroutines, for closeTimeout or, forced,
+// killTimeout.
 func (c *Client) shutDown() error {
 	c.end()
 	limit := closeTimeout

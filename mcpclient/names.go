@@ -32,6 +32,7 @@ func safeName(name string) string {
 	return s[:maxName-len(tail)] + tail
 }
 
+// letter reports whether c can begin a name.
 func letter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }

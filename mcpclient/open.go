@@ -65,6 +65,7 @@ func (u *upstream) begin(ctx, life context.Context, s *session) error {
 	return err
 }
 
+// clientOptions returns how mcp-go agrees on a version with the server.
 func (u *upstream) clientOptions() []client.ClientOption {
 	if u.ProtocolVersion == AutoProtocol {
 		return nil
@@ -123,6 +124,8 @@ func (c Config) httpClient(s Server, next http.RoundTripper) *http.Client {
 	}.HTTP()
 }
 
+// event logs something that no request caused, with the server's name. with, unless it is
+// nil, adds details.
 func (u *upstream) event(e *zerolog.Event, name string, with func(*zerolog.Event)) {
 	d := zerolog.Dict().Str("server", u.Name)
 	if with != nil {

@@ -68,6 +68,9 @@ func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x 
 	return u.judgeFailure(t, err)
 }
 
+// judgeResult judges an answer of the tool itself, also one that says that it failed: the
+// server is sound. Its text reaches the model without our secrets, and without the paths
+// of the server's machine if it is an error.
 func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
 	text, isError, err := render(x.Result)
 	if err != nil {
@@ -185,6 +188,8 @@ func (u *upstream) judgeStatus(t *boundTool, e *wire.HTTPStatusError) outcome {
 	return outcome{err: f, effect: lost, verdict: breaker.Failure}
 }
 
+// toolFailed returns the fault of a call. message is for a person, hint for the model (""
+// if message will do), err for the log.
 func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {
 	return &fault.Error{Type: fault.ToolFailed, Message: message, Hint: hint, Service: u.service, Err: err}
 }

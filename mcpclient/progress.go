@@ -91,12 +91,14 @@ func (s *listeners) add(l *listener) (token string) {
 	return token
 }
 
+// remove ends what add began: later reports under the token are dropped.
 func (s *listeners) remove(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byToken, token)
 }
 
+// hear passes a report on to the call with this token, if it is still under way.
 func (s *listeners) hear(token string, p tool.Progress) {
 	s.mu.Lock()
 	l := s.byToken[token]

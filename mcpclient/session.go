@@ -17,6 +17,10 @@ import (
 // session is one initialised connection to a server, shared by all turns. It is
 // never initialised a second time: that would race with its calls. A new session
 // takes its place, and it is shut when its last call has ended.
+//
+// Its life: open makes it; acquire and release bracket each use; retire, by the first
+// user that finds it broken, lets no further use begin; awaitClose, the one goroutine
+// that may do so, calls shut once drained is closed or a call's time is over.
 type session struct {
 	client   *client.Client
 	born     time.Time
@@ -45,6 +49,8 @@ type session struct {
 	drained  chan struct{} // closed when it is retired and unused
 }
 
+// newSession returns a session whose client is still to be set. stop ends the context of
+// its transport.
 func newSession(stop context.CancelFunc, l *listeners) *session {
 	return &session{
 		born: time.Now(), stop: stop, listeners: l,
@@ -65,6 +71,7 @@ func (s *session) acquire() bool {
 	return true
 }
 
+// release ends what acquire began. The last one after retire lets the session be shut.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,6 +73,7 @@ func backoff(tries int) time.Duration {
 	return d - jitter(d/2)
 }
 
+// jitter returns a random part of d, which must be above 0.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
 // pause waits for d, or until ctx ends or a turn has connected in the meantime.

@@ -51,6 +51,8 @@ type upstream struct {
 
 var errNotConnected = errors.New("the MCP server is not connected yet")
 
+// newUpstream returns a server that is not connected. next carries its requests if it is
+// reached over HTTP; life ends its sessions.
 func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *wire.Group) *upstream {
 	s = c.withServerDefaults(s)
 	u := &upstream{
@@ -136,6 +138,7 @@ func (u *upstream) session(ctx context.Context, patient bool) (*session, error) 
 // hint asks for a refresh of the list of tools.
 func (u *upstream) hint() { notify(u.hints) }
 
+// notify puts a token into a channel with room for one, if there is none yet.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

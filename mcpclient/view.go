@@ -17,6 +17,7 @@ type view struct {
 	made  []condition
 }
 
+// atomicView holds the last view. A view never changes: readers need no lock.
 type atomicView = atomic.Pointer[view]
 
 // boundTool is a tool under the name that the model knows.
@@ -48,6 +49,7 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	return &hinted
 }
 
+// repeatable reports whether a call may be sent again after its outcome was lost.
 func (t *boundTool) repeatable() bool { return t.offer.spec.Annotations.Repeatable() }
 
 // condition is what a view depends on of one server. Equal conditions give equal
@@ -61,6 +63,7 @@ type condition struct {
 	open time.Duration
 }
 
+// condition returns what a view must show of the server now.
 func (u *upstream) condition() condition {
 	c := condition{offers: u.catalogue.Load()}
 	if s := u.Breaker.Snapshot(); s.State == breaker.Open && s.RetryAfter > 0 {
@@ -94,6 +97,7 @@ func (c *Client) currentView() *view {
 	return v
 }
 
+// holds reports whether nothing has changed since v was made.
 func (c *Client) holds(v *view) bool {
 	for i, u := range c.upstreams {
 		if u.condition() != v.made[i] {
@@ -148,6 +152,7 @@ func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	return spec, !c.unavailableIn(v, t.up)
 }
 
+// unavailableIn reports whether v shows u as unavailable.
 func (c *Client) unavailableIn(v *view, u *upstream) bool {
 	return slices.ContainsFunc(v.set.Unavailable, func(a tool.UnavailableServer) bool { return a.Server == u.Name })
 }

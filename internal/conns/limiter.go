@@ -217,6 +217,7 @@ func (l *Limiter) promote(p *Place) (victim *Place) {
 	return victim
 }
 
+// now is the time since start, on the monotonic clock.
 func (l *Limiter) now() time.Duration { return time.Since(l.start) }
 
 // Stats returns how many connections are open, and how many were closed for others so

@@ -28,6 +28,7 @@ type assignments struct {
 	values  []any
 }
 
+// set adds a column, which is a constant of ours, and its value, which is a parameter.
 func (a *assignments) set(column string, value any) {
 	a.columns = append(a.columns, column)
 	a.values = append(a.values, value)

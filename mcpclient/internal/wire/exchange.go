@@ -71,6 +71,7 @@ func (x *Exchange) Withdraw() bool {
 	return x.state.CompareAndSwap(waiting, withdrawn) || x.state.Load() == withdrawn
 }
 
+// exchangeKey is the key of an Exchange in a context.
 type exchangeKey struct{}
 
 // WithExchange returns a context whose calls x is kept of.

@@ -37,6 +37,8 @@ type httpInterceptor struct {
 	conn transport.HTTPConnection
 }
 
+// SetProtocolVersion implements transport.HTTPConnection. mcp-go calls it once the version
+// is agreed on.
 func (t httpInterceptor) SetProtocolVersion(v string) {
 	t.modern = mcp.IsModernProtocol(v)
 	t.conn.SetProtocolVersion(v)
@@ -67,6 +69,7 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 	return t.keep(x, req.Method, resp)
 }
 
+// send sends req and returns the answer, which is never nil without an error.
 func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
 		if t.local && !exchangeOf(ctx).take() {
@@ -123,7 +126,8 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	}
 }
 
-// returned is what a function returned.
+// returned is what a function returned; it passes through a channel with room for one, so
+// that a function whose caller has left can end.
 type returned[T any] struct {
 	value T
 	err   error

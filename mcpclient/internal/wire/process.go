@@ -141,6 +141,8 @@ func (p *process) stop() {
 	<-p.exited
 }
 
+// wait waits for the end of the child, for limit at most and no longer than until the
+// group is forced. It reports whether the child has ended.
 func (p *process) wait(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -154,8 +156,11 @@ func (p *process) wait(limit time.Duration) bool {
 	}
 }
 
+// closePipes closes our ends. It is for a child that was not started; live and the
+// readers close those of one that was.
 func (p *process) closePipes() { closeAll([]*os.File{p.stdin, p.stdout, p.stderr}) }
 
+// closeAll closes files, of which some may be nil.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {

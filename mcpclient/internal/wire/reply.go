@@ -75,6 +75,7 @@ const (
 	asked         // a request of the server's own
 )
 
+// reply reads the reply to one POST into memory. It belongs to one goroutine.
 type reply struct {
 	src    io.Reader
 	limit  int

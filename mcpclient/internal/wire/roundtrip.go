@@ -202,11 +202,14 @@ func traceOf(x *Exchange) *httptrace.ClientTrace {
 	}
 }
 
+// dialFailed reports whether err shows that there was no connection: nothing was sent.
 func dialFailed(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
+// discard reads a small rest of a body, so that its connection can be used again, and
+// closes it.
 func discard(b io.ReadCloser) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxErrorBody))
 	b.Close()
@@ -218,4 +221,5 @@ type body struct {
 	close func() error
 }
 
+// Close implements io.Closer.
 func (b body) Close() error { return b.close() }

@@ -27,6 +27,8 @@ type lines struct {
 	// stop ends the other side; Close calls it once.
 	stop func()
 
+	// frames hands messages over to write; it has no room, so that hand knows whether
+	// write has taken one.
 	frames    chan *frame
 	gone      chan struct{} // closed when the connection is dead
 	serverAsk chan struct{} // a place for each server request that is being answered
@@ -45,7 +47,8 @@ type answer struct {
 	cut  bool
 }
 
-// frame is a message on its way out.
+// frame is a message on its way out, from the goroutine of its sender to the one that
+// writes.
 type frame struct {
 	data []byte
 	x    *Exchange
@@ -63,6 +66,9 @@ func (f *frame) write(w io.Writer) (err error) {
 	return err
 }
 
+// newLines returns a transport that is not started. It reads from in and closes it at the
+// end of its reading; it writes to out and closes it when the connection fails. g owns its
+// goroutines. See the fields for stuck and stop.
 func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duration, stop func()) *lines {
 	return &lines{
 		in: in, out: out, group: c, stuck: stuck, stop: stop,
@@ -211,6 +217,7 @@ func (l *lines) fail(err error) {
 	l.out.Close()
 }
 
+// reason returns why the connection is dead; nil while it lives.
 func (l *lines) reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,12 +232,14 @@ func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
 	return a.resp
 }
 
+// expect has the answer with this id sent to answer, which has room for one, until forget.
 func (l *lines) expect(id string, answer chan answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending[id] = answer
 }
 
+// forget ends expect. An answer that comes later is dropped.
 func (l *lines) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
