@@ -149,7 +149,7 @@ func (c *child) call(req fakeRequest) {
 		c.extra = true
 		c.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		c.text(req, "ok")
-	case "listening": // the list has changed before anybody was told of it
+	case "listening": // the list has changed before it was announced
 		c.extra = true
 		c.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`)
 		c.text(req, "ok")

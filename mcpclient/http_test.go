@@ -58,7 +58,7 @@ func sseWithoutAnswer(w http.ResponseWriter, _ *http.Request, _ fakeRequest) {
 
 func wrongID(w http.ResponseWriter, _ *http.Request, req fakeRequest) {
 	req.ID = []byte("987654")
-	sendText(w, req, "somebody else's")
+	sendText(w, req, "another call's")
 }
 
 // lostAnswers are the ways to lose an answer after the request was sent.

@@ -123,7 +123,7 @@ func TestHugeResultInProcess(t *testing.T) {
 	wantFault(t, f, fault.ToolFailed, false)
 }
 
-// A handler that ignores its context holds up nobody but Close, and that not for
+// A handler that ignores its context holds up nothing but Close, and that not for
 // ever.
 func TestInProcessHandlerThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// hangTool tells that it was reached, and waits for the test's end.
+// hangTool closes reached when it is called, and waits for the test's end.
 func hangTool(t *testing.T, reached chan<- struct{}) toolHandler {
 	return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		close(reached)

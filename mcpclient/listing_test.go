@@ -24,7 +24,7 @@ func wide(n, size int) []string {
 	return tools
 }
 
-// A list that is too long loses what is too much, and is told of once.
+// A list that is too long loses what is too much, and is logged once.
 func TestLongListsAreCut(t *testing.T) {
 	t.Parallel()
 	page := func(tools []string, next string) string {
@@ -35,7 +35,7 @@ func TestLongListsAreCut(t *testing.T) {
 		pages    map[string]string // by cursor
 		stream   bool
 		min, max int // how many tools are kept
-		told     string
+		logged   string
 	}{
 		"all that is allowed": {map[string]string{"": page(many[:wire.MaxTools], "")}, false, wire.MaxTools, wire.MaxTools, ""},
 		"one tool more":       {map[string]string{"": page(many, "")}, false, wire.MaxTools, wire.MaxTools, `"tools":1,`},
@@ -72,10 +72,10 @@ func TestLongListsAreCut(t *testing.T) {
 				}
 			}
 			mustCall(t, c, offered[len(offered)-1], "ok")
-			c.upstreams[0].hint() // the same list again tells nothing new
+			c.upstreams[0].hint() // the same list again logs nothing new
 			testnet.Eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
-			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.told == "" && n != 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), tt.told)) {
-				t.Errorf("it is not told as it should be: %s", log.String())
+			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.logged == "" && n != 0 || tt.logged != "" && (n != 1 || !strings.Contains(log.String(), tt.logged)) {
+				t.Errorf("the log is not as it should be: %s", log.String())
 			}
 		})
 	}

@@ -134,8 +134,8 @@ func TestChildKilledMidCall(t *testing.T) {
 	testnet.Prompt(t, "the next call", time.Since(began), 2*time.Second)
 }
 
-// Over stdio only a notification tells the server that nobody waits any more.
-func TestStdioCancelIsTold(t *testing.T) {
+// Over stdio only a notification says to the server that its answer is not waited for.
+func TestStdioCancelIsSent(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	marker := filepath.Join(t.TempDir(), "called")
@@ -154,7 +154,7 @@ func TestStdioCancelIsTold(t *testing.T) {
 	testnet.Eventually(t, "the child got the call", exists(marker))
 	cancel()
 	wantFault(t, <-done, fault.ToolFailed, true)
-	testnet.Eventually(t, "the child was told", exists(marker+".cancelled"))
+	testnet.Eventually(t, "the child got the notification", exists(marker+".cancelled"))
 }
 
 func TestChildDiesInCall(t *testing.T) {
@@ -352,7 +352,7 @@ func TestStdioServerMayAsk(t *testing.T) {
 // input.
 func TestChildDiesWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child of its parent's death")
+		t.Skip("only Linux signals a child at its parent's death")
 	}
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])

@@ -324,7 +324,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	})
 }
 
-// Progress that is told in detail does not count as part of the answer.
+// Progress that is reported in detail does not count as part of the answer.
 func TestManyNotificationsBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

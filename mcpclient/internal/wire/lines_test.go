@@ -68,7 +68,7 @@ func TestLinesAnswersOutOfOrder(t *testing.T) {
 			p.read(t)
 			p.read(t)
 			fmt.Fprintln(p.out, "a stray print")
-			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":99,"result":"of nobody"}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":99,"result":"of no request"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two again"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":1,"result":"one"}`)
