@@ -6,9 +6,15 @@
 // A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], gives it to
 // mcp-go's client, and calls that client with a context that carries an [Exchange]:
 // of a tool call ([NewCall]) or of a list of tools ([NewList]). When the client
-// returns, the exchange holds what the server answered, as it was sent. An error
-// then wraps one of those in errors.go, by which the caller can say whether the
-// server may have seen the request.
+// returns, the exchange holds what the server answered, as it was sent, and its error
+// says whether the server may have seen the request:
+//
+//   - [NotSent], [ErrExpired]: it was not carried out, and may be sent again.
+//   - [HTTPStatusError]: the server, or a proxy, refused it.
+//   - [BrokeOff], whatever it wraps: the server has it, and the answer is lost.
+//   - [ErrTooLarge], [ErrWrongID]: there was an answer, which is of no use.
+//   - [ErrClosed] alone: the session was shut while the answer was waited for.
+//   - the error of the context: [Exchange.Withdraw] says which of the above holds.
 //
 // What sessions are made for, when they are replaced, and what an answer means to a
 // turn is the caller's.
