@@ -60,6 +60,7 @@ func (g *Gateway) openModel(spec model.Spec) (languageModel, error) {
 	return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
 }
 
+// modelOptions is what all configured models have in common.
 func (g *Gateway) modelOptions() model.Options {
 	return model.Options{
 		Proxy:   g.cfg.Proxy.Func(),
@@ -69,6 +70,8 @@ func (g *Gateway) modelOptions() model.Options {
 	}
 }
 
+// connectModel makes the model of the gateway's own settings (GEMINI_*), which every gateway
+// has.
 func (g *Gateway) connectModel() (err error) {
 	open := gemini.NewREST
 	if g.cfg.GeminiDriver == gemini.DriverSDK {
@@ -89,9 +92,9 @@ func (g *Gateway) connectModel() (err error) {
 	return err
 }
 
-// tellProxy logs which proxies requests to models go through, without what is secret
+// logProxy logs which proxies requests to models go through, without what is secret
 // in their URLs.
-func (g *Gateway) tellProxy() {
+func (g *Gateway) logProxy() {
 	p := g.cfg.Proxy
 	if p.None() {
 		return
