@@ -26,7 +26,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 		}
 	}
 	session := m.StartChat()
-	contents := sdkContents(s.rest.codec.tools.fit(req.Messages))
+	contents := sdkContents(req.Messages) // whose names the transport fits
 	if n := len(contents) - 1; n >= 0 && contents[n].Role == string(chat.RoleUser) {
 		session.History = contents[:n]
 		return session.SendMessageStream(ctx, contents[n].Parts...)
