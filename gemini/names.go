@@ -3,7 +3,10 @@ package gemini
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
+
+	"sluice/chat"
 )
 
 // maxName is how many bytes the name of a function may have.
@@ -61,4 +64,36 @@ func (c *toolCache) original(fitted string) string {
 		}
 	}
 	return fitted
+}
+
+// fit returns messages with the names by which the API knows our tools, in calls and
+// results. A name that the model made up stays as the model wrote it. messages itself is
+// not changed, and returned where no tool of late has another name.
+func (c *toolCache) fit(messages []chat.Message) []chat.Message {
+	p := c.recent.Load()
+	if p == nil || !slices.ContainsFunc(*p, func(r *renderedTools) bool { return r.renamed != nil }) {
+		return messages
+	}
+	fitted := slices.Clone(messages)
+	for i := range fitted {
+		fitted[i].Parts = slices.Clone(fitted[i].Parts)
+		for j := range fitted[i].Parts {
+			c.fitPart(&fitted[i].Parts[j])
+		}
+	}
+	return fitted
+}
+
+// fitPart fits the name in a part that is ours to change; what it points to is not.
+func (c *toolCache) fitPart(p *chat.Part) {
+	if p.Call != nil && c.original(fitName(p.Call.Name)) == p.Call.Name {
+		call := *p.Call
+		call.Name = fitName(call.Name)
+		p.Call = &call
+	}
+	if p.Result != nil && c.original(fitName(p.Result.Name)) == p.Result.Name {
+		result := *p.Result
+		result.Name = fitName(result.Name)
+		p.Result = &result
+	}
 }

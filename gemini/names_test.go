@@ -38,12 +38,16 @@ func TestToolIsCalledByItsOwnName(t *testing.T) {
 		Messages: []chat.Message{
 			{Role: chat.RoleModel, Parts: []chat.Part{{Call: &tool.Call{Name: own}}}},
 			{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{Name: own}}}},
+			{Role: chat.RoleModel, Parts: []chat.Part{{Call: &tool.Call{Name: "made up"}}}},
 		},
 	}
 	body := string(c.Render(nil, req, model.Omit(nil)))
 	fitted := fitName(own)
 	if strings.Contains(body, own) || strings.Count(body, `"name":"`+fitted+`"`) != 3 {
 		t.Errorf("the request is %s", body)
+	}
+	if !strings.Contains(body, `"name":"made up"`) || req.Messages[0].Parts[0].Call.Name != own {
+		t.Errorf("the model's own word, or the message, was changed: %s", body)
 	}
 	for wire, want := range map[string]string{fitted: own, "plain": "plain", "unknown": "unknown"} {
 		var chunk chat.Chunk

@@ -26,7 +26,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 		}
 	}
 	session := m.StartChat()
-	contents := sdkContents(req.Messages)
+	contents := sdkContents(req.Messages) // whose names the transport fits
 	if n := len(contents) - 1; n >= 0 && contents[n].Role == string(chat.RoleUser) {
 		session.History = contents[:n]
 		return session.SendMessageStream(ctx, contents[n].Parts...)
@@ -74,13 +74,13 @@ func sdkPart(p *chat.Part) genai.Part {
 		if json.Unmarshal(p.Call.Arguments, &args) != nil {
 			args = nil
 		}
-		return genai.FunctionCall{Name: fitName(p.Call.Name), Args: args}
+		return genai.FunctionCall{Name: validUTF8(p.Call.Name), Args: args}
 	case p.Result != nil:
 		member := "output"
 		if p.Result.IsError {
 			member = "error"
 		}
-		return genai.FunctionResponse{Name: fitName(p.Result.Name), Response: map[string]any{member: validUTF8(p.Result.Text)}}
+		return genai.FunctionResponse{Name: validUTF8(p.Result.Name), Response: map[string]any{member: validUTF8(p.Result.Text)}}
 	}
 	return sdkText(p.Text)
 }
