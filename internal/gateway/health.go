@@ -41,6 +41,7 @@ func (m modelHealth) Check() health.Status {
 	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.languageModel.Name(), Breaker: b.State}
 }
 
+// reportBreaker reports a breaker as one figure a state, of which exactly one is 1.
 func reportBreaker(report func(float64, ...string), b health.Breaker) {
 	for _, state := range [...]health.State{health.Closed, health.Open, health.HalfOpen} {
 		report(truth(b.State == state), b.Service, string(state))
@@ -59,6 +60,7 @@ func (g *Gateway) watchConnections(l *conns.Limiter) {
 	})
 }
 
+// truth is 1 for true and 0 for false, as Prometheus has it.
 func truth(b bool) float64 {
 	if b {
 		return 1

@@ -72,7 +72,7 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 		return nil, err
 	}
 	room.warn(g.log, asked)
-	g.tellProxy()
+	g.logProxy()
 	s := &Service{Gateway: g, socket: ln, addr: ln.Addr().String(), out: w, failed: make(chan error, 1)}
 	s.http = &http.Server{
 		Handler:           g,

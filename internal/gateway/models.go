@@ -243,9 +243,9 @@ func (m *Models) startOffline(ctx context.Context) (string, error) {
 	return "http://" + m.offline.Addr, nil
 }
 
-// tellProxy logs which proxies requests to models go through, without what is secret
+// logProxy logs which proxies requests to models go through, without what is secret
 // in their URLs.
-func (g *Gateway) tellProxy() {
+func (g *Gateway) logProxy() {
 	p := g.cfg.Proxy
 	if p.None() {
 		return

@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bufio"
@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// stdinGrace is how long a child has to end by itself once its input is closed,
-	// and termGrace how long after that it has for SIGTERM, before it is killed.
-	stdinGrace = 2 * time.Second
-	termGrace  = time.Second
+	// StdinGrace is how long a child has to end by itself once its input is closed,
+	// and TermGrace how long after that it has for SIGTERM, before it is killed.
+	StdinGrace = 2 * time.Second
+	TermGrace  = time.Second
 	// outputGrace is how long the output of a dead child is still read, when
-	// somebody else holds it open.
+	// another process holds it open.
 	outputGrace = time.Second
 	// maxStderrLine is how much of a line of a child's stderr is logged.
 	maxStderrLine = 2 << 10
@@ -38,26 +38,29 @@ type process struct {
 	force  <-chan struct{}
 }
 
-// command describes a child to start.
-type command struct {
-	name   string
-	args   []string
-	env    []string // all of it
-	dir    string
-	server string
-	log    zerolog.Logger // gets its stderr, at level debug
-	hide   *redact.Scrubber
+// Command describes a child to start.
+type Command struct {
+	// Name is a path, or a name that is looked up in the PATH of Env.
+	Name string
+	Args []string
+	Env  []string // all of it, as "NAME=value"
+	Dir  string   // empty means ours
+	// Server is what the log calls the child. Log gets the child's stderr, line by
+	// line, at level debug, without what Hide hides.
+	Server string
+	Log    zerolog.Logger
+	Hide   *redact.Scrubber
 }
 
 // start starts the child. It lives until stop, or until this process dies.
-func (c command) start(group *group) (*process, error) {
-	path, err := lookUp(c.name, c.env)
+func (c Command) start(g *Group) (*process, error) {
+	path, err := lookUp(c.Name, c.Env)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(path, c.args...), exited: make(chan struct{}), force: group.force}
-	p.cmd.Env = append([]string{}, c.env...) // not nil: that would mean ours
-	p.cmd.Dir = c.dir
+	p := &process{cmd: exec.Command(path, c.Args...), exited: make(chan struct{}), force: g.Forced()}
+	p.cmd.Env = append([]string{}, c.Env...) // not nil: that would mean ours
+	p.cmd.Dir = c.Dir
 	p.cmd.SysProcAttr = childAttr()
 	theirs, err := p.pipes()
 	if err != nil {
@@ -66,15 +69,15 @@ func (c command) start(group *group) (*process, error) {
 		return nil, err
 	}
 	started := make(chan error, 1)
-	if !group.run(func() { p.live(started, theirs) }) {
-		started <- errClosed
+	if !g.Run(func() { p.live(started, theirs) }) {
+		started <- ErrClosed
 	}
 	if err := <-started; err != nil {
 		closeAll(theirs)
 		p.closePipes()
 		return nil, fmt.Errorf("starting the server's command: %w", err)
 	}
-	group.run(func() { c.logStderr(p.stderr) })
+	g.Run(func() { c.logStderr(p.stderr) })
 	return p, nil
 }
 
@@ -123,21 +126,23 @@ func (p *process) live(started chan<- error, theirs []*os.File) {
 	}
 }
 
-// stop ends the child, politely at first unless there is no time for that, and
-// returns when it is reaped.
+// stop ends the child and returns when it is reaped: by closing its input, then with
+// SIGTERM, then with SIGKILL. It leaves the first two out once the group is forced.
 func (p *process) stop() {
 	p.stdin.Close()
-	if p.wait(stdinGrace) {
+	if p.wait(StdinGrace) {
 		return
 	}
 	terminateGroup(p.cmd.Process)
-	if p.wait(termGrace) {
+	if p.wait(TermGrace) {
 		return
 	}
 	killGroup(p.cmd.Process)
 	<-p.exited
 }
 
+// wait waits for the end of the child, for limit at most and no longer than until the
+// group is forced. It reports whether the child has ended.
 func (p *process) wait(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -151,8 +156,11 @@ func (p *process) wait(limit time.Duration) bool {
 	}
 }
 
+// closePipes closes our ends. It is for a child that was not started; live and the
+// readers close those of one that was.
 func (p *process) closePipes() { closeAll([]*os.File{p.stdin, p.stdout, p.stderr}) }
 
+// closeAll closes files, of which some may be nil.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {
@@ -163,7 +171,7 @@ func closeAll(files []*os.File) {
 
 // logStderr reads a child's stderr to its end, so that the child never waits for
 // us, and logs it line by line.
-func (c command) logStderr(r io.ReadCloser) {
+func (c Command) logStderr(r io.ReadCloser) {
 	defer r.Close()
 	br := bufio.NewReaderSize(r, maxStderrLine)
 	for {
@@ -172,8 +180,8 @@ func (c command) logStderr(r io.ReadCloser) {
 			return
 		}
 		if len(line) > 0 {
-			text := c.hide.Text(tool.Clean(string(line)))
-			c.log.Debug().Dict("details", zerolog.Dict().Str("server", c.server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
+			text := c.Hide.Text(tool.Clean(string(line)))
+			c.Log.Debug().Dict("details", zerolog.Dict().Str("server", c.Server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {
 			_, cut, err = br.ReadLine()

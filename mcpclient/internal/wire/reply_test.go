@@ -1,7 +1,6 @@
-package mcpclient
+package wire
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -35,7 +34,7 @@ func TestWholeReply(t *testing.T) {
 				Body:   io.NopCloser(&chunked{strings.NewReader(tt.text), size}),
 			}
 			stopped := false
-			b, err := wholeReply(resp, &exchange{limit: 1000}, func() { stopped = true })
+			b, err := wholeReply(resp, &Exchange{limit: 1000}, func() { stopped = true })
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -67,7 +66,7 @@ func TestWholeReplyBreaksOff(t *testing.T) {
 			Header: http.Header{"Content-Type": {"text/event-stream"}},
 			Body:   io.NopCloser(io.MultiReader(strings.NewReader(text), &failing{broken})),
 		}
-		_, err := wholeReply(resp, &exchange{limit: 1000}, func() {})
+		_, err := wholeReply(resp, &Exchange{limit: 1000}, func() {})
 		if !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", text, err, want)
 		}
@@ -77,31 +76,3 @@ func TestWholeReplyBreaksOff(t *testing.T) {
 type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
-
-func TestDismissedCrewTakesNobody(t *testing.T) {
-	t.Parallel()
-	c := &group{}
-	ctx, cancel := context.WithCancel(t.Context())
-	c.run(func() { <-ctx.Done() })
-	if c.stop(0) {
-		t.Error("a goroutine at work was not waited for")
-	}
-	cancel()
-	if !c.stop(1 << 40) {
-		t.Error("the group did not end")
-	}
-	if c.run(func() {}) {
-		t.Error("a dismissed group took on another one")
-	}
-}
-
-func TestCrewContainsAPanic(t *testing.T) {
-	t.Parallel()
-	var log logBuffer
-	c := &group{log: log.logger()}
-	c.run(func() { panic("boom") })
-	c.stop(1 << 40)
-	if !strings.Contains(log.String(), "panic_recovered") {
-		t.Errorf("the log is %q", log.String())
-	}
-}

@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bytes"
@@ -15,10 +15,12 @@ type limiter struct {
 	line int // of them, bytes of the line at hand, but for CR
 }
 
+// Read implements io.Reader. It returns ErrTooLarge, and none of the bytes, when an event
+// has grown above the limit.
 func (l *limiter) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.over(p[:n]) {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	return n, err
 }
@@ -43,6 +45,7 @@ func (l *limiter) over(p []byte) bool {
 	}
 }
 
+// count adds p, which holds no LF, to the event and the line at hand.
 func (l *limiter) count(p []byte) {
 	l.size += len(p)
 	l.line += len(p) - bytes.Count(p, []byte("\r"))

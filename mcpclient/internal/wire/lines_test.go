@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ type peer struct {
 func newPeer(t *testing.T) *peer {
 	toUs, out := io.Pipe()
 	in, fromUs := io.Pipe()
-	c := &group{}
+	c := &Group{}
 	l := newLines(toUs, fromUs, c, 10*time.Second, func() {
 		in.Close()
 		out.Close()
@@ -36,7 +36,7 @@ func newPeer(t *testing.T) *peer {
 	}
 	t.Cleanup(func() {
 		l.Close()
-		if !c.stop(time.Minute) {
+		if !c.Stop(time.Minute) {
 			t.Error("a goroutine is left over")
 		}
 	})
@@ -52,9 +52,9 @@ func (p *peer) read(t *testing.T) string {
 }
 
 // ask sends a request with the given id.
-func (p *peer) ask(ctx context.Context, id int64) (*exchange, *transport.JSONRPCResponse, error) {
-	x := &exchange{list: &listing{}}
-	resp, err := p.l.SendRequest(withExchange(ctx, x), transport.JSONRPCRequest{
+func (p *peer) ask(ctx context.Context, id int64) (*Exchange, *transport.JSONRPCResponse, error) {
+	x := NewList()
+	resp, err := p.l.SendRequest(WithExchange(ctx, x), transport.JSONRPCRequest{
 		JSONRPC: "2.0", ID: mcp.NewRequestId(id), Method: "tools/call",
 	})
 	return x, resp, err
@@ -68,7 +68,7 @@ func TestLinesAnswersOutOfOrder(t *testing.T) {
 			p.read(t)
 			p.read(t)
 			fmt.Fprintln(p.out, "a stray print")
-			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":99,"result":"of nobody"}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":99,"result":"of no request"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two again"}`)
 			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":1,"result":"one"}`)
@@ -96,19 +96,19 @@ func TestLinesPeerStopsReading(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("got %v after %v, want the context's end after 1s", err, time.Since(began))
 		}
-		if x.withdraw() {
+		if x.Withdraw() {
 			t.Error("a request in the pipe counts as not sent")
 		}
 		// This one waits behind the other and is never begun.
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		x, _, err = p.ask(ctx, 2)
-		if _, ok := errors.AsType[*notSentError](err); !ok || !x.withdraw() {
+		if _, ok := errors.AsType[*NotSentError](err); !ok || !x.Withdraw() {
 			t.Errorf("got %v, want the proof that nothing was sent", err)
 		}
 		// So does this one, until the connection is given up.
 		_, _, err = p.ask(t.Context(), 3)
-		if _, ok := errors.AsType[*notSentError](err); !ok || !errors.Is(err, errStuck) {
+		if _, ok := errors.AsType[*NotSentError](err); !ok || !errors.Is(err, ErrStuck) {
 			t.Errorf("got %v, want the proof that nothing was sent", err)
 		}
 		if took := time.Since(began); took != 10*time.Second {
@@ -124,8 +124,8 @@ func TestLinesEnd(t *testing.T) {
 		want error
 	}{
 		"end of output":   {func(p *peer) { p.out.Close() }, errEnded},
-		"a line too long": {func(p *peer) { fmt.Fprintln(p.out, strings.Repeat("x", maxListReply+1)) }, errTooLarge},
-		"our own close":   {func(p *peer) { p.l.Close() }, errClosed},
+		"a line too long": {func(p *peer) { fmt.Fprintln(p.out, strings.Repeat("x", MaxListReply+1)) }, ErrTooLarge},
+		"our own close":   {func(p *peer) { p.l.Close() }, ErrClosed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,11 +137,11 @@ func TestLinesEnd(t *testing.T) {
 					tt.end(p)
 				}()
 				_, _, err := p.ask(t.Context(), 1)
-				if _, ok := errors.AsType[*cutError](err); !ok || !errors.Is(err, tt.want) {
+				if _, ok := errors.AsType[*CutError](err); !ok || !errors.Is(err, tt.want) {
 					t.Errorf("got %v, want a cut because of %v", err, tt.want)
 				}
 				_, _, err = p.ask(t.Context(), 2)
-				if _, ok := errors.AsType[*notSentError](err); !ok {
+				if _, ok := errors.AsType[*NotSentError](err); !ok {
 					t.Errorf("got %v, want the proof that nothing was sent", err)
 				}
 			})
@@ -156,18 +156,18 @@ func TestLinesWriteToADeadPeer(t *testing.T) {
 		in, fromUs := io.Pipe()
 		toUs, out := io.Pipe()
 		in.Close()
-		c := &group{}
+		c := &Group{}
 		l := newLines(toUs, fromUs, c, time.Second, func() { out.Close() })
 		p := &peer{l: l}
 		if err := l.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err := p.ask(t.Context(), 1)
-		if _, ok := errors.AsType[*notSentError](err); !ok {
+		if _, ok := errors.AsType[*NotSentError](err); !ok {
 			t.Errorf("got %v, want the proof that nothing was sent", err)
 		}
 		l.Close()
-		c.stop(time.Minute)
+		c.Stop(time.Minute)
 	})
 }
 

@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bytes"
@@ -26,16 +26,36 @@ const (
 	farewellTimeout = 2 * time.Second
 )
 
+// Client describes the client of one HTTP server.
+type Client struct {
+	// Next carries the requests.
+	Next http.RoundTripper
+	// Headers and UserAgent go with each request.
+	Headers   map[string]string
+	UserAgent string
+	// SSE says that a 404 means a lost session, although no header names it.
+	SSE bool
+}
+
+// HTTP returns the client: without redirects, which would carry the headers along,
+// and without a timeout of its own, which would cut streams; contexts bound
+// everything.
+func (c Client) HTTP() *http.Client {
+	return &http.Client{
+		Transport:     &roundTripper{next: c.Next, headers: c.Headers, userAgent: c.UserAgent, sse: c.SSE},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
 // roundTripper carries one server's requests and makes the replies fit for
-// mcp-go, which reads without a limit, throws a connection away when the answer
+// mcp-go, which reads without a limit, closes a connection when the answer
 // comes before the stream's end, and takes an error status with a JSON body for
 // an answer.
 type roundTripper struct {
 	next      http.RoundTripper
 	headers   map[string]string
 	userAgent string
-	// sse says that a 404 means a lost session, although no header names it.
-	sse bool
+	sse       bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -61,7 +81,7 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
 	resp, err := rt.next.RoundTrip(req)
 	if err == nil {
-		resp.Body = body{&limiter{r: resp.Body, limit: maxListReply}, resp.Body.Close}
+		resp.Body = body{&limiter{r: resp.Body, limit: MaxListReply}, resp.Body.Close}
 	}
 	return resp, err
 }
@@ -84,7 +104,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	if !x.take() {
 		cancel()
-		return nil, &notSentError{errClosed}
+		return nil, &NotSentError{ErrClosed}
 	}
 	resp, err := rt.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, traceOf(x))))
 	if err != nil {
@@ -93,9 +113,9 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 			x.giveBack()
 		}
 		if x.state.Load() != taken {
-			return nil, &notSentError{err}
+			return nil, &NotSentError{err}
 		}
-		return nil, &cutError{err}
+		return nil, &CutError{err}
 	}
 	if resp.StatusCode >= 300 {
 		defer cancel()
@@ -117,14 +137,14 @@ func (rt *roundTripper) refusal(req *http.Request, resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusNotFound:
 		if session {
-			return errExpired
+			return ErrExpired
 		}
 	case http.StatusBadRequest:
 		// Many servers say 400 "No valid session ID provided" where the
 		// specification wants 404: the examples of the TypeScript SDK and older
 		// Python SDKs.
 		if session && bytes.Contains(bytes.ToLower(text), []byte("session")) {
-			return errExpired
+			return ErrExpired
 		}
 	}
 	if details := rpcDetails(text); details != nil && plainRefusal(resp.StatusCode) {
@@ -145,7 +165,7 @@ func plainRefusal(status int) bool {
 }
 
 // rpcDetails returns the JSON-RPC error in body, or nil. Other JSON with a member
-// named error is none: {"error":"forbidden"}.
+// named error does not count: {"error":"forbidden"}.
 func rpcDetails(body []byte) *mcp.JSONRPCErrorDetails {
 	var m struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -175,18 +195,21 @@ func retryAfter(v string) time.Duration {
 // traceOf notes in x whether the request has a connection to be written to.
 // net/http asks for another one when it found the first one dead before it wrote
 // anything, and only then: a POST is not replayed.
-func traceOf(x *exchange) *httptrace.ClientTrace {
+func traceOf(x *Exchange) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { x.giveBack() },
 		GotConn: func(httptrace.GotConnInfo) { x.take() },
 	}
 }
 
+// dialFailed reports whether err shows that there was no connection: nothing was sent.
 func dialFailed(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
+// discard reads a small rest of a body, so that its connection can be used again, and
+// closes it.
 func discard(b io.ReadCloser) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxErrorBody))
 	b.Close()
@@ -198,4 +221,5 @@ type body struct {
 	close func() error
 }
 
+// Close implements io.Closer.
 func (b body) Close() error { return b.close() }

@@ -1,32 +1,37 @@
-package mcpclient
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
+	jsonopts "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
+// lenient reads what a server wrote: what is odd in it must not cost us the rest.
+var lenient = jsonopts.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
 // Bounds of a server's list of tools. What is beyond them is left out; the rest is
 // offered.
 const (
-	// maxListReply bounds one page, and one message of a stream that is not read as a
+	// MaxListReply bounds one page, and one message of a stream that is not read as a
 	// whole.
-	maxListReply = 4 << 20
-	// maxTools, maxPages and maxListBytes bound all pages; the last two are looked at
+	MaxListReply = 4 << 20
+	// MaxTools, maxPages and maxListBytes bound all pages; the last two are looked at
 	// after each page.
-	maxTools     = 1000
+	MaxTools     = 1000
 	maxPages     = 100
-	maxListBytes = 4 * maxListReply
+	maxListBytes = 4 * MaxListReply
 )
 
-// listing is a list of tools as far as it was read.
-type listing struct {
-	tools []json.RawMessage
-	// left is how many tools were seen and left out.
-	left int
+// List is a list of tools as far as it was read. Its zero value is an empty one.
+type List struct {
+	// Tools are the definitions as the server sent them.
+	Tools []json.RawMessage
+	// Left is how many tools were seen and left out.
+	Left int
 	// more says that there are others, which were not seen.
 	more bool
 
@@ -35,29 +40,29 @@ type listing struct {
 
 // add takes over a page of so many bytes and returns the cursor of the next page to
 // ask for, "" for none. A list that has no tools, only pages, is an error.
-func (l *listing) add(page []json.RawMessage, size int, cursor string) (string, error) {
-	kept := min(len(page), maxTools-len(l.tools))
-	l.tools = append(l.tools, page[:kept]...)
-	l.left += len(page) - kept
+func (l *List) add(page []json.RawMessage, size int, cursor string) (string, error) {
+	kept := min(len(page), MaxTools-len(l.Tools))
+	l.Tools = append(l.Tools, page[:kept]...)
+	l.Left += len(page) - kept
 	l.pages++
 	l.bytes += size
-	full := len(l.tools) == maxTools || l.pages >= maxPages || l.bytes >= maxListBytes
+	full := len(l.Tools) == MaxTools || l.pages >= maxPages || l.bytes >= maxListBytes
 	if !full && !l.more || cursor == "" {
 		return cursor, nil
 	}
-	if len(l.tools) == 0 {
+	if len(l.Tools) == 0 {
 		return "", errManyTools
 	}
 	l.more = true
 	return "", nil
 }
 
-// missing says what was left out, or returns "".
-func (l *listing) missing() string {
-	if l.left == 0 && !l.more {
+// Missing says what was left out, or returns "".
+func (l *List) Missing() string {
+	if l.Left == 0 && !l.more {
 		return ""
 	}
-	return fmt.Sprintf("the list of tools is too long: only the first %d are read", len(l.tools))
+	return fmt.Sprintf("the list of tools is too long: only the first %d are read", len(l.Tools))
 }
 
 // cutPage is a page that was too large to be read as a whole.
@@ -67,7 +72,7 @@ type cutPage struct {
 
 // cutMessage reads the beginning of a JSON-RPC response. It returns the id, if that
 // comes before the result, and the tools that are there as a whole; none if the
-// response is no list of tools.
+// response is not a list of tools.
 func cutMessage(head []byte) (id json.RawMessage, page cutPage) {
 	dec := jsontext.NewDecoder(bytes.NewReader(head), lenient)
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
@@ -128,9 +133,9 @@ func cutResult(dec *jsontext.Decoder) (page cutPage) {
 }
 
 // salvage makes a response with the id that x waits for out of the beginning of one
-// that is too large, or returns nil if that is no list of tools.
-func (x *exchange) salvage(head []byte) []byte {
-	if x.list == nil {
+// that is too large, or returns nil if that is not a list of tools.
+func (x *Exchange) salvage(head []byte) []byte {
+	if x.List == nil {
 		return nil
 	}
 	_, page := cutMessage(head)
@@ -145,6 +150,6 @@ func (x *exchange) salvage(head []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	x.list.more = true
+	x.List.more = true
 	return whole
 }

@@ -1,9 +1,8 @@
-package mcpclient
+package wire
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -22,12 +21,14 @@ const maxServerRequests = 4
 type lines struct {
 	in    io.ReadCloser
 	out   io.WriteCloser
-	group *group
+	group *Group
 	// stuck is how long one write may take before the other side is given up.
 	stuck time.Duration
 	// stop ends the other side; Close calls it once.
 	stop func()
 
+	// frames hands messages over to write; it has no room, so that hand knows whether
+	// write has taken one.
 	frames    chan *frame
 	gone      chan struct{} // closed when the connection is dead
 	serverAsk chan struct{} // a place for each server request that is being answered
@@ -46,10 +47,11 @@ type answer struct {
 	cut  bool
 }
 
-// frame is a message on its way out.
+// frame is a message on its way out, from the goroutine of its sender to the one that
+// writes.
 type frame struct {
 	data []byte
-	x    *exchange
+	x    *Exchange
 	// done is closed when the write is over; taken is then how many bytes the pipe took.
 	done  chan struct{}
 	taken int
@@ -64,7 +66,10 @@ func (f *frame) write(w io.Writer) (err error) {
 	return err
 }
 
-func newLines(in io.ReadCloser, out io.WriteCloser, c *group, stuck time.Duration, stop func()) *lines {
+// newLines returns a transport that is not started. It reads from in and closes it at the
+// end of its reading; it writes to out and closes it when the connection fails. g owns its
+// goroutines. See the fields for stuck and stop.
+func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duration, stop func()) *lines {
 	return &lines{
 		in: in, out: out, group: c, stuck: stuck, stop: stop,
 		frames:    make(chan *frame),
@@ -77,8 +82,8 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *group, stuck time.Duratio
 // Start begins to read and to write. The connection lives until Close, not until
 // ctx ends.
 func (l *lines) Start(context.Context) error {
-	if !l.group.run(l.read) || !l.group.run(l.write) {
-		return errClosed
+	if !l.group.Run(l.read) || !l.group.Run(l.write) {
+		return ErrClosed
 	}
 	return nil
 }
@@ -86,7 +91,7 @@ func (l *lines) Start(context.Context) error {
 // Close ends the connection and the other side.
 func (l *lines) Close() error {
 	l.closeOnce.Do(func() {
-		l.fail(errClosed)
+		l.fail(ErrClosed)
 		l.stop()
 	})
 	return nil
@@ -115,7 +120,7 @@ func (l *lines) SetRequestHandler(h transport.RequestHandler) {
 func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	data, err := json.Marshal(req)
 	if err != nil {
-		return nil, &notSentError{err}
+		return nil, &NotSentError{err}
 	}
 	id := req.ID.String()
 	answered := make(chan answer, 1)
@@ -139,9 +144,9 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	}
 	<-f.done // soon: the pipe is closed
 	if f.taken == 0 {
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	}
-	return nil, &cutError{l.reason()}
+	return nil, &CutError{l.reason()}
 }
 
 // SendNotification sends a notification. It returns when the message is taken
@@ -161,18 +166,18 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 	f := &frame{data: append(data, '\n'), x: exchangeOf(ctx), done: make(chan struct{})}
 	select {
 	case <-l.gone:
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	case <-ctx.Done():
-		return nil, &notSentError{ctx.Err()}
+		return nil, &NotSentError{ctx.Err()}
 	default:
 	}
 	select {
 	case l.frames <- f:
 		return f, nil
 	case <-ctx.Done():
-		return nil, &notSentError{ctx.Err()}
+		return nil, &NotSentError{ctx.Err()}
 	case <-l.gone:
-		return nil, &notSentError{l.reason()}
+		return nil, &NotSentError{l.reason()}
 	}
 }
 
@@ -180,7 +185,7 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 // that is full. A write that does not come back in time ends the connection: the
 // child has stopped reading, and every call behind it would wait too.
 func (l *lines) write() {
-	watchdog := time.AfterFunc(l.stuck, func() { l.fail(errStuck) })
+	watchdog := time.AfterFunc(l.stuck, func() { l.fail(ErrStuck) })
 	watchdog.Stop()
 	defer watchdog.Stop()
 	for {
@@ -199,8 +204,6 @@ func (l *lines) write() {
 	}
 }
 
-var errStuck = errors.New("the child has stopped reading its input")
-
 // fail ends the connection. Closing the pipe frees a write that hangs in it; the
 // read ends with the other side.
 func (l *lines) fail(err error) {
@@ -214,6 +217,7 @@ func (l *lines) fail(err error) {
 	l.out.Close()
 }
 
+// reason returns why the connection is dead; nil while it lives.
 func (l *lines) reason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,18 +226,20 @@ func (l *lines) reason() error {
 
 // of notes in ctx's exchange what the answer lacks, and returns it.
 func (a answer) of(ctx context.Context) *transport.JSONRPCResponse {
-	if x := exchangeOf(ctx); a.cut && x.list != nil {
-		x.list.more = true
+	if x := exchangeOf(ctx); a.cut && x.List != nil {
+		x.List.more = true
 	}
 	return a.resp
 }
 
+// expect has the answer with this id sent to answer, which has room for one, until forget.
 func (l *lines) expect(id string, answer chan answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending[id] = answer
 }
 
+// forget ends expect. An answer that comes later is dropped.
 func (l *lines) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

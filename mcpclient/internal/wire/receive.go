@@ -1,10 +1,9 @@
-package mcpclient
+package wire
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -21,7 +20,7 @@ func (l *lines) read() {
 			err = errEnded
 		}
 		if err == nil && !whole && !l.receiveCut(line) {
-			err = errTooLarge
+			err = ErrTooLarge
 		}
 		if err != nil {
 			l.fail(err)
@@ -33,20 +32,20 @@ func (l *lines) read() {
 	}
 }
 
-// readLine reads a line. Of one above maxListReply it returns the beginning; one
+// readLine reads a line. Of one above MaxListReply it returns the beginning; one
 // above maxListBytes is an error.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	for size := 0; ; {
 		part, err := r.ReadSlice('\n')
 		size += len(part)
-		line = append(line, part[:min(len(part), maxListReply+1-len(line))]...)
+		line = append(line, part[:min(len(part), MaxListReply+1-len(line))]...)
 		switch {
 		case err == nil:
-			return line, size <= maxListReply+1, nil // with the LF
+			return line, size <= MaxListReply+1, nil // with the LF
 		case err != bufio.ErrBufferFull:
 			return nil, false, err
 		case size > maxListBytes:
-			return nil, false, errTooLarge
+			return nil, false, ErrTooLarge
 		}
 	}
 }
@@ -67,7 +66,8 @@ func (l *lines) receiveCut(head []byte) bool {
 	return true
 }
 
-// deliver hands an answer to the one who waits for it. A second one has no place to go.
+// deliver hands an answer to the request that waits for it. A second answer to the
+// same request, or one to none, is dropped.
 func (l *lines) deliver(a answer) {
 	l.mu.Lock()
 	waiting := l.pending[a.resp.ID.String()]
@@ -78,9 +78,7 @@ func (l *lines) deliver(a answer) {
 	}
 }
 
-var errEnded = errors.New("the server has ended its output")
-
-// receive handles one line. What is no JSON-RPC message is skipped: a stray
+// receive handles one line. What is not a JSON-RPC message is skipped: a stray
 // print of the server must not end its session.
 func (l *lines) receive(line []byte) {
 	var m struct {
@@ -121,7 +119,7 @@ func (l *lines) answer(line []byte) {
 	default:
 		return
 	}
-	l.group.run(func() {
+	l.group.Run(func() {
 		defer func() { <-l.serverAsk }()
 		resp, err := handle(context.Background(), req)
 		if err != nil || resp == nil {

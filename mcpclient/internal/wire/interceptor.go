@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // transport does.
 type interceptor struct {
 	transport.Interface
-	group *group
+	group *Group
 	// closed ends when the session is shut down.
 	closed <-chan struct{}
-	// cut ends when the transport has lost its connection and does not itself tell
-	// those who wait. It may be nil.
+	// cut ends when the transport has lost its connection and does not itself return
+	// to those who wait. It may be nil.
 	cut <-chan struct{}
 	// local says that sending is calling: the server is in this process.
 	local bool
@@ -37,6 +37,8 @@ type httpInterceptor struct {
 	conn transport.HTTPConnection
 }
 
+// SetProtocolVersion implements transport.HTTPConnection. mcp-go calls it once the version
+// is agreed on.
 func (t httpInterceptor) SetProtocolVersion(v string) {
 	t.modern = mcp.IsModernProtocol(v)
 	t.conn.SetProtocolVersion(v)
@@ -53,7 +55,7 @@ func (t *interceptor) SetRequestHandler(h transport.RequestHandler) {
 // SendRequest sends one request and returns the answer.
 func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	x := exchangeOf(ctx)
-	x.rpc, x.needsInput, x.id = nil, false, req.ID
+	x.RPC, x.NeedsInput, x.id = nil, false, req.ID
 	resp, err := t.send(ctx, req)
 	if e, ok := errors.AsType[*rpcError](err); ok {
 		resp, err = &transport.JSONRPCResponse{ID: req.ID, Error: e.details}, nil
@@ -62,19 +64,20 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 		return nil, err
 	}
 	if resp.Error == nil && resp.ID.String() != req.ID.String() {
-		return nil, errWrongID
+		return nil, ErrWrongID
 	}
 	return t.keep(x, req.Method, resp)
 }
 
+// send sends req and returns the answer, which is never nil without an error.
 func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
 		if t.local && !exchangeOf(ctx).take() {
-			return nil, &notSentError{errClosed}
+			return nil, &NotSentError{ErrClosed}
 		}
 		resp, err := t.Interface.SendRequest(ctx, req)
 		if err == nil && resp == nil {
-			err = &cutError{errors.New("no answer")}
+			err = &CutError{errors.New("no answer")}
 		}
 		return resp, err
 	})
@@ -94,16 +97,16 @@ func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotific
 func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
 	select {
 	case <-t.closed:
-		return none, &notSentError{errClosed}
+		return none, &NotSentError{ErrClosed}
 	case <-t.cut:
-		return none, &notSentError{errLost}
+		return none, &NotSentError{errLost}
 	default:
 	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
-	if !t.group.run(func() { ended <- contained(inner, f) }) {
-		return none, &notSentError{errClosed}
+	if !t.group.Run(func() { ended <- contained(inner, f) }) {
+		return none, &NotSentError{ErrClosed}
 	}
 	select {
 	case r := <-ended:
@@ -111,9 +114,9 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-t.closed:
-		err = errClosed
+		err = ErrClosed
 	case <-t.cut:
-		err = &cutError{errLost}
+		err = &CutError{errLost}
 	}
 	select {
 	case r := <-ended: // it came in the same moment: an answer is worth more
@@ -123,7 +126,8 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	}
 }
 
-// returned is what a function returned.
+// returned is what a function returned; it passes through a channel with room for one, so
+// that a function whose caller has left can end.
 type returned[T any] struct {
 	value T
 	err   error
@@ -143,8 +147,8 @@ func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (
 }
 
 // keep notes the answer in x and returns what mcp-go shall see of it.
-func (t *interceptor) keep(x *exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
-	x.rpc = resp.Error
+func (t *interceptor) keep(x *Exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	x.RPC = resp.Error
 	if resp.Error != nil {
 		return resp, nil
 	}
@@ -163,15 +167,15 @@ func (t *interceptor) keep(x *exchange, method string, resp *transport.JSONRPCRe
 // keepResult keeps a tool's result for us to read. mcp-go, which refuses a result
 // with one odd content as a whole, is shown an empty one, unless it must act on
 // it: input_required starts a further round trip (SEP-2322).
-func keepResult(x *exchange, resp *transport.JSONRPCResponse) *transport.JSONRPCResponse {
+func keepResult(x *Exchange, resp *transport.JSONRPCResponse) *transport.JSONRPCResponse {
 	var probe struct {
 		ResultType mcp.ResultType `json:"resultType"`
 	}
-	x.needsInput = json.Unmarshal(resp.Result, &probe) == nil && probe.ResultType == mcp.ResultTypeInputRequired
-	if x.needsInput {
+	x.NeedsInput = json.Unmarshal(resp.Result, &probe) == nil && probe.ResultType == mcp.ResultTypeInputRequired
+	if x.NeedsInput {
 		return resp
 	}
-	x.result = resp.Result
+	x.Result = resp.Result
 	shown := *resp
 	shown.Result = json.RawMessage(`{"content":[]}`)
 	return &shown
@@ -179,7 +183,7 @@ func keepResult(x *exchange, resp *transport.JSONRPCResponse) *transport.JSONRPC
 
 // keepPage keeps the tools of a page as they are. mcp-go reads a schema into a
 // struct that loses parts of it, and refuses a page with one odd tool as a whole.
-func (t *interceptor) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`
 		NextCursor string            `json:"nextCursor,omitempty"`
@@ -187,11 +191,11 @@ func (t *interceptor) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*t
 	if err := json.Unmarshal(resp.Result, &page); err != nil {
 		return nil, fmt.Errorf("unreadable list of tools: %w", err)
 	}
-	if x.list == nil { // mcp-go asks for itself
-		x.list = &listing{}
+	if x.List == nil { // mcp-go asks for itself
+		x.List = &List{}
 	}
 	var err error
-	page.NextCursor, err = x.list.add(page.Tools, len(resp.Result), page.NextCursor)
+	page.NextCursor, err = x.List.add(page.Tools, len(resp.Result), page.NextCursor)
 	if err != nil {
 		return nil, err
 	}
@@ -206,11 +210,11 @@ func (t *interceptor) keepPage(x *exchange, resp *transport.JSONRPCResponse) (*t
 }
 
 // keepCut keeps what fits of an answer that is too large: the first tools of a list.
-func (t *interceptor) keepCut(x *exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+func (t *interceptor) keepCut(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	head := append([]byte(`{"result":`), resp.Result[:x.limit]...)
 	whole := *resp
 	if json.Unmarshal(x.salvage(head), &whole) != nil {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	return t.keepPage(x, &whole)
 }

@@ -1,4 +1,4 @@
-package mcpclient
+package wire
 
 import (
 	"bytes"
@@ -13,20 +13,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// tailWait is how long the end of a stream is waited for once the answer has
+// TailWait is how long the end of a stream is waited for once the answer has
 // come. A connection whose stream ended is used again (FastMCP on uvicorn sends
-// the end in a packet of its own, 0.1 ms later); another one is thrown away.
-const tailWait = 50 * time.Millisecond
+// the end in a packet of its own, 0.1 ms later); another one is closed.
+const TailWait = 50 * time.Millisecond
 
 // wholeReply reads the reply to a POST, at most x.limit bytes of it, and returns a
 // body that holds it. stop ends the request; wholeReply, or the body's Close,
-// calls it. Meanwhile x overhears what the tool tells of its progress.
+// calls it. Meanwhile x.OnMessage gets the messages that come before the answer.
 //
 // A stream in which the server asks us something before it answers cannot be read
 // to its end first: then the body is what was read and the stream behind it.
-func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.ReadCloser, error) {
+func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.ReadCloser, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	r := reply{src: resp.Body, limit: x.limit, stop: stop, onMessage: x.onMessage, events: mediaType == "text/event-stream"}
+	r := reply{src: resp.Body, limit: x.limit, stop: stop, onMessage: x.OnMessage, events: mediaType == "text/event-stream"}
 	state, err := r.read()
 	if state == asked {
 		src := resp.Body
@@ -38,7 +38,7 @@ func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.R
 	}
 	resp.Body.Close()
 	stop()
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, ErrTooLarge) {
 		if whole := x.salvage(r.head()); whole != nil {
 			return io.NopCloser(bytes.NewReader(r.framed(whole))), nil
 		}
@@ -46,7 +46,7 @@ func wholeReply(resp *http.Response, x *exchange, stop context.CancelFunc) (io.R
 	return io.NopCloser(bytes.NewReader(r.buf)), err
 }
 
-// head returns the message that the reply broke off in.
+// head returns the beginning of the message in which the reply broke off.
 func (r *reply) head() []byte {
 	if !r.events {
 		return r.buf
@@ -75,6 +75,7 @@ const (
 	asked         // a request of the server's own
 )
 
+// reply reads the reply to one POST into memory. It belongs to one goroutine.
 type reply struct {
 	src    io.Reader
 	limit  int
@@ -98,7 +99,7 @@ func (r *reply) read() (said, error) {
 		n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]
 		if len(r.buf) > r.limit+maxNotes {
-			return state, errTooLarge
+			return state, ErrTooLarge
 		}
 		if r.events && state == nothing {
 			state = r.scan()
@@ -106,16 +107,16 @@ func (r *reply) read() (said, error) {
 			case nothing:
 				r.forget()
 			case answered:
-				defer time.AfterFunc(tailWait, r.stop).Stop()
+				defer time.AfterFunc(TailWait, r.stop).Stop()
 			}
 		}
 		switch {
 		case state == asked, err == io.EOF:
 			return state, nil
 		case err != nil && state == answered:
-			return state, nil // the answer is there, whatever came of the stream
+			return state, nil // the answer is there, however the stream ended
 		case err != nil:
-			return state, &cutError{err}
+			return state, &CutError{err}
 		}
 	}
 }
@@ -162,8 +163,8 @@ func (r *reply) forget() {
 	}
 }
 
-// classify tells a JSON-RPC response and a request from a notification, and from
-// anything else.
+// classify says whether a message is a JSON-RPC response or a request; a notification,
+// like anything else, is nothing.
 func classify(message []byte) said {
 	var id, method bool
 	dec := jsontext.NewDecoder(bytes.NewReader(message), lenient)

@@ -1,4 +1,6 @@
-package sluice_test
+// Package ssetest reads streams of server-sent events in tests, with two readers: ours,
+// and one that we did not write.
+package ssetest
 
 import (
 	"io"
@@ -11,8 +13,9 @@ import (
 	"sluice/stream/sse"
 )
 
-// readAll returns the events of a stream.
-func readAll(r io.Reader, limit int) (events []sse.Event, err error) {
+// ReadAll returns the events of a stream, whose lines and events have at most limit
+// bytes, up to its end or an error, which is not io.EOF.
+func ReadAll(r io.Reader, limit int) (events []sse.Event, err error) {
 	reader := sse.NewReader(r, limit)
 	for {
 		ev, err := reader.Next()
@@ -26,11 +29,12 @@ func readAll(r io.Reader, limit int) (events []sse.Event, err error) {
 	}
 }
 
-// sameForBothReaders reads a stream of ours with our Reader and with one that we
-// did not write, and fails if they differ or if ids are not 1, 2, 3, …
-func sameForBothReaders(t *testing.T, text string) []sse.Event {
+// SameForBothReaders reads a stream of ours with our Reader and with one that we
+// did not write, and fails the test if they differ or if retry stands anywhere but in
+// the first event. It returns the events.
+func SameForBothReaders(t *testing.T, text string) []sse.Event {
 	t.Helper()
-	events, err := readAll(strings.NewReader(text), 1<<20)
+	events, err := ReadAll(strings.NewReader(text), 1<<20)
 	if err != nil {
 		t.Fatalf("our Reader: %v", err)
 	}
