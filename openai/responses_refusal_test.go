@@ -47,6 +47,24 @@ func TestResponsesRefusals(t *testing.T) {
 			t.Errorf("param %q: member %q, want %q", param, r.Member, want)
 		}
 	}
+	for param, want := range map[string][2]string{ // of Responses, of Chat Completions
+		"reasoning":             {"reasoning", "reasoning_effort"},
+		"reasoning.effort":      {"reasoning.effort", "reasoning_effort"},
+		"reasoning.summary[0]":  {"reasoning.summary", "reasoning_effort"},
+		"reasoning_effort":      {"", "reasoning_effort"},
+		"reasoningEffort":       {"", "reasoning_effort"},
+		"body.include":          {"include", ""},
+		"text.format.name":      {"text.format", ""},
+		"text":                  {"", ""},
+		"response_format.type":  {"", "response_format"},
+		"tools[0].parameters.x": {"", ""},
+	} {
+		body := []byte(`{"error":{"param":"` + param + `","code":"unsupported_parameter"}}`)
+		got := [2]string{newResponses(model.Spec{}, nil).Refuse(400, nil, body).Member, testChat(t, model.Spec{}).Refuse(400, nil, body).Member}
+		if got != want {
+			t.Errorf("param %q: members %q, want %q", param, got, want)
+		}
+	}
 	for _, body := range []string{``, `<html>`, `[]`, `null`, `{"error":null}`, `{"error":{"message":{"detail":[]}}}`, `{"error":`} {
 		if r := codec.Refuse(502, nil, []byte(body)); r == nil || r.Status != 502 || r.Kind != model.KindStatus {
 			t.Errorf("%s: %+v", body, r)
