@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/testnet"
