@@ -20,6 +20,12 @@ type Extension interface {
 // newExtension returns an empty extension of the given name, for reading a stored
 // one, or nil if there is none of that name.
 func newExtension(name string) Extension {
+	switch name {
+	case routeName:
+		return new(Route)
+	case agentName:
+		return new(AgentRun)
+	}
 	return nil
 }
 
@@ -47,6 +53,12 @@ func (t *Turn) Open(key string) bool {
 	}
 	t.open[key] = key
 	return true
+}
+
+// IsOpen says whether key was opened and not closed yet.
+func (t *Turn) IsOpen(key string) bool {
+	_, ok := t.open[key]
+	return ok
 }
 
 // Close notes the end of what Open began. It returns false if it is not open.

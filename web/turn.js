@@ -3,6 +3,7 @@
 import { attribute, copyButton, el, say, set, text } from './dom.js';
 import { Markdown } from './markdown.js';
 import { editButton, notice, retryButton } from './notice.js';
+import { TeamView } from './team.js';
 import { ToolCard } from './tool.js';
 import { adviceFor, counted, duration, ending, number, passing } from './words.js';
 
@@ -30,10 +31,13 @@ export class TurnView {
   #thoughts = null;
   /** @type {Markdown | null} */
   #answer = null;
+  #team = new TeamView((node) => this.#add(node));
 
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
+    route: (route) => this.#team.route(route),
+    agent: (run) => this.#team.run(run),
     thinking: ({ content }) => this.#think(content),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta }) => this.#say(delta),

@@ -246,8 +246,23 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
+	if ev.Route > 0 {
+		dst = millis(dst, "route_ms", ev.Route)
+	}
 	dst = millis(dst, "write_blocked_ms", t.Blocked)
-	return append(dst, '}')
+	return agents(append(dst, '}'), ev.Agents)
+}
+
+// agents appends how each agent of a team did; nothing if there is no team.
+func agents(dst []byte, outcomes []stream.AgentOutcome) []byte {
+	if outcomes == nil {
+		return dst
+	}
+	dst = append(dst, `,"agents":[`...)
+	for i := range outcomes {
+		dst, _ = jsonline.Value(comma(dst, i), &outcomes[i])
+	}
+	return append(dst, ']')
 }
 
 func key(dst []byte, name string) []byte {
