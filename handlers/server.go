@@ -18,6 +18,7 @@ import (
 	"sluice/metrics"
 	"sluice/stream"
 	"sluice/tool"
+	"sluice/trace"
 )
 
 // Config describes a Server. Runner is required; everything else may be zero.
@@ -33,6 +34,8 @@ type Config struct {
 	Health *health.Registry
 	// Metrics is what GET /metrics tells and this package adds to; nil makes one.
 	Metrics *metrics.Registry
+	// Tracer begins a span for each turn. nil: there are none.
+	Tracer trace.Tracer
 	// Dialects are the protocols in which turns are asked for and told.
 	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
