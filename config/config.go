@@ -79,6 +79,8 @@ type Config struct {
 	LogLevel    string
 	LogPayloads bool
 
+	OTel OTel
+
 	MCPBreaker    Breaker
 	GeminiBreaker Breaker
 
@@ -190,6 +192,7 @@ func (c Config) Offline() bool {
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
+	all = append(all, c.OTel.hidden...)
 	for _, s := range c.MCPServers {
 		for _, v := range s.Headers {
 			all = append(all, v.Reveal(), credentials(v.Reveal()))

@@ -15,6 +15,7 @@ import (
 	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
+	"sluice/internal/telemetry"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/metrics"
@@ -40,6 +41,8 @@ type Gateway struct {
 	offline *http.Server // nil unless the offline model is used
 	todos   *todo.Store  // nil unless the built-in todo server is used
 	with    Seams
+
+	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
 
 // Seams are where a test, which cannot wait on sockets in fake time, puts its own
@@ -92,6 +95,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.watch()
+	if err := g.startTelemetry(); err != nil {
+		return nil, err
+	}
 	g.server = handlers.NewServer(handlers.Config{
 		Runner: with.runner(agent.New(agent.Config{
 			Model:       g.model,
@@ -106,6 +112,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Tools:        g.tools.Tools,
 		Health:       g.health,
 		Metrics:      g.metrics,
+		Tracer:       g.tracer(),
 		Dialects:     with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
 		Page:         web.Files(),
 		Heartbeat:    cfg.Heartbeat,
@@ -148,6 +155,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.server.S
 
 // Close ends everything behind the HTTP server; no stream may run any more.
 func (g *Gateway) Close() {
+	g.flushTelemetry(lastSpans)
 	if g.server != nil {
 		g.server.Close()
 	}
