@@ -192,7 +192,9 @@ func (c Config) Offline() bool {
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
-	all = append(all, c.OTel.hidden...)
+	for _, v := range c.OTel.Hidden {
+		all = append(all, v.Reveal())
+	}
 	for _, s := range c.MCPServers {
 		for _, v := range s.Headers {
 			all = append(all, v.Reveal(), credentials(v.Reveal()))

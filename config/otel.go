@@ -13,7 +13,8 @@ type OTel struct {
 	// TracesURL and MetricsURL are empty where a variable names the collector.
 	TracesURL, MetricsURL string
 
-	hidden []string // what no log may show
+	// Hidden is what no log may show: keys and passwords of the collector.
+	Hidden []Secret
 }
 
 // What SLUICE_OTEL can be.
@@ -87,7 +88,7 @@ func (r *reader) collector(variable string, o *OTel) bool {
 		return true
 	}
 	if password, ok := u.User.Password(); ok {
-		o.hidden = append(o.hidden, password, u.User.String())
+		o.Hidden = append(o.Hidden, Secret(password), Secret(u.User.String()))
 	}
 	return true
 }
@@ -103,12 +104,15 @@ func (r *reader) overHTTP(variable string) {
 // hideHeaders takes "name=value,name=value" with percent-encoded values.
 func (o *OTel) hideHeaders(list string) {
 	for header := range strings.SplitSeq(list, ",") {
-		_, value, _ := strings.Cut(header, "=")
+		_, value, ok := strings.Cut(header, "=")
+		if !ok {
+			continue
+		}
 		value = strings.TrimSpace(value)
 		plain, err := url.PathUnescape(value)
 		if err != nil {
 			plain = value
 		}
-		o.hidden = append(o.hidden, value, plain, credentials(plain))
+		o.Hidden = append(o.Hidden, Secret(value), Secret(plain), Secret(credentials(plain)))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sluice/config"
 )
@@ -40,7 +39,7 @@ func TestTelemetry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, c.OTel, cmpopts.IgnoreUnexported(config.OTel{})); diff != "" {
+			if diff := cmp.Diff(tt.want, c.OTel); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
