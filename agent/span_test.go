@@ -36,7 +36,7 @@ type behaves struct{}
 
 func (behaves) Tools(context.Context) *tool.Set {
 	return &tool.Set{Specs: []tool.Spec{
-		{Name: "works", Server: "s"}, {Name: "says no", Server: "s"}, {Name: "is away", Server: "s", Fallback: "works"}, {Name: "panics", Server: "s"},
+		{Name: "works", Server: "s"}, {Name: "says no", Server: "s"}, {Name: "lost", Server: "s", Fallback: "works"}, {Name: "panics", Server: "s"},
 	}}
 }
 
@@ -47,7 +47,7 @@ func (behaves) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 		return tool.Result{Text: "CANARY"}, nil
 	case "says no":
 		return tool.Result{Text: "CANARY", IsError: true}, nil
-	case "is away":
+	case "lost":
 		return tool.Result{}, &fault.Error{Type: fault.MCPUnavailable, NoEffect: true, Message: "CANARY"}
 	case "panics":
 		panic("CANARY")
@@ -68,8 +68,8 @@ func TestSpansOfToolCalls(t *testing.T) {
   execute_tool says no gen_ai.operation.name=execute_tool gen_ai.tool.name=says no seen=by the tool failed: tool_execution_failed
   execute_tool works gen_ai.operation.name=execute_tool gen_ai.tool.name=works seen=by the tool
 `},
-		"a substitute": {callsOnce{"is away"}, `root (server)
-  execute_tool is away gen_ai.operation.name=execute_tool gen_ai.tool.name=is away seen=by the tool failed: mcp_unavailable
+		"a substitute": {callsOnce{"lost"}, `root (server)
+  execute_tool lost gen_ai.operation.name=execute_tool gen_ai.tool.name=lost seen=by the tool failed: mcp_unavailable
   execute_tool works gen_ai.operation.name=execute_tool gen_ai.tool.name=works seen=by the tool
 `},
 		"a panic": {callsOnce{"panics"}, `root (server)

@@ -52,7 +52,7 @@ func (g *Gateway) flushTelemetry(limit time.Duration) {
 // flushTime is how long the last spans of a drain that began then may take.
 func (s *Service) flushTime(began time.Time, hurried bool) time.Duration {
 	if hurried {
-		return forced
+		return forced / 2 // the end is to come within a second
 	}
 	return min(max(s.cfg.DrainTimeout-time.Since(began), leastSpans), lastSpans)
 }
