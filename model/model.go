@@ -160,13 +160,16 @@ func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	ctx, span := trace.Start(ctx, trace.Client, trace.Chat, m.cfg.Name)
 	span.String(trace.Operation, trace.Chat)
 	span.String(trace.RequestModel, m.cfg.Name)
-	failure := errors.New("yield panicked") // unless stream returns
+	failure := errYieldPanicked // unless stream returns
 	defer func() { span.End(failure) }()
 	c := newCall(ctx, m, req, yield)
 	defer c.end()
 	failure = c.stream()
 	return failure
 }
+
+// errYieldPanicked is the error of a call whose caller panicked.
+var errYieldPanicked = errors.New("yield panicked")
 
 // render appends the body of a request without the members in omit.
 func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
