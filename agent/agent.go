@@ -43,6 +43,14 @@ type Tools interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
+// Budget bounds the tokens of a turn.
+type Budget interface {
+	// Spend counts a model call.
+	Spend(chat.Usage)
+	// Reached says whether nothing is left for a turn whose own calls took so much.
+	Reached(own chat.Usage) bool
+}
+
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
 	Model Model
@@ -55,6 +63,12 @@ type Config struct {
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
+	// Keyed says that models are configured by key, so that all figures of the usage
+	// are told.
+	Keyed bool
+	// Budget returns what the model calls of the turn in ctx may take, together with
+	// others that are made for it; nil means that there is no bound.
+	Budget func(ctx context.Context) Budget
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
@@ -87,7 +101,7 @@ func New(cfg Config) *Agent {
 // Run answers a request: it is Loop from the first State to the last. See
 // stream.Runner for what it returns.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	t := a.turn(ctx, sink, State{})
+	t := a.turn(ctx, sink)
 	err := t.begin(req)
 	if err == nil {
 		err = t.loop()
@@ -95,13 +109,15 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if err == nil && !t.state.Over() {
 		err = errors.New("calls wait for an answer that nobody can give")
 	}
-	return t.state.result(), err
+	result := t.state.result()
+	result.Keyed = a.cfg.Keyed
+	return result, err
 }
 
 // Begin returns the State of a turn that has not asked the model yet. It emits which
 // tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, State{})
+	t := a.turn(ctx, sink)
 	err := t.begin(req)
 	return t.state, err
 }
@@ -111,8 +127,8 @@ func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) 
 // it, which is over, waits for answers, or goes on. With an error the State counts
 // for its figures alone.
 func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, s)
-	err := t.resume()
+	t := a.turn(ctx, sink)
+	err := t.resume(s)
 	if err == nil {
 		err = t.advance()
 	}
@@ -121,14 +137,18 @@ func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, err
 
 // Loop continues a turn until it is over or waits for answers.
 func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, s)
-	err := t.resume()
+	t := a.turn(ctx, sink)
+	err := t.resume(s)
 	if err == nil {
 		err = t.loop()
 	}
 	return t.state, err
 }
 
-func (a *Agent) turn(ctx context.Context, sink stream.Sink, s State) *turn {
-	return &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), state: s}
+func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
+	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx)}
+	if a.cfg.Budget != nil {
+		t.budget = a.cfg.Budget(ctx)
+	}
+	return t
 }

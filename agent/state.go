@@ -43,7 +43,13 @@ type State struct {
 	Tail byte
 	// Missing names the services that were told to be unavailable.
 	Missing []string
+	// Answered is the key of the model that the turn stays with; empty: the first one.
+	Answered string
+	// Models lists the keys of the models that gave a part, in order, once it is not
+	// the first one alone that answers.
+	Models []string
 
+	kept  int // bytes in Messages that go back to their makers
 	calls ledger
 }
 
@@ -87,6 +93,16 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
+// waits says whether a call waits for an answer.
+func (s *State) waits() bool {
+	for i := range s.Open {
+		if s.Open[i].Answer == Waiting {
+			return true
+		}
+	}
+	return false
+}
+
 // Approve lets a waiting call run at the next step.
 func (s *State) Approve(id string) error {
 	return s.answer(id, func(c *OpenCall) { c.Answer = Approved })
@@ -118,7 +134,7 @@ func (s *State) answer(id string, set func(*OpenCall)) error {
 
 // result returns what the turn has come to so far.
 func (s *State) result() stream.Result {
-	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools}
+	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
 // settle takes over the calls of a step. If none waits, their results become the

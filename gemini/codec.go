@@ -38,7 +38,7 @@ func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	tools := c.tools.render(req.Tools)
 	b = slices.Grow(b, sizeHint(req)+len(tools))
 	b = append(b, `{"contents":[`...)
-	b = appendContents(b, c.portable(req.Messages))
+	b = appendContents(b, c.tools.fit(c.portable(req.Messages)))
 	b = append(b, ']')
 	if req.System != "" {
 		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
@@ -130,5 +130,5 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
-	a.assembler = assembler{cached: a.codec.maker != ""}
+	a.assembler = assembler{cached: a.codec.maker != "", tools: &a.codec.tools}
 }

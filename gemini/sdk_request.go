@@ -26,7 +26,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 		}
 	}
 	session := m.StartChat()
-	contents := sdkContents(req.Messages)
+	contents := sdkContents(req.Messages) // whose names the transport fits
 	if n := len(contents) - 1; n >= 0 && contents[n].Role == string(chat.RoleUser) {
 		session.History = contents[:n]
 		return session.SendMessageStream(ctx, contents[n].Parts...)
@@ -40,7 +40,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 func sdkTool(specs []tool.Spec) *genai.Tool {
 	t := &genai.Tool{FunctionDeclarations: make([]*genai.FunctionDeclaration, len(specs))}
 	for i := range specs {
-		t.FunctionDeclarations[i] = &genai.FunctionDeclaration{Name: validUTF8(specs[i].Name), Description: validUTF8(specs[i].Description)}
+		t.FunctionDeclarations[i] = &genai.FunctionDeclaration{Name: fitName(specs[i].Name), Description: validUTF8(specs[i].Description)}
 	}
 	return t
 }

@@ -19,14 +19,24 @@ type instruments struct {
 	turnTime, firstEvent, firstDelta, modelTime, toolTime               metrics.Histogram
 }
 
-func newInstruments(r *metrics.Registry, active func() int) *instruments {
+// tokenCounter counts the tokens of turns, unless the models count theirs by themselves.
+func tokenCounter(r *metrics.Registry, byModel bool) metrics.Counter {
+	if byModel {
+		return metrics.Counter{}
+	}
+	return r.Counter("tokens_total", "Tokens used, by kind.", "kind")
+}
+
+// newInstruments registers them with r. active is called with each scrape, from its
+// goroutine.
+func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() int) *instruments {
 	r.GaugeFunc("streams_active", "Streams that run now.", func() float64 { return float64(active()) })
 	return &instruments{
 		streams:    r.Counter("streams_total", "Streams that ended, by finish reason.", "finish_reason"),
 		events:     r.Counter("events_total", "Events sent, by type.", "event"),
 		errors:     r.Counter("stream_errors_total", "Error events sent, by type.", "error_type", "fatal"),
 		tools:      r.Counter("tool_calls_total", "Tool calls that ended, by MCP server and outcome.", "server", "outcome"),
-		tokens:     r.Counter("tokens_total", "Tokens used, by kind.", "kind"),
+		tokens:     tokens,
 		rejections: r.Counter("rejections_total", "Requests refused before a stream began, by error type.", "error_type"),
 		stalls:     r.Counter("write_stalls_total", "Clients cut because a write took too long."),
 		blocked:    r.Counter("write_blocked_seconds_total", "Time spent in writes to clients."),
@@ -39,11 +49,12 @@ func newInstruments(r *metrics.Registry, active func() int) *instruments {
 }
 
 // metricsHandler panics when a collector fails, so that the reply is a 500 like any
-// other and its cause is in the log; by itself promhttp would tell it to the client.
+// other and its cause is in the log; by itself promhttp would send it to the client.
 func metricsHandler(r *metrics.Registry) http.Handler {
 	return promhttp.HandlerFor(r.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }
 
+// rejected counts a request that was refused.
 func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 
 // turn adds up a turn that has ended.
@@ -77,6 +88,8 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took 
 	m.written(s, w)
 }
 
+// written adds what the writer measured. Times to the first event and text are those
+// of the write, so they hold what the client made us wait.
 func (m *instruments) written(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()
 	if event > 0 {

@@ -27,7 +27,7 @@ func TestSpans(t *testing.T) {
 		"success": {`{"input":"CANARY"}`, begins(func(ctx context.Context, _ chat.Request, sink stream.Sink) error {
 			_, span := trace.Start(ctx, trace.Internal, "below", "")
 			span.End(nil)
-			return tells(&stream.Delta{Text: "CANARY"}, &stream.Done{Reason: stream.Stop})(ctx, chat.Request{}, sink)
+			return sends(&stream.Delta{Text: "CANARY"}, &stream.Done{Reason: stream.Stop})(ctx, chat.Request{}, sink)
 		}), "POST /chat/stream (server)" + head + "stop sluice.request_id=r\n  below\n"},
 		"failure": {`{"input":"CANARY"}`, begins(func(context.Context, chat.Request, stream.Sink) error {
 			return &fault.Error{Type: fault.ModelBlocked, Message: "CANARY"}

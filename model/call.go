@@ -118,7 +118,7 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 		done(end.verdict, brief(end.cause))
 		c.logResult(n, &said, &end, took)
 		c.measure(n, &said)
-		c.m.count(end.outcome, took)
+		c.m.count(end.outcome, said.usage, took)
 	}()
 	c.logCall(n)
 	end = c.judge(c.run(&said))

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,6 +213,12 @@ func (r *turn) count(result stream.Result) {
 	r.result.Usage.Add(result.Usage)
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
+	r.result.Keyed = r.result.Keyed || result.Keyed
+	for _, key := range result.Models {
+		if !slices.Contains(r.result.Models, key) {
+			r.result.Models = append(r.result.Models, key)
+		}
+	}
 	if r.result.Reason == "" || r.result.Reason == stream.Stop {
 		if result.Reason.Success() {
 			r.result.Reason = result.Reason

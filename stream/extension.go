@@ -21,6 +21,8 @@ type Extension interface {
 // one, or nil if there is none of that name.
 func newExtension(name string) Extension {
 	switch name {
+	case nameModel:
+		return new(ModelChanged)
 	case routeName:
 		return new(Route)
 	case agentName:

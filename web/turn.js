@@ -36,6 +36,7 @@ export class TurnView {
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
+    model: (change) => this.#change(change),
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
     thinking: ({ content }) => this.#think(content),
@@ -73,6 +74,13 @@ export class TurnView {
   #add(item) {
     this.#waiting.remove();
     this.#items.append(item);
+  }
+
+  /** @param {{ key: string, model: string, previous: string, reason: string }} change to another model */
+  #change({ key, model, previous, reason }) {
+    this.#closeText();
+    const why = reason.replaceAll('_', ' ');
+    this.#add(el('p', { class: 'faint', 'data-testid': 'model-change' }, `${model} (${key}) answers in place of ${previous}: ${why}`));
   }
 
   /** @param {string} content */
@@ -183,7 +191,7 @@ export class TurnView {
     const running = 'The turn may have run on, tools included. Look before you send it again: that would be a new turn.';
     this.#lostNotice(
       sent ? 'The connection was lost before the turn was done' : 'The gateway could not be reached',
-      sent ? 'The stream ended without its done event, so nobody here knows how the turn ended.' : 'No answer came. Is the gateway running, and the network there?',
+      sent ? 'The stream ended without its done event, so it is not known how the turn ended.' : 'No answer came. Is the gateway running, and the network there?',
       sent ? running : 'If the request did arrive, the turn may have run: sending it again is a new turn.');
   }
 
@@ -214,7 +222,7 @@ export class TurnView {
     if (problem.request_id) this.record.requestId = problem.request_id;
     const hidden = problem.status === 0;
     const advice = hidden
-      ? 'EventSource does not tell why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
+      ? 'EventSource does not say why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
       : adviceFor(problem.error_type, true);
     const edit = editButton(() => this.actions.edit(this.record.ask.input));
     this.#add(notice({

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/metrics"
+	"sluice/model"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -27,6 +28,12 @@ import (
 type Config struct {
 	config.Config
 	Version string // of the program, as upstreams are told
+
+	// Of the configuration file; without one there is nothing.
+	Models     []model.Spec
+	TurnTokens int // most tokens of a turn; 0: no limit
+	// Warnings are lines for the log, which hold no value.
+	Warnings []string
 }
 
 // Gateway is all that a running process holds behind its HTTP server, wired together.
@@ -36,10 +43,9 @@ type Gateway struct {
 	metrics *metrics.Registry
 	health  *health.Registry
 	server  *handlers.Server
-	model   languageModel
+	models  *Models
 	tools   *mcpclient.Client
-	offline *http.Server // nil unless the offline model is used
-	todos   *todo.Store  // nil unless the built-in todo server is used
+	todos   *todo.Store // nil unless the built-in todo server is used
 	with    Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
@@ -64,6 +70,14 @@ func (s Seams) runner(a *agent.Agent) stream.Runner {
 	return s.Runner(a)
 }
 
+// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
+func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
+	if tokens == 0 {
+		return s.runner(a)
+	}
+	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
+}
+
 func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 	if s.Dialect != nil {
 		for i := range list {
@@ -83,57 +97,64 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 			g.Close()
 		}
 	}()
-	if cfg.Offline() {
-		if err := g.startOffline(ctx); err != nil {
-			return nil, err
-		}
-	}
 	if err := g.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.connectModel(); err != nil {
+	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
+	g.cfg = g.models.cfg
 	g.watch()
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
 	g.server = handlers.NewServer(handlers.Config{
-		Runner: with.runner(agent.New(agent.Config{
-			Model:       g.model,
-			Tools:       g.tools,
-			Prompt:      cfg.SystemPrompt,
-			Location:    cfg.Timezone,
-			MaxSteps:    cfg.MaxSteps,
-			LogPayloads: cfg.LogPayloads,
-		})),
-		Model:        g.model.Name(),
-		Timeout:      cfg.RequestTimeout,
-		Tools:        g.tools.Tools,
-		Health:       g.health,
-		Metrics:      g.metrics,
-		Tracer:       g.tracer(),
-		Dialects:     with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
-		Page:         web.Files(),
-		Heartbeat:    cfg.Heartbeat,
-		WriteTimeout: cfg.WriteTimeout,
-		MaxStreams:   cfg.MaxStreams,
-		Delay:        admissionDelay(cfg.Admission),
-		Origins:      cfg.CORSOrigins,
-		Hosts:        cfg.Hosts,
-		Log:          log,
-		LogPayloads:  cfg.LogPayloads,
+		Runner:        with.budgeted(cfg.TurnTokens, g.agent()),
+		Model:         g.Model(),
+		Timeout:       cfg.RequestTimeout,
+		Tools:         g.tools.Tools,
+		Health:        g.health,
+		Metrics:       g.metrics,
+		Tracer:        g.tracer(),
+		TokensByModel: len(cfg.Models) > 0,
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Page:          web.Files(),
+		Heartbeat:     cfg.Heartbeat,
+		WriteTimeout:  cfg.WriteTimeout,
+		MaxStreams:    cfg.MaxStreams,
+		Delay:         admissionDelay(cfg.Admission),
+		Origins:       cfg.CORSOrigins,
+		Hosts:         cfg.Hosts,
+		Log:           log,
+		LogPayloads:   cfg.LogPayloads,
 	})
 	return g, nil
 }
 
-func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
+// agent returns what answers requests.
+func (g *Gateway) agent() *agent.Agent {
+	cfg := agent.Config{
+		Model:       g.models.Link(model.DefaultKey),
+		Tools:       g.tools,
+		Prompt:      g.cfg.SystemPrompt,
+		Location:    g.cfg.Timezone,
+		MaxSteps:    g.cfg.MaxSteps,
+		LogPayloads: g.cfg.LogPayloads,
+		Keyed:       len(g.cfg.Models) > 0,
+	}
+	if g.cfg.TurnTokens > 0 {
+		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
+	}
+	return agent.New(cfg)
+}
+
+func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,
 		Failures:      uint32(b.Failures),
 		Recovery:      b.Recovery,
 		HalfOpenCalls: uint32(b.HalfOpenCalls),
-		Log:           g.log,
+		Log:           log,
 	})
 }
 
@@ -142,10 +163,10 @@ func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
 func (g *Gateway) Config() config.Config { return g.cfg.Config }
 
 // Model names the model.
-func (g *Gateway) Model() string { return g.model.Name() }
+func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name() }
 
-// Offline says whether the offline model is in use.
-func (g *Gateway) Offline() bool { return g.offline != nil }
+// Offline says whether the offline model is in use, by one model at least.
+func (g *Gateway) Offline() bool { return g.models.offline != nil }
 
 // HasTodos says whether the built-in todo server is in use.
 func (g *Gateway) HasTodos() bool { return g.todos != nil }
@@ -159,16 +180,13 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
-	if g.model != nil {
-		g.model.Close()
-	}
 	if g.tools != nil {
 		_ = g.tools.Close()
 	}
 	if g.todos != nil {
 		_ = g.todos.Close()
 	}
-	if g.offline != nil {
-		_ = g.offline.Close()
+	if g.models != nil {
+		g.models.Close()
 	}
 }

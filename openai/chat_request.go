@@ -1,0 +1,120 @@
+package openai
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+)
+
+// The limit of tokens has two names, and no server knows both.
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+// Render implements model.Codec.
+func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	tools := c.tools.Of(req.Tools, false)
+	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
+	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
+	b = append(b, `,"messages":[`...)
+	b = c.appendMessages(b, req, tools.Names)
+	b = append(b, ']')
+	b = appendChatTools(b, req, tools, omit)
+	b = append(b, `,"stream":true`...)
+	if !omit.Has("stream_options") {
+		b = append(b, `,"stream_options":{"include_usage":true}`...)
+	}
+	b = c.appendLimit(b, req, omit)
+	b = appendTemperature(b, &c.spec, req, omit)
+	b = c.appendEffort(b, omit)
+	b = appendForm(b, &req.Form, omit)
+	return append(b, '}')
+}
+
+// appendChatTools appends the tools and what is said about their use. Where tools are
+// forbidden to a provider that takes no tool_choice, none are offered.
+func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
+	choice := !omit.Has("tool_choice")
+	if len(tools.JSON) == 0 || req.NoTools && !choice {
+		return b
+	}
+	b = append(append(append(b, `,"tools":[`...), tools.JSON...), ']')
+	switch {
+	case !choice:
+	case req.NoTools:
+		b = append(b, `,"tool_choice":"none"`...)
+	case req.ForceTool:
+		b = append(b, `,"tool_choice":{"type":"function","function":{"name":`...)
+		b = append(model.AppendString(b, tools.Names.Fit(req.Tools.Specs[0].Name)), `}}`...)
+	}
+	return b
+}
+
+// appendLimit appends the limit of tokens, the lower one of the model's and the caller's.
+func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
+	if visible == 0 {
+		return b
+	}
+	name, twin := maxTokens, maxCompletionTokens
+	if c.host.openAI || c.host.azure {
+		name, twin = twin, name
+	}
+	switch {
+	case !omit.Has(name):
+	case !omit.Has(twin):
+		name = twin
+	default:
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return appendInt(b, c.spec.Thinking.WireLimit(visible))
+}
+
+// appendEffort says how much the model may think. To a server that has never heard of
+// it, nothing is said unless someone asked for it.
+func (c *Chat) appendEffort(b []byte, omit model.Omit) []byte {
+	effort := c.spec.Thinking.Word
+	switch effort {
+	case "low", "medium", "high":
+	case "off":
+		if !c.host.openAI {
+			return b
+		}
+		effort = "none"
+	default:
+		return b
+	}
+	if omit.Has("reasoning_effort") {
+		return b
+	}
+	return model.AppendString(append(b, `,"reasoning_effort":`...), effort)
+}
+
+func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
+	switch {
+	case form.Kind == chat.FormText || omit.Has("response_format"):
+		return b
+	case form.Kind == chat.FormSchema && form.Schema.IsValid():
+		b = model.AppendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), formName(form.Name))
+		b = append(append(b, `,"schema":`...), form.Schema...)
+		if !omit.Has("strict") && allowsStrict(form.Schema) {
+			b = append(b, `,"strict":true`...)
+		}
+		return append(b, `}}`...)
+	}
+	return append(b, `,"response_format":{"type":"json_object"}`...)
+}
+
+func appendChatTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
+	b = model.AppendString(append(b, `{"type":"function","function":{"name":`...), name)
+	if description != "" {
+		b = model.AppendString(append(b, `,"description":`...), description)
+	}
+	b = append(append(b, `,"parameters":`...), schema...)
+	return append(b, `}}`...)
+}

@@ -1,0 +1,78 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+)
+
+func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
+
+// scalar returns a string, or a number as one; of anything else "".
+func scalar(v jsontext.Value) string {
+	if v.Kind() == '0' {
+		return string(v)
+	}
+	return model.Unquote(v)
+}
+
+// unset returns the members that extra does not set. What it sets stays in requests,
+// whatever a provider says of it.
+func unset(extra jsontext.Value, members []string) (free []string) {
+	o := model.Members(extra)
+	for _, name := range members {
+		if !o.HasPath(name) {
+			free = append(free, name)
+		}
+	}
+	return free
+}
+
+// sizeHint is about the size of req's body, without tools.
+func sizeHint(req *chat.ModelRequest) int {
+	n := 512 + len(req.System) + len(req.Form.Schema)
+	for i := range req.Messages {
+		for j := range req.Messages[i].Parts {
+			p := &req.Messages[i].Parts[j]
+			n += 96 + len(p.Text) + len(p.Kept)
+			if p.Call != nil {
+				n += len(p.Call.Name) + len(p.Call.Arguments)
+			}
+			if p.Result != nil {
+				n += len(p.Result.Text)
+			}
+		}
+	}
+	return n + n/8 // escapes
+}
+
+// lowest returns the lower of two limits of tokens, of which 0 is none.
+func lowest(a, b int) int {
+	if a <= 0 || b <= 0 {
+		return max(a, b, 0)
+	}
+	return min(a, b)
+}
+
+// appendTemperature appends the caller's temperature, or the model's own.
+func appendTemperature(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
+	t := spec.Temperature
+	if req.Temperature != nil {
+		t = req.Temperature
+	}
+	if t == nil || spec.NoTemperature || omit.Has("temperature") {
+		return b
+	}
+	return strconv.AppendFloat(append(b, `,"temperature":`...), *t, 'f', -1, 64)
+}
+
+// formName is the name of a form's schema, which both protocols demand.
+func formName(name string) string {
+	if name == "" {
+		return "answer"
+	}
+	return model.FitName(name)
+}

@@ -1,0 +1,49 @@
+package openai
+
+import (
+	"net/http"
+
+	"sluice/model"
+)
+
+// responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and
+// others speak as well. Nothing is stored at the provider: all that a model needs of
+// what it said before goes along with each request.
+type responsesCodec struct {
+	spec      model.Spec
+	maker     string // what Message.Maker is of this codec's answers
+	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
+	learnable []string
+	tools     model.Tools
+}
+
+// The codec keeps to the frame's interfaces.
+var (
+	_ model.Codec  = (*responsesCodec)(nil)
+	_ model.Answer = (*responsesAnswer)(nil)
+	_ model.Asker  = (*responsesAnswer)(nil)
+)
+
+func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
+	return &responsesCodec{
+		spec:      spec,
+		maker:     spec.Maker(),
+		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
+		learnable: unset(spec.Extra, responsesLearnable),
+		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut},
+	}
+}
+
+// NewAnswer returns a reader of answers, of one at a time.
+func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{codec: c} }
+
+// responsesLearnable are the members that are sent of our own accord, by the names that
+// Omit has for them; of those that one begins with, the longer first.
+var responsesLearnable = []string{
+	"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
+}
+
+// Refuse implements model.Codec.
+func (c *responsesCodec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
+	return readRefusal(status, body, c.learnable)
+}

@@ -1,0 +1,122 @@
+package openai
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+)
+
+// Render appends the body of a request. It is valid JSON whatever req holds: text that
+// is not UTF-8 gets replacement characters, and arguments that are no JSON object
+// become {}. What extra says of it is the frame's to merge.
+func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	tools := c.tools.Of(req.Tools, omit.Has("strict"))
+	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
+	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
+	if req.System != "" {
+		b = model.AppendString(append(b, `,"instructions":`...), req.System)
+	}
+	b = append(b, `,"input":[`...)
+	b = c.appendInput(b, req.Messages, tools)
+	b = append(b, ']')
+	b = appendResponsesTools(b, req, tools, omit)
+	b = c.appendResponsesOptions(b, req, omit)
+	return append(b, `,"store":false,"stream":true}`...)
+}
+
+// appendResponsesTools appends the tools and what is said about their use. Where tools
+// are forbidden to a provider that takes no tool_choice, none are offered.
+func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
+	choice := !omit.Has("tool_choice")
+	if len(tools.JSON) == 0 || req.NoTools && !choice {
+		return b
+	}
+	b = append(append(append(b, `,"tools":[`...), tools.JSON...), ']')
+	switch {
+	case !choice:
+	case req.NoTools:
+		b = append(b, `,"tool_choice":"none"`...)
+	case req.ForceTool:
+		b = model.AppendString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.Names.Fit(req.Tools.Specs[0].Name))
+		b = append(b, '}')
+	}
+	return b
+}
+
+func appendResponsesTool(b []byte, name, description string, schema jsontext.Value, omitStrict bool) []byte {
+	b = model.AppendString(append(b, `{"type":"function","name":`...), name)
+	if description != "" {
+		b = model.AppendString(append(b, `,"description":`...), description)
+	}
+	b = append(append(b, `,"parameters":`...), schema...)
+	if !omitStrict {
+		b = append(b, `,"strict":false`...) // it is true where it is not said
+	}
+	return append(b, '}')
+}
+
+// appendResponsesOptions appends what is asked of the answer.
+func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+	if n := lowest(c.spec.MaxTokens, req.MaxTokens); n > 0 {
+		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.WireLimit(n))
+	}
+	b = appendTemperature(b, &c.spec, req, omit)
+	b = appendResponsesReasoning(b, c.spec.Thinking.Word, omit)
+	if !omit.Has("include") {
+		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
+	}
+	return appendResponsesForm(b, &req.Form, omit)
+}
+
+// appendResponsesReasoning appends how the model is to think (docs/models.md, "Thinking").
+func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
+	effort, summary := "", word != "" && word != "off"
+	switch word {
+	case "off":
+		effort = "none"
+	case "low", "medium", "high":
+		effort = word
+	}
+	if omit.Has("reasoning") {
+		return b
+	}
+	if omit.Has("reasoning.effort") {
+		effort = ""
+	}
+	summary = summary && !omit.Has("reasoning.summary")
+	switch {
+	case effort != "" && summary:
+		b = append(append(append(b, `,"reasoning":{"effort":"`...), effort...), `","summary":"auto"}`...)
+	case effort != "":
+		b = append(append(append(b, `,"reasoning":{"effort":"`...), effort...), `"}`...)
+	case summary:
+		b = append(b, `,"reasoning":{"summary":"auto"}`...)
+	}
+	return b
+}
+
+func appendResponsesForm(b []byte, form *chat.Form, omit model.Omit) []byte {
+	if omit.Has("text.format") {
+		return b
+	}
+	switch form.Kind {
+	case chat.FormJSON:
+		b = append(b, `,"text":{"format":{"type":"json_object"}}`...)
+	case chat.FormSchema:
+		b = model.AppendString(append(b, `,"text":{"format":{"type":"json_schema","name":`...), formName(form.Name))
+		b = append(b, `,"schema":`...)
+		if form.Schema.Kind() == '{' && form.Schema.IsValid() {
+			b = append(b, form.Schema...)
+		} else {
+			b = append(b, `{}`...)
+		}
+		if !omit.Has("strict") && allowsStrict(form.Schema) {
+			b = append(b, `,"strict":true`...)
+		}
+		b = append(b, `}}`...)
+	}
+	return b
+}

@@ -1,0 +1,88 @@
+package openai
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/model"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// strictKeyword says whether name is one that a schema may have beside strict: true (OpenAI's guide to
+// structured outputs, "Supported schemas").
+func strictKeyword(name string) bool {
+	switch name {
+	case "$defs", "$ref", "additionalProperties", "anyOf", "const", "definitions", "description", "enum",
+		"exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maximum", "minItems", "minimum",
+		"multipleOf", "pattern", "properties", "required", "title", "type":
+		return true
+	}
+	return false
+}
+
+// maxStrictDepth is how deep a strict schema may be nested.
+const maxStrictDepth = 10
+
+// allowsStrict says whether a schema may be sent with strict: true: its root is an object,
+// each object lists all its properties as required and allows no others.
+func allowsStrict(schema jsontext.Value) bool {
+	root := model.Members(schema)
+	return schema.IsValid() && model.Unquote(root.Get("type")) == "object" && !root.Has("anyOf") && strictNode(schema, 0)
+}
+
+func strictNode(v jsontext.Value, depth int) bool {
+	if v.Kind() != '{' || depth > maxStrictDepth {
+		return false
+	}
+	n := model.Members(v)
+	for _, m := range n {
+		if !strictKeyword(m.Name) || !strictMember(m, depth) {
+			return false
+		}
+	}
+	if n.Has("properties") || isType(n, "object") {
+		return strictObject(n)
+	}
+	return n.Has("type") || n.Has("$ref") || n.Has("anyOf") || n.Has("enum") || n.Has("const")
+}
+
+// strictMember checks the schemas below a keyword.
+func strictMember(m model.Member, depth int) bool {
+	all := func(list []jsontext.Value) bool {
+		return !slices.ContainsFunc(list, func(v jsontext.Value) bool { return !strictNode(v, depth+1) })
+	}
+	switch m.Name {
+	case "$ref":
+		return strings.HasPrefix(model.Unquote(m.Value), "#")
+	case "items":
+		return strictNode(m.Value, depth+1)
+	case "anyOf":
+		return all(model.Elements(m.Value))
+	case "properties", "$defs", "definitions":
+		var list []jsontext.Value
+		for _, p := range model.Members(m.Value) {
+			list = append(list, p.Value)
+		}
+		return all(list)
+	}
+	return true
+}
+
+func strictObject(n model.Object) bool {
+	if string(n.Get("additionalProperties")) != "false" {
+		return false
+	}
+	required := model.Strings(n.Get("required"))
+	for _, p := range model.Members(n.Get("properties")) {
+		if !slices.Contains(required, p.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func isType(n model.Object, name string) bool {
+	typ := n.Get("type")
+	return model.Unquote(typ) == name || slices.Contains(model.Strings(typ), name)
+}
