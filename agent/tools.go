@@ -133,11 +133,13 @@ func (t *turn) tellDropped() {
 // run runs the tool. A panic is an error of this call's turn, not of the process.
 func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	began := time.Now()
+	ctx, span := j.span(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			j.err = stream.NewPanic(p)
 		}
 		j.took = time.Since(began)
+		j.endSpan(span)
 	}()
 	ctx = tool.WithProgress(ctx, func(p tool.Progress) {
 		j.news.put(p)

@@ -83,6 +83,8 @@ type Config struct {
 	LogLevel    string
 	LogPayloads bool
 
+	OTel OTel
+
 	MCPBreaker    Breaker
 	GeminiBreaker Breaker
 
@@ -194,6 +196,9 @@ func (c Config) Offline() bool {
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
+	for _, v := range c.OTel.Hidden {
+		all = append(all, v.Reveal())
+	}
 	for _, v := range c.FileSecrets {
 		all = append(all, v.Reveal(), credentials(v.Reveal()))
 	}

@@ -26,7 +26,7 @@ type turn struct {
 // whose client did not get its Done is aborted, whatever kept it: a client that left
 // and one that only closed its sending side look the same, and the latter must not
 // take what it got for the whole.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path string) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		defer t.Close()
 	}
 
-	ctx = withLogger(ctx, t)
+	ctx, span := s.span(withLogger(ctx, t), r, path)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
 	announce(w.Header(), log, t)
@@ -52,6 +52,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
+	seen.endSpan(span)
 	if closeErr != nil || seen.reason == "" {
 		abort(r)
 	}

@@ -20,7 +20,7 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 		if t == nil {
 			return err
 		}
-		err = s.stream(w, r, t)
+		err = s.stream(w, r, t, rt.Path)
 		if rt.Reconnects && isRepetition(err) {
 			return giveUp(w)
 		}

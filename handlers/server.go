@@ -18,6 +18,7 @@ import (
 	"sluice/metrics"
 	"sluice/stream"
 	"sluice/tool"
+	"sluice/trace"
 )
 
 // Config describes a Server. Runner is required; everything else may be zero.
@@ -33,6 +34,8 @@ type Config struct {
 	Health *health.Registry
 	// Metrics is what GET /metrics shows and this package adds to; nil makes one.
 	Metrics *metrics.Registry
+	// Tracer begins a span for each turn. nil: there are none.
+	Tracer trace.Tracer
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
 	// Dialects are the protocols in which turns are asked for and answered.

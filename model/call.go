@@ -12,6 +12,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/trace"
 )
 
 // The wait before a further attempt (docs/design.md, "How a turn ends").
@@ -116,12 +117,21 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 		took := time.Since(start)
 		done(end.verdict, brief(end.cause))
 		c.logResult(n, &said, &end, took)
+		c.measure(n, &said)
 		c.m.count(end.outcome, said.usage, took)
 	}()
 	c.logCall(n)
 	end = c.judge(c.run(&said))
 	c.pay(&said, &end)
 	return end
+}
+
+// measure tells the call's span of its last attempt.
+func (c *call) measure(n int, said *tally) {
+	if span := trace.Of(c.parent); span.On() {
+		span.Usage(said.usage.InputTokens, said.usage.OutputTokens, said.usage.ThinkingTokens)
+		span.Int("sluice.attempts", n)
+	}
 }
 
 // run opens an answer and hands its chunks on, until it ends.

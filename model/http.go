@@ -15,6 +15,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/h2pool"
+	"sluice/trace"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.
@@ -122,6 +123,7 @@ func (s *HTTP) Send(ctx context.Context, body *Body) (*Events, error) {
 	if id := chat.RequestID(ctx); id != "" {
 		req.Header.Set("X-Request-ID", id)
 	}
+	trace.Propagate(ctx, req.Header)
 	resp, err := s.transport.RoundTrip(req)
 	body = nil // the transport keeps the request while the answer runs, and so GetBody
 	if err != nil {

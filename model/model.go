@@ -15,6 +15,7 @@ import (
 	"sluice/chat"
 	"sluice/metrics"
 	"sluice/redact"
+	"sluice/trace"
 )
 
 // What the metrics tell of an attempt.
@@ -158,10 +159,19 @@ func (m *Model) Close() { m.src.Close() }
 // connection is closed at once and the cause of ctx is returned (fault.Cause).
 // Every other error is a *fault.Error of the service.
 func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
+	ctx, span := trace.Start(ctx, trace.Client, trace.Chat, m.cfg.Name)
+	span.String(trace.Operation, trace.Chat)
+	span.String(trace.RequestModel, m.cfg.Name)
+	failure := errYieldPanicked // unless stream returns
+	defer func() { span.End(failure) }()
 	c := newCall(ctx, m, req, yield)
 	defer c.end()
-	return c.stream()
+	failure = c.stream()
+	return failure
 }
+
+// errYieldPanicked is the error of a call whose caller panicked.
+var errYieldPanicked = errors.New("yield panicked")
 
 // render appends the body of a request without the members in omit.
 func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {

@@ -9,6 +9,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/trace"
 )
 
 // answer has the chosen agents answer.
@@ -205,6 +206,13 @@ func (r *turn) advance(members []*member) {
 
 // finish completes the answer when all agents have ended.
 func (r *turn) finish() error {
+	_, span := trace.Start(r.ctx, trace.Internal, "aggregate", "")
+	err := r.aggregate(span)
+	span.End(err)
+	return err
+}
+
+func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
@@ -212,6 +220,8 @@ func (r *turn) finish() error {
 			failures = append(failures, r.failure(m))
 		}
 	}
+	span.Int("agent.count", len(r.members))
+	span.Int("agent.failed_count", len(failures))
 	switch cause := fault.Cause(r.ctx); {
 	case r.sinkErr != nil:
 		return r.sinkErr

@@ -25,7 +25,7 @@ type member struct {
 	req   *chat.Request
 	index int // in the order of the answers
 
-	ctx     context.Context
+	ctx     context.Context // with its span
 	cancel  context.CancelFunc
 	began   time.Time
 	attempt int
@@ -48,7 +48,7 @@ func (r *turn) start(m *member) {
 	if timeout == 0 {
 		timeout = r.team.cfg.Dispatch.Timeout
 	}
-	m.ctx, m.cancel = context.WithTimeoutCause(r.ctx, timeout, &fault.Error{
+	m.ctx, m.cancel = context.WithTimeoutCause(m.beginSpan(r.ctx), timeout, &fault.Error{
 		Type: fault.Timeout, Message: "The agent took too long and was stopped",
 	})
 	m.began, m.attempt = time.Now(), 1
@@ -197,6 +197,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	}
 	m.cancel()
 	r.emit(ev)
+	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
 	r.count(result)
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}

@@ -14,7 +14,7 @@ import (
 // stream.Runner.
 func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	began := time.Now()
-	d := t.decide(ctx, req)
+	d := t.route(ctx, req)
 	d.took = time.Since(began)
 	r := &turn{team: t, ctx: ctx, sink: sink, result: stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}}
 	if err := fault.Cause(ctx); err != nil {

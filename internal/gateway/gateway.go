@@ -15,6 +15,7 @@ import (
 	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
+	"sluice/internal/telemetry"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/metrics"
@@ -46,6 +47,8 @@ type Gateway struct {
 	tools   *mcpclient.Client
 	todos   *todo.Store // nil unless the built-in todo server is used
 	with    Seams
+
+	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
 
 // Seams are where a test, which cannot wait on sockets in fake time, puts its own
@@ -102,6 +105,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	}
 	g.cfg = g.models.cfg
 	g.watch()
+	if err := g.startTelemetry(); err != nil {
+		return nil, err
+	}
 	g.server = handlers.NewServer(handlers.Config{
 		Runner:        with.budgeted(cfg.TurnTokens, g.agent()),
 		Model:         g.Model(),
@@ -109,6 +115,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Tools:         g.tools.Tools,
 		Health:        g.health,
 		Metrics:       g.metrics,
+		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
 		Page:          web.Files(),
@@ -169,6 +176,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.server.S
 
 // Close ends everything behind the HTTP server; no stream may run any more.
 func (g *Gateway) Close() {
+	g.flushTelemetry(lastSpans)
 	if g.server != nil {
 		g.server.Close()
 	}

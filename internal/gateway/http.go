@@ -141,6 +141,7 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 	if s.http.Shutdown(graceful) != nil {
 		_ = s.http.Close()
 	}
+	s.flushTelemetry(s.flushTime(began, hurried))
 	s.log.Info().Int64("duration_ms", time.Since(began).Milliseconds()).
 		Dict("details", zerolog.Dict().Bool("hurried", hurried)).Msg("stopped")
 	if hurried {

@@ -24,6 +24,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		handlers.Settings(c),
 		chatKit(c),
 		logging(c),
+		telemetry(c),
 	}
 }
 
@@ -74,5 +75,12 @@ func logging(c *config.Config) config.Section {
 			"the least serious lines that are written"),
 		config.Bool("SLUICE_LOG_PAYLOADS", &c.LogPayloads,
 			"tool arguments and result previews in the log"),
+	}}
+}
+
+func telemetry(c *config.Config) config.Section {
+	return config.Section{Name: "telemetry", Settings: []config.Setting{
+		config.Telemetry("SLUICE_OTEL", &c.OTel,
+			"`otlp` sends [spans and metrics](docs/operations.md#telemetry) by OTLP over HTTP, as the `OTEL_*` variables say"),
 	}}
 }

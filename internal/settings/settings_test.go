@@ -134,6 +134,7 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_CORS_ORIGINS", "https://a.test, http://b.test:8080,app://x", func(c config.Config) any { return strings.Join(c.CORSOrigins, " ") }, "https://a.test http://b.test:8080 app://x"},
 		{"SLUICE_CHATKIT_HISTORY", "memory", func(c config.Config) any { return c.ChatKitHistory }, "memory"},
 		{"SLUICE_LOG_LEVEL", "warning", func(c config.Config) any { return c.LogLevel }, "warning"},
+		{"SLUICE_OTEL", "otlp", func(c config.Config) any { return c.OTel.Traces && c.OTel.Metrics }, true},
 		{"SLUICE_LOG_PAYLOADS", "1", func(c config.Config) any { return c.LogPayloads }, true},
 		{"SLUICE_MCP_BREAKER", "1, 2m, 9", func(c config.Config) any { return c.MCPBreaker }, config.Breaker{Failures: 1, Recovery: 2 * time.Minute, HalfOpenCalls: 9}},
 		{"SLUICE_GEMINI_BREAKER", "1000,1ms,1", func(c config.Config) any { return c.GeminiBreaker }, config.Breaker{Failures: 1000, Recovery: time.Millisecond, HalfOpenCalls: 1}},
@@ -194,6 +195,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
 		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
 		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
+		"SLUICE_OTEL":            {"on", "grpc", "OTLP"},
 	}
 	for _, section := range settings.Sections(new(config.Config), new(settings.File)) {
 		for _, s := range section.Settings {

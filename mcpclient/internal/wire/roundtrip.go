@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sluice/chat"
+	"sluice/trace"
 )
 
 const (
@@ -68,6 +69,7 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if id := chat.RequestID(req.Context()); id != "" {
 		req.Header.Set("X-Request-ID", id)
 	}
+	trace.Propagate(req.Context(), req.Header)
 	switch {
 	case req.Method == http.MethodDelete:
 		return rt.sendDelete(req)

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// OTel is where spans and metrics are sent, beside GET /metrics. Its zero value sends
+// nothing. The OTEL_* variables that are not here the SDK of OpenTelemetry reads itself.
+type OTel struct {
+	// Traces and Metrics say which of them are sent.
+	Traces, Metrics bool
+	// TracesURL and MetricsURL are empty where a variable names the collector.
+	TracesURL, MetricsURL string
+
+	// Hidden is what no log may show: keys and passwords of the collector.
+	Hidden []Secret
+}
+
+// What SLUICE_OTEL can be.
+const (
+	OTelOff  = "off"
+	OTelOTLP = "otlp"
+)
+
+// localCollector is where a collector listens unless it is told otherwise (OpenTelemetry
+// Protocol Exporter). The SDK would ask it for TLS.
+const localCollector = "http://localhost:4318"
+
+// Telemetry takes off or otlp. With the latter the variables of OpenTelemetry count.
+func Telemetry(variable string, p *OTel, meaning string) Setting {
+	var mode string
+	s := OneOf(variable, &mode, OTelOff, []string{OTelOff, OTelOTLP}, meaning)
+	s.then = func(r *reader) {
+		if mode == OTelOTLP {
+			*p = r.otel()
+		}
+	}
+	return s
+}
+
+func (r *reader) otel() (o OTel) {
+	if strings.EqualFold(r.trimmed("OTEL_SDK_DISABLED"), "true") {
+		return o
+	}
+	o.Traces = r.exports("OTEL_TRACES_EXPORTER")
+	o.Metrics = r.exports("OTEL_METRICS_EXPORTER")
+	o.TracesURL, o.MetricsURL = localCollector+"/v1/traces", localCollector+"/v1/metrics"
+	if r.collector("OTEL_EXPORTER_OTLP_ENDPOINT", &o) {
+		o.TracesURL, o.MetricsURL = "", ""
+	}
+	if r.collector("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &o) {
+		o.TracesURL = ""
+	}
+	if r.collector("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &o) {
+		o.MetricsURL = ""
+	}
+	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
+		r.overHTTP("OTEL_EXPORTER_OTLP_" + signal + "PROTOCOL")
+		o.hideHeaders(r.trimmed("OTEL_EXPORTER_OTLP_" + signal + "HEADERS"))
+	}
+	return o
+}
+
+func (r *reader) trimmed(name string) string { return strings.TrimSpace(r.env(name)) }
+
+// exports says whether a signal is sent.
+func (r *reader) exports(variable string) bool {
+	switch strings.ToLower(r.trimmed(variable)) {
+	case "none":
+		return false
+	case "", "otlp":
+	default:
+		r.fault(variable, "must be otlp or none")
+	}
+	return true
+}
+
+// collector says whether a variable names a collector.
+func (r *reader) collector(variable string, o *OTel) bool {
+	value := r.trimmed(variable)
+	if value == "" {
+		return false
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		r.fault(variable, "must be an http or https URL")
+		return true
+	}
+	if password, ok := u.User.Password(); ok {
+		o.Hidden = append(o.Hidden, Secret(password), Secret(u.User.String()))
+	}
+	return true
+}
+
+func (r *reader) overHTTP(variable string) {
+	switch r.trimmed(variable) {
+	case "", "http/protobuf", "http/json":
+	default:
+		r.fault(variable, "must be http/protobuf or http/json")
+	}
+}
+
+// hideHeaders takes "name=value,name=value" with percent-encoded values.
+func (o *OTel) hideHeaders(list string) {
+	for header := range strings.SplitSeq(list, ",") {
+		_, value, ok := strings.Cut(header, "=")
+		if !ok {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		plain, err := url.PathUnescape(value)
+		if err != nil {
+			plain = value
+		}
+		o.Hidden = append(o.Hidden, Secret(value), Secret(plain), Secret(credentials(plain)))
+	}
+}

@@ -1,0 +1,47 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"sluice/chat"
+	"sluice/stream"
+	"sluice/trace"
+)
+
+// span begins the span of a turn that came by a route with that path.
+func (s *Server) span(ctx context.Context, r *http.Request, path string) (context.Context, trace.Span) {
+	ctx, span := trace.Request(ctx, s.cfg.Tracer, r.Header, r.Method, path)
+	if span.On() {
+		span.String("http.request.method", r.Method)
+		span.String("http.route", path)
+		span.String("sluice.request_id", chat.RequestID(ctx))
+	}
+	return ctx, span
+}
+
+// endSpan ends the span of the turn that was observed.
+func (o *observer) endSpan(span trace.Span) {
+	if !span.On() {
+		return
+	}
+	reason := o.reason
+	if reason == "" { // the client left before the end
+		reason = stream.Cancelled
+	}
+	span.String("sluice.finish_reason", string(reason))
+	span.Fail(o.failure(reason))
+}
+
+// failure returns why the turn failed; empty: it did not.
+func (o *observer) failure(reason stream.FinishReason) string {
+	if reason.Success() {
+		return ""
+	}
+	for _, e := range o.errors {
+		if e.Fatal {
+			return string(e.Type)
+		}
+	}
+	return string(reason)
+}

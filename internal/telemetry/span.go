@@ -1,0 +1,79 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"sluice/trace"
+)
+
+// parentHeader names the span that a request belongs to (W3C Trace Context). Its
+// companion, tracestate, is text of the sender's making: it is neither kept nor handed on.
+const parentHeader = "Traceparent"
+
+// tracer is a trace.Tracer.
+type tracer struct{ spans oteltrace.Tracer }
+
+// Begin implements trace.Tracer.
+func (t *tracer) Begin(operation, subject string, header http.Header) trace.Recorder {
+	ctx := context.Background()
+	if parents := header[parentHeader]; len(parents) == 1 {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parents[0]})
+	}
+	return t.begin(ctx, trace.Server, operation, subject)
+}
+
+func (t *tracer) begin(ctx context.Context, kind trace.Kind, operation, subject string) *span {
+	name := operation
+	if subject != "" {
+		name += " " + subject
+	}
+	ctx, s := t.spans.Start(ctx, name, oteltrace.WithSpanKind(kindOf(kind)))
+	return &span{t, ctx, s}
+}
+
+func kindOf(kind trace.Kind) oteltrace.SpanKind {
+	switch kind {
+	case trace.Server:
+		return oteltrace.SpanKindServer
+	case trace.Client:
+		return oteltrace.SpanKindClient
+	}
+	return oteltrace.SpanKindInternal
+}
+
+// span is a trace.Recorder.
+type span struct {
+	t    *tracer
+	ctx  context.Context // holds it, and never ends
+	span oteltrace.Span
+}
+
+func (s *span) Begin(kind trace.Kind, operation, subject string) trace.Recorder {
+	return s.t.begin(s.ctx, kind, operation, subject)
+}
+
+func (s *span) String(key, value string) { s.span.SetAttributes(attribute.String(key, value)) }
+
+func (s *span) Int(key string, value int) { s.span.SetAttributes(attribute.Int(key, value)) }
+
+func (s *span) Float(key string, value float64) { s.span.SetAttributes(attribute.Float64(key, value)) }
+
+func (s *span) Propagate(header http.Header) {
+	propagation.TraceContext{}.Inject(s.ctx, propagation.HeaderCarrier(header))
+}
+
+func (s *span) End(failure string) {
+	if failure == "" {
+		s.span.SetStatus(codes.Ok, "")
+	} else {
+		s.span.SetStatus(codes.Error, failure)
+		s.span.SetAttributes(attribute.String("error.type", failure))
+	}
+	s.span.End()
+}

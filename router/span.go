@@ -1,0 +1,49 @@
+package router
+
+import (
+	"context"
+
+	"sluice/chat"
+	"sluice/trace"
+)
+
+// route is decide within a span. The attributes' names are those of the contract.
+func (t *Team) route(ctx context.Context, req *chat.Request) decision {
+	ctx, span := trace.Start(ctx, trace.Internal, "RouterExecutor.Route", "")
+	if !span.On() {
+		return t.decide(ctx, req)
+	}
+	d := t.decide(ctx, req)
+	ev := t.event(&d)
+	span.String("messaging.operation", "route")
+	span.String("messaging.message.type", "ChatMessage")
+	span.Int("agent.available_count", len(t.routable()))
+	span.String("agent.selected", ev.AgentID)
+	span.Float("agent.confidence", d.confidence)
+	span.Int("agent.additional_count", len(ev.Additional))
+	span.String("sluice.route.decision", string(d.kind))
+	span.String("sluice.route.method", d.method)
+	if d.err == nil { // a typed nil is no nil error
+		span.End(nil)
+	} else {
+		span.End(d.err)
+	}
+	return d
+}
+
+// beginSpan begins the span of the member's part, and returns it in a context.
+func (m *member) beginSpan(ctx context.Context) context.Context {
+	ctx, span := trace.Start(ctx, trace.Internal, trace.InvokeAgent, m.agent.ID)
+	span.String(trace.Operation, trace.InvokeAgent)
+	span.String(trace.AgentID, m.agent.ID)
+	span.String("sluice.agent.role", string(m.role))
+	return ctx
+}
+
+// endSpan ends it; usage is that of the last attempt.
+func (m *member) endSpan(usage chat.Usage, err error) {
+	span := trace.Of(m.ctx)
+	span.Usage(usage.InputTokens, usage.OutputTokens, usage.ThinkingTokens)
+	span.Int("sluice.attempts", m.attempt)
+	span.End(err)
+}

@@ -1,0 +1,142 @@
+// Package trace tells where the time of a turn goes, as a tree of spans. Packages begin
+// and end spans with it and know no telemetry library: what keeps the spans is behind
+// two small interfaces.
+//
+// The span at hand travels in the context. Where there is none, because nobody asked
+// for spans, every function of this package returns at once and allocates nothing.
+//
+// A span holds names from the configuration, words from our own tables, and numbers:
+// never what a user or a model wrote, an argument, a result or a secret.
+package trace
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"sluice/fault"
+)
+
+// Kind says where the other end of a span is.
+type Kind int
+
+// Kinds of spans.
+const (
+	Internal Kind = iota // it has no other end
+	Server               // it answers a request
+	Client               // it waits for the answer to one
+)
+
+// Tracer begins the spans of requests. It is safe for concurrent use and never waits.
+type Tracer interface {
+	// Begin begins a span of kind Server. Its parent is the one that the header
+	// traceparent in header names, if there is a valid one.
+	Begin(operation, subject string, header http.Header) Recorder
+}
+
+// Recorder keeps one span. It is safe for concurrent use and never waits.
+type Recorder interface {
+	// Begin begins a span below this one. Its name is operation, and subject after a
+	// space unless that is empty.
+	Begin(kind Kind, operation, subject string) Recorder
+	String(key, value string)
+	Int(key string, value int)
+	Float(key string, value float64)
+	// Propagate sets the header traceparent, so that its receiver adds to the tree.
+	Propagate(header http.Header)
+	// End ends the span; failure is a word for why what it tells of failed, empty if it
+	// did not. It is called once, and nothing is called after it.
+	End(failure string)
+}
+
+// Span is a Recorder, or nothing: its zero value does nothing.
+type Span struct{ rec Recorder }
+
+type key struct{}
+
+// Request begins the span of a request that came with header. A nil Tracer makes none.
+func Request(ctx context.Context, t Tracer, header http.Header, operation, subject string) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	return with(ctx, t.Begin(operation, subject, header))
+}
+
+// Start begins a span below that of ctx, and returns it in a context. It makes none if
+// ctx has none.
+func Start(ctx context.Context, kind Kind, operation, subject string) (context.Context, Span) {
+	parent := Of(ctx)
+	if !parent.On() {
+		return ctx, parent
+	}
+	return with(ctx, parent.rec.Begin(kind, operation, subject))
+}
+
+func with(ctx context.Context, rec Recorder) (context.Context, Span) {
+	return context.WithValue(ctx, key{}, rec), Span{rec}
+}
+
+// Of returns the span of ctx.
+func Of(ctx context.Context) Span {
+	rec, _ := ctx.Value(key{}).(Recorder)
+	return Span{rec}
+}
+
+// Propagate sets the header traceparent to the span of ctx. Without a span it leaves
+// header alone.
+func Propagate(ctx context.Context, header http.Header) {
+	if s := Of(ctx); s.On() {
+		s.rec.Propagate(header)
+	}
+}
+
+// On says whether the span is kept. It need not be asked before the other methods.
+func (s Span) On() bool { return s.rec != nil }
+
+// String adds an attribute.
+func (s Span) String(key, value string) {
+	if s.rec != nil {
+		s.rec.String(key, value)
+	}
+}
+
+// Int adds an attribute.
+func (s Span) Int(key string, value int) {
+	if s.rec != nil {
+		s.rec.Int(key, value)
+	}
+}
+
+// Float adds an attribute.
+func (s Span) Float(key string, value float64) {
+	if s.rec != nil {
+		s.rec.Float(key, value)
+	}
+}
+
+// End ends the span. Of err only the type is told.
+func (s Span) End(err error) {
+	if s.rec != nil {
+		s.rec.End(failure(err))
+	}
+}
+
+// Fail ends the span; why is a word of ours, empty for a success.
+func (s Span) Fail(why string) {
+	if s.rec != nil {
+		s.rec.End(why)
+	}
+}
+
+// Cancelled is the failure of what nobody waited for any more.
+const Cancelled = "cancelled"
+
+func failure(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fault.ErrClientGone), errors.Is(err, context.Canceled):
+		return Cancelled
+	}
+	return string(fault.From(err).Type)
+}
