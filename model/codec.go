@@ -45,6 +45,9 @@ type Answer interface {
 	Reset()
 }
 
+// Asker is an Answer that is told the request before its first event.
+type Asker interface{ Asked(req *chat.ModelRequest) }
+
 // Note is what the log tells of an answer.
 type Note struct {
 	TextLength int    // bytes of text, without thoughts

@@ -51,13 +51,16 @@ func OverHTTP(h *HTTP) Source {
 
 func (s *httpSource) Close() { s.http.Close() }
 
-func (s *httpSource) Open(ctx context.Context, _ *chat.ModelRequest, body *Body) (Stream, error) {
+func (s *httpSource) Open(ctx context.Context, req *chat.ModelRequest, body *Body) (Stream, error) {
 	events, err := s.http.Send(ctx, body)
 	if err != nil {
 		return nil, err
 	}
 	a := s.answers.Get().(*httpStream)
 	a.events, a.whole = events, false
+	if asker, ok := a.answer.(Asker); ok {
+		asker.Asked(req)
+	}
 	return a, nil
 }
 

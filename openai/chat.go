@@ -1,0 +1,69 @@
+package openai
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
+
+// Chat is the codec of Chat Completions.
+type Chat struct {
+	spec      model.Spec
+	host      host
+	maker     string // what Message.Maker is of this codec's answers
+	thinkTags string
+	learnable []string
+	tools     toolCache
+}
+
+// The codec keeps to the frame's interfaces.
+var (
+	_ model.Codec  = (*Chat)(nil)
+	_ model.Answer = (*chatAnswer)(nil)
+	_ model.Asker  = (*chatAnswer)(nil)
+)
+
+func newChat(spec model.Spec, warn Warn) *Chat {
+	c := &Chat{
+		spec:      spec,
+		host:      hostOf(&spec),
+		maker:     spec.Maker(),
+		thinkTags: spec.ThinkTags,
+	}
+	extra := members(spec.Extra)
+	for _, name := range chatLearnable {
+		if !extra.has(name) { // what extra sets stays, whatever is said of it
+			c.learnable = append(c.learnable, name)
+		}
+	}
+	c.tools.render = chatTools(warn)
+	return c
+}
+
+// Maker returns what Message.Maker is of this codec's answers.
+func (c *Chat) Maker() string { return c.maker }
+
+// NewAnswer implements model.Codec.
+func (c *Chat) NewAnswer() model.Answer {
+	a := &chatAnswer{codec: c}
+	a.Reset()
+	return a
+}
+
+// chatLearnable are the members that are sent of our own accord, by the names that Omit
+// has for them.
+var chatLearnable = []string{
+	"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
+	"tool_choice", "response_format", "strict",
+}
+
+// Refuse implements model.Codec.
+func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
+	return c.refuse(status, body)
+}
+
+func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
+	return readRefusal(status, body, c.learnable)
+}

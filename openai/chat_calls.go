@@ -1,0 +1,151 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
+
+// callOverhead is what a call weighs beyond its text, in bytes.
+const callOverhead = 64
+
+// fewCalls is up to how many calls are looked through for an index.
+const fewCalls = 32
+
+// chatCalls collects the calls of one answer.
+type chatCalls struct {
+	list []chatCall
+	at   map[int]int // where the latest call of each index is; nil while there are few
+}
+
+// chatCall is a call, or as much of it as has come.
+type chatCall struct {
+	index          int
+	hasIndex       bool
+	id, name, args []byte
+	extra          []byte // the latest extra_content, JSON
+}
+
+func (cs *chatCalls) reset() {
+	clear(cs.list)
+	cs.list, cs.at = cs.list[:0], nil
+}
+
+// take takes a delta of a call and returns by how much that has made cs larger. A delta
+// that says nothing begins nothing.
+func (cs *chatCalls) take(d *chatCallDelta) (grown int) {
+	if len(d.id)+len(d.name)+len(d.args)+len(d.extra) == 0 {
+		return 0
+	}
+	call := cs.find(d)
+	if call == nil {
+		call = cs.begin(d)
+		grown = callOverhead
+	}
+	if len(call.id) == 0 {
+		call.id = append(call.id, d.id...)
+		grown += len(d.id)
+	}
+	if len(call.name) == 0 {
+		call.name = append(call.name, d.name...)
+		grown += len(d.name)
+	}
+	call.args = append(call.args, d.args...)
+	if len(d.extra) > 0 {
+		call.extra = append(call.extra[:0], d.extra...)
+	}
+	return grown + len(d.args) + len(d.extra)
+}
+
+// find returns the call that d goes on with, or nil if d begins one. Some servers give
+// each call index 0, and others none.
+func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
+	if !d.hasIndex {
+		if len(cs.list) == 0 || len(d.id)+len(d.name) > 0 {
+			return nil
+		}
+		return &cs.list[len(cs.list)-1]
+	}
+	call := cs.latest(d.index)
+	if call != nil && len(d.id) > 0 && len(call.id) > 0 && !bytes.Equal(d.id, call.id) {
+		return nil
+	}
+	return call
+}
+
+// latest returns the latest call of an index, or nil.
+func (cs *chatCalls) latest(index int) *chatCall {
+	if cs.at != nil {
+		if i, ok := cs.at[index]; ok {
+			return &cs.list[i]
+		}
+		return nil
+	}
+	for i := len(cs.list) - 1; i >= 0; i-- {
+		if call := &cs.list[i]; call.hasIndex && call.index == index {
+			return call
+		}
+	}
+	return nil
+}
+
+// begin begins a call.
+func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
+	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex})
+	switch n := len(cs.list); {
+	case cs.at != nil && d.hasIndex:
+		cs.at[d.index] = n - 1
+	case cs.at == nil && n > fewCalls:
+		cs.at = make(map[int]int, 2*n)
+		for i := range cs.list {
+			if cs.list[i].hasIndex {
+				cs.at[cs.list[i].index] = i
+			}
+		}
+	}
+	return &cs.list[len(cs.list)-1]
+}
+
+// whole returns the calls, with {} for empty arguments. A call that cannot be read is an
+// error, unless the answer was cut: then it is left out.
+func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
+	kept := cs.list[:0]
+	for _, call := range cs.list {
+		if len(bytes.TrimSpace(call.args)) == 0 {
+			call.args = []byte(`{}`)
+		}
+		reason := call.fault()
+		switch {
+		case reason == "":
+			kept = append(kept, call)
+		case !cut:
+			return nil, &model.Malformed{Reason: reason}
+		}
+	}
+	cs.list = kept
+	return kept, nil
+}
+
+// fault says why a call is no call, or "".
+func (call *chatCall) fault() string {
+	args := jsontext.Value(call.args)
+	switch {
+	case len(call.name) == 0:
+		return "no name"
+	case !args.IsValid(tolerant):
+		return "arguments that are no JSON"
+	case args.Kind() != '{':
+		return "arguments that are no object"
+	}
+	return ""
+}
+
+// extraSize is the bytes of what the calls want back.
+func (*chatCalls) extraSize(calls []chatCall) (n int) {
+	for i := range calls {
+		n += len(calls[i].extra)
+	}
+	return n
+}

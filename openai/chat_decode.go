@@ -1,0 +1,286 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+)
+
+var errWrongType = errors.New("wrong type")
+
+// chatDecoder reads the JSON of chunks. It walks over the tokens itself, because this
+// runs for each chunk of each answer: a part of the time of an Unmarshal, and no
+// allocation (BenchmarkChatDecode). Its scratch is used again for each chunk.
+type chatDecoder struct {
+	in   bytes.Buffer
+	json jsontext.Decoder
+	word []byte // the word at hand
+}
+
+// A chatField reads the value of the named member into c. The name is valid until it
+// reads.
+type chatField func(d *chatDecoder, c *chatChunk, name []byte) error
+
+// chatChunk is what one chunk, or a whole answer, says. What it does not say is empty.
+type chatChunk struct {
+	whole bool // the answer is in choices[].message; else in choices[].delta
+
+	failure  jsontext.Value // the error in the chunk
+	isError  bool           // the chunk itself is the error
+	model    []byte
+	usage    chat.Usage
+	hasUsage bool
+	figures  chatFigures
+
+	seen   int  // choices
+	taken  bool // what follows is of choice 0
+	choice chatChoice
+}
+
+// chatChoice is a choice of a chunk.
+type chatChoice struct {
+	index    int
+	hasIndex bool
+	finish   []byte
+
+	text    []byte // of all pieces
+	pieces  []chatPiece
+	thought [3][]byte // of reasoning_content, reasoning and reasoning_details
+	details []chatDetail
+	calls   []chatCallDelta
+}
+
+// chatPiece is a piece of text or of a thought: text[from:to].
+type chatPiece struct {
+	from, to int
+	thought  bool
+}
+
+// chatCallDelta is an element of tool_calls.
+type chatCallDelta struct {
+	index          int
+	hasIndex       bool
+	id, name, args []byte
+	extra          []byte // JSON
+}
+
+func (c *chatChunk) reset(whole bool) {
+	c.whole = whole
+	c.failure, c.isError = nil, false
+	c.model = c.model[:0]
+	c.hasUsage = false
+	c.seen, c.taken = 0, false
+	c.choice.reset()
+}
+
+func (c *chatChoice) reset() {
+	c.index, c.hasIndex = 0, false
+	c.finish, c.text, c.pieces = c.finish[:0], c.text[:0], c.pieces[:0]
+	for i := range c.thought {
+		c.thought[i] = c.thought[i][:0]
+	}
+	c.details, c.calls = c.details[:0], c.calls[:0]
+}
+
+// decode reads one event's data, or a whole answer, into c. An error wraps
+// model.ErrUnreadable; it says where, but never what: the data is the model's text.
+func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
+	c.reset(whole)
+	d.in = *bytes.NewBuffer(data)
+	d.json.Reset(&d.in, tolerant)
+	err := d.top(c)
+	if err == nil {
+		return nil
+	}
+	kind := "syntax"
+	if errors.Is(err, errWrongType) {
+		kind = errWrongType.Error()
+	}
+	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
+}
+
+// top reads the document: a chunk, or an array of them, as some wrap errors.
+func (d *chatDecoder) top(c *chatChunk) error {
+	read := (*chatDecoder).response
+	switch d.json.PeekKind() {
+	case '[':
+		read = func(d *chatDecoder, c *chatChunk) error { return d.array(c, (*chatDecoder).response) }
+	case 'n':
+		return d.mismatch()
+	}
+	if err := read(d, c); err != nil {
+		return err
+	}
+	if _, err := d.json.ReadToken(); err != io.EOF {
+		return errWrongType
+	}
+	return nil
+}
+
+func (d *chatDecoder) response(c *chatChunk) error {
+	return d.object(c, (*chatDecoder).responseField)
+}
+
+func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
+	switch string(name) {
+	case `"choices"`:
+		return d.array(c, (*chatDecoder).oneChoice)
+	case `"usage"`:
+		return d.usage(c)
+	case `"x_groq"`:
+		if d.json.PeekKind() == '{' {
+			return d.object(c, (*chatDecoder).groqField)
+		}
+	case `"model"`:
+		c.model, err = d.append(c.model[:0])
+		return err
+	case `"object"`:
+		d.word, err = d.append(d.word[:0])
+		c.isError = c.isError || string(d.word) == "error"
+		return err
+	case `"error"`:
+		v, err := d.json.ReadValue()
+		if err == nil && saysError(v) {
+			c.failure = v.Clone()
+		}
+		return err
+	}
+	return d.json.SkipValue()
+}
+
+func (d *chatDecoder) groqField(c *chatChunk, name []byte) error {
+	if string(name) == `"usage"` {
+		return d.usage(c)
+	}
+	return d.json.SkipValue()
+}
+
+// oneChoice reads a choice. Only the first one of index 0 is kept; one without an index
+// has that of its place.
+func (d *chatDecoder) oneChoice(c *chatChunk) error {
+	if c.taken {
+		return d.json.SkipValue()
+	}
+	c.choice.reset()
+	if err := d.object(c, (*chatDecoder).choiceField); err != nil {
+		return err
+	}
+	index := c.seen
+	if c.choice.hasIndex {
+		index = c.choice.index
+	}
+	c.seen++
+	if index != 0 {
+		c.choice.reset()
+		return nil
+	}
+	c.taken = true
+	return nil
+}
+
+func (d *chatDecoder) choiceField(c *chatChunk, name []byte) (err error) {
+	switch string(name) {
+	case `"index"`:
+		c.choice.index, c.choice.hasIndex, err = d.whole()
+		return err
+	case `"finish_reason"`:
+		c.choice.finish, err = d.append(c.choice.finish[:0])
+		return err
+	case `"delta"`:
+		if !c.whole {
+			return d.object(c, (*chatDecoder).deltaField)
+		}
+	case `"message"`:
+		if c.whole {
+			return d.object(c, (*chatDecoder).deltaField)
+		}
+	case `"usage"`: // Moonshot's place for it
+		return d.usage(c)
+	}
+	return d.json.SkipValue()
+}
+
+func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
+	ch := &c.choice
+	switch string(name) {
+	case `"content"`:
+		return d.content(c)
+	case `"refusal"`:
+		return d.piece(c, false)
+	case `"reasoning_content"`:
+		ch.thought[0], err = d.append(ch.thought[0])
+		return err
+	case `"reasoning"`:
+		ch.thought[1], err = d.append(ch.thought[1])
+		return err
+	case `"reasoning_details"`:
+		if d.json.PeekKind() == '[' {
+			return d.array(c, (*chatDecoder).detail)
+		}
+	case `"tool_calls"`:
+		return d.array(c, (*chatDecoder).call)
+	}
+	return d.json.SkipValue()
+}
+
+// content reads a string or an array of parts.
+func (d *chatDecoder) content(c *chatChunk) error {
+	switch d.json.PeekKind() {
+	case '[':
+		return d.array(c, (*chatDecoder).part)
+	case '"', 'n':
+		return d.piece(c, false)
+	}
+	return d.mismatch()
+}
+
+func (d *chatDecoder) part(c *chatChunk) error {
+	if d.json.PeekKind() == '"' {
+		return d.piece(c, false)
+	}
+	return d.object(c, (*chatDecoder).partField)
+}
+
+// partField reads a part: text, or Mistral's "thinking", whose value is an array of
+// text parts, or a string. Parts of other types hold neither.
+func (d *chatDecoder) partField(c *chatChunk, name []byte) error {
+	switch string(name) {
+	case `"text"`:
+		return d.piece(c, false)
+	case `"thinking"`:
+		if d.json.PeekKind() == '[' {
+			return d.array(c, (*chatDecoder).thinkingPart)
+		}
+		return d.piece(c, true)
+	}
+	return d.json.SkipValue()
+}
+
+func (d *chatDecoder) thinkingPart(c *chatChunk) error {
+	if d.json.PeekKind() != '{' {
+		return d.json.SkipValue()
+	}
+	return d.object(c, func(d *chatDecoder, c *chatChunk, name []byte) error {
+		if string(name) == `"text"` {
+			return d.piece(c, true)
+		}
+		return d.json.SkipValue()
+	})
+}
+
+// piece reads a string as the next piece of the choice at hand.
+func (d *chatDecoder) piece(c *chatChunk, thought bool) (err error) {
+	ch := &c.choice
+	from := len(ch.text)
+	ch.text, err = d.append(ch.text)
+	if len(ch.text) > from {
+		ch.pieces = append(ch.pieces, chatPiece{from, len(ch.text), thought})
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package openai
+
+// call reads an element of tool_calls.
+func (d *chatDecoder) call(c *chatChunk) error {
+	list := c.choice.calls
+	if len(list) < cap(list) {
+		list = list[:len(list)+1] // with the buffers of an earlier one
+	} else {
+		list = append(list, chatCallDelta{})
+	}
+	c.choice.calls = list
+	call := &list[len(list)-1]
+	call.index, call.hasIndex = 0, false
+	call.id, call.name, call.args, call.extra = call.id[:0], call.name[:0], call.args[:0], call.extra[:0]
+	return d.object(c, (*chatDecoder).callField)
+}
+
+func (d *chatDecoder) callField(c *chatChunk, name []byte) (err error) {
+	call := &c.choice.calls[len(c.choice.calls)-1]
+	switch string(name) {
+	case `"index"`:
+		call.index, call.hasIndex, err = d.whole()
+		return err
+	case `"id"`:
+		call.id, err = d.append(call.id[:0])
+		return err
+	case `"function"`:
+		return d.object(c, (*chatDecoder).functionField)
+	case `"extra_content"`:
+		if d.json.PeekKind() == '{' {
+			v, err := d.json.ReadValue()
+			call.extra = append(call.extra[:0], v...)
+			return err
+		}
+	}
+	return d.json.SkipValue()
+}
+
+// functionField reads the function of the last call. Arguments that are JSON in place
+// of a string with JSON are taken as they are: an object does what was meant, and
+// anything else is found to be malformed.
+func (d *chatDecoder) functionField(c *chatChunk, name []byte) (err error) {
+	call := &c.choice.calls[len(c.choice.calls)-1]
+	switch string(name) {
+	case `"name"`:
+		call.name, err = d.append(call.name[:0])
+		return err
+	case `"arguments"`:
+		switch d.json.PeekKind() {
+		case '"', 'n':
+			call.args, err = d.append(call.args)
+			return err
+		}
+		v, err := d.json.ReadValue()
+		call.args = append(call.args, v...)
+		return err
+	}
+	return d.json.SkipValue()
+}

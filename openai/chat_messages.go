@@ -1,0 +1,249 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+// chatMessages renders a conversation.
+type chatMessages struct {
+	codec *Chat
+	names *toolNames
+	b     []byte
+	count int
+	turn  int // the index of the user's last message: what comes behind belongs to the turn
+	calls int // of the conversation, so far
+	// fitted are the ids that were replaced because they do not fit; taken are all that
+	// stand in the request, as the provider that does not take any id takes none twice.
+	fitted map[string]string
+	taken  map[string]bool
+}
+
+func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *toolNames) []byte {
+	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(req.Messages)}
+	if req.System != "" {
+		m.text("system", req.System)
+	}
+	for i := range req.Messages {
+		if msg := &req.Messages[i]; msg.Role == chat.RoleModel {
+			m.assistant(msg, i > m.turn, req.Messages[i+1:])
+		} else if text := joined(msg, "\n"); text != "" {
+			m.text("user", text)
+		}
+	}
+	return m.b
+}
+
+// lastQuestion returns the index of the last message that holds words of the user's, or
+// -1. One of results alone belongs to the turn.
+func lastQuestion(messages []chat.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != chat.RoleModel && joined(&messages[i], "") != "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// joined returns the text of a message, without thoughts.
+func joined(msg *chat.Message, between string) (text string) {
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Call != nil || p.Result != nil || p.Thought || p.Text == "" {
+			continue
+		}
+		if text != "" {
+			text += between
+		}
+		text += p.Text
+	}
+	return text
+}
+
+// begin begins a message, and leaves it open.
+func (m *chatMessages) begin(role string) {
+	if m.count++; m.count > 1 {
+		m.b = append(m.b, ',')
+	}
+	m.b = appendString(append(m.b, `{"role":`...), role)
+}
+
+func (m *chatMessages) text(role, text string) {
+	m.begin(role)
+	m.b = append(appendString(append(m.b, `,"content":`...), text), '}')
+}
+
+// assistant appends a message of the model's and, if it holds calls, their results,
+// which stand in the messages behind it. thisTurn says that no question came after it.
+func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
+	text := joined(msg, "")
+	calls := callsOf(msg)
+	if text == "" && len(calls) == 0 {
+		return
+	}
+	m.begin("assistant")
+	if text != "" {
+		m.b = appendString(append(m.b, `,"content":`...), text)
+	} else {
+		m.b = append(m.b, `,"content":null`...) // some demand the member
+	}
+	own := msg.Maker == m.codec.maker
+	returned := false
+	if own {
+		returned = m.kept(msg, thisTurn && len(calls) > 0)
+	}
+	if len(calls) == 0 {
+		m.b = append(m.b, '}')
+		return
+	}
+	if m.codec.host.deepSeek && !returned {
+		m.b = append(m.b, `,"reasoning_content":""`...) // DeepSeek answers 400 if it is missing
+	}
+	ids := m.toolCalls(calls, own)
+	m.b = append(m.b, '}')
+	m.results(calls, ids, resultsOf(behind))
+}
+
+// kept appends what the model wants back with its message, and says whether its thoughts
+// as text were among that: they go back only with calls of this turn.
+func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Kept == "" || p.Call != nil {
+			continue
+		}
+		for _, f := range keptMembers(p.Kept) {
+			isText := f.name != "reasoning_details"
+			if isText && (!thoughts || returned) {
+				continue
+			}
+			returned = returned || isText
+			m.b = append(appendString(append(m.b, ','), f.name), ':')
+			m.b = append(m.b, f.value...)
+		}
+	}
+	return returned
+}
+
+// keptMembers returns the members of what was kept that are to stand in a message.
+func keptMembers(kept string) (list object) {
+	v := jsontext.Value(kept)
+	if !v.IsValid() {
+		return nil
+	}
+	for _, f := range members(v) {
+		switch f.name {
+		case "reasoning_details", "reasoning_content", "reasoning":
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// sentinel tells Gemini 3 that a call has no signature because another model made it
+// (its documentation on thought signatures).
+const sentinel = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// toolCalls appends the calls of a message and returns the ids that they got.
+func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
+	ids := make([]string, len(calls))
+	m.b = append(m.b, `,"tool_calls":`...)
+	for i, p := range calls {
+		ids[i] = m.id(p.Call.ID)
+		m.b = append(m.b, "[,"[min(i, 1)])
+		m.b = appendString(append(m.b, `{"id":`...), ids[i])
+		m.b = appendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.fit(p.Call.Name))
+		m.b = appendString(append(m.b, `,"arguments":`...), arguments(p.Call))
+		m.b = append(m.b, '}')
+		extra := members(jsontext.Value(p.Kept)).get("extra_content")
+		switch {
+		case own && extra.Kind() == '{' && extra.IsValid():
+			m.b = append(append(m.b, `,"extra_content":`...), extra...)
+		case !own && i == 0 && m.codec.host.gemini:
+			m.b = append(m.b, `,"extra_content":`+sentinel...)
+		}
+		m.b = append(m.b, '}')
+	}
+	m.b = append(m.b, ']')
+	return ids
+}
+
+func arguments(call *tool.Call) string {
+	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 {
+		return string(args)
+	}
+	return "{}"
+}
+
+// id returns the id to send for a call: its own, or one that fits. A call without an id
+// gets one by its place in the conversation, the same in every request.
+func (m *chatMessages) id(own string) string {
+	m.calls++
+	if own != "" && (!m.codec.host.mistral || fitsMistral(own)) {
+		return own
+	}
+	if fit, ok := m.fitted[own]; ok && own != "" {
+		return fit
+	}
+	if m.fitted == nil {
+		m.fitted, m.taken = map[string]string{}, map[string]bool{}
+	}
+	seed := own
+	if own == "" {
+		seed = "call " + string(appendInt(nil, m.calls))
+	}
+	fit := derivedID(seed, 0)
+	for n := 1; m.taken[fit]; n++ {
+		fit = derivedID(seed, n)
+	}
+	m.fitted[own], m.taken[fit] = fit, true
+	return fit
+}
+
+// noResult is what a call without a result is answered with: without any the provider
+// refuses the conversation.
+const noResult = "no result"
+
+// results appends the results of calls, in the calls' order.
+func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool.Result) {
+	for i, p := range calls {
+		text := noResult
+		for j, r := range results {
+			if r != nil && r.ID == p.Call.ID && (r.ID != "" || r.Name == p.Call.Name) {
+				text, results[j] = r.Text, nil
+				break
+			}
+		}
+		m.begin("tool")
+		m.b = appendString(append(m.b, `,"tool_call_id":`...), ids[i])
+		m.b = append(appendString(append(m.b, `,"content":`...), text), '}')
+	}
+}
+
+func callsOf(msg *chat.Message) (calls []*chat.Part) {
+	for i := range msg.Parts {
+		if msg.Parts[i].Call != nil {
+			calls = append(calls, &msg.Parts[i])
+		}
+	}
+	return calls
+}
+
+// resultsOf returns the results up to the next message of the model's.
+func resultsOf(behind []chat.Message) (results []*tool.Result) {
+	for i := range behind {
+		if behind[i].Role == chat.RoleModel {
+			break
+		}
+		for j := range behind[i].Parts {
+			if p := &behind[i].Parts[j]; p.Call == nil && p.Result != nil {
+				results = append(results, p.Result)
+			}
+		}
+	}
+	return results
+}

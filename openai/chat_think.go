@@ -1,0 +1,94 @@
+package openai
+
+import "bytes"
+
+const (
+	thinkOpen  = "<think>"
+	thinkClose = "</think>"
+	blanks     = " \t\r\n"
+)
+
+// thinkTags tells thoughts from text where a server leaves them both in the content:
+// an answer that begins with <think> is thought up to </think>, with the blanks behind
+// it.
+type thinkTags struct {
+	done   bool // what follows is text
+	inside bool // <think> was read, or is taken for read
+	closed bool // </think> was read, but no text yet
+	open   bool // the answer begins inside
+	held   []byte
+}
+
+// reset begins an answer. mode is auto, open or off.
+func (t *thinkTags) reset(mode string) {
+	*t = thinkTags{done: mode == "off", open: mode == "open", held: t.held[:0]}
+}
+
+// take takes a piece of content and says what is decided of it. A tag may be split
+// anywhere.
+func (t *thinkTags) take(b []byte, say func(b []byte, thought bool)) {
+	t.held = append(t.held, b...)
+	if !t.inside && !t.closed && !t.begin(say) {
+		return
+	}
+	if t.inside && !t.closed {
+		t.through(say)
+	}
+	if t.closed {
+		rest := bytes.TrimLeft(t.held, blanks)
+		say(t.held[:len(t.held)-len(rest)], true)
+		say(rest, false)
+		t.done = len(rest) > 0
+		t.held = t.held[:0]
+	}
+}
+
+// begin reads the beginning of the answer; false means that there is no more to do.
+func (t *thinkTags) begin(say func(b []byte, thought bool)) bool {
+	b := bytes.TrimLeft(t.held, blanks)
+	if len(b) < len(thinkOpen) && string(b) == thinkOpen[:len(b)] {
+		return false
+	}
+	if rest, ok := bytes.CutPrefix(b, []byte(thinkOpen)); ok {
+		t.inside = true
+		t.held = t.held[:copy(t.held, rest)]
+		return true
+	}
+	if t.open {
+		t.inside = true
+		return true
+	}
+	t.done = true
+	say(t.held, false)
+	t.held = t.held[:0]
+	return false
+}
+
+// through says the thoughts up to the end tag, or up to what may be its beginning.
+func (t *thinkTags) through(say func(b []byte, thought bool)) {
+	if i := bytes.Index(t.held, []byte(thinkClose)); i >= 0 {
+		say(t.held[:i], true)
+		t.held = t.held[:copy(t.held, t.held[i+len(thinkClose):])]
+		t.closed = true
+		return
+	}
+	n := len(t.held) - partOfClose(t.held)
+	say(t.held[:n], true)
+	t.held = t.held[:copy(t.held, t.held[n:])]
+}
+
+// partOfClose returns how many bytes at the end of b may begin the end tag.
+func partOfClose(b []byte) int {
+	for n := min(len(b), len(thinkClose)-1); n > 0; n-- {
+		if string(b[len(b)-n:]) == thinkClose[:n] {
+			return n
+		}
+	}
+	return 0
+}
+
+// end says what was held back, at the end of the answer.
+func (t *thinkTags) end(say func(b []byte, thought bool)) {
+	say(t.held, t.inside || t.closed)
+	t.held = t.held[:0]
+}

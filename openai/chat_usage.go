@@ -1,0 +1,75 @@
+package openai
+
+import "sluice/chat"
+
+// chatFigures are the figures of a usage object, as the provider counts them.
+type chatFigures struct {
+	prompt, completion, total, thinking, cached int
+	any                                         bool
+}
+
+// usage reads a usage object; the last one counts. Figures that cannot be read count as
+// none: they are no reason to lose an answer that is good.
+func (d *chatDecoder) usage(c *chatChunk) error {
+	if d.json.PeekKind() != '{' {
+		return d.json.SkipValue()
+	}
+	c.figures = chatFigures{}
+	err := d.object(c, (*chatDecoder).usageField)
+	if c.figures.any {
+		c.usage, c.hasUsage = c.figures.usage(), true
+	}
+	return err
+}
+
+func (d *chatDecoder) usageField(c *chatChunk, name []byte) error {
+	f := &c.figures
+	switch string(name) {
+	case `"prompt_tokens"`:
+		return d.count(c, &f.prompt)
+	case `"completion_tokens"`:
+		return d.count(c, &f.completion)
+	case `"total_tokens"`:
+		return d.count(c, &f.total)
+	case `"prompt_cache_hit_tokens"`: // DeepSeek's
+		return d.count(c, &f.cached)
+	case `"prompt_tokens_details"`, `"completion_tokens_details"`:
+		if d.json.PeekKind() == '{' {
+			return d.object(c, (*chatDecoder).usageDetail)
+		}
+	}
+	return d.json.SkipValue()
+}
+
+func (d *chatDecoder) usageDetail(c *chatChunk, name []byte) error {
+	switch string(name) {
+	case `"cached_tokens"`:
+		return d.count(c, &c.figures.cached)
+	case `"reasoning_tokens"`:
+		return d.count(c, &c.figures.thinking)
+	}
+	return d.json.SkipValue()
+}
+
+func (d *chatDecoder) count(c *chatChunk, to *int) error {
+	n, ok, err := d.figure()
+	if ok {
+		*to, c.figures.any = n, true
+	}
+	return err
+}
+
+// usage tells the figures in our terms. Reasoning is part of completion_tokens unless
+// the total shows that it comes on top, as xAI counts.
+func (f *chatFigures) usage() chat.Usage {
+	output := max(0, f.completion-f.thinking)
+	if f.thinking > 0 && f.total == f.prompt+f.completion+f.thinking {
+		output = f.completion
+	}
+	return chat.Usage{
+		InputTokens:    f.prompt,
+		OutputTokens:   output,
+		ThinkingTokens: f.thinking,
+		CachedTokens:   f.cached,
+	}
+}

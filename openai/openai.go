@@ -1,0 +1,61 @@
+// Package openai has the codecs of the two protocols that OpenAI began and that many
+// services and servers speak: Chat Completions, each of them with quirks of its own,
+// and Responses.
+package openai
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"sluice/model"
+)
+
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
+func New(spec model.Spec, opts model.Options) (*model.Model, error) {
+	codec, err := newCodec(spec, func(name, reason string) {
+		details := zerolog.Dict().Str("key", spec.Key).Str("tool", name).Str("reason", reason)
+		opts.Log.Warn().Dict("details", details).Msg("model_tool_left_out")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return model.New(spec, model.Bearer(), codec, opts)
+}
+
+// newCodec returns the codec of a configured model. warn, which may be nil, is told of
+// tools that are left out because of their schemas.
+func newCodec(spec model.Spec, warn Warn) (model.Codec, error) {
+	if spec.Thinking.Tokens > 0 {
+		return nil, fmt.Errorf("models.%s.thinking: a number of tokens is not known to provider openai", spec.Key)
+	}
+	switch spec.API {
+	case "chat", "":
+		return newChat(spec, warn), nil
+	}
+	return nil, fmt.Errorf("models.%s.api: unknown protocol", spec.Key)
+}
+
+// host says which service an endpoint belongs to, as far as it matters.
+type host struct {
+	openAI, azure, deepSeek, mistral, gemini bool
+}
+
+func hostOf(spec *model.Spec) host {
+	u, err := url.Parse(spec.Endpoint)
+	if err != nil {
+		u = &url.URL{}
+	}
+	name := strings.ToLower(u.Hostname())
+	at := func(domain string) bool { return name == domain || strings.HasSuffix(name, "."+domain) }
+	return host{
+		openAI:   at("api.openai.com"),
+		azure:    at("openai.azure.com"),
+		deepSeek: spec.Preset == "deepseek" || at("deepseek.com"),
+		mistral:  spec.Preset == "mistral" || at("mistral.ai"),
+		gemini:   at("generativelanguage.googleapis.com"),
+	}
+}

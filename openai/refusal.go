@@ -1,0 +1,273 @@
+package openai
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
+
+// saysError says whether the value of a member error is one: an object, a string, or an
+// array that holds one.
+func saysError(v jsontext.Value) bool {
+	switch v.Kind() {
+	case '{':
+		return true
+	case '"':
+		return len(v) > len(`""`)
+	case '[':
+		return len(elements(v)) > 0
+	}
+	return false
+}
+
+// readRefusal reads an error body, or the value of a member error. Whatever it holds, it
+// is an error: members of a wrong type are left out. ours are the members of requests
+// that may be refused, as Omit names them.
+func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal {
+	e := errorObject(body)
+	typ, code := e.get("type"), e.get("code")
+	r := &model.Refusal{
+		Status:  status,
+		Type:    model.Word(unquote(typ)),
+		Code:    model.Word(scalar(code)),
+		Message: message(e),
+	}
+	if r.Type == "" {
+		r.Type = model.Word(unquote(e.get("status"))) // Google's name
+	}
+	if r.Status == 0 {
+		r.Status = numeric(e)
+	}
+	r.Kind = kindOf(r)
+	if r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity {
+		r.Member = refusedMember(e, r.Message, ours)
+	}
+	r.RetryAfter = max(waitIn(r.Message), retryInfo(e.get("details")))
+	return r
+}
+
+// errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error
+// itself. One that is a string becomes the message.
+func errorObject(v jsontext.Value) object {
+	for range 4 { // an array in an error in an array
+		switch v.Kind() {
+		case '[':
+			list := elements(v)
+			if len(list) == 0 {
+				return nil
+			}
+			v = list[0]
+		case '"':
+			return object{{"message", v}}
+		case '{':
+			o := members(v)
+			inner := o.get("error")
+			if !saysError(inner) {
+				return o
+			}
+			if inner.Kind() == '"' { // beside other members, as of Hugging Face's servers
+				o = o.without("error", "message")
+				o.set("message", inner)
+				return o
+			}
+			v = inner
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// scalar returns a string, or a number as one.
+func scalar(v jsontext.Value) string {
+	if v.Kind() == '0' {
+		return string(v)
+	}
+	return unquote(v)
+}
+
+// numeric returns an error's own HTTP status, or 0.
+func numeric(e object) int {
+	for _, name := range []string{"status_code", "code", "status"} {
+		if n, err := strconv.Atoi(scalar(e.get(name))); err == nil && n >= 400 && n < 600 {
+			return n
+		}
+	}
+	return 0
+}
+
+// message returns the text of an error. Where it is no string, as Mistral's, it is JSON.
+func message(e object) string {
+	for _, name := range []string{"message", "detail", "error"} {
+		switch v := e.get(name); v.Kind() {
+		case '"':
+			return unquote(v)
+		case '{', '[':
+			return string(v)
+		}
+	}
+	return ""
+}
+
+// kindOf says what the provider's words mean, beyond the status.
+func kindOf(r *model.Refusal) model.Kind {
+	for _, word := range []string{r.Code, r.Type} {
+		switch {
+		case word == "insufficient_quota":
+			return model.KindQuota
+		case word == "tool_use_failed":
+			return model.KindMalformed
+		case word == "content_filter":
+			return model.KindBlocked
+		case strings.HasPrefix(word, "context_length"), word == "exceed_context_size_error": // llama.cpp's
+			return model.KindOverflow
+		}
+	}
+	switch r.Status {
+	case 0:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		if tooLong.MatchString(r.Message) {
+			return model.KindOverflow
+		}
+		return model.KindStatus
+	default:
+		return model.KindStatus
+	}
+	for _, word := range []string{r.Code, r.Type} {
+		switch {
+		case strings.HasPrefix(word, "rate_limit"):
+			return model.KindRateLimited
+		case word == "authentication_error":
+			return model.KindMisconfigured
+		case word == "invalid_request_error" && tooLong.MatchString(r.Message):
+			return model.KindOverflow
+		case word == "invalid_request_error":
+			return model.KindRejected
+		}
+	}
+	if r.Type+r.Code+r.Message == "" {
+		return model.KindStatus // it may be no error at all
+	}
+	return model.KindServer
+}
+
+// tooLong finds what providers without a word for it say of a request that is too long.
+var tooLong = regexp.MustCompile(`(?i)(maximum|exceeds?( the)?( available)?|model's) (model )?context|context (length|window|size) (is )?(exceeded|of)|prompt is too long|too many (input )?tokens`)
+
+// tryAgain finds the wait in "Please try again in 644ms.", "try again in 1m2.5s" and
+// "Please retry in 6.2s".
+var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`)
+
+func waitIn(message string) time.Duration {
+	if m := tryAgain.FindStringSubmatch(message); m != nil {
+		return model.ParseWait(m[1])
+	}
+	return 0
+}
+
+// retryInfo reads the google.rpc.RetryInfo among an error's details.
+func retryInfo(details jsontext.Value) (wait time.Duration) {
+	for _, v := range elements(details) {
+		wait = max(wait, model.ParseWait(unquote(members(v).get("retryDelay"))))
+	}
+	return wait
+}
+
+// refusedMember returns which of our members an error names as one that the provider
+// does not take, or "".
+func refusedMember(e object, text string, ours []string) string {
+	if param := unquote(e.get("param")); param != "" {
+		name := memberOf(param, ours)
+		if name != "" && isLimit(name) && !refuses.MatchString(text+" "+unquote(e.get("code"))) {
+			return "" // of its value only
+		}
+		return name
+	}
+	for _, v := range e {
+		if name := inDetail(v.value, ours, 0); name != "" {
+			return name
+		}
+	}
+	if !refuses.MatchString(text) {
+		return ""
+	}
+	for _, m := range quotedName.FindAllStringSubmatch(text, -1) {
+		if name := memberOf(m[1], ours); name != "" {
+			return name
+		}
+	}
+	for _, m := range bareName.FindAllString(text, -1) {
+		if name := memberOf(m, ours); name != "" && m != "strict" {
+			return name
+		}
+	}
+	return ""
+}
+
+// isLimit says whether a member carries a number that can be wrong by itself.
+func isLimit(name string) bool { return name == "max_tokens" || name == "max_completion_tokens" }
+
+var (
+	// refuses finds that something is not taken at all.
+	refuses = regexp.MustCompile(`(?i)unsupported|not? (\w+ )?support|unknown|unrecogni[sz]ed|not permitted|not allowed|forbidden|unexpected|unavailable|cannot find field|deprecated|not available`)
+	// quotedName finds a name in quotes, such as Unknown name "stream_options".
+	quotedName = regexp.MustCompile("[\"'`]([A-Za-z_][A-Za-z0-9_.\\[\\]]*)[\"'`]")
+	// bareName finds a name that stands for itself.
+	bareName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]`)
+)
+
+// memberOf returns which of ours a path begins with or, for strict, ends in.
+func memberOf(path string, ours []string) string {
+	path = strings.TrimPrefix(path, "body.")
+	if path == "strict" || strings.HasSuffix(path, ".strict") {
+		path = "strict"
+	}
+	head := path
+	if i := strings.IndexAny(path, ".["); i > 0 {
+		head = path[:i]
+	}
+	if head == "reasoningEffort" || head == "reasoning" { // xAI's and others' words for it
+		head = "reasoning_effort"
+	}
+	for _, name := range ours {
+		if name == path || name == head {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxDetailDepth is how deep an error is searched for what validators report.
+const maxDetailDepth = 6
+
+// inDetail finds what pydantic's validator reports, in Mistral's and vLLM's errors: an
+// "extra_forbidden" with its place, such as ["body", "stream_options"].
+func inDetail(v jsontext.Value, ours []string, depth int) string {
+	if depth > maxDetailDepth {
+		return ""
+	}
+	if v.Kind() == '[' {
+		for _, el := range elements(v) {
+			if name := inDetail(el, ours, depth+1); name != "" {
+				return name
+			}
+		}
+		return ""
+	}
+	o := members(v)
+	if loc := strs(o.get("loc")); len(loc) > 0 && unquote(o.get("type")) == "extra_forbidden" {
+		return memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
+	}
+	for _, m := range o {
+		if name := inDetail(m.value, ours, depth+1); name != "" {
+			return name
+		}
+	}
+	return ""
+}
