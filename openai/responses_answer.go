@@ -1,0 +1,279 @@
+package openai
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
+	"sluice/tool"
+)
+
+// responsesAnswer reads the events of one answer. Text comes in deltas; calls and what
+// goes back are read from the item that is done: its id may differ from that of the
+// deltas and of the item as it was announced.
+type responsesAnswer struct {
+	codec   *responsesCodec
+	decoder responsesDecoder
+	tools   *tool.Set // on offer; nil: not known
+
+	usage     chat.Usage
+	hasUsage  bool
+	finish    chat.Finish // set once the protocol told the end
+	note      model.Note
+	budget    model.Budget    // of all that was taken
+	announced int             // bytes of arguments that came as deltas; the item that is done has them again
+	ids       map[string]bool // of the calls
+	reasoned  bool            // a reasoning item is kept
+	malformed error           // of a call that is of no use; it does not count if the answer was cut off
+}
+
+// Reset makes a ready for another answer.
+func (a *responsesAnswer) Reset() {
+	clear(a.ids)
+	*a = responsesAnswer{codec: a.codec, decoder: a.decoder, ids: a.ids}
+	a.decoder.reset(nil) // let go of the data
+}
+
+// Asked tells a what was asked, before its first event. Without it the names of tools
+// are those of the request that was rendered last.
+func (a *responsesAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
+
+// Note returns what the log tells.
+func (a *responsesAnswer) Note() model.Note {
+	a.note.Size = a.budget.Size
+	return a.note
+}
+
+// Over says that the response has ended.
+func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
+
+// Take reads one event.
+func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
+	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
+		return nil
+	}
+	ev, err := a.decoder.event(name, data)
+	if err != nil {
+		return err
+	}
+	switch ev.kind {
+	case responsesText, responsesThought:
+		return a.delta(ev.delta, ev.kind == responsesThought, c)
+	case responsesArguments: // a sign of life
+		a.announced += len(ev.delta)
+		return a.budget.Grow(len(ev.delta))
+	case responsesItemDone:
+		return a.item(ev.item, false, c)
+	case responsesCompleted, responsesIncomplete, responsesFailed:
+		body, err := a.decoder.body(ev.response)
+		if err != nil {
+			return err
+		}
+		return a.judge(ev.kind, &body, c)
+	case responsesError:
+		return a.refused(ev.failure)
+	}
+	return nil
+}
+
+// Whole reads a reply that is a response in one piece.
+func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
+	if jsontext.Value(data).Kind() != '{' {
+		return fmt.Errorf("%w: no object", model.ErrUnreadable)
+	}
+	body, err := a.decoder.body(data)
+	if err != nil {
+		return err
+	}
+	kind := responsesCompleted
+	switch {
+	case body.failure != nil:
+		kind = responsesFailed
+	case body.output.Kind() != '[':
+		return fmt.Errorf("%w: no output", model.ErrUnreadable)
+	}
+	for _, item := range responsesElements(body.output) {
+		if err := a.item(item, true, c); err != nil {
+			return err
+		}
+	}
+	return a.judge(kind, &body, c)
+}
+
+// End completes the answer.
+func (a *responsesAnswer) End(c *chat.Chunk) error {
+	c.Finish = a.finish
+	if a.hasUsage {
+		c.Usage = &a.usage
+	}
+	switch {
+	case a.finish == chat.FinishNone:
+		return model.ErrCut
+	case a.finish == chat.FinishMaxTokens:
+		return nil // a call that was cut off as well is dropped
+	case a.malformed != nil:
+		return a.malformed
+	case a.note.TextLength == 0 && len(a.ids) == 0:
+		return model.ErrNoText
+	}
+	return nil
+}
+
+func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) error {
+	switch v.Kind() {
+	case '"':
+		return a.text(a.decoder.unquote(v), thought, c)
+	case 'n', 0: // null, or none
+		return nil
+	}
+	return a.decoder.unreadable(errResponsesType)
+}
+
+func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
+	if s == "" {
+		return nil
+	}
+	if !thought {
+		a.note.TextLength += len(s)
+	}
+	return a.add(chat.Part{Text: s, Thought: thought}, len(s), c)
+}
+
+func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
+	c.Parts = append(c.Parts, p)
+	return a.budget.Grow(size)
+}
+
+// item takes an item that is done. Its texts came as deltas before, unless whole is set.
+func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) error {
+	if v.Kind() != '{' {
+		return nil
+	}
+	item, err := a.decoder.item(v)
+	if err != nil {
+		return err
+	}
+	switch item.kind {
+	case "message":
+		return a.message(&item, whole, c)
+	case "reasoning":
+		return a.reasoning(v, &item, whole, c)
+	case "function_call":
+		return a.call(&item, c)
+	}
+	return nil // tools that the provider runs itself, and what is yet to come
+}
+
+// message keeps what a message is known by, which stands for the texts before it: its
+// phase, because models that tell comments from answers want it back, and after
+// reasoning its id.
+func (a *responsesAnswer) message(item *responsesItem, whole bool, c *chat.Chunk) error {
+	if whole {
+		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, false, c) })
+		if err != nil {
+			return err
+		}
+	}
+	kept := responsesKept{id: a.link(item), phase: item.phase}
+	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
+		return nil
+	}
+	return a.add(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase), c)
+}
+
+// link returns the id of an item that reasoning led to: a reasoning item that goes back
+// is answered with 400 unless the item that followed it does so under its id.
+func (a *responsesAnswer) link(item *responsesItem) string {
+	if !a.reasoned || len(item.id) > maxResponsesID {
+		return ""
+	}
+	return item.id
+}
+
+// reasoning keeps the item as it is. One that says nothing without the provider's memory
+// cannot go back: an id alone is answered with 404, as nothing was stored.
+func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole bool, c *chat.Chunk) error {
+	if whole {
+		for _, texts := range []jsontext.Value{item.summary, item.content} {
+			err := a.decoder.texts(texts, func(s string) error { return a.text(s, true, c) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !a.codec.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
+		return nil
+	}
+	a.reasoned = true
+	return a.add(chat.Part{Kept: string(v)}, len(v), c)
+}
+
+// call takes a call that is whole. Whether its arguments fit the tool is told to the
+// model, not judged here.
+func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
+	args := jsontext.Value(item.arguments)
+	if len(args) == 0 {
+		args = jsontext.Value("{}")
+	}
+	reason := ""
+	switch {
+	case item.status == "incomplete":
+		reason = "it is not complete"
+	case item.name == "":
+		reason = "no name"
+	case args.Kind() != '{' || !args.IsValid(responsesLenient):
+		reason = "its arguments are no JSON object"
+	}
+	if reason != "" {
+		a.malformed = &model.Malformed{Reason: reason}
+		return nil
+	}
+	id := item.callID
+	for id == "" || len(id) > maxResponsesCallID || a.ids[id] {
+		id = responsesNewID()
+	}
+	if a.ids == nil {
+		a.ids = make(map[string]bool)
+	}
+	a.ids[id] = true
+	call := &tool.Call{ID: id, Name: a.codec.tools.ours(a.tools, item.name), Arguments: args.Clone()}
+	kept := responsesKept{id: a.link(item)}
+	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
+	a.announced = 0
+	return a.add(chat.Part{Call: call, Kept: kept.call()}, size, c)
+}
+
+// judge takes the protocol's word on how the response ended: that of its status, which
+// says more, before that of the event.
+func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
+	if body.hasUsage {
+		a.usage, a.hasUsage = body.usage, true
+		c.Usage = &a.usage
+	}
+	a.note.Model = body.model
+	a.note.Finish = model.Word(body.status)
+	switch {
+	case kind == responsesFailed || body.status == "failed" || body.status == "cancelled":
+		return a.refused(body.failure)
+	case kind == responsesIncomplete || body.status == "incomplete":
+		a.note.Finish = model.Word(body.reason)
+		if body.reason == "content_filter" {
+			return &model.Blocked{Reason: body.reason}
+		}
+		a.finish = chat.FinishMaxTokens
+	case body.status == "queued" || body.status == "in_progress": // no end
+	default:
+		a.finish = chat.FinishStop
+	}
+	return nil
+}
+
+func (a *responsesAnswer) refused(failure jsontext.Value) error {
+	r := a.codec.Refuse(0, nil, failure)
+	if r.Kind == model.KindBlocked {
+		return &model.Blocked{Reason: "content_filter"}
+	}
+	return r
+}

@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"net/http"
+
+	"sluice/model"
+)
+
+// responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and
+// others speak as well. Nothing is stored at the provider: all that a model needs of
+// what it said before goes along with each request.
+type responsesCodec struct {
+	spec      model.Spec
+	maker     string // what Message.Maker is of this codec's answers
+	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
+	learnable []string
+	tools     responsesToolCache
+}
+
+// The codec keeps to the frame's interfaces.
+var (
+	_ model.Codec  = (*responsesCodec)(nil)
+	_ model.Answer = (*responsesAnswer)(nil)
+)
+
+func newResponses(spec model.Spec) *responsesCodec {
+	c := &responsesCodec{
+		spec:   spec,
+		maker:  spec.Maker(),
+		stored: responsesMember(spec.Extra, "store").Kind() == 't',
+	}
+	for _, name := range responsesLearnable {
+		if !responsesHas(spec.Extra, name) { // what extra sets stays, whatever is said of it
+			c.learnable = append(c.learnable, name)
+		}
+	}
+	return c
+}
+
+// NewAnswer returns a reader of answers, of one at a time.
+func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{codec: c} }
+
+// responsesLearnable are the members that are sent of our own accord, by the names that
+// Omit has for them; of those that one begins with, the longer first.
+var responsesLearnable = []string{
+	"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
+}
+
+// Refuse reads the body of a reply whose status is not 2xx, or an error in the stream.
+func (c *responsesCodec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
+	return responsesRefusal(status, header, body, c.learnable)
+}

@@ -1,0 +1,146 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
+
+// responsesKind is what an event is about, as its type says.
+type responsesKind int
+
+const (
+	responsesOther responsesKind = iota // of no interest, or not known
+	responsesText
+	responsesThought
+	responsesArguments
+	responsesItemDone
+	responsesCompleted
+	responsesIncomplete
+	responsesFailed
+	responsesError
+)
+
+// responsesEvent is one event; its values are parts of the event's data.
+type responsesEvent struct {
+	kind     responsesKind
+	typed    bool           // it has a type
+	delta    jsontext.Value // a string
+	item     jsontext.Value // of an output_item event
+	response jsontext.Value // of created, completed and their kin
+	failure  jsontext.Value // of an error
+}
+
+// responsesDecoder reads the JSON of events. It walks over the tokens itself, because
+// this runs for each delta: there is no allocation but the text (BenchmarkResponsesDelta).
+type responsesDecoder struct {
+	in   bytes.Buffer
+	json jsontext.Decoder
+	data []byte // what is being read
+	text []byte // the string at hand, reused
+}
+
+var errResponsesType = errors.New("wrong type")
+
+func (d *responsesDecoder) reset(data []byte) {
+	d.data = data
+	d.in = *bytes.NewBuffer(data)
+	d.json.Reset(&d.in, responsesLenient)
+}
+
+// event reads an event's data. name is the event's, for those without a type. Where
+// the type comes first, as it mostly does, events of no interest are not read on: those
+// that echo a request are longer than the answer.
+func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, err error) {
+	ev.kind = responsesKindOf(name)
+	d.reset(data)
+	if d.json.PeekKind() != '{' {
+		return ev, d.unreadable(d.mismatch())
+	}
+	err = d.object(func(name []byte) error { return d.eventMember(&ev, name) })
+	if err == errResponsesSkip {
+		return ev, nil
+	}
+	if err == nil {
+		err = d.eof()
+	}
+	if err != nil {
+		return ev, d.unreadable(err)
+	}
+	if !ev.typed && ev.failure != nil && ev.failure.Kind() != 'n' {
+		ev.kind = responsesError
+	}
+	if ev.kind == responsesError && (ev.failure == nil || ev.failure.Kind() == 'n') {
+		ev.failure = data // its members stand in the event itself
+	}
+	return ev, nil
+}
+
+func (d *responsesDecoder) eventMember(ev *responsesEvent, name []byte) (err error) {
+	switch string(name) {
+	case `"type"`:
+		return d.eventType(ev)
+	case `"delta"`:
+		ev.delta, err = d.value()
+	case `"item"`:
+		ev.item, err = d.value()
+	case `"response"`:
+		ev.response, err = d.value()
+	case `"error"`:
+		ev.failure, err = d.value()
+	default:
+		err = d.json.SkipValue()
+	}
+	return err
+}
+
+// eventType reads the type, which says more than the event's name unless it is empty.
+func (d *responsesDecoder) eventType(ev *responsesEvent) error {
+	v, err := d.literal('"')
+	if err != nil || len(v) <= len(`""`) {
+		return err
+	}
+	ev.typed = true
+	if ev.kind = responsesKindOf(v[1 : len(v)-1]); ev.kind == responsesOther {
+		return errResponsesSkip
+	}
+	return nil
+}
+
+// errResponsesSkip ends the reading of an event of no interest.
+var errResponsesSkip = errors.New("of no interest")
+
+func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
+	switch string(name) {
+	case "response.output_text.delta", "response.refusal.delta":
+		return responsesText
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return responsesThought
+	case "response.function_call_arguments.delta":
+		return responsesArguments
+	case "response.output_item.done":
+		return responsesItemDone
+	case "response.completed":
+		return responsesCompleted
+	case "response.incomplete":
+		return responsesIncomplete
+	case "response.failed":
+		return responsesFailed
+	case "error":
+		return responsesError
+	}
+	return responsesOther
+}
+
+// unreadable says where data could not be read, but never what: it is the model's text.
+func (d *responsesDecoder) unreadable(err error) error {
+	kind := "syntax"
+	if errors.Is(err, errResponsesType) {
+		kind = errResponsesType.Error()
+	}
+	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(d.data))
+}

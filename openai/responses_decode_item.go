@@ -1,0 +1,93 @@
+package openai
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// responsesItem is an item of the output.
+type responsesItem struct {
+	id, kind, status    string
+	callID, name, phase string
+	arguments           []byte // valid until the next item; nil: none
+	sealed              bool   // it has encrypted_content
+	content             jsontext.Value
+	summary             jsontext.Value
+}
+
+// item reads an item. Members of no interest may be of any type.
+func (d *responsesDecoder) item(v jsontext.Value) (item responsesItem, err error) {
+	d.reset(v)
+	err = d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case `"type"`:
+			item.kind, err = d.str()
+		case `"id"`:
+			item.id, err = d.str()
+		case `"status"`:
+			item.status, err = d.str()
+		case `"call_id"`:
+			item.callID, err = d.str()
+		case `"name"`:
+			item.name, err = d.str()
+		case `"phase"`:
+			item.phase, err = d.str()
+		case `"arguments"`:
+			item.arguments, err = d.arguments()
+		case `"encrypted_content"`:
+			item.sealed, err = d.filled()
+		case `"content"`:
+			item.content, err = d.value()
+		case `"summary"`:
+			item.summary, err = d.value()
+		default:
+			err = d.json.SkipValue()
+		}
+		return err
+	})
+	if err != nil {
+		err = d.unreadable(err)
+	}
+	return item, err
+}
+
+// arguments reads a call's arguments: JSON in a string, or, of some servers, the JSON.
+func (d *responsesDecoder) arguments() ([]byte, error) {
+	if d.json.PeekKind() != '"' {
+		v, err := d.value()
+		if v.Kind() == 'n' {
+			v = nil
+		}
+		return v, err
+	}
+	v, err := d.json.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	// A half of a surrogate pair is replaced; the error would tell of it.
+	args, _ := jsontext.AppendUnquote([]byte(nil), v)
+	return args, nil
+}
+
+// texts calls take for the text of each part of a message's content or a summary.
+func (d *responsesDecoder) texts(v jsontext.Value, take func(text string) error) error {
+	if v.Kind() != '[' {
+		return nil
+	}
+	d.reset(v)
+	var refused error
+	err := d.each('[', func() error {
+		return d.loose('{', func(name []byte) error {
+			if n := string(name); n != `"text"` && n != `"refusal"` {
+				return d.json.SkipValue()
+			}
+			text, err := d.str()
+			if err == nil {
+				refused = take(text)
+				err = refused
+			}
+			return err
+		})
+	})
+	if err != nil && refused == nil {
+		err = d.unreadable(err)
+	}
+	return err
+}

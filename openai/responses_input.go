@@ -1,0 +1,221 @@
+package openai
+
+import (
+	"hash/fnv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// maxResponsesID is how long a call_id may be: longer ones are answered with 400,
+// string_above_max_length.
+const maxResponsesID = 64
+
+// responsesInput appends the items of a request's input.
+type responsesInput struct {
+	b     []byte
+	first bool
+	maker string
+	tools *responsesTools
+	calls []responsesCall
+
+	// of the message at hand
+	own      bool
+	text     []byte   // of a model's message, not yet appended
+	pending  []string // reasoning items, which go before what they led to
+	reasoned bool     // a reasoning item was appended
+}
+
+// responsesCall is a call that was appended.
+type responsesCall struct {
+	id, wire string
+	answered bool
+}
+
+// appendInput appends the items, with commas between them.
+func (c *responsesCodec) appendInput(b []byte, messages []chat.Message, tools *responsesTools) []byte {
+	in := responsesInput{b: b, first: true, maker: c.maker, tools: tools}
+	for i := range messages {
+		msg := &messages[i]
+		if msg.Role == chat.RoleModel {
+			in.said(msg)
+		} else {
+			in.asked(msg)
+		}
+	}
+	return in.b
+}
+
+// item begins an item.
+func (in *responsesInput) item(begin string) {
+	if !in.first {
+		in.b = append(in.b, ',')
+	}
+	in.first = false
+	in.b = append(in.b, begin...)
+}
+
+// asked appends a user's message: results of calls, and texts.
+func (in *responsesInput) asked(msg *chat.Message) {
+	open := false
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		switch {
+		case p.Call != nil || p.Thought:
+		case p.Result != nil:
+			if open {
+				in.b = append(in.b, `]}`...)
+				open = false
+			}
+			in.result(p.Result.ID, p.Result.Text)
+		case p.Text != "":
+			if open {
+				in.b = append(in.b, ',')
+			} else {
+				in.item(`{"type":"message","role":"user","content":[`)
+				open = true
+			}
+			in.b = responsesString(append(in.b, `{"type":"input_text","text":`...), p.Text)
+			in.b = append(in.b, '}')
+		}
+	}
+	if open {
+		in.b = append(in.b, `]}`...)
+	}
+}
+
+// result appends what became of a call. One whose call is not there is left out: it is
+// answered with 400.
+func (in *responsesInput) result(id, text string) {
+	for i := range in.calls {
+		c := &in.calls[i]
+		if c.answered || c.id != id {
+			continue
+		}
+		c.answered = true
+		in.item(`{"type":"function_call_output","call_id":`)
+		in.b = responsesString(in.b, c.wire)
+		in.b = responsesString(append(in.b, `,"output":`...), text)
+		in.b = append(in.b, '}')
+		return
+	}
+}
+
+// said appends a model's message. Thoughts as text never go back, and what is kept goes
+// back to its maker alone.
+func (in *responsesInput) said(msg *chat.Message) {
+	in.own = msg.Maker == in.maker
+	in.text, in.pending, in.reasoned = in.text[:0], in.pending[:0], false
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		switch {
+		case p.Call != nil:
+			in.message(responsesKept{})
+			in.call(p)
+		case p.Result != nil || p.Thought:
+		default:
+			in.text = append(in.text, p.Text...)
+			if in.own && p.Kept != "" {
+				in.kept(jsontext.Value(p.Kept))
+			}
+		}
+	}
+	in.message(responsesKept{})
+}
+
+func (in *responsesInput) kept(item jsontext.Value) {
+	if strings.HasPrefix(string(item), responsesMessageBegin) {
+		in.message(readResponsesKept(item))
+		return
+	}
+	if item.Kind() == '{' && item.IsValid() {
+		in.message(responsesKept{})
+		in.pending = append(in.pending, string(item))
+	}
+}
+
+// message appends the text at hand, if there is any.
+func (in *responsesInput) message(kept responsesKept) {
+	if len(in.text) == 0 {
+		return
+	}
+	in.reasoning()
+	in.item(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`)
+	in.b = append(responsesString(in.b, in.text), `}]`...)
+	if kept.phase != "" {
+		in.b = responsesString(append(in.b, `,"phase":`...), kept.phase)
+	}
+	in.link(kept.id)
+	in.b = append(in.b, '}')
+	in.text = in.text[:0]
+}
+
+// reasoning appends the items that led to the item to come. Those that led to nothing
+// are left out: a reasoning item without the item that follows it is answered with 400.
+func (in *responsesInput) reasoning() {
+	for _, item := range in.pending {
+		in.item(item)
+		in.reasoned = true
+	}
+	in.pending = in.pending[:0]
+}
+
+// link appends an item's own id, which ties it to the reasoning before it. Without that,
+// which may have been too large to keep, the provider would miss it.
+func (in *responsesInput) link(id string) {
+	if id != "" && in.reasoned {
+		in.b = responsesString(append(in.b, `,"id":`...), id)
+	}
+}
+
+// call appends a call.
+func (in *responsesInput) call(p *chat.Part) {
+	in.reasoning()
+	wire := in.fit(p.Call.ID)
+	in.calls = append(in.calls, responsesCall{id: p.Call.ID, wire: wire})
+	in.item(`{"type":"function_call","call_id":`)
+	in.b = responsesString(in.b, wire)
+	in.b = responsesString(append(in.b, `,"name":`...), in.tools.fit(p.Call.Name))
+	args := p.Call.Arguments
+	if args.Kind() != '{' || !args.IsValid() {
+		args = jsontext.Value(`{}`)
+	}
+	in.b = responsesString(append(in.b, `,"arguments":`...), args)
+	if in.own && p.Kept != "" {
+		in.link(readResponsesKept(jsontext.Value(p.Kept)).id)
+	}
+	in.b = append(in.b, '}')
+}
+
+// fit returns id, if the API takes it and no call had it before, else one of nine
+// letters and digits. That is the same each time the conversation is sent, so that the
+// provider's cache of prompts knows it.
+func (in *responsesInput) fit(id string) string {
+	if id != "" && len(id) <= maxResponsesID && !in.used(id) {
+		return id
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	for {
+		_, _ = h.Write([]byte{byte(len(in.calls)), byte(len(in.calls) >> 8)})
+		const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+		var fitted [9]byte
+		for i, n := 0, h.Sum64(); i < len(fitted); i, n = i+1, n/uint64(len(digits)) {
+			fitted[i] = digits[n%uint64(len(digits))]
+		}
+		if s := string(fitted[:]); !in.used(s) {
+			return s
+		}
+	}
+}
+
+func (in *responsesInput) used(wire string) bool {
+	for i := range in.calls {
+		if in.calls[i].wire == wire {
+			return true
+		}
+	}
+	return false
+}

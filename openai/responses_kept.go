@@ -1,0 +1,44 @@
+package openai
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// responsesKept is what is kept of a message or a call beside what the conversation
+// holds of it anyway. Reasoning items are kept whole.
+type responsesKept struct{ id, phase string }
+
+// responsesMessageBegin begins what is kept of a message.
+const responsesMessageBegin = `{"type":"message"`
+
+// message returns what is kept of a message.
+func (k responsesKept) message() string { return k.append(responsesMessageBegin) }
+
+// call returns what is kept of a call, "" if that is nothing.
+func (k responsesKept) call() string {
+	if k.id == "" {
+		return ""
+	}
+	return k.append(`{"type":"function_call"`)
+}
+
+func (k responsesKept) append(begin string) string {
+	b := []byte(begin)
+	if k.id != "" {
+		b = responsesString(append(b, `,"id":`...), k.id)
+	}
+	if k.phase != "" {
+		b = responsesString(append(b, `,"phase":`...), k.phase)
+	}
+	return string(append(b, '}'))
+}
+
+func readResponsesKept(v jsontext.Value) (k responsesKept) {
+	for _, m := range responsesMembers(v) {
+		switch m.name {
+		case "id":
+			k.id = responsesWord(m.value)
+		case "phase":
+			k.phase = responsesWord(m.value)
+		}
+	}
+	return k
+}
