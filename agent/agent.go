@@ -43,6 +43,14 @@ type Tools interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
+// Budget bounds the tokens of a turn.
+type Budget interface {
+	// Spend counts a model call.
+	Spend(chat.Usage)
+	// Reached says whether nothing is left for a turn whose own calls took so much.
+	Reached(own chat.Usage) bool
+}
+
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
 	Model Model
@@ -55,6 +63,12 @@ type Config struct {
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
+	// Keyed says that models are configured by key, so that all figures of the usage
+	// are told.
+	Keyed bool
+	// Budget returns what the model calls of the turn in ctx may take, together with
+	// others that are made for it; nil means that there is no bound.
+	Budget func(ctx context.Context) Budget
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
@@ -95,7 +109,9 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if err == nil && !t.state.Over() {
 		err = errors.New("calls wait for an answer that nobody can give")
 	}
-	return t.state.result(), err
+	result := t.state.result()
+	result.Keyed = a.cfg.Keyed
+	return result, err
 }
 
 // Begin returns the State of a turn that has not asked the model yet. It emits which
@@ -130,5 +146,9 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 }
 
 func (a *Agent) turn(ctx context.Context, sink stream.Sink, s State) *turn {
-	return &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), state: s}
+	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), state: s}
+	if a.cfg.Budget != nil {
+		t.budget = a.cfg.Budget(ctx)
+	}
+	return t
 }

@@ -189,6 +189,8 @@ func describe(ev stream.Event) string {
 			fatal = "fatal "
 		}
 		return fmt.Sprintf("error %s%s %s", fatal, ev.Type, ev.Message)
+	case *stream.ModelChanged:
+		return fmt.Sprintf("model %d %s %s %s %s", ev.Step, ev.Key, ev.Model, ev.Previous, ev.Reason)
 	case *stream.Done:
 		return "done " + string(ev.Reason)
 	}

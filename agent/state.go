@@ -43,7 +43,13 @@ type State struct {
 	Tail byte
 	// Missing names the services that were told to be unavailable.
 	Missing []string
+	// Answered is the key of the model that the turn stays with; empty: the first one.
+	Answered string
+	// Models lists the keys of the models that gave a part, in order, once it is not
+	// the first one alone that answers.
+	Models []string
 
+	kept  int // bytes in Messages that go back to their makers
 	calls ledger
 }
 
@@ -118,7 +124,7 @@ func (s *State) answer(id string, set func(*OpenCall)) error {
 
 // result returns what the turn has come to so far.
 func (s *State) result() stream.Result {
-	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools}
+	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
 // settle takes over the calls of a step. If none waits, their results become the

@@ -45,6 +45,9 @@ type stateBody struct {
 	Reason   stream.FinishReason `json:"reason,omitempty"`
 	Tail     byte                `json:"tail,omitempty"`
 	Missing  []string            `json:"missing,omitempty"`
+	Answered string              `json:"answered,omitempty"`
+	Models   []string            `json:"models,omitempty"`
+	Kept     int                 `json:"kept,omitempty"`
 	Given    int                 `json:"given_ids,omitempty"`
 	IDs      []string            `json:"ids,omitempty"`
 	Made     []storedMade        `json:"made,omitempty"`
@@ -53,12 +56,14 @@ type stateBody struct {
 type storedMessage struct {
 	Role  chat.Role    `json:"role"`
 	Parts []storedPart `json:"parts"`
+	Maker string       `json:"maker,omitempty"`
 }
 
 type storedPart struct {
 	Text      string       `json:"text,omitempty"`
 	Thought   bool         `json:"thought,omitempty"`
 	Signature string       `json:"signature,omitempty"`
+	Kept      string       `json:"kept,omitempty"` // a string, so that its bytes stay
 	Call      *storedCall  `json:"call,omitempty"`
 	Result    *tool.Result `json:"result,omitempty"`
 }
@@ -104,11 +109,12 @@ func (s *State) body() stateBody {
 	b := stateBody{
 		System: s.System, Access: s.Access, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
 		Reason: s.Reason, Tail: s.Tail, Missing: s.Missing, Given: s.calls.n,
+		Answered: s.Answered, Models: s.Models, Kept: s.kept,
 	}
 	for _, m := range s.Messages {
-		stored := storedMessage{Role: m.Role, Parts: []storedPart{}}
+		stored := storedMessage{Role: m.Role, Parts: []storedPart{}, Maker: m.Maker}
 		for _, p := range m.Parts {
-			part := storedPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Result: p.Result}
+			part := storedPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept, Result: p.Result}
 			if p.Call != nil {
 				c := storeCall(*p.Call)
 				part.Call = &c
@@ -164,7 +170,7 @@ func (b *stateBody) check() error {
 	switch {
 	case len(b.Messages) == 0:
 		return errors.New("it has no messages")
-	case b.Steps < 0 || b.Dropped < 0 || b.Given < 0:
+	case b.Steps < 0 || b.Dropped < 0 || b.Given < 0 || b.Kept < 0 || b.Kept > maxTurnKept:
 		return errors.New("a count is negative")
 	case len(b.Open) > maxCalls:
 		return errors.New("too many calls are open")
@@ -208,11 +214,12 @@ func (b *stateBody) state() State {
 	s := State{
 		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,
 		Reason: b.Reason, Tail: b.Tail, Missing: b.Missing,
+		Answered: b.Answered, Models: b.Models, kept: b.Kept,
 	}
 	for _, m := range b.Messages {
-		message := chat.Message{Role: m.Role}
+		message := chat.Message{Role: m.Role, Maker: m.Maker}
 		for _, p := range m.Parts {
-			part := chat.Part{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Result: p.Result}
+			part := chat.Part{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept, Result: p.Result}
 			if p.Call != nil {
 				c := p.Call.call()
 				part.Call = &c

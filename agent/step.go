@@ -12,6 +12,13 @@ import (
 // only counted.
 const maxCalls = 128
 
+// Bounds of what is kept of answers to go back to their maker, signatures included, in
+// bytes. Above them an answer goes back as one that somebody else made.
+const (
+	maxKept     = 256 << 10 // of an answer
+	maxTurnKept = 1 << 20   // of a turn
+)
+
 // step collects the answer of one model call: what goes back to the model with
 // the next one, and the calls in it.
 type step struct {
@@ -22,26 +29,74 @@ type step struct {
 	delta    stream.Delta // reused for each event
 	answered bool         // text of this step was shown
 	thoughts int          // bytes of thought summaries
+
+	maker string // of the answer; empty: nothing is measured
+	kept  int    // bytes to go back to the maker
+	spare int    // how many of these there may be; negative: none go back any more
+	gave  bool   // parts of an answer came, be it one that failed
 }
 
-func (s *step) reset() {
+// reset makes the step ready for an answer, in a turn that has kept so much already.
+func (s *step) reset(kept int) {
 	s.parts, s.calls, s.dropped = nil, nil, 0
 	s.pending = nil
 	s.answered, s.thoughts = false, 0
+	s.maker, s.kept, s.spare = "", 0, min(maxKept, maxTurnKept-kept)
 }
 
-// text joins unsigned pieces into one part. A signature must go back on the very
+// made notes who makes the answer.
+func (s *step) made(maker string) {
+	if maker != "" && s.spare >= 0 {
+		s.maker = maker
+	}
+}
+
+// admit counts what p brings to go back, and takes that away if it is too much: from p,
+// and from all that came before it.
+func (s *step) admit(p *chat.Part) {
+	if s.maker == "" && s.spare >= 0 {
+		return
+	}
+	s.kept += len(p.Kept) + len(p.Signature)
+	if s.kept <= s.spare {
+		return
+	}
+	s.maker, s.kept, s.spare = "", 0, -1
+	p.Kept, p.Signature = "", ""
+	kept := s.parts[:0]
+	for _, old := range s.parts {
+		old.Kept, old.Signature = "", ""
+		if old.Text != "" || old.Call != nil {
+			kept = append(kept, old)
+		}
+	}
+	s.parts = kept
+}
+
+// keep takes what belongs to no text and no call.
+func (s *step) keep(kept string) {
+	p := chat.Part{Kept: kept}
+	if s.admit(&p); p.Kept != "" {
+		s.seal()
+		s.parts = append(s.parts, p)
+	}
+}
+
+// text joins unsigned pieces into one part. What goes back must do so on the very
 // part that it came with, so a signed piece stays alone, even an empty one.
 func (s *step) text(p *chat.Part) {
 	s.answered = s.answered || p.Text != ""
-	if p.Signature == "" {
-		if p.Text != "" {
-			s.pending = append(s.pending, p.Text)
+	if p.Signature != "" || p.Kept != "" {
+		signed := *p
+		if s.admit(&signed); signed.Signature != "" || signed.Kept != "" {
+			s.seal()
+			s.parts = append(s.parts, signed)
+			return
 		}
-		return
 	}
-	s.seal()
-	s.parts = append(s.parts, *p)
+	if p.Text != "" {
+		s.pending = append(s.pending, p.Text)
+	}
 }
 
 // call keeps a call, or counts it if there are enough. A dropped call goes with its
@@ -55,7 +110,9 @@ func (s *step) call(p *chat.Part) {
 	c := *p.Call
 	c.Arguments = c.Arguments.Clone() // bytes, unlike strings, are the chunk's own
 	s.calls = append(s.calls, c)
-	s.parts = append(s.parts, chat.Part{Call: &c, Signature: p.Signature})
+	part := chat.Part{Call: &c, Signature: p.Signature, Kept: p.Kept}
+	s.admit(&part)
+	s.parts = append(s.parts, part)
 }
 
 // seal makes a part of the pending text.

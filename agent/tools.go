@@ -62,7 +62,8 @@ func (t *turn) runTools() error {
 	if err := t.runAll(t.tools, admitted); err != nil {
 		return err
 	}
-	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts})
+	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
+	t.state.kept += t.step.kept
 	t.state.Dropped = t.step.dropped
 	t.settle(jobs)
 	return nil

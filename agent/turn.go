@@ -24,6 +24,8 @@ type turn struct {
 	log   *zerolog.Logger
 	told  error // the sink's first error; nothing is emitted after it
 
+	budget Budget // nil: none
+
 	state   State
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
@@ -92,7 +94,10 @@ func (t *turn) loop() error {
 	return nil
 }
 
-// advance makes the next step.
+// lastTokens is how long the answer may be that ends a turn whose budget is spent.
+const lastTokens = 1024
+
+// advance makes the next step. The last one has no tools.
 func (t *turn) advance() error {
 	if t.state.Over() {
 		return nil
@@ -102,14 +107,21 @@ func (t *turn) advance() error {
 	}
 	t.state.Steps++
 	req, last := &t.request, t.state.Steps >= t.agent.cfg.MaxSteps
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps}
-	if last && len(t.tools.Specs) > 0 {
+	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered}
+	if spent {
+		req.MaxTokens = lastTokens
+	}
+	if last = last || spent; last && len(t.tools.Specs) > 0 {
 		req.NoTools = true
 		req.System += lastStepNote
 	}
 	finish, err := t.ask(req)
 	if err != nil {
 		return err
+	}
+	if spent {
+		finish = chat.FinishMaxTokens
 	}
 	if len(t.step.calls) == 0 || last {
 		t.state.Reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
@@ -141,6 +153,7 @@ func (t *turn) over() error {
 // ask makes the model call of a step, and once again when the model wrote a call
 // that cannot be read. Not so when part of the answer is out: it would come twice.
 func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
+	t.step.gave = false
 	finish, err := t.askOnce(req)
 	if malformed(err) && !t.step.answered {
 		finish, err = t.askOnce(req)
@@ -157,7 +170,7 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	if err := t.over(); err != nil {
 		return chat.FinishNone, err
 	}
-	t.step.reset()
+	t.step.reset(t.state.kept)
 	began := time.Now()
 	var usage chat.Usage
 	var finish chat.Finish
@@ -168,8 +181,15 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		if c.Finish != chat.FinishNone {
 			finish = c.Finish
 		}
-		if err := t.parts(c.Parts); err != nil {
-			return err
+		if c.Again || c.Switch != nil {
+			t.restart(c.Switch)
+		}
+		if len(c.Parts) > 0 {
+			t.step.gave = true
+			t.step.made(c.Maker)
+			if err := t.parts(c.Parts); err != nil {
+				return err
+			}
 		}
 		if !c.More {
 			t.flush()
@@ -178,6 +198,9 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	})
 	t.state.Model = append(t.state.Model, time.Since(began))
 	t.state.Usage.Add(usage)
+	if t.budget != nil {
+		t.budget.Spend(usage)
+	}
 	t.step.seal()
 	if n := t.step.thoughts; n > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
@@ -187,6 +210,23 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 			Err: errors.New("the answer ended without a finish reason")}
 	}
 	return finish, err
+}
+
+// restart forgets an answer that failed, and tells of another model that answers now.
+func (t *turn) restart(to *chat.Switch) {
+	t.step.reset(t.state.kept)
+	if to == nil {
+		return
+	}
+	s := &t.state
+	if (s.Steps > 1 || t.step.gave) && !slices.Contains(s.Models, to.Previous) {
+		s.Models = append(s.Models, to.Previous)
+	}
+	if !slices.Contains(s.Models, to.Key) {
+		s.Models = append(s.Models, to.Key)
+	}
+	s.Answered = to.Key
+	t.emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
 }
 
 // parts takes the parts of a chunk. There is mostly one, but a chunk has room for
@@ -204,13 +244,17 @@ func (t *turn) parts(parts []chat.Part) error {
 }
 
 // part takes one part of the answer: thoughts are shown and forgotten, text is
-// shown and kept, calls are kept for when the answer is complete.
+// shown and kept, calls are kept for when the answer is complete. What the model wants
+// back is kept with either.
 func (t *turn) part(p *chat.Part) {
 	switch {
 	case p.Thought:
 		if p.Text != "" {
 			t.step.thoughts += len(p.Text)
 			t.emit(&stream.Thinking{Content: p.Text})
+		}
+		if p.Kept != "" {
+			t.step.keep(p.Kept)
 		}
 	case p.Call != nil:
 		t.step.call(p)

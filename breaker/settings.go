@@ -19,13 +19,23 @@ func Setting(variable string, p *config.Breaker, d Config, meaning string) confi
 	d = d.withDefaults()
 	def := fmt.Sprintf("%d,%s,%d", d.Failures, config.DurationText(d.Recovery), d.HalfOpenCalls)
 	return config.Func(variable, def, fmt.Sprintf("counts from 1 to %d", mostCalls), meaning, func(value string) error {
-		b, ok := parse(value)
-		if !ok {
-			return fmt.Errorf("must be failures, recovery time and half-open calls such as 5,30s,3, with counts from 1 to %d", mostCalls)
+		b, err := Parse(value)
+		if err != nil {
+			return err
 		}
 		*p = b
 		return nil
 	})
+}
+
+// Parse reads "failures,recovery,half-open calls". Its error says what the value must be
+// and does not repeat it.
+func Parse(value string) (config.Breaker, error) {
+	b, ok := parse(value)
+	if !ok {
+		return config.Breaker{}, fmt.Errorf("must be failures, recovery time and half-open calls such as 5,30s,3, with counts from 1 to %d", mostCalls)
+	}
+	return b, nil
 }
 
 func parse(value string) (b config.Breaker, ok bool) {

@@ -113,6 +113,9 @@ type Chunk struct {
 	// Maker names who makes the answer, as Message.Maker wants it; empty: the only
 	// model that there is.
 	Maker string
+	// Again is set on a chunk without parts or figures: the parts of this call so far
+	// belong to an answer that failed, and another answer begins.
+	Again bool
 	// Switch is set on a chunk without parts that comes before an answer of another
 	// model than the call was for.
 	Switch *Switch

@@ -43,6 +43,10 @@ type Config struct {
 	// the order of the file. Empty means the built-in todo server.
 	MCPServers []MCPServer
 
+	// FileSecrets holds keys and other secrets of the configuration file by their JSON
+	// pointers, so that the log can be kept free of them.
+	FileSecrets map[string]Secret
+
 	// SystemPrompt is the text of the prompt, not the path of its file. Empty
 	// means the built-in one.
 	SystemPrompt string
@@ -190,6 +194,9 @@ func (c Config) Offline() bool {
 // shorter than redact.MinLength are left out; see ShortSecrets.
 func (c Config) Secrets() []string {
 	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
+	for _, v := range c.FileSecrets {
+		all = append(all, v.Reveal(), credentials(v.Reveal()))
+	}
 	for _, s := range c.MCPServers {
 		for _, v := range s.Headers {
 			all = append(all, v.Reveal(), credentials(v.Reveal()))
@@ -225,6 +232,11 @@ func (c Config) ShortSecrets() []string {
 		}
 	}
 	add("GEMINI_API_KEY", c.GeminiAPIKey.Reveal())
+	for pointer, v := range c.FileSecrets {
+		if strings.HasSuffix(pointer, "/api_key") || redact.SecretName(pointer[strings.LastIndexByte(pointer, '/')+1:]) {
+			add("SLUICE_CONFIG: "+pointer, credentials(v.Reveal()))
+		}
+	}
 	for _, s := range c.MCPServers {
 		for name, v := range s.Headers {
 			if redact.SecretName(name) {

@@ -19,6 +19,9 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 	if !ok {
 		return "", false
 	}
+	if f.within != nil {
+		return s, f.expandedWithin(at, used)
+	}
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, "${")
@@ -48,7 +51,7 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 }
 
 func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok bool) {
-	if name == "GEMINI_API_KEY" || name == "GOOGLE_API_KEY" {
+	if neverPassedOn(name) {
 		f.fault(at, name+" is never passed on")
 		return "", false
 	}
@@ -58,3 +61,20 @@ func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok b
 	}
 	return value, ok
 }
+
+// expandedWithin looks at what is in the string of another document by now.
+func (f *mcpFile) expandedWithin(at jsontext.Pointer, used *[]Secret) (ok bool) {
+	ok = true
+	for name, value := range f.within.Variables(at) {
+		if neverPassedOn(name) {
+			f.fault(at, name+" is never passed on")
+			ok = false
+		}
+		if used != nil && value != "" {
+			*used = append(*used, value)
+		}
+	}
+	return ok
+}
+
+func neverPassedOn(name string) bool { return name == "GEMINI_API_KEY" || name == "GOOGLE_API_KEY" }

@@ -106,6 +106,25 @@ func TextFile(variable string, p *string, meaning string) Setting {
 	return s
 }
 
+// Document takes the path of a file and hands what the file holds to read, which returns
+// its faults. All other settings have their values by then, those of files included.
+func Document(variable, meaning string, read func(path string, content []byte, lookup func(string) (string, bool)) []Fault) Setting {
+	var path string
+	s := Func(variable, "", "path", meaning, text(&path)).As("none")
+	s.last = func(r *reader) {
+		if path == "" {
+			return
+		}
+		content, err := r.readFile(path)
+		if err != nil {
+			r.fault(variable, unreadable(err))
+			return
+		}
+		r.faults = append(r.faults, read(path, content, r.lookup)...)
+	}
+	return s
+}
+
 // DataFile takes a path, or ":memory:". Unless one is given it is name in the user's
 // data folder, or ":memory:" where no such folder is known; isDefault says so.
 func DataFile(variable string, p *string, isDefault *bool, name, meaning string) Setting {

@@ -169,6 +169,11 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 			s.then(r)
 		}
 	}
+	for _, s := range settings {
+		if s.last != nil {
+			s.last(r)
+		}
+	}
 	if l.Check != nil {
 		l.Check(r.fault)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,15 +32,53 @@ type mcpFile struct {
 	lookup func(string) (string, bool)
 	taken  map[string]bool // names of servers
 	faults []Fault
+	within *ServerDocument // unless nil, what the servers are a part of
 }
 
 func newMCPFile(path string, lookup func(string) (string, bool), taken map[string]bool) *mcpFile {
 	return &mcpFile{folder: filepath.Dir(path), lookup: lookup, taken: taken}
 }
 
+// ServerDocument is a document of another form, of which an mcpServers object is a part.
+// It has put the values of variables in already.
+type ServerDocument struct {
+	Path    string         // of the file; relative folders begin at its own
+	Servers jsontext.Value // the object, without duplicate names
+	Others  []MCPServer    // of other sources
+	// Variables returns the variables of the string at a pointer, below /mcpServers.
+	Variables func(at jsontext.Pointer) iter.Seq2[string, Secret]
+	// Fault takes a fault at the value that a pointer names, or at its key.
+	Fault func(at jsontext.Pointer, isKey bool, message string)
+}
+
+// Read returns the servers in the order of the document. They are whole only if there
+// was no fault.
+func (d ServerDocument) Read() []MCPServer {
+	taken := make(map[string]bool)
+	for _, s := range d.Others {
+		taken[s.Name] = true
+	}
+	f := newMCPFile(d.Path, nil, taken)
+	f.within = &d
+	return f.servers("/mcpServers", d.Servers)
+}
+
+// faultKey lists a fault of a key.
+func (f *mcpFile) faultKey(at jsontext.Pointer, message string) {
+	if f.within != nil {
+		f.within.Fault(at, true, message)
+		return
+	}
+	f.fault(at, message)
+}
+
 // fault lists a fault at the place that a JSON pointer names. A pointer holds
 // names out of the file, so it is quoted unless it can stand in a line as it is.
 func (f *mcpFile) fault(at jsontext.Pointer, message string) {
+	if f.within != nil {
+		f.within.Fault(at, false, message)
+		return
+	}
 	place := string(at)
 	if quoted := strconv.QuoteToASCII(place); quoted != `"`+place+`"` {
 		place = quoted
@@ -115,10 +154,10 @@ func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
 	for _, m := range members(v) {
 		at := at.AppendToken(m.name)
 		if !check.ServerName(m.name) {
-			f.fault(at, "a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
+			f.faultKey(at, "a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
 		}
 		if f.taken[m.name] {
-			f.fault(at, "MCP_SERVER_URL is a server of this name already")
+			f.faultKey(at, f.other()+" a server of this name already")
 		}
 		f.taken[m.name] = true
 		if m.value.Kind() != '{' {
@@ -128,6 +167,14 @@ func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
 		list = append(list, f.server(at, m))
 	}
 	return list
+}
+
+// other names the sources that were read before this one.
+func (f *mcpFile) other() string {
+	if f.within != nil {
+		return "MCP_SERVER_URL or MCP_CONFIG has"
+	}
+	return "MCP_SERVER_URL is"
 }
 
 func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
@@ -140,7 +187,7 @@ func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
 		if k, known := keyNamed(keys, m.name); known {
 			k.read(at, m.value)
 		} else {
-			f.fault(at, "there is no such key; there are "+names(keys))
+			f.faultKey(at, "there is no such key; there are "+names(keys))
 		}
 	}
 	f.settle(at, &s, keys, has)
@@ -167,7 +214,7 @@ func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has m
 	}
 	for _, k := range keys {
 		if has[k.name] && k.side != both && (k.side == remoteSide) != remote {
-			f.fault(at.AppendToken(k.name), "belongs to a server with "+string(k.side))
+			f.faultKey(at.AppendToken(k.name), "belongs to a server with "+string(k.side))
 		}
 	}
 }

@@ -38,6 +38,8 @@ type Setting struct {
 	parse func(value string) error
 	// then, unless nil, runs when all settings have their values.
 	then func(*reader)
+	// last, unless nil, runs when all that then does is done.
+	last func(*reader)
 
 	// second is a variable that is asked when the first one has no value.
 	second      string

@@ -113,7 +113,10 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 	}
 	c := newCodec(settings)
 	c.maker, c.sentinel = spec.Maker(), signs(spec.Model)
-	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader, Event: logEvent}
+	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader}
+	if spec.Provider == Provider {
+		wire.Event = logEvent
+	}
 	f, err := spec.Frame(wire, c, opts)
 	if err != nil {
 		return nil, err

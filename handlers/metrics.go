@@ -19,14 +19,22 @@ type instruments struct {
 	turnTime, firstEvent, firstDelta, modelTime, toolTime               metrics.Histogram
 }
 
-func newInstruments(r *metrics.Registry, active func() int) *instruments {
+// tokenCounter counts the tokens of turns, unless the models count theirs by themselves.
+func tokenCounter(r *metrics.Registry, byModel bool) metrics.Counter {
+	if byModel {
+		return metrics.Counter{}
+	}
+	return r.Counter("tokens_total", "Tokens used, by kind.", "kind")
+}
+
+func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() int) *instruments {
 	r.GaugeFunc("streams_active", "Streams that run now.", func() float64 { return float64(active()) })
 	return &instruments{
 		streams:    r.Counter("streams_total", "Streams that ended, by finish reason.", "finish_reason"),
 		events:     r.Counter("events_total", "Events sent, by type.", "event"),
 		errors:     r.Counter("stream_errors_total", "Error events sent, by type.", "error_type", "fatal"),
 		tools:      r.Counter("tool_calls_total", "Tool calls that ended, by MCP server and outcome.", "server", "outcome"),
-		tokens:     r.Counter("tokens_total", "Tokens used, by kind.", "kind"),
+		tokens:     tokens,
 		rejections: r.Counter("rejections_total", "Requests refused before a stream began, by error type.", "error_type"),
 		stalls:     r.Counter("write_stalls_total", "Clients cut because a write took too long."),
 		blocked:    r.Counter("write_blocked_seconds_total", "Time spent in writes to clients."),

@@ -33,6 +33,8 @@ type Config struct {
 	Health *health.Registry
 	// Metrics is what GET /metrics tells and this package adds to; nil makes one.
 	Metrics *metrics.Registry
+	// TokensByModel says that the models count the tokens, each its own.
+	TokensByModel bool
 	// Dialects are the protocols in which turns are asked for and told.
 	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
@@ -108,7 +110,7 @@ func NewServer(cfg Config) *Server {
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
 	s.admission = s.steps()
-	s.metrics = newInstruments(cfg.Metrics, s.gate.active)
+	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
 	e := echo.New()
 	e.HTTPErrorHandler = s.replyError
 	for _, d := range cfg.Dialects {

@@ -76,7 +76,7 @@ func (a *audit) take(f frame) error {
 		return badJSON
 	}
 	switch string(f.event) {
-	case "start", "thinking", "tool_call":
+	case "start", "model", "thinking", "tool_call":
 		return a.walk(f.data, func(_, _ []byte) error { return nil })
 	case "error":
 		return a.failure(f.data)

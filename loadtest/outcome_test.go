@@ -79,6 +79,7 @@ func TestOutcomes(t *testing.T) {
 		{"two starts", replace("event: thinking", "event: start"), outcome{unreconciled, "start"}},
 		{"no retry", replace("retry: 86400000\n", ""), outcome{unreconciled, "retry"}},
 		{"retry again", replace("id: req_1:2", "retry: 1\nid: req_1:2"), outcome{unreconciled, "retry"}},
+		{"another model", replace("event: thinking", "event: model"), outcome{class: done}},
 		{"unknown event", replace("event: thinking", "event: musing"), outcome{unreconciled, "event"}},
 		{"broken JSON", replace(`"content":"hm"`, `"content":"hm`), outcome{unreconciled, "json"}},
 		{"broken JSON in a delta", replace(`"delta":"Hello, "`, `"delta":"Hello, `), outcome{unreconciled, "json"}},

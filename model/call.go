@@ -116,7 +116,7 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 		took := time.Since(start)
 		done(end.verdict, brief(end.cause))
 		c.logResult(n, &said, &end, took)
-		c.m.count(end.outcome, took)
+		c.m.count(end.outcome, said.usage, took)
 	}()
 	c.logCall(n)
 	end = c.judge(c.run(&said))

@@ -65,7 +65,6 @@ type fakeAnswer struct {
 	note    model.Note
 	usage   chat.Usage
 	pending string
-	called  bool
 }
 
 func (a *fakeAnswer) Take(_ string, data []byte, c *chat.Chunk) error {

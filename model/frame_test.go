@@ -213,7 +213,7 @@ func TestAnswerInOnePiece(t *testing.T) {
 func TestNothingIsReadAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello"), event(`{"finish":"over"}`)}, End: modeltest.Hang})
+		m, _ := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello"), event(`{"finish":"over"}`)}, End: modeltest.ErrHang})
 		if told := modeltest.Ask(t.Context(), m); told.Err != nil || told.Took != 0 {
 			t.Errorf("told %+v", told)
 		}

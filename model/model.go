@@ -90,6 +90,7 @@ type Model struct {
 	learned     Learned
 	attempts    metrics.Counter
 	attemptTime metrics.Histogram
+	tokens      metrics.Counter // counts nothing unless models are configured
 	warned      atomic.Int64 // when model_prompt_truncated was logged last, in Unix seconds
 }
 
@@ -118,6 +119,7 @@ func NewModel(f Frame) (*Model, error) {
 	labels := []string{"outcome"}
 	if f.Key != "" {
 		labels = append(labels, "model")
+		m.tokens = f.Metrics.Counter("tokens_total", "Tokens used, by kind.", "kind", "model")
 	}
 	m.attempts = f.Metrics.Counter("model_attempts_total", "Attempts at a model call, by outcome.", labels...)
 	m.attemptTime = f.Metrics.Histogram("model_attempt_seconds", "Duration of an attempt at a model call.", labels...)
@@ -176,7 +178,7 @@ func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 }
 
 // count tells the metrics how an attempt ended.
-func (m *Model) count(outcome string, took time.Duration) {
+func (m *Model) count(outcome string, used chat.Usage, took time.Duration) {
 	if m.cfg.Key == "" {
 		m.attempts.Inc(outcome)
 		m.attemptTime.Observe(took.Seconds(), outcome)
@@ -184,4 +186,7 @@ func (m *Model) count(outcome string, took time.Duration) {
 	}
 	m.attempts.Inc(outcome, m.cfg.Key)
 	m.attemptTime.Observe(took.Seconds(), outcome, m.cfg.Key)
+	m.tokens.Add(float64(used.InputTokens), "input", m.cfg.Key)
+	m.tokens.Add(float64(used.OutputTokens), "output", m.cfg.Key)
+	m.tokens.Add(float64(used.ThinkingTokens), "thinking", m.cfg.Key)
 }

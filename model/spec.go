@@ -41,7 +41,7 @@ type Spec struct {
 // Thinking says what is asked of a model's reasoning: a word, or a number of tokens
 // if Tokens is not 0.
 type Thinking struct {
-	Word   string // off, summary, low, medium or high
+	Word   string // off, summary, low, medium or high; gemini: also 0, a budget of none
 	Tokens int
 }
 

@@ -29,8 +29,9 @@ func everyEvent() []stream.Event {
 		&stream.ToolFailed{Call: call, Duration: 1, Message: "no"},
 		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
 		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},
+		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
 		&stream.Done{
-			Reason: stream.MaxSteps, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3},
+			Reason: stream.MaxSteps, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
 			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
 		},

@@ -180,6 +180,12 @@ type Done struct {
 	// Tools holds the duration of each finished tool call, in order of the events
 	// that closed them.
 	Tools []ToolTiming `json:"tools,omitempty"`
+	// Models lists the keys of the models that gave a part of the answer, in order; a
+	// client is told if there are several.
+	Models []string `json:"models,omitempty"`
+	// Keyed says that models are configured by key: a client is then told all figures
+	// of Usage.
+	Keyed bool `json:"keyed,omitempty"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

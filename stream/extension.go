@@ -20,6 +20,10 @@ type Extension interface {
 // newExtension returns an empty extension of the given name, for reading a stored
 // one, or nil if there is none of that name.
 func newExtension(name string) Extension {
+	switch name {
+	case nameModel:
+		return new(ModelChanged)
+	}
 	return nil
 }
 

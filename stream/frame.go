@@ -29,6 +29,8 @@ type Result struct {
 	Usage  chat.Usage
 	Model  []time.Duration // of each model call, in order, retries included
 	Tools  []ToolTiming    // in order of the events that closed the calls
+	Models []string        // as in Done
+	Keyed  bool            // as in Done
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -124,5 +126,5 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 
 // done returns the event of a turn that ended well.
 func (r Result) done() *Done {
-	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools}
+	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools, Models: r.Models, Keyed: r.Keyed}
 }

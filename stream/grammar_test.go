@@ -18,11 +18,15 @@ type foreign struct{ *stream.Delta }
 func anyEvent(r *rand.Rand) stream.Event {
 	call := stream.Call{ID: []string{"", "a", "b", "c"}[r.IntN(4)], Tool: "t"}
 	reasons := []stream.FinishReason{stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown, ""}
+	change := stream.ModelChanged{Step: 1, Key: "b", Model: "m", Previous: "a", Reason: "timeout"}
+	none, back, first, why := change, change, change, change
+	none.Key, back.Key, first.Step, why.Reason = "", "a", 0, ""
+	changes := []stream.Event{&change, &change, &change, &none, &back, &first, &why}
 	events := []stream.Event{
 		&stream.Start{}, &stream.Thinking{Content: "t"}, &stream.Thinking{}, &stream.Delta{Text: "d"}, &stream.Delta{},
 		&stream.ToolStarted{Call: call}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call},
 		&stream.ToolUnknown{Call: call}, &stream.ToolProgress{Call: call}, &stream.ToolProgress{Call: call}, &stream.Error{}, &stream.Error{Fatal: true}, &stream.Done{Reason: reasons[r.IntN(len(reasons))]},
-		foreign{&stream.Delta{Text: "d"}}, nil,
+		foreign{&stream.Delta{Text: "d"}}, nil, changes[r.IntN(len(changes))],
 	}
 	return events[r.IntN(len(events))]
 }
@@ -102,7 +106,7 @@ func wholeTurn(r *rand.Rand) []stream.Event {
 		turn = append(turn, []stream.Event{&stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call}, &stream.ToolUnknown{Call: call}}[r.IntN(3)])
 	}
 	for range r.IntN(30) {
-		switch r.IntN(6) {
+		switch r.IntN(7) {
 		case 0:
 			turn = append(turn, &stream.Thinking{Content: "t"})
 		case 1:
@@ -118,6 +122,8 @@ func wholeTurn(r *rand.Rand) []stream.Event {
 				end()
 			}
 		case 5:
+			turn = append(turn, &stream.ModelChanged{Step: 1, Key: "b", Previous: "a", Reason: "timeout"})
+		case 6:
 			if len(open) > 0 {
 				turn = append(turn, &stream.ToolProgress{Call: stream.Call{ID: open[r.IntN(len(open))]}})
 			}

@@ -10,11 +10,11 @@ import (
 // The grammar a second time, as a language over letters: what a client may have
 // seen at some moment, and what it has seen when the turn is over.
 var (
-	begun    = regexp.MustCompile(`^(S[TDe+p-]*(E?|X|Ex))?$`)
-	complete = regexp.MustCompile(`^S[TDe+p-]*(X|Ex)$`)
+	begun    = regexp.MustCompile(`^(S[TDMe+p-]*(E?|X|Ex))?$`)
+	complete = regexp.MustCompile(`^S[TDMe+p-]*(X|Ex)$`)
 )
 
-// letters writes events as letters: S start, T thinking, D delta, e and E errors
+// letters writes events as letters: S start, T thinking, D delta, M another model, e and E errors
 // that are not and are fatal, + and - a tool call that begins and ends, p its
 // progress, X and x a done that is a success and that is none, ? what is no event
 // of a turn.
@@ -34,6 +34,8 @@ func letter(ev stream.Event) byte {
 		return 'T'
 	case *stream.Delta:
 		return either(ev.Text != "", 'D', '?')
+	case *stream.ModelChanged:
+		return either(ev.Step > 0 && ev.Key != "" && ev.Previous != "" && ev.Key != ev.Previous && ev.Reason != "", 'M', '?')
 	case *stream.Error:
 		return either(ev.Fatal, 'E', 'e')
 	case *stream.ToolStarted:

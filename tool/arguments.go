@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,34 @@ func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (j
 		return refuse("they cannot be checked", err)
 	}
 	return args, nil
+}
+
+// Problem is a place in a value, as a JSON pointer that may be cut, and the rule of the
+// schema that is broken there. Neither repeats the value, but for names of members.
+type Problem struct{ Pointer, Rule string }
+
+// Problems returns what is wrong with a value as jsonschema.UnmarshalJSON reads it: the
+// first five by their pointers. An error says that it cannot be checked: it is nested
+// too deeply, its check takes too long, or ctx has ended.
+func (s *Schema) Problems(ctx context.Context, value any) ([]Problem, error) {
+	if err := checkable(value, 1); err != nil {
+		return nil, err
+	}
+	err := s.validate(ctx, value)
+	v, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return nil, err
+	}
+	var list []Problem
+	for _, leaf := range leaves(v, nil) {
+		at := strings.TrimSuffix(pointer(leaf.InstanceLocation), ": ")
+		list = append(list, Problem{Clean(at), clipped(Clean(problem(leaf)), maxProblem)})
+	}
+	slices.SortFunc(list, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Rule, b.Rule))
+	})
+	list = slices.Compact(list)
+	return list[:min(len(list), maxProblems)], nil
 }
 
 // maxArgumentDepth is how deep arguments may be nested. Each problem that the

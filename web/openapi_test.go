@@ -79,7 +79,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"done", "error", "response_delta", "start", "thinking", "tool_call"}},
+			[]string{"done", "error", "model", "response_delta", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal)},

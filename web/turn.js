@@ -34,6 +34,7 @@ export class TurnView {
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
+    model: (change) => this.#change(change),
     thinking: ({ content }) => this.#think(content),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta }) => this.#say(delta),
@@ -69,6 +70,13 @@ export class TurnView {
   #add(item) {
     this.#waiting.remove();
     this.#items.append(item);
+  }
+
+  /** @param {{ key: string, model: string, previous: string, reason: string }} change to another model */
+  #change({ key, model, previous, reason }) {
+    this.#closeText();
+    const why = reason.replaceAll('_', ' ');
+    this.#add(el('p', { class: 'faint', 'data-testid': 'model-change' }, `${model} (${key}) answers in place of ${previous}: ${why}`));
   }
 
   /** @param {string} content */

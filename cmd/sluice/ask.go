@@ -25,7 +25,8 @@ const maxFrame = 16 << 20
 // ask posts one message, or holds a conversation, and shows the events as they come.
 // Exit code 0 only when the done event of the last turn says success.
 func (p program) ask(ctx context.Context, args []string) int {
-	l := settings.Loader()
+	var file settings.File
+	l := settings.LoaderWith(&file)
 	l.MaxArgs = 1
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
@@ -43,7 +44,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	defer cancel()
 	base := strings.TrimSuffix(*url, "/")
 	if base == "" {
-		s, err := p.startForAsk(ctx, cfg)
+		s, err := p.startForAsk(ctx, cfg, file)
 		if err != nil {
 			return p.refuse(err)
 		}
@@ -75,13 +76,13 @@ func (p program) verdict(success bool, err error) int {
 
 // startForAsk starts a gateway on a free port of the loopback interface. Its log
 // would be in the way, so it is written, to stderr, only if a level was asked for.
-func (p program) startForAsk(ctx context.Context, cfg config.Config) (*gateway.Service, error) {
+func (p program) startForAsk(ctx context.Context, cfg config.Config, file settings.File) (*gateway.Service, error) {
 	cfg.Addr = "127.0.0.1:0"
 	logTo := io.Discard
 	if level, _ := p.lookup("SLUICE_LOG_LEVEL"); level != "" {
 		logTo = p.stderr
 	}
-	return gateway.Listen(ctx, gateway.Config{Config: cfg, Version: version}, logTo)
+	return gateway.Listen(ctx, gatewayConfig(cfg, file), logTo)
 }
 
 // viewer shows the events of a turn.
@@ -93,6 +94,9 @@ type viewer interface {
 type eventData struct {
 	RequestID string         `json:"request_id"`
 	Model     string         `json:"model"`
+	Key       string         `json:"key"`
+	Previous  string         `json:"previous"`
+	Reason    string         `json:"reason"`
 	Content   string         `json:"content"`
 	Tool      string         `json:"tool_name"`
 	Server    string         `json:"server"`

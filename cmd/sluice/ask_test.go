@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/stream/sse"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -308,6 +309,18 @@ func TestColours(t *testing.T) {
 	var out gatewaytest.SafeBuffer
 	view := &terminal{out: &out, style: style{red: "\x1b[31m", reset: "\x1b[0m"}}
 	if err := view.line(view.style.red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
+		t.Errorf("%v: got %q", err, out.String())
+	}
+}
+
+// A person is told when another model answers, and why.
+func TestAskTellsOfAnotherModel(t *testing.T) {
+	t.Parallel()
+	var out gatewaytest.SafeBuffer
+	view := &terminal{out: &out}
+	data := eventData{Key: "spare", Model: "gpt-5-mini", Previous: "fast", Reason: "rate_limited"}
+	const want = "model gpt-5-mini (spare) in place of fast: rate limited\n"
+	if err := view.show(sse.Event{Type: "model"}, data); err != nil || out.String() != want {
 		t.Errorf("%v: got %q", err, out.String())
 	}
 }

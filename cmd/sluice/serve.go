@@ -41,13 +41,14 @@ func (p program) refuse(err error) int {
 // serve runs the gateway until a signal comes or ctx ends.
 func (p program) serve(ctx context.Context, args []string) int {
 	defer outliveReaders()()
-	cfg, code, ok := p.load(settings.Loader(), args)
+	var file settings.File
+	cfg, code, ok := p.load(settings.LoaderWith(&file), args)
 	if !ok {
 		return code
 	}
 	gogc, _ := p.lookup("GOGC")
 	defer gateway.PaceGC(gogc)()
-	s, err := gateway.Listen(ctx, gateway.Config{Config: cfg, Version: version}, p.stdout)
+	s, err := gateway.Listen(ctx, gatewayConfig(cfg, file), p.stdout)
 	if err != nil {
 		return p.refuse(err)
 	}
@@ -57,6 +58,10 @@ func (p program) serve(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
+	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.

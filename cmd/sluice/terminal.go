@@ -57,6 +57,8 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 			note = " (a simulator, not Gemini)"
 		}
 		return t.line(s.dim, "model %s%s", d.Model, note)
+	case "model":
+		return t.line(s.yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
 	case "thinking":
 		return t.line(s.dim, "%s", strings.TrimSpace(d.Content))
 	case "tool_call":

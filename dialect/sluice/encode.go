@@ -229,7 +229,21 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	dst = strconv.AppendInt(dst, int64(ev.Usage.InputTokens), 10)
 	dst = integer(dst, "output_tokens", ev.Usage.OutputTokens)
 	dst = integer(dst, "thinking_tokens", ev.Usage.ThinkingTokens)
-	dst = append(dst, `},"timings":{"total_ms":`...)
+	if ev.Keyed {
+		dst = integer(dst, "cached_tokens", ev.Usage.CachedTokens)
+		if ev.Usage.Estimated {
+			dst = boolean(dst, "estimated", true)
+		}
+	}
+	dst = append(dst, '}')
+	if len(ev.Models) > 1 {
+		dst = append(dst, `,"models":[`...)
+		for i, key := range ev.Models {
+			dst = jsonline.Name(comma(dst, i), key)
+		}
+		dst = append(dst, ']')
+	}
+	dst = append(dst, `,"timings":{"total_ms":`...)
 	dst = appendMillis(dst, t.Total)
 	dst = millis(dst, "first_event_ms", t.FirstEvent)
 	if t.FirstDelta > 0 {

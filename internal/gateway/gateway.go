@@ -18,6 +18,7 @@ import (
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/metrics"
+	"sluice/model"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -26,6 +27,12 @@ import (
 type Config struct {
 	config.Config
 	Version string // of the program, as upstreams are told
+
+	// Of the configuration file; without one there is nothing.
+	Models     []model.Spec
+	TurnTokens int // most tokens of a turn; 0: no limit
+	// Warnings are lines for the log, which hold no value.
+	Warnings []string
 }
 
 // Gateway is all that a running process holds behind its HTTP server, wired together.
@@ -35,7 +42,8 @@ type Gateway struct {
 	metrics *metrics.Registry
 	health  *health.Registry
 	server  *handlers.Server
-	model   languageModel
+	model   languageModel   // of turns that name none
+	models  []languageModel // all
 	tools   *mcpclient.Client
 	offline *http.Server // nil unless the offline model is used
 	todos   *todo.Store  // nil unless the built-in todo server is used
@@ -80,15 +88,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 			g.Close()
 		}
 	}()
-	if cfg.Offline() {
-		if err := g.startOffline(ctx); err != nil {
-			return nil, err
-		}
-	}
 	if err := g.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.connectModel(); err != nil {
+	if err := g.connectModels(ctx); err != nil {
 		return nil, err
 	}
 	g.watch()
@@ -101,21 +104,22 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 			MaxSteps:    cfg.MaxSteps,
 			LogPayloads: cfg.LogPayloads,
 		})),
-		Model:        g.model.Name(),
-		Timeout:      cfg.RequestTimeout,
-		Tools:        g.tools.Tools,
-		Health:       g.health,
-		Metrics:      g.metrics,
-		Dialects:     with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
-		Page:         web.Files(),
-		Heartbeat:    cfg.Heartbeat,
-		WriteTimeout: cfg.WriteTimeout,
-		MaxStreams:   cfg.MaxStreams,
-		Delay:        admissionDelay(cfg.Admission),
-		Origins:      cfg.CORSOrigins,
-		Hosts:        cfg.Hosts,
-		Log:          log,
-		LogPayloads:  cfg.LogPayloads,
+		Model:         g.model.Name(),
+		Timeout:       cfg.RequestTimeout,
+		Tools:         g.tools.Tools,
+		Health:        g.health,
+		Metrics:       g.metrics,
+		TokensByModel: len(cfg.Models) > 0,
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Page:          web.Files(),
+		Heartbeat:     cfg.Heartbeat,
+		WriteTimeout:  cfg.WriteTimeout,
+		MaxStreams:    cfg.MaxStreams,
+		Delay:         admissionDelay(cfg.Admission),
+		Origins:       cfg.CORSOrigins,
+		Hosts:         cfg.Hosts,
+		Log:           log,
+		LogPayloads:   cfg.LogPayloads,
 	})
 	return g, nil
 }
@@ -137,7 +141,7 @@ func (g *Gateway) Config() config.Config { return g.cfg.Config }
 // Model names the model.
 func (g *Gateway) Model() string { return g.model.Name() }
 
-// Offline says whether the offline model is in use.
+// Offline says whether the offline model is in use, by one model at least.
 func (g *Gateway) Offline() bool { return g.offline != nil }
 
 // HasTodos says whether the built-in todo server is in use.
@@ -151,8 +155,8 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
-	if g.model != nil {
-		g.model.Close()
+	for _, m := range g.models {
+		m.Close()
 	}
 	if g.tools != nil {
 		_ = g.tools.Close()

@@ -7,7 +7,9 @@ import (
 
 // watch makes health of the parts behind the server, and metrics of their health.
 func (g *Gateway) watch() {
-	g.health.Add(g.model.Breaker())
+	for _, m := range g.models {
+		g.health.Add(m.Breaker())
+	}
 	g.health.Add(g.tools.Checkers()...)
 	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
 		func(report func(float64, ...string)) {

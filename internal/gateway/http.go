@@ -62,6 +62,7 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 	}
 	log := newLogger(w, cfg.LogLevel)
 	warnOfShortSecrets(processLogger(log), cfg.Config)
+	warnOfConfig(processLogger(log), cfg.Warnings)
 	room := capacityOf(cfg.Config, processResources())
 	asked := cfg.Config
 	cfg.MaxStreams = room.streams

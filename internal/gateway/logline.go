@@ -32,6 +32,13 @@ func warnOfShortSecrets(log zerolog.Logger, cfg config.Config) {
 	}
 }
 
+// warnOfConfig tells what the configuration file has that should be looked at.
+func warnOfConfig(log zerolog.Logger, warnings []string) {
+	for _, w := range warnings {
+		log.Warn().Dict("details", zerolog.Dict().Str("message", w)).Msg("config_warning")
+	}
+}
+
 // shorten returns a line that is too long as a shorter one with the same members:
 // strings are cut, and other values that are long are left out. line_bytes says how
 // long the line was.

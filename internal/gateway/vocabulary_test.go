@@ -52,10 +52,11 @@ func everyEvent() []stream.Event {
 		&stream.ToolStarted{Call: call("c")},
 		&stream.ToolUnknown{Call: call("c"), Duration: time.Hour, Message: "lost"},
 		&failure,
+		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
 		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n\ndata: x\n\n"},
 		&fatal,
 		&stream.Done{
-			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3},
+			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
 			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
 		},

@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("there are no lines %q and %q", begin, end)
 	}
 	var want bytes.Buffer
-	settings.Sections(new(config.Config)).Markdown(&want)
+	settings.Sections(new(config.Config), new(settings.File)).Markdown(&want)
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestReadme(t *testing.T) {
 func TestSettingsAreWhole(t *testing.T) {
 	t.Parallel()
 	variables, sections := map[string]bool{}, map[string]bool{}
-	for _, section := range settings.Sections(new(config.Config)) {
+	for _, section := range settings.Sections(new(config.Config), new(settings.File)) {
 		if section.Name == "" || sections[section.Name] || len(section.Settings) == 0 {
 			t.Errorf("section %q is empty, or there are two", section.Name)
 		}

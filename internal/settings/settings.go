@@ -12,9 +12,10 @@ import (
 	"sluice/mcpclient"
 )
 
-// Sections returns the table of what can be set, bound to c.
-func Sections(c *config.Config) config.Table {
+// Sections returns the table of what can be set, bound to c and f.
+func Sections(c *config.Config, f *File) config.Table {
 	return config.Table{
+		document(c, f),
 		process(c),
 		gemini.Settings(c),
 		agent.Settings(c),
@@ -26,8 +27,15 @@ func Sections(c *config.Config) config.Table {
 	}
 }
 
-// Loader returns a Loader of the table, for one command.
-func Loader() *config.Loader { return config.NewLoader(Sections) }
+// Loader returns a Loader of the table, for one command that needs nothing of the
+// configuration file. The file is checked all the same.
+func Loader() *config.Loader { return LoaderWith(new(File)) }
+
+// LoaderWith returns a Loader of the table that puts what the configuration file says
+// into f.
+func LoaderWith(f *File) *config.Loader {
+	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
+}
 
 // Load reads the configuration for a command without flags of its own. See
 // config.Loader.Load.

@@ -179,6 +179,7 @@ func TestBadValues(t *testing.T) {
 	files := map[string]string{"empty.txt": " \n", "latin1.txt": "\xe9", "huge.txt": strings.Repeat("x", 64<<10+1)}
 	bad := map[string][]string{
 		"SLUICE_ADDR":            {"8080", "host", "h:http", ":65536", ":-1", ":08", "a b:1", "http://h:1", "[::1:1"},
+		"SLUICE_CONFIG":          {"nowhere.yaml"},
 		"PORT":                   {"http", ":80", "65536", "-1"},
 		"GEMINI_API_KEY":         {"two words", "ключ", "a\x01b"},
 		"GOOGLE_API_KEY":         {"two words"},
@@ -211,7 +212,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
 		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
 	}
-	for _, section := range settings.Sections(new(config.Config)) {
+	for _, section := range settings.Sections(new(config.Config), new(settings.File)) {
 		for _, s := range section.Settings {
 			if len(bad[s.Variable]) == 0 {
 				t.Errorf("no bad value of %s is tried", s.Variable)

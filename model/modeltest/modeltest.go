@@ -201,7 +201,7 @@ func (p Protocol) oneHeader(t *testing.T) {
 
 // leave has the client go after the first text: the reply is closed at once.
 func (p Protocol) leave(t *testing.T) {
-	s := &Service{Replies: []Reply{{Pieces: []string{p.Open, p.Text("hello")}, End: Hang}}}
+	s := &Service{Replies: []Reply{{Pieces: []string{p.Open, p.Text("hello")}, End: ErrHang}}}
 	m := p.open(t, s)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Second, func() { cancel(fault.ErrClientGone) })

@@ -49,7 +49,7 @@ func (p Protocol) refusals() (rows []row) {
 	return append(rows,
 		row{name: "nobody listens", replies: []Reply{{Refused: ErrBroken}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
 		row{name: "500 with HTML", replies: []Reply{{Status: 500, Pieces: []string{"<html>down</html>"}}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
-		row{name: "400 whose body hangs", replies: []Reply{{Status: 400, Pieces: []string{`{"error":`}, End: Hang}}, want: fault.ModelError, verdict: neither, requests: 1, took: first, exact: true},
+		row{name: "400 whose body hangs", replies: []Reply{{Status: 400, Pieces: []string{`{"error":`}, End: ErrHang}}, want: fault.ModelError, verdict: neither, requests: 1, took: first, exact: true},
 	)
 }
 
@@ -156,16 +156,16 @@ func (p Protocol) silences() []row {
 		return row{name: name, replies: []Reply{reply}, text: text, want: fault.Timeout, verdict: failure, requests: 1, took: took, exact: true}
 	}
 	rows := []row{
-		silent("silent", "", first, Reply{End: Hang}),
-		silent("silent after text", "hello", idle, Reply{Pieces: []string{p.Open, p.Text("hello")}, End: Hang}),
-		silent("dribbling bytes", "", first, Reply{Pieces: strings.Split(strings.Repeat("d", 100), ""), Pause: time.Second, End: Hang}),
+		silent("silent", "", first, Reply{End: ErrHang}),
+		silent("silent after text", "hello", idle, Reply{Pieces: []string{p.Open, p.Text("hello")}, End: ErrHang}),
+		silent("dribbling bytes", "", first, Reply{Pieces: strings.Split(strings.Repeat("d", 100), ""), Pause: time.Second, End: ErrHang}),
 	}
 	for i, event := range append(p.Idle, ": ping\n\n") {
 		pieces := append([]string{p.Open}, strings.SplitAfter(strings.Repeat(event+"\x00", 100), "\x00")...)
 		for i := range pieces {
 			pieces[i] = strings.TrimSuffix(pieces[i], "\x00")
 		}
-		rows = append(rows, silent(fmt.Sprint("empty event ", i), "", first, Reply{Pieces: pieces, Pause: time.Second, End: Hang}))
+		rows = append(rows, silent(fmt.Sprint("empty event ", i), "", first, Reply{Pieces: pieces, Pause: time.Second, End: ErrHang}))
 	}
 	slow := Reply{Pause: 9 * time.Second}
 	for _, c := range "hello" {

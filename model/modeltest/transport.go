@@ -22,12 +22,12 @@ type Reply struct {
 	Pieces  []string
 	// Pause is the time before each piece.
 	Pause time.Duration
-	// End is what comes after the pieces: nil is a clean end, Hang waits.
+	// End is what comes after the pieces: nil is a clean end, ErrHang waits.
 	End error
 }
 
-// Hang is the End of a reply that goes on without a further byte.
-var Hang = errors.New("hang")
+// ErrHang is the End of a reply that goes on without a further byte.
+var ErrHang = errors.New("hang")
 
 // Request is what the service was sent.
 type Request struct {
@@ -131,7 +131,7 @@ func (b *script) end() error {
 	switch b.reply.End {
 	case nil:
 		return io.EOF
-	case Hang:
+	case ErrHang:
 		return b.wait(1000 * time.Hour)
 	}
 	return b.reply.End

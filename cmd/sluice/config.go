@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice/config"
+	"sluice/internal/settings"
+)
+
+// configFile prints the schema of the configuration file, or checks a file.
+func (p program) configFile(args []string) int {
+	what := ""
+	if len(args) > 0 {
+		what, args = args[0], args[1:]
+	}
+	switch what {
+	case "schema":
+		return p.configSchema(args)
+	case "check":
+		return p.configCheck(args)
+	case "-h", "-help", "--help":
+		p.help(p.stdout, settings.Loader())
+		return exitOK
+	}
+	fmt.Fprintln(p.stderr, "sluice config: say what to do: sluice config schema, or sluice config check [FILE]")
+	return exitUsage
+}
+
+// configSchema prints what checks the file, for editors.
+func (p program) configSchema(args []string) int {
+	if _, code, ok := p.load(new(config.Loader), args); !ok {
+		return code
+	}
+	if _, err := p.stdout.Write(settings.FileSections(new(config.Config), new(settings.File)).Schema()); err != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// configCheck reads all that a start reads, the file first among it, and prints ok or
+// the faults.
+func (p program) configCheck(args []string) int {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		args = append([]string{"--config"}, args...)
+	}
+	var f settings.File
+	l := settings.LoaderWith(&f)
+	_, err := l.Load(args, p.lookup, p.readFile)
+	for _, w := range f.Warnings {
+		fmt.Fprintln(p.stderr, "warning:", w)
+	}
+	if faults, ok := errors.AsType[*config.Error](err); ok {
+		fmt.Fprintln(p.stdout, faults.Error())
+		return exitUsage
+	}
+	if err != nil {
+		p.help(p.stdout, l)
+		return exitOK
+	}
+	if f.Path == "" {
+		fmt.Fprintln(p.stderr, "sluice config check: name the file, or set SLUICE_CONFIG")
+		return exitUsage
+	}
+	fmt.Fprintln(p.stdout, "ok")
+	return exitOK
+}

@@ -1,0 +1,194 @@
+package file
+
+import (
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// builder makes our tree of the parser's: aliases replaced by what they stand for,
+// scalars read as YAML 1.2's core schema says, variables put in.
+type builder struct {
+	*document
+	anchors map[string]ast.Node
+	open    map[string]bool // anchors that the node at hand lies in
+	alias   int             // how many aliases the node at hand lies in
+	aliased int             // nodes made of aliases
+}
+
+// node makes the node of y. key is the place of its key or, in a list, its own.
+func (b *builder) node(y ast.Node, parent *Node, name string, key place, depth int) *Node {
+	n := &Node{document: b.document, parent: parent, name: name, key: key, place: key, kind: nullKind}
+	if b.alias > 0 {
+		if b.aliased++; b.aliased > maxAliased {
+			n.faulty = true
+			return n
+		}
+	}
+	if depth > maxDepth {
+		n.place = start(y, key)
+		b.tooDeep(n.place, n.pointer())
+		n.faulty = true
+		return n
+	}
+	if y == nil {
+		return n
+	}
+	n.place = start(y, key)
+	switch y := y.(type) {
+	case *ast.AnchorNode:
+		return b.anchor(y, n, depth)
+	case *ast.AliasNode:
+		return b.resolve(y, n, depth)
+	case *ast.MappingNode:
+		n.kind = objectKind
+		for _, entry := range y.Values {
+			b.member(n, entry, depth)
+		}
+	case *ast.MappingValueNode:
+		n.kind = objectKind
+		b.member(n, y, depth)
+	case *ast.SequenceNode:
+		n.kind = listKind
+		for i, item := range y.Values {
+			child := b.node(item, n, strconv.Itoa(i), start(item, n.place), depth+1)
+			n.members = append(n.members, child)
+		}
+	case *ast.LiteralNode:
+		b.text(n, y.Value.Value)
+	default:
+		b.scalar(n, y)
+	}
+	return n
+}
+
+// scalar reads a value that is written on its own.
+func (b *builder) scalar(n *Node, y ast.Node) {
+	tk := y.GetToken()
+	switch {
+	case tk == nil:
+		n.Fault("is not valid YAML")
+	case tk.Type == token.SingleQuoteType, tk.Type == token.DoubleQuoteType:
+		b.text(n, tk.Value)
+	case y.Type() == ast.NullType && tk.Type == token.ImplicitNullType:
+		n.place = n.key // there is nothing else to point at
+	case y.Type() == ast.StringType:
+		b.plain(n, y.(*ast.StringNode).Value)
+	case tk.Type == token.MappingEndType, tk.Type == token.SequenceEndType:
+		n.Fault("is not valid YAML")
+	default:
+		b.plain(n, tk.Value)
+	}
+}
+
+// plain reads a scalar without quotes.
+func (b *builder) plain(n *Node, text string) {
+	var fault string
+	n.kind, n.text, fault = resolve(text)
+	switch {
+	case fault != "":
+		n.Fault(fault)
+	case n.kind == stringKind:
+		b.text(n, text)
+	}
+}
+
+// text makes n a string.
+func (b *builder) text(n *Node, text string) {
+	n.kind = stringKind
+	value, used, fault := expand(text, b.lookup)
+	if fault != "" {
+		n.Fault(fault)
+	}
+	n.text, n.used = value, used
+}
+
+func (b *builder) anchor(y *ast.AnchorNode, n *Node, depth int) *Node {
+	name := y.Name.GetToken().Value
+	b.anchors[name] = y.Value
+	was := b.open[name]
+	b.open[name] = true
+	made := b.node(y.Value, n.parent, n.name, n.key, depth)
+	b.open[name] = was
+	return made
+}
+
+// resolve makes the node that an alias stands for. Its places are those of the anchor.
+func (b *builder) resolve(y *ast.AliasNode, n *Node, depth int) *Node {
+	name := y.Value.GetToken().Value
+	target, known := b.anchors[name]
+	switch {
+	case !known:
+		n.Fault("there is no such anchor before it")
+		return n
+	case b.open[name]:
+		n.Fault("stands for a value that it is part of")
+		return n
+	}
+	// What it stands for may hold aliases of the same name, after which another anchor
+	// of that name follows: they are resolved with the latest, which is an anchor of
+	// this file as well.
+	b.open[name] = true
+	b.alias++
+	before := b.aliased <= maxAliased
+	made := b.node(target, n.parent, n.name, n.key, depth)
+	if b.alias--; b.alias == 0 && before && b.aliased > maxAliased {
+		b.fault(n.place, n.pointer(), "the file's aliases stand for more than 10,000 values")
+	}
+	b.open[name] = false
+	return made
+}
+
+// member adds one entry of an object.
+func (b *builder) member(n *Node, entry *ast.MappingValueNode, depth int) {
+	key := start(entry.Key, n.place)
+	name, ok := keyName(entry.Key)
+	child := b.node(entry.Value, n, name, key, depth+1)
+	switch {
+	case entry.Key.IsMergeKey():
+		child.FaultKey("merge keys are not supported")
+	case !ok:
+		child.FaultKey("a key must be a text")
+	case n.Get(name) != nil:
+		child.FaultKey("is given twice")
+	default:
+		n.members = append(n.members, child)
+	}
+}
+
+// keyName returns the text of a key.
+func keyName(y ast.MapKeyNode) (name string, ok bool) {
+	tk := y.GetToken()
+	switch y.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode, *ast.MergeKeyNode:
+		return tk.Value, true
+	case *ast.NullNode:
+		return tk.Value, tk.Type != token.ImplicitNullType
+	}
+	return "", false
+}
+
+// start returns the place where y begins; otherwise is for what has none.
+func start(y ast.Node, otherwise place) place {
+	switch y := y.(type) {
+	case nil:
+		return otherwise
+	case *ast.MappingNode:
+		if !y.IsFlowStyle && len(y.Values) > 0 {
+			return start(y.Values[0].Key, otherwise)
+		}
+		return placeOf(y.Start)
+	case *ast.MappingValueNode:
+		return start(y.Key, otherwise)
+	case *ast.LiteralNode:
+		return placeOf(y.Start)
+	case *ast.NullNode:
+		if y.GetToken().Type == token.ImplicitNullType {
+			return otherwise
+		}
+	case *ast.AnchorNode:
+		return start(y.Value, otherwise)
+	}
+	return placeOf(y.GetToken())
+}

@@ -1,0 +1,137 @@
+// Package file reads the configuration file: YAML 1.2, of which JSON is a part.
+//
+// What may stand in it, it does not know: each package registers its own Section, and
+// the program joins them to a Table. One Read checks all of the file and lists every
+// fault at once, each with its line and column. No fault and no warning holds a value,
+// which may be a secret.
+package file
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"sluice/config"
+)
+
+// Bounds of a file.
+const (
+	maxSize = 1 << 20
+	// maxDepth is how deep objects and lists may be nested. What is parsed deeper would
+	// only use up the stack.
+	maxDepth = 64
+	// maxAliased is how many nodes all aliases together may stand for.
+	maxAliased = 10_000
+	// maxKeys is how many keys a file may have.
+	maxKeys = 10_000
+	// maxKey is the length of a key in bytes.
+	maxKey = 1 << 10
+	// maxNumber is the length of a number's text.
+	maxNumber = 64
+)
+
+// Section is a key at the top of the file. A package that can be set by a file has a
+// function that returns one.
+type Section struct {
+	// Name is the key, unique in a Table.
+	Name string
+	// Schema is the JSON Schema (2020-12) of the value, an object. References in it
+	// begin with "#/properties/<Name>/". Where a pattern needs words, they stand in
+	// patternErrorMessage, which editors show as well.
+	Schema string
+	// Read takes over the value, which is there and has passed the schema but for what
+	// has a fault already: accessors of Node answer false for that. It reports what a
+	// schema cannot say. nil: there is nothing to do.
+	Read func(value *Node)
+}
+
+// Table is all that may stand in a file, in the order in which sections are read.
+type Table []Section
+
+// Result is what a Read found to say.
+type Result struct {
+	// Faults are in the order of the file; their Name is file:line:column.
+	Faults []config.Fault
+	// Warnings are lines of the form of a fault.
+	Warnings []string
+}
+
+// Read parses and checks a file, and hands each section that is there to its Read. name
+// is the file's, for people; lookup knows the environment.
+func (t Table) Read(name string, content []byte, lookup func(string) (string, bool)) Result {
+	d := &document{name: name, lookup: lookup}
+	if root := d.parse(content); root != nil {
+		t.check(root)
+		for _, s := range t {
+			if value := root.Get(s.Name); value != nil && s.Read != nil {
+				s.Read(value)
+			}
+		}
+	}
+	return d.result()
+}
+
+// document is a file that is being read.
+type document struct {
+	name     string
+	lookup   func(string) (string, bool)
+	faults   []note
+	warnings []note
+}
+
+// place is a line and column, counted from 1, the latter in code points.
+type place struct{ line, column int }
+
+// note is a fault or a warning.
+type note struct {
+	place
+	pointer string // empty: the whole file
+	text    string
+}
+
+func (d *document) fault(at place, pointer, text string) {
+	d.faults = append(d.faults, note{at, pointer, text})
+}
+
+func (d *document) warn(at place, pointer, text string) {
+	d.warnings = append(d.warnings, note{at, pointer, text})
+}
+
+func (d *document) result() Result {
+	var r Result
+	for _, n := range inOrder(d.faults) {
+		r.Faults = append(r.Faults, config.Fault{Name: d.where(n), Message: n.message()})
+	}
+	for _, n := range inOrder(d.warnings) {
+		r.Warnings = append(r.Warnings, d.where(n)+": "+n.message())
+	}
+	return r
+}
+
+func (d *document) where(n note) string {
+	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
+}
+
+// message quotes the pointer unless it can stand in a line as it is: it holds names out
+// of the file.
+func (n note) message() string {
+	if n.pointer == "" {
+		return n.text
+	}
+	pointer := n.pointer
+	if quoted := strconv.QuoteToASCII(pointer); quoted != `"`+pointer+`"` {
+		pointer = quoted
+	}
+	return pointer + ": " + n.text
+}
+
+// inOrder sorts notes by their places and drops those that are there twice: what an
+// alias repeats keeps its pointer, so only the same fault found in two ways is dropped.
+func inOrder(list []note) []note {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b note) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	return slices.Compact(list)
+}

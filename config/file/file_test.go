@@ -1,0 +1,213 @@
+package file_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/config/file"
+)
+
+// table has a section of each kind of value.
+func table(read func(*file.Node)) file.Table {
+	return file.Table{{Name: "things", Read: read, Schema: `{
+		"type": "object", "propertyNames": {"pattern": "^[a-z0-9]+$", "patternErrorMessage": "a name must be a-z 0-9"},
+		"additionalProperties": {"type": "object", "additionalProperties": false, "required": ["text"], "properties": {
+			"text": {"type": "string", "minLength": 1, "maxLength": 8},
+			"retries": {"type": "integer", "minimum": 0, "maximum": 5},
+			"level": {"enum": ["low", "high"]},
+			"limit": {"type": ["number", "null"], "minimum": 0, "maximum": 2},
+			"list": {"type": "array", "maxItems": 2, "uniqueItems": true, "items": {"type": "string"}},
+			"on": {"type": "boolean"},
+			"free": {"type": "object"}
+		}}}`}, {Name: "other", Schema: `{"type": "object"}`}}
+}
+
+func read(content string, env map[string]string, use func(*file.Node)) []string {
+	r := table(use).Read("f.yaml", []byte(content), func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	})
+	var lines []string
+	for _, f := range r.Faults {
+		lines = append(lines, f.Name+": "+f.Message)
+	}
+	return lines
+}
+
+// All faults come at once, in the order of the file.
+func TestFaultsHavePlaces(t *testing.T) {
+	t.Parallel()
+	const content = `things:
+  Bad: {text: x}
+  a:
+    text: 5
+    retires: 1
+    retries: 9
+    level: medium
+    on: yes
+  b: {retries: 1.5, limit: -1,
+    text: "${UNSET}", text: twice, "list": [a, 1, a]}
+  c:
+  d:
+    text: "${NOT CLOSED"
+    free: {<<: {a: 1}, x: !nope}
+    list:
+      - a
+      - a
+  ü: {text: ""}
+  e: *nothing
+nothings: {}
+`
+	want := []string{
+		"f.yaml:2:3: /things/Bad: a name must be a-z 0-9",
+		"f.yaml:4:11: /things/a/text: must be a string",
+		"f.yaml:5:5: /things/a/retires: there is no such key; did you mean retries?",
+		"f.yaml:6:14: /things/a/retries: must be from 0 to 5",
+		"f.yaml:7:12: /things/a/level: must be one of low, high",
+		"f.yaml:8:9: /things/a/on: must be true or false",
+		"f.yaml:9:16: /things/b/retries: must be a whole number",
+		"f.yaml:9:28: /things/b/limit: must be from 0 to 2",
+		"f.yaml:10:11: /things/b/text: the variable UNSET is not set",
+		"f.yaml:10:23: /things/b/text: is given twice",
+		"f.yaml:10:44: /things/b/list: must not have more than 2 items",
+		"f.yaml:10:48: /things/b/list/1: must be a string",
+		"f.yaml:11:3: /things/c: must be an object",
+		"f.yaml:13:11: /things/d/text: ${ must be followed by a variable's name and }, or :- and a default between them; write $$ for a plain $",
+		"f.yaml:14:12: /things/d/free/<<: merge keys are not supported",
+		"f.yaml:16:7: /things/d/list: must not name one item twice",
+		`f.yaml:18:3: "/things/\u00fc": a name must be a-z 0-9`,
+		`f.yaml:18:13: "/things/\u00fc/text": must not be empty`,
+		"f.yaml:19:6: /things/e: there is no such anchor before it",
+		"f.yaml:20:1: /nothings: there is no such key; did you mean things?",
+	}
+	if diff := cmp.Diff(want, read(strings.Replace(content, "!nope", "nope", 1), nil, nil)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// What cannot be read at all is one fault, and nothing crashes.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, content, want string }{
+		{"empty", "", "f.yaml:1:1: the file is empty"},
+		{"comment", "# no more\n", "f.yaml:1:1: the file is empty"},
+		{"a list", "- a\n", "f.yaml:1:1: must be an object whose keys are sections"},
+		{"a text", "hello\n", "f.yaml:1:1: must be an object whose keys are sections"},
+		{"two documents", "things: {}\n---\nother: {}\n", "f.yaml:2:1: must hold one document only"},
+		{"two documents, one empty", "things: {}\n---\n", "f.yaml:2:1: must hold one document only"},
+		{"two documents, one ended", "things: {}\n...\nother: {}\n", "f.yaml:3:1: must hold one document only"},
+		{"long key", "other: {\"" + strings.Repeat("k", 1025) + "\": 1}", "f.yaml:1:9: is a key of more than 1 KiB"},
+		{"explicit keys", strings.Repeat("? a\n", 50_000), "the file has more than 10,000 keys"},
+		{"directive", "%YAML 1.1\n---\nthings: {}\n", "f.yaml:1:1: directives are not supported"},
+		{"not closed", "things: {a: {text: s3cr3t-CaNaRy}", "is not valid YAML"},
+		{"not YAML", "things: a: b\n", "is not valid YAML"},
+		{"tab", "things:\n\ta: 1\n", "is not valid YAML"},
+		{"tag", "things: {a: !!str 5}\n", "f.yaml:1:13: tags are not supported"},
+		{"Latin-1", "things: \xe9\n", "f.yaml:1:9: is not UTF-8 text"},
+		{"NUL", "things:\n  a\x00: 1\n", "f.yaml:2:4: holds a control character"},
+		{"1 MiB + 1", "things: {}\n" + strings.Repeat("#", 1<<20-10), "f.yaml:1:1: the file has more than 1 MiB"},
+		{"lists", "things: " + strings.Repeat("[", 100_000), "f.yaml:1:74: is nested deeper than 64 levels"},
+		{"closed lists", "things: " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), "is nested deeper than 64 levels"},
+		{"objects", strings.Repeat("{a: ", 100_000), "is nested deeper than 64 levels"},
+		{"block lists", strings.Repeat("- ", 100_000) + "a", "is nested deeper than 64 levels"},
+		{"block keys", strings.Repeat("? ", 100_000) + "a", "is nested deeper than 64 levels"},
+		{"indented", indented(1000), "is nested deeper than 64 levels"},
+		{"anchors", "things: " + strings.Repeat("&a ", 100_000) + "x", "a value can have one anchor only"},
+		{"tags", strings.Repeat("!a ", 100_000), "tags are not supported"},
+		{"keys", "things:\n" + strings.Repeat("  a: b\n", 100_000), "the file has more than 10,000 keys"},
+		{"65 levels", "things: {a: {text: t, free: " + strings.Repeat("{a: ", 62) + "1" + strings.Repeat("}", 64), "is nested deeper than 64 levels"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := read(tt.content, nil, nil)
+			if len(got) != 1 || !strings.HasSuffix(got[0], tt.want) || strings.Contains(got[0], "CaNaRy") {
+				t.Errorf("faults are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func indented(levels int) string {
+	var b strings.Builder
+	for i := range levels {
+		fmt.Fprintf(&b, "%*sa:\n", i, "")
+	}
+	return b.String()
+}
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	var got []string
+	faults := read(`things:
+  a: &first {text: one, list: &l [x, y]}
+  b: *first
+  c: {text: two, list: *l}
+`, nil, func(things *file.Node) {
+		for m := range things.Members() {
+			got = append(got, m.Name()+string(m.JSON()))
+		}
+	})
+	want := []string{`a{"text":"one","list":["x","y"]}`, `b{"text":"one","list":["x","y"]}`, `c{"text":"two","list":["x","y"]}`}
+	if diff := cmp.Diff(want, got); diff != "" || faults != nil {
+		t.Errorf("faults %q, values (-want +got):\n%s", faults, diff)
+	}
+
+	var bomb strings.Builder
+	bomb.WriteString("other:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := range 30 {
+		fmt.Fprintf(&bomb, "  a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
+	}
+	if got := read(bomb.String(), nil, nil); len(got) != 1 || !strings.Contains(got[0], "aliases stand for more than 10,000 values") {
+		t.Errorf("bomb: %q", got)
+	}
+	if got := read("other:\n  a: &a {b: *a}\n", nil, nil); len(got) != 1 || got[0] != "f.yaml:2:13: /other/a/b: stands for a value that it is part of" {
+		t.Errorf("recursion: %q", got)
+	}
+}
+
+// The core schema of YAML 1.2, not what older versions read.
+func TestScalars(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"~": "null", "null": "null", "": "null", "true": "true", "FALSE": "false",
+		"yes": `"yes"`, "off": `"off"`, "NO": `"NO"`, "1_000": `"1_000"`, "2001-01-01": `"2001-01-01"`, "12:30:45": `"12:30:45"`, "0b11": `"0b11"`,
+		"5": "5", "-05": "-5", "+7": "7", "-0": "0", "0o17": "15", "0x1F": "31", "1.50": "1.5", ".5": "0.5", "1e3": "1000", "18446744073709551617": "18446744073709551617",
+		`"5"`: `"5"`, `'a''b'`: `"a'b"`, `"\u00e9\n"`: `"é\n"`, "a b # c": `"a b"`, "http://h:80/x?y=z": `"http://h:80/x?y=z"`,
+		"|\n   a\n    b\n": `"a\n b\n"`, ">-\n   a\n   b\n": `"a b"`, "$${A}": `"${A}"`, "US$5": `"US$5"`, "${A}": `"1"`, "a${A}b${NO:-x}c${EMPTY:-y}": `"a1bxcy"`, "${NO:-}": `""`, "$$$${A}": `"$${A}"`,
+		"${QUOTED}": `"\"${A}: x"`,
+	} {
+		var got string
+		table := file.Table{{Name: "other", Schema: `{"type": "object"}`, Read: func(n *file.Node) { got = string(n.Get("v").JSON()) }}}
+		r := table.Read("f.yaml", []byte("other:\n  v: "+text+"\n"), func(name string) (string, bool) {
+			value, ok := map[string]string{"A": "1", "EMPTY": "", "QUOTED": `"${A}: x`}[name]
+			return value, ok
+		})
+		if got != want || r.Faults != nil {
+			t.Errorf("%s: got %s, want %s (%v)", text, got, want, r.Faults)
+		}
+	}
+	for _, text := range []string{".inf", "-.INF", ".nan", "1e999", strings.Repeat("9", 65), "0x1ffffffffffffffff"} {
+		if got := read("other: {v: "+text+"}", nil, nil); len(got) != 1 || !strings.HasPrefix(got[0], "f.yaml:1:12: /other/v: ") {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"things:\n  a: {text: x}\n", `{"things": {"a": {"text": "${A}"}}}`, "a: &a [*a]", "a: }", "? x\n: y", "a: |\n  b", "'a': \"b\"", "a:\n- b\n-\n", "{a, b}", "- : x", "[a: b]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		for _, line := range read(content, map[string]string{"A": "1"}, func(n *file.Node) {
+			n.JSON()
+			n.Sound()
+		}) {
+			if strings.Contains(line, "\n") {
+				t.Errorf("a fault has two lines: %q", line)
+			}
+		}
+	})
+}

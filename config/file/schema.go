@@ -1,0 +1,203 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	rule "github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// schemaURL is the address that the schema is compiled under. Nothing is there.
+const schemaURL = "sluice:///config.schema.json"
+
+// Schema returns the JSON Schema of the whole file, which is what checks it.
+func (t Table) Schema() []byte {
+	b := []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"Sluice configuration file","type":"object","additionalProperties":false,"properties":{`)
+	for i, s := range t {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = jsontext.AppendQuote(b, s.Name) // a constant
+		b = append(b, ':')
+		b = append(b, s.Schema...)
+	}
+	text := jsontext.Value(append(b, "}}"...))
+	if err := text.Indent(jsontext.WithIndent("  ")); err != nil {
+		panic("config/file: a section's schema is not JSON: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// compile panics at a schema that is none: it is part of the program.
+func (t Table) compile() (doc any, s *jsonschema.Schema) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(t.Schema()))
+	if err == nil {
+		c := jsonschema.NewCompiler()
+		c.DefaultDraft(jsonschema.Draft2020)
+		c.UseLoader(refuseAll{})
+		if err = c.AddResource(schemaURL, doc); err == nil {
+			s, err = c.Compile(schemaURL)
+		}
+	}
+	if err != nil {
+		panic("config/file: the schema does not compile: " + err.Error())
+	}
+	return doc, s
+}
+
+// refuseAll is the loader of a compiler that must not load: its default one opens files.
+type refuseAll struct{}
+
+func (refuseAll) Load(string) (any, error) {
+	return nil, errors.New("references out of the schema are not followed")
+}
+
+// check lists what the schema has against the file.
+func (t Table) check(root *Node) {
+	doc, schema := t.compile()
+	if err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(root.value())); ok {
+		(&judgement{root: root, schema: doc}).add(err)
+	}
+}
+
+// judgement turns a validator's errors into faults at their places, in our words: its
+// own repeat values.
+type judgement struct {
+	root   *Node
+	schema any
+}
+
+func (j *judgement) add(e *jsonschema.ValidationError) {
+	at := j.root.at(e.InstanceLocation)
+	if at == nil {
+		at = j.root
+	}
+	switch k := e.ErrorKind.(type) {
+	case *rule.AdditionalProperties:
+		for _, name := range k.Properties {
+			if m := at.Get(name); m != nil {
+				m.FaultKey(unknownKey(name, j.properties(e.SchemaURL)))
+			}
+		}
+		return
+	case *rule.Required:
+		for _, name := range k.Missing {
+			at.FaultMissing(name, "is required")
+		}
+		return
+	case *rule.PropertyNames:
+		if m := at.Get(k.Property); m != nil && len(e.Causes) > 0 {
+			m.FaultKey(j.words(e.Causes[0]))
+		}
+		return
+	}
+	if len(e.Causes) > 0 {
+		for _, cause := range e.Causes {
+			j.add(cause)
+		}
+		return
+	}
+	if !at.faulty { // a variable that is not set, for one, says enough
+		at.Fault(j.words(e))
+	}
+}
+
+// words says what the value must be.
+func (j *judgement) words(e *jsonschema.ValidationError) string {
+	switch k := e.ErrorKind.(type) {
+	case *rule.Type:
+		return "must be " + typeNames(k.Want)
+	case *rule.Enum:
+		return "must be one of " + listed(k.Want)
+	case *rule.Const:
+		return "must be " + listed([]any{k.Want})
+	case *rule.Minimum, *rule.Maximum, *rule.ExclusiveMinimum, *rule.ExclusiveMaximum:
+		return j.bounds(e.SchemaURL)
+	case *rule.MinLength:
+		return "must not be empty"
+	case *rule.MaxLength:
+		return fmt.Sprintf("must not be longer than %d characters", k.Want)
+	case *rule.MinItems:
+		return fmt.Sprintf("must have %d or more items", k.Want)
+	case *rule.MaxItems:
+		return fmt.Sprintf("must not have more than %d items", k.Want)
+	case *rule.MinProperties:
+		return fmt.Sprintf("must have %d or more keys", k.Want)
+	case *rule.MaxProperties:
+		return fmt.Sprintf("must not have more than %d keys", k.Want)
+	case *rule.UniqueItems:
+		return "must not name one item twice"
+	case *rule.Pattern:
+		return j.patternWords(e.SchemaURL, "is not of the form that is asked for")
+	}
+	return "is not what is asked for here"
+}
+
+// bounds tells both bounds of a number, though one was broken.
+func (j *judgement) bounds(url string) string {
+	schema, _ := j.part(url).(map[string]any)
+	lowest, low := schema["minimum"].(json.Number)
+	highest, high := schema["maximum"].(json.Number)
+	switch {
+	case low && high:
+		return fmt.Sprintf("must be from %s to %s", lowest, highest)
+	case low:
+		return fmt.Sprintf("must be %s or more", lowest)
+	}
+	return fmt.Sprintf("must be %s or less", highest)
+}
+
+func (j *judgement) patternWords(url, otherwise string) string {
+	schema, _ := j.part(url).(map[string]any)
+	if words, ok := schema["patternErrorMessage"].(string); ok {
+		return words
+	}
+	return otherwise
+}
+
+// properties returns the keys that an object may have by the schema at url.
+func (j *judgement) properties(url string) []string {
+	schema, _ := j.part(url).(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	names := make([]string, 0, len(properties))
+	for name := range properties {
+		names = append(names, name)
+	}
+	return names
+}
+
+// part returns the part of the schema that a validator's URL names.
+func (j *judgement) part(url string) any {
+	_, pointer, _ := strings.Cut(url, "#")
+	part := j.schema
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		object, _ := part.(map[string]any)
+		part = object[token]
+	}
+	return part
+}
+
+func typeNames(types []string) string {
+	words := map[string]string{
+		"object": "an object", "array": "a list", "string": "a string", "number": "a number",
+		"integer": "a whole number", "boolean": "true or false", "null": "null",
+	}
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = words[t]
+	}
+	return strings.Join(list, " or ")
+}
+
+func listed(values []any) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = fmt.Sprint(v)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,84 @@
+package settings_test
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/config"
+	"sluice/internal/settings"
+)
+
+// The tables of the configuration file's page are what the schema says. -update rewrites
+// them.
+func TestConfigurationPage(t *testing.T) {
+	t.Parallel()
+	const file = "../../docs/configuration.md"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- sections: go test ./internal/settings -update -->\n", "<!-- end of sections -->\n"
+	before, rest, found := strings.Cut(string(content), begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("there are no lines %q and %q", begin, end)
+	}
+	var want bytes.Buffer
+	settings.FileSections(new(config.Config), new(settings.File)).Markdown(&want)
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want.String(), got); diff != "" {
+		t.Errorf("the tables (-want +got), which go test ./internal/settings -update rewrites:\n%s", diff)
+	}
+}
+
+// All faults come at once: those of variables and those of the file.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	w := world{
+		env: map[string]string{"SLUICE_CONFIG": "s.yaml", "MCP_CONFIG": "mcp.json", "SLUICE_MODEL_TIMEOUT": "7s", "A": "canary-1234"},
+		files: map[string]string{
+			"mcp.json": `{"mcpServers":{"one":{"command":"x"}}}`,
+			"s.yaml": `
+models: {default: {provider: ollama, model: m}}
+budget: {turn_tokens: 500}
+mcpServers:
+  two: {command: y, args: ["--a=${A}"], dir: sub, timeout: 2.5}
+`,
+		},
+	}
+	var f settings.File
+	cfg, err := settings.LoaderWith(&f).Load(nil, w.lookup, w.readFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Models) != 1 || f.Models[0].First.Seconds() != 7 || f.TurnTokens != 500 || f.Path != "s.yaml" || len(f.Warnings) > 0 {
+		t.Errorf("got %d models, %d tokens, %q, %q", len(f.Models), f.TurnTokens, f.Path, f.Warnings)
+	}
+	want := []config.MCPServer{
+		{Name: "one", Transport: "stdio", Command: "x"},
+		{Name: "two", Transport: "stdio", Command: "y", Args: []string{"--a=canary-1234"}, Dir: "sub", Timeout: 2_500_000_000, Expanded: []config.Secret{"canary-1234"}},
+	}
+	if diff := cmp.Diff(want, cfg.MCPServers); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	w.files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"
+	w.env["SLUICE_MAX_STEPS"] = "0"
+	_, err = settings.LoaderWith(&f).Load(nil, w.lookup, w.readFile)
+	lines := []string{
+		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
+		"s.yaml:1:14: /mcpServers/one: MCP_SERVER_URL or MCP_CONFIG has a server of this name already",
+		"s.yaml:2:13: /models/a: must be an object",
+	}
+	if diff := cmp.Diff(lines, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

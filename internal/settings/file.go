@@ -1,0 +1,41 @@
+package settings
+
+import (
+	"sluice/config"
+	"sluice/config/file"
+	"sluice/mcpclient"
+	"sluice/model"
+)
+
+// File is what the configuration file says, beside what is in config.Config. Without a
+// file it is empty.
+type File struct {
+	Path       string // of the file; empty: there is none
+	Models     []model.Spec
+	TurnTokens int // of the budget; 0: no limit
+	// Warnings are lines, each with its place, that hold no value.
+	Warnings []string
+}
+
+// FileSections returns the table of what may stand in the configuration file, bound to
+// c and f.
+func FileSections(c *config.Config, f *File) file.Table {
+	return file.Table{
+		model.Section(&f.Models, c),
+		model.BudgetSection(&f.TurnTokens),
+		mcpclient.Section(c),
+	}
+}
+
+// document is the setting of the file itself.
+func document(c *config.Config, f *File) config.Section {
+	return config.Section{Name: "file", Settings: []config.Setting{
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget` and `mcpServers`",
+			func(path string, content []byte, lookup func(string) (string, bool)) []config.Fault {
+				*f = File{Path: path}
+				r := FileSections(c, f).Read(path, content, lookup)
+				f.Warnings = r.Warnings
+				return r.Faults
+			}),
+	}}
+}

@@ -1,0 +1,281 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// DefaultAskAttempts is how often a model is asked for one structured answer, unless
+// AskOptions say otherwise.
+const DefaultAskAttempts = 3
+
+// AskOptions say how a structured answer is asked for. The zero value works.
+type AskOptions struct {
+	// Attempts is how often the model is asked, at most; 0 means DefaultAskAttempts.
+	Attempts int
+	// Lenient finds members whose names have other capitals, and takes texts for numbers
+	// where the schema wants numbers.
+	Lenient bool
+}
+
+// Answered is a structured answer.
+type Answered struct {
+	// JSON is an object that the schema describes.
+	JSON jsontext.Value
+	// Usage is that of all attempts, also where there is no JSON.
+	Usage chat.Usage
+	// Key and Model name the model that answered.
+	Key, Model string
+}
+
+// Invalid is the error of a structured answer that did not come: no attempt gave what
+// the schema describes. It holds no value of an answer. What it means is the caller's
+// decision: it has no error_type of its own.
+type Invalid struct {
+	Key, Mode string
+	Attempts  int
+	// Pointer and Rule tell what is wrong with the last answer. An empty Pointer is the
+	// whole answer.
+	Pointer, Rule string
+}
+
+func (e *Invalid) Error() string {
+	return fmt.Sprintf("structured_output_invalid: %s, asked %d times in mode %s, at %q: %s", e.Key, e.Attempts, e.Mode, e.Pointer, e.Rule)
+}
+
+// Outcomes of an attempt at a structured answer, for the metrics.
+const (
+	askedOK      = "ok"
+	askedInvalid = "invalid"     // not what the schema describes
+	askedCut     = "cut"         // the limit came before its end
+	askedForm    = "unsupported" // the model does not take the form
+	askedBlocked = "blocked"
+	askedError   = "error"
+)
+
+// Ask asks for an object that schema describes. Nothing of the answer is shown, and no
+// tools are on offer; req stays as it is. An answer that does not fit is asked for again,
+// with what is wrong with it, and one that was cut with twice the limit.
+//
+// Errors are those of m.Stream, or *Invalid. A model that declines is not asked again.
+func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema *Schema, opts AskOptions) (Answered, error) {
+	if opts.Attempts == 0 {
+		opts.Attempts = DefaultAskAttempts
+	}
+	_, chained := m.(*Chain)
+	a := &asking{forms: f, model: m, asked: req, schema: schema, opts: opts, limit: req.MaxTokens, chained: chained}
+	a.out.Key = m.Key()
+	for n := 1; ; n++ {
+		err := a.attempt(ctx)
+		TurnBudgetOf(ctx).Spend(a.usage)
+		a.out.Usage.Add(a.usage)
+		switch {
+		case err == nil && a.fault == nil:
+			return a.out, nil
+		case err != nil && !a.forgives(err):
+			return a.out, err
+		case err != nil && a.fault == nil: // another form: that is no attempt
+			n--
+		case n >= opts.Attempts || TurnBudgetOf(ctx).Reached(chat.Usage{}):
+			return a.out, a.invalid(ctx, n)
+		}
+	}
+}
+
+// asking is one call of Ask.
+type asking struct {
+	forms   *Forms
+	model   Link
+	asked   *chat.ModelRequest
+	schema  *Schema
+	opts    AskOptions
+	chained bool // the model that answers need not be the one that is asked
+	limit   int  // of the visible part; 0: the model's
+
+	out      Answered
+	mode     Mode
+	refusals int        // of forms
+	usage    chat.Usage // of the attempt at hand
+	// What is wrong with the last answer, and its beginning; nil: it is fine, or there
+	// was none.
+	fault *flaw
+	said  string
+}
+
+// attempt asks once. If the answer fits it is in out, else fault says why not.
+func (a *asking) attempt(ctx context.Context) error {
+	a.mode = a.forms.mode(a.out.Key) // of a chain, that of the model which answered last
+	req := a.request()
+	r := reply{out: &a.out}
+	a.out.Key, a.out.Model = a.model.Key(), a.model.Name()
+	err := a.model.Stream(ctx, req, r.take)
+	a.usage, a.fault = r.usage, nil
+	if err != nil {
+		return err
+	}
+	text, wrong := r.value()
+	var value jsontext.Value
+	if wrong == nil {
+		value, wrong = a.schema.read(ctx, text, a.opts.Lenient)
+	}
+	if wrong != nil && ctx.Err() != nil {
+		return fault.Cause(ctx)
+	}
+	a.said, _ = chat.Truncate(text, maxSaid)
+	switch a.fault = wrong; {
+	case wrong == nil:
+		a.out.JSON = value
+		a.forms.count(a, askedOK)
+		a.forms.fits(a.out.Key)
+	case r.finish == chat.FinishMaxTokens:
+		a.limit *= 2
+		a.fault = unreadable("was cut at its greatest length: be shorter")
+		a.forms.count(a, askedCut)
+	default:
+		a.forms.count(a, askedInvalid)
+		a.forms.ignored(a.out.Key, a.mode, wrong.json)
+	}
+	return nil
+}
+
+// maxRefusals is how many refusals of a form one call of Ask takes: two of each of two
+// models.
+const maxRefusals = 4
+
+// maxSaid is how much of an answer is shown to the model that is to correct it.
+const maxSaid = 16 << 10
+
+// forgives says whether there may still be an answer after an error of the model.
+func (a *asking) forgives(err error) bool {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		if key, ok := strings.CutPrefix(e.Service, "model:"); ok {
+			a.out.Key = key
+		}
+	}
+	outcome := askedError
+	defer func() { a.forms.count(a, outcome) }()
+	switch {
+	case malformed(err):
+		outcome = askedInvalid
+		a.fault, a.said = unreadable("is no call that can be read"), ""
+		return true
+	case refusesForm(err):
+		outcome = askedForm
+		a.refusals++
+		return a.refusals <= maxRefusals && a.forms.refused(a.out.Key, a.mode)
+	case Class(err) == ClassBlocked:
+		outcome = askedBlocked
+	}
+	return false
+}
+
+// refusesForm says whether a request was refused because of the form it asked for.
+func refusesForm(err error) bool {
+	refusal, ok := errors.AsType[*Refusal](err)
+	return ok && (refusal.Status == 400 || refusal.Status == 422) && isForm(refusal.Member)
+}
+
+func (a *asking) invalid(ctx context.Context, attempts int) error {
+	e := &Invalid{Key: a.out.Key, Mode: string(a.mode), Attempts: attempts, Pointer: a.fault.problems[0].Pointer, Rule: a.fault.problems[0].Rule}
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
+		Str("key", e.Key).Str("mode", e.Mode).Int("attempt", e.Attempts).Str("pointer", e.Pointer)).Msg("structured_output_invalid")
+	return e
+}
+
+// request returns the request of an attempt.
+func (a *asking) request() *chat.ModelRequest {
+	req := *a.asked
+	req.Tools, req.NoTools, req.MaxTokens = nil, false, a.limit
+	const alone = " and nothing else: no explanation, no Markdown"
+	described := a.mode != ModeSchema || a.chained || a.fault != nil
+	note := "Answer with one JSON object" + alone + "."
+	switch a.mode {
+	case ModeSchema:
+		req.Form = chat.Form{Kind: chat.FormSchema, Name: a.schema.name, Schema: a.schema.raw}
+	case ModeJSON:
+		req.Form = chat.Form{Kind: chat.FormJSON}
+	case ModeTool:
+		req.Tools, req.ForceTool, described = a.schema.tools, true, false
+		note = "Answer by calling the tool " + a.schema.name + " once, with the answer as its arguments."
+	}
+	if described {
+		note = "Answer with one JSON object that this JSON Schema describes" + alone + ":\n" + string(a.schema.raw)
+	}
+	req.System = strings.TrimSpace(req.System + "\n\n" + note)
+	if a.fault != nil {
+		req.Messages = a.corrected(req.Messages)
+	}
+	return &req
+}
+
+// corrected returns the conversation with the last answer and what is wrong with it.
+func (a *asking) corrected(messages []chat.Message) []chat.Message {
+	told := chat.Part{Text: "Your answer cannot be used. What is wrong: " + a.fault.text() + ". Answer once more, whole."}
+	messages = slices.Clone(messages)
+	if a.said != "" {
+		return append(messages, chat.Message{Role: chat.RoleModel, Parts: []chat.Part{{Text: a.said}}},
+			chat.Message{Role: chat.RoleUser, Parts: []chat.Part{told}})
+	}
+	if last := len(messages) - 1; last >= 0 && messages[last].Role == chat.RoleUser {
+		messages[last].Parts = append(slices.Clone(messages[last].Parts), told)
+		return messages
+	}
+	return append(messages, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{told}})
+}
+
+// reply collects an answer that nobody is shown.
+type reply struct {
+	out    *Answered
+	text   strings.Builder
+	call   string // the arguments of the first call
+	calls  int
+	usage  chat.Usage
+	finish chat.Finish
+}
+
+func (r *reply) take(c *chat.Chunk) error {
+	if c.Again || c.Switch != nil {
+		r.text.Reset()
+		r.call, r.calls, r.finish = "", 0, chat.FinishNone
+	}
+	if c.Switch != nil {
+		r.out.Key, r.out.Model = c.Switch.Key, c.Switch.Model
+	}
+	if c.Usage != nil {
+		r.usage = *c.Usage
+	}
+	if c.Finish != chat.FinishNone {
+		r.finish = c.Finish
+	}
+	for i := range c.Parts {
+		switch p := &c.Parts[i]; {
+		case p.Call != nil:
+			if r.calls++; r.calls == 1 {
+				r.call = string(p.Call.Arguments)
+			}
+		case !p.Thought:
+			r.text.WriteString(p.Text)
+		}
+	}
+	return nil
+}
+
+// value returns the text of the value: a call's arguments, if there is a call.
+func (r *reply) value() (string, *flaw) {
+	switch r.calls {
+	case 0:
+		return r.text.String(), nil
+	case 1:
+		return r.call, nil
+	}
+	return "", unreadable("calls the tool more than once")
+}

@@ -1,0 +1,103 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sluice/tool"
+)
+
+// maxAskSchema is how long the schema of a structured answer may be.
+const maxAskSchema = 64 << 10
+
+// Schema is a JSON Schema (2020-12) for structured answers, which are objects. It never
+// changes, and is safe for concurrent use.
+type Schema struct {
+	name  string
+	raw   jsontext.Value // as the model is told it
+	doc   map[string]any
+	check *tool.Schema
+	tools *tool.Set // the answer as the arguments of a tool
+}
+
+// NewSchema reads a schema. name is what protocols are told that want one: 1 to 64 of
+// [a-z0-9_-]. Members named in open may have any value, although their enum or const is
+// told to the model: the caller judges what it does not know. Nothing is ever fetched:
+// a reference out of the schema is an error.
+func NewSchema(name string, raw jsontext.Value, open ...string) (*Schema, error) {
+	if !regexp.MustCompile(`^[a-z0-9_-]{1,64}$`).MatchString(name) {
+		return nil, errors.New("the name of the schema is not 1 to 64 of a-z, 0-9, _ and -")
+	}
+	if len(raw) > maxAskSchema {
+		return nil, fmt.Errorf("the schema is larger than %d KiB", maxAskSchema>>10)
+	}
+	if !raw.IsValid() || raw.Kind() != '{' {
+		return nil, errors.New("the schema is not one JSON object")
+	}
+	s := &Schema{name: name, raw: raw.Clone()}
+	if err := s.raw.Compact(); err != nil {
+		return nil, err
+	}
+	checked := s.raw
+	if len(open) > 0 {
+		var err error
+		if checked, err = opened(s.raw, open); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if s.check, _, err = tool.Compile(checked, tool.Room); err != nil {
+		return nil, err
+	}
+	s.doc, err = object(s.raw)
+	s.tools = &tool.Set{Specs: []tool.Spec{{Name: name, Description: "Takes the answer.", InputSchema: s.raw}}}
+	return s, err
+}
+
+// object reads a JSON object as the validator wants it.
+func object(raw jsontext.Value) (map[string]any, error) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	m, ok := v.(map[string]any)
+	if err == nil && !ok {
+		err = errors.New("it is no object")
+	}
+	return m, err
+}
+
+// opened returns a schema without what it says of the values of members.
+func opened(raw jsontext.Value, members []string) (jsontext.Value, error) {
+	doc, err := object(raw)
+	if err != nil {
+		return nil, err
+	}
+	openMembers(doc, members)
+	return json.Marshal(doc)
+}
+
+// openMembers leads no deeper than JSON that was read.
+func openMembers(v any, members []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		properties, _ := v["properties"].(map[string]any)
+		for name, part := range properties {
+			if part, ok := part.(map[string]any); ok && slices.Contains(members, name) {
+				delete(part, "enum")
+				delete(part, "const")
+			}
+		}
+		for _, part := range v {
+			openMembers(part, members)
+		}
+	case []any:
+		for _, part := range v {
+			openMembers(part, members)
+		}
+	}
+}

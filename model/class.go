@@ -1,0 +1,87 @@
+package model
+
+import (
+	"errors"
+	"net/http"
+
+	"sluice/fault"
+)
+
+// Classes of failed calls, as a configuration names them.
+const (
+	ClassUnavailable   = "unavailable"   // the service failed, or its breaker is open
+	ClassTimeout       = "timeout"       // silent for too long
+	ClassRateLimited   = "rate_limited"  // too many requests
+	ClassMisconfigured = "misconfigured" // key, permission, name, money
+	ClassOverflow      = "overflow"      // the request is too long for the model
+	ClassBlocked       = "blocked"       // policy
+)
+
+// DefaultFallbackOn returns the classes after which another model is asked, unless the
+// configuration says otherwise.
+func DefaultFallbackOn() []string {
+	return []string{ClassUnavailable, ClassTimeout, ClassRateLimited, ClassMisconfigured}
+}
+
+// Class returns the class of the error of a model call. It is empty if the failure is
+// of none: the request was refused for a reason that another model would have too, the
+// turn ended, or the fault is ours.
+//
+// An answer whose call cannot be read is ClassUnavailable; a Chain asks for it twice.
+func Class(err error) string {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return refusal.class()
+	}
+	if _, ok := errors.AsType[*Blocked](err); ok {
+		return ClassBlocked
+	}
+	if malformed(err) {
+		return ClassUnavailable
+	}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return ""
+	}
+	switch f.Type {
+	case fault.ModelUnavailable:
+		return ClassUnavailable
+	case fault.Timeout:
+		return ClassTimeout
+	case fault.ModelRateLimited:
+		return ClassRateLimited
+	case fault.ModelBlocked:
+		return ClassBlocked
+	}
+	return ""
+}
+
+func (e *Refusal) class() string {
+	switch e.Kind {
+	case KindServer, KindMalformed:
+		return ClassUnavailable
+	case KindRateLimited:
+		return ClassRateLimited
+	case KindQuota, KindMisconfigured:
+		return ClassMisconfigured
+	case KindOverflow:
+		return ClassOverflow
+	case KindBlocked:
+		return ClassBlocked
+	case KindRejected:
+		return ""
+	}
+	switch s := e.Status; {
+	case s == http.StatusTooManyRequests:
+		return ClassRateLimited
+	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound, s >= 300 && s < 400:
+		return ClassMisconfigured
+	case s >= 400 && s < 500 && s != http.StatusRequestTimeout:
+		return ""
+	}
+	return ClassUnavailable
+}
+
+func malformed(err error) bool {
+	var m interface{ MalformedCall() bool }
+	return errors.As(err, &m) && m.MalformedCall()
+}

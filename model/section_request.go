@@ -1,0 +1,237 @@
+package model
+
+import (
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"sluice/config"
+	"sluice/config/file"
+	"sluice/internal/check"
+)
+
+const (
+	maxHeader = 4 << 10
+	maxExtra  = 16 << 10
+)
+
+// endpoint reads where requests go, and with which key.
+func (r *reader) endpoint(p preset) {
+	if r.spec.Provider == Simulator {
+		return
+	}
+	s, n := &r.spec, r.node.Get("endpoint")
+	own, _ := url.Parse(p.endpoint) // a constant
+	u := own
+	if n != nil {
+		text, ok := n.Text()
+		if !ok {
+			return
+		}
+		given, err := endpointURL(text)
+		if err != nil {
+			n.Fault(err.Error())
+			return
+		}
+		u = given
+		r.keepSecrets("endpoint")
+	}
+	r.address(*u)
+	r.key(p, sameOrigin(own, u))
+	if s.Provider == Gemini {
+		s.Driver = r.word("driver", "rest")
+	}
+}
+
+// endpointURL accepts URLs of which nothing gets lost on the way.
+func endpointURL(text string) (*url.URL, error) {
+	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return nil, errText("must be a URL in ASCII without spaces")
+	}
+	if err := check.URL(text); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errText("is not a URL")
+	case u.User != nil:
+		return nil, errText("must not hold a user name or password: a key belongs into api_key")
+	case strings.Contains(text, "#"):
+		return nil, errText("must not hold a fragment")
+	}
+	return u, nil
+}
+
+// errText is an error that says what a value must be.
+type errText string
+
+func (e errText) Error() string { return string(e) }
+
+// address completes the endpoint for the API.
+func (r *reader) address(u url.URL) {
+	s := &r.spec
+	switch s.Provider {
+	case OpenAI:
+		fromURL := apiOf(&u)
+		s.API = r.word("api", fromURL)
+		end, other := chatEnd, responsesEnd
+		if s.API == ResponsesAPI {
+			end, other = responsesEnd, chatEnd
+		}
+		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {
+			r.node.Get("api").Fault("is not the one that endpoint ends with")
+		}
+		if tags := r.node.Get("think_tags"); tags != nil && s.API != ChatAPI {
+			tags.FaultKey("belongs to api chat")
+		}
+		s.Endpoint = completed(u, end)
+	case Anthropic:
+		s.Endpoint = completed(u, messagesEnd)
+	case Gemini: // the path is that of each call
+		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+		s.Endpoint = u.String()
+	}
+}
+
+// key reads the key, or takes the preset's variable if the request goes to its host.
+func (r *reader) key(p preset, home bool) {
+	n := r.node.Get("api_key")
+	if n == nil {
+		r.presetKey(p, home)
+		return
+	}
+	text, ok := n.Text()
+	switch {
+	case !ok:
+		return
+	case !check.Key(text):
+		n.Fault("must be printable ASCII without spaces and line breaks")
+		return
+	case text != "" && !hasVariable(n):
+		n.Warn("is in the file itself; write ${NAME} and set the variable NAME")
+	}
+	r.setKey(text)
+}
+
+func hasVariable(n *file.Node) bool {
+	for range n.Variables() {
+		return true
+	}
+	return false
+}
+
+func (r *reader) setKey(text string) {
+	r.spec.APIKey = config.Secret(text)
+	r.hide("api_key", text)
+}
+
+func (r *reader) presetKey(p preset, home bool) {
+	n := r.node.Get("provider")
+	for _, name := range p.keys {
+		value, _ := n.Environment(name)
+		text := strings.TrimSpace(value.Reveal())
+		switch {
+		case text == "":
+			continue
+		case !home:
+			n.Warn(name + " is not used, because endpoint is not the preset's host; name it as api_key if it is meant")
+			return
+		case !check.Key(text):
+			n.Fault("the variable " + name + " must be printable ASCII without spaces and line breaks")
+			return
+		}
+		r.setKey(text)
+		return
+	}
+	if home && len(p.keys) > 0 {
+		n.Warn("there is no api_key, and the variable " + p.keys[0] + " is not set")
+	}
+}
+
+// refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
+const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host Content-Length X-Request-Id "
+
+func (r *reader) headers() {
+	all := r.node.Get("headers")
+	seen := map[string]bool{}
+	for h := range all.Members() {
+		name := textproto.CanonicalMIMEHeaderKey(h.Name())
+		value, ok := h.Text()
+		switch {
+		case !check.HeaderName(h.Name()):
+			h.FaultKey("is not a header's name")
+		case strings.Contains(refusedHeaders, " "+name+" "):
+			h.FaultKey("is a header that cannot be set")
+		case seen[name]:
+			h.FaultKey("is given twice: names that differ only in upper and lower case are the same")
+		case !ok:
+		case len(value) > maxHeader:
+			h.Fault("must not be longer than 4 KiB")
+		case !check.HeaderValue(value):
+			h.Fault("must not hold line ends or other control characters")
+		default:
+			if r.spec.Headers == nil {
+				r.spec.Headers = map[string]config.Secret{}
+			}
+			r.spec.Headers[name] = config.Secret(value)
+			r.hide("headers/"+h.Name(), value)
+		}
+		seen[name] = true
+	}
+}
+
+// extra reads members of the request's body that we do not set.
+func (r *reader) extra() {
+	n := r.node.Get("extra")
+	if !n.IsObject() {
+		return
+	}
+	for m := range n.Members() {
+		if strings.Contains(ourMembers, " "+m.Name()+" ") {
+			m.FaultKey("is set by the gateway and cannot be replaced")
+		}
+	}
+	if !n.Sound() {
+		return
+	}
+	text := n.JSON()
+	if len(text) > maxExtra {
+		n.Fault("must not be longer than 16 KiB")
+		return
+	}
+	r.spec.Extra = text
+	r.keepSecrets("extra")
+}
+
+// ourMembers carry the conversation, in any of the protocols.
+const ourMembers = " messages input contents system system_instruction systemInstruction instructions tools functions stream model "
+
+// keepSecrets hides what variables put into a field: it is often a token.
+func (r *reader) keepSecrets(field string) {
+	for name, value := range r.node.Get(field).AllVariables() {
+		r.hide(field+" (${"+name+"})", value.Reveal())
+	}
+}
+
+// hide keeps a value out of the log.
+func (r *reader) hide(field, value string) {
+	if value == "" {
+		return
+	}
+	if r.cfg.FileSecrets == nil {
+		r.cfg.FileSecrets = map[string]config.Secret{}
+	}
+	r.cfg.FileSecrets["/models/"+r.spec.Key+"/"+field] = config.Secret(value)
+}
+
+func visible(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
+}
+
+var geminiNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// geminiName accepts what can stand as one segment of a URL's path.
+func geminiName(s string) bool { return geminiNames.MatchString(s) }

@@ -1,0 +1,35 @@
+package stream
+
+import "errors"
+
+// ModelChanged tells that another model answers than the one that was asked. It comes
+// before the first part of the new answer; what was shown of earlier calls stays.
+type ModelChanged struct {
+	Step     int    `json:"step"`     // the model call, from 1
+	Key      string `json:"key"`      // of the model that answers
+	Model    string `json:"model"`    // its name
+	Previous string `json:"previous"` // key of the model that did not
+	Reason   string `json:"reason"`   // the class of its failure
+	Attribution
+}
+
+const nameModel = "model"
+
+// Name implements Extension.
+func (*ModelChanged) Name() string { return nameModel }
+
+// Allow refuses a change that is none. Others may come at any time: between the parts
+// of two answers there is nothing that the grammar could tell apart.
+func (m *ModelChanged) Allow(*Turn) error {
+	switch {
+	case m.Step < 1:
+		return errors.New("it is of no step")
+	case m.Key == "" || m.Previous == "" || m.Key == m.Previous:
+		return errors.New("it is no change")
+	case m.Reason == "":
+		return errors.New("it has no reason")
+	}
+	return nil
+}
+
+func (*ModelChanged) event() {}
