@@ -35,6 +35,8 @@ func newCodec(spec model.Spec, warn Warn) (model.Codec, error) {
 	switch spec.API {
 	case "chat", "":
 		return newChat(spec, warn), nil
+	case "responses":
+		return newResponses(spec), nil
 	}
 	return nil, fmt.Errorf("models.%s.api: unknown protocol", spec.Key)
 }
