@@ -34,7 +34,6 @@ func readRecordings(t *testing.T) (list []replay.Recording) {
 // npmApart says where a library of JavaScript does not read what we read, and why, by
 // the library's name and the recording's.
 var npmApart = map[string]string{
-	"ai-sdk chat-openai-refusal":                "it takes a refusal for the end by a filter, as its text is left out",
 	"ai-sdk quoted-chat-geminicompat-signature": "it wants a function in each piece of a call",
 	"ai-sdk quoted-chat-vllm-noid":              "calls without ids get some of its own, as they do from us",
 	"openai chat-groq-server-tools":             "it wants a role in the first chunk",

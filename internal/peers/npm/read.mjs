@@ -56,7 +56,7 @@ async function aiSDK(base) {
       case 'tool-call': read.calls.push(call(part.toolCallId, part.toolName, part.input)); break;
       case 'error': throw part.error;
       case 'finish':
-        if (part.finishReason?.unified === 'content-filter') throw new Error('content filter');
+        if (part.finishReason?.raw === 'content_filter') throw new Error('content filter');
     }
   }
   return read;
