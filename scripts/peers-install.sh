@@ -8,6 +8,8 @@
 #   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
+#   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
+#   Go's module cache             the libraries that internal/judges sets beside our codecs
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
@@ -75,11 +77,34 @@ chatkit() {
 		sum "$want" >"$venv/.peers" || fail "the Python types of ChatKit could not be installed"
 }
 
+# models installs what speaks the protocols of language models. uv is used as pip
+# would take a minute.
+models() {
+	local want=internal/peers/testdata/models-requirements.txt venv=.venv/models
+	[[ -x .venv/bin/uv ]] || return
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && UV_CACHE_DIR=.venv/uv bounded .venv/bin/uv pip install -q --python "$venv/bin/python" --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "LiteLLM's proxy and llmock could not be installed"
+}
+
+# judges downloads the modules of internal/judges.
+judges() {
+	command -v go >/dev/null || { fail "Go is missing"; return; }
+	(cd internal/judges && bounded go list -deps -test ./... >/dev/null) || fail "the modules of internal/judges could not be downloaded"
+}
+
+# bounded gives a command five minutes, where that can be done.
+bounded() { if command -v timeout >/dev/null; then timeout 300 "$@"; else "$@"; fi; }
+
 has_postgres || debian postgresql
 has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
 uvx_cache
 chatkit
+models
+judges
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/browser-install.sh || failed=1
