@@ -89,10 +89,12 @@ models() {
 		sum "$want" >"$venv/.peers" || fail "LiteLLM's proxy and llmock could not be installed"
 }
 
-# judges downloads the modules of internal/judges.
+# judges downloads the modules of internal/judges and compiles them, which takes
+# minutes where it is done for the first time: a test should not.
 judges() {
 	command -v go >/dev/null || { fail "Go is missing"; return; }
-	(cd internal/judges && bounded go list -deps -test ./... >/dev/null) || fail "the modules of internal/judges could not be downloaded"
+	(cd internal/judges && bounded go list -deps -test ./... >/dev/null) || { fail "the modules of internal/judges could not be downloaded"; return; }
+	(cd internal/judges && bounded go test -run '^$' ./... >/dev/null) || fail "internal/judges could not be compiled"
 }
 
 # bounded gives a command five minutes, where that can be done.
