@@ -56,20 +56,26 @@ func startLiteLLM(t *testing.T, apis map[string]string) string {
 			"LITELLM_MODE", "PRODUCTION", "NO_DOCS", "True", "DO_NOT_TRACK", "1"),
 	})
 	url := "http://" + host + ":" + port
-	testnet.Eventually(t, "LiteLLM answers", func() bool {
+	p.awaitOK(t, url+"/health/liveliness")
+	return url
+}
+
+// awaitOK waits until url is answered with 200.
+func (p *process) awaitOK(t *testing.T, url string) {
+	t.Helper()
+	testnet.Eventually(t, p.name+" answers "+url, func() bool {
 		select {
 		case <-p.ended:
-			t.Fatalf("LiteLLM ended: %v", p.err)
+			t.Fatalf("%s ended: %v", p.name, p.err)
 		default:
 		}
-		resp, err := http.Get(url + "/health/liveliness")
+		resp, err := http.Get(url)
 		if err != nil {
 			return false
 		}
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	return url
 }
 
 // todoTools are what a turn of these tests may call.
