@@ -21,7 +21,7 @@ func TestModelReadersFromGo(t *testing.T) {
 	}
 	if out, err := run("go", []string{"GOPROXY=off"}, "list", "-deps", "-test", "./..."); err != nil {
 		t.Logf("%s", out)
-		missing(t, "a module of internal/judges")
+		missing(t, "what internal/judges needs (or its go.mod is not tidy)")
 	}
 	lookAtRecordings(t)
 	out, err := run("go", nil, "test", "-count=1", "-v", "./...")
