@@ -101,7 +101,7 @@ func New(cfg Config) *Agent {
 // Run answers a request: it is Loop from the first State to the last. See
 // stream.Runner for what it returns.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	t := a.turn(ctx, sink, State{})
+	t := a.turn(ctx, sink)
 	err := t.begin(req)
 	if err == nil {
 		err = t.loop()
@@ -117,7 +117,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 // Begin returns the State of a turn that has not asked the model yet. It emits which
 // tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, State{})
+	t := a.turn(ctx, sink)
 	err := t.begin(req)
 	return t.state, err
 }
@@ -127,8 +127,8 @@ func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) 
 // it, which is over, waits for answers, or goes on. With an error the State counts
 // for its figures alone.
 func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, s)
-	err := t.resume()
+	t := a.turn(ctx, sink)
+	err := t.resume(s)
 	if err == nil {
 		err = t.advance()
 	}
@@ -137,16 +137,16 @@ func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, err
 
 // Loop continues a turn until it is over or waits for answers.
 func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, error) {
-	t := a.turn(ctx, sink, s)
-	err := t.resume()
+	t := a.turn(ctx, sink)
+	err := t.resume(s)
 	if err == nil {
 		err = t.loop()
 	}
 	return t.state, err
 }
 
-func (a *Agent) turn(ctx context.Context, sink stream.Sink, s State) *turn {
-	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), state: s}
+func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
+	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx)}
 	if a.cfg.Budget != nil {
 		t.budget = a.cfg.Budget(ctx)
 	}

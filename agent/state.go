@@ -93,6 +93,16 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
+// waits says whether a call waits for an answer.
+func (s *State) waits() bool {
+	for i := range s.Open {
+		if s.Open[i].Answer == Waiting {
+			return true
+		}
+	}
+	return false
+}
+
 // Approve lets a waiting call run at the next step.
 func (s *State) Approve(id string) error {
 	return s.answer(id, func(c *OpenCall) { c.Answer = Approved })

@@ -93,7 +93,8 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 
 // start tells of a call that runs now, or was refused.
 func (t *turn) start(j *job) {
-	t.emit(&stream.ToolStarted{Call: j.told})
+	harmless := j.err != nil || j.spec == nil || j.spec.Annotations.Repeatable()
+	t.emit(&stream.ToolStarted{Call: j.told, Repeatable: harmless})
 	if j.err == nil {
 		t.logCall(j)
 	}

@@ -73,12 +73,13 @@ func offered(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
-// resume prepares a turn that goes on with a State of before.
-func (t *turn) resume() error {
+// resume prepares a turn that goes on with s, a State of before.
+func (t *turn) resume(s State) error {
+	t.state = s
 	if err := t.over(); err != nil {
 		return err
 	}
-	if len(t.state.Waiting()) > 0 {
+	if t.state.waits() {
 		return fmt.Errorf("%d calls still wait for an answer", len(t.state.Waiting()))
 	}
 	t.tools = t.available()
@@ -86,7 +87,7 @@ func (t *turn) resume() error {
 }
 
 func (t *turn) loop() error {
-	for !t.state.Over() && len(t.state.Waiting()) == 0 {
+	for !t.state.Over() && !t.state.waits() {
 		if err := t.advance(); err != nil {
 			return err
 		}

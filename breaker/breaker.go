@@ -28,7 +28,7 @@ const (
 )
 
 // probeWait is the RetryAfter of a call that is refused because enough probes
-// are under way: none of them tells when it will end.
+// are under way: when one of them will end is not known.
 const probeWait = time.Second
 
 // Defaults of Config.
@@ -91,6 +91,7 @@ type Breaker struct {
 	log      *zerolog.Logger // of the call at hand
 }
 
+// withDefaults fills in what zero values mean.
 func (c Config) withDefaults() Config {
 	if c.Failures == 0 {
 		c.Failures = DefaultFailures
@@ -168,7 +169,7 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 
 // count is asked by gobreaker about each verdict that it takes into account;
 // those of calls from before the last change of state never come here. gobreaker
-// clears its own counts before it tells of a change, so the figures for the log
+// clears its own counts before it reports a change, so the figures for the log
 // are kept here.
 func (b *Breaker) count(err error) bool {
 	if err == nil {
@@ -229,6 +230,7 @@ func (b *Breaker) changed(from, to gobreaker.State) {
 	}
 }
 
+// stateOf names a state of gobreaker's in the words of health.
 func stateOf(s gobreaker.State) State {
 	switch s {
 	case gobreaker.StateOpen:

@@ -15,7 +15,7 @@ import (
 	"sluice/breaker"
 )
 
-// A hundred callers at a service that goes up and down: what the log tells is one
+// A hundred callers at a service that goes up and down: what the log shows is one
 // chain of changes that may follow each other.
 func TestManyCallers(t *testing.T) {
 	t.Parallel()

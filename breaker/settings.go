@@ -38,6 +38,8 @@ func Parse(value string) (config.Breaker, error) {
 	return b, nil
 }
 
+// parse reads "failures,recovery,probes", for example "3,60s,3". ok is false unless
+// all three are there and in range.
 func parse(value string) (b config.Breaker, ok bool) {
 	parts := strings.Split(value, ",")
 	if len(parts) != 3 {
@@ -53,4 +55,5 @@ func parse(value string) (b config.Breaker, ok bool) {
 	return b, errors.Join(errs[:]...) == nil && inRange(b.Failures) && b.Recovery > 0 && inRange(b.HalfOpenCalls)
 }
 
+// inRange reports whether a number of calls is from 1 to mostCalls.
 func inRange(calls int) bool { return calls >= 1 && calls <= mostCalls }

@@ -176,8 +176,13 @@ func (d *decoder) take(name string, value jsontext.Value) {
 		d.takeString(i, value)
 	case fields[i].flag != nil:
 		d.takeBool(i, value)
-	case value.Kind() != 'n':
+	case value.Kind() == 'n':
+	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
+	case value.Kind() != '{':
+		d.faults.add("/"+name, CodeWrongType, "must be an object")
+	default:
+		d.values.of[i] = raw{given: true, text: string(value)}
 	}
 }
 

@@ -30,13 +30,22 @@ var fields = [...]field{
 		r.Accumulated = b
 		return r
 	}},
+	{name: "agent", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Agent, wrong = CheckAgent(s)
+		return r, wrong
+	}},
+	{name: "context", object: func(r Asked, members jsontext.Value, e *ValidationError) Asked {
+		r.Context = readContext(members, e)
+		return r
+	}},
 	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
 		r.History, r.Pruning = PruneHistory(said)
 		return r
 	}},
 }
 
-// field is one entry of the table. Exactly one of text, flag and list is set;
+// field is one entry of the table. Exactly one of text, flag, object and list is
+// set;
 // beside list also said.
 type field struct {
 	name     string
@@ -47,6 +56,8 @@ type field struct {
 	// that goes through the table would move each of them to the heap.
 	text func(Asked, string) (Asked, *FieldError)
 	flag func(Asked, bool) Asked
+	// object takes a JSON object and adds its faults by itself.
+	object func(Asked, jsontext.Value, *ValidationError) Asked
 	// list reads an array, in front of which the decoder is, and adds its faults by
 	// itself. Its error is that of broken JSON.
 	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
@@ -94,6 +105,8 @@ func (v *raws) build(e *ValidationError) (Asked, error) {
 			if f.required {
 				e.add("/"+f.name, CodeRequired, "is required")
 			}
+		case f.object != nil:
+			r = f.object(r, jsontext.Value(v.of[i].text), e)
 		case f.text != nil:
 			if r, wrong = f.text(r, v.of[i].text); wrong != nil {
 				e.add("/"+f.name, wrong.Code, wrong.Message)

@@ -30,6 +30,13 @@ type Request struct {
 	UserID    string
 	Principal Principal
 	Location  *time.Location // nil: the gateway's own
+	// Agent is the id of the agent that is to answer; empty: the router decides.
+	Agent string
+	// Context is what the client says of the circumstances: data for agents to read, by
+	// name, in the order in which it came.
+	Context []ContextEntry
+	// Note is what the gateway tells the agent of the turn, beside its instructions.
+	Note string
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
@@ -45,6 +52,9 @@ type Asked struct {
 	// counts beside an error too.
 	HasHistory bool
 }
+
+// ContextEntry is one member of Request.Context.
+type ContextEntry struct{ Name, Value string }
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The
 // zero value is anonymous. Neither text holds a NUL.
@@ -91,6 +101,10 @@ const (
 	CodeInvalidJSON   = "invalid_json"
 	CodeTrailingData  = "trailing_data"
 	CodeUnsupported   = "unsupported"
+	CodeUnknownValue  = "unknown_value"
+	CodeNotConfigured = "not_configured"
+	CodeNotAllowed    = "not_allowed"
+	CodeNameTaken     = "name_taken"
 )
 
 // FieldError is one fault of a request. It never repeats the rejected value.

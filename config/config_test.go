@@ -4,36 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"io/fs"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/config/configtest"
 )
 
-// world is what Load sees of the machine.
-type world struct {
-	env   map[string]string
-	files map[string]string
-}
-
-func (w world) lookup(name string) (string, bool) {
-	value, ok := w.env[name]
-	return value, ok
-}
-
-func (w world) readFile(path string) ([]byte, error) {
-	content, ok := w.files[path]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return []byte(content), nil
-}
-
-func (w world) load(args ...string) (Config, error) {
-	return NewLoader(sections).Load(args, w.lookup, w.readFile)
+// load reads the settings of a machine.
+func load(w configtest.World, args ...string) (Config, error) {
+	return NewLoader(sections).Load(args, w.Lookup, w.ReadFile)
 }
 
 // sections is a table with a setting of most kinds, as packages would register it.
@@ -53,9 +36,9 @@ func sections(c *Config) Table {
 	}
 }
 
-func mustLoad(t *testing.T, w world, args ...string) Config {
+func mustLoad(t *testing.T, w configtest.World, args ...string) Config {
 	t.Helper()
-	c, err := w.load(args...)
+	c, err := load(w, args...)
 	if err != nil {
 		t.Fatalf("Load(%q) = %v", args, err)
 	}
@@ -94,18 +77,18 @@ func TestDataFolder(t *testing.T) {
 		{"windows", map[string]string{"HOME": "/h", "LOCALAPPDATA": "/l"}, "/l"},
 	}
 	for _, tt := range tests {
-		if got := dataFolder(tt.goos, world{env: tt.env}.lookup); got != tt.want {
+		if got := dataFolder(tt.goos, configtest.World{Env: tt.env}.Lookup); got != tt.want {
 			t.Errorf("%s %v: got %q, want %q", tt.goos, tt.env, got, tt.want)
 		}
 	}
-	if got := mustLoad(t, world{}).TodoDB; got != ":memory:" {
+	if got := mustLoad(t, configtest.World{}).TodoDB; got != ":memory:" {
 		t.Errorf("without a home: TodoDB is %q, want :memory:", got)
 	}
 }
 
 func TestChildEnv(t *testing.T) {
 	t.Parallel()
-	got := mustLoad(t, world{env: map[string]string{
+	got := mustLoad(t, configtest.World{Env: map[string]string{
 		"PATH": "/bin", "HOME": "/h", "LC_TIME": "de", "LANG": "", "XDG_CACHE_HOME": "/c", "TZ": "UTC",
 		"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "k", "SLUICE_ADDR": ":1", "HTTPS_PROXY": "http://u:p@h", "AWS_SECRET_ACCESS_KEY": "s",
 	}}).ChildEnv
@@ -138,7 +121,7 @@ func TestUsageListsEverything(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"--help"}, {"--nope", "stray", "-help"}} {
-		if _, err := (world{}).load(args...); err != flag.ErrHelp {
+		if _, err := load(configtest.World{}, args...); err != flag.ErrHelp {
 			t.Errorf("Load(%q) = %v, want flag.ErrHelp", args, err)
 		}
 	}

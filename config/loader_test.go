@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/config/configtest"
 )
 
 func TestLoaderOwnFlags(t *testing.T) {
@@ -17,8 +19,8 @@ func TestLoaderOwnFlags(t *testing.T) {
 	quiet := l.Bool("quiet", "print less")
 	user := l.String("user-id", "somebody", "who asks")
 	wait := l.Duration("wait", 2*time.Second, "how long")
-	w := world{}
-	c, err := l.Load([]string{"one", "--raw", "--user-id=u 1", "--max-steps", "3", "--", "--two"}, w.lookup, w.readFile)
+	w := configtest.World{}
+	c, err := l.Load([]string{"one", "--raw", "--user-id=u 1", "--max-steps", "3", "--", "--two"}, w.Lookup, w.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestLoaderFaults(t *testing.T) {
 			l.MaxArgs = 1
 			l.Bool("raw", "")
 			l.Duration("wait", 0, "")
-			_, err := l.Load(tt.args, world{}.lookup, world{}.readFile)
+			_, err := l.Load(tt.args, configtest.World{}.Lookup, configtest.World{}.ReadFile)
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
@@ -107,7 +109,7 @@ func TestLoaderKindsOfFlags(t *testing.T) {
 		"--text", "one", "-text=two", "--text", "--text=x", "--text=",
 		"--header", "X-A:1", "--header=x-a: 2",
 	}
-	if _, err := l.Load(args, world{}.lookup, world{}.readFile); err != nil {
+	if _, err := l.Load(args, configtest.World{}.Lookup, configtest.World{}.ReadFile); err != nil {
 		t.Fatal(err)
 	}
 	got := []any{*n, *m, *share, *base, *way, *sure, *texts, header["X-A"], checked}
@@ -132,7 +134,7 @@ func TestLoaderFaultsOfKinds(t *testing.T) {
 	l.Check = func(fault func(name, message string)) { fault("--n", "does not go with --way") }
 	_, err := l.Load([]string{
 		"--n", "0", "--share", "NaN", "--base", "h", "--way", "up", "--sure", "x", "--text", "a\x00", "--header", "a", "--header", "b: \x00",
-	}, world{}.lookup, world{}.readFile)
+	}, configtest.World{}.Lookup, configtest.World{}.ReadFile)
 	want := []string{
 		"--n: must be a whole number from 1 to 9",
 		"--share: must be a number above 0, up to 1",

@@ -10,15 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config/configtest"
 	"sluice/internal/check"
 )
 
-func mcpWorld(content string, env ...string) world {
-	w := world{env: map[string]string{"MCP_CONFIG": filepath.Join("etc", "mcp.json")}}
+func mcpWorld(content string, env ...string) configtest.World {
+	w := configtest.World{Env: map[string]string{"MCP_CONFIG": filepath.Join("etc", "mcp.json")}}
 	for i := 0; i < len(env); i += 2 {
-		w.env[env[i]] = env[i+1]
+		w.Env[env[i]] = env[i+1]
 	}
-	w.files = map[string]string{w.env["MCP_CONFIG"]: content}
+	w.Files = map[string]string{w.Env["MCP_CONFIG"]: content}
 	return w
 }
 
@@ -144,7 +145,7 @@ func TestMCPConfigFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := mcpWorld(tt.content, "SET", "1", "GEMINI_API_KEY", "k", "MCP_SERVER_URL", "http://first/mcp").load()
+			_, err := load(mcpWorld(tt.content, "SET", "1", "GEMINI_API_KEY", "k", "MCP_SERVER_URL", "http://first/mcp"))
 			want := make([]string, len(tt.want))
 			for i, s := range tt.want {
 				want[i] = "MCP_CONFIG: " + s

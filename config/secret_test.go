@@ -9,17 +9,19 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/config/configtest"
 )
 
 // canary begins every secret of these tests.
 const canary = "cAnArY"
 
-func secretWorld() world {
-	return world{
-		env: map[string]string{
+func secretWorld() configtest.World {
+	return configtest.World{
+		Env: map[string]string{
 			"GEMINI_API_KEY": canary + "-key", "TOKEN": canary + "-token", "PART": canary + "-part", "ARG": canary + "-arg",
 		},
-		files: map[string]string{"mcp.json": `{"mcpServers":{
+		Files: map[string]string{"mcp.json": `{"mcpServers":{
 			"files":{"url":"https://h/${PART}/mcp","headers":{"Authorization":"Bearer ${TOKEN}","X-Mode":"fast"}},
 			"local":{"command":"x","args":["--token=${ARG}"],"env":{"DB_PASSWORD":"` + canary + `-password","DEBUG":"1"}}}}`},
 	}
@@ -69,9 +71,9 @@ func TestSecretsForTheScrubber(t *testing.T) {
 // it is told, without the value.
 func TestShortSecrets(t *testing.T) {
 	t.Parallel()
-	w := world{
-		env: map[string]string{"GEMINI_API_KEY": "test", "MCP_CONFIG": "mcp.json"},
-		files: map[string]string{"mcp.json": `{"mcpServers":{
+	w := configtest.World{
+		Env: map[string]string{"GEMINI_API_KEY": "test", "MCP_CONFIG": "mcp.json"},
+		Files: map[string]string{"mcp.json": `{"mcpServers":{
 			"a":{"url":"http://h","headers":{"Authorization":"Bearer abc","X-Level":"1","X-Api-Key":"long-enough"}},
 			"b":{"command":"x","env":{"API_TOKEN":"short","DEBUG":"1","OTHER_TOKEN":""}}}}`},
 	}
@@ -91,27 +93,27 @@ func TestShortSecrets(t *testing.T) {
 func TestErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	const s = canary + "-0123456789"
-	in := func(server string) world {
-		return world{env: map[string]string{"MCP_CONFIG": "mcp.json", "TOKEN": s}, files: map[string]string{"mcp.json": `{"mcpServers":{"a":` + server + `}}`}}
+	in := func(server string) configtest.World {
+		return configtest.World{Env: map[string]string{"MCP_CONFIG": "mcp.json", "TOKEN": s}, Files: map[string]string{"mcp.json": `{"mcpServers":{"a":` + server + `}}`}}
 	}
-	worlds := map[string]world{
-		"key":            {env: map[string]string{"GEMINI_API_KEY": s + " x"}},
-		"second key":     {env: map[string]string{"GOOGLE_API_KEY": s + "\x01"}},
-		"wrong variable": {env: map[string]string{"SLUICE_MAX_STEPS": s, "SLUICE_LOG_LEVEL": s, "SLUICE_TIMEZONE": s, "SLUICE_MCP_BREAKER": s, "SLUICE_CORS_ORIGINS": s, "GEMINI_THINKING": s, "SLUICE_TOOL_TIMEOUT": s, "SLUICE_ADDR": s, "MCP_CONFIG": s, "SLUICE_SYSTEM_PROMPT": s}},
-		"user info":      {env: map[string]string{"GEMINI_BASE_URL": "https://u:" + s + "@h", "MCP_SERVER_URL": "https://h/mcp?key=" + s}},
-		"not a URL":      {env: map[string]string{"MCP_SERVER_URL": "http://" + s + "\x7f"}},
+	worlds := map[string]configtest.World{
+		"key":            {Env: map[string]string{"GEMINI_API_KEY": s + " x"}},
+		"second key":     {Env: map[string]string{"GOOGLE_API_KEY": s + "\x01"}},
+		"wrong variable": {Env: map[string]string{"SLUICE_MAX_STEPS": s, "SLUICE_LOG_LEVEL": s, "SLUICE_TIMEZONE": s, "SLUICE_MCP_BREAKER": s, "SLUICE_CORS_ORIGINS": s, "GEMINI_THINKING": s, "SLUICE_TOOL_TIMEOUT": s, "SLUICE_ADDR": s, "MCP_CONFIG": s, "SLUICE_SYSTEM_PROMPT": s}},
+		"user info":      {Env: map[string]string{"GEMINI_BASE_URL": "https://u:" + s + "@h", "MCP_SERVER_URL": "https://h/mcp?key=" + s}},
+		"not a URL":      {Env: map[string]string{"MCP_SERVER_URL": "http://" + s + "\x7f"}},
 		"header":         in(`{"url":"http://h","headers":{"Authorization":"` + s + `\n"}}`),
 		"expansion":      in(`{"url":"http://u:${TOKEN}@h","args":"${TOKEN}","headers":{"A":"${TOKEN}\u0000"}}`),
 		"env":            in(`{"command":"x","env":{"A=B":"` + s + `"}}`),
 		"unclosed":       in(`{"command":"x","env":{"A":"${` + s + `"}}`),
 		"syntax":         in(`{"command":"x","env":{"A":"` + s + `" "B"}}`),
 		"wrong types":    in(`{"command":["` + s + `"],"env":"` + s + `","timeout":"` + s + `","type":"` + s + `","protocolVersion":"` + s + `"}`),
-		"trailing":       {env: map[string]string{"MCP_CONFIG": "mcp.json"}, files: map[string]string{"mcp.json": `{"mcpServers":{}} ` + s}},
+		"trailing":       {Env: map[string]string{"MCP_CONFIG": "mcp.json"}, Files: map[string]string{"mcp.json": `{"mcpServers":{}} ` + s}},
 	}
 	for name, w := range worlds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := w.load()
+			_, err := load(w)
 			faults(t, err)
 			if all := fmt.Sprintf("%v %+v %#v", err, err, err); strings.Contains(all, canary) {
 				t.Errorf("a secret shows in %s", all)

@@ -16,7 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// stages is when the parts of a connection were there, since the request began.
+// stages is when the parts of a connection were there, since the request began; 0 for a
+// part that was not needed.
 type stages struct {
 	began                   time.Time
 	addresses               int
@@ -24,6 +25,7 @@ type stages struct {
 	peer                    string
 }
 
+// trace returns what has net/http fill in s.
 func (s *stages) trace() *httptrace.ClientTrace {
 	since := func() time.Duration { return time.Since(s.began) }
 	return &httptrace.ClientTrace{
@@ -40,6 +42,8 @@ func (s *stages) connected(addr string, err error, at time.Duration) {
 	}
 }
 
+// String writes how long each part took, not when it ended. Without a name to resolve
+// or without TLS that part is left out.
 func (s *stages) String() string {
 	var dns, secure string
 	if s.addresses > 0 {
@@ -76,11 +80,12 @@ func (d *examination) connect(ctx context.Context) bool {
 	return !redirects(resp)
 }
 
+// redirects reports whether a reply sends the client elsewhere.
 func redirects(resp *http.Response) bool {
 	return resp.StatusCode >= 300 && resp.StatusCode < 400
 }
 
-// proxy tells of the proxy that this machine itself uses.
+// proxy reports the proxy that this machine itself uses.
 func (d *examination) proxy() {
 	u, err := http.ProxyFromEnvironment(&http.Request{URL: d.cfg.URL})
 	if err == nil && u != nil {
@@ -102,6 +107,8 @@ func (d *examination) measureTrip(ctx context.Context) {
 	}
 }
 
+// unreachable returns the finding of a request without a reply. What it cannot explain it
+// reports with the error alone.
 func unreachable(err error, timeout time.Duration) Finding {
 	f := Finding{Check: "connect", Verdict: Problem, Seen: err.Error()}
 	var (
@@ -141,7 +148,7 @@ func (d *examination) health(resp *http.Response, body []byte) {
 	d.found(stranger("healthz", resp))
 }
 
-// signature tells who says to have answered.
+// signature returns the headers that name who answered.
 func signature(resp *http.Response) string {
 	var parts []string
 	for _, name := range []string{"Server", "Via", "X-Cache", "CF-Ray"} {

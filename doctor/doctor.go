@@ -22,7 +22,7 @@ type Config struct {
 	Header  http.Header   // goes with each request
 	Idle    time.Duration // how long streams are kept silent, to find idle limits; 0: they are not
 	Timeout time.Duration // of a step, beyond the time that it must take
-	Show    func(Finding) // is told of each finding at once; nil: nobody is
+	Show    func(Finding) // gets each finding at once; may be nil
 }
 
 // Report is what an examination has found.
@@ -63,6 +63,8 @@ func newClient() *http.Client {
 	}
 }
 
+// run makes all checks. Later ones need what earlier ones found: without a connection
+// nothing is asked, and where no stream comes through idle limits are not looked for.
 func (d *examination) run(ctx context.Context) {
 	if !d.connect(ctx) {
 		return

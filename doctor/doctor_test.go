@@ -136,7 +136,7 @@ func (w *spoiler) pass(from io.Reader, change func([]byte) []byte) {
 
 func unchanged(p []byte) []byte { return p }
 
-// Each fault that a proxy may have is found out, told in words and with its figures.
+// Each fault that a proxy may have is found out, and reported in words and with its figures.
 func TestFaultsOfAProxy(t *testing.T) {
 	t.Parallel()
 	base := start(t)
@@ -231,7 +231,7 @@ func late(w *spoiler, r io.Reader) {
 		}
 	}()
 	for p := range line {
-		time.Sleep(time.Until(p.due))
+		time.Sleep(time.Until(p.due)) // for real: the doctor measures a gateway on real sockets
 		w.send(p.data)
 	}
 }
@@ -277,7 +277,7 @@ func without(part string) func([]byte) []byte {
 	}
 }
 
-// What is no gateway, and what cannot be reached, is called so.
+// What is not a gateway, and what cannot be reached, is called so.
 func TestNoGateway(t *testing.T) {
 	t.Parallel()
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())

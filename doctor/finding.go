@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Finding is one thing that was looked at.
+// Finding is one thing that was looked at: what was seen, what that means to clients, and
+// what would change it.
 type Finding struct {
 	Check   string   `json:"check"`
 	Verdict Verdict  `json:"verdict"`
@@ -33,6 +34,7 @@ func (d *examination) found(f Finding) {
 	}
 }
 
+// ok records that a check found nothing to change.
 func (d *examination) ok(check, format string, args ...any) {
 	d.found(Finding{Check: check, Verdict: Good, Seen: fmt.Sprintf(format, args...)})
 }

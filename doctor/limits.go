@@ -19,7 +19,7 @@ const (
 )
 
 // posts sees whether POST comes through, with the Host header and with a large
-// body. The bodies are no valid requests, so that nothing runs: the gateway's own
+// body. The bodies are not valid requests, so that nothing runs: the gateway's own
 // refusal is the proof.
 func (d *examination) posts(ctx context.Context) {
 	origin := d.cfg.URL.Scheme + "://" + d.cfg.URL.Host
@@ -52,19 +52,24 @@ func (d *examination) posts(ctx context.Context) {
 	}
 }
 
+// problemReply is what is read of a refusal: its type shows that the gateway itself has
+// refused, and not something on the way.
 type problemReply struct {
 	ErrorType string `json:"error_type"`
 }
 
+// post sends a body to POST /chat/stream. A reply that is not a problem document leaves
+// reply empty.
 func (d *examination) post(ctx context.Context, body string, header ...string) (status int, reply problemReply, err error) {
 	resp, content, err := d.ask(ctx, http.MethodPost, "/chat/stream", body, append(header, "Content-Type", "application/json")...)
 	if err != nil {
 		return 0, reply, err
 	}
-	_ = json.Unmarshal(content, &reply) // a proxy's page is none of ours
+	_ = json.Unmarshal(content, &reply) // a proxy's page has another form
 	return resp.StatusCode, reply, nil
 }
 
+// turnedAway is the finding that what was asked for was refused on the way, with status.
 func turnedAway(check, what string, status int) Finding {
 	return Finding{check, Problem, fmt.Sprintf("%s is answered with %d on the way", what, status),
 		"It does not reach the gateway.", []string{"Look for a rule of the proxy or its firewall that says so"}}
@@ -93,6 +98,8 @@ func (d *examination) longURL(ctx context.Context) {
 		"GET /chat/stream takes short input only.", longerURLs()})
 }
 
+// tryURL sends a query of size bytes more than it needs. An error means no reply; the
+// status says whether the query came through.
 func (d *examination) tryURL(ctx context.Context, size int) (status int, err error) {
 	resp, _, err := d.ask(ctx, http.MethodGet, "/diag/sse?ticks=1&filler="+strings.Repeat("x", size), "")
 	if err != nil {
@@ -101,6 +108,7 @@ func (d *examination) tryURL(ctx context.Context, size int) (status int, err err
 	return resp.StatusCode, nil
 }
 
+// longerURLs is what lets long URLs through, a line for each kind of proxy.
 func longerURLs() []string {
 	return []string{"nginx: large_client_header_buffers 4 96k;", "HAProxy: tune.bufsize 98304"}
 }
@@ -129,6 +137,7 @@ func (d *examination) silence(ctx context.Context) {
 	}
 }
 
+// withHeartbeats judges a stream that had nothing to send but heartbeats.
 func (d *examination) withHeartbeats(v *viewing, err error) Finding {
 	switch {
 	case err != nil:

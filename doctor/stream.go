@@ -45,6 +45,7 @@ type tick struct {
 	at time.Duration // when it was here, since the request was sent
 }
 
+// stamp is when the gateway sent the tick, since it sent the first one.
 func (t tick) stamp() time.Duration { return time.Duration(t.ElapsedMS) * time.Millisecond }
 
 // comments notes when comments come by in a stream that is copied to it.
@@ -54,6 +55,7 @@ type comments struct {
 	between bool // within a line
 }
 
+// Write implements io.Writer. It never fails: it only listens.
 func (c *comments) Write(p []byte) (int, error) {
 	for _, b := range p {
 		if b == ':' && !c.between {
@@ -85,13 +87,17 @@ func (d *examination) watch(ctx context.Context, query string, must time.Duratio
 	return v, nil
 }
 
+// isStream reports whether the reply is a stream at all.
 func (v *viewing) isStream() bool {
 	kind, _, _ := mime.ParseMediaType(v.resp.Header.Get("Content-Type"))
 	return v.resp.StatusCode == http.StatusOK && kind == "text/event-stream"
 }
 
+// compressed reports whether something compressed the stream: the gateway never does.
 func (v *viewing) compressed() bool { return v.resp.Header.Get("Content-Encoding") != "" }
 
+// read reads the stream to its done event, and returns nil, or why it did not get there.
+// A tick out of order counts as a change on the way.
 func (v *viewing) read() error {
 	body := io.Reader(v.resp.Body)
 	if v.compressed() {
@@ -129,6 +135,9 @@ type timing struct {
 	largest int           // ticks in a piece
 }
 
+// timing compares when ticks came with when they were sent. The clocks of the two ends
+// need not agree: only differences count. trip is the network's own time. Two ticks are
+// one piece when they came in less than a quarter of the time between them.
 func (v *viewing) timing(trip time.Duration) timing {
 	var t timing
 	var quickest, slowest time.Duration
@@ -191,6 +200,8 @@ func (d *examination) reason(err error) string {
 	return err.Error()
 }
 
+// notAStream is the finding of a reply to GET /diag/sse that is not a stream: from the
+// gateway itself, if it has its header, or from something on the way.
 func notAStream(resp *http.Response) Finding {
 	f := stranger("stream", resp)
 	if resp.Header.Get("X-Request-ID") == "" {
@@ -210,7 +221,7 @@ func notAStream(resp *http.Response) Finding {
 	return f
 }
 
-// cut tells of a stream that ended too early.
+// cut returns the finding of a stream that ended too early.
 func (d *examination) cut(check string, v *viewing) Finding {
 	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.took))
 	f := Finding{Check: check, Verdict: Problem, Change: []string{
@@ -220,7 +231,7 @@ func (d *examination) cut(check string, v *viewing) Finding {
 	switch {
 	case v.err == io.EOF:
 		f.Seen = after + "it ended as if it were whole"
-		f.Means = "Something cuts streams and hides it: only the missing done event tells clients."
+		f.Means = "Something cuts streams and hides it: clients notice it by the missing done event alone."
 	case errors.Is(v.err, context.DeadlineExceeded):
 		f.Seen = fmt.Sprintf("stuck after %s: %s", count(len(v.ticks), "tick"), d.reason(v.err))
 		f.Means, f.Change = "Something holds the rest of the stream back.", dontBuffer()
@@ -312,6 +323,7 @@ func (d *examination) hops(v *viewing) {
 	d.found(f)
 }
 
+// dontBuffer is what stops proxies from holding events back, a line for each kind.
 func dontBuffer() []string {
 	return []string{
 		"nginx: proxy_buffering off; gzip off; and do not ignore X-Accel-Buffering",

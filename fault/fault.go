@@ -25,6 +25,10 @@ const (
 	ShuttingDown     Type = "shutting_down"
 	Overloaded       Type = "overloaded"
 	Internal         Type = "internal_error"
+	// Of a team of agents.
+	AgentFailed      Type = "agent_failed"      // one of several
+	AgentUnavailable Type = "agent_unavailable" // there is none to answer
+	RoutingFailed    Type = "routing_failed"
 )
 
 // Types that are answered before a stream begins (ShuttingDown, Overloaded and
@@ -43,7 +47,8 @@ const (
 // Recoverable says whether the same request is worth sending again.
 func (t Type) Recoverable() bool {
 	switch t {
-	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout:
+	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
+		AgentFailed, AgentUnavailable, RoutingFailed:
 		return true
 	}
 	return false

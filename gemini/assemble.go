@@ -11,8 +11,9 @@ import (
 // assembler makes the chunks of one answer out of the raw ones. It keeps what
 // spans chunks: a call that comes in pieces, the latest usage, the finish reason.
 type assembler struct {
-	model.Budget      // bytes of text, thoughts, arguments and signatures
-	cached       bool // cached tokens are told as well
+	model.Budget            // bytes of text, thoughts, arguments and signatures
+	cached       bool       // cached tokens are reported as well
+	tools        *toolCache // has our names of the tools
 	usage        chat.Usage
 	hasUsage     bool
 	finish       chat.Finish // the latest; of use once the stream has ended
@@ -94,6 +95,7 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 	if call.Arguments == nil {
 		call.Arguments = jsontext.Value("{}")
 	}
+	call.Name = a.tools.original(call.Name)
 	a.called = true
 	c.Parts = append(c.Parts, chat.Part{Call: call, Signature: signature})
 	return a.Grow(len(call.Name) + len(call.ID) + len(call.Arguments) + len(signature))

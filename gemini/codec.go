@@ -130,5 +130,5 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
-	a.assembler = assembler{cached: a.codec.maker != ""}
+	a.assembler = assembler{cached: a.codec.maker != "", tools: &a.codec.tools}
 }

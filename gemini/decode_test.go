@@ -136,7 +136,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		var d decoder
-		var a assembler
+		a := assembler{tools: new(toolCache)}
 		var raw rawChunk
 		if d.decode([]byte(in), &raw) != nil {
 			return
@@ -185,7 +185,7 @@ func firstParts(doc map[string]any) []any {
 
 // take feeds pieces of one call to an assembler and returns the whole.
 func take(pieces ...rawCall) (*tool.Call, error) {
-	var a assembler
+	a := assembler{tools: new(toolCache)}
 	var c chat.Chunk
 	for i := range pieces {
 		if err := a.add(&rawChunk{parts: []rawPart{{call: &pieces[i]}}}, &c); err != nil {

@@ -103,6 +103,22 @@ func TestLog(t *testing.T) {
 	})
 }
 
+// Where other models are configured the log says which one this is.
+func TestLogNamesTheModelAmongOthers(t *testing.T) {
+	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
+		var log bytes.Buffer
+		m := open(t, Config{BaseURL: serve(t, finished("hello")).URL, Key: "default"})
+		if _, err := ask(zerolog.New(&log).WithContext(t.Context()), m); err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range readLog(t, log.String()) {
+			if l.Message != []string{"gemini_api_called", "gemini_api_result"}[i] || l.Details["key"] != "default" || l.Details["provider"] != "gemini" {
+				t.Errorf("logged %+v", l)
+			}
+		}
+	})
+}
+
 type logLine struct {
 	Level, Message string
 	Details        map[string]any

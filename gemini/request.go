@@ -130,7 +130,7 @@ func appendCall(b []byte, call *tool.Call) []byte {
 	b = append(b, `{"functionCall":{`...)
 	b = appendID(b, call.ID)
 	b = append(b, `"name":`...)
-	b = appendString(b, call.Name)
+	b = appendString(b, fitName(call.Name))
 	b = append(b, `,"args":`...)
 	if call.Arguments.Kind() == '{' && call.Arguments.IsValid() {
 		b = append(b, call.Arguments...)
@@ -147,7 +147,7 @@ func appendResult(b []byte, r *tool.Result) []byte {
 	b = append(b, `{"functionResponse":{`...)
 	b = appendID(b, r.ID)
 	b = append(b, `"name":`...)
-	b = appendString(b, r.Name)
+	b = appendString(b, fitName(r.Name))
 	if r.IsError {
 		b = append(b, `,"response":{"error":`...)
 	} else {

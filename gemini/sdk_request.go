@@ -40,7 +40,7 @@ func (s *sdk) send(ctx context.Context, req *chat.ModelRequest) *genai.GenerateC
 func sdkTool(specs []tool.Spec) *genai.Tool {
 	t := &genai.Tool{FunctionDeclarations: make([]*genai.FunctionDeclaration, len(specs))}
 	for i := range specs {
-		t.FunctionDeclarations[i] = &genai.FunctionDeclaration{Name: validUTF8(specs[i].Name), Description: validUTF8(specs[i].Description)}
+		t.FunctionDeclarations[i] = &genai.FunctionDeclaration{Name: fitName(specs[i].Name), Description: validUTF8(specs[i].Description)}
 	}
 	return t
 }
@@ -74,13 +74,13 @@ func sdkPart(p *chat.Part) genai.Part {
 		if json.Unmarshal(p.Call.Arguments, &args) != nil {
 			args = nil
 		}
-		return genai.FunctionCall{Name: validUTF8(p.Call.Name), Args: args}
+		return genai.FunctionCall{Name: fitName(p.Call.Name), Args: args}
 	case p.Result != nil:
 		member := "output"
 		if p.Result.IsError {
 			member = "error"
 		}
-		return genai.FunctionResponse{Name: validUTF8(p.Result.Name), Response: map[string]any{member: validUTF8(p.Result.Text)}}
+		return genai.FunctionResponse{Name: fitName(p.Result.Name), Response: map[string]any{member: validUTF8(p.Result.Text)}}
 	}
 	return sdkText(p.Text)
 }

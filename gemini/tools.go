@@ -19,6 +19,9 @@ type toolCache struct {
 type renderedTools struct {
 	set  *tool.Set
 	json []byte
+	// renamed holds our names of the tools whose names the API does not take, by those
+	// that it gets; nil if there are none.
+	renamed map[string]string
 }
 
 // render returns the tools member of a request, or nothing if there are no tools.
@@ -35,7 +38,7 @@ func (c *toolCache) render(set *tool.Set) []byte {
 			return r.json
 		}
 	}
-	r := &renderedTools{set: set, json: renderTools(set.Specs)}
+	r := &renderedTools{set: set, json: renderTools(set.Specs), renamed: renamed(set.Specs)}
 	kept := append([]*renderedTools{r}, known[:min(len(known), maxRendered-1)]...)
 	c.recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r.json
@@ -47,7 +50,7 @@ func renderTools(specs []tool.Spec) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"name":`...), specs[i].Name)
+		b = appendString(append(b, `{"name":`...), fitName(specs[i].Name))
 		b = appendString(append(b, `,"description":`...), specs[i].Description)
 		if parameters := convertSchema(specs[i].InputSchema); parameters != nil {
 			b = append(append(b, `,"parametersJsonSchema":`...), parameters...)
@@ -55,4 +58,18 @@ func renderTools(specs []tool.Spec) []byte {
 		b = append(b, '}')
 	}
 	return append(b, `]}]`...)
+}
+
+// renamed returns the names that do not fit, by what they become.
+func renamed(specs []tool.Spec) (owns map[string]string) {
+	for i := range specs {
+		own := specs[i].Name
+		if fitted := fitName(own); fitted != own {
+			if owns == nil {
+				owns = map[string]string{}
+			}
+			owns[fitted] = own
+		}
+	}
+	return owns
 }

@@ -13,7 +13,7 @@ const (
 	// tolerable is the delay that is aimed at under overload. A turn waits for the CPU
 	// some ten times before its first text.
 	tolerable = 50 * time.Millisecond
-	// calmAfter is how long nobody was refused before the limit is lifted.
+	// calmAfter is how long no stream was refused before the limit is lifted.
 	calmAfter = time.Second
 )
 
@@ -31,7 +31,7 @@ type law struct {
 	limit float64       // 0: there is none
 	slow  bool          // at the last look
 	step  float64       // by which the limit was raised at the last look
-	calm  time.Duration // for how long nobody was refused
+	calm  time.Duration // for how long no stream was refused
 }
 
 // newLaw returns the law for a machine with so many cores. The floor is what costs
@@ -73,7 +73,7 @@ func (l *law) cut(k look) {
 
 // raise admits up to a quarter more than ended, or twice as many more as at the last
 // look: streams of minutes end too seldom to go by. It admits the less the nearer the
-// delay is to what is tolerable. When nobody needed the limit for a while, it is lifted.
+// delay is to what is tolerable. When no stream was refused for a while, the limit is lifted.
 func (l *law) raise(k look) {
 	room := 1 - float64(k.delay)/float64(tolerable)
 	l.step = max(1, 2*l.step)
@@ -99,6 +99,7 @@ type admission struct {
 	admitted, ended, refused int // since last
 }
 
+// newAdmission returns the admission by delay. With a nil delay it admits all.
 func newAdmission(delay func() time.Duration) admission {
 	cores := runtime.GOMAXPROCS(0)
 	return admission{delay: delay, law: newLaw(cores), least: cores, last: time.Now()}

@@ -46,7 +46,7 @@ func (b *bodies) enter(s *share, w http.ResponseWriter) {
 func (b *bodies) grow(s *share, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s.reply == nil { // given up, or read by nobody who keeps it
+	if s.reply == nil { // given up, or read by code that does not keep it
 		return
 	}
 	s.size += int64(n)

@@ -19,7 +19,7 @@ const (
 	// maxDrained is how long an unread body may be for its connection to be kept.
 	maxDrained = 4 << 10
 	// drainTime is how long what the kernel holds of such a body may take to be read.
-	// It is no time to wait in: less may be over before the first read.
+	// It is not meant for waiting: with less, the time may be over before the first read.
 	drainTime = 2 * time.Millisecond
 	// lingerTime is how long an unread body is read on behind the reply: a connection
 	// that is closed at once would be reset, and the client might lose the reply. With
@@ -39,6 +39,7 @@ type trackedBody struct {
 	done  bool      // it was read to its end
 }
 
+// Read implements io.Reader.
 func (b *trackedBody) Read(p []byte) (int, error) {
 	b.begun = true
 	n, err := b.ReadCloser.Read(p)
@@ -49,6 +50,7 @@ func (b *trackedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// unread reports whether a part of the request's body is still to be read.
 func unread(r *http.Request) bool {
 	b, ok := r.Body.(*trackedBody)
 	return ok && !b.done
@@ -67,7 +69,7 @@ func (s *Server) track(w http.ResponseWriter, r *http.Request) {
 }
 
 // settle decides, right before the reply to a request over HTTP/1, what becomes of a
-// body that nobody has read. It says whether the connection can be kept: a short
+// body that was not read. It says whether the connection can be kept: a short
 // body that is there already is read. Anything else is waited for no longer.
 func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
 	if !unread(r) {
@@ -94,7 +96,7 @@ func (w *trackedWriter) linger() {
 }
 
 // drained reads a short body that has arrived. A client that asks before it sends
-// (Expect) has not sent it, and to read would be to tell it that it should.
+// (Expect) has not sent it; a read would ask it to.
 func drained(rc *http.ResponseController, r *http.Request) bool {
 	b := r.Body.(*trackedBody)
 	if b.begun || r.ContentLength > maxDrained || r.Header.Get("Expect") != "" {
@@ -133,25 +135,26 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
 	s.bodies.enter(&b.share, w)
-	body, err := io.ReadAll(http.MaxBytesReader(w, b, limit))
+	body, err := s.buffers.readAll(http.MaxBytesReader(w, b, limit))
 	if s.bodies.leave(&b.share) {
 		b.done = false
+		s.buffers.put(body)
 		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
 	}
 	place.Busy()
 	if err != nil {
 		return nil, unreadable(err, b.until)
 	}
-	if r.ProtoMajor != 1 { // where nobody clears it
+	if r.ProtoMajor != 1 { // where net/http does not clear it
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	return body, nil
 }
 
-// unreadable tells what kept a body from being read. net/http does not always say
+// unreadable returns the fault of a body that could not be read. net/http does not always say
 // that it was the deadline.
 func unreadable(err error, deadline time.Time) error {
-	if errors.Is(err, net.ErrClosed) { // only the log hears of it
+	if errors.Is(err, net.ErrClosed) { // the client is gone: only the log gets it
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The connection was closed to make room for another one", Err: err}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline) {
@@ -165,6 +168,7 @@ func unreadable(err error, deadline time.Time) error {
 	}}}
 }
 
+// tooLarge returns the fault of a body above limit bytes.
 func tooLarge(limit int64) error {
 	size := fmt.Sprintf("%d KiB", limit>>10)
 	if limit%(1<<20) == 0 {

@@ -58,7 +58,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	return nil
 }
 
-// behind returns what the turn is told to: what the dialect puts in front of out.
+// behind returns what the turn writes to: what the dialect puts in front of out.
 func (t *turn) behind(out stream.Output) stream.Output {
 	if t.Output == nil {
 		return out
@@ -127,11 +127,14 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 	return log.WithContext(ctx)
 }
 
+// logReceived logs that a turn begins: of its input the length alone.
 func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
 	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).
 		Int("input_length", utf8.RuneCountInString(t.Request.Input))).Msg("request_received")
 }
 
+// logCompleted logs the end of a turn. err is why it ended without an answer; nil if it
+// had one.
 func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Duration) {
 	reason := seen.reason
 	if reason == "" { // the client left before the end

@@ -6,6 +6,7 @@ import (
 	"net/http"
 )
 
+// connKey is the key of a connection in the context of its requests.
 type connKey struct{}
 
 // WithConn returns a context that carries the connection of the requests that come

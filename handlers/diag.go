@@ -41,6 +41,7 @@ type probes struct {
 	ended  <-chan struct{}
 }
 
+// newProbes returns the places, all of them free.
 func newProbes() *probes {
 	ended := make(chan struct{})
 	return &probes{
@@ -65,7 +66,7 @@ func (p *probes) enter() (leave func(), err error) {
 	}
 }
 
-// diagnose streams stamped ticks, by which a client can tell what lies between:
+// diagnose streams stamped ticks, by which a client can find out what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
 // as every stream is, but nothing runs for them.
 func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
@@ -97,16 +98,16 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	})
-	err = p.tell(ctx, s.probes.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
+	err = p.write(ctx, s.probes.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
 	if closeErr := out.Close(); err != nil || closeErr != nil {
 		abort(r)
 	}
 	return nil
 }
 
-// tell writes the ticks and the end, which comes early when ctx ends or ended is
+// write writes the ticks and the end, which comes early when ctx ends or ended is
 // closed, unless the client is gone: that is an error.
-func (p probe) tell(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
+func (p probe) write(ctx context.Context, ended <-chan struct{}, out *sse.Writer, t *ticks) error {
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {

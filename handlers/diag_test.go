@@ -49,7 +49,7 @@ data: {"request_id":"r-1","ticks":3}
 			t.Errorf("status %d, headers %v (-want +got):\n%s", got.status, got.header, diff)
 		}
 		if strings.Contains(g.do(t, "GET", "/diag/sse?ticks=2", "").body, "padding") {
-			t.Error("without padding the ticks tell of it")
+			t.Error("without padding the ticks mention it")
 		}
 		if n := g.runs.Load(); n != 0 {
 			t.Errorf("the runner was called %d times", n)
@@ -178,7 +178,7 @@ func TestTicksDoNotHoldUpADrain(t *testing.T) {
 		}
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || !strings.HasSuffix(string(body), "\"ticks\":1}\n\n") || strings.Count(string(body), "event: done") != 1 {
-			t.Errorf("told to end: %v:\n%s", err, body)
+			t.Errorf("ended by a drain: %v:\n%s", err, body)
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the drain took %v", took)
@@ -186,7 +186,7 @@ func TestTicksDoNotHoldUpADrain(t *testing.T) {
 		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "shutting_down") {
 			t.Errorf("while draining: status %d: %s", got.status, got.body)
 		}
-		g.Drain() // again, which is no fault
+		g.Drain() // again, which changes nothing
 	})
 }
 

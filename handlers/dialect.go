@@ -69,6 +69,7 @@ func giveUp(w http.ResponseWriter) error {
 	return nil
 }
 
+// isRepetition reports whether err refuses a request whose idempotency key was used.
 func isRepetition(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Type == fault.DuplicateRequest

@@ -20,7 +20,7 @@ import (
 	"sluice/stream"
 )
 
-// shout is a protocol that nobody speaks: all that a dialect can have in one place.
+// shout is a protocol of the tests alone: all that a dialect can have in one place.
 type shout struct{ opened, closed int }
 
 func (d *shout) Routes() []dialect.Route {
@@ -87,7 +87,7 @@ const plainType = "Content-Type: text/plain"
 // streams and replies are its own, and the rest is as everywhere.
 func TestDialect(t *testing.T) {
 	t.Parallel()
-	const told = "data: ...\n\ndata: hall DONE 20s\n\n"
+	const reply = "data: ...\n\ndata: hall DONE 20s\n\n"
 	synctest.Test(t, func(t *testing.T) {
 		d := &shout{}
 		g, _, stop := serveInBubble(handlers.Config{
@@ -101,9 +101,9 @@ func TestDialect(t *testing.T) {
 			status                   int
 			want, refused            string
 		}{
-			{"turn", "POST", "/shout/hall", "turn", "", 200, told, ""},
-			{"turn by another method", "PUT", "/shout/hall", "turn", "", 200, told, ""},
-			{"turn without a body", "GET", "/shout/hall", "", "", 200, told, ""},
+			{"turn", "POST", "/shout/hall", "turn", "", 200, reply, ""},
+			{"turn by another method", "PUT", "/shout/hall", "turn", "", 200, reply, ""},
+			{"turn without a body", "GET", "/shout/hall", "", "", 200, reply, ""},
 			{"turn in one document", "POST", "/shout/hall?stream=false", "turn", "", 200, "data: hall DONE 20s\n\n", ""},
 			{"reply", "POST", "/shout/hall", "list", "", 200, `{"data":[]}`, ""},
 			{"reply of its own kind", "DELETE", "/shout/hall/said/a%2Fb/c", "", "", 202, "a/b/c", ""},
@@ -118,7 +118,7 @@ func TestDialect(t *testing.T) {
 			{"lost connection", "POST", "/shout/hall", "turn", "Last-Event-ID: x", 204, "", ""},
 			{"foreign origin", "POST", "/shout/hall", "turn", "Origin: https://evil.example", 403, "", "origin_refused"},
 			{"bad key", "POST", "/shout/hall", "turn", "Idempotency-Key: short", 422, "", "validation_error"},
-			{"first with key", "POST", "/shout/hall", "turn", "Idempotency-Key: 12345678", 200, told, ""},
+			{"first with key", "POST", "/shout/hall", "turn", "Idempotency-Key: 12345678", 200, reply, ""},
 			{"again with key", "POST", "/shout/hall", "turn", "Idempotency-Key: 12345678", 409, "", "duplicate_request"},
 		} {
 			header := []string{tt.header}
@@ -174,7 +174,7 @@ func TestDocumentOfATurnThatIsLeft(t *testing.T) {
 	s.ServeHTTP(w, r)
 }
 
-// A turn that is told as one document is refused if it fails: nothing was sent before.
+// A turn that is sent as one document is refused if it fails: nothing was sent before.
 func TestDocumentOfATurnThatFails(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Dialects: []dialect.Dialect{&shout{}}, Runner: begins(func(context.Context, chat.Request, stream.Sink) error {

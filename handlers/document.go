@@ -10,7 +10,7 @@ import (
 	"sluice/stream/sse"
 )
 
-// document is the reply to a turn that is told as one JSON document. Nothing is sent
+// document is the reply to a turn that is sent as one JSON document. Nothing is sent
 // until the turn is over, so a turn that fails gets the status of its fault.
 type document struct {
 	server *Server
@@ -59,5 +59,5 @@ func (d *document) Close() error {
 	return nil
 }
 
-// Stats tells of the one write.
+// Stats returns the figures of the one write.
 func (d *document) Stats() sse.Stats { return d.stats }

@@ -20,6 +20,8 @@ type gate struct {
 	empty    chan struct{} // closed when draining and no stream runs
 }
 
+// newGate returns a gate for so many streams at once. delay reports how long work waits
+// for the CPU; nil means that only the number of streams counts.
 func newGate(maxStreams int, delay func() time.Duration) *gate {
 	return &gate{
 		max: maxStreams, adaptive: newAdmission(delay),
@@ -58,7 +60,8 @@ func (g *gate) vacant() error {
 	return g.refusal()
 }
 
-// refusal needs mu.
+// refusal needs mu. It returns why a stream would be refused now, or nil. A drain comes
+// first: its refusal sends the client to another gateway.
 func (g *gate) refusal() error {
 	if g.draining {
 		return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
@@ -72,7 +75,7 @@ func (g *gate) refusal() error {
 	return nil
 }
 
-// signal needs mu.
+// signal needs mu. It closes empty when the last stream of a drain has ended.
 func (g *gate) signal() {
 	if !g.draining || len(g.running) > 0 {
 		return
@@ -84,6 +87,7 @@ func (g *gate) signal() {
 	}
 }
 
+// drain refuses new streams from now on. Those that run go on. It may be called again.
 func (g *gate) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,6 +95,8 @@ func (g *gate) drain() {
 	g.signal()
 }
 
+// abort ends all streams, those included that enter later, with cause as the cause of
+// their contexts. It does not wait for them.
 func (g *gate) abort(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,6 +106,8 @@ func (g *gate) abort(cause error) {
 	}
 }
 
+// wait returns nil when the gate drains and no stream runs, or the error of ctx if that
+// ends first. Without a drain it waits for ctx.
 func (g *gate) wait(ctx context.Context) error {
 	select {
 	case <-g.empty:
@@ -109,12 +117,14 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
+// active returns how many streams run.
 func (g *gate) active() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.running)
 }
 
+// isDraining reports whether drain was called.
 func (g *gate) isDraining() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

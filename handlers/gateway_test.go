@@ -25,7 +25,7 @@ import (
 	"sluice/stream"
 )
 
-// runner is a Runner that is a function. It tells a whole turn, of which the frame
+// runner is a Runner that is a function. It sends a whole turn, of which the frame
 // is taken off: the server adds its own.
 type runner func(context.Context, chat.Request, stream.Sink) error
 
@@ -63,8 +63,8 @@ func (u *unframed) Emit(ev stream.Event) error {
 	return u.Sink.Emit(ev)
 }
 
-// tells returns a runner that tells events, each with a flush of its own.
-func tells(events ...stream.Event) runner {
+// sends returns a runner that sends events, each with a flush of its own.
+func sends(events ...stream.Event) runner {
 	return func(_ context.Context, _ chat.Request, sink stream.Sink) error {
 		for _, ev := range events {
 			if err := sink.Emit(ev); err != nil {
@@ -78,12 +78,12 @@ func tells(events ...stream.Event) runner {
 	}
 }
 
-var hello = tells(&stream.Start{Model: "m"}, &stream.Delta{Text: "Hel"}, &stream.Delta{Text: "lo"}, &stream.Done{Reason: stream.Stop})
+var hello = sends(&stream.Start{Model: "m"}, &stream.Delta{Text: "Hel"}, &stream.Delta{Text: "lo"}, &stream.Done{Reason: stream.Stop})
 
-// begins returns a runner that tells of its start and hands over to rest.
+// begins returns a runner that sends its start and hands over to rest.
 func begins(rest runner) runner {
 	return func(ctx context.Context, req chat.Request, sink stream.Sink) error {
-		if err := tells(&stream.Start{Model: "m"})(ctx, req, sink); err != nil {
+		if err := sends(&stream.Start{Model: "m"})(ctx, req, sink); err != nil {
 			return err
 		}
 		return rest(ctx, req, sink)

@@ -9,8 +9,8 @@ import (
 	"sluice/handlers"
 )
 
-// Of a history that was too long the reply and the log tell how much is left; of one
-// that was not they tell nothing.
+// Of a history that was too long the reply and the log say how much is left; of one
+// that was not they say nothing.
 func TestPrunedHistoryIsTold(t *testing.T) {
 	t.Parallel()
 	exchange := `{"role":"user","content":"question"},{"role":"assistant","content":"answer"},`
@@ -26,8 +26,8 @@ func TestPrunedHistoryIsTold(t *testing.T) {
 		history := strings.TrimSuffix(strings.Repeat(exchange, tt.exchanges), ",")
 		got := g.do(t, "POST", "/chat/stream", `{"input":"hi","history":[`+history+`]}`, jsonType, "Origin: https://app.example")
 		judge(t, got.body)
-		if told := got.header.Get("X-Sluice-History"); told != tt.want {
-			t.Errorf("%d exchanges: X-Sluice-History is %q, want %q", tt.exchanges, told, tt.want)
+		if header := got.header.Get("X-Sluice-History"); header != tt.want {
+			t.Errorf("%d exchanges: X-Sluice-History is %q, want %q", tt.exchanges, header, tt.want)
 		}
 		if exposed := got.header.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "X-Sluice-History") {
 			t.Errorf("exposed are %s", exposed)

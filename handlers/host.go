@@ -14,6 +14,8 @@ import (
 // originPolicy, it is then a page of the gateway's own. Its zero value takes any name.
 type hostPolicy map[string]bool
 
+// newHostPolicy returns the policy that serves these names, and loopback. Without names
+// it takes any.
 func newHostPolicy(names []string) hostPolicy {
 	p := hostPolicy{}
 	for _, name := range names {
@@ -23,7 +25,7 @@ func newHostPolicy(names []string) hostPolicy {
 }
 
 // check refuses a request for a name that is not served. Probes and scrapers ask by
-// address, and what they are told is no secret.
+// address, and what they get is not secret.
 func (p hostPolicy) check(r *http.Request) error {
 	if len(p) == 0 {
 		return nil
@@ -53,6 +55,7 @@ func bareHost(host string) string {
 	return host
 }
 
+// digits reports whether s has digits only; also true of "".
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // isLoopback goes by the name alone. Browsers resolve localhost and the names below

@@ -26,11 +26,14 @@ type keyring struct {
 	head  int
 }
 
+// endedKey is a key whose turn has ended, and when it may be used again.
 type endedKey struct {
 	key     string
 	expires time.Time
 }
 
+// newKeyring returns a keyring that remembers up to limit keys. Those of turns that
+// run are never forgotten, so that they may be more.
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
 // take reserves the key of a principal's user. release must be called when the turn has
@@ -53,6 +56,7 @@ func (k *keyring) take(who chat.Principal, userID, key string) (release func(), 
 	return func() { k.end(full) }, nil
 }
 
+// end notes that the turn of a key has ended: its memory begins to run out.
 func (k *keyring) end(full string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

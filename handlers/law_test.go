@@ -95,7 +95,7 @@ func TestLawRefusesNobodyWithoutAStandingQueue(t *testing.T) {
 	}
 }
 
-// When the overload is over, nobody is refused after a second, and then there is no limit.
+// When the overload is over, no stream is refused after a second, and then there is no limit.
 func TestLawRecovers(t *testing.T) {
 	t.Parallel()
 	m := newMachine(80)

@@ -24,9 +24,9 @@ func TestLog(t *testing.T) {
 	call := stream.Call{ID: "a", Tool: "add", Server: "todo"}
 	run := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
 		zerolog.Ctx(ctx).Info().Msg("from_the_runner")
-		_ = tells(&stream.Start{Model: "m"}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call, Result: canary})(ctx, req, sink)
+		_ = sends(&stream.Start{Model: "m"}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call, Result: canary})(ctx, req, sink)
 		time.Sleep(1500 * time.Millisecond)
-		return tells(&stream.Delta{Text: canary}, &stream.Done{Reason: stream.MaxSteps})(ctx, req, sink)
+		return sends(&stream.Delta{Text: canary}, &stream.Done{Reason: stream.MaxSteps})(ctx, req, sink)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		g, _, stop := serveInBubble(handlers.Config{Runner: run})

@@ -27,6 +27,8 @@ func tokenCounter(r *metrics.Registry, byModel bool) metrics.Counter {
 	return r.Counter("tokens_total", "Tokens used, by kind.", "kind")
 }
 
+// newInstruments registers them with r. active is called with each scrape, from its
+// goroutine.
 func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() int) *instruments {
 	r.GaugeFunc("streams_active", "Streams that run now.", func() float64 { return float64(active()) })
 	return &instruments{
@@ -47,11 +49,12 @@ func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() i
 }
 
 // metricsHandler panics when a collector fails, so that the reply is a 500 like any
-// other and its cause is in the log; by itself promhttp would tell it to the client.
+// other and its cause is in the log; by itself promhttp would send it to the client.
 func metricsHandler(r *metrics.Registry) http.Handler {
 	return promhttp.HandlerFor(r.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }
 
+// rejected counts a request that was refused.
 func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 
 // turn adds up a turn that has ended.
@@ -85,6 +88,8 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took 
 	m.written(s, w)
 }
 
+// written adds what the writer measured. Times to the first event and text are those
+// of the write, so they hold what the client made us wait.
 func (m *instruments) written(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()
 	if event > 0 {

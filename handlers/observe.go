@@ -21,6 +21,8 @@ type observer struct {
 	reason stream.FinishReason
 }
 
+// toolEnd is a tool call that has ended. Metrics have its server for a label and not its
+// name: a model can make up any number of names.
 type toolEnd struct {
 	server, outcome string
 	seconds         float64
@@ -51,6 +53,8 @@ func (o *observer) Emit(ev stream.Event) error {
 // Flush passes the call on.
 func (o *observer) Flush() error { return o.next.Flush() }
 
+// count adds one to an event's name. A turn has a few names, so a search of the slice is
+// cheaper than a map and allocates nothing.
 func (o *observer) count(name string) {
 	for i := range o.counts {
 		if o.counts[i].name == name {
@@ -64,10 +68,12 @@ func (o *observer) count(name string) {
 	o.counts = append(o.counts, count{name, 1})
 }
 
+// end notes the end of a call; outcome is the label of the metric.
 func (o *observer) end(c *stream.Call, outcome string, seconds float64) {
 	o.ended = append(o.ended, toolEnd{c.Server, outcome, seconds})
 }
 
+// total returns how many events passed.
 func (o *observer) total() (n int) {
 	for _, c := range o.counts {
 		n += c.n

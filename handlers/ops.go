@@ -16,15 +16,19 @@ import (
 	"sluice/tool"
 )
 
+// healthz says that the process serves. It looks at nothing else, so that an upstream
+// that is unavailable does not restart the gateway.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
+// readiness is the reply of GET /readyz, which web/openapi.yaml documents.
 type readiness struct {
 	Status   string          `json:"status"` // ok, degraded or draining
 	Model    string          `json:"model"`
 	Breakers []health.Status `json:"breakers"`
 	MCP      []health.Status `json:"mcp"`
+	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Streams  int             `json:"streams"`
 }
 
@@ -42,6 +46,8 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 			rep.Breakers = append(rep.Breakers, part)
 		case health.Session:
 			rep.MCP = append(rep.MCP, part)
+		case health.Model:
+			rep.Models = append(rep.Models, part)
 		}
 	}
 	status := http.StatusOK
@@ -51,6 +57,7 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, status, rep)
 }
 
+// listedTool is a tool in the reply of GET /tools, which web/openapi.yaml documents.
 type listedTool struct {
 	Name        string         `json:"name"`
 	Server      string         `json:"server"`
@@ -69,6 +76,8 @@ type annotations struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
+// tools lists what the model can call now. Servers that are unavailable are left out,
+// like in a turn.
 func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 	list := struct {
 		Tools []listedTool `json:"tools"`
@@ -81,6 +90,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
+// toolOf makes the entry of a tool.
 func toolOf(t tool.Spec) listedTool {
 	return listedTool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations), t.Fallback}
 }
@@ -126,6 +136,8 @@ func (s *Server) page(e *echo.Echo) {
 	}
 }
 
+// contentType returns the type of a file by its name. Those that mime takes from the
+// machine's tables, which differ, stand here.
 func contentType(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".yaml":
@@ -139,6 +151,8 @@ func contentType(name string) string {
 	}
 }
 
+// file returns a handler of one file in memory. no-cache has browsers ask again each
+// time: the page must fit the gateway that serves it.
 func file(contentType string, body []byte) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		h := w.Header()

@@ -182,10 +182,10 @@ func TestMetrics(t *testing.T) {
 			panic("bug")
 		}
 		first = false
-		_ = tells(&stream.Start{Model: "m"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call}, &stream.ToolProgress{Call: call, Progress: 1},
+		_ = sends(&stream.Start{Model: "m"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call}, &stream.ToolProgress{Call: call, Progress: 1},
 			&stream.ToolFailed{Call: call, Duration: 2 * time.Second}, stream.NewError(&fault.Error{Type: fault.ToolFailed}, false))(ctx, req, sink)
 		time.Sleep(3 * time.Second)
-		return tells(&stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Done{
+		return sends(&stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Done{
 			Reason: stream.Stop, Usage: chat.Usage{InputTokens: 7, OutputTokens: 8, ThinkingTokens: 9}, Model: []time.Duration{time.Second},
 		})(ctx, req, sink)
 	})

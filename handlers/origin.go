@@ -16,6 +16,8 @@ type originPolicy struct {
 	methods []string // that a foreign page may use
 }
 
+// newOriginPolicy returns the policy that allows these origins beside the gateway's own;
+// "*" allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
 	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}}
 	for _, o := range origins {
@@ -32,6 +34,7 @@ func (p *originPolicy) take(method string) {
 	}
 }
 
+// allows reports whether the operator allows a foreign origin.
 func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
 
 // check refuses what a foreign page can make a browser send. A turn has side
@@ -63,7 +66,7 @@ func (p originPolicy) check(r *http.Request) error {
 
 // requested says whether a GET without Origin comes from an EventSource or a fetch
 // of our own page, or from a program. Browsers send Sec-Fetch-* over TLS and to
-// loopback; elsewhere only Referer tells one page from another.
+// loopback; elsewhere only Referer distinguishes pages.
 func (p originPolicy) requested(r *http.Request) bool {
 	sites := r.Header["Sec-Fetch-Site"]
 	if !absentOr(sites, "same-origin", "none") || !absentOr(r.Header["Sec-Fetch-Dest"], "empty") {
@@ -97,7 +100,7 @@ func (p originPolicy) refers(referer string, r *http.Request) bool {
 
 // own says whether the origin is the server itself, as the client addresses it.
 // The scheme is not compared: behind a proxy that ends TLS it is not known. There
-// Sec-Fetch-Site tells the pages of http:// from those of https://.
+// Sec-Fetch-Site distinguishes the pages of http:// from those of https://.
 func own(origin string, r *http.Request) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)
@@ -126,6 +129,8 @@ func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// allow adds the headers that let an allowed page read the reply. Credentials are for
+// origins that were named, never for "*".
 func (p originPolicy) allow(h http.Header, origin string) {
 	if p.allowed[strings.ToLower(origin)] {
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -136,4 +141,5 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Sluice-History")
 }
 
+// corsHeaders are the request headers that a foreign page may set.
 var corsHeaders = [...]string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}

@@ -14,13 +14,14 @@ type Place interface {
 	// or may have a request on its way. Only what an operator asks for is answered on it,
 	// and it is closed then.
 	Surplus() bool
-	// Waiting tells that bytes of a request are waited for. Until Busy, the connection
+	// Waiting says that bytes of a request are waited for. Until Busy, the connection
 	// may be closed to make room for another one.
 	Waiting()
-	// Busy tells that there is work on the request, and no more of it is waited for.
+	// Busy says that there is work on the request, and no more of it is waited for.
 	Busy()
 }
 
+// placeKey is the key of a Place in the context of a connection's requests.
 type placeKey struct{}
 
 // WithPlace says what place the connection of a request holds. Without it there is
@@ -29,6 +30,7 @@ func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
+// placeOf returns the place of a request's connection, which may be one that does nothing.
 func placeOf(r *http.Request) Place {
 	if p, ok := r.Context().Value(placeKey{}).(Place); ok {
 		return p
@@ -44,7 +46,8 @@ func (anyPlace) Waiting()      {}
 func (anyPlace) Busy()         {}
 
 // crowdedOut answers a request on a connection for which there is no room, and says
-// whether it did: what tells an operator how the gateway fares is answered even then.
+// whether it did: what an operator asks of the state of the gateway is answered even
+// then.
 func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
 	if !placeOf(r).Surplus() {
 		return false

@@ -37,6 +37,7 @@ var statuses = [...]struct {
 	{fault.ShuttingDown, http.StatusServiceUnavailable},
 }
 
+// statusOf returns the HTTP status of a fault that no stream reports.
 func statusOf(t fault.Type) int {
 	for _, s := range statuses {
 		if s.kind == t {
@@ -76,6 +77,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	s.refuse(w, r, refusal)
 }
 
+// refusal makes what a dialect words: the fault, its fields and its status.
 func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 	f, fields := rejected(err)
 	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context())}
@@ -95,7 +97,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.
 	respond(w, &answer)
 }
 
-// respond sends a reply that is no stream.
+// respond sends a reply that is not a stream.
 func respond(w http.ResponseWriter, reply *dialect.Reply) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -123,7 +125,8 @@ func rejected(err error) (*fault.Error, []chat.FieldError) {
 	return &fault.Error{Type: fault.Validation, Message: detail, Err: v}, v.Fields
 }
 
-// levelOfRefusal is information for a reply that is none of ours to mend.
+// levelOfRefusal is the log level of a refusal: an error is ours to fix, a warning is
+// for the operator, all else is the client's.
 func levelOfRefusal(status int) zerolog.Level {
 	switch status {
 	case http.StatusServiceUnavailable:
@@ -134,11 +137,14 @@ func levelOfRefusal(status int) zerolog.Level {
 	return zerolog.InfoLevel
 }
 
+// logRejection logs a request that was refused, at the level of its status.
 func logRejection(r *http.Request, f *fault.Error, status int) {
 	zerolog.Ctx(r.Context()).WithLevel(levelOfRefusal(status)).Dict("details", logRequestLine(faultDetails(f), r).
 		Int("status", status)).Msg("error_occurred")
 }
 
+// faultDetails begins the details of a log line about f, with the cause, which the
+// client does not get.
 func faultDetails(f *fault.Error) *zerolog.Event {
 	return zerolog.Dict().
 		Str("error_type", string(f.Type)).
@@ -174,7 +180,7 @@ type trackedWriter struct {
 	began   time.Time     // the request
 	begun   bool          // the reply
 	closing bool          // it closes the connection, whose body is unread
-	timeout time.Duration // of the writes of a reply that is no stream; 0: none
+	timeout time.Duration // of the writes of a reply that is not a stream; 0: none
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream
@@ -195,11 +201,13 @@ func (w *trackedWriter) begin() {
 	}
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (w *trackedWriter) WriteHeader(status int) {
 	w.begin()
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements io.Writer.
 func (w *trackedWriter) Write(p []byte) (int, error) {
 	w.begin()
 	return w.ResponseWriter.Write(p)

@@ -113,7 +113,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// A bug before the reply has begun is a 500 that tells nothing.
+// A bug before the reply has begun is a 500 without its cause.
 func TestPanicBeforeTheReply(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Tools: func(context.Context) *tool.Set { panic("SECRET") }})
@@ -147,8 +147,8 @@ func TestRunnerMisbehaves(t *testing.T) {
 	called := stream.Call{ID: "a", Tool: "add", Server: "todo"}
 	drain := &fault.Error{Type: fault.ShuttingDown, Message: "bye"}
 	for _, tt := range []misbehaviour{
-		{"returns at once", tells(), "start error done", "internal_error", "error", "returned before its answer was complete"},
-		{"returns before done", tells(&stream.Start{}, &stream.Delta{Text: "a"}), "start response_delta error done", "internal_error", "error", "returned before its answer was complete"},
+		{"returns at once", sends(), "start error done", "internal_error", "error", "returned before its answer was complete"},
+		{"returns before done", sends(&stream.Start{}, &stream.Delta{Text: "a"}), "start response_delta error done", "internal_error", "error", "returned before its answer was complete"},
 		{"fails", func(context.Context, chat.Request, stream.Sink) error { return errors.New("SECRET") }, "start error done", "internal_error", "error", "SECRET"},
 		{"fails with a fault", begins(func(context.Context, chat.Request, stream.Sink) error { return drain }), "start error done", "shutting_down", "shutdown", "bye"},
 		{"panics at once", func(context.Context, chat.Request, stream.Sink) error { panic("SECRET") }, "start error done", "internal_error", "error", "panic: SECRET"},
@@ -198,7 +198,7 @@ func (tt misbehaviour) check(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if strings.Contains(got.body, "SECRET") {
-		t.Errorf("the cause is told:\n%s", got.body)
+		t.Errorf("the reply holds the cause:\n%s", got.body)
 	}
 	if log := g.log.String(); strings.Contains(log, `"error_occurred"`) != (tt.logged != "") || !strings.Contains(log, tt.logged) {
 		t.Errorf("the log must hold a fault with %q:\n%s", tt.logged, log)

@@ -27,6 +27,8 @@ type refusals struct {
 	held   map[fault.Type]int
 }
 
+// newRefusals returns a counter that logs to log. Its lines have an empty request_id, as
+// they stand for many requests. flush must be called last.
 func newRefusals(log zerolog.Logger) *refusals {
 	return &refusals{log: log.With().Str("request_id", "").Logger(), held: map[fault.Type]int{}}
 }

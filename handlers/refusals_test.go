@@ -10,7 +10,7 @@ import (
 	"sluice/handlers"
 )
 
-// Ten refusals of a second have a line each. The others are told as one line with
+// Ten refusals of a second have a line each. The others have one line together, with
 // counts, and none is lost, not even at the end.
 func TestRefusalsBeyondTenASecondAreCounted(t *testing.T) {
 	t.Parallel()

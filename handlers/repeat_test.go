@@ -15,7 +15,7 @@ import (
 	"sluice/stream"
 )
 
-// A client that had a stream and lost it is told to stop, whatever id it names.
+// A client that had a stream and lost it is answered to stop, whatever id it names.
 func TestLastEventID(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{})

@@ -23,7 +23,7 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Reques
 }
 
 // requestID accepts one value of 1 to 64 [A-Za-z0-9._-]. 48 random bits are
-// enough to tell the requests in a log apart, which is all it is for.
+// enough to distinguish the requests in a log, which is all it is for.
 func requestID(inbound []string) string {
 	if len(inbound) == 1 && chat.Token(inbound[0], 1, 64) {
 		return inbound[0]

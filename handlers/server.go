@@ -23,7 +23,7 @@ import (
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
 	Runner stream.Runner
-	// Model is the name that the start event tells.
+	// Model is the name in the start event.
 	Model string
 	// Timeout bounds a turn; 0 means DefaultTimeout.
 	Timeout time.Duration
@@ -31,11 +31,11 @@ type Config struct {
 	Tools func(context.Context) *tool.Set
 	// Health knows the parts behind the gateway, for GET /readyz; nil: there are none.
 	Health *health.Registry
-	// Metrics is what GET /metrics tells and this package adds to; nil makes one.
+	// Metrics is what GET /metrics shows and this package adds to; nil makes one.
 	Metrics *metrics.Registry
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
-	// Dialects are the protocols in which turns are asked for and told.
+	// Dialects are the protocols in which turns are asked for and answered.
 	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
@@ -77,6 +77,7 @@ type Server struct {
 	gate      *gate
 	probes    *probes
 	bodies    *bodies
+	buffers   buffers
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals
@@ -133,11 +134,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
-	placeOf(r).Busy()
-	if !s.turnedAway(tw, r) && !s.origins.preflight(tw, r) && !s.crowdedOut(tw, r) {
+	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
 	tw.linger()
+}
+
+// answered says whether the request had its answer before it is routed.
+func (s *Server) answered(w *trackedWriter, r *http.Request) bool {
+	placeOf(r).Busy()
+	return s.turnedAway(w, r) || s.origins.preflight(w, r) || s.crowdedOut(w, r)
 }
 
 // turnedAway says whether the request names a host that is not served, which it has

@@ -12,7 +12,7 @@ const (
 	DefaultMaxStreams = 10_000
 )
 
-// What Settings say unless told otherwise, where Config's zero value has a meaning
+// What Settings say unless they are set, where Config's zero value has a meaning
 // of its own.
 const (
 	settingHeartbeat    = 15 * time.Second

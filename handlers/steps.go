@@ -39,6 +39,7 @@ func (s *Server) notDraining(r *http.Request, _ *dialect.Route, who chat.Princip
 	return who, nil
 }
 
+// allowedOrigin refuses what a foreign page can make a browser send.
 func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	return who, s.origins.check(r)
 }
@@ -46,6 +47,8 @@ func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who chat.Princ
 // errLost refuses a client that comes back for a stream which it lost.
 var errLost = errors.New("the stream was lost")
 
+// notLost refuses a reconnect. admit's caller answers it with giveUp, as EventSource
+// stops for nothing else.
 func notLost(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	if lost(r) {
 		return who, errLost
@@ -57,6 +60,8 @@ func notLost(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Princi
 // never run twice because a connection was lost, and there is nothing to resume.
 func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
+// fitHeaders refuses a body by its headers alone: of another type, or declared longer
+// than the route takes.
 func fitHeaders(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	if !rt.NoBody {
 		if err := wantType(r, rt.ContentType); err != nil {
@@ -69,6 +74,8 @@ func fitHeaders(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Pr
 	return who, nil
 }
 
+// authentic asks Config.Authenticate who the sender is; without it everyone is
+// anonymous.
 func (s *Server) authentic(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	if s.cfg.Authenticate == nil {
 		return who, nil
@@ -76,6 +83,8 @@ func (s *Server) authentic(r *http.Request, _ *dialect.Route, who chat.Principal
 	return s.cfg.Authenticate(r)
 }
 
+// freePlace refuses when no stream could begin now. It reserves nothing: the place is
+// taken after the body was read.
 func (s *Server) freePlace(_ *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	return who, s.gate.vacant()
 }

@@ -27,7 +27,7 @@ func TestTurnKnowsItsPrincipal(t *testing.T) {
 	var got []chat.Principal
 	run := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
 		got = append(got, req.Principal)
-		return tells(&stream.Start{Model: "m"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
+		return sends(&stream.Start{Model: "m"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
 	})
 	serve(t, handlers.Config{Runner: run}).chat(t, "X-Principal: ann")
 	g := serve(t, handlers.Config{Runner: run, Authenticate: byHeader})

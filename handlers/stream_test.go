@@ -55,12 +55,12 @@ func TestStream(t *testing.T) {
 	var asked []chat.Request
 	run := func(ctx context.Context, req chat.Request, sink stream.Sink) error {
 		asked = append(asked, req)
-		_ = tells(&stream.Start{Model: "m", ConversationID: req.ConversationID, UserID: req.UserID})(ctx, req, sink)
+		_ = sends(&stream.Start{Model: "m", ConversationID: req.ConversationID, UserID: req.UserID})(ctx, req, sink)
 		time.Sleep(time.Second)
-		_ = tells(&stream.Delta{Text: "Hel"})(ctx, req, sink)
+		_ = sends(&stream.Delta{Text: "Hel"})(ctx, req, sink)
 		time.Sleep(time.Second)
 		usage := chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3}
-		return tells(&stream.Delta{Text: "lo"}, &stream.Done{Reason: stream.Stop, Usage: usage, Model: []time.Duration{2 * time.Second}})(ctx, req, sink)
+		return sends(&stream.Delta{Text: "lo"}, &stream.Done{Reason: stream.Stop, Usage: usage, Model: []time.Duration{2 * time.Second}})(ctx, req, sink)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g, _, stop := serveInBubble(handlers.Config{Runner: runner(run), Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
@@ -126,7 +126,7 @@ func ended(causes chan<- error, when *time.Time) runner {
 	})
 }
 
-// The upstream work of a client that leaves ends with it, and nothing is told or
+// The upstream work of a client that leaves ends with it, and nothing is sent or
 // counted as a failure.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 		causes, when := make(chan error, 1), time.Time{}
 		flood := begins(func(ctx context.Context, _ chat.Request, sink stream.Sink) error {
 			for ctx.Err() == nil {
-				if err := tells(&stream.Delta{Text: strings.Repeat("x", 4096)})(ctx, chat.Request{}, sink); err != nil && !errors.Is(err, fault.ErrClientGone) {
+				if err := sends(&stream.Delta{Text: strings.Repeat("x", 4096)})(ctx, chat.Request{}, sink); err != nil && !errors.Is(err, fault.ErrClientGone) {
 					t.Errorf("Emit: %v, want ErrClientGone", err)
 				}
 			}
@@ -205,7 +205,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 	})
 }
 
-// deaf is a ResponseWriter whose client leaves after the first write, though nobody
+// deaf is a ResponseWriter whose client leaves after the first write, though no one
 // has noticed yet.
 type deaf struct {
 	http.ResponseWriter
@@ -389,11 +389,11 @@ func TestHTTP2(t *testing.T) {
 		slowly := begins(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
 			for range 3 {
 				time.Sleep(pause)
-				if err := tells(&stream.Delta{Text: "a"})(ctx, req, sink); err != nil {
+				if err := sends(&stream.Delta{Text: "a"})(ctx, req, sink); err != nil {
 					return err
 				}
 			}
-			return tells(&stream.Done{Reason: stream.Stop})(ctx, req, sink)
+			return sends(&stream.Done{Reason: stream.Stop})(ctx, req, sink)
 		})
 		g, _ := serveHTTP2(t, handlers.Config{Runner: slowly, WriteTimeout: pause * 2 / 3, Heartbeat: time.Hour})
 		resp, err := g.send(t.Context(), "POST", "/chat/stream", strings.NewReader(`{"input":"hi"}`), jsonType)
@@ -415,7 +415,7 @@ func TestHTTP2(t *testing.T) {
 func TestStreamsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	echo := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
-		return tells(&stream.Start{Model: "m"}, &stream.Delta{Text: req.Input}, &stream.Delta{Text: "!"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
+		return sends(&stream.Start{Model: "m"}, &stream.Delta{Text: req.Input}, &stream.Delta{Text: "!"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
 	})
 	g := serve(t, handlers.Config{Runner: echo})
 	t.Run("group", func(t *testing.T) {

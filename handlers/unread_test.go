@@ -18,7 +18,7 @@ import (
 )
 
 // refusals are requests that are answered without a look at their body, up to the
-// header that tells its length.
+// header that gives its length.
 func refusals() map[string]string {
 	const post = "POST /chat/stream HTTP/1.1\r\nHost: gateway\r\n"
 	return map[string]string{

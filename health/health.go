@@ -91,3 +91,17 @@ func (s Session) Name() string { return s.Server }
 
 // OK implements Status.
 func (s Session) OK() bool { return s.Connected }
+
+// Model is the status of a configured language model.
+type Model struct {
+	Key      string `json:"key"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Breaker  State  `json:"breaker"`
+}
+
+// Name returns the model's key.
+func (m Model) Name() string { return m.Key }
+
+// OK says true: the model's breaker reports for itself.
+func (Model) OK() bool { return true }

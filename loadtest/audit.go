@@ -13,6 +13,7 @@ import (
 // under which the report counts it.
 type breach string
 
+// Error returns the name of the breach.
 func (b breach) Error() string { return string(b) }
 
 const (
@@ -22,7 +23,7 @@ const (
 	badID           breach = "id"           // not <request_id>:<n>, or a gap
 	badStart        breach = "start"        // not first, or not once
 	badEvent        breach = "event"        // a name that is not in the vocabulary
-	badJSON         breach = "json"         // data is no object
+	badJSON         breach = "json"         // data is not an object
 	badRequestID    breach = "request_id"   // data names another one, or none
 	badDelta        breach = "delta"        // empty, no text, or a split code point
 	badAccumulated  breach = "accumulated"  // not the text so far, or not asked for
@@ -32,7 +33,7 @@ const (
 	eventAfterDone  breach = "after_done"     // another event, or loose bytes
 	uncleanEnd      breach = "unclean_end"    // done came, and no proper end
 	errorWithoutEnd breach = "after_fatal"    // a fatal error is right before done
-	failedSilently  breach = "no_fatal_error" // success is false, and nobody said why
+	failedSilently  breach = "no_fatal_error" // success is false, and no event says why
 )
 
 // audit follows one stream and says where it breaks the contract.
@@ -62,6 +63,8 @@ func (a *audit) reset(requestID string, accumulated bool) {
 	}
 }
 
+// requestID returns the id of the stream, as the response's header gave it. It is valid
+// until reset.
 func (a *audit) requestID() []byte { return a.prefix[:len(a.prefix)-1] }
 
 // take looks at the next event. Its error is a breach.
@@ -140,6 +143,8 @@ func (a *audit) isOurs(quoted []byte) bool {
 	return n >= 2 && quoted[0] == '"' && bytes.Equal(quoted[1:n-1], a.requestID())
 }
 
+// delta checks a piece of the answer and adds it to the text so far. accumulated must
+// come after delta, as it includes it.
 func (a *audit) delta(data []byte) error {
 	hasDelta, hasAll := false, false
 	err := a.walk(data, func(name, value []byte) error {
@@ -168,6 +173,8 @@ func (a *audit) delta(data []byte) error {
 	return nil
 }
 
+// failure checks an error event. A fatal one must be the last before done, which order
+// checks then.
 func (a *audit) failure(data []byte) error {
 	fatal, kind := false, ""
 	err := a.walk(data, func(name, value []byte) error {
@@ -185,6 +192,8 @@ func (a *audit) failure(data []byte) error {
 	return err
 }
 
+// end checks the done event: its text must be the deltas, and where it says that the
+// turn failed an event must have said why, unless the turn was cancelled.
 func (a *audit) end(data []byte) error {
 	hasText, hasSuccess := false, false
 	err := a.walk(data, func(name, value []byte) error {
@@ -213,7 +222,7 @@ func (a *audit) end(data []byte) error {
 	return nil
 }
 
-// word returns a name that stands for a kind of thing. What is no name becomes
+// word returns a name that stands for a kind of thing. What is not a name becomes
 // "other": it will be a key of the report, and others wrote it.
 func (a *audit) word(quoted []byte) string {
 	plain, ok := unquote(quoted, &a.scratch)

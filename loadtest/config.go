@@ -80,6 +80,7 @@ func (c Config) withDefaults() Config {
 // width is how many streams can be open at the same time.
 func (c Config) width() int { return max(c.Clients, c.MaxInFlight) }
 
+// check returns the first fault of a Config with defaults filled in.
 func (c Config) check() error {
 	switch {
 	case (c.Clients > 0) == (c.Rate > 0):
@@ -101,8 +102,8 @@ func (c Config) check() error {
 // connection for each stream.
 const spare = 32
 
-// checkFiles tells of a limit that would make streams fail for no fault of the
-// gateway. limit is 0 if it is not known.
+// checkFiles returns an error for a limit on open files that would make streams fail
+// without a fault of the gateway. limit is 0 if it is not known.
 func (c Config) checkFiles(limit int) error {
 	if need := c.width() + spare; limit > 0 && limit < need {
 		return fmt.Errorf("%d streams at once need %d open files, and %d are allowed: raise the limit (ulimit -n %d), or ask for fewer", c.width(), need, limit, need)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxFrame is the size of an event above which it is no event: an answer of 2 MiB,
+// maxFrame is the size of an event above which it is refused: an answer of 2 MiB,
 // twice, escaped.
 const maxFrame = 16 << 20
 
 // frame is one event as it is on the wire. Its bytes are valid until the next one
-// is read.
+// is read: they point into the buffer.
 type frame struct {
 	id, event, data []byte
 	retry           bool      // it began with a retry line
@@ -31,7 +31,7 @@ var (
 // There is a time for each read, not each event: what came together has no gap.
 type frames struct {
 	src     io.Reader
-	read    func(n int) // told of each read
+	read    func(n int) // called after each read
 	buf     []byte
 	at      int // buf[at:] is not yet handed out
 	seen    int // buf[at:seen] holds no empty line
@@ -69,6 +69,8 @@ var emptyLine = []byte("\n\n")
 // rest says whether there are bytes that belong to no whole event.
 func (f *frames) rest() bool { return f.at < len(f.buf) }
 
+// fill reads once more, into a buffer that grows up to maxFrame. It returns errTooLong,
+// or the error of a read that brought nothing.
 func (f *frames) fill() error {
 	if f.at > 0 {
 		n := copy(f.buf, f.buf[f.at:])

@@ -8,7 +8,7 @@ import (
 )
 
 // histogram counts durations in buckets whose width grows with the value: 64 for
-// each power of two. A bucket is at most 1/64 of its lowest value wide and is told
+// each power of two. A bucket is at most 1/64 of its lowest value wide and is reported
 // by its middle, so a quantile is at most 1/128 (0.8 %) off. Its size is constant,
 // 19 KB, and any number of goroutines may add.
 type histogram struct {
@@ -24,8 +24,11 @@ const (
 	buckets  = (42-bucketBits)<<bucketBits + 1<<bucketBits
 )
 
+// add counts one duration.
 func (h *histogram) add(d time.Duration) { h.addN(d, 1) }
 
+// addN counts a duration n times. Negative ones count as 0, those above maxValue as
+// that.
 func (h *histogram) addN(d time.Duration, n int64) {
 	if n == 0 {
 		return
@@ -62,7 +65,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// Quantiles is what a report tells of a histogram, in milliseconds.
+// Quantiles is what a report shows of a histogram, in milliseconds.
 type Quantiles struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50_ms"`
@@ -71,6 +74,8 @@ type Quantiles struct {
 	Max   float64 `json:"max_ms"`
 }
 
+// quantiles returns the figures of a report. Adding must have ended, or they may not fit
+// together.
 func (h *histogram) quantiles() Quantiles {
 	return Quantiles{
 		Count: h.total.Load(),

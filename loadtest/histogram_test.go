@@ -21,7 +21,7 @@ func TestBuckets(t *testing.T) {
 				t.Fatalf("%d is in bucket %d, and %d in %d", v, b, v-1, last)
 			}
 			if off := math.Abs(float64(middle(b) - v)); off > float64(v)/128 {
-				t.Fatalf("%d is told as %d", v, middle(b))
+				t.Fatalf("%d is reported as %d", v, middle(b))
 			}
 			last = b
 		}

@@ -67,6 +67,7 @@ func (r *runner) mayBegin(t time.Time) bool {
 	return !r.stopped() && (r.until.IsZero() || t.Before(r.until))
 }
 
+// stopped reports whether the run is to end early: Config.Stop is closed, or ctx ended.
 func (r *runner) stopped() bool {
 	select {
 	case <-r.cfg.Stop:

@@ -10,7 +10,7 @@ import (
 )
 
 // Three places for ten arrivals, 100 ms apart, of streams that take a second: the
-// first three are let in, the rest find no place and are told of.
+// first three are let in, the rest find no place and are counted.
 func TestOpenLoopDrops(t *testing.T) {
 	t.Parallel()
 	rep := inBubble(t, Config{Rate: 10, Duration: time.Second, MaxInFlight: 3}, slowly(250*time.Millisecond))
@@ -103,7 +103,7 @@ func TestGapOfEventsThatCameTogether(t *testing.T) {
 	}
 }
 
-// A gateway that lets nobody in is not asked ten thousand times a second.
+// A gateway that refuses all turns is not asked ten thousand times a second.
 func TestBreather(t *testing.T) {
 	t.Parallel()
 	rep := inBubble(t, Config{Clients: 2, Duration: time.Second}, func(w http.ResponseWriter, _ *http.Request) {

@@ -14,6 +14,8 @@ type members struct {
 	bad  bool
 }
 
+// membersOf returns the walk over object, which it does not check: only what next steps
+// over is looked at.
 func membersOf(object []byte) members { return members{rest: trimRight(trimLeft(object))} }
 
 // next returns the next member's name and value, both as they are written; the
@@ -47,12 +49,13 @@ func (m *members) next() (name, value []byte, ok bool) {
 	return name, trimRight(s[:n]), true
 }
 
+// fail ends the walk: the text is not an object.
 func (m *members) fail() (name, value []byte, ok bool) {
 	m.bad = true
 	return nil, nil, false
 }
 
-// bytes.Trim makes a set of what it trims, each time.
+// trimLeft drops blanks and tabs. bytes.Trim makes a set of what it trims, each time.
 func trimLeft(s []byte) []byte {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -60,6 +63,7 @@ func trimLeft(s []byte) []byte {
 	return s
 }
 
+// trimRight is trimLeft at the end.
 func trimRight(s []byte) []byte {
 	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
 		s = s[:len(s)-1]

@@ -9,7 +9,8 @@ import (
 // sampleEvery is how often the server's memory is looked at.
 const sampleEvery = 250 * time.Millisecond
 
-// meter looks at the run, the server and this program while the run goes on.
+// meter looks at the run, the server and this program while the run goes on. Its fields
+// belong to the goroutine of watch until that has ended.
 type meter struct {
 	run  *runner
 	proc procfs
@@ -32,9 +33,10 @@ type sample struct {
 // Why a server's figures are not known.
 var (
 	errNoPID = errors.New("name its process with --pid, if it runs on this machine")
-	errGone  = errors.New("there is no such process, or not any more")
+	errGone  = errors.New("the process does not exist, or has ended")
 )
 
+// newMeter returns the meter of a run. proc is where the figures of processes come from.
 func newMeter(r *runner, proc procfs) *meter {
 	m := &meter{run: r, proc: proc, pid: r.cfg.PID}
 	if m.pid != 0 {
@@ -49,6 +51,8 @@ func (m *meter) start() time.Time {
 	return m.from.at
 }
 
+// sample takes all figures now. Those of a process that cannot be read have an error in
+// their place; the rest counts all the same.
 func (m *meter) sample() sample {
 	t := &m.run.tally
 	s := sample{at: time.Now(), ended: t.ended.Load(), events: t.events.Load(), bytes: t.bytes.Load(), noServer: errNoPID}
@@ -67,7 +71,7 @@ func (m *meter) sample() sample {
 func (m *meter) watch(ended <-chan struct{}) {
 	ticker := time.NewTicker(sampleEvery)
 	defer ticker.Stop()
-	warm, told := m.run.cfg.Warmup == 0, m.from
+	warm, last := m.run.cfg.Warmup == 0, m.from
 	for {
 		select {
 		case <-ended:
@@ -82,9 +86,9 @@ func (m *meter) watch(ended <-chan struct{}) {
 		if !warm && !s.at.Before(m.run.measureFrom) {
 			warm, m.from = true, s
 		}
-		if tell := m.run.cfg.Progress; tell != nil && s.at.Sub(told.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
-			tell(m.progress(told, s))
-			told = s
+		if report := m.run.cfg.Progress; report != nil && s.at.Sub(last.at) >= m.run.cfg.ProgressEvery-sampleEvery/2 {
+			report(m.progress(last, s))
+			last = s
 		}
 	}
 }
@@ -100,6 +104,7 @@ type Progress struct {
 	Events  float64       // likewise
 }
 
+// progress returns the state now, with the rates since last.
 func (m *meter) progress(last, now sample) Progress {
 	t := &m.run.tally
 	seconds := now.at.Sub(last.at).Seconds()

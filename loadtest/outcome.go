@@ -12,6 +12,7 @@ type outcome struct {
 	cause string
 }
 
+// class says how a stream ended, whatever the cause. Each stream has exactly one.
 type class int
 
 const (
@@ -27,7 +28,7 @@ const (
 
 // Causes of a broken stream.
 const (
-	noConnection = "no_connection" // nobody listens, or the network refuses
+	noConnection = "no_connection" // the port is closed, or the network refuses
 	noResponse   = "no_response"   // the connection ended before a status came
 	cutOff       = "cut"           // it ended before done
 	endedEarly   = "no_done"       // the same, but the end looked proper
@@ -44,7 +45,7 @@ type tally struct {
 	examples []string
 }
 
-// maxExamples is how many streams that went wrong the report tells by name.
+// maxExamples is how many streams that went wrong the report names.
 const maxExamples = 5
 
 // end counts the end of turn n. requestID is empty if it never got one.
@@ -69,6 +70,7 @@ func (t *tally) end(o outcome, n int, requestID []byte) {
 	}
 }
 
+// String returns the name of the class in a report.
 func (c class) String() string {
 	return [...]string{"done", "failed", "refused", "broken", "unreconciled", "left", "interrupted"}[c]
 }

@@ -87,7 +87,7 @@ func TestOutcomes(t *testing.T) {
 		{"no request id", replace(`"request_id":"req_1","delta"`, `"delta"`), outcome{unreconciled, "request_id"}},
 		{"empty delta", replace(`"delta":"Hello, "`, `"delta":""`), outcome{unreconciled, "delta"}},
 		{"no delta", replace(`"delta":"Hello, "`, `"text":"Hello, "`), outcome{unreconciled, "delta"}},
-		{"delta is no string", replace(`"delta":"Hello, "`, `"delta":7`), outcome{unreconciled, "delta"}},
+		{"delta is not a string", replace(`"delta":"Hello, "`, `"delta":7`), outcome{unreconciled, "delta"}},
 		{"split code point", replace("Hello, ", "\xc3"), outcome{unreconciled, "delta"}},
 		{"accumulated without being asked for", replace(`"delta":"Hello, "`, `"delta":"Hello, ","accumulated":"Hello, "`), outcome{unreconciled, "accumulated"}},
 		{"another final output", replace("Hello, world", "Hello  world"), outcome{unreconciled, "final_output"}},
@@ -164,7 +164,7 @@ func TestLongEvents(t *testing.T) {
 	wantOutcome(t, rep, outcome{unreconciled, "framing"}, 1)
 }
 
-// A stream that went wrong is told with what finds it in the gateway's log.
+// A stream that went wrong is reported with what finds it in the gateway's log.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	rep := inBubble(t, Config{Clients: 1, Turns: 7}, play(event(1, "start", startData)))

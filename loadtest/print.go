@@ -21,6 +21,7 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
+// printRun writes what was asked for.
 func (r *Report) printRun(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s %s, accumulated %t\n", r.Method, r.URL, r.Accumulated)
 	if r.Loop == "open" {
@@ -35,6 +36,7 @@ func (r *Report) printRun(b *strings.Builder) {
 	b.WriteString("\n\n")
 }
 
+// printStreams writes how turns ended. Rare classes have a line only if there were any.
 func (r *Report) printStreams(b *strings.Builder) {
 	s := &r.Streams
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -75,6 +77,7 @@ func causes(by map[string]int64) string {
 	return "  " + strings.Join(names, ", ")
 }
 
+// printTimes writes the latencies, in milliseconds.
 func (r *Report) printTimes(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "\n%-13s\tp50\tp90\tp99\tmax\t\n", "ms")
@@ -102,6 +105,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
+// printCost writes throughput, what the server used, and what makes the figures doubtful.
 func (r *Report) printCost(b *strings.Builder) {
 	s := &r.Server
 	fmt.Fprintf(b, "\n  throughput     %s turns/s, %s events/s, %s MB/s\n", figure(r.TurnsPerSec), figure(r.EventsPerSec), figure(r.BytesPerSec/1e6))
@@ -123,8 +127,10 @@ func (r *Report) printCost(b *strings.Builder) {
 	}
 }
 
+// mebibytes writes n bytes in MiB.
 func mebibytes(n int64) string { return figure(float64(n) / (1 << 20)) }
 
+// printVerdict writes whether all is well, and a few of the turns that were not.
 func (r *Report) printVerdict(b *strings.Builder) {
 	s := &r.Streams
 	if r.OK {

@@ -71,6 +71,8 @@ type Server struct {
 	RSSEnd      int64   `json:"rss_end_bytes"`
 }
 
+// report makes the report of a run that has ended. Rates are those of the measured part,
+// counts are of the whole run.
 func (m *meter) report() Report {
 	r, cfg := m.run, m.run.cfg
 	seconds := m.to.at.Sub(m.from.at).Seconds()
@@ -98,6 +100,7 @@ func (m *meter) report() Report {
 	return rep
 }
 
+// streams returns the counts so far.
 func (t *tally) streams() Streams {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,6 +114,8 @@ func (t *tally) streams() Streams {
 	}
 }
 
+// server returns what the gateway's process used between the first and the last sample
+// of the measured part, or why that is not known.
 func (m *meter) server() Server {
 	s := Server{PID: m.pid, Name: m.name}
 	for _, err := range []error{m.from.noServer, m.to.noServer} {

@@ -60,6 +60,7 @@ type runner struct {
 	firstEvent, firstText, turns, gaps histogram
 }
 
+// newRunner returns a run that has not begun. close must be called when it has ended.
 func newRunner(ctx context.Context, cfg Config) (*runner, error) {
 	q, err := newRequests(cfg)
 	if err != nil {

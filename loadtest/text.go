@@ -16,6 +16,7 @@ type joined struct {
 	scratch        []byte
 }
 
+// reset begins an empty text. The seeds stay: comparing needs the same ones.
 func (j *joined) reset() {
 	j.written.Reset()
 	j.meant.Reset()

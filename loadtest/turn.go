@@ -35,6 +35,8 @@ func (r *runner) turn(n int, due time.Time) (o outcome) {
 	return o
 }
 
+// exchange sends the request of turn n and follows its reply to the end. rd holds the
+// request id afterwards, if the reply had one.
 func (r *runner) exchange(rd *reading, n int, due time.Time) outcome {
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.Timeout)
 	defer cancel()

@@ -75,9 +75,15 @@ func BenchmarkMCPGo(b *testing.B) {
 
 // BenchmarkCatalogue is what connecting costs for 50 usual tools.
 func BenchmarkCatalogue(b *testing.B) {
+	const schema = `{"type":"object","additionalProperties":false,"required":["title"],"properties":{
+		"title":{"type":"string","minLength":1,"maxLength":5},"due_date":{"type":"string","format":"date-time"},
+		"priority":{"enum":["low","high"]},"kind":{"const":"todo"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},
+		"tags":{"type":"array","items":{"type":"string","pattern":"^[a-z]+$"},"maxItems":2},
+		"when":{"oneOf":[{"type":"object","required":["at"]},{"type":"object","required":["in"]}]},
+		"n":{"type":"integer","minimum":1,"maximum":9.5},"a/b":{"type":"number"}}}`
 	var tools []json.RawMessage
 	for i := range 50 {
-		tools = append(tools, json.RawMessage(fmt.Sprintf(`{"name":"t%d","description":"Does it.","inputSchema":%s}`, i, todoSchema)))
+		tools = append(tools, json.RawMessage(fmt.Sprintf(`{"name":"t%d","description":"Does it.","inputSchema":%s}`, i, schema)))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,10 +11,14 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
-// maxAvailable is how many names of tools a model is told that asked for one that
+// errToolTimeout is the cause of a context whose tool call took too long.
+var errToolTimeout = errors.New("the tool took too long")
+
+// maxAvailable is how many names of tools a model is given that asked for one that
 // does not exist.
 const maxAvailable = 40
 
@@ -49,6 +53,8 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
 }
 
+// unknownTool returns the fault of a call for a tool that is not in set, with a hint that
+// lets the model choose another one. name is the model's: it is cleaned and cut.
 func unknownTool(name string, set *tool.Set) *fault.Error {
 	var names []string
 	for i := range set.Specs {
@@ -85,8 +91,8 @@ func (u *upstream) call(turn, ctx context.Context, t *boundTool, args json.RawMe
 }
 
 // attempt sends the call once. With last there will be no further attempt: a new
-// session that is no good either counts, and is waited for, as the server was well
-// a moment ago and some take a second to shake hands.
+// session that fails as well counts as a failure, and is waited for: the server worked
+// a moment ago, and some take a second for the handshake.
 func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.RawMessage, progress *listener, last bool) outcome {
 	s, err := u.session(ctx, last)
 	if fault.Shortage(err) {
@@ -105,7 +111,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	var o outcome
 	defer func() { report(o.verdict, o.cause()) }()
 	if !s.acquire() {
-		o = outcome{err: u.unavailable(errClosed), effect: notSent, verdict: breaker.Neutral}
+		o = outcome{err: u.unavailable(wire.ErrClosed), effect: notSent, verdict: breaker.Neutral}
 		return o
 	}
 	x, err := s.call(ctx, t.offer.name, args, progress)
@@ -114,7 +120,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	if last && o.effect == notSent {
 		o.verdict = breaker.Failure
 	}
-	if err == nil || x.rpc != nil {
+	if err == nil || x.RPC != nil {
 		s.silent.Store(0)
 	}
 	if o.drop {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -58,7 +59,7 @@ type wireTool struct {
 }
 
 // hidden returns definitions without the secrets of the configuration: a server
-// that repeats them there would tell the model, and everybody who asks for /tools.
+// that repeats them there would show them to the model, and to all who ask for /tools.
 func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	without := make([]stdjson.RawMessage, len(tools))
 	for i, raw := range tools {
@@ -67,15 +68,15 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 	return without
 }
 
-// read makes the catalogue of a list of tools, and tells what is missing in it. It
+// read makes the catalogue of a list of tools, and logs what is missing in it. It
 // returns old if nothing changed.
-func (u *upstream) read(l *listing, old *catalogue) *catalogue {
-	c := newCatalogue(u.Server, u.hidden(l.tools), old, u.log)
+func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
+	c := newCatalogue(u.Server, u.hidden(l.Tools), old, u.log)
 	if c == old {
 		return old
 	}
-	if missing := l.missing(); missing != "" {
-		leftOut(u.log, u.Name, l.left, missing)
+	if missing := l.Missing(); missing != "" {
+		leftOut(u.log, u.Name, l.Left, missing)
 	}
 	u.checkPolicy(c)
 	return c
@@ -144,6 +145,7 @@ func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Lo
 	return o, nil
 }
 
+// keep notes what a definition became, so that it is not compiled again.
 func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	c.read[sum] = o
 	if o != nil {
@@ -151,14 +153,15 @@ func (c *catalogue) keep(sum [sha256.Size]byte, o *offer) {
 	}
 }
 
+// dropped logs a tool that is not offered, and why. Name and reason are the server's.
 func dropped(log zerolog.Logger, server, name string, err error) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).
 		Str("tool_name", clipped(tool.Clean(name), 128)).Str("reason", clipped(tool.Clean(err.Error()), 512))).
 		Msg("mcp_tool_dropped")
 }
 
-// leftOut tells of tools that were not even looked at, as there are too many. 0
-// means that nobody has counted them.
+// leftOut logs that so many tools were not read, as there are too many. 0 means that
+// their number is not known.
 func leftOut(log zerolog.Logger, server string, tools int, reason string) {
 	log.Warn().Dict("details", zerolog.Dict().Str("server", server).Int("tools", tools).Str("reason", reason)).
 		Msg("mcp_tool_dropped")

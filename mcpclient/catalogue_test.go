@@ -79,7 +79,7 @@ func TestBadTools(t *testing.T) {
 	}
 	for name := range bad {
 		if !strings.Contains(log.String(), `"tool_name":"`+name+`"`) {
-			t.Errorf("no warning tells of %s", name)
+			t.Errorf("no warning names %s", name)
 		}
 	}
 	mustCall(t, c, "write", "ok")
@@ -242,7 +242,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Names are unique and safe for Gemini whatever the servers call their tools.
+// Names are unique and safe whatever the servers call their tools.
 func FuzzAssignNames(f *testing.F) {
 	f.Add("add", "add", "a_add", "a b")
 	f.Add("", "_", "__", strings.Repeat("x", 70))
@@ -256,7 +256,7 @@ func FuzzAssignNames(f *testing.F) {
 		seen := map[string]bool{}
 		for _, name := range assignNames(offers) {
 			if seen[name] || len(name) > maxName || name != safeName(name) {
-				t.Errorf("%q is no good beside %v", name, seen)
+				t.Errorf("%q is not unique or not safe beside %v", name, seen)
 			}
 			seen[name] = true
 		}

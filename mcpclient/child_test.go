@@ -17,11 +17,17 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
 // childVariable makes the test binary a stdio server, of the kind that it names.
 const childVariable = "MCPCLIENT_TEST_CHILD"
+
+// untilKilled is how long a child stays that waits to be killed. It sleeps for real: a
+// process of its own has no part in a test's fake time, and it must be alive, idle,
+// when the signal comes.
+const untilKilled = time.Hour
 
 // runChild is a stdio server, good or bad.
 func runChild(mode string) {
@@ -31,8 +37,8 @@ func runChild(mode string) {
 	case "garbage":
 		go func() {
 			for {
-				fmt.Println("hello, I am no MCP server")
-				time.Sleep(10 * time.Millisecond)
+				fmt.Println("hello, this is not an MCP server")
+				time.Sleep(10 * time.Millisecond) // or the test reads nothing else
 			}
 		}()
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -59,7 +65,7 @@ func runChild(mode string) {
 	}
 	if mode == "stubborn" {
 		signal.Ignore(syscall.SIGTERM)
-		defer time.Sleep(time.Hour)
+		defer time.Sleep(untilKilled)
 	}
 	c := &child{mode: mode}
 	in := bufio.NewReader(os.Stdin)
@@ -70,7 +76,7 @@ func runChild(mode string) {
 		}
 		var req fakeRequest
 		if json.Unmarshal([]byte(line), &req) == nil && c.handle(req) {
-			time.Sleep(time.Hour) // deaf from now on
+			time.Sleep(untilKilled) // it reads no more
 		}
 	}
 }
@@ -129,9 +135,9 @@ func (c *child) call(req fakeRequest) {
 	case "die":
 		os.Exit(3)
 	case "big":
-		c.text(req, strings.Repeat("x", maxReply))
+		c.text(req, strings.Repeat("x", wire.MaxReply))
 	case "line":
-		c.say("%s", strings.Repeat("x", maxListReply+1))
+		c.say("%s", strings.Repeat("x", wire.MaxListReply+1))
 	case "grandchild":
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {
@@ -143,12 +149,12 @@ func (c *child) call(req fakeRequest) {
 		c.extra = true
 		c.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		c.text(req, "ok")
-	case "listening": // the list has changed before anybody was told of it
+	case "listening": // the list has changed before it was announced
 		c.extra = true
 		c.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}}`)
 		c.text(req, "ok")
 	case "notes":
-		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 3*maxStderrLine))
+		fmt.Fprintln(os.Stderr, "a note with s3cret-value in it "+strings.Repeat("y", 8<<10))
 		fmt.Fprintln(os.Stderr, "the next note")
 		c.text(req, "ok")
 	case "ask":
@@ -190,14 +196,17 @@ func parentMain() {
 	// Threads come and go in a busy process; the child must not go with them. Each
 	// of these goroutines takes a thread, the one that forked too if it is free, and
 	// ends it.
-	var wg sync.WaitGroup
-	for range 200 {
-		wg.Go(func() {
+	const threads = 200
+	var all, ended sync.WaitGroup
+	all.Add(threads)
+	for range threads {
+		ended.Go(func() {
 			runtime.LockOSThread()
-			time.Sleep(50 * time.Millisecond)
+			all.Done()
+			all.Wait() // all of them at the same time
 		})
 	}
-	wg.Wait()
+	ended.Wait()
 	fmt.Println(r.Text)
-	time.Sleep(time.Minute)
+	time.Sleep(untilKilled)
 }

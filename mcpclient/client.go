@@ -3,27 +3,26 @@
 // it makes, watches and replaces.
 //
 // It stands on mark3labs/mcp-go, with a layer of its own below mcp-go's client
-// (interceptor, roundTripper, lines) that knows whether a request was sent, bounds what is
-// read, and never waits longer than a context allows.
+// (internal/wire) that knows whether a request was sent, bounds what is read, and
+// never waits longer than a context allows.
 package mcpclient
 
 import (
 	"context"
 	"errors"
-	"net"
-	"net/http"
 	"sync"
 	"time"
 
 	"sluice/breaker"
 	"sluice/health"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
 const (
 	// closeTimeout bounds Close. A child that ignores everything is gone after 3 s.
 	closeTimeout = 10 * time.Second
-	// killTimeout bounds Kill. A server that hangs is not told of the session's end.
+	// killTimeout bounds Kill. A server that hangs gets no DELETE.
 	killTimeout = 250 * time.Millisecond
 )
 
@@ -31,13 +30,12 @@ const (
 type Client struct {
 	upstreams []*upstream
 	wait      time.Duration
-	group     *group
+	group     *wire.Group
 	end       context.CancelFunc
 	idle      func() // closes our own idle connections
 
 	start sync.Once
 	close func() error
-	force func()
 
 	view    atomicView
 	viewing sync.Mutex // one goroutine makes a view
@@ -51,35 +49,17 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg = cfg.withDefaults()
 	life, end := context.WithCancel(context.Background())
-	c := &Client{wait: cfg.ConnectWait, group: &group{log: cfg.Log, force: make(chan struct{})}, end: end, idle: func() {}}
+	c := &Client{wait: cfg.ConnectWait, group: wire.NewGroup(cfg.Log), end: end, idle: func() {}}
 	next := cfg.Transport
 	if next == nil {
-		own := newTransport()
+		own := wire.NewTransport()
 		next, c.idle = own, own.CloseIdleConnections
 	}
 	for _, s := range cfg.Servers {
 		c.upstreams = append(c.upstreams, newUpstream(cfg, s, next, life, c.group))
 	}
 	c.close = sync.OnceValue(c.shutDown)
-	c.force = sync.OnceFunc(func() { close(c.group.force) })
 	return c, nil
-}
-
-// newTransport returns the transport of all HTTP servers.
-func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 3 * time.Second, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		DialContext:         dialer.DialContext,
-		ForceAttemptHTTP2:   true,
-		TLSHandshakeTimeout: 3 * time.Second,
-		// net/http keeps 2 by default, and dials again for every further call that
-		// runs at the same time.
-		MaxIdleConnsPerHost: 256,
-		// uvicorn and Node close a connection that was idle for 5 s. A request that
-		// meets such a close on its way has an unknown outcome, so we are first.
-		IdleConnTimeout:        4 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
 }
 
 // Start begins to connect all servers in the background and returns at once. When
@@ -88,7 +68,7 @@ func newTransport() *http.Transport {
 func (c *Client) Start(ctx context.Context) {
 	c.start.Do(func() {
 		for _, u := range c.upstreams {
-			c.group.run(func() { u.supervise(ctx) })
+			c.group.Run(func() { u.supervise(ctx) })
 		}
 	})
 }
@@ -141,6 +121,8 @@ func (c *Client) Checkers() []health.Checker {
 // Check implements health.Checker.
 func (u *upstream) Check() health.Status { return u.status() }
 
+// status returns what /readyz shows of the server. Tools are counted in the last catalogue,
+// also while there is no session.
 func (u *upstream) status() health.Session {
 	s := health.Session{Server: u.Name, Connected: u.current.Load() != nil}
 	if known := u.catalogue.Load(); known != nil {
@@ -159,26 +141,28 @@ func (c *Client) Breakers() []*breaker.Breaker {
 }
 
 // Close ends all sessions and children, and what is still being called, and waits
-// for every goroutine. The error tells that one did not end in time.
+// for every goroutine. It returns an error if one did not end in time.
 func (c *Client) Close() error { return c.close() }
 
 // Kill is Close without patience: children are killed at once, and what does not
 // end with that is left to the end of the process. It also hurries a Close that is
 // under way.
 func (c *Client) Kill() error {
-	c.force()
+	c.group.Force()
 	return c.Close()
 }
 
+// shutDown ends all, once. It waits for the goroutines, for closeTimeout or, forced,
+// killTimeout.
 func (c *Client) shutDown() error {
 	c.end()
 	limit := closeTimeout
 	select {
-	case <-c.group.force:
+	case <-c.group.Forced():
 		limit = killTimeout
 	default:
 	}
-	ended := c.group.stop(limit)
+	ended := c.group.Stop(limit)
 	c.idle()
 	if !ended {
 		return errors.New("mcpclient: a tool call or a child is still running")

@@ -106,6 +106,7 @@ const (
 	startTimeout   = 60 * time.Second
 )
 
+// withDefaults fills in what zero values mean.
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
@@ -119,6 +120,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// withServerDefaults fills in what zero values of a server mean, with the client's own
+// where it has one. It makes a breaker if there is none.
 func (c Config) withServerDefaults(s Server) Server {
 	if s.Timeout == 0 {
 		s.Timeout = c.Timeout

@@ -9,6 +9,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 )
 
 // connecting is one attempt to connect, which any number of turns wait for.
@@ -42,9 +43,9 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 			return connected(nil, u.unavailable(err))
 		}
 		f := &connecting{done: make(chan struct{})}
-		if !u.group.run(func() { u.dial(f, report) }) {
+		if !u.group.Run(func() { u.dial(f, report) }) {
 			report(breaker.Neutral, nil)
-			return connected(nil, u.unavailable(errClosed))
+			return connected(nil, u.unavailable(wire.ErrClosed))
 		}
 		u.connecting = f
 	}
@@ -110,8 +111,8 @@ func (u *upstream) announce(s *session, err error, took time.Duration) {
 		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
 			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", took.Milliseconds())
 	})
-	if !u.group.run(func() { u.awaitClose(s) }) {
-		u.drop(s, errClosed)
+	if !u.group.Run(func() { u.awaitClose(s) }) {
+		u.drop(s, wire.ErrClosed)
 		s.shut()
 	}
 	notify(u.connected)

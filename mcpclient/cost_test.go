@@ -30,7 +30,7 @@ func definition(name, schema string) string {
 
 func properties(list string) string { return `{"type":"object","properties":{` + list + `}}` }
 
-// A tool whose schema would cost too much is left out and told of; the others work.
+// A tool whose schema would cost too much is left out and logged; the others work.
 func TestCostlySchemasAreLeftOut(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
@@ -42,7 +42,7 @@ func TestCostlySchemasAreLeftOut(t *testing.T) {
 		t.Errorf("(-want +got)\n%s\n%s", diff, log.String())
 	}
 	if !strings.Contains(log.String(), `"tool_name":"costly"`) {
-		t.Errorf("nothing is told of it: %s", log.String())
+		t.Errorf("nothing is logged of it: %s", log.String())
 	}
 	mustCall(t, c, "write", "ok")
 }
@@ -78,7 +78,7 @@ func TestSchemasOfOneServerAreBounded(t *testing.T) {
 		t.Error("a small tool behind the large ones is left out")
 	}
 	if want := fmt.Sprintf(`"tools":%d,"reason":"%v"`, 16-len(offered), tool.ErrNoRoom); strings.Count(log.String(), want) != 1 {
-		t.Errorf("it is not told once that %s: %s", want, log.String())
+		t.Errorf("it is not logged once that %s: %s", want, log.String())
 	}
 }
 
@@ -128,8 +128,8 @@ func TestCallEndsWhileItsArgumentsAreChecked(t *testing.T) {
 	c.Tools(t.Context())
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	_, told := callWith(ctx, c, "t", string(slowArguments))
-	wantFault(t, told, fault.Timeout, false)
+	_, ended := callWith(ctx, c, "t", string(slowArguments))
+	wantFault(t, ended, fault.Timeout, false)
 	if f.counts("tools/call") != 0 {
 		t.Error("the tool was called")
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // fake is an MCP server over streamable HTTP, protocol 2025-11-25 with sessions,
-// that can be told to misbehave. It is written from the specification, without
+// that can misbehave on demand. It is written from the specification, without
 // mcp-go.
 type fake struct {
 	mu       sync.Mutex // guards the fields below
@@ -199,7 +199,7 @@ func serve(t *testing.T, h http.Handler) string {
 }
 
 // pipes is a network in memory, for tests in fake time. A dial is refused while
-// nobody listens.
+// no server listens.
 type pipes struct {
 	mu     sync.Mutex // guards the fields below
 	l      *testnet.Listener
@@ -246,7 +246,7 @@ type bubble struct {
 	server    *http.Server
 }
 
-// newBubble serves h; with nil nobody listens yet. Its parts end with the test's
+// newBubble serves h; with nil no server listens yet. Its parts end with the test's
 // function, so it must be called in the bubble.
 func newBubble(t *testing.T, h http.Handler) *bubble {
 	b := &bubble{net: &pipes{}}

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -59,7 +58,7 @@ func sseWithoutAnswer(w http.ResponseWriter, _ *http.Request, _ fakeRequest) {
 
 func wrongID(w http.ResponseWriter, _ *http.Request, req fakeRequest) {
 	req.ID = []byte("987654")
-	sendText(w, req, "somebody else's")
+	sendText(w, req, "another call's")
 }
 
 // lostAnswers are the ways to lose an answer after the request was sent.
@@ -398,35 +397,6 @@ func TestRedirectOfAStreamIsNotFollowed(t *testing.T) {
 	}}})
 	if set := c.Tools(t.Context()); len(set.Unavailable) != 1 || reached.Load() != 0 {
 		t.Errorf("the redirect was followed %d times", reached.Load())
-	}
-}
-
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// A transport that does not report to httptrace proves nothing, except by a dial
-// that failed.
-func TestProofThatNothingWasSent(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		err     error
-		notSent bool
-	}{
-		{&net.OpError{Op: "dial", Err: io.EOF}, true},
-		{&net.OpError{Op: "read", Err: io.EOF}, false},
-		{io.EOF, false},
-	} {
-		rt := &roundTripper{next: roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, tt.err })}
-		x := &exchange{limit: maxReply}
-		req := httptest.NewRequestWithContext(withExchange(t.Context(), x), http.MethodPost, "http://s/", nil)
-		_, err := rt.RoundTrip(req)
-		if _, ok := errors.AsType[*notSentError](err); ok != tt.notSent {
-			t.Errorf("%v: got %v", tt.err, err)
-		}
-		if x.withdraw() != tt.notSent {
-			t.Errorf("%v: the exchange says otherwise", tt.err)
-		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -116,13 +117,13 @@ func TestToolErrorWithAPath(t *testing.T) {
 func TestHugeResultInProcess(t *testing.T) {
 	t.Parallel()
 	c := withTool(t, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(strings.Repeat("x", maxReply)), nil
+		return mcp.NewToolResultText(strings.Repeat("x", wire.MaxReply)), nil
 	})
 	_, f := call(t.Context(), c, "tool")
 	wantFault(t, f, fault.ToolFailed, false)
 }
 
-// A handler that ignores its context holds up nobody but Close, and that not for
+// A handler that ignores its context holds up nothing but Close, and that not for
 // ever.
 func TestInProcessHandlerThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
@@ -172,7 +173,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// hangTool tells that it was reached, and waits for the test's end.
+// hangTool closes reached when it is called, and waits for the test's end.
 func hangTool(t *testing.T, reached chan<- struct{}) toolHandler {
 	return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		close(reached)

@@ -2,20 +2,17 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/testnet"
+	"sluice/mcpclient/internal/wire"
 )
 
 // wide returns n tools, of so many bytes each.
@@ -27,23 +24,23 @@ func wide(n, size int) []string {
 	return tools
 }
 
-// A list that is too long loses what is too much, and is told of once.
+// A list that is too long loses what is too much, and is logged once.
 func TestLongListsAreCut(t *testing.T) {
 	t.Parallel()
 	page := func(tools []string, next string) string {
 		return `{"tools":[` + strings.Join(tools, ",") + `],"nextCursor":"` + next + `"}`
 	}
-	many, large := wide(maxTools+1, 1), wide(50, 100<<10)
+	many, large := wide(wire.MaxTools+1, 1), wide(50, 100<<10)
 	for name, tt := range map[string]struct {
 		pages    map[string]string // by cursor
 		stream   bool
 		min, max int // how many tools are kept
-		told     string
+		logged   string
 	}{
-		"all that is allowed": {map[string]string{"": page(many[:maxTools], "")}, false, maxTools, maxTools, ""},
-		"one tool more":       {map[string]string{"": page(many, "")}, false, maxTools, maxTools, `"tools":1,`},
-		"one more, paged":     {map[string]string{"": page(many[:600], "2"), "2": page(many[600:], "")}, false, maxTools, maxTools, `"tools":1,`},
-		"pages behind":        {map[string]string{"": page(many[:maxTools], "2")}, false, maxTools, maxTools, `"tools":0,`},
+		"all that is allowed": {map[string]string{"": page(many[:wire.MaxTools], "")}, false, wire.MaxTools, wire.MaxTools, ""},
+		"one tool more":       {map[string]string{"": page(many, "")}, false, wire.MaxTools, wire.MaxTools, `"tools":1,`},
+		"one more, paged":     {map[string]string{"": page(many[:600], "2"), "2": page(many[600:], "")}, false, wire.MaxTools, wire.MaxTools, `"tools":1,`},
+		"pages behind":        {map[string]string{"": page(many[:wire.MaxTools], "2")}, false, wire.MaxTools, wire.MaxTools, `"tools":0,`},
 		"a large page, SSE":   {map[string]string{"": page(large, "")}, true, 39, 41, `"tools":0,`},
 		"large second page":   {map[string]string{"": page(wide(2, 1), "2"), "2": page(wide(60, 100<<10)[2:], "3")}, false, 41, 43, `"tools":0,`},
 	} {
@@ -75,37 +72,12 @@ func TestLongListsAreCut(t *testing.T) {
 				}
 			}
 			mustCall(t, c, offered[len(offered)-1], "ok")
-			c.upstreams[0].hint() // the same list again tells nothing new
+			c.upstreams[0].hint() // the same list again logs nothing new
 			testnet.Eventually(t, "the list is read again", func() bool { return f.counts("tools/list") >= 2*len(tt.pages) || f.counts("tools/list") > 7 })
-			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.told == "" && n != 0 || tt.told != "" && (n != 1 || !strings.Contains(log.String(), tt.told)) {
-				t.Errorf("it is not told as it should be: %s", log.String())
+			if n := strings.Count(log.String(), "mcp_tool_dropped"); tt.logged == "" && n != 0 || tt.logged != "" && (n != 1 || !strings.Contains(log.String(), tt.logged)) {
+				t.Errorf("the log is not as it should be: %s", log.String())
 			}
 		})
-	}
-}
-
-func TestListingIsBounded(t *testing.T) {
-	t.Parallel()
-	tool := []json.RawMessage{json.RawMessage(`{}`)}
-	for name, tt := range map[string]struct {
-		page    []json.RawMessage
-		size    int
-		wantAll int // pages, until no more are asked for
-		wantErr error
-	}{
-		"large pages":  {tool, maxListReply, maxListBytes / maxListReply, nil},
-		"many pages":   {tool, 100, maxPages, nil},
-		"empty pages":  {nil, 100, maxPages, errManyTools},
-		"pages of 400": {slices.Repeat(tool, 400), 100, 3, nil},
-	} {
-		var l listing
-		cursor, err := "first", error(nil)
-		for pages := 0; cursor != "" && pages < 2*maxPages; pages++ {
-			cursor, err = l.add(tt.page, tt.size, fmt.Sprint(pages))
-		}
-		if l.pages != tt.wantAll || err != tt.wantErr || err == nil && (!l.more || l.missing() == "") {
-			t.Errorf("%s: %d pages were read, error %v, %q", name, l.pages, err, l.missing())
-		}
 	}
 }
 
@@ -126,50 +98,4 @@ func TestLongListInProcessIsCut(t *testing.T) {
 		t.Fatalf("%d tools are offered: %s", n, log.String())
 	}
 	mustCall(t, c, "t00", "ok")
-}
-
-// Over a pipe the rest of a long line is skipped, and the connection lives on.
-func TestLongListOverAPipeIsCut(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		go func() {
-			p.read(t)
-			fmt.Fprintf(p.out, `{"jsonrpc":"2.0","id":1,"result":{"tools":[%s]}}`+"\n", strings.Join(wide(50, 100<<10), ","))
-			p.read(t)
-			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two"}`)
-		}()
-		x, resp, err := p.ask(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var page cutPage
-		if err := json.Unmarshal(resp.Result, &page); err != nil || len(page.Tools) < 39 || len(page.Tools) > 41 || !x.list.more {
-			t.Errorf("got %d tools, more: %v, %v", len(page.Tools), x.list.more, err)
-		}
-		if _, resp, err := p.ask(t.Context(), 2); err != nil || string(resp.Result) != `"two"` {
-			t.Errorf("the next answer is %v, %v", resp, err)
-		}
-	})
-}
-
-// Whatever a page looks like, what is kept of its beginning are tools of it.
-func FuzzCutMessage(f *testing.F) {
-	whole := `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":[1]},"tools":[{"name":"a"},{"name":"b"}],"nextCursor":"2"}}`
-	f.Add([]byte(whole), 60)
-	f.Add([]byte(`{"result":[{"tools":[]}]}`), 20)
-	f.Fuzz(func(t *testing.T, message []byte, n int) {
-		var m struct {
-			transport.JSONRPCResponse
-		}
-		_, page := cutMessage(message[:min(max(n, 0), len(message))])
-		if len(page.Tools) == 0 || json.Unmarshal(message, &m) != nil {
-			return
-		}
-		for _, raw := range page.Tools {
-			if !json.Valid(raw) {
-				t.Errorf("%q is no JSON", raw)
-			}
-		}
-	})
 }

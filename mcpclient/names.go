@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// maxName is how long a function's name may be for Gemini.
+// maxName is how many bytes the name of a tool may have: no provider takes more.
 const maxName = 64
 
-// safeName makes a name that Gemini accepts: a letter or an underscore, then
-// [A-Za-z0-9_.:-], at most 64 bytes. A longer name keeps its beginning and gets a
-// hash, so that two of them stay apart.
+// safeName makes a name that can stand in events, logs, prompts and every protocol:
+// a letter or an underscore, then [A-Za-z0-9_.:-], at most maxName bytes. A longer
+// name keeps its beginning and gets a hash, so that two of them stay apart. A
+// provider that takes less renames what it must on its wire.
 func safeName(name string) string {
 	s := strings.Map(func(r rune) rune {
 		if r < 0x80 && (letter(byte(r)) || strings.ContainsRune("0123456789.:-", r)) {
@@ -31,6 +32,7 @@ func safeName(name string) string {
 	return s[:maxName-len(tail)] + tail
 }
 
+// letter reports whether c can begin a name.
 func letter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
@@ -45,7 +47,7 @@ type named struct {
 // name that only one server has stays as it is; one that several have becomes
 // <server>_<name> for each of them, so that neither hides the other. What is still
 // taken then (a name that looks like that already, or two names of one server that
-// Gemini cannot tell apart) gets a number.
+// became equal) gets a number.
 func assignNames(offers []named) []string {
 	servers := map[string]map[string]bool{} // of each safe name
 	for _, n := range offers {
@@ -70,7 +72,7 @@ func assignNames(offers []named) []string {
 			taken[names[i]] = true
 		}
 	}
-	assign(false) // a name that is nobody else's is kept, whatever the others become
+	assign(false) // a name of one server is kept, whatever the others become
 	assign(true)
 	return names
 }

@@ -3,15 +3,15 @@ package mcpclient
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
+
+	"sluice/mcpclient/internal/wire"
 )
 
 // open makes a session: transport, handshake, list of tools. ctx bounds the
@@ -29,11 +29,11 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 		stop()
 		return nil, err
 	}
-	s.client = client.NewClient(u.intercepted(s, conn), u.clientOptions()...)
+	s.client = client.NewClient(conn, u.clientOptions()...)
 	s.client.OnNotification(u.notified)
 	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
-		if !u.group.run(s.shut) { // a child may take its time
+		if !u.group.Run(s.shut) { // a child may take its time
 			s.shut()
 		}
 		return nil, err
@@ -44,7 +44,7 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 }
 
 // handshake starts the session and reads its list of tools.
-func (u *upstream) handshake(ctx, life context.Context, s *session) (*listing, error) {
+func (u *upstream) handshake(ctx, life context.Context, s *session) (*wire.List, error) {
 	if err := u.begin(ctx, life, s); err != nil {
 		return nil, err
 	}
@@ -65,6 +65,7 @@ func (u *upstream) begin(ctx, life context.Context, s *session) error {
 	return err
 }
 
+// clientOptions returns how mcp-go agrees on a version with the server.
 func (u *upstream) clientOptions() []client.ClientOption {
 	if u.ProtocolVersion == AutoProtocol {
 		return nil
@@ -74,61 +75,21 @@ func (u *upstream) clientOptions() []client.ClientOption {
 	return []client.ClientOption{client.WithProtocolVersion(u.ProtocolVersion), client.WithDiscoverTimeout(u.connectTimeout())}
 }
 
+// transport makes what carries the messages of s.
 func (u *upstream) transport(s *session) (transport.Interface, error) {
+	served := wire.Session{Group: u.group, Closed: s.closed, Lost: s.lost, Gone: s.gone}
 	switch u.Transport {
 	case Stdio:
-		return u.child(s)
+		return wire.Child(served, wire.Command{
+			Name: u.Command, Args: u.Args, Env: childEnv(u.baseEnv, u.Server), Dir: u.Dir,
+			Server: u.Name, Log: u.log, Hide: u.hide,
+		}, u.Timeout)
 	case InProcess:
-		return transport.NewInProcessTransport(u.Server.InProcess), nil
+		return wire.InProcess(served, u.Server.InProcess), nil
 	case SSE:
-		// The response timeout is out of the way: ours is the one that counts.
-		conn, err := transport.NewSSE(u.URL, transport.WithHTTPClient(u.http), transport.WithSSELogger(silent()),
-			transport.WithEndpointTimeout(connectTimeout), transport.WithResponseTimeout(24*time.Hour))
-		if err != nil {
-			return nil, err
-		}
-		conn.SetConnectionLostHandler(func(err error) { s.lost(&cutError{err}) })
-		return conn, nil
+		return wire.SSE(served, u.URL, u.http, connectTimeout)
 	}
-	return transport.NewStreamableHTTP(u.URL, transport.WithHTTPBasicClient(u.http), transport.WithHTTPLogger(silent()))
-}
-
-// silent is mcp-go's logger: its lines repeat URLs, and what they tell we log
-// ourselves.
-func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// child starts a stdio server.
-func (u *upstream) child(s *session) (transport.Interface, error) {
-	c := command{
-		name: u.Command, args: u.Args, env: childEnv(u.baseEnv, u.Server), dir: u.Dir,
-		server: u.Name, log: u.log, hide: u.hide,
-	}
-	p, err := c.start(u.group)
-	if err != nil {
-		return nil, err
-	}
-	l := newLines(p.stdout, p.stdin, u.group, u.Timeout, p.stop)
-	if !u.group.run(func() {
-		<-l.gone
-		s.lost(l.reason())
-	}) {
-		p.stop()
-		return nil, errClosed
-	}
-	return l, nil
-}
-
-// intercepted wraps a transport in the interceptor that fits it.
-func (u *upstream) intercepted(s *session, conn transport.Interface) transport.Interface {
-	t := &interceptor{Interface: conn, group: u.group, closed: s.closed, local: u.Transport == InProcess}
-	if u.Transport == SSE {
-		t.cut = s.gone
-	}
-	h, ok := conn.(transport.HTTPConnection)
-	if !ok {
-		return t
-	}
-	return httpInterceptor{t, h}
+	return wire.HTTP(served, u.URL, u.http)
 }
 
 // listen asks a server of 2026-07-28 or later for notifications; older ones send
@@ -138,7 +99,7 @@ func (u *upstream) listen(life context.Context, s *session) {
 	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
 		return
 	}
-	u.group.run(func() {
+	u.group.Run(func() {
 		_ = s.client.Listen(life, mcp.SubscriptionFilter{ToolsListChanged: true})
 	})
 }
@@ -155,19 +116,16 @@ func (u *upstream) notified(n mcp.JSONRPCNotification) {
 	u.listeners.notified(n)
 }
 
-// httpClient returns the client for one server's requests: no redirects, which
-// would carry the headers along, and no timeout of its own, which would cut
-// streams; contexts bound everything.
+// httpClient returns the client for one server's requests.
 func (c Config) httpClient(s Server, next http.RoundTripper) *http.Client {
-	return &http.Client{
-		Transport: &roundTripper{
-			next: next, headers: s.Headers, sse: s.Transport == SSE,
-			userAgent: fmt.Sprintf("sluice/%s", c.Version),
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return wire.Client{
+		Next: next, Headers: s.Headers, SSE: s.Transport == SSE,
+		UserAgent: fmt.Sprintf("sluice/%s", c.Version),
+	}.HTTP()
 }
 
+// event logs something that no request caused, with the server's name. with, unless it is
+// nil, adds details.
 func (u *upstream) event(e *zerolog.Event, name string, with func(*zerolog.Event)) {
 	d := zerolog.Dict().Str("server", u.Name)
 	if with != nil {

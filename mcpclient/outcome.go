@@ -12,6 +12,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -19,7 +20,7 @@ import (
 type effect int
 
 const (
-	// settled: the server answered or refused, or nobody waits any more. Sending it
+	// settled: the server answered or refused, or the caller has left. Sending it
 	// again would change nothing.
 	settled effect = iota
 	// notSent: it is proven that the tool was not run.
@@ -47,28 +48,31 @@ const maxUpstreamText = 2 << 10
 
 // judge makes an outcome of what a session's call returned. ctx is the call's own
 // context, turn the one that the caller gave.
-func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x *exchange, err error) outcome {
+func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange, err error) outcome {
 	err = u.scrub(err)
 	switch {
-	case x.rpc != nil:
-		return u.judgeRPC(t, x.rpc)
+	case x.RPC != nil:
+		return u.judgeRPC(t, x.RPC)
 	case err == nil:
 		return u.judgeResult(t, x)
 	case ctx.Err() != nil:
 		return u.judgeTimeout(turn, ctx, t, s, x)
-	case errors.Is(err, errTooLarge) && !brokeOff(err): // a line without an end loses everybody's answers
+	case errors.Is(err, wire.ErrTooLarge) && !wire.BrokeOff(err): // a line without an end loses everybody's answers
 		return outcome{err: u.toolFailed("The tool's answer was too large", err,
-			fmt.Sprintf("The answer of %s was larger than %d KiB and was not read. Ask for less, for example with a filter.", t.name, maxResult>>10)),
+			fmt.Sprintf("The answer of %s was larger than %d KiB and was not read. Ask for less, for example with a filter.", t.name, wire.MaxResult>>10)),
 			verdict: breaker.Neutral}
-	case x.needsInput, errors.Is(err, client.ErrMaxInputRoundTripsExceeded):
+	case x.NeedsInput, errors.Is(err, client.ErrMaxInputRoundTripsExceeded):
 		return outcome{err: u.toolFailed("The tool asks for input that cannot be given here", err,
 			t.name+" asked the user something in the middle of the call, which is not possible here. Do not call it again with the same arguments."), verdict: breaker.Neutral}
 	}
 	return u.judgeFailure(t, err)
 }
 
-func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
-	text, isError, err := render(x.result)
+// judgeResult judges an answer of the tool itself, also one that says that it failed: the
+// server is sound. Its text reaches the model without our secrets, and without the paths
+// of the server's machine if it is an error.
+func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
+	text, isError, err := render(x.Result)
 	if err != nil {
 		return u.judgeFailure(t, u.scrub(err))
 	}
@@ -79,7 +83,7 @@ func (u *upstream) judgeResult(t *boundTool, x *exchange) outcome {
 	return outcome{text: text, isError: isError, verdict: breaker.Success}
 }
 
-// judgeRPC judges a JSON-RPC error: the server is alive. The model is told what it
+// judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
 // said; servers disagree on whether bad arguments are such an error or a result.
 func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	said := clipped(hidePaths(u.hide.Text(tool.Clean(e.Message))), maxUpstreamText)
@@ -101,13 +105,13 @@ func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 const silentLimit = 3
 
 // judgeTimeout judges a call whose context has ended.
-func (u *upstream) judgeTimeout(turn, ctx context.Context, t *boundTool, s *session, x *exchange) outcome {
+func (u *upstream) judgeTimeout(turn, ctx context.Context, t *boundTool, s *session, x *wire.Exchange) outcome {
 	o := outcome{err: u.ended(turn, t), verdict: breaker.Neutral}
 	if turn.Err() == nil {
 		o.verdict = breaker.Failure
 		o.drop = s.silent.Add(1) >= silentLimit
 	}
-	o.err.Unknown = !x.withdraw() && !t.repeatable()
+	o.err.Unknown = !x.Withdraw() && !t.repeatable()
 	return o
 }
 
@@ -132,14 +136,14 @@ func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
 	if fault.Shortage(err) {
 		return u.judgeShortage(t, err)
 	}
-	if _, ok := errors.AsType[*notSentError](err); ok {
+	if wire.NotSent(err) {
 		// Whether the server is down, the attempt to reach it again will show.
 		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
-	if errors.Is(err, errExpired) {
+	if errors.Is(err, wire.ErrExpired) {
 		return outcome{err: u.unavailable(err), effect: notSent, verdict: breaker.Neutral, drop: true}
 	}
-	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		return u.judgeStatus(t, status)
 	}
 	f := u.toolFailed("The answer of the tool "+t.name+" was lost", err, "")
@@ -151,9 +155,9 @@ func (u *upstream) judgeFailure(t *boundTool, err error) outcome {
 // nothing about the server, and a second attempt at once would meet the same.
 func (u *upstream) judgeShortage(t *boundTool, err error) outcome {
 	f := u.shortage(err)
-	_, f.NoEffect = errors.AsType[*notSentError](err)
+	_, f.NoEffect = errors.AsType[*wire.NotSentError](err)
 	f.Unknown = !f.NoEffect && !t.repeatable()
-	return outcome{err: f, verdict: breaker.Neutral, drop: brokeOff(err)}
+	return outcome{err: f, verdict: breaker.Neutral, drop: wire.BrokeOff(err)}
 }
 
 // shortage returns the error of a call that was not sent because of a shortage of
@@ -165,7 +169,7 @@ func (u *upstream) shortage(err error) *fault.Error {
 }
 
 // judgeStatus judges a refusal by HTTP status.
-func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
+func (u *upstream) judgeStatus(t *boundTool, e *wire.HTTPStatusError) outcome {
 	switch {
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
 		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: true}
@@ -184,6 +188,8 @@ func (u *upstream) judgeStatus(t *boundTool, e *HTTPStatusError) outcome {
 	return outcome{err: f, effect: lost, verdict: breaker.Failure}
 }
 
+// toolFailed returns the fault of a call. message is for a person, hint for the model (""
+// if message will do), err for the log.
 func (u *upstream) toolFailed(message string, err error, hint string) *fault.Error {
 	return &fault.Error{Type: fault.ToolFailed, Message: message, Hint: hint, Service: u.service, Err: err}
 }

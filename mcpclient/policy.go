@@ -31,6 +31,8 @@ func (u *upstream) warnOf(key, name string) {
 	})
 }
 
+// offersTool reports whether the server offers a tool of this name, as the server
+// spells it.
 func (c *catalogue) offersTool(name string) bool {
 	return slices.ContainsFunc(c.offers, func(o *offer) bool { return o.name == name })
 }

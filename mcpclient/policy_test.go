@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -60,7 +61,7 @@ func TestPolicyDecidesWhetherACallIsRepeated(t *testing.T) {
 		"write said to be safe":  {"write", tool.Policy{Idempotent: []string{"write"}}, 2},
 		"read":                   {"read", tool.Policy{}, 2},
 		"read not believed":      {"read", tool.Policy{Untrusted: true}, 1},
-		"read that is no read":   {"read", tool.Policy{Destructive: []string{"read"}}, 1},
+		"read that is a write":   {"read", tool.Policy{Destructive: []string{"read"}}, 1},
 		"read that is one again": {"read", tool.Policy{Untrusted: true, ReadOnly: []string{"read"}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
 	_, err := call(t.Context(), c, "read")
 	wantFault(t, err, fault.MCPUnavailable, false)
 	if want := "MCP service temporarily unavailable; read was not executed"; err.ForModel() != want || !err.NoEffect {
-		t.Errorf("the model is told %q (no effect: %v), want %q", err.ForModel(), err.NoEffect, want)
+		t.Errorf("the model gets %q (no effect: %v), want %q", err.ForModel(), err.NoEffect, want)
 	}
 	set := c.Tools(t.Context())
 	if diff := cmp.Diff([]string{"read", "a"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
@@ -140,7 +141,7 @@ func TestPolicyThatNamesNoTool(t *testing.T) {
 	for range 3 {
 		c.Tools(t.Context())
 	}
-	c.upstreams[0].drop(c.upstreams[0].current.Load(), errLost)
+	c.upstreams[0].drop(c.upstreams[0].current.Load(), wire.ErrClosed)
 	c.Tools(t.Context())
 	for _, want := range []string{`"key":"readOnly","tool_name":"raed"`, `"key":"destructive","tool_name":"write"`, `"key":"fallback","tool_name":"gone"`, `"key":"fallback","tool_name":"lost"`} {
 		if n := strings.Count(log.String(), want); n != 1 {

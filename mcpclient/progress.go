@@ -31,7 +31,8 @@ type listener struct {
 	ended bool
 }
 
-// listener returns the listener of a call with ctx, or nil if nobody wants to know.
+// listener returns the listener of a call with ctx, or nil if no one asked for
+// progress.
 func (u *upstream) listener(ctx context.Context) *listener {
 	report := tool.ReportOf(ctx)
 	if report == nil {
@@ -90,12 +91,14 @@ func (s *listeners) add(l *listener) (token string) {
 	return token
 }
 
+// remove ends what add began: later reports under the token are dropped.
 func (s *listeners) remove(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byToken, token)
 }
 
+// hear passes a report on to the call with this token, if it is still under way.
 func (s *listeners) hear(token string, p tool.Progress) {
 	s.mu.Lock()
 	l := s.byToken[token]
@@ -116,7 +119,7 @@ type wireProgress struct {
 	} `json:"params"`
 }
 
-// onMessage takes one message of a reply that is being read, if it tells of
+// onMessage takes one message of a reply that is being read, if it reports
 // progress. mcp-go sees the reply only when it is whole.
 func (s *listeners) onMessage(message []byte) {
 	if !bytes.Contains(message, []byte("notifications")) { // it may be spelled with an escaped slash

@@ -170,7 +170,7 @@ func TestEachCallHasItsToken(t *testing.T) {
 		sendText(w, req, "ok")
 	}
 	c := newClient(t, over(serve(t, f)))
-	mustCall(t, c, "write", "ok") // nobody wants to know: no token
+	mustCall(t, c, "write", "ok") // no progress was asked for: no token
 	ctx := tool.WithProgress(t.Context(), func(tool.Progress) {})
 	for range 3 {
 		if _, err := call(ctx, c, "write"); err != nil {
@@ -185,7 +185,7 @@ func TestEachCallHasItsToken(t *testing.T) {
 	}
 }
 
-// A read that is sent again begins to count again; what is told only grows.
+// A read that is sent again begins to count again; what is reported only grows.
 func TestProgressOfARepeatedCallGrows(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -38,7 +38,7 @@ type wireContent struct {
 }
 
 // render returns the text of a tool's result, and whether the tool says that it
-// failed. The error means that raw is no result.
+// failed. The error means that raw is not a result.
 func render(raw []byte) (text string, isError bool, err error) {
 	var r wireResult
 	if err := json.Unmarshal(raw, &r, lenient); err != nil {
@@ -93,7 +93,7 @@ func note(kind string, about ...string) string {
 	return s + "]"
 }
 
-// size tells how much data a base64 text holds.
+// size says how much data a base64 text holds.
 func size(b64 string) string {
 	n := base64.StdEncoding.DecodedLen(len(b64)) - strings.Count(b64[max(0, len(b64)-2):], "=")
 	if n < 1024 {

@@ -5,27 +5,20 @@ import (
 	"net/http"
 	"net/url"
 
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
 // breaksSession says whether a session on which err happened is of no more use.
 func breaksSession(err error) bool {
-	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		switch status.Code {
 		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
 			return true
 		}
 		return false
 	}
-	if _, ok := errors.AsType[*notSentError](err); ok {
-		return true
-	}
-	return brokeOff(err) || errors.Is(err, errExpired)
-}
-
-func brokeOff(err error) bool {
-	_, ok := errors.AsType[*cutError](err)
-	return ok
+	return wire.NotSent(err) || wire.BrokeOff(err) || errors.Is(err, wire.ErrExpired)
 }
 
 // scrubbed is an error whose text is fit for a log.

@@ -10,11 +10,17 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/mcpclient/internal/wire"
 )
 
 // session is one initialised connection to a server, shared by all turns. It is
 // never initialised a second time: that would race with its calls. A new session
 // takes its place, and it is shut when its last call has ended.
+//
+// Its life: open makes it; acquire and release bracket each use; retire, by the first
+// user that finds it broken, lets no further use begin; awaitClose, the one goroutine
+// that may do so, calls shut once drained is closed or a call's time is over.
 type session struct {
 	client   *client.Client
 	born     time.Time
@@ -43,6 +49,8 @@ type session struct {
 	drained  chan struct{} // closed when it is retired and unused
 }
 
+// newSession returns a session whose client is still to be set. stop ends the context of
+// its transport.
 func newSession(stop context.CancelFunc, l *listeners) *session {
 	return &session{
 		born: time.Now(), stop: stop, listeners: l,
@@ -63,6 +71,7 @@ func (s *session) acquire() bool {
 	return true
 }
 
+// release ends what acquire began. The last one after retire lets the session be shut.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +106,7 @@ func (s *session) lost(err error) {
 // shut ends the session: over HTTP with a DELETE, a child with its process group.
 func (s *session) shut() {
 	close(s.closed)
-	_ = s.client.Close() // nobody is left to whom an error would matter
+	_ = s.client.Close() // the session is over: an error changes nothing
 	s.stop()
 }
 
@@ -115,22 +124,23 @@ func (s *session) initialize(ctx context.Context, version string) error {
 
 // list reads the list of tools, as far as the bounds let it. A server that does not
 // know the method has none.
-func (s *session) list(ctx context.Context) (*listing, error) {
-	x := &exchange{limit: maxListReply, list: &listing{}}
-	_, err := s.client.ListTools(withExchange(ctx, x), mcp.ListToolsRequest{})
+func (s *session) list(ctx context.Context) (*wire.List, error) {
+	x := wire.NewList()
+	_, err := s.client.ListTools(wire.WithExchange(ctx, x), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
-		return &listing{}, nil
+		return &wire.List{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return x.list, nil
+	return x.List, nil
 }
 
-// call runs a tool and returns what was said. heard is told of its progress, unless
-// it is nil: then the server is not asked for any.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*exchange, error) {
-	x := &exchange{limit: maxReply}
+// call runs a tool and returns the exchange, also with an error: it says whether
+// anything was sent. progress gets the reports of the tool; with nil the server is not
+// asked for any.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*wire.Exchange, error) {
+	x := wire.NewCall()
 	req := mcp.CallToolRequest{}
 	req.Params.Name = tool
 	req.Params.RawArguments = args
@@ -138,8 +148,8 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage, p
 		token := s.listeners.add(progress)
 		defer s.listeners.remove(token)
 		req.Params.Meta = &mcp.Meta{ProgressToken: token}
-		x.onMessage = s.listeners.onMessage
+		x.OnMessage = s.listeners.onMessage
 	}
-	_, err := s.client.CallTool(withExchange(ctx, x), req)
+	_, err := s.client.CallTool(wire.WithExchange(ctx, x), req)
 	return x, err
 }

@@ -22,7 +22,7 @@ import (
 	"sluice/tool"
 )
 
-// shortDialer dials until it is told to have run out of descriptors.
+// shortDialer dials until it is set to have run out of descriptors.
 type shortDialer struct {
 	short atomic.Bool
 	dials atomic.Int32 // that failed
@@ -104,7 +104,7 @@ func serveMCPGo(t *testing.T, transport Transport) string {
 	return serve(t, server.NewStreamableHTTPServer(s)) + "/mcp"
 }
 
-// A child that cannot be started for want of descriptors is no failing server. The
+// A child that cannot be started for want of descriptors is not a failing server. The
 // process that runs out is one of its own: this one has other tests.
 func TestShortageOfDescriptorsForAChild(t *testing.T) {
 	t.Parallel()

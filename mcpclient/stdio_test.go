@@ -21,6 +21,7 @@ import (
 	"sluice/breaker"
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/mcpclient/internal/wire"
 )
 
 func newChild(t *testing.T, mode string) *Client {
@@ -133,8 +134,8 @@ func TestChildKilledMidCall(t *testing.T) {
 	testnet.Prompt(t, "the next call", time.Since(began), 2*time.Second)
 }
 
-// Over stdio only a notification tells the server that nobody waits any more.
-func TestStdioCancelIsTold(t *testing.T) {
+// Over stdio only a notification says to the server that its answer is not waited for.
+func TestStdioCancelIsSent(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")
 	marker := filepath.Join(t.TempDir(), "called")
@@ -153,7 +154,7 @@ func TestStdioCancelIsTold(t *testing.T) {
 	testnet.Eventually(t, "the child got the call", exists(marker))
 	cancel()
 	wantFault(t, <-done, fault.ToolFailed, true)
-	testnet.Eventually(t, "the child was told", exists(marker+".cancelled"))
+	testnet.Eventually(t, "the child got the notification", exists(marker+".cancelled"))
 }
 
 func TestChildDiesInCall(t *testing.T) {
@@ -275,7 +276,7 @@ func TestChildThatIgnoresEverything(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	testnet.Prompt(t, "closing", time.Since(began), stdinGrace+termGrace+2*time.Second)
+	testnet.Prompt(t, "closing", time.Since(began), wire.StdinGrace+wire.TermGrace+2*time.Second)
 	if alive(pid) {
 		t.Error("the child lives on")
 	}
@@ -293,7 +294,7 @@ func TestChildIsKilled(t *testing.T) {
 		}
 		began := time.Now()
 		_ = c.Kill() // on a busy machine it may be too early for the child to be reaped
-		testnet.Prompt(t, fmt.Sprintf("while closing: %v: killing", closing), time.Since(began), stdinGrace/2)
+		testnet.Prompt(t, fmt.Sprintf("while closing: %v: killing", closing), time.Since(began), wire.StdinGrace/2)
 		wg.Wait()
 		testnet.Eventually(t, "the child is gone", func() bool { return !alive(pid) })
 	}
@@ -317,7 +318,7 @@ func TestChildThatStopsReading(t *testing.T) {
 	case <-time.After(testnet.Patience):
 		t.Fatal("the child that does not read was not given up")
 	}
-	if !errors.Is(first.goneErr, errStuck) {
+	if !errors.Is(first.goneErr, wire.ErrStuck) {
 		t.Errorf("it was given up because of %v", first.goneErr)
 	}
 }
@@ -351,7 +352,7 @@ func TestStdioServerMayAsk(t *testing.T) {
 // input.
 func TestChildDiesWithUs(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child of its parent's death")
+		t.Skip("only Linux signals a child at its parent's death")
 	}
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])

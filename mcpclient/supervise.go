@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/mcpclient/internal/wire"
 )
 
 const (
@@ -72,9 +73,10 @@ func backoff(tries int) time.Duration {
 	return d - jitter(d/2)
 }
 
+// jitter returns a random part of d, which must be above 0.
 func jitter(d time.Duration) time.Duration { return rand.N(d) }
 
-// pause waits, unless somebody else connects in the meantime.
+// pause waits for d, or until ctx ends or a turn has connected in the meantime.
 func (u *upstream) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,9 +138,9 @@ func (u *upstream) refresh(ctx context.Context, s *session) {
 }
 
 // offer takes over a list of tools that s gave.
-func (u *upstream) offer(s *session, tools *listing) {
+func (u *upstream) offer(s *session, tools *wire.List) {
 	old := u.catalogue.Load()
-	c := u.read(tools, old) // this takes its time, so nobody waits for it
+	c := u.read(tools, old) // before the lock: it takes its time
 	u.mu.Lock()
 	if u.current.Load() != s {
 		u.mu.Unlock()

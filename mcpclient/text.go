@@ -18,8 +18,8 @@ func clipped(s string, n int) string {
 	return head
 }
 
-// hider returns a scrubber of everything in s's configuration that is secret, so
-// that a server that repeats it tells nobody.
+// hider returns a scrubber of everything in s's configuration that is secret: a server
+// may repeat it in an answer.
 func hider(s Server) *redact.Scrubber {
 	var secrets []string
 	add := func(value string) {

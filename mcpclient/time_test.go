@@ -16,6 +16,7 @@ import (
 	"sluice/breaker"
 	"sluice/fault"
 	"sluice/health"
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
 
@@ -258,8 +259,8 @@ func TestAnswerInAStreamThatStaysOpen(t *testing.T) {
 		c.Tools(t.Context())
 		began := time.Now()
 		mustCall(t, c, "write", "ok")
-		if took := time.Since(began); took != tailWait {
-			t.Errorf("it took %v, want %v", took, tailWait)
+		if took := time.Since(began); took != wire.TailWait {
+			t.Errorf("it took %v, want %v", took, wire.TailWait)
 		}
 	})
 }
@@ -323,14 +324,14 @@ func TestConnectionsAreReused(t *testing.T) {
 	})
 }
 
-// Progress that is told in detail does not count as part of the answer.
+// Progress that is reported in detail does not count as part of the answer.
 func TestManyNotificationsBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.onCall = func(w http.ResponseWriter, r *http.Request, req fakeRequest) {
 			note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"message":"` + strings.Repeat("x", 10_000) + `"}}`
-			for range 2 * maxReply / len(note) {
+			for range 2 * wire.MaxReply / len(note) {
 				event(w, note)
 			}
 			event(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"ok"}]}}`, req.ID))

@@ -12,10 +12,12 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/mcpclient/internal/wire"
 	"sluice/redact"
 )
 
-// upstream is one server, whatever becomes of its sessions.
+// upstream is one server; it outlives its sessions. All methods are safe for concurrent
+// use.
 type upstream struct {
 	Server
 	service string // "mcp:<name>"
@@ -26,7 +28,7 @@ type upstream struct {
 	baseEnv []string
 	http    *http.Client
 	hide    *redact.Scrubber
-	group   *group
+	group   *wire.Group
 	life    context.Context // ends with Client.Close
 
 	warned    sync.Map  // of what the policy names but the server does not have
@@ -40,7 +42,7 @@ type upstream struct {
 	down atomic.Pointer[fault.Error]
 
 	hints     chan struct{} // a refresh of the tools is due
-	connected chan struct{} // somebody has made a session
+	connected chan struct{} // a session was made
 
 	mu         sync.Mutex  // guards the fields below
 	connecting *connecting // the attempt under way, or nil
@@ -49,7 +51,9 @@ type upstream struct {
 
 var errNotConnected = errors.New("the MCP server is not connected yet")
 
-func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *group) *upstream {
+// newUpstream returns a server that is not connected. next carries its requests if it is
+// reached over HTTP; life ends its sessions.
+func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *wire.Group) *upstream {
 	s = c.withServerDefaults(s)
 	u := &upstream{
 		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
@@ -67,7 +71,7 @@ func (u *upstream) awaitClose(s *session) {
 		u.drop(s, s.goneErr)
 	case <-s.retiring:
 	case <-u.life.Done():
-		u.drop(s, errClosed)
+		u.drop(s, wire.ErrClosed)
 	}
 	limit := time.NewTimer(u.Timeout)
 	defer limit.Stop()
@@ -134,6 +138,7 @@ func (u *upstream) session(ctx context.Context, patient bool) (*session, error) 
 // hint asks for a refresh of the list of tools.
 func (u *upstream) hint() { notify(u.hints) }
 
+// notify puts a token into a channel with room for one, if there is none yet.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -148,7 +153,7 @@ func (u *upstream) unavailable(err error) *fault.Error {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
 		f.RetryAfter = open.RetryAfter
 	}
-	if status, ok := errors.AsType[*HTTPStatusError](err); ok {
+	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
 		f.RetryAfter = status.RetryAfter
 	}
 	return f

@@ -63,6 +63,8 @@ func (s Server) faults() []error {
 	return faults
 }
 
+// plainEnv reports whether a child's variables are such that the system takes them as they
+// are meant. Their values are not repeated in an error: they may be secrets.
 func plainEnv(env map[string]string) bool {
 	for name, value := range env {
 		if !check.Variable(name, value) {
@@ -83,6 +85,8 @@ var reservedHeaders = map[string]bool{
 	"Last-Event-Id": true, "X-Request-Id": true,
 }
 
+// headerFaults returns the faults of a server's headers: what net/http would refuse, and
+// what the transport sets itself. Their values are not repeated.
 func headerFaults(headers map[string]string) []error {
 	var faults []error
 	for name, value := range headers {

@@ -17,6 +17,7 @@ type view struct {
 	made  []condition
 }
 
+// atomicView holds the last view. A view never changes: readers need no lock.
 type atomicView = atomic.Pointer[view]
 
 // boundTool is a tool under the name that the model knows.
@@ -28,7 +29,7 @@ type boundTool struct {
 	fallback *boundTool
 }
 
-// told returns f with what the model is told of it, where the text for a person
+// withHint returns f with a hint for the model, where the text for a person
 // does not say which tool it is about or what can be done.
 func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	if f.Hint != "" || f.Type != fault.MCPUnavailable && f.Type != fault.ToolFailed && f.Type != fault.Timeout {
@@ -48,6 +49,7 @@ func (t *boundTool) withHint(f *fault.Error) *fault.Error {
 	return &hinted
 }
 
+// repeatable reports whether a call may be sent again after its outcome was lost.
 func (t *boundTool) repeatable() bool { return t.offer.spec.Annotations.Repeatable() }
 
 // condition is what a view depends on of one server. Equal conditions give equal
@@ -61,6 +63,7 @@ type condition struct {
 	open time.Duration
 }
 
+// condition returns what a view must show of the server now.
 func (u *upstream) condition() condition {
 	c := condition{offers: u.catalogue.Load()}
 	if s := u.Breaker.Snapshot(); s.State == breaker.Open && s.RetryAfter > 0 {
@@ -71,8 +74,8 @@ func (u *upstream) condition() condition {
 	return c
 }
 
-// away returns why the server's tools cannot be called, or nil.
-func (u *upstream) away(c condition) *fault.Error {
+// unavailableBecause returns why the server's tools cannot be called, or nil.
+func (u *upstream) unavailableBecause(c condition) *fault.Error {
 	if c.open > 0 {
 		return u.unavailable(&breaker.OpenError{Service: u.service, RetryAfter: c.open})
 	}
@@ -94,6 +97,7 @@ func (c *Client) currentView() *view {
 	return v
 }
 
+// holds reports whether nothing has changed since v was made.
 func (c *Client) holds(v *view) bool {
 	for i, u := range c.upstreams {
 		if u.condition() != v.made[i] {
@@ -112,7 +116,7 @@ func (c *Client) look() *view {
 	for _, u := range c.upstreams {
 		now := u.condition()
 		v.made = append(v.made, now)
-		if f := u.away(now); f != nil {
+		if f := u.unavailableBecause(now); f != nil {
 			v.set.Unavailable = append(v.set.Unavailable, tool.UnavailableServer{Server: u.Name, Err: f})
 		}
 		if now.offers == nil {
@@ -143,11 +147,12 @@ func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec.Name = t.name
 	if f := t.fallback; f != nil {
 		spec.Fallback = f.name
-		return spec, !c.awayIn(v, t.up) || !c.awayIn(v, f.up)
+		return spec, !c.unavailableIn(v, t.up) || !c.unavailableIn(v, f.up)
 	}
-	return spec, !c.awayIn(v, t.up)
+	return spec, !c.unavailableIn(v, t.up)
 }
 
-func (c *Client) awayIn(v *view, u *upstream) bool {
+// unavailableIn reports whether v shows u as unavailable.
+func (c *Client) unavailableIn(v *view, u *upstream) bool {
 	return slices.ContainsFunc(v.set.Unavailable, func(a tool.UnavailableServer) bool { return a.Server == u.Name })
 }

@@ -41,7 +41,10 @@ func (r *Registry) Gatherer() prometheus.Gatherer {
 
 // Counter counts what happened, for each set of label values. The zero value does
 // nothing.
-type Counter struct{ vec *prometheus.CounterVec }
+type Counter struct {
+	vec *prometheus.CounterVec
+	one prometheus.Counter // the only one of those without labels, which need no search
+}
 
 // Counter returns a counter. One without labels is shown from the start.
 func (r *Registry) Counter(name, help string, labels ...string) Counter {
@@ -50,9 +53,9 @@ func (r *Registry) Counter(name, help string, labels ...string) Counter {
 	}
 	vec := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
 	if len(labels) == 0 {
-		vec.WithLabelValues()
+		return Counter{vec, vec.WithLabelValues()}
 	}
-	return Counter{vec}
+	return Counter{vec: vec}
 }
 
 // Inc adds one. It takes a value for each label.
@@ -60,14 +63,20 @@ func (c Counter) Inc(values ...string) { c.Add(1, values...) }
 
 // Add adds n, which is not negative. It takes a value for each label.
 func (c Counter) Add(n float64, values ...string) {
-	if c.vec != nil {
+	switch {
+	case c.one != nil:
+		c.one.Add(n)
+	case c.vec != nil:
 		c.vec.WithLabelValues(values...).Add(n)
 	}
 }
 
 // Histogram holds durations in seconds, for each set of label values. The zero value
 // does nothing.
-type Histogram struct{ vec *prometheus.HistogramVec }
+type Histogram struct {
+	vec *prometheus.HistogramVec
+	one prometheus.Observer // as a Counter's
+}
 
 // Histogram returns a histogram. One without labels is shown from the start. The
 // buckets reach from a local tool's millisecond to a whole turn's half minute.
@@ -79,14 +88,17 @@ func (r *Registry) Histogram(name, help string, labels ...string) Histogram {
 		Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
 	}, labels))
 	if len(labels) == 0 {
-		vec.WithLabelValues()
+		return Histogram{vec, vec.WithLabelValues()}
 	}
-	return Histogram{vec}
+	return Histogram{vec: vec}
 }
 
 // Observe adds a duration in seconds. It takes a value for each label.
 func (h Histogram) Observe(seconds float64, values ...string) {
-	if h.vec != nil {
+	switch {
+	case h.one != nil:
+		h.one.Observe(seconds)
+	case h.vec != nil:
 		h.vec.WithLabelValues(values...).Observe(seconds)
 	}
 }

@@ -130,13 +130,21 @@ func TestMetricsNameTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels := map[string]string{}
+	labels, tokens := map[string]string{}, map[string]float64{}
 	for _, f := range families {
+		if f.GetName() == "sluice_tokens_total" {
+			for _, one := range f.GetMetric() {
+				tokens[one.GetLabel()[0].GetValue()+" of "+one.GetLabel()[1].GetValue()] = one.GetCounter().GetValue()
+			}
+		}
 		if f.GetName() == "sluice_model_attempts_total" {
 			for _, l := range f.GetMetric()[0].GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
 		}
+	}
+	if !maps.Equal(tokens, map[string]float64{"input of fast": 7, "output of fast": 0, "thinking of fast": 0}) {
+		t.Errorf("tokens %v", tokens)
 	}
 	if !maps.Equal(labels, map[string]string{"outcome": "ok", "model": "fast"}) {
 		t.Errorf("labels %v", labels)

@@ -91,7 +91,7 @@ type Model struct {
 	attempts    metrics.Counter
 	attemptTime metrics.Histogram
 	tokens      metrics.Counter // counts nothing unless models are configured
-	warned      atomic.Int64 // when model_prompt_truncated was logged last, in Unix seconds
+	warned      atomic.Int64    // when model_prompt_truncated was logged last, in Unix seconds
 }
 
 // NewModel returns a Model. An error is about f and holds no secret.

@@ -10,10 +10,6 @@ import (
 	"sluice/tool"
 )
 
-// maxAnswer is how much of one answer is taken, in bytes of text, thoughts, arguments
-// and what is kept (docs/design.md, "Limits").
-const maxAnswer = 2 << 20
-
 // chatAnswer reads one answer of Chat Completions.
 type chatAnswer struct {
 	codec *Chat
@@ -29,16 +25,15 @@ type chatAnswer struct {
 	hasUsage bool
 	finish   string // the provider's word
 	blocked  bool
-	failed   bool // the finish reason is an error
-	over     bool // [DONE] came, or the whole answer
-	size     int  // of all that was taken
-	largest  int  // chunk
-	text     int  // bytes of text
+	failed   bool         // the finish reason is an error
+	over     bool         // [DONE] came, or the whole answer
+	budget   model.Budget // of text, thoughts, arguments and what is kept
+	largest  int          // chunk
+	text     int          // bytes of text
 	model    string
 }
 
-// Asked implements model.Asker. Without it the names of tools are those of the request
-// that was rendered last.
+// Asked implements model.Asker.
 func (a *chatAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
@@ -46,16 +41,17 @@ const keepScratch = 64 << 10
 
 // Reset implements model.Answer.
 func (a *chatAnswer) Reset() {
-	if a.size > keepScratch || a.largest > keepScratch {
+	if a.budget.Size > keepScratch || a.largest > keepScratch {
 		*a = chatAnswer{codec: a.codec}
 	}
 	a.think.reset(a.codec.thinkTags)
 	a.calls.reset()
 	a.kept.reset()
 	a.tools = nil
+	a.decoder.chatHalves = chatHalves{}
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
-	a.size, a.largest, a.text, a.model = 0, 0, 0, ""
+	a.budget, a.largest, a.text, a.model = model.Budget{}, 0, 0, ""
 }
 
 // Over implements model.Answer.
@@ -63,7 +59,7 @@ func (a *chatAnswer) Over() bool { return a.over }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.size}
+	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.budget.Size}
 }
 
 // Take implements model.Answer.
@@ -139,24 +135,30 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 		}
 	}
 	for i := range ch.details {
-		a.size += a.kept.detail(&ch.details[i])
+		a.budget.Size += a.kept.detail(&ch.details[i])
 	}
 	for _, p := range ch.pieces {
 		b := ch.text[p.from:p.to]
-		if p.thought || a.think.done {
-			a.say(c, b, p.thought)
+		if p.thought {
+			a.say(c, b, true)
 		} else {
-			a.think.take(b, func(b []byte, thought bool) { a.say(c, b, thought) })
+			a.content(b, c)
 		}
 	}
 	for i := range ch.calls {
-		a.size += a.calls.take(&ch.calls[i])
+		a.budget.Size += a.calls.take(&ch.calls[i])
 	}
 	a.finished(ch.finish)
-	if a.size > maxAnswer {
-		return model.ErrTooLarge
+	return a.budget.Grow(0)
+}
+
+// content takes a piece of content, which may be thoughts between tags.
+func (a *chatAnswer) content(b []byte, c *chat.Chunk) {
+	if a.think.done {
+		a.say(c, b, false)
+		return
 	}
-	return nil
+	a.think.take(b, func(b []byte, thought bool) { a.say(c, b, thought) })
 }
 
 // say hands text on.
@@ -164,7 +166,7 @@ func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
 	if len(b) == 0 {
 		return
 	}
-	a.size += len(b)
+	a.budget.Size += len(b)
 	if !thought {
 		a.text += len(b)
 	}
@@ -191,6 +193,9 @@ func (a *chatAnswer) cut() bool {
 
 // End implements model.Answer.
 func (a *chatAnswer) End(c *chat.Chunk) error {
+	if half := a.decoder.text.flush(nil); len(half) > 0 {
+		a.content(half, c)
+	}
 	a.think.end(func(b []byte, thought bool) { a.say(c, b, thought) })
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -225,13 +230,13 @@ func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	if len(calls) == 0 {
 		return
 	}
-	names := a.codec.tools.names(a.tools)
-	ids := newIDs(len(calls))
+	names := a.codec.tools.Names(a.tools)
+	var ids model.IDs
 	for i := range calls {
 		call := &calls[i]
 		part := chat.Part{Call: &tool.Call{
-			ID:        ids.take(string(call.id)),
-			Name:      names.ours(string(call.name)),
+			ID:        ids.Take(string(call.id)),
+			Name:      names.Ours(string(call.name)),
 			Arguments: jsontext.Value(bytes.Clone(call.args)),
 		}}
 		if len(call.extra) > 0 && a.kept.fits() && jsontext.Value(call.extra).IsValid() {

@@ -42,7 +42,7 @@ func BenchmarkChatDelta(b *testing.B) {
 		var c chat.Chunk
 		b.ReportAllocs()
 		for b.Loop() {
-			answer.size = 0
+			answer.budget.Size = 0
 			if err := answer.Take("", data, &c); err != nil || len(c.Parts) != 1 {
 				b.Fatal(err, c)
 			}

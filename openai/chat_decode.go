@@ -1,26 +1,24 @@
 package openai
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/model"
 )
 
-var errWrongType = errors.New("wrong type")
-
-// chatDecoder reads the JSON of chunks. It walks over the tokens itself, because this
-// runs for each chunk of each answer: a part of the time of an Unmarshal, and no
-// allocation (BenchmarkChatDecode). Its scratch is used again for each chunk.
+// chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.
 type chatDecoder struct {
-	in   bytes.Buffer
-	json jsontext.Decoder
+	walk
 	word []byte // the word at hand
+	chatHalves
+}
+
+// chatHalves are the characters that a delta ended inside of, for each text that goes on.
+type chatHalves struct {
+	text    pending
+	thought [3]pending // reasoning_content, reasoning, and parts of the content
+	args    pending    // of the call argsOf
+	argsOf  int
 }
 
 // A chatField reads the value of the named member into c. The name is valid until it
@@ -92,17 +90,11 @@ func (c *chatChoice) reset() {
 // model.ErrUnreadable; it says where, but never what: the data is the model's text.
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
-	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in, tolerant)
-	err := d.top(c)
-	if err == nil {
-		return nil
+	d.begin(data)
+	if err := d.top(c); err != nil {
+		return d.unreadable(err)
 	}
-	kind := "syntax"
-	if errors.Is(err, errWrongType) {
-		kind = errWrongType.Error()
-	}
-	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
+	return nil
 }
 
 // top reads the document: a chunk, or an array of them, as some wrap errors.
@@ -117,10 +109,7 @@ func (d *chatDecoder) top(c *chatChunk) error {
 	if err := read(d, c); err != nil {
 		return err
 	}
-	if _, err := d.json.ReadToken(); err != io.EOF {
-		return errWrongType
-	}
-	return nil
+	return d.eof()
 }
 
 func (d *chatDecoder) response(c *chatChunk) error {
@@ -214,10 +203,10 @@ func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
 	case `"refusal"`:
 		return d.piece(c, false)
 	case `"reasoning_content"`:
-		ch.thought[0], err = d.append(ch.thought[0])
+		ch.thought[0], err = d.appendOn(ch.thought[0], &d.thought[0])
 		return err
 	case `"reasoning"`:
-		ch.thought[1], err = d.append(ch.thought[1])
+		ch.thought[1], err = d.appendOn(ch.thought[1], &d.thought[1])
 		return err
 	case `"reasoning_details"`:
 		if d.json.PeekKind() == '[' {
@@ -277,8 +266,11 @@ func (d *chatDecoder) thinkingPart(c *chatChunk) error {
 // piece reads a string as the next piece of the choice at hand.
 func (d *chatDecoder) piece(c *chatChunk, thought bool) (err error) {
 	ch := &c.choice
-	from := len(ch.text)
-	ch.text, err = d.append(ch.text)
+	from, half := len(ch.text), &d.text
+	if thought {
+		half = &d.thought[2]
+	}
+	ch.text, err = d.appendOn(ch.text, half)
 	if len(ch.text) > from {
 		ch.pieces = append(ch.pieces, chatPiece{from, len(ch.text), thought})
 	}

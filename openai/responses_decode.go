@@ -1,13 +1,9 @@
 package openai
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"sluice/model"
 )
 
 // responsesKind is what an event is about, as its type says.
@@ -35,21 +31,10 @@ type responsesEvent struct {
 	failure  jsontext.Value // of an error
 }
 
-// responsesDecoder reads the JSON of events. It walks over the tokens itself, because
-// this runs for each delta: there is no allocation but the text (BenchmarkResponsesDelta).
+// responsesDecoder reads the JSON of events.
 type responsesDecoder struct {
-	in   bytes.Buffer
-	json jsontext.Decoder
-	data []byte // what is being read
+	walk
 	text []byte // the string at hand, reused
-}
-
-var errResponsesType = errors.New("wrong type")
-
-func (d *responsesDecoder) reset(data []byte) {
-	d.data = data
-	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in, responsesLenient)
 }
 
 // event reads an event's data. name is the event's, for those without a type. Where
@@ -57,7 +42,7 @@ func (d *responsesDecoder) reset(data []byte) {
 // that echo a request are longer than the answer.
 func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, err error) {
 	ev.kind = responsesKindOf(name)
-	d.reset(data)
+	d.begin(data)
 	if d.json.PeekKind() != '{' {
 		return ev, d.unreadable(d.mismatch())
 	}
@@ -134,13 +119,4 @@ func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 		return responsesError
 	}
 	return responsesOther
-}
-
-// unreadable says where data could not be read, but never what: it is the model's text.
-func (d *responsesDecoder) unreadable(err error) error {
-	kind := "syntax"
-	if errors.Is(err, errResponsesType) {
-		kind = errResponsesType.Error()
-	}
-	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(d.data))
 }

@@ -17,7 +17,7 @@ type responsesBody struct {
 }
 
 func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error) {
-	d.reset(v)
+	d.begin(v)
 	err = d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case `"status"`:
@@ -61,11 +61,11 @@ func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error
 func (d *responsesDecoder) usage(body *responsesBody, name []byte) error {
 	switch string(name) {
 	case `"input_tokens"`:
-		return d.figure(&body.usage.InputTokens, &body.hasUsage)
+		return d.figureInto(&body.usage.InputTokens, &body.hasUsage)
 	case `"output_tokens"`:
-		return d.figure(&body.usage.OutputTokens, &body.hasUsage)
+		return d.figureInto(&body.usage.OutputTokens, &body.hasUsage)
 	case `"total_tokens"`:
-		return d.figure(&body.total, nil)
+		return d.figureInto(&body.total, nil)
 	case `"input_tokens_details"`:
 		return d.detail(`"cached_tokens"`, &body.usage.CachedTokens)
 	case `"output_tokens_details"`:
@@ -79,7 +79,7 @@ func (d *responsesDecoder) detail(member string, n *int) error {
 		if string(name) != member {
 			return d.json.SkipValue()
 		}
-		return d.figure(n, nil)
+		return d.figureInto(n, nil)
 	})
 }
 

@@ -14,7 +14,7 @@ type responsesItem struct {
 
 // item reads an item. Members of no interest may be of any type.
 func (d *responsesDecoder) item(v jsontext.Value) (item responsesItem, err error) {
-	d.reset(v)
+	d.begin(v)
 	err = d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case `"type"`:
@@ -71,7 +71,7 @@ func (d *responsesDecoder) texts(v jsontext.Value, take func(text string) error)
 	if v.Kind() != '[' {
 		return nil
 	}
-	d.reset(v)
+	d.begin(v)
 	var refused error
 	err := d.each('[', func() error {
 		return d.loose('{', func(name []byte) error {

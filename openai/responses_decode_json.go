@@ -1,9 +1,6 @@
 package openai
 
 import (
-	"io"
-	"strconv"
-
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -27,28 +24,6 @@ func (d *responsesDecoder) loose(want jsontext.Kind, read func(name []byte) erro
 		return d.json.SkipValue()
 	}
 	return d.object(read)
-}
-
-// each calls read until the object or array at hand, which opens with open, is read
-// through.
-func (d *responsesDecoder) each(open jsontext.Kind, read func() error) error {
-	switch d.json.PeekKind() {
-	case 'n':
-		return d.json.SkipValue()
-	case open:
-	default:
-		return d.mismatch()
-	}
-	if _, err := d.json.ReadToken(); err != nil {
-		return err
-	}
-	for d.json.PeekKind() != open+2 { // '}' is '{'+2, ']' is '['+2
-		if err := read(); err != nil {
-			return err
-		}
-	}
-	_, err := d.json.ReadToken()
-	return err
 }
 
 // value reads any value. It is part of the data and stays valid as long as that does.
@@ -97,41 +72,14 @@ func (d *responsesDecoder) filled() (bool, error) {
 	return len(v) > 2, err
 }
 
-// figure reads a whole number from 0 to 2^31-1, written as digits alone, into n, and
-// sets ok if it was one. Any other value is read over.
-func (d *responsesDecoder) figure(n *int, ok *bool) error {
-	if d.json.PeekKind() != '0' {
-		return d.json.SkipValue()
-	}
-	v, err := d.json.ReadValue()
-	if err != nil {
-		return err
-	}
-	if u, err := strconv.ParseUint(string(v), 10, 31); err == nil {
-		*n = int(u)
+// figureInto reads a figure into n, and sets ok if it was one.
+func (d *responsesDecoder) figureInto(n *int, ok *bool) error {
+	figure, good, err := d.figure()
+	if good {
+		*n = figure
 		if ok != nil {
 			*ok = true
 		}
 	}
-	return nil
-}
-
-// eof says that nothing follows the value that was read.
-func (d *responsesDecoder) eof() error {
-	switch _, err := d.json.ReadToken(); err {
-	case io.EOF:
-		return nil
-	case nil:
-		return errResponsesType
-	default:
-		return err
-	}
-}
-
-// mismatch tells why the value at hand is not what it should be.
-func (d *responsesDecoder) mismatch() error {
-	if err := d.json.SkipValue(); err != nil {
-		return err // it is not even JSON
-	}
-	return errResponsesType
+	return err
 }

@@ -170,7 +170,7 @@ func (s *stored) read() (Event, error) {
 	}
 	switch s.Event {
 	case storedStarted:
-		return &ToolStarted{c.call()}, nil
+		return &ToolStarted{Call: c.call()}, nil
 	case storedProgress:
 		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:

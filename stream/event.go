@@ -95,7 +95,12 @@ type Call struct {
 
 // ToolStarted opens a tool call. One of ToolCompleted, ToolFailed and
 // ToolUnknown with the same id closes it. In between there may be ToolProgress.
-type ToolStarted struct{ Call }
+type ToolStarted struct {
+	Call
+	// Repeatable says that the tool changes nothing, or nothing more when it is called
+	// again. It is for the code that runs agents; no encoder writes it.
+	Repeatable bool
+}
 
 // ToolProgress tells how far a call that is under way has come.
 type ToolProgress struct {
@@ -164,10 +169,14 @@ const (
 	TimedOut  FinishReason = "timeout"
 	Cancelled FinishReason = "cancelled"
 	Shutdown  FinishReason = "shutdown"
+	// InputRequired: the answer is a question to the user.
+	InputRequired FinishReason = "input_required"
 )
 
 // Success says whether a turn that ended so did what it was asked for.
-func (r FinishReason) Success() bool { return r == Stop || r == MaxTokens || r == MaxSteps }
+func (r FinishReason) Success() bool {
+	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired
+}
 
 // Done is always the last event. The final output is not part of it: it is the
 // Deltas joined, and the names of the tools called are those of the ToolStarted
@@ -186,6 +195,11 @@ type Done struct {
 	// Keyed says that models are configured by key: a client is then told all figures
 	// of Usage.
 	Keyed bool `json:"keyed,omitempty"`
+	// Agents holds how each agent of a team did, in the order of their answers; nil:
+	// there is no team.
+	Agents []AgentOutcome `json:"agents,omitempty"`
+	// Route is what the routing of a team's turn took; 0: there was none.
+	Route time.Duration `json:"route,omitempty"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

@@ -23,6 +23,10 @@ func newExtension(name string) Extension {
 	switch name {
 	case nameModel:
 		return new(ModelChanged)
+	case routeName:
+		return new(Route)
+	case agentName:
+		return new(AgentRun)
 	}
 	return nil
 }
@@ -51,6 +55,12 @@ func (t *Turn) Open(key string) bool {
 	}
 	t.open[key] = key
 	return true
+}
+
+// IsOpen says whether key was opened and not closed yet.
+func (t *Turn) IsOpen(key string) bool {
+	_, ok := t.open[key]
+	return ok
 }
 
 // Close notes the end of what Open began. It returns false if it is not open.

@@ -31,6 +31,8 @@ type Result struct {
 	Tools  []ToolTiming    // in order of the events that closed the calls
 	Models []string        // as in Done
 	Keyed  bool            // as in Done
+	Agents []AgentOutcome  // of a team, in the order of their answers
+	Route  time.Duration   // that a team took to decide who answers
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -59,11 +61,28 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 		defer cancel()
 	}
 	guard := NewGuard(sink)
-	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
-	if guard.Flush() != nil {
-		return guard.err
+	if err := f.begin(req, guard); err != nil {
+		return err
 	}
-	result, err := f.recovered(ctx, req, guard)
+	return f.run(ctx, req, guard)
+}
+
+// begin tells the Start. Nothing in a turn needs more stack than net/http when it sends
+// the head of a reply, which happens below: so the Result, which is large, is in the
+// frame of another function, and handed around by its address (docs/performance.md).
+func (f *Frame) begin(req *chat.Request, guard *Guard) error {
+	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
+	return guard.Flush()
+}
+
+// run asks the Runner and tells how it ended.
+func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
+	var result Result
+	err := f.recovered(ctx, req, guard, &result)
+	return f.end(ctx, guard, &result, err)
+}
+
+func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
 	}
@@ -81,7 +100,7 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 }
 
 // fail ends a turn because of err.
-func (f *Frame) fail(ctx context.Context, guard *Guard, result Result, err error) error {
+func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if _, bug := errors.AsType[*Panic](err); !bug && ctx.Err() != nil {
 		err = fault.Cause(ctx) // whatever broke, broke because of this
 	}
@@ -99,16 +118,17 @@ func (f *Frame) fail(ctx context.Context, guard *Guard, result Result, err error
 
 // recovered makes an error of a panic: the stream has begun, and a client that is
 // cut off learns nothing.
-func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink) (_ Result, err error) {
+func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink, result *Result) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = NewPanic(p)
 		}
 	}()
 	if err := fault.Cause(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
-	return f.Runner.Run(ctx, req, sink)
+	*result, err = f.Runner.Run(ctx, req, sink)
+	return err
 }
 
 // Panic is the error that a panic becomes: a bug, whatever else goes on.
@@ -125,6 +145,9 @@ func NewPanic(value any) *Panic { return &Panic{value, debug.Stack()} }
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
 // done returns the event of a turn that ended well.
-func (r Result) done() *Done {
-	return &Done{Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools, Models: r.Models, Keyed: r.Keyed}
+func (r *Result) done() *Done {
+	return &Done{
+		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+	}
 }

@@ -93,10 +93,10 @@ func (g *Guard) Ended() bool { return g.state == ended }
 // fatal error. A nil err is a sender's bug, and told as one. After Done Fail does
 // nothing; nor when the client is gone, as nobody is left to tell and the
 // contract has no error_type for it: then it returns err.
-func (g *Guard) Fail(err error) error { return g.fail(err, Result{}) }
+func (g *Guard) Fail(err error) error { return g.fail(err, new(Result)) }
 
 // fail is Fail, with the figures of what ran before.
-func (g *Guard) fail(err error, so Result) error {
+func (g *Guard) fail(err error, so *Result) error {
 	switch {
 	case g.state == ended || g.err != nil:
 		return g.err

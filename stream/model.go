@@ -33,3 +33,10 @@ func (m *ModelChanged) Allow(*Turn) error {
 }
 
 func (*ModelChanged) event() {}
+
+// Attributed implements Attributable.
+func (m *ModelChanged) Attributed(a Attribution) Event {
+	c := *m
+	c.fill(a)
+	return &c
+}

@@ -8,7 +8,8 @@ import "time"
 type Stamp struct {
 	// N counts the events of a turn: 1, 2, 3, … without gaps.
 	N int
-	// At is the time since the turn's request arrived.
+	// At is the time since the turn's request arrived. Pieces of the answer that came
+	// together, without a Flush between them, share that of the first.
 	At time.Duration
 }
 
@@ -42,6 +43,7 @@ type Stamper struct {
 	out   Output
 	began time.Time
 	n     int
+	fresh time.Duration // of a Delta that nothing but others followed; 0: look at the clock
 
 	firstEvent, firstDelta time.Duration
 }
@@ -52,24 +54,36 @@ func NewStamper(out Output, began time.Time) *Stamper { return &Stamper{out: out
 // Emit passes ev on with its stamp.
 func (s *Stamper) Emit(ev Event) error {
 	s.n++
-	stamp := Stamp{N: s.n, At: max(time.Since(s.began), 1)}
-	switch e := ev.(type) {
-	case *Delta:
-		if s.firstDelta == 0 {
-			s.firstDelta = stamp.At
+	if _, ok := ev.(*Delta); ok { // the hot path: many, and mostly several at once
+		if s.fresh == 0 {
+			s.fresh = s.now()
 		}
+		if s.firstDelta == 0 {
+			s.firstDelta = s.fresh
+		}
+		return s.out.Write(Stamp{s.n, s.fresh}, ev)
+	}
+	s.fresh = 0
+	at := s.now()
+	switch e := ev.(type) {
 	case *Start:
-		s.firstEvent = stamp.At
+		s.firstEvent = at
 	case *Done:
 		done := *e // the sender's own stays as it is
-		done.Timings = Timings{Total: stamp.At, FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.out.Blocked()}
+		done.Timings = Timings{Total: at, FirstEvent: s.firstEvent, FirstDelta: s.firstDelta, Blocked: s.out.Blocked()}
 		ev = &done
 	}
-	return s.out.Write(stamp, ev)
+	return s.out.Write(Stamp{s.n, at}, ev)
 }
 
+// now returns the time since the turn began, which is never 0.
+func (s *Stamper) now() time.Duration { return max(time.Since(s.began), 1) }
+
 // Flush passes the call on.
-func (s *Stamper) Flush() error { return s.out.Flush() }
+func (s *Stamper) Flush() error {
+	s.fresh = 0
+	return s.out.Flush()
+}
 
 // First returns when the first event and the first piece of the answer came, since
 // the turn began; 0 means that there was none.

@@ -7,8 +7,10 @@ import "github.com/go-json-experiment/json/jsontext"
 
 // Spec is one tool as the model sees it.
 type Spec struct {
-	// Name is unique among all servers and safe for Gemini: it starts with a
-	// letter or an underscore, holds only [A-Za-z0-9_.:-] and has at most 64 bytes.
+	// Name is unique in its Set. It stands in events, logs and prompts. Those that
+	// mcpclient gives begin with a letter or an underscore, hold only
+	// [A-Za-z0-9_.:-] and have at most 64 bytes; a provider that takes less renames
+	// them on its wire.
 	Name string
 	// Server is the configured name of the MCP server that runs the tool.
 	Server string

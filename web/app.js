@@ -206,6 +206,6 @@ theme.addEventListener('change', () => {
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
 const cut = recall();
-if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // told, and not run again
+if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
 compose();
 gateway.refresh();

@@ -10,7 +10,7 @@ const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|class|colspan|dir|disabled|for|hei
 /**
  * @param {Element} node
  * @param {string} name
- * @param {string | number | boolean | null | undefined} value  false, null and undefined take it away
+ * @param {string | number | boolean | null | undefined} value  false, null and undefined remove it
  */
 export function attribute(node, name, value) {
   if (!allowed.test(name)) throw new Error(`attribute ${name} is not allowed`);
@@ -76,7 +76,7 @@ export const visible = (s) =>
   s.replace(/[\u202a-\u202e\u2066-\u2069]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`);
 
 /**
- * A link that says where it leads, or the text alone if that is no web or mail
+ * A link that says where it leads, or the text alone if that is not a web or mail
  * address. Nothing is asked of the place before a click.
  * @param {string} address
  * @param {...Node} label  none: the address itself
@@ -145,7 +145,7 @@ async function copy(s) {
 }
 
 /**
- * Tells a screen reader, and nobody else.
+ * Announces to screen readers only.
  * @param {string} what
  */
 export function say(what) {

@@ -6,7 +6,7 @@
 
 // The gateway shows its model at most 50 messages and 64,000 code points, 32,000 of one
 // message. Here one exchange more is kept, so that it is the gateway that leaves out, and
-// tells the model that it did.
+// says to the model that it did.
 const messages = 50;
 const chars = 64_000;
 const longest = 32_001;

@@ -116,7 +116,7 @@ function row(seen) {
 }
 
 /**
- * What tells one event from the next of its kind.
+ * What distinguishes one event from the next of its kind.
  * @param {Seen} seen
  */
 function gist(seen) {

@@ -167,7 +167,7 @@ function cutBefore(s, limit) {
 }
 
 /**
- * Takes away the list items that the text ends in before they say anything, as when
+ * Removes the list items that the text ends in before they say anything, as when
  * it was stopped. But a number that begins a list may be all that was to be said.
  * @param {Element} root
  */

@@ -79,18 +79,20 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"done", "error", "model", "response_delta", "start", "thinking", "tool_call"}},
+			[]string{"agent", "done", "error", "model", "response_delta", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
-			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal)},
+			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
+			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},
 		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
 			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
-			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported)},
+			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported,
+			chat.CodeUnknownValue, chat.CodeNotConfigured, chat.CodeNotAllowed, chat.CodeNameTaken)},
 		{"finish reasons", enum(doc, "DoneEvent", "properties", "finish_reason"), sorted(
-			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
+			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.InputRequired, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {

@@ -1,5 +1,5 @@
 // Markdown into tokens. marked does it; here is what it must not do for a text that
-// nobody has read before: take HTML for markup, nest without end, or think for long.
+// anyone may have written: take HTML for markup, nest without end, or think for long.
 
 import { getDefaults, Lexer, Tokenizer } from './marked.js';
 import { closed } from './unfinished.js';

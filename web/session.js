@@ -66,7 +66,7 @@ export class Session {
       view.identified();
     };
     return {
-      /** @param {string} requestId  a browser may throw events away that it has, but not this */
+      /** @param {string} requestId  a browser may discard events that it has, but not this */
       opened(requestId) {
         record.requestId = requestId;
         identified();

@@ -97,14 +97,14 @@ async function read(stream, listener) {
  * @returns {Promise<Problem>}
  */
 async function problemOf(response) {
-  const told = await response.json().catch(() => null);
+  const problem = await response.json().catch(() => null);
   const wait = Number(response.headers.get('Retry-After'));
   return {
     errors: [],
     error_type: response.status === 204 ? 'duplicate_request' : 'unexpected_reply',
     detail: response.status === 204 ? 'The gateway takes this for a repetition.' : `Something between here and the gateway answered ${response.status}.`,
     request_id: response.headers.get('X-Request-ID') ?? undefined,
-    ...(told?.error_type ? told : {}),
+    ...(problem?.error_type ? problem : {}),
     status: response.status,
     retry_after_ms: wait > 0 ? wait * 1000 : undefined,
   };

@@ -3,6 +3,7 @@
 import { attribute, copyButton, el, say, set, text } from './dom.js';
 import { Markdown } from './markdown.js';
 import { editButton, notice, retryButton } from './notice.js';
+import { TeamView } from './team.js';
 import { ToolCard } from './tool.js';
 import { adviceFor, counted, duration, ending, number, passing } from './words.js';
 
@@ -30,11 +31,14 @@ export class TurnView {
   #thoughts = null;
   /** @type {Markdown | null} */
   #answer = null;
+  #team = new TeamView((node) => this.#add(node));
 
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
     model: (change) => this.#change(change),
+    route: (route) => this.#team.route(route),
+    agent: (run) => this.#team.run(run),
     thinking: ({ content }) => this.#think(content),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta }) => this.#say(delta),
@@ -187,7 +191,7 @@ export class TurnView {
     const running = 'The turn may have run on, tools included. Look before you send it again: that would be a new turn.';
     this.#lostNotice(
       sent ? 'The connection was lost before the turn was done' : 'The gateway could not be reached',
-      sent ? 'The stream ended without its done event, so nobody here knows how the turn ended.' : 'No answer came. Is the gateway running, and the network there?',
+      sent ? 'The stream ended without its done event, so it is not known how the turn ended.' : 'No answer came. Is the gateway running, and the network there?',
       sent ? running : 'If the request did arrive, the turn may have run: sending it again is a new turn.');
   }
 
@@ -218,7 +222,7 @@ export class TurnView {
     if (problem.request_id) this.record.requestId = problem.request_id;
     const hidden = problem.status === 0;
     const advice = hidden
-      ? 'EventSource does not tell why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
+      ? 'EventSource does not say why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
       : adviceFor(problem.error_type, true);
     const edit = editButton(() => this.actions.edit(this.record.ask.input));
     this.#add(notice({

@@ -47,6 +47,29 @@ export interface Problem {
 }
 
 export interface Start { request_id: string; model: string; conversation_id?: string; protocol: string }
+/** Who is to answer, in a turn of a team. */
+export interface Route {
+  request_id: string;
+  decision: 'route' | 'clarify' | 'fallback';
+  agent_id: string;
+  additional_agents: string[];
+  confidence: number;
+  reasoning?: string;
+  method: string;
+  duration_ms: number;
+}
+
+/** An agent's part in a turn of a team. */
+export interface AgentRun {
+  request_id: string;
+  agent_id: string;
+  role: string;
+  attempt: number;
+  status: 'started' | 'retrying' | 'completed' | 'failed' | 'cancelled';
+  execution_time_ms?: number;
+  error_message?: string;
+}
+
 export interface Thinking { request_id: string; content: string }
 export interface Delta { request_id: string; delta: string }
 export interface ToolCall {

@@ -82,3 +82,20 @@ export const ending = (reason) => endings[reason] ?? reason;
  * @param {string} s
  */
 export const quoted = (s) => `'${s.replaceAll("'", "'\\''")}'`;
+
+/**
+ * @param {import('./types').Route} route
+ * @returns {string} what a router decided, for a person
+ */
+export function decided(route) {
+  const sure = `${Math.round(route.confidence * 100)} % sure`;
+  if (route.decision === 'clarify') return `Not sure who this is for (${sure}): asking back.`;
+  if (route.decision === 'fallback') return 'None of the agents fits.';
+  const agents = [route.agent_id, ...route.additional_agents].join(', ');
+  return route.method === 'model' ? `Routed to ${agents} (${sure}).` : `Routed to ${agents}.`;
+}
+
+const agentStates = { started: 'works', retrying: 'tries again', completed: 'has finished', failed: 'failed', cancelled: 'was stopped' };
+
+/** @param {import('./types').AgentRun} run */
+export const agentState = (run) => agentStates[run.status] ?? run.status;

@@ -48,6 +48,7 @@ type terminal struct {
 	inText bool // the cursor is in the answer's text
 }
 
+// show writes one event as it comes. The error is that of the output.
 func (t *terminal) show(ev sse.Event, d eventData) error {
 	s := t.style
 	switch ev.Type {
@@ -78,6 +79,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	return nil
 }
 
+// tool writes a step of a tool call, a line each.
 func (t *terminal) tool(d eventData) error {
 	s := t.style
 	switch d.Status {
@@ -106,6 +108,7 @@ func far(d eventData) string {
 	return text
 }
 
+// closing writes the last line of a turn: how it ended, what it used, how long it took.
 func (t *terminal) closing(d eventData) error {
 	first := ""
 	if ms := d.Timings.FirstDelta; ms != nil {
@@ -128,6 +131,7 @@ func (t *terminal) line(color, format string, args ...any) error {
 	return err
 }
 
+// millis writes milliseconds as a duration.
 func millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
 
 // oneLine shortens a tool's result for the screen.
@@ -151,6 +155,7 @@ func printable(s string) string {
 	}, s)
 }
 
+// harmless reports whether a terminal shows r and does not obey it.
 func harmless(r rune) bool {
 	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
 }

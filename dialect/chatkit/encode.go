@@ -63,6 +63,8 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 // Heartbeat returns a frame that changes nothing.
 func (e *encoder) Heartbeat() []byte { return []byte(options) }
 
+// delta appends a piece of the answer. The first one opens the message, and ends the
+// workflow unless a call is still open in it.
 func (e *encoder) delta(dst []byte, text string) []byte {
 	if e.flow != nil && len(e.flow.open) == 0 {
 		dst = e.rest(dst)
@@ -74,6 +76,7 @@ func (e *encoder) delta(dst []byte, text string) []byte {
 	return e.said.delta(dst, text)
 }
 
+// thought appends a thought, as a task of the workflow.
 func (e *encoder) thought(dst []byte, text string) []byte {
 	if strings.TrimSpace(text) == "" {
 		return dst
@@ -131,6 +134,7 @@ func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 	return notice(dst, "warning", "Some tools are unavailable", ev.Message+whose(ev.Service)+". The answer is written without them.")
 }
 
+// whose returns the name of an MCP server in brackets; "" for other services.
 func whose(service string) string {
 	server, ok := strings.CutPrefix(service, "mcp:")
 	if !ok {
@@ -148,10 +152,13 @@ func advice(ev *stream.Error) string {
 	return fmt.Sprintf("%s. Try again in %d s.", strings.TrimSuffix(ev.Message, "."), seconds)
 }
 
+// notice appends a notice, which the component shows beside the thread.
 func notice(dst []byte, level, title, message string) []byte {
 	return frame(dst, noticeEvent{"notice", level, message, title})
 }
 
+// done ends what is open. A turn that ended before its answer did gets a notice that says
+// why: the protocol has no field for it.
 func (e *encoder) done(dst []byte, reason stream.FinishReason) []byte {
 	e.over = true
 	dst = e.fallSilent(e.rest(dst))

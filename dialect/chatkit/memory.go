@@ -27,6 +27,8 @@ type Memory struct {
 	bytes   int
 }
 
+// stored is a thread with its items. bytes is what it counts against the bound of the
+// memory, changed what decides which thread goes first.
 type stored struct {
 	Thread
 	owner   string
@@ -187,11 +189,13 @@ func (m *Memory) findItem(owner, threadID, itemID string) (*stored, int, error) 
 	return t, at, nil
 }
 
+// grow needs mu. It counts bytes that were added, or removed if by is negative.
 func (m *Memory) grow(t *stored, by int) {
 	t.bytes += by
 	m.bytes += by
 }
 
+// remove needs mu.
 func (m *Memory) remove(t *stored) {
 	m.bytes -= t.bytes
 	delete(m.threads, t.ID)

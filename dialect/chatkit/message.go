@@ -13,6 +13,8 @@ type message struct {
 	text   []byte // so far
 }
 
+// newMessage returns an empty message. The frame of a delta begins alike each time, so its
+// beginning is made once.
 func newMessage(b base) *message {
 	m := &message{base: b}
 	m.prefix = []byte(`data: {"type":"thread.item.updated","item_id":"` + m.ID +
@@ -20,6 +22,7 @@ func newMessage(b base) *message {
 	return m
 }
 
+// begin appends what opens the message and its one part.
 func (m *message) begin(dst []byte) []byte {
 	dst = frame(dst, itemEvent{"thread.item.added", assistantItem{base: m.base}})
 	return m.part(dst, "added")
@@ -32,12 +35,14 @@ func (m *message) delta(dst []byte, text string) []byte {
 	return append(dst, "}}\n\n"...)
 }
 
+// end appends what closes the message, and returns the item that a store keeps.
 func (m *message) end(dst []byte) ([]byte, assistantItem) {
 	item := m.item()
 	dst = m.part(dst, "done")
 	return frame(dst, itemEvent{"thread.item.done", item}), item
 }
 
+// part appends an update of the part, with the whole text so far.
 func (m *message) part(dst []byte, what string) []byte {
 	return frame(dst, updateEvent{"thread.item.updated", m.ID,
 		partUpdate{"assistant_message.content_part." + what, 0, newOutputText(string(m.text))}})
@@ -48,4 +53,5 @@ func (m *message) item() assistantItem {
 	return assistantItem{base: m.base, Content: []outputText{newOutputText(string(m.text))}}
 }
 
+// blank reports whether the message shows nothing.
 func (m *message) blank() bool { return len(bytes.TrimSpace(m.text)) == 0 }

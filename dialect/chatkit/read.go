@@ -29,15 +29,18 @@ type object struct {
 	members map[string]jsontext.Value
 }
 
+// get returns a member; one that is absent has a pointer all the same, for a fault.
 func (o object) get(name string) value { return value{o.at + "/" + name, o.members[name]} }
 
 // reader reads a body and lists its faults.
 type reader struct{ faults chat.ValidationError }
 
+// fault notes what is wrong with v. Reading goes on, so that all faults are listed.
 func (r *reader) fault(v value, code, message string) {
 	r.faults.Add(v.at, &chat.FieldError{Code: code, Message: message})
 }
 
+// required notes that v is absent.
 func (r *reader) required(v value) { r.fault(v, chat.CodeRequired, "is required") }
 
 // lenient reads on where a body is not strict, which has been reported by then.
@@ -58,6 +61,7 @@ func (r *reader) object(v value) object {
 	return o
 }
 
+// list reads an array. What is absent or not an array has no elements.
 func (r *reader) list(v value) []value {
 	if v.none() {
 		return nil
@@ -100,6 +104,7 @@ func (r *reader) want(v value) string {
 	return ""
 }
 
+// boolean reads true or false; absent is false.
 func (r *reader) boolean(v value) bool {
 	if v.none() {
 		return false
@@ -126,6 +131,7 @@ func (r *reader) wellFormed(body jsontext.Value) bool {
 	return true
 }
 
+// syntax notes why a body is not JSON. The message has a place and no part of the body.
 func (r *reader) syntax(err error) {
 	if err == errTrailing {
 		r.fault(value{}, chat.CodeTrailingData, errTrailing.Error())

@@ -24,14 +24,18 @@ type recent struct {
 // recentKey names a message. Only who has sent it can have it sent again.
 type recentKey struct{ owner, threadID, itemID string }
 
+// recentMessage is what a user said, kept until it expires.
 type recentMessage struct {
 	key     recentKey
 	input   string
 	expires time.Time
 }
 
+// size is what the message counts against the bound: 300 bytes stand for the map, the
+// list and the strings' headers.
 func (m recentMessage) size() int { return len(m.key.owner) + len(m.input) + 300 }
 
+// newRecent returns an empty memory.
 func newRecent() *recent { return &recent{said: map[recentKey]*list.Element{}, order: list.New()} }
 
 // put remembers a message, or remembers it for longer.

@@ -119,6 +119,7 @@ func (r *reader) params(req *request, p object) {
 	}
 }
 
+// threadID reads an id by the rule of conversation ids: it is one, in log and events.
 func (r *reader) threadID(v value) string {
 	if v.none() {
 		r.required(v)
@@ -145,6 +146,7 @@ func (r *reader) itemID(v value) string {
 	return id
 }
 
+// itemIDs reads what a feedback is about. The bound keeps a log line short.
 func (r *reader) itemIDs(v value) (ids []string) {
 	list := r.list(v)
 	switch {
@@ -160,6 +162,7 @@ func (r *reader) itemIDs(v value) (ids []string) {
 	return ids
 }
 
+// feedback reads the one word of a feedback.
 func (r *reader) feedback(v value) string {
 	kind := r.want(v)
 	if !v.none() && v.raw.Kind() == '"' && kind != "positive" && kind != "negative" {
@@ -168,6 +171,7 @@ func (r *reader) feedback(v value) string {
 	return kind
 }
 
+// title reads the title of a thread, on one line.
 func (r *reader) title(v value) string {
 	given := r.want(v)
 	title := chat.Line(given, len(given))
@@ -181,6 +185,7 @@ func (r *reader) title(v value) string {
 	return title
 }
 
+// query reads which page of a list is wanted; the newest come first by default.
 func (r *reader) query(p object) Query {
 	q := Query{Limit: defaultPage, Descending: true}
 	if v := p.get("limit"); !v.none() {

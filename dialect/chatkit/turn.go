@@ -117,6 +117,7 @@ func (k *keeper) close() {
 	k.carryOut()
 }
 
+// carryOut makes the changes that encoding has asked for, in their order.
 func (k *keeper) carryOut() {
 	for _, f := range k.enc.effects {
 		k.turn.store(f)
@@ -125,6 +126,8 @@ func (k *keeper) carryOut() {
 	k.enc.effects = k.enc.effects[:0]
 }
 
+// store makes one change. A store that fails or hangs does not fail the turn: the error is
+// reported to OnError. A thread that was deleted meanwhile is not reported.
 func (t *turn) store(do effect) {
 	ctx, cancel := context.WithTimeout(t.ctx, storeTimeout)
 	defer cancel()

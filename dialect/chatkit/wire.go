@@ -21,6 +21,7 @@ type base struct {
 	Type      string `json:"type"`
 }
 
+// userItem is a message of the user.
 type userItem struct {
 	base
 	Content          []content `json:"content"`
@@ -29,11 +30,13 @@ type userItem struct {
 	InferenceOptions struct{}  `json:"inference_options"`
 }
 
+// assistantItem is a message of the model.
 type assistantItem struct {
 	base
 	Content []outputText `json:"content"`
 }
 
+// outputText is a part of an assistantItem. Ours have one, without annotations.
 type outputText struct {
 	Annotations []string `json:"annotations"`
 	Text        string   `json:"text"`
@@ -42,11 +45,13 @@ type outputText struct {
 
 func newOutputText(text string) outputText { return outputText{Text: text, Type: "output_text"} }
 
+// workflowItem shows thoughts and tool calls.
 type workflowItem struct {
 	base
 	Workflow workflowBody `json:"workflow"`
 }
 
+// workflowBody is a workflow; Summary stands in it once it has ended.
 type workflowBody struct {
 	Type     string    `json:"type"`
 	Tasks    []task    `json:"tasks"`
@@ -54,10 +59,12 @@ type workflowBody struct {
 	Expanded bool      `json:"expanded"`
 }
 
+// duration is a time in whole seconds, at least 1: 0 would show as nothing.
 type duration struct {
 	Seconds int `json:"duration"`
 }
 
+// task is one line of a workflow. Status is loading, complete or none.
 type task struct {
 	Status  string `json:"status_indicator"`
 	Type    string `json:"type"`
@@ -80,46 +87,54 @@ type status struct {
 	Type string `json:"type"`
 }
 
+// page is a part of a list. After is the id to ask for the next page with.
 type page[T any] struct {
 	Data  []T    `json:"data"`
 	More  bool   `json:"has_more"`
 	After string `json:"after,omitempty"`
 }
 
+// body returns the thread in the protocol's form.
 func (t Thread) body(items page[jsontext.Value]) threadBody {
 	return threadBody{Title: t.Title, ID: t.ID, CreatedAt: timestamp(t.CreatedAt), Status: status{"active"}, Items: items}
 }
 
 // The events of a stream.
 
+// threadEvent says that a thread was created or has changed.
 type threadEvent struct {
 	Type   string     `json:"type"`
 	Thread threadBody `json:"thread"`
 }
 
+// itemEvent adds an item to the thread, or says that it is complete.
 type itemEvent struct {
 	Type string `json:"type"`
 	Item any    `json:"item"`
 }
 
+// updateEvent changes an item that is not complete.
 type updateEvent struct {
 	Type   string `json:"type"`
 	ItemID string `json:"item_id"`
 	Update any    `json:"update"`
 }
 
+// taskUpdate adds or changes a task of a workflow.
 type taskUpdate struct {
 	Type  string `json:"type"`
 	Index int    `json:"task_index"`
 	Task  task   `json:"task"`
 }
 
+// partUpdate adds or completes a part of a message.
 type partUpdate struct {
 	Type    string     `json:"type"`
 	Index   int        `json:"content_index"`
 	Content outputText `json:"content"`
 }
 
+// errorEvent ends a turn that has failed. AllowRetry shows a button.
 type errorEvent struct {
 	Type       string `json:"type"`
 	Code       string `json:"code"`
@@ -127,6 +142,7 @@ type errorEvent struct {
 	AllowRetry bool   `json:"allow_retry"`
 }
 
+// noticeEvent shows a text beside the thread. It is not kept.
 type noticeEvent struct {
 	Type    string `json:"type"`
 	Level   string `json:"level"`
@@ -156,4 +172,5 @@ func appendJSON(dst []byte, v any) []byte {
 // newID returns an id that nobody can guess, for a thread.
 func newID(prefix string) string { return prefix + "_" + strings.ToLower(rand.Text()) }
 
+// timestamp writes a time as the component reads it: UTC, with milliseconds.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

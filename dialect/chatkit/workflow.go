@@ -39,10 +39,12 @@ type call struct {
 	arguments string
 }
 
+// newWorkflow returns a workflow that begins at now, since the turn's beginning.
 func newWorkflow(b base, now time.Duration) *workflow {
 	return &workflow{base: b, began: now, open: map[string]*call{}}
 }
 
+// begin appends what opens the workflow.
 func (w *workflow) begin(dst []byte) []byte {
 	return frame(dst, itemEvent{"thread.item.added", w.item()})
 }
@@ -52,6 +54,8 @@ func (w *workflow) item() workflowItem {
 	return workflowItem{base: w.base, Workflow: workflowBody{Type: "reasoning", Tasks: slices.Clone(w.tasks)}}
 }
 
+// end appends what closes the workflow, with how long it took, and returns the item that a
+// store keeps.
 func (w *workflow) end(dst []byte, now time.Duration) ([]byte, workflowItem) {
 	dst = w.settle(dst)
 	item := w.item()
@@ -109,6 +113,7 @@ func headline(text string) (title, rest string) {
 	return "", text
 }
 
+// call adds a task for a tool call.
 func (w *workflow) call(dst []byte, ev *stream.ToolStarted) []byte {
 	dst = w.settle(dst)
 	c := &call{task: len(w.tasks), name: chat.Line(ev.Tool, maxName), arguments: shownArguments(ev.Arguments)}
@@ -119,12 +124,15 @@ func (w *workflow) call(dst []byte, ev *stream.ToolStarted) []byte {
 	return w.add(dst, task{Status: "loading", Type: "custom", Title: "Calling " + c.name, Icon: "bolt", Content: c.arguments})
 }
 
+// progress shows how far a call is. The call must be open, which the grammar of events
+// ensures.
 func (w *workflow) progress(dst []byte, ev *stream.ToolProgress) []byte {
 	c := w.open[ev.ID]
 	w.tasks[c.task].Content = c.with(howFar(ev))
 	return w.update(dst, c.task)
 }
 
+// completed shows the result of a call, cut to maxResult.
 func (w *workflow) completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	text, cut := chat.Truncate(ev.Result, maxResult)
 	if cut || ev.Truncated {
@@ -133,10 +141,12 @@ func (w *workflow) completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	return w.close(dst, ev.ID, "Called %s", task{Status: "complete", Icon: "bolt", Content: "Result: " + text})
 }
 
+// failed shows why a call has failed.
 func (w *workflow) failed(dst []byte, ev *stream.ToolFailed) []byte {
 	return w.close(dst, ev.ID, "%s has failed", task{Status: "none", Icon: "info", Content: ev.Message})
 }
 
+// unknown shows that the outcome of a call is not known.
 func (w *workflow) unknown(dst []byte, ev *stream.ToolUnknown) []byte {
 	return w.close(dst, ev.ID, "%s: outcome not known", task{Status: "none", Icon: "circle-question",
 		Content: ev.Message + "\n\nIt may have taken effect, and is not tried again."})
@@ -159,6 +169,7 @@ func (c *call) with(text string) string {
 	return c.arguments + "\n\n" + text
 }
 
+// shownArguments returns the arguments of a call for a person; "" for none.
 func shownArguments(v jsontext.Value) string {
 	v = v.Clone()
 	if v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || string(v) == "{}" {
@@ -171,7 +182,7 @@ func shownArguments(v jsontext.Value) string {
 	return "Arguments: " + text
 }
 
-// howFar tells a tool's progress in words.
+// howFar writes a tool's progress in words.
 func howFar(ev *stream.ToolProgress) string {
 	text := "Progress: " + number(ev.Progress)
 	if ev.Total > 0 && !math.IsInf(ev.Total, 1) {
@@ -183,15 +194,19 @@ func howFar(ev *stream.ToolProgress) string {
 	return text
 }
 
+// number writes a figure without an exponent.
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
+// add appends a task.
 func (w *workflow) add(dst []byte, t task) []byte {
 	w.tasks = append(w.tasks, t)
-	return w.tell(dst, "added", len(w.tasks)-1)
+	return w.task(dst, "added", len(w.tasks)-1)
 }
 
-func (w *workflow) update(dst []byte, index int) []byte { return w.tell(dst, "updated", index) }
+// update appends the present state of a task.
+func (w *workflow) update(dst []byte, index int) []byte { return w.task(dst, "updated", index) }
 
-func (w *workflow) tell(dst []byte, what string, index int) []byte {
+// task appends what happened to a task, with its present state.
+func (w *workflow) task(dst []byte, what string, index int) []byte {
 	return frame(dst, updateEvent{"thread.item.updated", w.ID, taskUpdate{"workflow.task." + what, index, w.tasks[index]}})
 }

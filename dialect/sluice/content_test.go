@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/stream"
+	"sluice/stream/sse/ssetest"
 )
 
 // A client that waits as long as it is told must not come too early.
@@ -75,7 +76,7 @@ func TestArguments(t *testing.T) {
 		if want := `"arguments":` + tt.want + `,"status":"in_progress"}` + "\n\n"; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: got\n%swant at its end\n%s", tt.name, got, want)
 		}
-		sameForBothReaders(t, got)
+		ssetest.SameForBothReaders(t, got)
 	}
 }
 
@@ -94,7 +95,7 @@ func TestHostileText(t *testing.T) {
 			&stream.ToolFailed{Call: stream.Call{ID: "c", Tool: text, Server: text}, Message: text},
 			&stream.Delta{Text: text}, &stream.Delta{Text: text},
 			&stream.Error{Message: text, Service: text}, &stream.Done{Reason: stream.Stop})
-		events := sameForBothReaders(t, got)
+		events := ssetest.SameForBothReaders(t, got)
 		var types []string
 		for _, ev := range events {
 			types = append(types, ev.Type)

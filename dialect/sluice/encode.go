@@ -145,6 +145,7 @@ func (e *encoder) joined(dst []byte, name string) []byte {
 	return append(dst, '"')
 }
 
+// start appends the members of a start event. What the request did not give is absent.
 func start(dst []byte, ev *stream.Start) []byte {
 	if ev.ConversationID != "" {
 		dst = name(dst, "conversation_id", ev.ConversationID)
@@ -169,6 +170,7 @@ func attributed(dst []byte, a *stream.Attribution) []byte {
 	return dst
 }
 
+// call appends what all events of a tool call have in common.
 func call(dst []byte, c *stream.Call, status string) []byte {
 	dst = attributed(dst, &c.Attribution)
 	dst = name(dst, "call_id", c.ID)
@@ -191,6 +193,8 @@ func progress(dst []byte, ev *stream.ToolProgress) []byte {
 	return dst
 }
 
+// completed appends a call that has ended well. Its result is cut to maxResult, and
+// marked then; the model gets the result as the agent has it.
 func completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	dst = millis(call(dst, &ev.Call, "completed"), "duration_ms", ev.Duration)
 	text, cut := chat.Truncate(ev.Result, maxResult)
@@ -201,6 +205,7 @@ func completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	return dst
 }
 
+// failure appends the members of an error event.
 func failure(dst []byte, ev *stream.Error) []byte {
 	dst = str(dst, "error_type", string(ev.Type))
 	dst = str(dst, "message", ev.Message)
@@ -215,6 +220,8 @@ func failure(dst []byte, ev *stream.Error) []byte {
 	return dst
 }
 
+// done appends the members of the last event: the whole text, the tools in the order of
+// their calls, usage and times.
 func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	t := &ev.Timings
 	dst = e.joined(dst, "final_output")
@@ -260,24 +267,44 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
+	if ev.Route > 0 {
+		dst = millis(dst, "route_ms", ev.Route)
+	}
 	dst = millis(dst, "write_blocked_ms", t.Blocked)
-	return append(dst, '}')
+	return agents(append(dst, '}'), ev.Agents)
 }
 
+// agents appends how each agent of a team did; nothing if there is no team.
+func agents(dst []byte, outcomes []stream.AgentOutcome) []byte {
+	if outcomes == nil {
+		return dst
+	}
+	dst = append(dst, `,"agents":[`...)
+	for i := range outcomes {
+		dst, _ = jsonline.Value(comma(dst, i), &outcomes[i])
+	}
+	return append(dst, ']')
+}
+
+// key appends a comma and a name, which is a constant that needs no escapes. All members
+// but the first of an object come through it.
 func key(dst []byte, name string) []byte {
 	dst = append(append(dst, ',', '"'), name...)
 	return append(dst, '"', ':')
 }
 
+// str appends a member whose value is a text, escaped so that it stays on one line.
 func str(dst []byte, name, value string) []byte { return jsonline.String(key(dst, name), value) }
 
 // name is str for what identifies something or somebody.
 func name(dst []byte, member, value string) []byte { return jsonline.Name(key(dst, member), value) }
 
+// boolean appends a member that is true or false.
 func boolean(dst []byte, name string, value bool) []byte {
 	return strconv.AppendBool(key(dst, name), value)
 }
 
+// integer appends a member that is a whole number.
 func integer(dst []byte, name string, value int) []byte {
 	return strconv.AppendInt(key(dst, name), int64(value), 10)
 }
@@ -294,6 +321,7 @@ func number(dst []byte, name string, value float64) []byte {
 	return strconv.AppendFloat(dst, value, 'f', -1, 64)
 }
 
+// millis appends a time in milliseconds, rounded.
 func millis(dst []byte, name string, d time.Duration) []byte {
 	return appendMillis(key(dst, name), d)
 }
@@ -303,6 +331,7 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	return strconv.AppendInt(dst, d.Round(time.Millisecond).Milliseconds(), 10)
 }
 
+// comma separates element i of an array from the one before.
 func comma(dst []byte, i int) []byte {
 	if i > 0 {
 		dst = append(dst, ',')

@@ -14,6 +14,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/stream/sse/ssetest"
 )
 
 // body returns what a Writer sends for the events. Before each it waits 10 ms of
@@ -111,7 +112,7 @@ data: {ID,"final_output":"Salü \"d\"\n","tools_called":["list_todos","add"],"su
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stream (-want +got):\n%s", diff)
 	}
-	sameForBothReaders(t, got)
+	ssetest.SameForBothReaders(t, got)
 }
 
 // The least that a turn can be, without what is optional.
@@ -151,7 +152,7 @@ data: {"request_id":"r","final_output":"ab","tools_called":[],"success":true,"fi
 // lastData returns the data of ev's frame.
 func lastData(t *testing.T, ev stream.Event) map[string]any {
 	t.Helper()
-	events := sameForBothReaders(t, body(t, encoding{RequestID: "r"}, ev))
+	events := ssetest.SameForBothReaders(t, body(t, encoding{RequestID: "r"}, ev))
 	return decode(t, events[len(events)-1].Data)
 }
 

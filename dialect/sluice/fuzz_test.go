@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/stream"
+	"sluice/stream/sse/ssetest"
 )
 
 // Whatever text and arguments a model comes up with: two readers see the same
@@ -34,7 +35,7 @@ func FuzzWriterReaderRoundTrip(f *testing.F) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		events := sameForBothReaders(t, rec.Body.String())
+		events := ssetest.SameForBothReaders(t, rec.Body.String())
 		if len(events) != 7 {
 			t.Fatalf("%d events, want 7", len(events))
 		}

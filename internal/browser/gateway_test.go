@@ -25,7 +25,7 @@ type gateway struct {
 func startGateway(t testing.TB, env map[string]string) *gateway {
 	t.Helper()
 	needProcesses(t)
-	all := map[string]string{"SLUICE_ADDR": "127.0.0.1:0", "SLUICE_TODO_DB": ":memory:", "SLUICE_DRAIN_TIMEOUT": "1s"}
+	all := map[string]string{"SLUICE_ADDR": "127.0.0.1:0", "SLUICE_TODO_DB": ":memory:", "SLUICE_DRAIN_TIMEOUT": "1s", "SLUICE_ADMISSION": "count"}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} { // and no setting of ours
 		all[name] = os.Getenv(name)
 	}

@@ -1,6 +1,6 @@
 // Package conns bounds the connections of an http.Server. A connection that waits
-// for bytes of a request makes room for a new one, so that nobody can hold all of
-// them by sending nothing.
+// for bytes of a request makes room for a new one, so that a client cannot hold all
+// of them by sending nothing.
 package conns
 
 import (
@@ -39,11 +39,11 @@ type Limiter struct {
 	start           time.Time // what now counts from: one clock is read, and not the wall clock too
 
 	accepting chan struct{} // holds one while a new connection gets its place
-	changed   chan struct{} // tells of places that changed while Accept waits
+	changed   chan struct{} // gets a value when places changed while Accept waits
 
 	mu       sync.Mutex // guards the fields below, and all places
 	places   map[net.Conn]*Place
-	taken    int           // places that are no surplus
+	taken    int           // places that are not surplus
 	waiting  queue         // of those, the ones that wait for bytes
 	surplus  queue         // of the others, the ones that wait for bytes
 	replying queue         // the others, since their handler began
@@ -74,7 +74,7 @@ type Place struct {
 }
 
 // place puts p among the places or, if there is no room, the surplus, and returns the
-// place that was taken away for it, if any; or, with p put nowhere, how long to wait
+// place that was evicted for it, if any; or, with p put nowhere, how long to wait
 // before the next try. blocked is how long p has waited already.
 func (l *Limiter) place(p *Place, blocked time.Duration) (victim *Place, wait time.Duration) {
 	l.mu.Lock()
@@ -95,7 +95,7 @@ func (l *Limiter) place(p *Place, blocked time.Duration) (victim *Place, wait ti
 }
 
 // find needs mu. It sees to it that there is a place, or returns how long it takes at
-// most until there is one; and the place that was taken away, if any.
+// most until there is one; and the place that was evicted, if any.
 func (l *Limiter) find(blocked time.Duration) (victim *Place, wait time.Duration) {
 	now := l.now()
 	age, replyAge := l.age(now), grace
@@ -128,7 +128,7 @@ func (l *Limiter) age(now time.Duration) time.Duration {
 	return grace
 }
 
-// evict needs mu. It takes away the first place of q.
+// evict needs mu. It removes the first place of q, whose connection the caller closes.
 func (l *Limiter) evict(q *queue) *Place {
 	p := q.first
 	l.remove(p)
@@ -145,7 +145,7 @@ func (l *Limiter) remove(p *Place) {
 	}
 }
 
-// close ends the connection of a place that was taken away. It is called without mu:
+// close ends the connection of a place that was evicted, if p is not nil. It is called without mu:
 // it may wait for a goroutine that reads.
 func (p *Place) close() {
 	if p != nil {
@@ -153,8 +153,8 @@ func (p *Place) close() {
 	}
 }
 
-// tell needs mu. It says that places changed.
-func (l *Limiter) tell() {
+// signal needs mu. It wakes Accept: places have changed.
+func (l *Limiter) signal() {
 	if !l.blocked {
 		return
 	}
@@ -171,26 +171,26 @@ func (l *Limiter) Place(c net.Conn) *Place {
 	if p := l.places[c]; p != nil {
 		return p
 	}
-	return &Place{l: l, conn: c} // it was taken away already
+	return &Place{l: l, conn: c} // it was evicted already
 }
 
-// State follows what http.Server tells of a connection.
+// State follows what http.Server reports of a connection.
 func (l *Limiter) State(c net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		return
 	}
 	l.mu.Lock()
 	victim := l.follow(c, state)
-	l.tell()
+	l.signal()
 	l.mu.Unlock()
 	victim.close()
 }
 
-// follow needs mu. It returns the place that was taken away for this one, if any.
+// follow needs mu. It returns the place that was evicted for this one, if any.
 func (l *Limiter) follow(c net.Conn, state http.ConnState) (victim *Place) {
 	p := l.places[c]
 	switch {
-	case p == nil: // its place was taken away
+	case p == nil: // its place was evicted
 	case state == http.StateClosed || state == http.StateHijacked:
 		l.remove(p)
 	case p.surplus && state == http.StateActive:
@@ -201,8 +201,8 @@ func (l *Limiter) follow(c net.Conn, state http.ConnState) (victim *Place) {
 	return nil
 }
 
-// promote needs mu. It ends that p is surplus if by now there is room. It returns the
-// place that was taken away for that, if any.
+// promote needs mu. It makes a surplus p a regular one if by now there is room. It returns the
+// place that was evicted for that, if any.
 func (l *Limiter) promote(p *Place) (victim *Place) {
 	if l.taken >= l.max {
 		now := l.now()
@@ -217,6 +217,7 @@ func (l *Limiter) promote(p *Place) (victim *Place) {
 	return victim
 }
 
+// now is the time since start, on the monotonic clock.
 func (l *Limiter) now() time.Duration { return time.Since(l.start) }
 
 // Stats returns how many connections are open, and how many were closed for others so
@@ -235,7 +236,7 @@ func (p *Place) Surplus() bool {
 	return p.surplus
 }
 
-// Waiting tells that more bytes of the request are waited for: until Busy, the
+// Waiting says that more bytes of the request are waited for: until Busy, the
 // connection may be closed for another one.
 func (p *Place) Waiting() {
 	p.l.mu.Lock()
@@ -245,7 +246,7 @@ func (p *Place) Waiting() {
 	}
 }
 
-// Busy tells that a handler works on the request, and waits for no more of it.
+// Busy says that a handler works on the request, and waits for no more of it.
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
@@ -256,7 +257,7 @@ func (p *Place) Busy() {
 	default:
 		p.unlink()
 	}
-	p.l.tell()
+	p.l.signal()
 }
 
 // wait needs mu.
@@ -268,5 +269,6 @@ func (p *Place) wait() {
 	}
 }
 
-// held needs mu. It reports that the place was not taken away.
+// held needs mu. It reports whether p has a place: it has not been
+// evicted.
 func (p *Place) held() bool { return p.l.places[p.conn] == p }

@@ -209,7 +209,7 @@ func TestAcceptWaitsForAPlace(t *testing.T) {
 	}
 }
 
-// A burst of turns that is larger than the gateway: nobody's connection is closed
+// A burst of turns that is larger than the gateway: no connection is closed
 // before its reply has left.
 func TestBurstIsAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T) {

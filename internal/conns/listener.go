@@ -12,6 +12,7 @@ func (l *Limiter) Listen(ln net.Listener) net.Listener {
 	return &listener{Listener: ln, l: l, closed: make(chan struct{})}
 }
 
+// listener accepts what its Limiter has room for.
 type listener struct {
 	net.Listener
 	l      *Limiter
@@ -19,6 +20,9 @@ type listener struct {
 	closed chan struct{}
 }
 
+// Accept returns the next connection that has a place. It waits for the place within the
+// bounds of Limiter, and closes the connection that has to go. After Close it returns
+// net.ErrClosed.
 func (ln *listener) Accept() (net.Conn, error) {
 	c, err := ln.Listener.Accept()
 	if err != nil {
@@ -31,6 +35,8 @@ func (ln *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// Close closes the listener, and ends an Accept that waits for a place. It may be called
+// again.
 func (ln *listener) Close() error {
 	ln.once.Do(func() { close(ln.closed) })
 	return ln.Listener.Close()

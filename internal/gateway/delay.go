@@ -30,6 +30,7 @@ type schedDelay struct {
 	before []uint64
 }
 
+// newSchedDelay begins to measure now.
 func newSchedDelay() *schedDelay {
 	d := &schedDelay{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 	metrics.Read(d.sample)

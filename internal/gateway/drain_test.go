@@ -221,7 +221,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// pulse tells of each write.
+// pulse reports each write.
 type pulse struct {
 	http.ResponseWriter
 	beats chan<- struct{}
@@ -258,13 +258,7 @@ func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	gatewaytest.Within(t, "the answer's begin", beats)
-	for stuck := false; !stuck; { // Gemini can write no more, as nobody reads
-		select {
-		case <-beats:
-		case <-time.After(200 * time.Millisecond):
-			stuck = true
-		}
-	}
+	testnet.Silence(t, "the model can write no more, as the client does not read", beats, 200*time.Millisecond)
 	r.Signals <- syscall.SIGTERM
 	r.Log.Await(t, "draining", nil)
 	r.Signals <- syscall.SIGTERM
@@ -286,7 +280,7 @@ func TestContextEndsTheProgram(t *testing.T) {
 	}
 }
 
-// A full house is told so before a stream begins.
+// A gateway at its limit of streams refuses before a stream begins.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	r := start(t, newTwoMinds(t).env("SLUICE_MAX_STREAMS", "1", "SLUICE_DRAIN_TIMEOUT", "0s"))

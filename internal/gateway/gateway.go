@@ -42,11 +42,9 @@ type Gateway struct {
 	metrics *metrics.Registry
 	health  *health.Registry
 	server  *handlers.Server
-	model   languageModel   // of turns that name none
-	models  []languageModel // all
+	models  *Models
 	tools   *mcpclient.Client
-	offline *http.Server // nil unless the offline model is used
-	todos   *todo.Store  // nil unless the built-in todo server is used
+	todos   *todo.Store // nil unless the built-in todo server is used
 	with    Seams
 }
 
@@ -67,6 +65,14 @@ func (s Seams) runner(a *agent.Agent) stream.Runner {
 		return a
 	}
 	return s.Runner(a)
+}
+
+// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
+func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
+	if tokens == 0 {
+		return s.runner(a)
+	}
+	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
 }
 
 func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
@@ -91,20 +97,14 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.connectModels(ctx); err != nil {
+	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
+	g.cfg = g.models.cfg
 	g.watch()
 	g.server = handlers.NewServer(handlers.Config{
-		Runner: with.runner(agent.New(agent.Config{
-			Model:       g.model,
-			Tools:       g.tools,
-			Prompt:      cfg.SystemPrompt,
-			Location:    cfg.Timezone,
-			MaxSteps:    cfg.MaxSteps,
-			LogPayloads: cfg.LogPayloads,
-		})),
-		Model:         g.model.Name(),
+		Runner:        with.budgeted(cfg.TurnTokens, g.agent()),
+		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,
 		Health:        g.health,
@@ -124,13 +124,30 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	return g, nil
 }
 
-func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
+// agent returns what answers requests.
+func (g *Gateway) agent() *agent.Agent {
+	cfg := agent.Config{
+		Model:       g.models.Link(model.DefaultKey),
+		Tools:       g.tools,
+		Prompt:      g.cfg.SystemPrompt,
+		Location:    g.cfg.Timezone,
+		MaxSteps:    g.cfg.MaxSteps,
+		LogPayloads: g.cfg.LogPayloads,
+		Keyed:       len(g.cfg.Models) > 0,
+	}
+	if g.cfg.TurnTokens > 0 {
+		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
+	}
+	return agent.New(cfg)
+}
+
+func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,
 		Failures:      uint32(b.Failures),
 		Recovery:      b.Recovery,
 		HalfOpenCalls: uint32(b.HalfOpenCalls),
-		Log:           g.log,
+		Log:           log,
 	})
 }
 
@@ -139,10 +156,10 @@ func (g *Gateway) breaker(service string, b config.Breaker) *breaker.Breaker {
 func (g *Gateway) Config() config.Config { return g.cfg.Config }
 
 // Model names the model.
-func (g *Gateway) Model() string { return g.model.Name() }
+func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name() }
 
 // Offline says whether the offline model is in use, by one model at least.
-func (g *Gateway) Offline() bool { return g.offline != nil }
+func (g *Gateway) Offline() bool { return g.models.offline != nil }
 
 // HasTodos says whether the built-in todo server is in use.
 func (g *Gateway) HasTodos() bool { return g.todos != nil }
@@ -155,16 +172,13 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
-	for _, m := range g.models {
-		m.Close()
-	}
 	if g.tools != nil {
 		_ = g.tools.Close()
 	}
 	if g.todos != nil {
 		_ = g.todos.Close()
 	}
-	if g.offline != nil {
-		_ = g.offline.Close()
+	if g.models != nil {
+		g.models.Close()
 	}
 }

@@ -7,8 +7,11 @@ import (
 
 // watch makes health of the parts behind the server, and metrics of their health.
 func (g *Gateway) watch() {
-	for _, m := range g.models {
+	for _, m := range g.models.all {
 		g.health.Add(m.Breaker())
+		if m.Key() != "" {
+			g.health.Add(modelHealth{m})
+		}
 	}
 	g.health.Add(g.tools.Checkers()...)
 	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
@@ -29,6 +32,16 @@ func (g *Gateway) watch() {
 		})
 }
 
+// modelHealth reports a configured model; its breaker reports for itself whether it is
+// well.
+type modelHealth struct{ languageModel }
+
+func (m modelHealth) Check() health.Status {
+	b, _ := m.Breaker().Check().(health.Breaker)
+	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.languageModel.Name(), Breaker: b.State}
+}
+
+// reportBreaker reports a breaker as one figure a state, of which exactly one is 1.
 func reportBreaker(report func(float64, ...string), b health.Breaker) {
 	for _, state := range [...]health.State{health.Closed, health.Open, health.HalfOpen} {
 		report(truth(b.State == state), b.Service, string(state))
@@ -47,6 +60,7 @@ func (g *Gateway) watchConnections(l *conns.Limiter) {
 	})
 }
 
+// truth is 1 for true and 0 for false, as Prometheus has it.
 func truth(b bool) float64 {
 	if b {
 		return 1

@@ -72,7 +72,7 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 		return nil, err
 	}
 	room.warn(g.log, asked)
-	g.tellProxy()
+	g.logProxy()
 	s := &Service{Gateway: g, socket: ln, addr: ln.Addr().String(), out: w, failed: make(chan error, 1)}
 	s.http = &http.Server{
 		Handler:           g,
@@ -116,7 +116,7 @@ func (s *Service) Close() {
 // when that happened or when the HTTP server stopped by itself.
 func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 	s.log.Info().Dict("details", zerolog.Dict().
-		Str("addr", s.addr).Str("model", s.model.Name()).Str("version", s.cfg.Version)).Msg("listening")
+		Str("addr", s.addr).Str("model", s.Model()).Str("version", s.cfg.Version)).Msg("listening")
 	select {
 	case err := <-s.failed:
 		s.log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")

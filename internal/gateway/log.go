@@ -43,6 +43,8 @@ type logWriter struct {
 	ended chan struct{}
 }
 
+// newLogWriter returns a writer to out that hides secrets and never makes its callers wait.
+// It has a goroutine, which Close ends.
 func newLogWriter(out io.Writer, secrets []string) *logWriter {
 	w := &logWriter{
 		out: out, secrets: redact.New(secrets),
@@ -73,6 +75,7 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	return n, nil
 }
 
+// loop writes what comes in, and tries again after a write that failed, until Close.
 func (w *logWriter) loop() {
 	defer close(w.ended)
 	for {
@@ -153,6 +156,7 @@ var logFormat = sync.OnceFunc(func() {
 	}
 })
 
+// levelName is a level in the log's own words.
 func levelName(l zerolog.Level) string {
 	switch l {
 	case zerolog.DebugLevel, zerolog.TraceLevel:
@@ -176,6 +180,7 @@ func processLogger(l zerolog.Logger) zerolog.Logger {
 	return l.With().Str("request_id", "").Logger()
 }
 
+// levelOf is the level of SLUICE_LOG_LEVEL, which was checked before.
 func levelOf(name string) zerolog.Level {
 	switch name {
 	case "debug":
@@ -191,6 +196,8 @@ func levelOf(name string) zerolog.Level {
 // serverErrors passes what net/http has to say into the log.
 type serverErrors struct{ log zerolog.Logger }
 
+// Write implements io.Writer. net/http has one line a call. Most are about clients that
+// break off, so the level is debug.
 func (e serverErrors) Write(p []byte) (int, error) {
 	e.log.Debug().Dict("details", zerolog.Dict().Bytes("message", bytes.TrimSpace(p))).Msg("http_server")
 	return len(p), nil

@@ -77,6 +77,8 @@ func appendShort(dst []byte, object jsontext.Value, room int, short func(name st
 	return dst
 }
 
+// shortened returns a JSON value that is fit for a log line: a long text is cut, another
+// long value is nil.
 func shortened(v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) <= shortValue:

@@ -3,18 +3,22 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
+	"sluice/anthropic"
 	"sluice/breaker"
 	"sluice/gemini"
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
+	"sluice/metrics"
 	"sluice/model"
+	"sluice/openai"
 )
 
 // The offline model, which needs no key.
@@ -28,119 +32,220 @@ const (
 
 // languageModel is a model as the gateway holds it, whatever its provider.
 type languageModel interface {
-	agent.Model
+	model.Link
+	Provider() string
 	Breaker() *breaker.Breaker
+	Learned() *model.Learned
 	Close()
 }
 
-const (
-	// defaultModel is the key of the model that answers where none is named.
-	defaultModel = "default"
-	// providerSimulator is the offline model, in Gemini's protocol.
-	providerSimulator = "simulator"
-)
+// Models are the language models of a configuration, by key.
+type Models struct {
+	all     []languageModel // in the order of the configuration
+	links   map[string]model.Link
+	forms   *model.Forms
+	offline *http.Server // nil unless the offline model is used
 
-// connectModels opens the models that are configured, and the one of the GEMINI_*
-// variables unless default is among them.
-func (g *Gateway) connectModels(ctx context.Context) error {
-	for _, spec := range g.cfg.Models {
-		m, err := g.openModel(ctx, spec)
-		if err != nil {
-			return err
-		}
-		g.models = append(g.models, m)
-		if spec.Key == defaultModel {
-			g.model = m
-		}
-	}
-	if g.model != nil {
-		return nil
-	}
-	m, err := g.openGemini(ctx)
-	if err != nil {
-		return err
-	}
-	g.model, g.models = m, append(g.models, m)
-	return nil
+	cfg     Config
+	log     zerolog.Logger
+	metrics *metrics.Registry
+	with    Seams
 }
 
-// openModel returns the model that spec configures. A provider is a package and a case
-// here.
-func (g *Gateway) openModel(ctx context.Context, spec model.Spec) (languageModel, error) {
-	opts := model.Options{
-		Proxy:   g.cfg.Proxy.Func(),
-		Version: g.cfg.Version,
-		Metrics: g.metrics,
-		Log:     g.log,
-	}
-	switch spec.Provider {
-	case gemini.Provider:
-		opts.Transport = g.with.Gemini
-		return gemini.New(spec, opts)
-	case providerSimulator:
-		url, err := g.startOffline(ctx)
+// OpenModels opens the models that cfg configures, and the one of the GEMINI_* variables
+// unless default is among them. The caller must call Close.
+func OpenModels(ctx context.Context, cfg Config, log zerolog.Logger, counts *metrics.Registry, with Seams) (_ *Models, err error) {
+	m := &Models{links: map[string]model.Link{}, cfg: cfg, log: log, metrics: counts, with: with}
+	defer func() {
+		if err != nil {
+			m.Close()
+		}
+	}()
+	modes := map[string]model.Mode{}
+	for _, spec := range cfg.Models {
+		opened, err := m.open(ctx, spec)
 		if err != nil {
 			return nil, err
 		}
+		m.add(spec.Key, opened)
+		modes[spec.Key] = model.Mode(spec.Structured)
+	}
+	if m.links[model.DefaultKey] == nil {
+		opened, err := m.openGemini(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.add(model.DefaultKey, opened)
+	}
+	m.forms = model.NewForms(model.FormsConfig{Modes: modes, Omit: m.learned, Metrics: m.structured()})
+	return m, m.chain()
+}
+
+// structured returns the registry that counts structured answers: nobody asks for one
+// where no model is configured.
+func (m *Models) structured() *metrics.Registry {
+	if len(m.cfg.Models) == 0 {
+		return nil
+	}
+	return m.metrics
+}
+
+func (m *Models) add(key string, opened languageModel) {
+	m.all = append(m.all, opened)
+	m.links[key] = opened
+}
+
+func (m *Models) learned(key string) model.Omit {
+	for _, each := range m.all {
+		if each.Key() == key {
+			return each.Learned().Omit()
+		}
+	}
+	return nil
+}
+
+// chain puts the fallbacks behind the models that have some. Only the first model's own
+// list counts, so a chain is made of models, never of chains.
+func (m *Models) chain() error {
+	windows := map[string]int{}
+	single := maps.Clone(m.links)
+	for _, spec := range m.cfg.Models {
+		windows[spec.Key] = spec.Context
+	}
+	for _, spec := range m.cfg.Models {
+		if len(spec.Fallback) == 0 {
+			continue
+		}
+		links := []model.Link{single[spec.Key]}
+		for _, key := range spec.Fallback {
+			links = append(links, single[key])
+		}
+		c, err := model.NewChain(model.ChainConfig{Links: links, On: spec.FallbackOn, Windows: windows, Metrics: m.metrics})
+		if err != nil {
+			return fmt.Errorf("model %s: %w", spec.Key, err)
+		}
+		m.links[spec.Key] = c
+	}
+	return nil
+}
+
+// Link returns the model of a key, with its fallbacks; empty means default. Nil: there
+// is none.
+func (m *Models) Link(key string) model.Link {
+	if key == "" {
+		key = model.DefaultKey
+	}
+	return m.links[key]
+}
+
+// Keys returns the keys of all models, in the order of the configuration.
+func (m *Models) Keys() (keys []string) {
+	for _, spec := range m.cfg.Models {
+		keys = append(keys, spec.Key)
+	}
+	if !slices.Contains(keys, model.DefaultKey) {
+		keys = append(keys, model.DefaultKey)
+	}
+	return keys
+}
+
+// Forms asks the models for structured answers.
+func (m *Models) Forms() *model.Forms { return m.forms }
+
+// Close lets go of all connections.
+func (m *Models) Close() {
+	for _, each := range m.all {
+		each.Close()
+	}
+	if m.offline != nil {
+		_ = m.offline.Close()
+	}
+}
+
+// open returns the model that spec configures. A provider is a package and a case here.
+func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, error) {
+	opts := model.Options{
+		Transport: m.with.Gemini,
+		Proxy:     m.cfg.Proxy.Func(),
+		Version:   m.cfg.Version,
+		Metrics:   m.metrics,
+		Log:       m.log,
+	}
+	switch spec.Provider {
+	case model.OpenAI:
+		return openai.New(spec, opts)
+	case model.Anthropic:
+		return anthropic.New(spec, opts)
+	case model.Gemini:
+		return gemini.New(spec, opts)
+	case model.Simulator:
+		url, err := m.startOffline(ctx)
+		if err != nil {
+			return nil, err
+		}
+		opts.Transport = nil
 		spec.Endpoint = url
+		if spec.Model == "" {
+			spec.Model = OfflineModel
+		}
 		return gemini.New(spec, opts)
 	}
 	return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
 }
 
 // openGemini returns the model of the GEMINI_* variables, or the offline one in its place.
-func (g *Gateway) openGemini(ctx context.Context) (languageModel, error) {
-	if g.cfg.Offline() {
-		url, err := g.startOffline(ctx)
+func (m *Models) openGemini(ctx context.Context) (languageModel, error) {
+	if m.cfg.Offline() {
+		url, err := m.startOffline(ctx)
 		if err != nil {
 			return nil, err
 		}
-		g.cfg.GeminiBaseURL, g.cfg.GeminiModel = url, OfflineModel
+		m.cfg.GeminiBaseURL, m.cfg.GeminiModel = url, OfflineModel
 	}
 	open := gemini.NewREST
-	if g.cfg.GeminiDriver == gemini.DriverSDK {
+	if m.cfg.GeminiDriver == gemini.DriverSDK {
 		open = gemini.NewSDK
 	}
 	cfg := gemini.Config{
-		APIKey:    g.cfg.GeminiAPIKey.Reveal(),
-		Model:     g.cfg.GeminiModel,
-		BaseURL:   g.cfg.GeminiBaseURL,
-		Thinking:  g.cfg.GeminiThinking,
-		Timeout:   g.cfg.ModelTimeout,
-		Breaker:   g.breaker(gemini.Service, g.cfg.GeminiBreaker),
-		Transport: g.with.Gemini,
-		Proxy:     g.cfg.Proxy.Func(),
-		Version:   g.cfg.Version,
-		Metrics:   g.metrics,
+		APIKey:    m.cfg.GeminiAPIKey.Reveal(),
+		Model:     m.cfg.GeminiModel,
+		BaseURL:   m.cfg.GeminiBaseURL,
+		Thinking:  m.cfg.GeminiThinking,
+		Timeout:   m.cfg.ModelTimeout,
+		Breaker:   newBreaker(gemini.Service, m.cfg.GeminiBreaker, m.log),
+		Transport: m.with.Gemini,
+		Proxy:     m.cfg.Proxy.Func(),
+		Version:   m.cfg.Version,
+		Metrics:   m.metrics,
 	}
-	if len(g.cfg.Models) > 0 {
-		cfg.Key = defaultModel
+	if len(m.cfg.Models) > 0 {
+		cfg.Key = model.DefaultKey
 	}
 	return open(cfg)
 }
 
 // startOffline serves the simulator over loopback HTTP, so that the whole real
 // path runs, and returns its URL. There is one for all that ask.
-func (g *Gateway) startOffline(ctx context.Context) (string, error) {
-	if g.offline != nil {
-		return "http://" + g.offline.Addr, nil
+func (m *Models) startOffline(ctx context.Context) (string, error) {
+	if m.offline != nil {
+		return "http://" + m.offline.Addr, nil
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("offline model: %w", err)
 	}
-	g.offline = &http.Server{
+	m.offline = &http.Server{
 		Addr:              ln.Addr().String(),
 		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Pace: OfflinePace, FirstDelay: OfflineFirst}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
-	go func() { _ = g.offline.Serve(ln) }() // ends with close
-	return "http://" + g.offline.Addr, nil
+	go func() { _ = m.offline.Serve(ln) }() // ends with close
+	return "http://" + m.offline.Addr, nil
 }
 
-// tellProxy logs which proxies requests to models go through, without what is secret
+// logProxy logs which proxies requests to models go through, without what is secret
 // in their URLs.
-func (g *Gateway) tellProxy() {
+func (g *Gateway) logProxy() {
 	p := g.cfg.Proxy
 	if p.None() {
 		return

@@ -41,7 +41,7 @@ func TestConfiguredModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	var services []string
-	for _, m := range g.models {
+	for _, m := range g.models.all {
 		services = append(services, m.Breaker().Snapshot().Service)
 	}
 	if got := strings.Join(services, " "); got != "model:default model:spare" || g.Model() != "sim-1" {
@@ -56,8 +56,9 @@ func TestDefaultModelBesideOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(g.models); n != 2 || g.models[1] != g.model || g.model.Breaker().Snapshot().Service != "gemini" {
-		t.Errorf("%d models, default has the breaker %s", n, g.model.Breaker().Snapshot().Service)
+	all := g.models.all
+	if len(all) != 2 || g.models.Link("") != model.Link(all[1]) || all[1].Breaker().Snapshot().Service != "gemini" {
+		t.Errorf("%d models, the last has the breaker %s", len(all), all[1].Breaker().Snapshot().Service)
 	}
 }
 

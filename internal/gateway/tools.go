@@ -17,6 +17,8 @@ import (
 // builtinTodo names the built-in todo server.
 const builtinTodo = "todo"
 
+// connectTools makes the client of all MCP servers. Without any it serves the built-in todo
+// server, in memory if its file cannot be written.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	servers := slices.Clone(g.with.Servers)
 	for _, s := range g.cfg.MCPServers {
@@ -35,7 +37,7 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 			Name:      builtinTodo,
 			Transport: "inprocess",
 			InProcess: todo.NewServer(g.todos, g.cfg.Version),
-			Breaker:   g.breaker("mcp:"+builtinTodo, g.cfg.MCPBreaker),
+			Breaker:   newBreaker("mcp:"+builtinTodo, g.cfg.MCPBreaker, g.log),
 		})
 	}
 	g.tools, err = mcpclient.New(mcpclient.Config{
@@ -52,6 +54,8 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	return nil
 }
 
+// mcpServer returns what mcpclient needs of a configured server. It reveals secrets: the
+// result must not be logged.
 func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 	return mcpclient.Server{
 		Name:            s.Name,
@@ -70,10 +74,11 @@ func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
 			Untrusted: s.Untrusted, Fallback: s.Fallback,
 		},
-		Breaker: g.breaker("mcp:"+s.Name, g.cfg.MCPBreaker),
+		Breaker: newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
 	}
 }
 
+// reveal returns the plain values of secrets.
 func reveal(secrets map[string]config.Secret) map[string]string {
 	plain := make(map[string]string, len(secrets))
 	for k, v := range secrets {
@@ -82,6 +87,7 @@ func reveal(secrets map[string]config.Secret) map[string]string {
 	return plain
 }
 
+// toolAccess returns what a GET may call; an unknown setting means nothing.
 func toolAccess(setting string) chat.ToolAccess {
 	switch setting {
 	case config.GetToolsAll:

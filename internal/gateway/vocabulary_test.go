@@ -40,16 +40,26 @@ func everyEvent() []stream.Event {
 	failure := stream.Error{Attribution: from, Type: fault.MCPUnavailable, Message: "not there\n", Recoverable: true, RetryAfter: time.Second, Service: "mcp:todo"}
 	fatal := failure
 	fatal.Fatal = true
+	ok, took := true, int64(12)
 	return []stream.Event{
 		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m"},
+		&stream.Route{
+			Decision: stream.Routed, AgentID: "light-agent", Additional: []string{"music-agent"}, Confidence: 0.9,
+			Reasoning: "<b>\u2028", Method: "model", Attempts: 1, Millis: 3, Model: "default",
+		},
+		&stream.AgentRun{AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted},
+		&stream.AgentRun{
+			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &took,
+			ErrorMessage: "\n", ErrorType: fault.ModelError, Usage: &stream.TokenUsage{Input: 1, Output: 2, Thinking: 3},
+		},
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
-		&stream.ToolStarted{Call: call("a")},
+		&stream.ToolStarted{Repeatable: true, Call: call("a")},
 		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},
 		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true},
-		&stream.ToolStarted{Call: call("b")},
+		&stream.ToolStarted{Repeatable: true, Call: call("b")},
 		&stream.ToolProgress{Call: call("b"), Progress: math.NaN(), Total: math.Inf(1), Message: "\u2028"},
 		&stream.ToolFailed{Call: call("b"), Duration: 1, Message: "no"},
-		&stream.ToolStarted{Call: call("c")},
+		&stream.ToolStarted{Repeatable: true, Call: call("c")},
 		&stream.ToolUnknown{Call: call("c"), Duration: time.Hour, Message: "lost"},
 		&failure,
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
@@ -58,6 +68,7 @@ func everyEvent() []stream.Event {
 		&stream.Done{
 			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
+			Agents: []stream.AgentOutcome{{AgentID: "light-agent", Success: true, Millis: 12}}, Route: 4,
 			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
 		},
 	}
@@ -106,14 +117,18 @@ func TestEveryEventIsWalked(t *testing.T) {
 			want[m[1]] = true
 		}
 	}
-	got := map[string]bool{}
+	got, set := map[string]bool{}, map[string]bool{}
 	for _, ev := range everyEvent() {
 		v := reflect.ValueOf(ev).Elem()
 		got[v.Type().Name()] = true
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Fatal" {
-				t.Errorf("%T: %s is not set", ev, name)
-			}
+			name := v.Type().Name() + "." + v.Type().Field(i).Name
+			set[name] = set[name] || !v.Field(i).IsZero()
+		}
+	}
+	for name, is := range set {
+		if !is {
+			t.Errorf("%s is set in none of them", name)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

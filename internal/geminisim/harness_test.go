@@ -2,12 +2,6 @@ package geminisim
 
 import (
 	"bufio"
-	"bytes"
-	"context"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -16,16 +10,6 @@ import (
 
 	"encoding/json" // a decoder that the package does not use, to judge it
 )
-
-// saturday21 is the date of most tests, as the gateway's system prompt tells it.
-const saturday21 = "Now it is Saturday, 2026-11-21, 11:30 in the time zone Europe/Berlin (UTC+01:00)."
-
-// todoTools declares the four tools of the todo server, as JSON Schema.
-const todoTools = `[{"functionDeclarations":[
- {"name":"create_todo","description":"Adds a todo","parametersJsonSchema":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"due_date":{"type":"string","description":"ISO 8601"},"priority":{"type":"string","enum":["low","medium","high"]},"tags":{"type":"array","items":{"type":"string"}}},"required":["title"]}},
- {"name":"list_todos","description":"Lists todos","parametersJsonSchema":{"type":"object","properties":{"status":{"type":"string","enum":["pending","completed","all"]},"priority":{"type":"string","enum":["low","medium","high"]},"due_date_filter":{"type":"string","description":"today, this_week or a date"},"tags":{"type":"array","items":{"type":"string"}},"query":{"type":"string"}}}},
- {"name":"update_todo","description":"Changes a todo","parametersJsonSchema":{"type":"object","properties":{"todo_id":{"type":"string"},"title":{"type":"string"},"due_date":{"type":"string"},"priority":{"type":"string"},"status":{"type":"string","enum":["pending","completed"]},"tags":{"type":"array","items":{"type":"string"}}},"required":["todo_id"]}},
- {"name":"delete_todo","description":"Deletes a todo","parametersJsonSchema":{"type":"object","properties":{"todo_id":{"type":"string"},"confirmation":{"type":"boolean"}},"required":["todo_id","confirmation"]}}]}]`
 
 const streamPath = "/v1beta/models/gemini-flash-latest:streamGenerateContent?alt=sse"
 
@@ -65,43 +49,6 @@ func script(t *testing.T, text string) *Script {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// post sends a request and returns the reply with its body read.
-func post(t *testing.T, url, body string) (*http.Response, string) {
-	t.Helper()
-	resp, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("reading the reply: %v (got %q)", err, b)
-	}
-	return resp, string(b)
-}
-
-// userSays is a request of one user text with the todo tools.
-func userSays(text string) string { return requestOf(textContent("user", text)) }
-
-func requestOf(contents ...string) string {
-	return fmt.Sprintf(`{"contents":[%s],"systemInstruction":{"parts":[{"text":%s}]},"tools":%s}`,
-		strings.Join(contents, ","), quote("You look after todos.\n"+saturday21+"\nBe brief."), todoTools)
-}
-
-func textContent(role, text string) string {
-	return fmt.Sprintf(`{"role":%q,"parts":[{"text":%s}]}`, role, quote(text))
-}
-
-func quote(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return strings.TrimSpace(b.String())
 }
 
 // wireChunk is what a client reads of a chunk.
@@ -216,36 +163,4 @@ func recordings(t *testing.T) string {
 		t.Skip("the recorded responses (shared/testdata/gemini) are not here")
 	}
 	return dir
-}
-
-// pipeListener is a listener in memory, for tests in a bubble of fake time.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func newPipeListener() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { close(l.done); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

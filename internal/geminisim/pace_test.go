@@ -9,35 +9,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/internal/geminisim/simtest"
+	"sluice/internal/testnet"
 )
 
 // inBubble serves cfg in memory and returns a client for it. To be called in a
 // bubble of fake time.
 func inBubble(t *testing.T, cfg Config) *http.Client {
 	t.Helper()
-	l := newPipeListener()
-	srv := &http.Server{Handler: New(cfg)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = srv.Serve(l) // ends with Close
-	}()
-	tr := &http.Transport{DialContext: l.dial}
-	t.Cleanup(func() {
-		tr.CloseIdleConnections()
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
-		<-done
-	})
-	return &http.Client{Transport: tr}
+	return &http.Client{Transport: testnet.Serve(t, New(cfg))}
 }
 
 // arrivals returns when each event of a stream arrived, counted from the request.
 func arrivals(t *testing.T, client *http.Client, text string) []time.Duration {
 	t.Helper()
 	start := time.Now()
-	resp, err := client.Post("http://sim"+streamPath, "application/json", strings.NewReader(userSays(text)))
+	resp, err := client.Post("http://sim"+streamPath, "application/json", strings.NewReader(simtest.UserSays(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +81,7 @@ func TestNothingOutlivesTheClient(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client := inBubble(t, Config{Script: script(t, text)})
 			ctx, cancel := context.WithCancel(t.Context())
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(userSays("hi")))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(simtest.UserSays("hi")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +112,7 @@ func TestModelStopsWhenTheClientLeaves(t *testing.T) {
 		client := inBubble(t, Config{Model: parrot{}, FirstDelay: time.Hour, Pace: time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(userSays("one two three four five six")))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sim"+streamPath, strings.NewReader(simtest.UserSays("one two three four five six")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 func TestParseErrorsNameTheirLine(t *testing.T) {
@@ -71,7 +73,7 @@ func FuzzParseScript(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := http.NewRequest(http.MethodPost, streamPath, strings.NewReader(userSays("hi")))
+		r, err := http.NewRequest(http.MethodPost, streamPath, strings.NewReader(simtest.UserSays("hi")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // play runs a script's first response and returns what a client reads.
 func play(t *testing.T, text string) (*http.Response, string) {
 	t.Helper()
 	_, url := serve(t, Config{Script: script(t, text)})
-	return post(t, url+streamPath, userSays("hi"))
+	return simtest.Post(t, url+streamPath, simtest.UserSays("hi"))
 }
 
 // event is a chunk as a script's directives write it.
@@ -64,7 +66,7 @@ func TestDirectivesThatSend(t *testing.T) {
 		{"end", ""},
 	} {
 		resp, got := play(t, tc.script)
-		want := strings.ReplaceAll(tc.want, `"ID"`, `"`+responseID(digest([]byte(userSays("hi"))))+`"`)
+		want := strings.ReplaceAll(tc.want, `"ID"`, `"`+responseID(digest([]byte(simtest.UserSays("hi"))))+`"`)
 		if diff := cmp.Diff(want, got); diff != "" || resp.StatusCode != 200 {
 			t.Errorf("%s: %d (-want +got)\n%s", tc.script, resp.StatusCode, diff)
 		}
@@ -93,7 +95,7 @@ func TestDirectivesThatReply(t *testing.T) {
 	} {
 		_, url := serve(t, Config{Script: script(t, tc.script)})
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		resp, err := client.Post(url+streamPath, "application/json", strings.NewReader(userSays("hi")))
+		resp, err := client.Post(url+streamPath, "application/json", strings.NewReader(simtest.UserSays("hi")))
 		if err != nil {
 			t.Errorf("%s: %v", tc.script, err)
 			continue
@@ -118,7 +120,7 @@ func TestDirectivesThatReply(t *testing.T) {
 func read(t *testing.T, text string) (string, error) {
 	t.Helper()
 	_, url := serve(t, Config{Script: script(t, text)})
-	resp, err := http.Post(url+streamPath, "application/json", strings.NewReader(userSays("hi")))
+	resp, err := http.Post(url+streamPath, "application/json", strings.NewReader(simtest.UserSays("hi")))
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +154,7 @@ func TestStallAndHang(t *testing.T) {
 	s, url := serve(t, Config{Script: script(t, "text a\nstall\n---\nhang")})
 	ctx, cancel := context.WithCancel(t.Context())
 	post := func() (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+streamPath, strings.NewReader(userSays("hi")))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+streamPath, strings.NewReader(simtest.UserSays("hi")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +192,7 @@ func TestSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	body := userSays("hi")
+	body := simtest.UserSays("hi")
 	if _, err := io.WriteString(conn, "POST "+streamPath+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+body); err != nil {
 		t.Fatal(err)
 	}
@@ -203,17 +205,17 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return strings.TrimSpace(quote(n)) }
+func itoa(n int) string { return strings.TrimSpace(simtest.Quote(n)) }
 
 func TestResponsesInOrder(t *testing.T) {
 	t.Parallel()
 	s, url := serve(t, Config{Script: script(t, "text one\nfinish STOP\n---\ntext two\nfinish STOP\n---\n")})
 	for _, want := range []string{"one", "two"} {
-		if _, body := post(t, url+streamPath, userSays("hi")); gather(t, body).text != want {
+		if _, body := simtest.Post(t, url+streamPath, simtest.UserSays("hi")); gather(t, body).text != want {
 			t.Errorf("%s, want %q", body, want)
 		}
 	}
-	resp, body := post(t, url+streamPath, userSays("hi"))
+	resp, body := simtest.Post(t, url+streamPath, simtest.UserSays("hi"))
 	if resp.StatusCode != 500 || !strings.Contains(body, "The script is used up: this is request 3, and it holds 2 responses.") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
@@ -223,7 +225,7 @@ func TestResponsesInOrder(t *testing.T) {
 
 	_, url = serve(t, Config{Script: script(t, "loop\ntext one\n---\ntext two")})
 	for _, want := range []string{"one", "two", "two", "two"} {
-		if _, body := post(t, url+streamPath, userSays("hi")); gather(t, body).text != want {
+		if _, body := simtest.Post(t, url+streamPath, simtest.UserSays("hi")); gather(t, body).text != want {
 			t.Errorf("loop: %s, want %q", body, want)
 		}
 	}
@@ -232,13 +234,13 @@ func TestResponsesInOrder(t *testing.T) {
 func TestScriptedUnaryAndArray(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{Script: script(t, "loop\nthought Hm\ntext a\ntext b\nparts [{\"x\":1}]\nfinish STOP")})
-	_, body := post(t, url+"/v1beta/models/m:generateContent", userSays("hi"))
+	_, body := simtest.Post(t, url+"/v1beta/models/m:generateContent", simtest.UserSays("hi"))
 	for _, want := range []string{`"text": "Hm"`, `"text": "ab"`, `"x": 1`, `"finishReason": "STOP"`, `"modelVersion": "m"`} {
 		if strings.Count(body, want) != 1 {
 			t.Errorf("%s is not in %s", want, body)
 		}
 	}
-	_, body = post(t, url+"/v1beta/models/m:streamGenerateContent", userSays("hi"))
+	_, body = simtest.Post(t, url+"/v1beta/models/m:streamGenerateContent", simtest.UserSays("hi"))
 	if strings.Count(body, "\n,\r\n{") != 4 || !strings.HasSuffix(body, "}\n]\n") {
 		t.Errorf("%q", body)
 	}
@@ -248,9 +250,9 @@ func TestScriptedUnaryAndArray(t *testing.T) {
 // the script says that it is lenient.
 func TestScriptIsStrict(t *testing.T) {
 	t.Parallel()
-	hi := textContent("user", "hi")
+	hi := simtest.Text("user", "hi")
 	step := func(part string) string {
-		return requestOf(hi, modelTurn(part), userTurn(`{"functionResponse":{"name":"add","response":{}}}`))
+		return simtest.Request(hi, simtest.ModelTurn(part), simtest.UserTurn(`{"functionResponse":{"name":"add","response":{}}}`))
 	}
 	withSig := `{"functionCall":{"name":"add","args":{"a":1}},"thoughtSignature":"QUJD"}`
 	without := `{"functionCall":{"name":"add","args":{"a":1}}}`
@@ -270,8 +272,8 @@ func TestScriptIsStrict(t *testing.T) {
 		{"lenient\n" + `call add {"a":1} id=none`, without, ""},
 	} {
 		s, url := serve(t, Config{Script: script(t, tc.issue+"\n---\ntext ok")})
-		post(t, url+streamPath, `{"contents":[`+hi+`]}`)
-		resp, body := post(t, url+streamPath, step(tc.part))
+		simtest.Post(t, url+streamPath, `{"contents":[`+hi+`]}`)
+		resp, body := simtest.Post(t, url+streamPath, step(tc.part))
 		failures := strings.Join(s.Failures(), "\n")
 		if ok := resp.StatusCode == 200 && failures == ""; ok != (tc.want == "") || !strings.Contains(body, tc.want) || !strings.Contains(failures, tc.want) {
 			t.Errorf("%s, then %s: %d %s, failures %q", tc.issue, tc.part, resp.StatusCode, body, failures)
@@ -281,7 +283,7 @@ func TestScriptIsStrict(t *testing.T) {
 
 func TestExpectations(t *testing.T) {
 	t.Parallel()
-	body := userSays("say “hi”")
+	body := simtest.UserSays("say “hi”")
 	for _, tc := range []struct{ directive, want string }{
 		{"expect /contents/0/role user", ""},
 		{`expect /contents/0/role "user"`, ""},

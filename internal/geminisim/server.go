@@ -45,6 +45,10 @@ type Config struct {
 	// Refuse names members of generationConfig, and of its thinkingConfig, that the
 	// model does not take: a request with any of them is refused, the first one first.
 	Refuse []string
+	// Foreign lets calls of other models in, whose first of a turn carries the API's
+	// documented stand-in for a signature. Without it that is taken for an attempt to get
+	// around the rule.
+	Foreign bool
 }
 
 // Server is an http.Handler with the endpoints of one Gemini API. It is safe for
@@ -73,7 +77,7 @@ func New(cfg Config) *Server {
 	if cfg.Model == nil {
 		cfg.Model = wordless{}
 	}
-	return &Server{cfg: cfg}
+	return &Server{cfg: cfg, issued: ledger{foreign: cfg.Foreign}}
 }
 
 // Requests returns the first 1000 calls of a scripted server, in order of

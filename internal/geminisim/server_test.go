@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // shape replaces all values that may differ between two answers.
@@ -36,14 +38,14 @@ text " 9 10"
 data {"candidates": [{"content": {"parts": [{"text": "","thoughtSignature": "EjQ="}],"role": "model"},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 15,"candidatesTokenCount": 20,"totalTokenCount": 35,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 15}],"serviceTier": "standard"},"modelVersion": "x","responseId": "y"}
 `)
 	_, url := serve(t, Config{Script: sc})
-	_, got := post(t, url+streamPath, userSays("count"))
+	_, got := simtest.Post(t, url+streamPath, simtest.UserSays("count"))
 	if diff := cmp.Diff(want, shape(got)); diff != "" {
 		t.Errorf("script (-want +got)\n%s", diff)
 	}
 
 	_, url = serve(t, Config{Model: parrot{}})
 	for _, text := range []string{"hello", "a b c d e f", "one\n\ntwo", "x", "yes, no, perhaps", "1 2 3 4 5 6 7 8 9 10 11"} {
-		_, got = post(t, url+streamPath, userSays(text))
+		_, got = simtest.Post(t, url+streamPath, simtest.UserSays(text))
 		blocks := strings.SplitAfter(shape(got), "\r\n\r\n")
 		wanted := strings.SplitAfter(want, "\r\n\r\n")
 		for i, block := range blocks[:len(blocks)-1] {
@@ -64,8 +66,8 @@ data {"candidates": [{"content": {"parts": [{"text": "","thoughtSignature": "EjQ
 // A call and a thought have the fields of the recorded ones, in their order.
 func TestCallsAndThoughtsLookLikeRecordedOnes(t *testing.T) {
 	_, url := serve(t, Config{Model: parrot{}})
-	body := strings.Replace(userSays("call create_todo"), `{"contents"`, `{"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents"`, 1)
-	_, got := post(t, url+streamPath, body)
+	body := strings.Replace(simtest.UserSays("call create_todo"), `{"contents"`, `{"generationConfig":{"thinkingConfig":{"includeThoughts":true}},"contents"`, 1)
+	_, got := simtest.Post(t, url+streamPath, body)
 	blocks := strings.Split(strings.TrimSuffix(got, "\r\n\r\n"), "\r\n\r\n")
 	thoughtShape := regexp.MustCompile(`^data: \{"candidates": \[\{"content": \{"parts": \[\{"text": "\*\*[^*]+\*\*\\n\\n[^"]+\\n\\n\\n","thought": true\}\],"role": "model"\},"index": 0\}\],"usageMetadata": \{"promptTokenCount": \d+,"totalTokenCount": \d+,"promptTokensDetails": \[\{"modality": "TEXT","tokenCount": \d+\}\],"thoughtsTokenCount": \d+,"serviceTier": "standard"\},"modelVersion": "parrot","responseId": "[\w-]{23}"\}$`)
 	callShape := regexp.MustCompile(`^data: \{"candidates": \[\{"content": \{"parts": \[\{"functionCall": \{"name": "create_todo","args": \{"title": "buy eggs","priority": "medium"\},"id": "[0-9a-z]{8}"\},"thoughtSignature": "[A-Za-z0-9+/]+=*"\}\],"role": "model"\},"index": 0\}\],`)
@@ -80,7 +82,7 @@ func TestCallsAndThoughtsLookLikeRecordedOnes(t *testing.T) {
 func TestThoughtsOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{Model: parrot{}})
-	_, body := post(t, url+streamPath, userSays("call create_todo"))
+	_, body := simtest.Post(t, url+streamPath, simtest.UserSays("call create_todo"))
 	if got := gather(t, body); got.thoughts != "" || len(got.calls) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -93,7 +95,7 @@ func TestAnswersCannotPassForTheRealAPI(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{})
 	for _, path := range []string{streamPath, "/v1beta/models/m:generateContent", "/nothing", "/v1beta/models/m:embedContent"} {
-		resp, _ := post(t, url+path, userSays("hello"))
+		resp, _ := simtest.Post(t, url+path, simtest.UserSays("hello"))
 		if resp.Header.Get("Server") != "geminisim" || resp.Header.Get("X-Geminisim") != "simulator" {
 			t.Errorf("%s: headers %v", path, resp.Header)
 		}
@@ -103,7 +105,7 @@ func TestAnswersCannotPassForTheRealAPI(t *testing.T) {
 func TestEveryChunkHasOneIDAndGrowingUsage(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{Model: parrot{}})
-	resp, body := post(t, url+streamPath, userSays(strings.Repeat("many words ", 25)))
+	resp, body := simtest.Post(t, url+streamPath, simtest.UserSays(strings.Repeat("many words ", 25)))
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("Content-Type %q", got)
 	}
@@ -131,9 +133,9 @@ func TestSameRequestSameAnswer(t *testing.T) {
 	t.Parallel()
 	_, one := serve(t, Config{Model: parrot{}})
 	_, two := serve(t, Config{Model: parrot{}})
-	body := userSays("call one two three")
-	_, a := post(t, one+streamPath, body)
-	_, b := post(t, two+streamPath, body)
+	body := simtest.UserSays("call one two three")
+	_, a := simtest.Post(t, one+streamPath, body)
+	_, b := simtest.Post(t, two+streamPath, body)
 	if a != b {
 		t.Errorf("two answers:\n%s\n%s", a, b)
 	}
@@ -142,7 +144,7 @@ func TestSameRequestSameAnswer(t *testing.T) {
 func TestJSONArrayStream(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{Model: parrot{}})
-	resp, body := post(t, url+"/v1beta/models/m:streamGenerateContent?%24alt=json%3Benum-encoding%3Dint", userSays("hello to the array"))
+	resp, body := simtest.Post(t, url+"/v1beta/models/m:streamGenerateContent?%24alt=json%3Benum-encoding%3Dint", simtest.UserSays("hello to the array"))
 	var chunks []wireChunk
 	if err := json.Unmarshal([]byte(body), &chunks); err != nil || len(chunks) < 3 {
 		t.Fatalf("%d chunks, %v: %s", len(chunks), err, body)
@@ -154,7 +156,7 @@ func TestJSONArrayStream(t *testing.T) {
 		t.Errorf("layout: %q", body)
 	}
 
-	_, body = post(t, url+"/v1beta/models/m:streamGenerateContent", `{"contents":[]}`)
+	_, body = simtest.Post(t, url+"/v1beta/models/m:streamGenerateContent", `{"contents":[]}`)
 	if !strings.HasPrefix(body, "[{\n  \"error\"") {
 		t.Errorf("an error in a JSON stream is an element of the array: %q", body)
 	}
@@ -164,7 +166,7 @@ func TestUnary(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{Model: parrot{}})
 	path := url + "/v1beta/models/m:generateContent"
-	_, body := post(t, path, userSays("a text of more than one piece"))
+	_, body := simtest.Post(t, path, simtest.UserSays("a text of more than one piece"))
 	var c wireChunk
 	if err := json.Unmarshal([]byte(body), &c); err != nil {
 		t.Fatal(err)
@@ -173,7 +175,7 @@ func TestUnary(t *testing.T) {
 		t.Errorf("%d parts in %s", n, body)
 	}
 
-	_, body = post(t, path, userSays("call one two"))
+	_, body = simtest.Post(t, path, simtest.UserSays("call one two"))
 	if strings.Count(body, `"functionCall"`) != 2 || strings.Count(body, `"thoughtSignature"`) != 1 || !strings.Contains(body, `"finishMessage": "Model generated function call(s)."`) {
 		t.Error(body)
 	}
@@ -216,7 +218,7 @@ func TestKeys(t *testing.T) {
 		{"header", "secret", "", 200, ""},
 		{"query", "", "&key=secret", 200, ""},
 	} {
-		req, err := http.NewRequest(http.MethodPost, url+streamPath+tc.query, strings.NewReader(userSays("hello")))
+		req, err := http.NewRequest(http.MethodPost, url+streamPath+tc.query, strings.NewReader(simtest.UserSays("hello")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +244,7 @@ func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{})
 	for _, path := range []string{"/", "/v1beta/models/", "/v1/models/m:generateContent", "/v1beta/models/m:countTokens"} {
-		resp, body := post(t, url+path, userSays("hello"))
+		resp, body := simtest.Post(t, url+path, simtest.UserSays("hello"))
 		if code, status, _ := apiMessage(t, body); resp.StatusCode != 404 || code != 404 || status != "NOT_FOUND" {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
 		}
@@ -262,14 +264,14 @@ func TestHugeBodyIsRefused(t *testing.T) {
 func TestWhatAServerRemembers(t *testing.T) {
 	t.Parallel()
 	unscripted, url := serve(t, Config{})
-	post(t, url+streamPath, userSays("hello"))
+	simtest.Post(t, url+streamPath, simtest.UserSays("hello"))
 	if unscripted.Calls() != 1 || len(unscripted.Requests()) != 0 {
 		t.Errorf("a server with a model counts (%d) but keeps nothing (%d)", unscripted.Calls(), len(unscripted.Requests()))
 	}
 
 	s := New(Config{Script: script(t, "text a\nfinish STOP\n---\nend\n---\nend\nloop")})
 	for i := range keptCalls + 5 {
-		r, err := http.NewRequest(http.MethodPost, streamPath, strings.NewReader(`{"contents":[`+textContent("user", fmt.Sprint("hello ", i))+`]}`))
+		r, err := http.NewRequest(http.MethodPost, streamPath, strings.NewReader(`{"contents":[`+simtest.Text("user", fmt.Sprint("hello ", i))+`]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

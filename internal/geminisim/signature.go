@@ -58,11 +58,16 @@ func responseID(digest string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:23]
 }
 
+// standIn is what the API takes for the signature of a call that another model made
+// (ai.google.dev/gemini-api/docs/thought-signatures).
+const standIn = "skip_thought_signature_validator"
+
 // ledger remembers the calls whose signature a script wrote by hand. All other
 // calls were signed by sign, which needs no memory.
 type ledger struct {
-	mu     sync.Mutex
-	signed map[string]string // callKey -> signature, "" for a call issued unsigned
+	mu      sync.Mutex
+	signed  map[string]string // callKey -> signature, "" for a call issued unsigned
+	foreign bool              // calls of other models are taken with standIn
 }
 
 // add notes what was issued. A script that loops issues the same calls again and

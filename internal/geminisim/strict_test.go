@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // refusal sends body to a fresh server and returns the error's message, ""
@@ -14,7 +16,7 @@ import (
 func refusal(t *testing.T, body string) string {
 	t.Helper()
 	_, url := serve(t, Config{})
-	resp, text := post(t, url+streamPath, body)
+	resp, text := simtest.Post(t, url+streamPath, body)
 	if resp.StatusCode == 200 {
 		return ""
 	}
@@ -44,55 +46,48 @@ func answered(name, id string) string {
 	return `{"functionResponse":{"id":"` + id + `","name":"` + name + `","response":{"output":"ok"}}}`
 }
 
-func modelTurn(parts ...string) string {
-	return `{"role":"model","parts":[` + strings.Join(parts, ",") + `]}`
-}
-func userTurn(parts ...string) string {
-	return `{"role":"user","parts":[` + strings.Join(parts, ",") + `]}`
-}
-
 // Each rule twice: a request that keeps it (want "") and one that breaks it.
 func TestContentRules(t *testing.T) {
 	t.Parallel()
-	hi := textContent("user", "hi")
+	hi := simtest.Text("user", "hi")
 	callA, callB := signed("create_todo", "aaaaaaaa", `{"title":"x"}`), unsigned("list_todos", "bbbbbbbb", `{}`)
 	for _, tc := range []struct{ name, body, want string }{
-		{"plain", requestOf(hi), ""},
+		{"plain", simtest.Request(hi), ""},
 		{"no contents", `{"contents":[]}`, "* GenerateContentRequest.contents: contents is not specified\n"},
 		{"nothing at all", `{}`, "contents is not specified"},
-		{"role", requestOf(textContent("banana", "hi")), "Role 'banana' is not supported. Please use a valid role"},
+		{"role", simtest.Request(simtest.Text("banana", "hi")), "Role 'banana' is not supported. Please use a valid role"},
 		{"role may be left out of a lone content", `{"contents":[{"parts":[{"text":"hi"}]}]}`, ""},
-		{"role left out of one of several", requestOf(hi, textContent("model", "yes"), `{"parts":[{"text":"hi"}]}`), "Role '' is not supported"},
-		{"no parts", requestOf(`{"role":"user"}`), "contents[0].parts: contents.parts must not be empty"},
-		{"empty part", requestOf(userTurn(`{}`)), "contents[0].parts[0].data: required oneof field 'data'"},
-		{"signature alone is no part", requestOf(hi, modelTurn(`{"thoughtSignature":"AAAA"}`), hi), "required oneof field 'data'"},
-		{"empty text with a signature is one", requestOf(hi, modelTurn(`{"text":"","thoughtSignature":"AAAA"}`), hi), ""},
-		{"two data fields", requestOf(userTurn(`{"text":"x","functionResponse":{"name":"a","response":{}}}`)), "required oneof field 'data'"},
-		{"history", requestOf(hi, textContent("model", "hello"), hi), ""},
-		{"model last", requestOf(hi, textContent("model", "hello")), "Please ensure that multiturn requests end with a user role or a function response."},
-		{"thought sent back", requestOf(hi, modelTurn(`{"text":"hm","thought":true}`, `{"text":"yes"}`), hi), "contents[1].parts[0].thought: thought parts must not be sent back"},
-		{"call and response", requestOf(hi, modelTurn(callA), userTurn(answered("create_todo", "aaaaaaaa"))), ""},
-		{"parallel calls", requestOf(hi, modelTurn(callA, callB), userTurn(answered("create_todo", "aaaaaaaa"), answered("list_todos", "bbbbbbbb"))), ""},
-		{"too few responses", requestOf(hi, modelTurn(callA, callB), userTurn(answered("create_todo", "aaaaaaaa"))), "number of function response parts is equal to the number of function call parts"},
-		{"too many responses", requestOf(hi, modelTurn(callA), userTurn(answered("create_todo", "aaaaaaaa"), answered("create_todo", "aaaaaaaa"))), "number of function response parts"},
-		{"no response", requestOf(hi, modelTurn(callA), hi), "number of function response parts"},
-		{"responses in another order", requestOf(hi, modelTurn(callA, callB), userTurn(answered("list_todos", "bbbbbbbb"), answered("create_todo", "aaaaaaaa"))), "functionResponse.id does not match functionCall.id"},
-		{"another id", requestOf(hi, modelTurn(callA), userTurn(answered("create_todo", "zzzzzzzz"))), "functionResponse.id does not match functionCall.id"},
-		{"id dropped", requestOf(hi, modelTurn(callA), userTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), "functionResponse.id does not match functionCall.id"},
-		{"id made up", requestOf(hi, modelTurn(signed("create_todo", "", `{}`)), userTurn(answered("create_todo", "aaaaaaaa"))), "functionResponse.id does not match functionCall.id"},
-		{"no ids", requestOf(hi, modelTurn(signed("create_todo", "", `{}`)), userTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), ""},
-		{"another name", requestOf(hi, modelTurn(callA), userTurn(answered("list_todos", "aaaaaaaa"))), "functionResponse.name does not match functionCall.name"},
-		{"response without a call", requestOf(hi, textContent("model", "yes"), userTurn(answered("create_todo", "aaaaaaaa"))), "function response turn comes immediately after a function call turn"},
-		{"call after a model turn", requestOf(hi, textContent("model", "yes"), modelTurn(callA), userTurn(answered("create_todo", "aaaaaaaa"))), "function call turn comes immediately after a user turn"},
-		{"call first of all", requestOf(modelTurn(callA), userTurn(answered("create_todo", "aaaaaaaa"))), "function call turn comes immediately after a user turn"},
-		{"call by the user", requestOf(userTurn(callA)), "only allowed in a content with role 'model'"},
-		{"response by the model", requestOf(hi, modelTurn(answered("create_todo", "aaaaaaaa")), hi), "only allowed in a content with role 'user'"},
-		{"call without a name", requestOf(hi, modelTurn(`{"functionCall":{}}`), hi), "function_call.name: Name cannot be empty"},
-		{"response without a name", requestOf(hi, modelTurn(callA), userTurn(`{"functionResponse":{"response":{}}}`)), "function_response.name: Name cannot be empty"},
-		{"args that are no object", requestOf(hi, modelTurn(`{"functionCall":{"name":"a","args":[1]}}`), hi), "function_call.args"},
-		{"response that is no object", requestOf(hi, modelTurn(callA), userTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":"ok"}}`)), "function_response.response"},
-		{"$ref deep in a response", requestOf(hi, modelTurn(callA), userTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":{"a":[{"b":{"$ref":"#/x"}}]}}}`)), "the key $ref is not allowed"},
-		{"$ref as a value", requestOf(hi, modelTurn(callA), userTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":{"output":"$ref","$refs":["$ref"]}}}`)), ""},
+		{"role left out of one of several", simtest.Request(hi, simtest.Text("model", "yes"), `{"parts":[{"text":"hi"}]}`), "Role '' is not supported"},
+		{"no parts", simtest.Request(`{"role":"user"}`), "contents[0].parts: contents.parts must not be empty"},
+		{"empty part", simtest.Request(simtest.UserTurn(`{}`)), "contents[0].parts[0].data: required oneof field 'data'"},
+		{"signature alone is no part", simtest.Request(hi, simtest.ModelTurn(`{"thoughtSignature":"AAAA"}`), hi), "required oneof field 'data'"},
+		{"empty text with a signature is one", simtest.Request(hi, simtest.ModelTurn(`{"text":"","thoughtSignature":"AAAA"}`), hi), ""},
+		{"two data fields", simtest.Request(simtest.UserTurn(`{"text":"x","functionResponse":{"name":"a","response":{}}}`)), "required oneof field 'data'"},
+		{"history", simtest.Request(hi, simtest.Text("model", "hello"), hi), ""},
+		{"model last", simtest.Request(hi, simtest.Text("model", "hello")), "Please ensure that multiturn requests end with a user role or a function response."},
+		{"thought sent back", simtest.Request(hi, simtest.ModelTurn(`{"text":"hm","thought":true}`, `{"text":"yes"}`), hi), "contents[1].parts[0].thought: thought parts must not be sent back"},
+		{"call and response", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), ""},
+		{"parallel calls", simtest.Request(hi, simtest.ModelTurn(callA, callB), simtest.UserTurn(answered("create_todo", "aaaaaaaa"), answered("list_todos", "bbbbbbbb"))), ""},
+		{"too few responses", simtest.Request(hi, simtest.ModelTurn(callA, callB), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), "number of function response parts is equal to the number of function call parts"},
+		{"too many responses", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(answered("create_todo", "aaaaaaaa"), answered("create_todo", "aaaaaaaa"))), "number of function response parts"},
+		{"no response", simtest.Request(hi, simtest.ModelTurn(callA), hi), "number of function response parts"},
+		{"responses in another order", simtest.Request(hi, simtest.ModelTurn(callA, callB), simtest.UserTurn(answered("list_todos", "bbbbbbbb"), answered("create_todo", "aaaaaaaa"))), "functionResponse.id does not match functionCall.id"},
+		{"another id", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(answered("create_todo", "zzzzzzzz"))), "functionResponse.id does not match functionCall.id"},
+		{"id dropped", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), "functionResponse.id does not match functionCall.id"},
+		{"id made up", simtest.Request(hi, simtest.ModelTurn(signed("create_todo", "", `{}`)), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), "functionResponse.id does not match functionCall.id"},
+		{"no ids", simtest.Request(hi, simtest.ModelTurn(signed("create_todo", "", `{}`)), simtest.UserTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), ""},
+		{"another name", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(answered("list_todos", "aaaaaaaa"))), "functionResponse.name does not match functionCall.name"},
+		{"response without a call", simtest.Request(hi, simtest.Text("model", "yes"), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), "function response turn comes immediately after a function call turn"},
+		{"call after a model turn", simtest.Request(hi, simtest.Text("model", "yes"), simtest.ModelTurn(callA), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), "function call turn comes immediately after a user turn"},
+		{"call first of all", simtest.Request(simtest.ModelTurn(callA), simtest.UserTurn(answered("create_todo", "aaaaaaaa"))), "function call turn comes immediately after a user turn"},
+		{"call by the user", simtest.Request(simtest.UserTurn(callA)), "only allowed in a content with role 'model'"},
+		{"response by the model", simtest.Request(hi, simtest.ModelTurn(answered("create_todo", "aaaaaaaa")), hi), "only allowed in a content with role 'user'"},
+		{"call without a name", simtest.Request(hi, simtest.ModelTurn(`{"functionCall":{}}`), hi), "function_call.name: Name cannot be empty"},
+		{"response without a name", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(`{"functionResponse":{"response":{}}}`)), "function_response.name: Name cannot be empty"},
+		{"args that are no object", simtest.Request(hi, simtest.ModelTurn(`{"functionCall":{"name":"a","args":[1]}}`), hi), "function_call.args"},
+		{"response that is no object", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":"ok"}}`)), "function_response.response"},
+		{"$ref deep in a response", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":{"a":[{"b":{"$ref":"#/x"}}]}}}`)), "the key $ref is not allowed"},
+		{"$ref as a value", simtest.Request(hi, simtest.ModelTurn(callA), simtest.UserTurn(`{"functionResponse":{"id":"aaaaaaaa","name":"create_todo","response":{"output":"$ref","$refs":["$ref"]}}}`)), ""},
 		{"system instruction with a call", `{"contents":[` + hi + `],"systemInstruction":{"parts":[` + callA + `]}}`, "system_instruction.parts[0]: only text"},
 	} {
 		if got := refusal(t, tc.body); tc.want == "" && got != "" || tc.want != "" && !strings.Contains(got, tc.want) {
@@ -103,23 +98,23 @@ func TestContentRules(t *testing.T) {
 
 func TestSignatureRules(t *testing.T) {
 	t.Parallel()
-	hi := textContent("user", "hi")
-	answer := userTurn(answered("create_todo", "aaaaaaaa"))
+	hi := simtest.Text("user", "hi")
+	answer := simtest.UserTurn(answered("create_todo", "aaaaaaaa"))
 	good := signed("create_todo", "aaaaaaaa", `{"title":"x","n":1.0}`)
 	urlSafe := strings.NewReplacer("+", "-", "/", "_", "=", "").Replace(good[strings.LastIndex(good, ":"):])
 	for _, tc := range []struct{ name, body, want string }{
-		{"unchanged", requestOf(hi, modelTurn(good), answer), ""},
-		{"URL-safe base64", requestOf(hi, modelTurn(good[:strings.LastIndex(good, ":")]+urlSafe), answer), ""},
-		{"arguments in another order and form", requestOf(hi, modelTurn(strings.Replace(good, `{"title":"x","n":1.0}`, `{ "n": 1, "title": "\u0078" }`, 1)), answer), ""},
-		{"missing", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{"title":"x"}`)), answer), "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:create_todo` , position 2. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details."},
-		{"of another call", requestOf(hi, modelTurn(strings.Replace(good, `"x"`, `"y"`, 1)), answer), "Corrupted thought signature"},
-		{"without the call's id", requestOf(hi, modelTurn(strings.Replace(good, `,"id":"aaaaaaaa"`, "", 1)), userTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), "Corrupted thought signature"},
-		{"made up", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"AAAA"}`), answer), "Corrupted thought signature"},
-		{"the way round it", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"skip_thought_signature_validator"}`), answer), "Corrupted thought signature"},
-		{"no base64", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"%%%"}`), answer), "Base64 decoding failed"},
-		{"on a parallel call that had none", requestOf(hi, modelTurn(good, signed("list_todos", "bbbbbbbb", `{}`)), userTurn(answered("create_todo", "aaaaaaaa"), answered("list_todos", "bbbbbbbb"))), "Corrupted thought signature"},
-		{"missing in the second step", requestOf(hi, modelTurn(good), answer, modelTurn(unsigned("list_todos", "bbbbbbbb", `{}`)), userTurn(answered("list_todos", "bbbbbbbb"))), "function call `default_api:list_todos` , position 4"},
-		{"missing in an earlier turn does not matter", requestOf(hi, modelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)), answer, textContent("model", "done"), hi), ""},
+		{"unchanged", simtest.Request(hi, simtest.ModelTurn(good), answer), ""},
+		{"URL-safe base64", simtest.Request(hi, simtest.ModelTurn(good[:strings.LastIndex(good, ":")]+urlSafe), answer), ""},
+		{"arguments in another order and form", simtest.Request(hi, simtest.ModelTurn(strings.Replace(good, `{"title":"x","n":1.0}`, `{ "n": 1, "title": "\u0078" }`, 1)), answer), ""},
+		{"missing", simtest.Request(hi, simtest.ModelTurn(unsigned("create_todo", "aaaaaaaa", `{"title":"x"}`)), answer), "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:create_todo` , position 2. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details."},
+		{"of another call", simtest.Request(hi, simtest.ModelTurn(strings.Replace(good, `"x"`, `"y"`, 1)), answer), "Corrupted thought signature"},
+		{"without the call's id", simtest.Request(hi, simtest.ModelTurn(strings.Replace(good, `,"id":"aaaaaaaa"`, "", 1)), simtest.UserTurn(`{"functionResponse":{"name":"create_todo","response":{}}}`)), "Corrupted thought signature"},
+		{"made up", simtest.Request(hi, simtest.ModelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"AAAA"}`), answer), "Corrupted thought signature"},
+		{"the way round it", simtest.Request(hi, simtest.ModelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"skip_thought_signature_validator"}`), answer), "Corrupted thought signature"},
+		{"no base64", simtest.Request(hi, simtest.ModelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)[:len(unsigned("create_todo", "aaaaaaaa", `{}`))-1]+`,"thoughtSignature":"%%%"}`), answer), "Base64 decoding failed"},
+		{"on a parallel call that had none", simtest.Request(hi, simtest.ModelTurn(good, signed("list_todos", "bbbbbbbb", `{}`)), simtest.UserTurn(answered("create_todo", "aaaaaaaa"), answered("list_todos", "bbbbbbbb"))), "Corrupted thought signature"},
+		{"missing in the second step", simtest.Request(hi, simtest.ModelTurn(good), answer, simtest.ModelTurn(unsigned("list_todos", "bbbbbbbb", `{}`)), simtest.UserTurn(answered("list_todos", "bbbbbbbb"))), "function call `default_api:list_todos` , position 4"},
+		{"missing in an earlier turn does not matter", simtest.Request(hi, simtest.ModelTurn(unsigned("create_todo", "aaaaaaaa", `{}`)), answer, simtest.Text("model", "done"), hi), ""},
 	} {
 		if got := refusal(t, tc.body); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
@@ -161,7 +156,7 @@ func TestPayloadRules(t *testing.T) {
 		}
 	}
 	_, url := serve(t, Config{})
-	_, body := post(t, url+"/v1beta/models/gemini-2.5-flash:generateContent", with(`,"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}`))
+	_, body := simtest.Post(t, url+"/v1beta/models/gemini-2.5-flash:generateContent", with(`,"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}`))
 	if !strings.Contains(body, "Thinking level is not supported for this model.") {
 		t.Errorf("thinkingLevel on 2.5: %s", body)
 	}
@@ -262,13 +257,13 @@ func TestRecordedRequestsAreAccepted(t *testing.T) {
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, Config{})
-	hi := textContent("user", "hi")
+	hi := simtest.Text("user", "hi")
 	for name, body := range map[string]string{
 		"pyric-ai-error-empty-contents.json":                   `{"contents":[]}`,
-		"pyric-ai-error-bad-role.json":                         requestOf(textContent("banana", "x")),
-		"pyric-ai-error-fncall-missing-thought-signature.json": requestOf(hi, modelTurn(unsigned("get_weather", "a", `{}`)), userTurn(answered("get_weather", "a"))),
+		"pyric-ai-error-bad-role.json":                         simtest.Request(simtest.Text("banana", "x")),
+		"pyric-ai-error-fncall-missing-thought-signature.json": simtest.Request(hi, simtest.ModelTurn(unsigned("get_weather", "a", `{}`)), simtest.UserTurn(answered("get_weather", "a"))),
 	} {
-		_, text := post(t, url+streamPath, body)
+		_, text := simtest.Post(t, url+streamPath, body)
 		var want, got any
 		if err := json.Unmarshal(recording(t, name), &want); err != nil {
 			t.Fatal(err)
@@ -298,8 +293,8 @@ func FuzzSignature(f *testing.F) {
 }
 
 func FuzzDecodeRequest(f *testing.F) {
-	f.Add([]byte(userSays("hello")))
-	f.Add([]byte(requestOf(textContent("user", "x"), modelTurn(signed("a", "b", `{}`)), userTurn(answered("a", "b")))))
+	f.Add([]byte(simtest.UserSays("hello")))
+	f.Add([]byte(simtest.Request(simtest.Text("user", "x"), simtest.ModelTurn(signed("a", "b", `{}`)), simtest.UserTurn(answered("a", "b")))))
 	f.Add([]byte(`{"contents":[{"parts":[{"functionResponse":{"name":"a","response":{"$ref":1}}}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		req, fault := decodeRequest(body)

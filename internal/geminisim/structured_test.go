@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // A request for structured output gets the smallest value, or what a role says; a
@@ -53,7 +55,7 @@ func TestStructuredOutputAndRefusedMembers(t *testing.T) {
 		{`"thinkingConfig":{"thinkingLevel":"low"},"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}`, `Unknown name \"thinkingLevel\" at 'generation_config.thinking_config'`, 400},
 	}
 	for _, tt := range tests {
-		resp, got := post(t, sim+streamPath, body(tt.generation))
+		resp, got := simtest.Post(t, sim+streamPath, body(tt.generation))
 		if resp.StatusCode != tt.status || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: status %d, %s, want %d and %s", tt.generation, resp.StatusCode, got, tt.status, tt.want)
 		}

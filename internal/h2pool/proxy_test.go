@@ -24,9 +24,14 @@ type tunnels struct {
 
 func startTunnels(t *testing.T) *tunnels {
 	p := new(tunnels)
+	var mu sync.Mutex // guards running against an Add beside Wait
 	var running sync.WaitGroup
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.opened.Add(1)
+		mu.Lock()
+		running.Add(1) // a hijacked connection is not waited for by the server
+		mu.Unlock()
+		defer running.Done()
 		p.to.Store(r.Method+" "+r.Host, true)
 		up, err := net.Dial("tcp", r.Host)
 		if err != nil {
@@ -40,11 +45,18 @@ func startTunnels(t *testing.T) *tunnels {
 		}
 		defer down.Close()
 		_, _ = io.WriteString(down, "HTTP/1.1 200 OK\r\n\r\n")
-		running.Go(func() { _, _ = io.Copy(up, down); up.Close() })
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = io.Copy(up, down); up.Close() }()
 		_, _ = io.Copy(down, up)
 		down.Close()
+		<-ended
 	}))
-	t.Cleanup(func() { srv.Close(); running.Wait() })
+	t.Cleanup(func() {
+		srv.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		running.Wait()
+	})
 	p.URL, _ = url.Parse(srv.URL)
 	return p
 }

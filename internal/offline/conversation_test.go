@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // todoServer is a small server of todos in memory. Its answers have the shape
@@ -20,7 +22,7 @@ type todoServer struct {
 }
 
 func newTodoServer(titles ...string) *todoServer {
-	s := &todoServer{wrap: func(v any) string { return `{"output":` + quote(quote(v)) + `}` }}
+	s := &todoServer{wrap: func(v any) string { return `{"output":` + simtest.Quote(simtest.Quote(v)) + `}` }}
 	for _, title := range titles {
 		s.call("create_todo", map[string]any{"title": title})
 	}
@@ -29,7 +31,7 @@ func newTodoServer(titles ...string) *todoServer {
 
 func (s *todoServer) call(name string, args map[string]any) string {
 	if fault, ok := s.fault[name]; ok {
-		return `{"error":` + quote(fault) + `}`
+		return `{"error":` + simtest.Quote(fault) + `}`
 	}
 	switch name {
 	case "create_todo":
@@ -87,11 +89,11 @@ type talkOf struct {
 // came, until the model answers with text.
 func converse(t *testing.T, url, text string, todos *todoServer, history ...string) talkOf {
 	t.Helper()
-	contents := append(history, textContent("user", text))
+	contents := append(history, simtest.Text("user", text))
 	var talk talkOf
 	for range 12 {
 		talk.steps++
-		resp, body := post(t, url+streamPath, requestOf(contents...))
+		resp, body := simtest.Post(t, url+streamPath, simtest.Request(contents...))
 		if resp.StatusCode != 200 {
 			t.Fatalf("%q: %s", text, body)
 		}
@@ -111,10 +113,10 @@ func converse(t *testing.T, url, text string, todos *todoServer, history ...stri
 			if err := json.Unmarshal(c.Args, &args); err != nil {
 				t.Fatal(err)
 			}
-			talk.calls = append(talk.calls, c.Name+" "+quote(args))
+			talk.calls = append(talk.calls, c.Name+" "+simtest.Quote(args))
 			responses = append(responses, fmt.Sprintf(`{"functionResponse":{"id":%q,"name":%q,"response":%s}}`, c.ID, c.Name, todos.call(c.Name, args)))
 		}
-		contents = append(contents, modelTurn(a.calls...), userTurn(responses...))
+		contents = append(contents, simtest.ModelTurn(a.calls...), simtest.UserTurn(responses...))
 	}
 	t.Fatalf("%q never ends: %v", text, talk.calls)
 	return talk
@@ -287,13 +289,17 @@ func TestResultShapes(t *testing.T) {
 		return v
 	}
 	for name, wrap := range map[string]func(v any) string{
-		"text in output":       func(v any) string { return `{"output":` + quote(quote(v)) + `}` },
-		"object in output":     func(v any) string { return `{"output":` + quote(v) + `}` },
-		"array":                func(v any) string { return `{"output":` + quote(quote(plain(v))) + `}` },
-		"result":               func(v any) string { return `{"result":` + quote(quote(plain(v))) + `}` },
-		"result within output": func(v any) string { return `{"output":` + quote(`{"result":`+quote(plain(v))+`}`) + `}` },
-		"MCP content":          func(v any) string { return `{"content":[{"type":"text","text":` + quote(quote(v)) + `}]}` },
-		"bare":                 func(v any) string { return quote(map[string]any{"data": plain(v)}) },
+		"text in output":   func(v any) string { return `{"output":` + simtest.Quote(simtest.Quote(v)) + `}` },
+		"object in output": func(v any) string { return `{"output":` + simtest.Quote(v) + `}` },
+		"array":            func(v any) string { return `{"output":` + simtest.Quote(simtest.Quote(plain(v))) + `}` },
+		"result":           func(v any) string { return `{"result":` + simtest.Quote(simtest.Quote(plain(v))) + `}` },
+		"result within output": func(v any) string {
+			return `{"output":` + simtest.Quote(`{"result":`+simtest.Quote(plain(v))+`}`) + `}`
+		},
+		"MCP content": func(v any) string {
+			return `{"content":[{"type":"text","text":` + simtest.Quote(simtest.Quote(v)) + `}]}`
+		},
+		"bare": func(v any) string { return simtest.Quote(map[string]any{"data": plain(v)}) },
 	} {
 		todos := newTodoServer()
 		todos.wrap = wrap
@@ -315,8 +321,8 @@ func TestCutList(t *testing.T) {
 	url := serve(t)
 	todos := newTodoServer("buy eggs", "call Bob", "water the plants")
 	todos.wrap = func(v any) string {
-		text := quote(v)
-		return `{"output":` + quote(text[:strings.Index(text, "water")]+"\n[cut off: the result was too long]") + `}`
+		text := simtest.Quote(v)
+		return `{"output":` + simtest.Quote(text[:strings.Index(text, "water")]+"\n[cut off: the result was too long]") + `}`
 	}
 	got := converse(t, url, "list all todos", todos)
 	if !strings.Contains(got.answer, "You have 2 todos:") || !strings.HasSuffix(got.answer, "so there are more.") {

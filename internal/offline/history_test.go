@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // withHistory is a request whose contents begin with earlier messages, the user's
@@ -13,9 +15,9 @@ import (
 func withHistory(texts ...string) string {
 	var contents []string
 	for i, text := range texts {
-		contents = append(contents, textContent([]string{"user", "model"}[i%2], text))
+		contents = append(contents, simtest.Text([]string{"user", "model"}[i%2], text))
 	}
-	return requestOf(contents...)
+	return simtest.Request(contents...)
 }
 
 // "It" is the todo that the newest of the earlier messages names.
@@ -55,7 +57,7 @@ func TestATodoOfTheHistoryIsCompleted(t *testing.T) {
 	t.Parallel()
 	todos := newTodoServer("buy milk", "buy eggs")
 	got := converse(t, serve(t), "Mark it as done", todos,
-		textContent("user", "Remind me to buy eggs"), textContent("model", "I've added **buy eggs**, medium priority."))
+		simtest.Text("user", "Remind me to buy eggs"), simtest.Text("model", "I've added **buy eggs**, medium priority."))
 	want := []string{`list_todos {"query":"eggs","status":"all"}`, `update_todo {"status":"completed","todo_id":"todo_2"}`}
 	if diff := cmp.Diff(want, got.calls); diff != "" {
 		t.Errorf("calls (-want +got)\n%s", diff)
@@ -69,14 +71,14 @@ func TestATodoOfTheHistoryIsCompleted(t *testing.T) {
 func TestAFunctionResponseOfTheHistoryGivesTheID(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
-	_, body := post(t, url+streamPath, userSays("Remind me to buy eggs"))
+	_, body := simtest.Post(t, url+streamPath, simtest.UserSays("Remind me to buy eggs"))
 	call := gather(t, body).calls[0]
 	id := call[strings.Index(call, `"id": "`)+len(`"id": "`):][:8]
 	made := fmt.Sprintf(`{"functionResponse":{"id":%q,"name":"create_todo","response":{"output":"{\"id\":\"todo_7\",\"title\":\"Buy eggs\"}"}}}`, id)
-	before := []string{textContent("user", "Remind me to buy eggs"), modelTurn(call), userTurn(made)}
+	before := []string{simtest.Text("user", "Remind me to buy eggs"), simtest.ModelTurn(call), simtest.UserTurn(made)}
 	for _, said := range []string{"I've added **Buy eggs**.", "Done."} {
-		contents := append(append([]string{}, before...), textContent("model", said), textContent("user", "mark it as done"))
-		if got, want := answer(t, url, requestOf(contents...)), `update_todo {"todo_id":"todo_7","status":"completed"}`; got != want {
+		contents := append(append([]string{}, before...), simtest.Text("model", said), simtest.Text("user", "mark it as done"))
+		if got, want := answer(t, url, simtest.Request(contents...)), `update_todo {"todo_id":"todo_7","status":"completed"}`; got != want {
 			t.Errorf("after %q: %s, want %s", said, got, want)
 		}
 	}

@@ -3,19 +3,21 @@ package offline
 import (
 	"strings"
 	"testing"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 // firstStep returns what the model does first with a phrase.
 func firstStep(t *testing.T, text string) string {
 	t.Helper()
-	return answer(t, serve(t), userSays(text))
+	return answer(t, serve(t), simtest.UserSays(text))
 }
 
 // creates is the call of create_todo; more holds tags and a description.
 func creates(title, due, priority string, more ...string) string {
-	s := `create_todo {"title":` + quote(title)
+	s := `create_todo {"title":` + simtest.Quote(title)
 	if len(more) > 1 {
-		s += `,"description":` + quote(more[1])
+		s += `,"description":` + simtest.Quote(more[1])
 	}
 	if due != "" {
 		s += `,"due_date":"` + due + `"`

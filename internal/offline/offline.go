@@ -1,5 +1,5 @@
 // Package offline is the demo's model: rules that understand phrases about a todo
-// list, for a gateway without an API key. It sees what a language model would see,
+// list, and about the example's house, for a gateway without an API key. It sees what a language model would see,
 // and answers with calls of the declared tools and with a text.
 //
 // All that it knows comes with the request: what a visitor wants from the last user
@@ -32,6 +32,9 @@ func (Model) Version() string { return Version }
 // Answer implements geminisim.Model.
 func (m Model) Answer(q geminisim.Question) geminisim.Answer {
 	t := readTurn(q, m.Now)
+	if home, ok := readOrders(t.text, q.Functions); ok {
+		return home.next(t)
+	}
 	return readIntent(t.text, t.now).next(t)
 }
 

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/geminisim/simtest"
 )
 
 const away = "I can't reach your todo list right now: the service is temporarily unavailable."
 
 // asking is a request with a system instruction and tools of its own.
 func asking(text, system, tools string) string {
-	return `{"contents":[` + textContent("user", text) + `],"systemInstruction":{"parts":[{"text":` + quote(system) + `}]},"tools":` + tools + `}`
+	return `{"contents":[` + simtest.Text("user", text) + `],"systemInstruction":{"parts":[{"text":` + simtest.Quote(system) + `}]},"tools":` + tools + `}`
 }
 
 // A tool that is not declared is not there; what the prompt says does not matter.
@@ -18,17 +20,17 @@ func TestToolsAreKnownByTheirDeclarations(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
 	weather := `[{"functionDeclarations":[{"name":"get_weather"},{"name":"todo_app_status"}]}]`
-	prefixed := strings.ReplaceAll(todoTools, `"name":"`, `"name":"my-server_`)
+	prefixed := strings.ReplaceAll(simtest.TodoTools, `"name":"`, `"name":"my-server_`)
 	for _, tc := range []struct{ name, request, want string }{
 		{"none", asking("remind me to buy eggs", "", "[]"), away},
 		{"others", asking("what's on my list", "", weather), away},
 		{"a change needs two", asking("make buy eggs urgent", "", `[{"functionDeclarations":[{"name":"update_todo"}]}]`), away},
 		{"all of them", asking("mark everything as done", "", weather), away},
-		{"small talk needs none", asking("what day is it", saturday21, "[]"), "It's Saturday, 21 November 2026"},
-		{"the prompt's prose", asking("add eggs", "Unavailable tools: those of todo cannot be reached.", todoTools), `create_todo {"title":"eggs"`},
+		{"small talk needs none", asking("what day is it", simtest.Saturday, "[]"), "It's Saturday, 21 November 2026"},
+		{"the prompt's prose", asking("add eggs", "Unavailable tools: those of todo cannot be reached.", simtest.TodoTools), `create_todo {"title":"eggs"`},
 		{"a server's name before them", asking("add eggs", "", prefixed), `my-server_create_todo {"title":"eggs"`},
-		{"no schema", asking("add eggs tomorrow", saturday21, `[{"functionDeclarations":[{"name":"create_todo"}]}]`), `create_todo {"title":"eggs","due_date":"2026-11-22","priority":"medium"}`},
-		{"fewer parameters", asking("add eggs tomorrow", saturday21, `[{"functionDeclarations":[{"name":"create_todo","parameters":{"type":"OBJECT","properties":{"title":{"type":"STRING"}}}}]}]`), `create_todo {"title":"eggs"}`},
+		{"no schema", asking("add eggs tomorrow", simtest.Saturday, `[{"functionDeclarations":[{"name":"create_todo"}]}]`), `create_todo {"title":"eggs","due_date":"2026-11-22","priority":"medium"}`},
+		{"fewer parameters", asking("add eggs tomorrow", simtest.Saturday, `[{"functionDeclarations":[{"name":"create_todo","parameters":{"type":"OBJECT","properties":{"title":{"type":"STRING"}}}}]}]`), `create_todo {"title":"eggs"}`},
 	} {
 		if got := answer(t, url, tc.request); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
@@ -47,7 +49,7 @@ func TestModeNoneAllowsNoCalls(t *testing.T) {
 		"delete all completed todos": "I was asked to answer without using any tools",
 		"hello":                      "Hello!",
 	} {
-		request := strings.Replace(userSays(text), `{"contents"`, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents"`, 1)
+		request := strings.Replace(simtest.UserSays(text), `{"contents"`, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents"`, 1)
 		if got := answer(t, url, request); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -64,7 +66,7 @@ func TestCallsThatAreForbiddenLater(t *testing.T) {
 		"mark everything as done":         "I found 2 matching todos, but I may not use tools any more",
 		"add todos: milk, bread and eggs": "I've added **buy eggs**.\n\n2 todos did not get a turn; please ask again for the rest.",
 	} {
-		_, body := post(t, url+streamPath, userSays(text))
+		_, body := simtest.Post(t, url+streamPath, simtest.UserSays(text))
 		call, _, _ := strings.Cut(gather(t, body).calls[0], "\n")
 		id := call[strings.Index(call, `"id": "`)+len(`"id": "`):][:8]
 		name := strings.Split(call, `"`)[5]
@@ -72,8 +74,8 @@ func TestCallsThatAreForbiddenLater(t *testing.T) {
 		if name == "create_todo" {
 			found = `{\"id\":\"1\",\"title\":\"buy eggs\"}`
 		}
-		response := userTurn(`{"functionResponse":{"id":"` + id + `","name":"` + name + `","response":{"output":"` + found + `"}}}`)
-		request := requestOf(textContent("user", text), modelTurn(call), response)
+		response := simtest.UserTurn(`{"functionResponse":{"id":"` + id + `","name":"` + name + `","response":{"output":"` + found + `"}}}`)
+		request := simtest.Request(simtest.Text("user", text), simtest.ModelTurn(call), response)
 		request = strings.Replace(request, `{"contents"`, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents"`, 1)
 		if got := answer(t, url, request); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -84,11 +86,11 @@ func TestCallsThatAreForbiddenLater(t *testing.T) {
 func TestDateLine(t *testing.T) {
 	t.Parallel()
 	for system, want := range map[string]string{
-		saturday21: "2026-11-21T11:30:00+01:00 Europe/Berlin",
+		simtest.Saturday: "2026-11-21T11:30:00+01:00 Europe/Berlin",
 		"x\n\nNow it is Friday, 2027-01-01, 00:05 in the time zone America/St_Johns (UTC-03:30).\n\nx": "2027-01-01T00:05:00-03:30 America/St_Johns",
-		"Now it is time.\n" + saturday21: "2026-11-21T11:30:00+01:00 Europe/Berlin",
-		"":                               "",
-		"Now it is time to be brief.":    "",
+		"Now it is time.\n" + simtest.Saturday:                                                         "2026-11-21T11:30:00+01:00 Europe/Berlin",
+		"":                                                                                             "",
+		"Now it is time to be brief.":                                                                  "",
 		"Now it is Friday, 2027-13-41, 00:05 in the time zone UTC (UTC+00:00).": "",
 	} {
 		got := ""

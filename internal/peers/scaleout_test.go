@@ -121,7 +121,10 @@ func TestBalancerSendsNothingTwice(t *testing.T) {
 // after the last stream had broken was new to everybody, and must not fail.
 func judgeKill(t *testing.T, turns []outcome, killed time.Time) {
 	t.Helper()
-	died := killed
+	// The kernel closes the sockets of a killed process one by one: for that long it
+	// still takes connections, to which nothing answers.
+	const teardown = 250 * time.Millisecond
+	died := killed.Add(teardown)
 	for _, o := range turns {
 		if o.err != nil && o.opened && o.ended.After(died) && o.ended.Sub(killed) < 2*time.Second {
 			died = o.ended

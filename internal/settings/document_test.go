@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/config"
+	"sluice/config/configtest"
 	"sluice/internal/settings"
 )
 
@@ -43,9 +44,9 @@ func TestConfigurationPage(t *testing.T) {
 // All faults come at once: those of variables and those of the file.
 func TestFile(t *testing.T) {
 	t.Parallel()
-	w := world{
-		env: map[string]string{"SLUICE_CONFIG": "s.yaml", "MCP_CONFIG": "mcp.json", "SLUICE_MODEL_TIMEOUT": "7s", "A": "canary-1234"},
-		files: map[string]string{
+	w := configtest.World{
+		Env: map[string]string{"SLUICE_CONFIG": "s.yaml", "MCP_CONFIG": "mcp.json", "SLUICE_MODEL_TIMEOUT": "7s", "A": "canary-1234"},
+		Files: map[string]string{
 			"mcp.json": `{"mcpServers":{"one":{"command":"x"}}}`,
 			"s.yaml": `
 models: {default: {provider: ollama, model: m}}
@@ -56,7 +57,7 @@ mcpServers:
 		},
 	}
 	var f settings.File
-	cfg, err := settings.LoaderWith(&f).Load(nil, w.lookup, w.readFile)
+	cfg, err := settings.LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +71,9 @@ mcpServers:
 	if diff := cmp.Diff(want, cfg.MCPServers); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	w.files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"
-	w.env["SLUICE_MAX_STEPS"] = "0"
-	_, err = settings.LoaderWith(&f).Load(nil, w.lookup, w.readFile)
+	w.Files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"
+	w.Env["SLUICE_MAX_STEPS"] = "0"
+	_, err = settings.LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
 	lines := []string{
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"s.yaml:1:14: /mcpServers/one: MCP_SERVER_URL or MCP_CONFIG has a server of this name already",

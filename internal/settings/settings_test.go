@@ -12,35 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/config"
+	"sluice/config/configtest"
 	"sluice/internal/settings"
 )
 
-// world is what Load sees of the machine.
-type world struct {
-	env   map[string]string
-	files map[string]string
+// load reads the settings of a machine.
+func load(w configtest.World, args ...string) (config.Config, error) {
+	return settings.Load(args, w.Lookup, w.ReadFile)
 }
 
-func (w world) lookup(name string) (string, bool) {
-	value, ok := w.env[name]
-	return value, ok
-}
-
-func (w world) readFile(path string) ([]byte, error) {
-	content, ok := w.files[path]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return []byte(content), nil
-}
-
-func (w world) load(args ...string) (config.Config, error) {
-	return settings.Load(args, w.lookup, w.readFile)
-}
-
-func mustLoad(t *testing.T, w world, args ...string) config.Config {
+func mustLoad(t *testing.T, w configtest.World, args ...string) config.Config {
 	t.Helper()
-	c, err := w.load(args...)
+	c, err := load(w, args...)
 	if err != nil {
 		t.Fatalf("Load(%q) = %v", args, err)
 	}
@@ -64,7 +47,7 @@ func faults(t *testing.T, err error) []string {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	home := filepath.FromSlash("/home/u")
-	got := mustLoad(t, world{env: map[string]string{"HOME": home, "LOCALAPPDATA": home, "XDG_DATA_HOME": home, "SECRET_OF_OTHERS": "x"}})
+	got := mustLoad(t, configtest.World{Env: map[string]string{"HOME": home, "LOCALAPPDATA": home, "XDG_DATA_HOME": home, "SECRET_OF_OTHERS": "x"}})
 	want := config.Config{
 		Addr:           ":8080",
 		GeminiModel:    "gemini-flash-latest",
@@ -158,7 +141,7 @@ func TestGoodValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
 			t.Parallel()
-			c := mustLoad(t, world{env: map[string]string{tt.name: tt.value}, files: files})
+			c := mustLoad(t, configtest.World{Env: map[string]string{tt.name: tt.value}, Files: files})
 			if got := tt.field(c); got != tt.want {
 				t.Errorf("by the environment: got %v, want %v", got, tt.want)
 			}
@@ -166,7 +149,7 @@ func TestGoodValues(t *testing.T) {
 			if tt.name == "PORT" || strings.HasSuffix(tt.name, "_API_KEY") {
 				return
 			}
-			c = mustLoad(t, world{env: map[string]string{tt.name: "\x00 not looked at"}, files: files}, flag+"="+tt.value)
+			c = mustLoad(t, configtest.World{Env: map[string]string{tt.name: "\x00 not looked at"}, Files: files}, flag+"="+tt.value)
 			if got := tt.field(c); got != tt.want {
 				t.Errorf("by the flag: got %v, want %v", got, tt.want)
 			}
@@ -223,7 +206,7 @@ func TestBadValues(t *testing.T) {
 		for _, value := range values {
 			t.Run(name+"="+value[:min(len(value), 40)], func(t *testing.T) {
 				t.Parallel()
-				_, err := world{env: map[string]string{name: value}, files: files}.load()
+				_, err := load(configtest.World{Env: map[string]string{name: value}, Files: files})
 				lines := faults(t, err)
 				if len(lines) != 1 || !strings.HasPrefix(lines[0], name+": ") {
 					t.Errorf("faults are %q, want one of %s", lines, name)
@@ -243,7 +226,7 @@ func TestUnreadableFile(t *testing.T) {
 		errors.New("/etc/x is odd"): "SLUICE_SYSTEM_PROMPT: the file cannot be read",
 	} {
 		readFile := func(string) ([]byte, error) { return nil, cause }
-		_, err := settings.Load([]string{"--system-prompt=/etc/x"}, world{}.lookup, readFile)
+		_, err := settings.Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
 		if diff := cmp.Diff([]string{want}, faults(t, err)); diff != "" {
 			t.Errorf("faults (-want +got):\n%s", diff)
 		}
@@ -252,17 +235,17 @@ func TestUnreadableFile(t *testing.T) {
 
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := world{
-		env: map[string]string{
+	w := configtest.World{
+		Env: map[string]string{
 			"SLUICE_ADDR":          "nonsense",
 			"SLUICE_MAX_STEPS":     "0",
 			"GEMINI_API_KEY":       "key with spaces",
 			"SLUICE_SYSTEM_PROMPT": "nowhere",
 			"MCP_CONFIG":           "mcp.json",
 		},
-		files: map[string]string{"mcp.json": `{"mcpServers":{"a":{"comand":"x"},"b":{"url":"http://h","timeout":0}}}`},
+		Files: map[string]string{"mcp.json": `{"mcpServers":{"a":{"comand":"x"},"b":{"url":"http://h","timeout":0}}}`},
 	}
-	_, err := w.load("--heartbeat", "never", "--nope", "stray", "--gemini-api-key=AIzaLEAK", "--tool-timeout")
+	_, err := load(w, "--heartbeat", "never", "--nope", "stray", "--gemini-api-key=AIzaLEAK", "--tool-timeout")
 	want := []string{
 		"--nope: there is no such flag",
 		"GEMINI_API_KEY: is not taken from the command line, which others on this machine can see; set the variable",
@@ -285,7 +268,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	addr := func(env map[string]string, args ...string) string {
-		return mustLoad(t, world{env: env}, args...).Addr
+		return mustLoad(t, configtest.World{Env: env}, args...).Addr
 	}
 	both := map[string]string{"SLUICE_ADDR": ":1", "PORT": "2"}
 	if got := addr(both, "--addr", ":3", "-addr=:4"); got != ":4" {
@@ -304,7 +287,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("a PORT that is not used is not looked at: got %s", got)
 	}
 	keys := map[string]string{"GEMINI_API_KEY": "first", "GOOGLE_API_KEY": "second"}
-	if got := mustLoad(t, world{env: keys}).GeminiAPIKey.Reveal(); got != "first" {
+	if got := mustLoad(t, configtest.World{Env: keys}).GeminiAPIKey.Reveal(); got != "first" {
 		t.Errorf("key: got %s, want that of GEMINI_API_KEY", got)
 	}
 }
@@ -322,7 +305,7 @@ func TestOffline(t *testing.T) {
 		{"k", "http://127.0.0.1:9", false},
 	}
 	for _, tt := range tests {
-		c := mustLoad(t, world{env: map[string]string{"GEMINI_API_KEY": tt.key, "GEMINI_BASE_URL": tt.baseURL}})
+		c := mustLoad(t, configtest.World{Env: map[string]string{"GEMINI_API_KEY": tt.key, "GEMINI_BASE_URL": tt.baseURL}})
 		if got := c.Offline(); got != tt.want {
 			t.Errorf("key %q, base URL %q: Offline() = %v, want %v", tt.key, tt.baseURL, got, tt.want)
 		}

@@ -9,7 +9,7 @@ import (
 // waits so long is broken, and a machine with other work is slow.
 const Patience = time.Minute
 
-// pause lies between two looks at something that tells nobody when it changes.
+// pause lies between two looks at something whose changes are not reported.
 const pause = 5 * time.Millisecond
 
 // Eventually waits until cond returns true, and fails the test after Patience. It is
@@ -42,8 +42,29 @@ func Prompt(t testing.TB, what string, took, bound time.Duration) {
 	}
 }
 
+// Silence waits until c has brought nothing for d and, on top, for what Settle adds.
+// It fails the test after Patience. c needs room for one value, and its sender must
+// not wait for more.
+func Silence(t testing.TB, what string, c <-chan struct{}, d time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(Patience); time.Now().Before(end); {
+		select {
+		case <-c:
+		default:
+		}
+		Settle(d)
+		select {
+		case <-c:
+		default:
+			return
+		}
+	}
+	t.Fatalf("still not silent after %v: %s", Patience, what)
+}
+
 // Settle waits for d and, on top, for fifty times what a goroutine waits on this
-// machine now: for what nobody tells of, and what d is enough for on an idle machine.
+// machine now: for what is not reported,
+// and what d is enough for on an idle machine.
 func Settle(d time.Duration) { time.Sleep(d + delays*lateness()) }
 
 // lateness returns the longest that the machine now lets a goroutine wait that ought

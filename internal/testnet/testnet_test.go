@@ -115,3 +115,22 @@ func TestEventually(t *testing.T) {
 		})
 	}
 }
+
+// Silence lasts as long as something comes, and what is asked for beyond it.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		beats := make(chan struct{}, 1)
+		go func() {
+			for range 5 {
+				time.Sleep(time.Second)
+				beats <- struct{}{}
+			}
+		}()
+		began := time.Now()
+		testnet.Silence(t, "the beats end", beats, 2*time.Second)
+		if took := time.Since(began); took < 7*time.Second || took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

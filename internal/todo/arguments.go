@@ -55,6 +55,7 @@ func readArguments(tool mcp.Tool, params mcp.CallToolParams) *arguments {
 	return a
 }
 
+// fault notes what is wrong with an argument; err returns all of it.
 func (a *arguments) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }

@@ -40,7 +40,7 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
-// explain tells a model what to do when the id is not known.
+// explain returns a hint for the model when the id is not known.
 func explain(err error, id string) error {
 	if errors.Is(err, errNotFound) {
 		return refusal("no todo has the id " + quote(id) + "; find the right one with list_todos")

@@ -28,6 +28,8 @@ func (c *conditions) add(term string, values ...any) {
 	c.values = append(c.values, values...)
 }
 
+// conditions returns the terms of the query, all of which a todo must meet, with their
+// values as parameters.
 func (f filter) conditions() conditions {
 	c := conditions{terms: []string{"TRUE"}}
 	if f.status != "" && f.status != statusAll {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errNotFound tells that no todo has the id.
+// errNotFound says that no todo has the id.
 var errNotFound = errors.New("no such todo")
 
 // itemColumns are the columns that scanItem reads, in its order.
@@ -28,6 +28,7 @@ type assignments struct {
 	values  []any
 }
 
+// set adds a column, which is a constant of ours, and its value, which is a parameter.
 func (a *assignments) set(column string, value any) {
 	a.columns = append(a.columns, column)
 	a.values = append(a.values, value)

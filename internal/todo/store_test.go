@@ -127,7 +127,7 @@ func TestOpenRefuses(t *testing.T) {
 		ctx  context.Context
 		path string
 	}{
-		{"a file that is no database", t.Context(), text},
+		{"a file that is not a database", t.Context(), text},
 		{"a folder", t.Context(), folder},
 		{"a folder that is a file", t.Context(), filepath.Join(text, "todos.db")},
 		{"a newer schema", t.Context(), newer},

@@ -36,6 +36,8 @@ func createTool(s *Store) server.ServerTool {
 	})
 }
 
+// listTool declares list_todos. Descriptions are for a model: they say what it cannot see
+// in the schema.
 func listTool(s *Store) server.ServerTool {
 	tool := mcp.NewTool("list_todos",
 		mcp.WithDescription("Find todos. Without arguments: the pending ones. They come pending first, then by due date, priority and age. "+

@@ -170,7 +170,7 @@ func TestAnnotations(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if s.GetServerCapabilities().Tools.ListChanged {
-		t.Error("the server promises to tell of changed tools, which never change")
+		t.Error("the server promises to announce changed tools, which never change")
 	}
 }
 

@@ -236,7 +236,7 @@ func TestServeStdioFails(t *testing.T) {
 	}
 }
 
-// What the store cannot do fails the call rather than being told to the model.
+// What the store cannot do fails the call rather than reaching the model.
 func TestClosedStoreFailsTheCall(t *testing.T) {
 	t.Parallel()
 	store, err := Open(t.Context(), testConfig())

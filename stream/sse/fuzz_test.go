@@ -10,6 +10,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	judge "github.com/tmaxmax/go-sse"
+
+	"sluice/stream/sse/ssetest"
 )
 
 // agree fails if our Reader and go-sse do not read the same events, but for what
@@ -22,7 +24,7 @@ import (
 func agree(t *testing.T, text []byte) {
 	t.Helper()
 	text = append(bytes.Clone(bytes.TrimLeft(text, "\r\n")), "\n\n"...)
-	events, err := readAll(bytes.NewReader(text), 1<<20)
+	events, err := ssetest.ReadAll(bytes.NewReader(text), 1<<20)
 	if err != nil {
 		t.Fatalf("our Reader: %v", err)
 	}
@@ -43,7 +45,7 @@ func agree(t *testing.T, text []byte) {
 	if diff := gocmp.Diff(theirs, ours); diff != "" {
 		t.Errorf("%q (-go-sse +ours):\n%s", text, diff)
 	}
-	bytewise, err := readAll(iotest.OneByteReader(bytes.NewReader(text)), 1<<20)
+	bytewise, err := ssetest.ReadAll(iotest.OneByteReader(bytes.NewReader(text)), 1<<20)
 	if err != nil || !reflect.DeepEqual(events, bytewise) {
 		t.Errorf("%q read a byte at a time: %v, %v", text, bytewise, err)
 	}

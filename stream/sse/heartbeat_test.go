@@ -14,6 +14,7 @@ import (
 
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/stream/sse/ssetest"
 )
 
 // A silence of the heartbeat's length, no more and no less, is broken by a
@@ -111,7 +112,7 @@ func TestHeartbeatBetweenEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := sameForBothReaders(t, string(text))
+		events := ssetest.SameForBothReaders(t, string(text))
 		if pings := strings.Count(string(text), "\n\n: ping\n\n"); len(events) != deltas+2 || pings < deltas/10 {
 			t.Errorf("%d events and %d heartbeats", len(events), pings)
 		}

@@ -9,52 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	judge "github.com/tmaxmax/go-sse"
 
 	"sluice/stream/sse"
+	"sluice/stream/sse/ssetest"
 )
-
-// readAll returns the events of a stream.
-func readAll(r io.Reader, limit int) (events []sse.Event, err error) {
-	reader := sse.NewReader(r, limit)
-	for {
-		ev, err := reader.Next()
-		if err == io.EOF {
-			return events, nil
-		}
-		if err != nil {
-			return events, err
-		}
-		events = append(events, ev)
-	}
-}
-
-// sameForBothReaders reads a stream of ours with our Reader and with one that we
-// did not write, and fails if they differ or if ids are not 1, 2, 3, …
-func sameForBothReaders(t *testing.T, text string) []sse.Event {
-	t.Helper()
-	events, err := readAll(strings.NewReader(text), 1<<20)
-	if err != nil {
-		t.Fatalf("our Reader: %v", err)
-	}
-	var ours, theirs [][3]string
-	for i, ev := range events {
-		ours = append(ours, [3]string{ev.ID, ev.Type, ev.Data})
-		if i == 0 && ev.Retry == 0 || i > 0 && ev.Retry != 0 {
-			t.Errorf("retry of event %d is %v: it belongs to the first block alone", i+1, ev.Retry)
-		}
-	}
-	for ev, err := range judge.Read(strings.NewReader(text), &judge.ReadConfig{MaxEventSize: 1 << 20}) {
-		if err != nil {
-			t.Fatalf("go-sse: %v", err)
-		}
-		theirs = append(theirs, [3]string{ev.LastEventID, ev.Type, ev.Data})
-	}
-	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("events (-go-sse +ours):\n%s", diff)
-	}
-	return events
-}
 
 // Vectors after the parsing rules of WHATWG HTML, section 9.2.6.
 func TestReader(t *testing.T) {
@@ -99,7 +57,7 @@ func TestReader(t *testing.T) {
 		{"a mark and nothing else", "\ufeff", nil},
 	} {
 		for _, wrap := range []func(io.Reader) io.Reader{same, iotest.OneByteReader, iotest.DataErrReader} {
-			got, err := readAll(wrap(strings.NewReader(tt.text)), 64)
+			got, err := ssetest.ReadAll(wrap(strings.NewReader(tt.text)), 64)
 			if err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
@@ -128,7 +86,7 @@ func TestReaderLimit(t *testing.T) {
 		{"empty lines of data", strings.Repeat("data\n", 1000) + "\n", sse.ErrTooLong},
 		{"many small events", strings.Repeat("data:abc\n\n", 1000), nil},
 	} {
-		if _, err := readAll(strings.NewReader(tt.text), limit); err != tt.want {
+		if _, err := ssetest.ReadAll(strings.NewReader(tt.text), limit); err != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
@@ -137,7 +95,7 @@ func TestReaderLimit(t *testing.T) {
 func TestReaderPassesOnErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
-	got, err := readAll(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 64)
+	got, err := ssetest.ReadAll(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 64)
 	if err != broken || len(got) != 1 || got[0].Data != "a" {
 		t.Errorf("got %v, %v; want the first event and the reader's error", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/stream/sse/ssetest"
 )
 
 // outcome is what a handler saw of a client that was cut.
@@ -125,7 +126,7 @@ func TestIdleStreamSurvivesOverHTTP2(t *testing.T) {
 			if err != nil || resp.ProtoMajor != 1 && !h2 || resp.ProtoMajor != 2 && h2 {
 				t.Fatalf("%s: %v", resp.Proto, err)
 			}
-			if events := sameForBothReaders(t, string(text)); len(events) != 2 || events[1].Type != "done" {
+			if events := ssetest.SameForBothReaders(t, string(text)); len(events) != 2 || events[1].Type != "done" {
 				t.Errorf("%s: got\n%s", resp.Proto, text)
 			}
 		})

@@ -1,0 +1,81 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of Request.Context.
+const (
+	maxContext      = 16  // entries
+	maxContextValue = 256 // code points, after control characters are stripped
+)
+
+var (
+	agentIDs     = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+	contextNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+	// reservedNames are members of a task's metadata, beside which the context stands.
+	reservedNames = []string{"routing", "turns", "quality", "workflow", "kind"}
+)
+
+// UnknownAgent is the fault of a request for an agent that there is not.
+func UnknownAgent() *FieldError {
+	return &FieldError{Code: CodeUnknownValue, Message: "names no agent; GET /agents lists them"}
+}
+
+// CheckAgent wants what can be an agent's id. Whether there is one is for others to
+// say.
+func CheckAgent(s string) (string, *FieldError) {
+	if !agentIDs.MatchString(s) {
+		return "", UnknownAgent()
+	}
+	return s, nil
+}
+
+// readContext reads the members of an object that is well formed: CheckJSON has seen
+// it.
+func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEntry) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	_, _ = dec.ReadToken()
+	for n := 0; dec.PeekKind() == '"'; n++ {
+		if n == maxContext {
+			e.add("/context", CodeTooLong, fmt.Sprintf("must have at most %d entries", maxContext))
+			return nil
+		}
+		key, _ := dec.ReadValue()
+		name, _ := unquote(key)
+		value, _ := dec.ReadValue()
+		if wrong := checkEntry(name, value); wrong != nil {
+			at := "/context"
+			if p := pointerTo(name); p != "" {
+				at += p
+			}
+			e.addOne(at, wrong.Code, wrong.Message)
+			continue
+		}
+		text, _ := unquote(value)
+		entries = append(entries, ContextEntry{name, stripControl(text)})
+	}
+	return entries
+}
+
+func checkEntry(name string, value jsontext.Value) *FieldError {
+	switch {
+	case !contextNames.MatchString(name):
+		return &FieldError{Code: CodeInvalidFormat, Message: "a name must be a-z, then up to 31 of a-z 0-9 _"}
+	case slices.Contains(reservedNames, name):
+		return &FieldError{Code: CodeNameTaken, Message: "is a name that the gateway uses itself"}
+	case value.Kind() != '"':
+		return &FieldError{Code: CodeWrongType, Message: "must be a string"}
+	}
+	text, _ := unquote(value)
+	if utf8.RuneCountInString(stripControl(text)) > maxContextValue {
+		return &FieldError{Code: CodeTooLong, Message: "must have at most 256 characters"}
+	}
+	return nil
+}

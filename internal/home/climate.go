@@ -1,0 +1,109 @@
+package home
+
+import (
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// zone is the state of a part of the house.
+type zone struct {
+	Zone   string  `json:"zone"`
+	Mode   string  `json:"mode"`
+	Target float64 `json:"target"` // degrees Celsius
+	Now    float64 `json:"now"`    // degrees Celsius
+}
+
+type heating struct {
+	mu    sync.Mutex // guards zones
+	zones map[string]zone
+}
+
+func zones() []string { return []string{"downstairs", "house", "upstairs"} }
+
+func modes() []string { return []string{"auto", "cool", "heat", "off"} }
+
+func newHeating() *heating {
+	h := &heating{zones: map[string]zone{}}
+	for _, name := range []string{"downstairs", "upstairs"} {
+		h.zones[name] = zone{Zone: name, Mode: "auto", Target: 20, Now: 19.5}
+	}
+	return h
+}
+
+func (h *heating) tools() []server.ServerTool {
+	get := mcp.NewTool("get_climate", reads("Show climate"),
+		mcp.WithDescription("Show mode, target and temperature, in degrees Celsius, of the house or of one zone."),
+		mcp.WithString("zone", mcp.Enum(zones()...)))
+	set := mcp.NewTool("set_climate", sets("Set climate"),
+		mcp.WithDescription("Set the target temperature or the mode of the house or of one zone. What is not given stays as it is."),
+		mcp.WithString("zone", mcp.Enum(zones()...), mcp.Description("The whole house unless told otherwise.")),
+		mcp.WithNumber("target", mcp.Min(5), mcp.Max(35), mcp.Description("Degrees Celsius.")),
+		mcp.WithString("mode", mcp.Enum(modes()...)))
+	return []server.ServerTool{serve(get, h.get), serve(set, h.set)}
+}
+
+func (h *heating) get(a struct {
+	Zone string `json:"zone"`
+}) (any, error) {
+	names, err := meant(a.Zone)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.states(names), nil
+}
+
+func (h *heating) set(a struct {
+	Zone   string   `json:"zone"`
+	Target *float64 `json:"target"`
+	Mode   string   `json:"mode"`
+}) (any, error) {
+	names, err := meant(a.Zone)
+	if err == nil && a.Mode != "" {
+		a.Mode, err = oneOf("mode", a.Mode, modes())
+	}
+	if err == nil && a.Target != nil {
+		err = between("target", *a.Target, 5, 35)
+	}
+	if err == nil && a.Target == nil && a.Mode == "" {
+		err = refusal("nothing to change: give at least one of target, mode")
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range names {
+		state := h.zones[name]
+		if a.Target != nil {
+			state.Target = *a.Target
+		}
+		if a.Mode != "" {
+			state.Mode = a.Mode
+		}
+		h.zones[name] = state
+	}
+	return h.states(names), nil
+}
+
+// meant returns the zones that a name stands for.
+func meant(name string) ([]string, error) {
+	if name == "" {
+		name = "house"
+	}
+	name, err := oneOf("zone", name, zones())
+	if name == "house" {
+		return []string{"downstairs", "upstairs"}, err
+	}
+	return []string{name}, err
+}
+
+func (h *heating) states(names []string) (states []zone) {
+	for _, name := range names {
+		states = append(states, h.zones[name])
+	}
+	return states
+}

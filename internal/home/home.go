@@ -1,0 +1,102 @@
+// Package home is the example's house: three small MCP servers for its lights, its
+// music and its heating. What they change is kept in memory and can be asked for, so
+// that an agent finds what another turn has left.
+//
+// They stand in for the servers of a real house: nothing is switched anywhere.
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// Names under which the servers are built in.
+const (
+	Lights  = "home-lights"
+	Music   = "home-music"
+	Climate = "home-climate"
+)
+
+// NewServer returns the built-in server of that name, with a state of its own; nil if
+// there is none. It can serve any number of transports at once.
+func NewServer(name, version string) *server.MCPServer {
+	m := server.NewMCPServer("sluice-"+name, version, server.WithToolCapabilities(false), server.WithRecovery(),
+		server.WithInstructions("A house that is made up: nothing is switched anywhere."))
+	switch name {
+	case Lights:
+		m.AddTools(newLights().tools()...)
+	case Music:
+		m.AddTools(newPlayer().tools()...)
+	case Climate:
+		m.AddTools(newHeating().tools()...)
+	default:
+		return nil
+	}
+	return m
+}
+
+// refusal is an error that the model is told: what it asked for cannot be done.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// serve makes do the handler of a tool whose arguments are an A. A refusal is a result
+// that the model sees.
+func serve[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool {
+	handler := func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var args A
+		if err := request.BindArguments(&args); err != nil {
+			return mcp.NewToolResultError("the arguments are not as the schema says"), nil
+		}
+		answer, err := do(args)
+		if refused, ok := errors.AsType[refusal](err); ok {
+			return mcp.NewToolResultError(refused.Error()), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			return nil, err
+		}
+		return mcp.NewToolResultText(string(text)), nil
+	}
+	return server.ServerTool{Tool: tool, Handler: handler}
+}
+
+// reads and sets are the annotations of tools: none destroys anything, and setting the
+// same twice changes nothing more.
+func reads(title string) mcp.ToolOption { return annotated(title, true) }
+
+func sets(title string) mcp.ToolOption { return annotated(title, false) }
+
+func annotated(title string, readOnly bool) mcp.ToolOption {
+	no, yes := false, true
+	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
+		Title: title, ReadOnlyHint: &readOnly, DestructiveHint: &no, IdempotentHint: &yes, OpenWorldHint: &no,
+	})
+}
+
+// oneOf returns the entry of names that is meant by text, however it is written, or a
+// refusal that lists them.
+func oneOf(what, text string, names []string) (string, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if slices.Contains(names, text) {
+		return text, nil
+	}
+	return "", refusal(fmt.Sprintf("there is no %s %q; there are: %s", what, text, strings.Join(names, ", ")))
+}
+
+func between(what string, n, low, high float64) error {
+	if n < low || n > high {
+		return refusal(fmt.Sprintf("%s must be from %g to %g", what, low, high))
+	}
+	return nil
+}

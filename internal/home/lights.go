@@ -1,0 +1,136 @@
+package home
+
+import (
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// light is the state of a room's light.
+type light struct {
+	Room       string `json:"room"`
+	On         bool   `json:"on"`
+	Brightness int    `json:"brightness"` // percent
+	Color      string `json:"color"`
+}
+
+type lights struct {
+	mu    sync.Mutex // guards rooms
+	rooms map[string]light
+}
+
+func rooms() []string {
+	return []string{"bathroom", "bedroom", "hall", "kitchen", "living room", "office"}
+}
+
+func colors() []string {
+	return []string{"blue", "cool white", "green", "orange", "pink", "purple", "red", "warm white", "yellow"}
+}
+
+// scenes are what they make of every light.
+func scenes() map[string]light {
+	return map[string]light{
+		"movie":    {On: true, Brightness: 15, Color: "warm white"},
+		"reading":  {On: true, Brightness: 80, Color: "cool white"},
+		"party":    {On: true, Brightness: 100, Color: "purple"},
+		"relax":    {On: true, Brightness: 40, Color: "orange"},
+		"night":    {On: false, Brightness: 5, Color: "warm white"},
+		"everyday": {On: true, Brightness: 70, Color: "warm white"},
+	}
+}
+
+func sceneNames() []string {
+	return []string{"everyday", "movie", "night", "party", "reading", "relax"}
+}
+
+func newLights() *lights {
+	l := &lights{rooms: map[string]light{}}
+	for _, r := range rooms() {
+		l.rooms[r] = light{Room: r, Brightness: 70, Color: "warm white"}
+	}
+	return l
+}
+
+func (l *lights) tools() []server.ServerTool {
+	list := mcp.NewTool("list_lights", reads("List lights"),
+		mcp.WithDescription("Show the lights of all rooms, or of one: on or off, brightness in percent, color."),
+		mcp.WithString("room", mcp.Enum(rooms()...)))
+	set := mcp.NewTool("set_light", sets("Set light"),
+		mcp.WithDescription("Change the light of a room: switch it on or off, dim it, color it. What is not given stays as it is; a brightness above 0 switches it on."),
+		mcp.WithString("room", mcp.Required(), mcp.Enum(rooms()...)),
+		mcp.WithBoolean("on"),
+		mcp.WithInteger("brightness", mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")),
+		mcp.WithString("color", mcp.Enum(colors()...)))
+	scene := mcp.NewTool("activate_scene", sets("Activate scene"),
+		mcp.WithDescription("Set all lights of the house to a scene."),
+		mcp.WithString("scene", mcp.Required(), mcp.Enum(sceneNames()...)))
+	return []server.ServerTool{serve(list, l.list), serve(set, l.set), serve(scene, l.activate)}
+}
+
+func (l *lights) list(a struct {
+	Room string `json:"room"`
+}) (any, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.Room != "" {
+		room, err := oneOf("room", a.Room, rooms())
+		return l.rooms[room], err
+	}
+	var all []light
+	for _, r := range rooms() {
+		all = append(all, l.rooms[r])
+	}
+	return all, nil
+}
+
+func (l *lights) set(a struct {
+	Room       string   `json:"room"`
+	On         *bool    `json:"on"`
+	Brightness *float64 `json:"brightness"`
+	Color      string   `json:"color"`
+}) (any, error) {
+	room, err := oneOf("room", a.Room, rooms())
+	if err != nil {
+		return nil, err
+	}
+	if a.On == nil && a.Brightness == nil && a.Color == "" {
+		return nil, refusal("nothing to change: give at least one of on, brightness, color")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	state := l.rooms[room]
+	if a.Brightness != nil {
+		if err := between("brightness", *a.Brightness, 0, 100); err != nil {
+			return nil, err
+		}
+		state.Brightness, state.On = int(*a.Brightness), *a.Brightness > 0
+	}
+	if a.Color != "" {
+		if state.Color, err = oneOf("color", a.Color, colors()); err != nil {
+			return nil, err
+		}
+	}
+	if a.On != nil {
+		state.On = *a.On
+	}
+	l.rooms[room] = state
+	return state, nil
+}
+
+func (l *lights) activate(a struct {
+	Scene string `json:"scene"`
+}) (any, error) {
+	name, err := oneOf("scene", a.Scene, sceneNames())
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range rooms() {
+		state := scenes()[name]
+		state.Room = r
+		l.rooms[r] = state
+	}
+	return map[string]any{"scene": name, "lights": len(l.rooms)}, nil
+}

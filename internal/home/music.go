@@ -1,0 +1,100 @@
+package home
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// playing is the state of the player.
+type playing struct {
+	State  string `json:"state"` // playing, paused or stopped
+	Track  string `json:"track,omitempty"`
+	Volume int    `json:"volume"` // percent
+}
+
+type player struct {
+	mu  sync.Mutex // guards now
+	now playing
+}
+
+// maxQuery is how long what is to be played may be, in bytes.
+const maxQuery = 200
+
+func newPlayer() *player { return &player{now: playing{State: "stopped", Volume: 40}} }
+
+func (p *player) tools() []server.ServerTool {
+	get := mcp.NewTool("get_music", reads("Now playing"), mcp.WithDescription("Show what is playing, and how loud."))
+	play := mcp.NewTool("play_music", sets("Play music"),
+		mcp.WithDescription("Play music: an artist, a genre, a track or a playlist. Without query: go on with what was paused."),
+		mcp.WithString("query", mcp.Description(`For example "jazz".`)))
+	control := mcp.NewTool("control_music", sets("Control music"),
+		mcp.WithDescription("Pause, stop or resume the music."),
+		mcp.WithString("action", mcp.Required(), mcp.Enum("pause", "stop", "resume")))
+	volume := mcp.NewTool("set_volume", sets("Set volume"),
+		mcp.WithDescription("Set the volume of the music."),
+		mcp.WithInteger("level", mcp.Required(), mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")))
+	return []server.ServerTool{serve(get, p.get), serve(play, p.play), serve(control, p.control), serve(volume, p.setVolume)}
+}
+
+func (p *player) get(struct{}) (any, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now, nil
+}
+
+func (p *player) play(a struct {
+	Query string `json:"query"`
+}) (any, error) {
+	query := strings.TrimSpace(a.Query)
+	if len(query) > maxQuery {
+		return nil, refusal("the query is too long")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if query == "" && p.now.Track == "" {
+		return nil, refusal("nothing was paused: say what to play")
+	}
+	if query != "" {
+		p.now.Track = query
+	}
+	p.now.State = "playing"
+	return p.now, nil
+}
+
+func (p *player) control(a struct {
+	Action string `json:"action"`
+}) (any, error) {
+	action, err := oneOf("action", a.Action, []string{"pause", "resume", "stop"})
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now.Track == "" {
+		return nil, refusal("nothing is playing")
+	}
+	switch action {
+	case "pause":
+		p.now.State = "paused"
+	case "resume":
+		p.now.State = "playing"
+	case "stop":
+		p.now.State, p.now.Track = "stopped", ""
+	}
+	return p.now, nil
+}
+
+func (p *player) setVolume(a struct {
+	Level float64 `json:"level"`
+}) (any, error) {
+	if err := between("level", a.Level, 0, 100); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Volume = int(a.Level)
+	return p.now, nil
+}

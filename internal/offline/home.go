@@ -1,0 +1,201 @@
+package offline
+
+import (
+	"strconv"
+	"strings"
+
+	"sluice/internal/geminisim"
+)
+
+// What is understood of the example's house. An agent sees the whole request and does
+// the clauses that its own tools are for.
+
+// order is one clause of a request: a call, and what to say when it has worked.
+type order struct {
+	plan plan
+	said string // empty: what the tool returned
+}
+
+// orders is the intent of a request to a house.
+type orders struct {
+	list []order
+}
+
+// homePhrase is a way to say something to a house.
+type homePhrase struct {
+	tool    string
+	pattern string
+	order   func(p plan, f found) order
+}
+
+// readOrders returns what a request asks of the declared tools of a house; ok is false
+// if none is declared.
+func readOrders(text string, declared []geminisim.Function) (in orders, ok bool) {
+	tools := map[string]*tool{}
+	for _, name := range []string{"set_light", "activate_scene", "list_lights", "play_music", "control_music", "set_volume", "get_music", "set_climate", "get_climate"} {
+		if t := findTool(declared, name); t != nil {
+			tools[name] = t
+		}
+	}
+	if len(tools) == 0 {
+		return in, false
+	}
+	for _, clause := range clauses(text) {
+		s := withoutPoliteness(readWords(clause))
+		for _, p := range homePhrases() {
+			t := tools[p.tool]
+			if t == nil {
+				continue
+			}
+			if f, fits := s.match(p.pattern); fits {
+				in.list = append(in.list, p.order(plan{tool: t}, f))
+				break
+			}
+		}
+	}
+	return in, true
+}
+
+// clauses cuts a request where a new wish can begin.
+func clauses(text string) []string {
+	cut := strings.NewReplacer(", and ", "\n", ", then ", "\n", " and then ", "\n", " and ", "\n", ", ", "\n", "; ", "\n", ". ", "\n")
+	return strings.Split(cut.Replace(text), "\n")
+}
+
+func homePhrases() []homePhrase {
+	const (
+		lights = " light|lights|lamp|lamps "
+		room   = " [the|all|all_the] <room?>"
+	)
+	return []homePhrase{
+		{"set_light", "dim|set|turn|change|put|bring|make" + room + lights + "[down|up] to|at <level> [%|percent|brightness]", setLight},
+		{"set_light", "dim" + room + lights + "[a_bit|a_little|down]", dimLight},
+		{"set_light", "turn|switch <on=on|off>" + room + lights, switchLight},
+		{"set_light", "turn|switch" + room + lights + "<on=on|off>", switchLight},
+		{"set_light", "make|turn|set|color|change" + room + lights + "[to] <color>", colorLight},
+		{"activate_scene", "activate|set|start|turn_on|use|make_it [the] [a] <scene=movie|reading|party|relax|night|everyday> [scene|mode|lighting|lights|time]", activate},
+		{"list_lights", "is|are|which|what|show <rest?>" + lights + "<more?>", func(p plan, _ found) order { return order{plan: p} }},
+		{"play_music", "play|put_on|start [me] [some|a|the] <query?>", playMusic},
+		{"control_music", "<action=pause|stop|resume> [the] [music|song|playback|track]", controlMusic},
+		{"set_volume", "set|turn|change|put [the] volume|music|sound [up|down] to|at <level> [%|percent]", setVolume},
+		{"get_music", "what|what's|what_is|which [song|track|music] [is] playing|on <rest?>", func(p plan, _ found) order { return order{plan: p} }},
+		{"set_climate", "set|turn|change|make|heat|cool [the] <zone?> [temperature|thermostat|heating|heat|climate] [up|down] to|at <target> [degrees|°|c|celsius|°c]", setClimate},
+		{"set_climate", "turn|switch <on=on|off> [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater>", switchClimate},
+		{"set_climate", "turn|switch [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater> <on=on|off>", switchClimate},
+		{"get_climate", "how|what|what's|what_is <rest?> warm|cold|temperature|heating|thermostat <more?>", func(p plan, _ found) order { return order{plan: p} }},
+	}
+}
+
+// roomOf returns the room of a phrase; the kitchen stands for a house without one.
+func roomOf(f found) string {
+	if r := strings.ToLower(strings.TrimSpace(strings.TrimSuffix(f.texts["room"], "'s"))); r != "" {
+		return r
+	}
+	return "living room"
+}
+
+// figure reads a number such as "30%"; 0 if it is none.
+func figure(s string) float64 {
+	n, _ := strconv.ParseFloat(strings.Trim(s, " %°C"), 64)
+	return n
+}
+
+func setLight(p plan, f found) order {
+	level := strings.Trim(f.texts["level"], " %")
+	return order{p.with("room", roomOf(f)).with("brightness", figure(level)), "The " + roomOf(f) + " lights are at " + level + "%."}
+}
+
+func dimLight(p plan, f found) order {
+	return order{p.with("room", roomOf(f)).with("brightness", 20), "The " + roomOf(f) + " lights are dimmed."}
+}
+
+func switchLight(p plan, f found) order {
+	on := strings.EqualFold(f.texts["on"], "on")
+	return order{p.with("room", roomOf(f)).with("on", on), "The " + roomOf(f) + " lights are " + onOff(on) + "."}
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func colorLight(p plan, f found) order {
+	color := strings.ToLower(f.texts["color"])
+	return order{p.with("room", roomOf(f)).with("color", color), "The " + roomOf(f) + " lights are " + color + " now."}
+}
+
+func activate(p plan, f found) order {
+	scene := strings.ToLower(f.texts["scene"])
+	return order{p.with("scene", scene), "The " + scene + " scene is on."}
+}
+
+func playMusic(p plan, f found) order {
+	query := f.texts["query"]
+	if low := strings.ToLower(query); low == "music" || low == "" {
+		return order{p.with("query", "something nice"), "Music is playing."}
+	}
+	return order{p.with("query", query), "Now playing: " + query + "."}
+}
+
+func controlMusic(p plan, f found) order {
+	action := strings.ToLower(f.texts["action"])
+	past := map[string]string{"pause": "paused", "stop": "stopped", "resume": "playing again"}[action]
+	return order{p.with("action", action), "The music is " + past + "."}
+}
+
+func setVolume(p plan, f found) order {
+	level := strings.Trim(f.texts["level"], " %")
+	return order{p.with("level", figure(level)), "The volume is at " + level + "%."}
+}
+
+func setClimate(p plan, f found) order {
+	target := figure(f.texts["target"])
+	if zone := strings.ToLower(f.texts["zone"]); zone == "upstairs" || zone == "downstairs" {
+		p = p.with("zone", zone)
+	}
+	return order{p.with("target", target), "The target is " + strconv.FormatFloat(target, 'g', -1, 64) + " degrees."}
+}
+
+func switchClimate(p plan, f found) order {
+	mode, what := "heat", "heating"
+	if in("ac a/c cooling", strings.ToLower(f.texts["mode"])) || strings.Contains(strings.ToLower(f.texts["mode"]), "air") {
+		mode, what = "cool", "air conditioning"
+	}
+	on := strings.EqualFold(f.texts["on"], "on")
+	if !on {
+		mode = "off"
+	}
+	return order{p.with("mode", mode), "The " + what + " is " + onOff(on) + "."}
+}
+
+// next calls the tools, then says what they have done.
+func (o orders) next(t *turn) geminisim.Answer {
+	if len(o.list) == 0 {
+		return text("I'm the built-in offline demo model, and I don't know how to do that with what I can control here.")
+	}
+	if len(t.results) == 0 {
+		var plans []plan
+		for _, each := range o.list {
+			plans = append(plans, each.plan)
+		}
+		if calls := t.step(plans, 0); calls != nil {
+			return geminisim.Answer{Thoughts: []string{"The request is for my tools."}, Calls: calls}
+		}
+		return text("I was asked to answer without using any tools, so I changed nothing.")
+	}
+	var said []string
+	for i, each := range o.list {
+		switch {
+		case i >= len(t.results):
+		case t.results[i].fault != "":
+			said = append(said, "That did not work: "+strings.TrimRight(t.results[i].fault, ".")+".")
+		case each.said != "":
+			said = append(said, each.said)
+		default:
+			said = append(said, "This is how it is: "+t.results[i].text)
+		}
+	}
+	return text(strings.Join(said, " "))
+}

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// interceptor sits between mcp-go's client and its transport. It keeps what the client
+// would lose (exact bytes, whether anything was sent), checks what it does not
+// check (ids, sizes), and returns at once when a context ends, which not every
+// transport does.
+type interceptor struct {
+	transport.Interface
+	group *Group
+	// closed ends when the session is shut down.
+	closed <-chan struct{}
+	// cut ends when the transport has lost its connection and does not itself return
+	// to those who wait. It may be nil.
+	cut <-chan struct{}
+	// local says that sending is calling: the server is in this process.
+	local bool
+	// modern says that this is HTTP of protocol 2026-07-28 or later. It is set during
+	// the handshake, before anything else uses the interceptor.
+	modern bool
+}
+
+// httpInterceptor is an interceptor over HTTP. mcp-go takes any transport with this method for
+// one that is cancelled by ending the request, without notifications/cancelled.
+type httpInterceptor struct {
+	*interceptor
+	conn transport.HTTPConnection
+}
+
+// SetProtocolVersion implements transport.HTTPConnection. mcp-go calls it once the version
+// is agreed on.
+func (t httpInterceptor) SetProtocolVersion(v string) {
+	t.modern = mcp.IsModernProtocol(v)
+	t.conn.SetProtocolVersion(v)
+}
+
+// SetRequestHandler passes the client's handler on to transports over which a
+// server can ask something of us.
+func (t *interceptor) SetRequestHandler(h transport.RequestHandler) {
+	if b, ok := t.Interface.(transport.BidirectionalInterface); ok {
+		b.SetRequestHandler(h)
+	}
+}
+
+// SendRequest sends one request and returns the answer.
+func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	x := exchangeOf(ctx)
+	x.RPC, x.NeedsInput, x.id = nil, false, req.ID
+	resp, err := t.send(ctx, req)
+	if e, ok := errors.AsType[*rpcError](err); ok {
+		resp, err = &transport.JSONRPCResponse{ID: req.ID, Error: e.details}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.Error == nil && resp.ID.String() != req.ID.String() {
+		return nil, ErrWrongID
+	}
+	return t.keep(x, req.Method, resp)
+}
+
+// send sends req and returns the answer, which is never nil without an error.
+func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
+		if t.local && !exchangeOf(ctx).take() {
+			return nil, &NotSentError{ErrClosed}
+		}
+		resp, err := t.Interface.SendRequest(ctx, req)
+		if err == nil && resp == nil {
+			err = &CutError{errors.New("no answer")}
+		}
+		return resp, err
+	})
+}
+
+// SendNotification sends a notification.
+func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	_, err := await(ctx, t, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.Interface.SendNotification(ctx, n)
+	})
+	return err
+}
+
+// await runs f and returns its result, or returns when ctx ends or the session
+// is closed, whatever f does. f gets a context without a deadline: what times
+// out is decided in one place, where ctx ends.
+func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (T, error)) (none T, err error) {
+	select {
+	case <-t.closed:
+		return none, &NotSentError{ErrClosed}
+	case <-t.cut:
+		return none, &NotSentError{errLost}
+	default:
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ended := make(chan returned[T], 1)
+	if !t.group.Run(func() { ended <- contained(inner, f) }) {
+		return none, &NotSentError{ErrClosed}
+	}
+	select {
+	case r := <-ended:
+		return r.value, r.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-t.closed:
+		err = ErrClosed
+	case <-t.cut:
+		err = &CutError{errLost}
+	}
+	select {
+	case r := <-ended: // it came in the same moment: an answer is worth more
+		return r.value, r.err
+	default:
+		return none, err
+	}
+}
+
+// returned is what a function returned; it passes through a channel with room for one, so
+// that a function whose caller has left can end.
+type returned[T any] struct {
+	value T
+	err   error
+}
+
+// contained calls f unless ctx has ended, and makes an error of a panic.
+func contained[T any](ctx context.Context, f func(context.Context) (T, error)) (r returned[T]) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if r.err = ctx.Err(); r.err == nil {
+		r.value, r.err = f(ctx)
+	}
+	return r
+}
+
+// keep notes the answer in x and returns what mcp-go shall see of it.
+func (t *interceptor) keep(x *Exchange, method string, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	x.RPC = resp.Error
+	if resp.Error != nil {
+		return resp, nil
+	}
+	if len(resp.Result) > x.limit { // in this process, where nothing was read from a wire
+		return t.keepCut(x, resp)
+	}
+	switch method {
+	case string(mcp.MethodToolsCall):
+		return keepResult(x, resp), nil
+	case string(mcp.MethodToolsList):
+		return t.keepPage(x, resp)
+	}
+	return resp, nil
+}
+
+// keepResult keeps a tool's result for us to read. mcp-go, which refuses a result
+// with one odd content as a whole, is shown an empty one, unless it must act on
+// it: input_required starts a further round trip (SEP-2322).
+func keepResult(x *Exchange, resp *transport.JSONRPCResponse) *transport.JSONRPCResponse {
+	var probe struct {
+		ResultType mcp.ResultType `json:"resultType"`
+	}
+	x.NeedsInput = json.Unmarshal(resp.Result, &probe) == nil && probe.ResultType == mcp.ResultTypeInputRequired
+	if x.NeedsInput {
+		return resp
+	}
+	x.Result = resp.Result
+	shown := *resp
+	shown.Result = json.RawMessage(`{"content":[]}`)
+	return &shown
+}
+
+// keepPage keeps the tools of a page as they are. mcp-go reads a schema into a
+// struct that loses parts of it, and refuses a page with one odd tool as a whole.
+func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	var page struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor string            `json:"nextCursor,omitempty"`
+	}
+	if err := json.Unmarshal(resp.Result, &page); err != nil {
+		return nil, fmt.Errorf("unreadable list of tools: %w", err)
+	}
+	if x.List == nil { // mcp-go asks for itself
+		x.List = &List{}
+	}
+	var err error
+	page.NextCursor, err = x.List.add(page.Tools, len(resp.Result), page.NextCursor)
+	if err != nil {
+		return nil, err
+	}
+	known := page.Tools
+	page.Tools = []json.RawMessage{}
+	if t.modern {
+		page.Tools = append(page.Tools, mirrored(known)...)
+	}
+	shown := *resp
+	shown.Result, err = json.Marshal(page)
+	return &shown, err
+}
+
+// keepCut keeps what fits of an answer that is too large: the first tools of a list.
+func (t *interceptor) keepCut(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
+	head := append([]byte(`{"result":`), resp.Result[:x.limit]...)
+	whole := *resp
+	if json.Unmarshal(x.salvage(head), &whole) != nil {
+		return nil, ErrTooLarge
+	}
+	return t.keepPage(x, &whole)
+}
+
+// mirrored returns the tools that mcp-go must know: since 2026-07-28 it copies
+// arguments into HTTP headers where a tool's schema asks for it (SEP-2243). Tools
+// that it cannot read, or would only warn of in slog.Default, stay unknown to it.
+func mirrored(tools []json.RawMessage) []json.RawMessage {
+	var known []json.RawMessage
+	for _, raw := range tools {
+		var t mcp.Tool
+		if json.Unmarshal(raw, &t) == nil && mcp.ValidateParamHeaderAnnotations(&t) == nil {
+			known = append(known, raw)
+		}
+	}
+	return known
+}

@@ -1,0 +1,230 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// peer is the other side of a lines transport, in memory. Its pipes hold nothing:
+// a write waits until it is read.
+type peer struct {
+	l   *lines
+	in  *bufio.Reader
+	out *io.PipeWriter
+}
+
+func newPeer(t *testing.T) *peer {
+	toUs, out := io.Pipe()
+	in, fromUs := io.Pipe()
+	c := &Group{}
+	l := newLines(toUs, fromUs, c, 10*time.Second, func() {
+		in.Close()
+		out.Close()
+	})
+	if err := l.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.Close()
+		if !c.Stop(time.Minute) {
+			t.Error("a goroutine is left over")
+		}
+	})
+	return &peer{l: l, in: bufio.NewReader(in), out: out}
+}
+
+func (p *peer) read(t *testing.T) string {
+	line, err := p.in.ReadString('\n')
+	if err != nil {
+		t.Error(err)
+	}
+	return line
+}
+
+// ask sends a request with the given id.
+func (p *peer) ask(ctx context.Context, id int64) (*Exchange, *transport.JSONRPCResponse, error) {
+	x := NewList()
+	resp, err := p.l.SendRequest(WithExchange(ctx, x), transport.JSONRPCRequest{
+		JSONRPC: "2.0", ID: mcp.NewRequestId(id), Method: "tools/call",
+	})
+	return x, resp, err
+}
+
+func TestLinesAnswersOutOfOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		go func() {
+			p.read(t)
+			p.read(t)
+			fmt.Fprintln(p.out, "a stray print")
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":99,"result":"of no request"}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two"}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"result":"two again"}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":1,"result":"one"}`)
+		}()
+		for id, want := range map[int64]string{1: `"one"`, 2: `"two"`} {
+			go func() {
+				_, resp, err := p.ask(t.Context(), id)
+				if err != nil || string(resp.Result) != want {
+					t.Errorf("got %v, %v; want %s", resp, err, want)
+				}
+			}()
+		}
+		synctest.Wait()
+	})
+}
+
+func TestLinesPeerStopsReading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		x, _, err := p.ask(ctx, 1)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("got %v after %v, want the context's end after 1s", err, time.Since(began))
+		}
+		if x.Withdraw() {
+			t.Error("a request in the pipe counts as not sent")
+		}
+		// This one waits behind the other and is never begun.
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		x, _, err = p.ask(ctx, 2)
+		if _, ok := errors.AsType[*NotSentError](err); !ok || !x.Withdraw() {
+			t.Errorf("got %v, want the proof that nothing was sent", err)
+		}
+		// So does this one, until the connection is given up.
+		_, _, err = p.ask(t.Context(), 3)
+		if _, ok := errors.AsType[*NotSentError](err); !ok || !errors.Is(err, ErrStuck) {
+			t.Errorf("got %v, want the proof that nothing was sent", err)
+		}
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("the connection was given up after %v, want 10s", took)
+		}
+	})
+}
+
+func TestLinesEnd(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		end  func(*peer)
+		want error
+	}{
+		"end of output":   {func(p *peer) { p.out.Close() }, errEnded},
+		"a line too long": {func(p *peer) { fmt.Fprintln(p.out, strings.Repeat("x", MaxListReply+1)) }, ErrTooLarge},
+		"our own close":   {func(p *peer) { p.l.Close() }, ErrClosed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t)
+				go func() {
+					p.read(t)
+					tt.end(p)
+				}()
+				_, _, err := p.ask(t.Context(), 1)
+				if _, ok := errors.AsType[*CutError](err); !ok || !errors.Is(err, tt.want) {
+					t.Errorf("got %v, want a cut because of %v", err, tt.want)
+				}
+				_, _, err = p.ask(t.Context(), 2)
+				if _, ok := errors.AsType[*NotSentError](err); !ok {
+					t.Errorf("got %v, want the proof that nothing was sent", err)
+				}
+			})
+		})
+	}
+}
+
+// A peer whose input is closed takes not one byte.
+func TestLinesWriteToADeadPeer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, fromUs := io.Pipe()
+		toUs, out := io.Pipe()
+		in.Close()
+		c := &Group{}
+		l := newLines(toUs, fromUs, c, time.Second, func() { out.Close() })
+		p := &peer{l: l}
+		if err := l.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := p.ask(t.Context(), 1)
+		if _, ok := errors.AsType[*NotSentError](err); !ok {
+			t.Errorf("got %v, want the proof that nothing was sent", err)
+		}
+		l.Close()
+		c.Stop(time.Minute)
+	})
+}
+
+// A server that asks and does not read the answers must not stop its own answers
+// from being read.
+func TestLinesServerAsksTooMuch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.l.SetRequestHandler(func(_ context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+			return transport.NewJSONRPCResultResponse(req.ID, []byte(`{}`)), nil
+		})
+		go func() {
+			p.read(t)
+			for i := range 100 {
+				fmt.Fprintf(p.out, `{"jsonrpc":"2.0","id":"q%d","method":"ping"}`+"\n", i)
+			}
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":1,"result":"one"}`)
+		}()
+		began := time.Now()
+		if _, resp, err := p.ask(t.Context(), 1); err != nil || string(resp.Result) != `"one"` {
+			t.Errorf("got %v, %v", resp, err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the answer took %v", took)
+		}
+	})
+}
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text string
+		ok   bool
+	}{
+		{"12345", true},
+		{"12\n345\n\n12345\n\n", true},
+		{"12\r\n34\r\n\r\n12345\n\n", false},
+		{"12\r\n3\n\r\n12345\n\n", true},
+		{"12\n3456\n\n", false},
+		{"\n\n\n\n\n\n\n\n", true},
+	}
+	for _, tt := range tests {
+		for _, size := range []int{1, 2, 3, 100} {
+			r := bufio.NewReaderSize(struct{ io.Reader }{strings.NewReader(tt.text)}, 16)
+			got, err := io.ReadAll(&limiter{r: &chunked{r, size}, limit: 5})
+			if (err == nil) != tt.ok || tt.ok && string(got) != tt.text {
+				t.Errorf("%q in pieces of %d: got %q, %v", tt.text, size, got, err)
+			}
+		}
+	}
+}
+
+// chunked reads at most n bytes at once.
+type chunked struct {
+	r io.Reader
+	n int
+}
+
+func (c *chunked) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), c.n)]) }

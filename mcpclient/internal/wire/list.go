@@ -1,0 +1,155 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	jsonopts "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// lenient reads what a server wrote: what is odd in it must not cost us the rest.
+var lenient = jsonopts.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// Bounds of a server's list of tools. What is beyond them is left out; the rest is
+// offered.
+const (
+	// MaxListReply bounds one page, and one message of a stream that is not read as a
+	// whole.
+	MaxListReply = 4 << 20
+	// MaxTools, maxPages and maxListBytes bound all pages; the last two are looked at
+	// after each page.
+	MaxTools     = 1000
+	maxPages     = 100
+	maxListBytes = 4 * MaxListReply
+)
+
+// List is a list of tools as far as it was read. Its zero value is an empty one.
+type List struct {
+	// Tools are the definitions as the server sent them.
+	Tools []json.RawMessage
+	// Left is how many tools were seen and left out.
+	Left int
+	// more says that there are others, which were not seen.
+	more bool
+
+	pages, bytes int
+}
+
+// add takes over a page of so many bytes and returns the cursor of the next page to
+// ask for, "" for none. A list that has no tools, only pages, is an error.
+func (l *List) add(page []json.RawMessage, size int, cursor string) (string, error) {
+	kept := min(len(page), MaxTools-len(l.Tools))
+	l.Tools = append(l.Tools, page[:kept]...)
+	l.Left += len(page) - kept
+	l.pages++
+	l.bytes += size
+	full := len(l.Tools) == MaxTools || l.pages >= maxPages || l.bytes >= maxListBytes
+	if !full && !l.more || cursor == "" {
+		return cursor, nil
+	}
+	if len(l.Tools) == 0 {
+		return "", errManyTools
+	}
+	l.more = true
+	return "", nil
+}
+
+// Missing says what was left out, or returns "".
+func (l *List) Missing() string {
+	if l.Left == 0 && !l.more {
+		return ""
+	}
+	return fmt.Sprintf("the list of tools is too long: only the first %d are read", len(l.Tools))
+}
+
+// cutPage is a page that was too large to be read as a whole.
+type cutPage struct {
+	Tools []json.RawMessage `json:"tools"`
+}
+
+// cutMessage reads the beginning of a JSON-RPC response. It returns the id, if that
+// comes before the result, and the tools that are there as a whole; none if the
+// response is not a list of tools.
+func cutMessage(head []byte) (id json.RawMessage, page cutPage) {
+	dec := jsontext.NewDecoder(bytes.NewReader(head), lenient)
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nil, page
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, page
+		}
+		switch name.String() {
+		case "result":
+			return id, cutResult(dec)
+		case "id":
+			value, err := dec.ReadValue()
+			if err != nil {
+				return nil, page
+			}
+			id = json.RawMessage(value.Clone())
+		default:
+			if dec.SkipValue() != nil {
+				return nil, page
+			}
+		}
+	}
+	return nil, page
+}
+
+// cutResult reads the result that dec has come to, as far as it goes.
+func cutResult(dec *jsontext.Decoder) (page cutPage) {
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return page
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return page
+		}
+		if name.String() != "tools" {
+			if dec.SkipValue() != nil {
+				return page
+			}
+			continue
+		}
+		if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '[' {
+			return page
+		}
+		for dec.PeekKind() != ']' {
+			tool, err := dec.ReadValue()
+			if err != nil {
+				return page
+			}
+			page.Tools = append(page.Tools, json.RawMessage(tool.Clone()))
+		}
+		return page
+	}
+	return page
+}
+
+// salvage makes a response with the id that x waits for out of the beginning of one
+// that is too large, or returns nil if that is not a list of tools.
+func (x *Exchange) salvage(head []byte) []byte {
+	if x.List == nil {
+		return nil
+	}
+	_, page := cutMessage(head)
+	if len(page.Tools) == 0 {
+		return nil
+	}
+	whole, err := json.Marshal(struct {
+		JSONRPC string        `json:"jsonrpc"`
+		ID      mcp.RequestId `json:"id"`
+		Result  cutPage       `json:"result"`
+	}{mcp.JSONRPC_VERSION, x.id, page})
+	if err != nil {
+		return nil
+	}
+	x.List.more = true
+	return whole
+}

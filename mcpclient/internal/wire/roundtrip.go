@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/chat"
+)
+
+const (
+	// maxErrorBody is how much of a refusal's body is read.
+	maxErrorBody = 64 << 10
+	// farewellTimeout bounds the DELETE that ends a session.
+	farewellTimeout = 2 * time.Second
+)
+
+// Client describes the client of one HTTP server.
+type Client struct {
+	// Next carries the requests.
+	Next http.RoundTripper
+	// Headers and UserAgent go with each request.
+	Headers   map[string]string
+	UserAgent string
+	// SSE says that a 404 means a lost session, although no header names it.
+	SSE bool
+}
+
+// HTTP returns the client: without redirects, which would carry the headers along,
+// and without a timeout of its own, which would cut streams; contexts bound
+// everything.
+func (c Client) HTTP() *http.Client {
+	return &http.Client{
+		Transport:     &roundTripper{next: c.Next, headers: c.Headers, userAgent: c.UserAgent, sse: c.SSE},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// roundTripper carries one server's requests and makes the replies fit for
+// mcp-go, which reads without a limit, closes a connection when the answer
+// comes before the stream's end, and takes an error status with a JSON body for
+// an answer.
+type roundTripper struct {
+	next      http.RoundTripper
+	headers   map[string]string
+	userAgent string
+	sse       bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	for name, value := range rt.headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("User-Agent", rt.userAgent)
+	if id := chat.RequestID(req.Context()); id != "" {
+		req.Header.Set("X-Request-ID", id)
+	}
+	switch {
+	case req.Method == http.MethodDelete:
+		return rt.sendDelete(req)
+	case req.Method != http.MethodPost, req.Header.Get(mcp.HeaderMethod) == string(mcp.MethodSubscriptionsListen):
+		return rt.stream(req)
+	}
+	return rt.post(req)
+}
+
+// stream sends a request whose reply is a stream without an end.
+func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
+	resp, err := rt.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = body{&limiter{r: resp.Body, limit: MaxListReply}, resp.Body.Close}
+	}
+	return resp, err
+}
+
+// sendDelete sends a request whose reply is not used.
+func (rt *roundTripper) sendDelete(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), farewellTimeout)
+	defer cancel()
+	resp, err := rt.next.RoundTrip(req.WithContext(ctx))
+	if err == nil {
+		discard(resp.Body)
+		resp.Body = http.NoBody
+	}
+	return resp, err
+}
+
+// post sends one JSON-RPC message and reads its whole reply.
+func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	ctx, cancel := context.WithCancel(req.Context())
+	if !x.take() {
+		cancel()
+		return nil, &NotSentError{ErrClosed}
+	}
+	resp, err := rt.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, traceOf(x))))
+	if err != nil {
+		cancel()
+		if dialFailed(err) {
+			x.giveBack()
+		}
+		if x.state.Load() != taken {
+			return nil, &NotSentError{err}
+		}
+		return nil, &CutError{err}
+	}
+	if resp.StatusCode >= 300 {
+		defer cancel()
+		return nil, rt.refusal(req, resp)
+	}
+	whole, err := wholeReply(resp, x, cancel)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = whole
+	return resp, nil
+}
+
+// refusal returns what a reply with an error status means.
+func (rt *roundTripper) refusal(req *http.Request, resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	resp.Body.Close()
+	session := req.Header.Get(transport.HeaderKeySessionID) != "" || rt.sse
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		if session {
+			return ErrExpired
+		}
+	case http.StatusBadRequest:
+		// Many servers say 400 "No valid session ID provided" where the
+		// specification wants 404: the examples of the TypeScript SDK and older
+		// Python SDKs.
+		if session && bytes.Contains(bytes.ToLower(text), []byte("session")) {
+			return ErrExpired
+		}
+	}
+	if details := rpcDetails(text); details != nil && plainRefusal(resp.StatusCode) {
+		return &rpcError{details}
+	}
+	return &HTTPStatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+}
+
+// plainRefusal says whether a status only repeats, for HTTP, what a JSON-RPC
+// error in the body says, as the protocol has it since 2026-07-28 (404 for an
+// unknown method, 400 for an unsupported version).
+func plainRefusal(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
+}
+
+// rpcDetails returns the JSON-RPC error in body, or nil. Other JSON with a member
+// named error does not count: {"error":"forbidden"}.
+func rpcDetails(body []byte) *mcp.JSONRPCErrorDetails {
+	var m struct {
+		JSONRPC string `json:"jsonrpc"`
+		Error   *struct {
+			Code    *int   `json:"code"`
+			Message string `json:"message"`
+			Data    any    `json:"data"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &m) != nil || m.JSONRPC != mcp.JSONRPC_VERSION || m.Error == nil || m.Error.Code == nil {
+		return nil
+	}
+	return &mcp.JSONRPCErrorDetails{Code: *m.Error.Code, Message: m.Error.Message, Data: m.Error.Data}
+}
+
+// retryAfter reads a Retry-After header: seconds or a date (RFC 9110, 10.2.3).
+func retryAfter(v string) time.Duration {
+	if s, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
+		return time.Duration(min(max(s, 0), 24*60*60)) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(time.Until(t), 0)
+	}
+	return 0
+}
+
+// traceOf notes in x whether the request has a connection to be written to.
+// net/http asks for another one when it found the first one dead before it wrote
+// anything, and only then: a POST is not replayed.
+func traceOf(x *Exchange) *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { x.giveBack() },
+		GotConn: func(httptrace.GotConnInfo) { x.take() },
+	}
+}
+
+// dialFailed reports whether err shows that there was no connection: nothing was sent.
+func dialFailed(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// discard reads a small rest of a body, so that its connection can be used again, and
+// closes it.
+func discard(b io.ReadCloser) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxErrorBody))
+	b.Close()
+}
+
+// body is a response body made of parts.
+type body struct {
+	io.Reader
+	close func() error
+}
+
+// Close implements io.Closer.
+func (b body) Close() error { return b.close() }

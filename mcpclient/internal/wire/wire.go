@@ -1,0 +1,107 @@
+// Package wire speaks to one MCP server: over HTTP, over the pipes of a child
+// process, or by calls to a server in this process. It makes mcp-go's transports,
+// with a layer above and below them that knows whether a request was sent, bounds
+// what is read, and never waits longer than a context allows.
+//
+// A caller makes a transport with [HTTP], [SSE], [Child] or [InProcess], gives it to
+// mcp-go's client, and calls that client with a context that carries an [Exchange]:
+// of a tool call ([NewCall]) or of a list of tools ([NewList]). When the client
+// returns, the exchange holds what the server answered, as it was sent, and its error
+// says whether the server may have seen the request:
+//
+//   - [NotSent], [ErrExpired]: it was not carried out, and may be sent again.
+//   - [HTTPStatusError]: the server, or a proxy, refused it.
+//   - [BrokeOff], whatever it wraps: the server has it, and the answer is lost.
+//   - [ErrTooLarge], [ErrWrongID]: there was an answer, which is of no use.
+//   - [ErrClosed] alone: the session was shut while the answer was waited for.
+//   - the error of the context: [Exchange.Withdraw] says which of the above holds.
+//
+// What sessions are made for, when they are replaced, and what an answer means to a
+// turn is the caller's.
+package wire
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// Session is what a transport must know of the session that it serves. All fields
+// are needed. The session ends the transport with Close, after it has closed Closed.
+type Session struct {
+	// Group owns the goroutines of the transport.
+	Group *Group
+	// Closed is closed when the session is shut: what is still under way then
+	// returns ErrClosed.
+	Closed <-chan struct{}
+	// Lost is called when the transport finds its connection dead, from a goroutine of
+	// its own, and perhaps more than once. It must not block.
+	Lost func(error)
+	// Gone is closed once Lost was called.
+	Gone <-chan struct{}
+}
+
+// HTTP returns the transport of a streamable HTTP server. c is made by
+// [Client.HTTP].
+func HTTP(s Session, url string, c *http.Client) (transport.Interface, error) {
+	conn, err := transport.NewStreamableHTTP(url, transport.WithHTTPBasicClient(c), transport.WithHTTPLogger(silent()))
+	if err != nil {
+		return nil, err
+	}
+	return s.intercepted(&interceptor{Interface: conn}), nil
+}
+
+// SSE returns the transport of a server of protocol 2024-11-05, whose answers come
+// over a GET stream. endpoint bounds the wait for the stream's first event, which
+// says where to post.
+func SSE(s Session, url string, c *http.Client, endpoint time.Duration) (transport.Interface, error) {
+	// The response timeout is out of the way: the context's is the one that counts.
+	conn, err := transport.NewSSE(url, transport.WithHTTPClient(c), transport.WithSSELogger(silent()),
+		transport.WithEndpointTimeout(endpoint), transport.WithResponseTimeout(24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	conn.SetConnectionLostHandler(func(err error) { s.Lost(&CutError{err}) })
+	return s.intercepted(&interceptor{Interface: conn, cut: s.Gone}), nil
+}
+
+// InProcess returns the transport of a server in this process.
+func InProcess(s Session, server *server.MCPServer) transport.Interface {
+	return s.intercepted(&interceptor{Interface: transport.NewInProcessTransport(server), local: true})
+}
+
+// Child starts c and returns the transport over its pipes. stuck is how long one
+// write may take before the child is given up.
+func Child(s Session, c Command, stuck time.Duration) (transport.Interface, error) {
+	p, err := c.start(s.Group)
+	if err != nil {
+		return nil, err
+	}
+	l := newLines(p.stdout, p.stdin, s.Group, stuck, p.stop)
+	if !s.Group.Run(func() {
+		<-l.gone
+		s.Lost(l.reason())
+	}) {
+		p.stop()
+		return nil, ErrClosed
+	}
+	return s.intercepted(&interceptor{Interface: l}), nil
+}
+
+// intercepted completes t with what the session knows. mcp-go must see of an HTTP
+// transport that it is one.
+func (s Session) intercepted(t *interceptor) transport.Interface {
+	t.group, t.closed = s.Group, s.Closed
+	conn, ok := t.Interface.(transport.HTTPConnection)
+	if !ok {
+		return t
+	}
+	return httpInterceptor{t, conn}
+}
+
+// silent is mcp-go's logger: its lines repeat URLs, and what they say the caller
+// logs itself.
+func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }

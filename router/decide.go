@@ -1,0 +1,279 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// How a decision was made: Route.Method.
+const (
+	methodRequested = "requested"
+	methodRule      = "rule"
+	methodOnly      = "only_agent"
+	methodFirst     = "first"
+	methodNone      = "none"
+	methodModel     = "model"
+)
+
+// Reasons for a fallback, in the words of the contract.
+const (
+	reasonNoAgents   = "No registered agents available for routing."
+	reasonUnreadable = "No readable answer."
+)
+
+// maxReasoning is how many code points of a model's reasoning are told.
+const maxReasoning = 500
+
+// patience is how long a request waits for its turn to be routed.
+const patience = time.Second
+
+// decision is what becomes of a request.
+type decision struct {
+	kind       stream.Decision
+	agents     []*Agent // those that answer, the primary first; empty unless routed
+	confidence float64
+	reasoning  string
+	method     string
+	reply      Reply
+	took       time.Duration
+	// err is why routing failed; nil: it did not.
+	err *fault.Error
+}
+
+// decide says who is to answer a request.
+func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
+	if a := t.byID[req.Agent]; a != nil {
+		return routed(methodRequested, a)
+	}
+	if agents := t.byRule(req.Input); len(agents) > 0 {
+		return routed(methodRule, agents...)
+	}
+	agents := t.routable()
+	switch {
+	case len(agents) == 0:
+		return decision{kind: stream.FellBack, method: methodNone, reasoning: reasonNoAgents,
+			err: &fault.Error{Type: fault.AgentUnavailable, Message: "No agent is available", Err: errors.New("no agent can be chosen")}}
+	case len(agents) == 1:
+		return routed(methodOnly, agents[0])
+	case t.cfg.Off:
+		return routed(methodFirst, agents[0])
+	}
+	return t.ask(ctx, req, agents)
+}
+
+func routed(method string, agents ...*Agent) decision {
+	return decision{kind: stream.Routed, agents: agents, confidence: 1, method: method}
+}
+
+// byRule returns the agents of the first rule that matches, as far as they are
+// available.
+func (t *Team) byRule(input string) (agents []*Agent) {
+	for _, r := range t.cfg.Rules {
+		if !r.Match.MatchString(input) {
+			continue
+		}
+		for _, id := range r.Agents {
+			if a := t.byID[id]; a != nil && a.available() {
+				agents = append(agents, a)
+			}
+		}
+		return agents[:min(len(agents), t.cfg.Dispatch.MaxAgents)]
+	}
+	return nil
+}
+
+// routable returns the agents that a model may choose. Those that ask or fall back
+// have their own ways to be chosen.
+func (t *Team) routable() (agents []*Agent) {
+	for i := range t.cfg.Agents {
+		a := &t.cfg.Agents[i]
+		if !a.Hidden && !t.special(a.ID) && a.available() {
+			agents = append(agents, a)
+		}
+	}
+	return agents
+}
+
+func (t *Team) special(id string) bool {
+	return id == t.cfg.ClarificationAgent || id == t.cfg.FallbackAgent
+}
+
+// ask lets the model decide, and a second one if the first is unsure.
+func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) decision {
+	q := t.question(req, agents)
+	d := t.askOnce(ctx, q, agents)
+	if d.kind != stream.Clarified || t.cfg.Escalate == "" {
+		return d
+	}
+	q.Model = t.cfg.Escalate
+	second := t.askOnce(ctx, q, agents)
+	second.reply.Usage.Add(d.reply.Usage)
+	second.reply.Attempts += d.reply.Attempts
+	if second.err != nil { // an unsure answer is better than none
+		d.reply.Usage, d.reply.Attempts = second.reply.Usage, second.reply.Attempts
+		return d
+	}
+	return second
+}
+
+func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
+	if err := t.enter(ctx); err != nil {
+		return t.failed(ctx, err, Reply{})
+	}
+	defer func() { <-t.places }()
+	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.Timeout, &fault.Error{
+		Type: fault.Timeout, Message: "Routing took too long",
+	})
+	defer cancel()
+	reply, err := t.cfg.Asker.Ask(ctx, q)
+	if err != nil {
+		return t.failed(ctx, err, reply)
+	}
+	return t.judge(reply, agents)
+}
+
+// enter takes a place among the routing calls under way.
+func (t *Team) enter(ctx context.Context) error {
+	select {
+	case t.places <- struct{}{}:
+		return nil
+	default:
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case t.places <- struct{}{}:
+		return nil
+	case <-wait.C:
+		return fault.NewOverloaded("", errors.New("too many routing calls at once"))
+	case <-ctx.Done():
+		return fault.Cause(ctx)
+	}
+}
+
+// failed is the decision when no model decided.
+func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
+	d := decision{kind: stream.FellBack, method: methodModel, reply: reply}
+	if errors.Is(err, ErrUnreadable) {
+		d.reasoning = reasonUnreadable
+		d.err = &fault.Error{Type: fault.RoutingFailed, Message: "The request could not be routed", Err: err}
+		return d
+	}
+	if cause := fault.Cause(ctx); cause != nil {
+		err = cause
+	}
+	d.err = fault.From(err)
+	d.reasoning = "Routing failed: " + string(d.err.Type) + "."
+	return d
+}
+
+// choice is what the model says.
+type choice struct {
+	AgentID    string   `json:"agentId"`
+	Confidence float64  `json:"confidence"`
+	Reasoning  string   `json:"reasoning"`
+	Additional []string `json:"additionalAgents"`
+}
+
+// judge turns a model's answer into a decision.
+func (t *Team) judge(reply Reply, agents []*Agent) decision {
+	d := decision{method: methodModel, reply: reply}
+	var a choice
+	if err := json.Unmarshal(reply.JSON, &a); err != nil {
+		d.kind, d.reasoning = stream.FellBack, reasonUnreadable
+		d.err = &fault.Error{Type: fault.RoutingFailed, Message: "The request could not be routed", Err: err}
+		return d
+	}
+	d.confidence, d.reasoning = a.Confidence, cut(line(a.Reasoning), maxReasoning)
+	primary := find(agents, a.AgentID)
+	switch {
+	case a.AgentID == t.cfg.FallbackAgent:
+		d.kind = stream.FellBack
+	case primary == nil:
+		d.kind = stream.FellBack
+		d.reasoning = "Model suggested unknown agent '" + cut(line(a.AgentID), 64) + "'."
+		d.err = &fault.Error{Type: fault.RoutingFailed, Message: "The request could not be routed", Err: errors.New("unknown agent")}
+	case a.Confidence < t.cfg.Threshold:
+		d.kind = stream.Clarified
+		d.agents = []*Agent{primary} // whom the question is about
+	default:
+		d.kind = stream.Routed
+		d.agents = t.withAdditional(primary, a.Additional, agents)
+	}
+	return d
+}
+
+// withAdditional returns the agents that answer: no agent twice, none that is
+// unknown, and no more than may run.
+func (t *Team) withAdditional(primary *Agent, ids []string, known []*Agent) []*Agent {
+	chosen := []*Agent{primary}
+	for _, id := range ids {
+		if len(chosen) >= t.cfg.Dispatch.MaxAgents {
+			break
+		}
+		if a := find(known, id); a != nil && !slices.Contains(chosen, a) {
+			chosen = append(chosen, a)
+		}
+	}
+	return chosen
+}
+
+func find(agents []*Agent, id string) *Agent {
+	for _, a := range agents {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// event returns what is told of a decision.
+func (t *Team) event(d *decision) *stream.Route {
+	ev := &stream.Route{
+		Decision: d.kind, Additional: []string{}, Confidence: d.confidence, Reasoning: d.reasoning,
+		Method: d.method, Attempts: d.reply.Attempts, Millis: d.took.Milliseconds(), Model: d.reply.Model,
+	}
+	switch d.kind {
+	case stream.Routed:
+		ev.AgentID = d.agents[0].ID
+		for _, a := range d.agents[1:] {
+			ev.Additional = append(ev.Additional, a.ID)
+		}
+	case stream.Clarified:
+		ev.AgentID = t.cfg.ClarificationAgent
+	case stream.FellBack:
+		ev.AgentID = t.cfg.FallbackAgent
+	}
+	return ev
+}
+
+// log writes the line of a decision. The numbers of the events are the contract's.
+func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
+	log := zerolog.Ctx(ctx)
+	switch {
+	case d.method == methodNone:
+		log.Warn().Dict("details", zerolog.Dict().Int("event_id", 1003)).Msg("routing_no_agents")
+	case d.err != nil:
+		log.Warn().Dict("details", zerolog.Dict().
+			Str("error_type", string(d.err.Type)).Int("attempts", d.reply.Attempts)).Msg("routing_failed")
+	case d.kind == stream.Clarified:
+		log.Warn().Dict("details", zerolog.Dict().Int("event_id", 1002).
+			Str("agent_id", d.agents[0].ID).Str("confidence", twoDecimals(d.confidence))).Msg("routing_low_confidence")
+	default:
+		log.Info().Dict("details", zerolog.Dict().Int("event_id", 1001).
+			Str("agent_id", ev.AgentID).Str("confidence", twoDecimals(d.confidence)).
+			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)).Msg("routing_decision")
+	}
+}
+
+func twoDecimals(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }

@@ -1,0 +1,234 @@
+package router
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// answer has the chosen agents answer.
+func (r *turn) answer(agents []*Agent, req *chat.Request) error {
+	if len(agents) == 1 {
+		return r.alone(&member{agent: agents[0], role: stream.RolePrimary, req: req})
+	}
+	r.several = true
+	members := make([]*member, len(agents))
+	for i, a := range agents {
+		role := stream.RoleAdditional
+		if i == 0 {
+			role = stream.RolePrimary
+		}
+		members[i] = &member{agent: a, role: role, index: i, req: withNote(req, colleagues(agents, i))}
+	}
+	if r.team.cfg.Dispatch.Sequential {
+		r.inTurn(members)
+	} else {
+		r.together(members)
+	}
+	return r.finish()
+}
+
+// withNote returns a copy of req with a note for the agent.
+func withNote(req *chat.Request, note string) *chat.Request {
+	own := *req
+	own.Note = note
+	return &own
+}
+
+// colleagues tells an agent who else answers.
+func colleagues(agents []*Agent, self int) string {
+	var b strings.Builder
+	b.WriteString("Other agents answer the same request with you, each for its own part:")
+	for i, a := range agents {
+		if i != self {
+			b.WriteString("\n- " + line(a.name()) + ": " + line(a.Description))
+		}
+	}
+	b.WriteString("\nDo and answer your part only. Do not speak of theirs.")
+	return b.String()
+}
+
+// alone runs the one agent that answers, on the caller's goroutine.
+func (r *turn) alone(m *member) error {
+	r.start(m)
+	r.attempts(m)
+	return r.finish()
+}
+
+// attempts runs a member on the caller's goroutine until it has ended.
+func (r *turn) attempts(m *member) {
+	for {
+		result, err := m.once(&direct{r, m})
+		if err != nil {
+			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
+				r.count(result)
+				r.retry(m)
+				continue
+			}
+		}
+		r.end(m, result, err)
+		return
+	}
+}
+
+// direct is the sink of a member that runs on the goroutine of the turn.
+type direct struct {
+	turn *turn
+	m    *member
+}
+
+func (d *direct) Emit(ev stream.Event) error { return d.turn.take(d.m, ev) }
+
+func (d *direct) Flush() error {
+	d.turn.flush()
+	return d.turn.sinkErr
+}
+
+// wait lets d pass, and says whether there is still somebody to go on for.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// inTurn runs the members one after the other. Each sees the answers before its own.
+func (r *turn) inTurn(members []*member) {
+	for i, m := range members {
+		if r.sinkErr != nil || r.ctx.Err() != nil {
+			return
+		}
+		for _, before := range members[:i] {
+			if text := strings.Join(before.text, ""); text != "" {
+				m.req.Note += "\n\n" + line(before.agent.name()) + " has answered:\n" + text
+			}
+		}
+		r.speaker = i
+		r.start(m)
+		r.attempts(m)
+	}
+}
+
+// together runs the members at the same time. Their goroutines hand what happens to
+// this one, which alone emits: a slow client holds back no agent's tools.
+func (r *turn) together(members []*member) {
+	q := newQueue()
+	var running sync.WaitGroup
+	defer running.Wait()
+	launch := func(m *member, delay time.Duration) {
+		running.Go(func() {
+			if delay > 0 && !wait(m.ctx, delay) {
+				q.end(m, stream.Result{}, fault.Cause(m.ctx))
+				return
+			}
+			result, err := m.once(&posting{q, m})
+			q.end(m, result, err)
+		})
+	}
+	for _, m := range members {
+		r.start(m)
+		stop := context.AfterFunc(m.ctx, q.wake)
+		defer stop()
+		launch(m, 0)
+	}
+	for open := len(members); open > 0; {
+		for _, item := range q.take() {
+			if item.ev != nil {
+				r.post(item.m, item.ev)
+				continue
+			}
+			if delay, ok := r.retryAfter(item); ok {
+				launch(item.m, delay)
+				continue
+			}
+			r.end(item.m, item.result, item.err)
+			r.advance(members)
+			open--
+		}
+		r.flush()
+		if r.sinkErr != nil { // nobody listens any more
+			q.close(r.sinkErr)
+			for _, m := range members {
+				m.cancel()
+			}
+		}
+	}
+}
+
+// retryAfter opens the next attempt of a member, if there is one.
+func (r *turn) retryAfter(item item) (time.Duration, bool) {
+	if item.err == nil {
+		return 0, false
+	}
+	delay, ok := r.again(item.m, item.err)
+	if ok {
+		r.count(item.result)
+		r.retry(item.m)
+	}
+	return delay, ok
+}
+
+// post takes an event of a member. One whose text is too long is stopped.
+func (r *turn) post(m *member, ev stream.Event) {
+	if m.failed != nil {
+		return
+	}
+	if err := r.take(m, ev); err != nil && r.sinkErr == nil {
+		m.failed = err
+		m.cancel()
+	}
+}
+
+// advance lets the next member speak when those before it have ended, and shows what
+// it has said already.
+func (r *turn) advance(members []*member) {
+	for r.speaker < len(members)-1 && members[r.speaker].ended {
+		r.speaker++
+		m := members[r.speaker]
+		pending := m.pending
+		m.pending = nil
+		m.size = 0 // counted again
+		for _, text := range pending {
+			_ = r.text(m, text)
+		}
+	}
+}
+
+// finish completes the answer when all agents have ended.
+func (r *turn) finish() error {
+	var failures []string
+	for _, m := range r.members {
+		r.result.Agents = append(r.result.Agents, m.outcome)
+		if m.err != nil {
+			failures = append(failures, r.failure(m))
+		}
+	}
+	switch cause := fault.Cause(r.ctx); {
+	case r.sinkErr != nil:
+		return r.sinkErr
+	case cause != nil && len(failures) > 0:
+		return cause
+	case len(failures) == len(r.members):
+		if r.said.length == 0 {
+			r.say(r.team.cfg.Aggregate.Fallback)
+		}
+		return r.members[0].err
+	case len(failures) > 0:
+		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
+		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
+	}
+	r.flush()
+	return r.sinkErr
+}
+
+// successMessage begins the template of a partial failure: what the agents said.
+const successMessage = "{successMessage}"

@@ -1,0 +1,244 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// maxText is how many bytes of text all agents of a turn may give together.
+const maxText = 2 << 20
+
+// member is one agent's part in a turn.
+type member struct {
+	agent *Agent
+	role  stream.Role
+	req   *chat.Request
+	index int // in the order of the answers
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	began   time.Time
+	attempt int
+
+	pending []string // text that waits for the agents before
+	text    []string // of a sequential turn: all of it, for those after
+	size    int      // bytes of text
+	shown   bool     // text of this attempt reached the client
+	spoke   bool     // text of any attempt did
+	changed bool     // a tool ran that must not run again
+	ended   bool
+	err     *fault.Error // why it failed; nil: it did not
+	failed  error        // it was stopped for this
+	outcome stream.AgentOutcome
+}
+
+// start opens the member's part.
+func (r *turn) start(m *member) {
+	timeout := m.agent.Timeout
+	if timeout == 0 {
+		timeout = r.team.cfg.Dispatch.Timeout
+	}
+	m.ctx, m.cancel = context.WithTimeoutCause(r.ctx, timeout, &fault.Error{
+		Type: fault.Timeout, Message: "The agent took too long and was stopped",
+	})
+	m.began, m.attempt = time.Now(), 1
+	r.members = append(r.members, m)
+	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: 1, Status: stream.AgentStarted})
+	r.flush()
+	m.logStarted()
+}
+
+// once makes one attempt. A panic of the agent's is its failure alone.
+func (m *member) once(sink stream.Sink) (result stream.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = stream.NewPanic(p)
+		}
+	}()
+	if err := fault.Cause(m.ctx); err != nil {
+		return stream.Result{}, err
+	}
+	result, err = m.agent.Runner.Run(m.ctx, m.req, sink)
+	if err == nil && !result.Reason.Success() {
+		err = errors.New("the agent returned before its answer was complete")
+	}
+	return result, err
+}
+
+// take handles an event of the member's. Its error is the sink's, or says that the
+// answer is too long.
+func (r *turn) take(m *member, ev stream.Event) error {
+	switch e := ev.(type) {
+	case *stream.Delta:
+		return r.text(m, e.Text)
+	case *stream.ToolStarted:
+		m.changed = m.changed || !e.Repeatable
+	}
+	ev = stream.Attributed(ev, stream.Attribution{AgentID: m.agent.ID})
+	if c := stream.CallOf(ev); c != nil {
+		c.ID = r.callID(m, c.ID)
+	}
+	r.emit(ev)
+	return r.sinkErr
+}
+
+// text shows a piece of the member's text, or keeps it until those before have
+// ended.
+func (r *turn) text(m *member, text string) error {
+	if m.size += len(text); m.size > maxText {
+		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the agent's text is too long")}
+	}
+	if m.index != r.speaker {
+		m.pending = append(m.pending, text)
+		return nil
+	}
+	if !m.spoke {
+		r.say(r.said.joint(text, r.team.cfg.Aggregate.NaturalJoining))
+	}
+	m.shown, m.spoke = true, true
+	r.said.add(text)
+	if r.team.cfg.Dispatch.Sequential {
+		m.text = append(m.text, text)
+	}
+	r.delta.AgentID, r.delta.Text = m.agent.ID, text
+	r.emit(&r.delta)
+	return r.sinkErr
+}
+
+// callID returns the id that the events of a member's call carry: its own, unless
+// another member, or an attempt before, has used it.
+func (r *turn) callID(m *member, own string) string {
+	key := strconv.Itoa(m.index) + "." + strconv.Itoa(m.attempt) + "." + own
+	if id, ok := r.ids[key]; ok {
+		return id
+	}
+	if r.ids == nil {
+		r.ids = map[string]string{}
+	}
+	id := own
+	for n := 2; r.taken(id); n++ {
+		suffix := "-" + strconv.Itoa(n)
+		id = own[:min(len(own), maxCallID-len(suffix))] + suffix
+	}
+	r.ids[key], r.ids["="+id] = id, id
+	return id
+}
+
+// maxCallID is the longest id that an event may carry.
+const maxCallID = 64
+
+func (r *turn) taken(id string) bool {
+	_, ok := r.ids["="+id]
+	return ok
+}
+
+// again says whether a failed attempt is made again, and after which delay. Nothing
+// may happen twice: no text, and no tool that changes something.
+func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
+	d := &r.team.cfg.Dispatch
+	if m.attempt > d.Retries || m.shown || m.changed || r.sinkErr != nil || m.ctx.Err() != nil {
+		return 0, false
+	}
+	delay = d.RetryDelay
+	switch f := fault.From(err); f.Type {
+	case fault.ModelUnavailable, fault.AgentUnavailable:
+	case fault.ModelRateLimited:
+		if f.RetryAfter == 0 {
+			return 0, false
+		}
+		delay = max(delay, f.RetryAfter)
+	default:
+		return 0, false
+	}
+	deadline, _ := m.ctx.Deadline()
+	return delay, time.Until(deadline) > delay
+}
+
+// retry opens the next attempt.
+func (r *turn) retry(m *member) {
+	m.attempt++
+	m.pending, m.size = nil, 0
+	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying})
+	r.flush()
+}
+
+// end closes the member's part.
+func (r *turn) end(m *member, result stream.Result, err error) {
+	took := time.Since(m.began).Milliseconds()
+	m.ended = true
+	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Millis: &took}
+	ok := err == nil
+	ev.Success = &ok
+	if !ok {
+		switch cause := fault.Cause(m.ctx); {
+		case m.failed != nil:
+			err = m.failed
+		case cause != nil:
+			err = cause
+		}
+		m.err = fault.From(err)
+		ev.Status, ev.ErrorType, ev.ErrorMessage = stream.AgentFailed, m.err.Type, m.err.Message
+		if r.ctx.Err() != nil {
+			ev.Status = stream.AgentStopped
+		}
+	}
+	if u := result.Usage; u != (chat.Usage{}) {
+		ev.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
+	}
+	m.cancel()
+	r.emit(ev)
+	m.logEnded(ev, err)
+	r.count(result)
+	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
+	if m.err != nil && r.several && r.ctx.Err() == nil {
+		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
+			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
+	}
+	r.flush()
+}
+
+// count adds the figures of an attempt to those of the turn.
+func (r *turn) count(result stream.Result) {
+	r.result.Usage.Add(result.Usage)
+	r.result.Model = append(r.result.Model, result.Model...)
+	r.result.Tools = append(r.result.Tools, result.Tools...)
+	r.result.Keyed = r.result.Keyed || result.Keyed
+	for _, key := range result.Models {
+		if !slices.Contains(r.result.Models, key) {
+			r.result.Models = append(r.result.Models, key)
+		}
+	}
+	if r.result.Reason == "" || r.result.Reason == stream.Stop {
+		if result.Reason.Success() {
+			r.result.Reason = result.Reason
+		}
+	}
+}
+
+// failure returns what the answer says of a member that failed.
+func (r *turn) failure(m *member) string {
+	return strings.NewReplacer("{agent}", line(m.agent.name()), "{reason}", m.err.Message).Replace(r.team.cfg.Aggregate.Failure)
+}
+
+func (m *member) logStarted() {
+	zerolog.Ctx(m.ctx).Info().Dict("details", zerolog.Dict().
+		Str("agent_id", m.agent.ID).Str("role", string(m.role)).Int("attempt", m.attempt)).Msg("agent_started")
+}
+
+func (m *member) logEnded(ev *stream.AgentRun, err error) {
+	details := zerolog.Dict().Str("agent_id", m.agent.ID).Bool("success", err == nil).Int64("execution_time_ms", *ev.Millis)
+	if err != nil {
+		details.Str("error_type", string(ev.ErrorType)).AnErr("cause", errors.New(fault.LogText(err, false)))
+	}
+	zerolog.Ctx(m.ctx).Info().Int64("duration_ms", *ev.Millis).Dict("details", details).Msg("agent_completed")
+}

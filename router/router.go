@@ -1,0 +1,198 @@
+// Package router makes a team of agents answer as one: it decides which of them a
+// request is for, runs them, and joins what they say into one answer.
+//
+// A Team is a stream.Runner over stream.Runners. Whom it asks for a decision, and
+// what its agents are made of, it does not know.
+package router
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Agent is a member of a team. It never changes.
+type Agent struct {
+	ID           string // unique
+	Name         string // for people; empty: ID
+	Description  string
+	Capabilities []string
+	Examples     []string
+	// Hidden keeps the agent out of the catalogue: only a request that names it, or a
+	// rule, reaches it.
+	Hidden bool
+	// Timeout bounds its part of a turn, all attempts together; 0: Dispatch.Timeout.
+	Timeout time.Duration
+	// Runner answers for the agent. It is run once an attempt, and never twice at the
+	// same time in one turn.
+	Runner stream.Runner
+	// Available says whether the agent can be chosen now; nil: always.
+	Available func() bool
+}
+
+func (a *Agent) available() bool { return a.Available == nil || a.Available() }
+
+func (a *Agent) name() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return a.ID
+}
+
+// Asker asks a language model for one JSON value.
+type Asker interface {
+	// Ask returns a value that q.Schema allows, but for the members named in it as open.
+	// Its errors are *fault.Error when the model could not be asked, and wrap
+	// ErrUnreadable when no answer was readable. The Reply counts beside an error too.
+	Ask(ctx context.Context, q *Question) (Reply, error)
+}
+
+// Question is what a model is asked in order to route a request.
+type Question struct {
+	Model       string // a key; empty: the default model
+	System      string
+	User        string
+	Schema      jsontext.Value
+	Open        []string // members whose enum is not checked
+	Temperature *float64 // nil: none is asked for
+	MaxTokens   int
+	Thinking    string // a level
+	MaxAttempts int
+}
+
+// Reply is what a model answered.
+type Reply struct {
+	JSON     jsontext.Value
+	Usage    chat.Usage
+	Attempts int
+	Model    string // the key of the model that answered
+}
+
+// ErrUnreadable is wrapped by the error of an Asker that got no readable answer.
+var ErrUnreadable = errors.New("no readable answer")
+
+// Config describes a Team. Use Defaults and change what is to differ; Agents is
+// required, and Asker unless Off.
+type Config struct {
+	Agents []Agent // in the order of the catalogue
+	Asker  Asker
+	// Off answers requests that name no agent by the first one.
+	Off bool
+
+	Model       string  // key of the model that decides; empty: the default
+	Escalate    string  // key of the model to ask when Model is unsure; empty: none
+	Threshold   float64 // 0–1: a decision below it becomes a question
+	MaxAttempts int
+	Timeout     time.Duration // of one routing call, to its end
+	Temperature *float64
+	MaxTokens   int
+	Thinking    string
+
+	SystemPrompt    string
+	UserTemplate    string // with {request} or {0}, {agents} or {1}, {history}, {threshold}
+	CatalogueHeader string
+	Capabilities    bool // show them in the catalogue
+	Examples        bool // show them in the catalogue
+
+	ClarificationAgent    string // an id; if it is among Agents, it asks the question
+	ClarificationTemplate string // with {request} {agents} {agent} {reason}
+	FallbackAgent         string
+	FallbackTemplate      string
+
+	HistoryTurns  int // how many turns before are shown to the model that decides
+	Rules         []Rule
+	MaxConcurrent int // routing calls at the same time
+
+	Dispatch  Dispatch
+	Aggregate Aggregate
+}
+
+// Rule sends requests to agents without asking a model.
+type Rule struct {
+	Match  *regexp.Regexp
+	Agents []string
+}
+
+// Dispatch says how agents are run.
+type Dispatch struct {
+	Sequential bool // each agent starts after, and sees, those before it
+	Retries    int
+	RetryDelay time.Duration
+	MaxAgents  int
+	Timeout    time.Duration // of one agent, all attempts together
+}
+
+// Aggregate says how the answers of several agents become one.
+type Aggregate struct {
+	NaturalJoining bool
+	// PartialFailure begins with {successMessage} and has {failureMessage}.
+	PartialFailure string
+	Failure        string // of one agent, with {agent} and {reason}
+	Fallback       string // when all agents failed
+}
+
+// Ids that a model may choose, or that stand for an agent that is none.
+const (
+	DefaultClarificationAgent = "clarification-agent"
+	DefaultFallbackAgent      = "fallback-agent"
+)
+
+// Defaults returns a Config that lacks only Agents and Asker.
+func Defaults() Config {
+	temperature := 0.3
+	return Config{
+		Threshold:   0.7,
+		MaxAttempts: 3,
+		Timeout:     5 * time.Second,
+		Temperature: &temperature,
+		MaxTokens:   500,
+		Thinking:    "low",
+
+		SystemPrompt:    defaultSystemPrompt,
+		UserTemplate:    defaultUserTemplate,
+		CatalogueHeader: "Available agents:",
+		Capabilities:    true,
+		Examples:        true,
+
+		ClarificationAgent:    DefaultClarificationAgent,
+		ClarificationTemplate: defaultClarification,
+		FallbackAgent:         DefaultFallbackAgent,
+		FallbackTemplate:      defaultFallback,
+
+		HistoryTurns:  1,
+		MaxConcurrent: 64,
+
+		Dispatch: Dispatch{Retries: 2, RetryDelay: time.Second, MaxAgents: 4, Timeout: 30 * time.Second},
+		Aggregate: Aggregate{
+			NaturalJoining: true,
+			PartialFailure: "{successMessage} However, {failureMessage}",
+			Failure:        "{agent} could not help: {reason}",
+			Fallback:       "I encountered an issue processing your request. Please try again.",
+		},
+	}
+}
+
+// Team answers requests. It is safe for concurrent use and never changes.
+type Team struct {
+	cfg    Config
+	byID   map[string]*Agent
+	places chan struct{} // one for each routing call under way
+}
+
+// New returns a Team.
+func New(cfg Config) *Team {
+	t := &Team{cfg: cfg, byID: make(map[string]*Agent, len(cfg.Agents)), places: make(chan struct{}, max(cfg.MaxConcurrent, 1))}
+	for i := range cfg.Agents {
+		t.byID[cfg.Agents[i].ID] = &cfg.Agents[i]
+	}
+	return t
+}
+
+// Knows says whether the team has an agent of that id.
+func (t *Team) Knows(id string) bool { return t.byID[id] != nil }

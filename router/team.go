@@ -1,0 +1,120 @@
+package router
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// Run answers a request: it decides, runs the agents and joins their answers. See
+// stream.Runner.
+func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	began := time.Now()
+	d := t.decide(ctx, req)
+	d.took = time.Since(began)
+	r := &turn{team: t, ctx: ctx, sink: sink, result: stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}}
+	if err := fault.Cause(ctx); err != nil {
+		return r.result, err
+	}
+	ev := t.event(&d)
+	t.log(ctx, &d, ev)
+	r.emit(ev)
+	r.flush()
+	if r.sinkErr != nil {
+		return r.result, r.sinkErr
+	}
+	err := r.carryOut(&d, req)
+	return r.result, err
+}
+
+// turn is one run of a team. All of it belongs to the goroutine that called Run.
+type turn struct {
+	team    *Team
+	ctx     context.Context
+	sink    stream.Sink
+	sinkErr error // the sink's first error; nothing is emitted after it
+	result  stream.Result
+
+	several bool         // more than one agent answers
+	members []*member    // those that began
+	speaker int          // the member whose text is written as it comes
+	said    answer       // so far
+	delta   stream.Delta // reused for each event
+	// ids are the ids of calls in events: of a member's attempt and its own id, and of
+	// each id itself, so that none is used twice.
+	ids map[string]string
+}
+
+// carryOut does what was decided.
+func (r *turn) carryOut(d *decision, req *chat.Request) error {
+	cfg := &r.team.cfg
+	switch d.kind {
+	case stream.Routed:
+		return r.answer(d.agents, req)
+	case stream.Clarified:
+		text := r.fill(cfg.ClarificationTemplate, d, req)
+		err := r.instead(cfg.ClarificationAgent, stream.RoleClarification, text, req)
+		if r.result.Reason.Success() {
+			r.result.Reason = stream.InputRequired
+		}
+		return err
+	}
+	text := r.fill(cfg.FallbackTemplate, d, req)
+	err := r.instead(cfg.FallbackAgent, stream.RoleFallback, text, req)
+	if err == nil && d.err != nil && len(r.members) == 0 { // no agent has answered
+		return d.err
+	}
+	return err
+}
+
+// instead has a special agent carry out text as its task or, if there is none of that
+// id, shows text itself.
+func (r *turn) instead(id string, role stream.Role, text string, req *chat.Request) error {
+	if a := r.team.byID[id]; a != nil && a.available() {
+		task := *req
+		task.Input = text
+		return r.alone(&member{agent: a, role: role, req: &task})
+	}
+	r.say(strings.TrimSpace(text))
+	r.flush()
+	r.result.Reason = stream.Stop
+	return r.sinkErr
+}
+
+// fill fills in a template. What is filled in is never read as a template.
+func (r *turn) fill(template string, d *decision, req *chat.Request) string {
+	var names []string
+	for _, a := range r.team.routable() {
+		names = append(names, line(a.name()))
+	}
+	agent := ""
+	if len(d.agents) > 0 {
+		agent = line(d.agents[0].name())
+	}
+	return strings.NewReplacer("{request}", req.Input, "{agents}", strings.Join(names, ", "),
+		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
+}
+
+func (r *turn) emit(ev stream.Event) {
+	if r.sinkErr == nil {
+		r.sinkErr = r.sink.Emit(ev)
+	}
+}
+
+func (r *turn) flush() {
+	if r.sinkErr == nil {
+		r.sinkErr = r.sink.Flush()
+	}
+}
+
+// say shows a text that is no agent's own.
+func (r *turn) say(text string) {
+	if text != "" {
+		r.said.add(text)
+		r.emit(&stream.Delta{Text: text})
+	}
+}

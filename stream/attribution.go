@@ -1,0 +1,75 @@
+package stream
+
+// Attributable is an Extension of which several may speak in a turn.
+type Attributable interface {
+	Extension
+	// Attributed returns a copy that says whose it is.
+	Attributed(Attribution) Event
+}
+
+// Attributed returns a copy of ev that says whose it is, or ev itself if it has no
+// place for that. What names its origin already keeps it: it comes from further
+// inside.
+func Attributed(ev Event, a Attribution) Event {
+	switch ev := ev.(type) {
+	case *Thinking:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *Delta:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *Error:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *ToolStarted:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *ToolProgress:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *ToolCompleted:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *ToolFailed:
+		c := *ev
+		c.fill(a)
+		return &c
+	case *ToolUnknown:
+		c := *ev
+		c.fill(a)
+		return &c
+	case Attributable:
+		return ev.Attributed(a)
+	}
+	return ev
+}
+
+func (own *Attribution) fill(a Attribution) {
+	if *own == (Attribution{}) {
+		*own = a
+	}
+}
+
+// CallOf returns the call that ev tells of, to be changed in place; nil if it tells
+// of none.
+func CallOf(ev Event) *Call {
+	switch ev := ev.(type) {
+	case *ToolStarted:
+		return &ev.Call
+	case *ToolProgress:
+		return &ev.Call
+	case *ToolCompleted:
+		return &ev.Call
+	case *ToolFailed:
+		return &ev.Call
+	case *ToolUnknown:
+		return &ev.Call
+	}
+	return nil
+}
