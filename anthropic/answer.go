@@ -27,7 +27,8 @@ const (
 // because the reason for an ending comes after them.
 type answer struct {
 	codec *Codec
-	open  []block // begun and not ended, at most a few
+	tools *tool.Set // on offer; nil: none
+	open  []block   // begun and not ended, at most a few
 	held  []part
 	size  model.Budget
 	begun int // blocks
@@ -67,6 +68,9 @@ func (a *answer) Reset() {
 func clearBlocks(list []block) []block { clear(list); return list[:0] }
 
 func clearParts(list []part) []part { clear(list); return list[:0] }
+
+// Asked implements model.Asker.
+func (a *answer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // Over says that message_stop came.
 func (a *answer) Over() bool { return a.over }
@@ -274,8 +278,8 @@ func (a *answer) end(i int) {
 }
 
 func keptThinking(thinking, signature []byte) string {
-	b := appendString([]byte(`{"type":"thinking","thinking":`), thinking)
-	b = appendString(append(b, `,"signature":`...), signature)
+	b := model.AppendString([]byte(`{"type":"thinking","thinking":`), thinking)
+	b = model.AppendString(append(b, `,"signature":`...), signature)
 	return string(append(b, '}'))
 }
 
@@ -344,7 +348,7 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 	if limited && a.cut {
 		held = held[:len(held)-1] // nobody can say whether its arguments would have come
 	}
-	ids := make(map[string]bool, len(held))
+	var ids model.IDs
 	for i := range held {
 		p := &held[i]
 		if p.kept != "" {
@@ -354,7 +358,7 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 		switch reason := p.fault(); {
 		case reason == "":
 			called = true
-			c.Parts = append(c.Parts, chat.Part{Call: a.call(p, ids)})
+			c.Parts = append(c.Parts, chat.Part{Call: a.call(p, &ids)})
 		case !limited:
 			return called, &model.Malformed{Reason: reason}
 		}
@@ -377,11 +381,6 @@ func (p *part) fault() string {
 }
 
 // call returns the call that p is, with an id that no other of the answer has.
-func (a *answer) call(p *part, ids map[string]bool) *tool.Call {
-	id := p.id
-	for id == "" || len(id) > maxID || ids[id] {
-		id = newID()
-	}
-	ids[id] = true
-	return &tool.Call{ID: id, Name: a.codec.tools.original(p.name), Arguments: p.arguments}
+func (a *answer) call(p *part, ids *model.IDs) *tool.Call {
+	return &tool.Call{ID: ids.Take(p.id), Name: a.codec.tools.Names(a.tools).Ours(p.name), Arguments: p.arguments}
 }

@@ -183,7 +183,7 @@ func TestIDsOfCalls(t *testing.T) {
 	}
 	seen := map[string]bool{"same": true}
 	for _, c := range got.calls[1:] {
-		if len(c.ID) != 9 || !fits(c.ID, 9) || seen[c.ID] {
+		if len(c.ID) != 9 || !model.WordOf(c.ID, 9) || seen[c.ID] {
 			t.Errorf("id %q", c.ID)
 		}
 		seen[c.ID] = true

@@ -5,8 +5,6 @@ package anthropic
 import (
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sluice/model"
 )
 
@@ -23,20 +21,16 @@ type Codec struct {
 
 	temperature   *float64
 	noTemperature bool
-	extra         object // what the configuration adds, which the frame does
+	extra         model.Object // what the configuration adds, which the frame does
 
-	tools    toolCache
-	leftOut  func(tool string)
+	tools    model.Tools
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
 }
 
-// New returns the Model that spec configures.
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
-	log := opts.Log
-	codec := NewCodec(&spec, func(tool string) {
-		log.Warn().Str("key", spec.Key).Str("tool", tool).Msg("model_tool_left_out")
-	})
-	return model.New(spec, wire(), codec, opts)
+	return model.New(spec, wire(), NewCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
 }
 
 // wire is what all requests have in common.
@@ -48,10 +42,9 @@ func wire() model.Wire {
 	}}
 }
 
-// NewCodec returns the codec of spec. leftOut, if it is not nil, is told the name of
-// each tool that cannot be offered, because the API would refuse its schema; it may be
-// called by several goroutines, and again for a tool that is rendered again.
-func NewCodec(spec *model.Spec, leftOut func(tool string)) *Codec {
+// NewCodec returns the codec of spec. leftOut, which may be nil, is told of tools that
+// are not offered because of their schemas (model.Tools).
+func NewCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
 	c := &Codec{
 		model:         spec.Model,
 		maker:         spec.Maker(),
@@ -59,25 +52,15 @@ func NewCodec(spec *model.Spec, leftOut func(tool string)) *Codec {
 		thinking:      spec.Thinking,
 		temperature:   spec.Temperature,
 		noTemperature: spec.NoTemperature,
-		leftOut:       leftOut,
+		extra:         model.Members(spec.Extra),
+		tools:         model.Tools{Append: appendTool, LeftOut: leftOut},
 	}
 	if c.maxTokens == 0 {
 		c.maxTokens = defaultMaxTokens
 	}
-	if c.leftOut == nil {
-		c.leftOut = func(string) {}
-	}
-	c.extra, _ = members(spec.Extra)
 	c.decoders.New = func() any { return new(decoder) }
 	return c
 }
 
 // NewAnswer returns a reader of answers.
 func (c *Codec) NewAnswer() model.Answer { return &answer{codec: c} }
-
-// appendString appends s as a JSON string. The error would tell of bytes that are
-// not UTF-8 and were replaced.
-func appendString[Bytes ~[]byte | ~string](b []byte, s Bytes) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
-}

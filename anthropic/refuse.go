@@ -72,7 +72,7 @@ func errorOf(body []byte) (typ, code, message string) {
 		Type    jsontext.Value `json:"type"`
 		Message jsontext.Value `json:"message"`
 	}
-	_ = json.Unmarshal(body, &outer, lenient)
+	_ = json.Unmarshal(body, &outer, model.Tolerant())
 	switch outer.Error.Kind() {
 	case '{':
 		var e struct {
@@ -80,16 +80,13 @@ func errorOf(body []byte) (typ, code, message string) {
 			Code    jsontext.Value `json:"code"`
 			Message jsontext.Value `json:"message"`
 		}
-		_ = json.Unmarshal(outer.Error, &e, lenient)
-		return unquote(e.Type), unquote(e.Code), unquote(e.Message)
+		_ = json.Unmarshal(outer.Error, &e, model.Tolerant())
+		return model.Unquote(e.Type), model.Unquote(e.Code), model.Unquote(e.Message)
 	case '"':
-		return "", "", unquote(outer.Error)
+		return "", "", model.Unquote(outer.Error)
 	}
-	return unquote(outer.Type), "", unquote(outer.Message)
+	return model.Unquote(outer.Type), "", model.Unquote(outer.Message)
 }
-
-// lenient reads what is only looked at, never handed on.
-var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // kindOfMessage returns what r means, where several faults share a type and the
 // message alone tells which it is.
@@ -145,14 +142,4 @@ func mentions(text, word string) bool {
 }
 
 // sets says whether the configuration gave that member: it is not learned away.
-func (c *Codec) sets(member string) bool {
-	n := c.extra
-	for name := range strings.SplitSeq(member, ".") {
-		v := n.get(name)
-		if v == nil {
-			return false
-		}
-		n, _ = members(v)
-	}
-	return true
-}
+func (c *Codec) sets(member string) bool { return c.extra.HasPath(member) }

@@ -32,10 +32,10 @@ const fallbackBudget = 2048
 // Render appends req as the body of a request. It is valid JSON whatever req holds.
 func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	caches := !omit.Has(memberCacheControl)
-	tools := c.tools.render(req.Tools, c.leftOut)
+	tools := c.tools.Of(req.Tools, false)
 	turns := c.turns(req.Messages)
-	b = slices.Grow(b, sizeHint(req)+len(tools.json))
-	b = appendString(append(b, `{"model":`...), c.model)
+	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
+	b = model.AppendString(append(b, `{"model":`...), c.model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(c.thinking.WireLimit(c.limit(req))), 10)
 	b = appendSystem(b, req.System, caches)
@@ -81,45 +81,51 @@ func appendSystem(b []byte, system string, caches bool) []byte {
 	if blank(system) {
 		return b
 	}
-	b = appendString(append(b, `,"system":[{"type":"text","text":`...), system)
+	b = model.AppendString(append(b, `,"system":[{"type":"text","text":`...), system)
 	if caches {
 		b = append(b, cacheControl...)
 	}
 	return append(b, `}]`...)
 }
 
-// appendTools appends the tools, the last of them open until it is known whether a
-// cache ends there. A conversation with calls must declare tools, if only one that
-// was called.
-func appendTools(b []byte, tools *renderedTools, turns []turn, caches bool) []byte {
-	switch {
-	case len(tools.json) > 0:
-		b = append(append(b, `,"tools":[`...), tools.json...)
-	default:
+// appendTools appends the tools, the last of them with the end of a cache. A conversation
+// with calls must declare tools, if only one that was called.
+func appendTools(b []byte, tools *model.RenderedTools, turns []turn, caches bool) []byte {
+	start := len(b)
+	b = append(append(b, `,"tools":[`...), tools.JSON...)
+	if len(tools.JSON) == 0 {
 		name := anyCall(turns)
 		if name == "" {
-			return b
+			return b[:start]
 		}
-		b = appendString(append(b, `,"tools":[{"name":`...), tools.fit(name))
-		b = append(b, `,"input_schema":{"type":"object","properties":{}}`...)
+		b = appendTool(b, tools.Names.Fit(name), "", jsontext.Value(`{"type":"object","properties":{}}`), false)
 	}
 	if caches {
-		b = append(b, cacheControl...)
+		b = append(append(b[:len(b)-1], cacheControl...), '}') // in the last tool
 	}
-	b = append(b, `}]`...)
-	if len(tools.json) == 0 {
+	b = append(b, ']')
+	if len(tools.JSON) == 0 {
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	}
 	return b
 }
 
-func appendToolChoice(b []byte, req *chat.ModelRequest, tools *renderedTools, omit model.Omit) []byte {
+func appendTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
+	b = model.AppendString(append(b, `{"name":`...), name)
+	if !blank(description) {
+		b = model.AppendString(append(b, `,"description":`...), description)
+	}
+	b = append(append(b, `,"input_schema":`...), schema...)
+	return append(b, '}')
+}
+
+func appendToolChoice(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
 	switch {
-	case len(tools.json) == 0 || omit.Has(memberToolChoice):
+	case len(tools.JSON) == 0 || omit.Has(memberToolChoice):
 	case req.NoTools:
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	case req.ForceTool:
-		b = appendString(append(b, `,"tool_choice":{"type":"tool","name":`...), tools.names[0].fitted)
+		b = model.AppendString(append(b, `,"tool_choice":{"type":"tool","name":`...), tools.Names.Fit(req.Tools.Specs[0].Name))
 		b = append(b, '}')
 	}
 	return b
@@ -196,7 +202,7 @@ func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit mode
 	}
 	b = append(b, `,"output_config":{`...)
 	if effort != "" {
-		b = appendString(append(b, `"effort":`...), effort)
+		b = model.AppendString(append(b, `"effort":`...), effort)
 	}
 	if effort != "" && form {
 		b = append(b, ',')

@@ -262,9 +262,9 @@ func TestMessages(t *testing.T) {
 		{"a failure that says nothing", []chat.Message{user(text("a")), said(ours, call("i")), user(failed)},
 			[]string{asUser(block("a")), asModel(wire("i")), asUser(`{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"The tool failed."}],"is_error":true}`)}},
 		{"no ids", []chat.Message{user(text("a")), said("gem", call(""), call("")), user(result("", "f", "1"), result("", "f", "2")), said("gem", call("")), user(result("", "f", "3"))},
-			[]string{asUser(block("a")), asModel(wire("call_1"), wire("call_2")), asUser(answer("call_1", "1"), answer("call_2", "2")), asModel(wire("call_3")), asUser(answer("call_3", "3"))}},
+			[]string{asUser(block("a")), asModel(wire("2ijltb2ts"), wire("zfut5b2ov")), asUser(answer("2ijltb2ts", "1"), answer("zfut5b2ov", "2")), asModel(wire("yc74hb2jy")), asUser(answer("yc74hb2jy", "3"))}},
 		{"ids that do not fit, and that come twice", []chat.Message{user(text("a")), said("gpt", call("x:1|y"), call("i")), user(result("x:1|y", "f", "1"), result("i", "f", "2")), said("gpt", call("i")), user(result("i", "f", "3"))},
-			[]string{asUser(block("a")), asModel(wire("call_1"), wire("i")), asUser(answer("call_1", "1"), answer("i", "2")), asModel(wire("call_2")), asUser(answer("call_2", "3"))}},
+			[]string{asUser(block("a")), asModel(wire("zrke4cknp"), wire("i")), asUser(answer("zrke4cknp", "1"), answer("i", "2")), asModel(wire("fmpm6gjlm")), asUser(answer("fmpm6gjlm", "3"))}},
 		{"kept blocks in their order", []chat.Message{user(text("a")), said(ours, chat.Part{Kept: kept}, text("b"), chat.Part{Kept: other}, call("i")), user(result("i", "f", "1"))},
 			[]string{asUser(block("a")), asModel(kept, other, block("b"), wire("i")), asUser(answer("i", "1"))}},
 		{"kept blocks first", []chat.Message{user(text("a")), said(ours, text("b"), chat.Part{Kept: kept}, text("c"), chat.Part{Kept: other}, call("i")), user(result("i", "f", "1"))},
@@ -292,18 +292,42 @@ func TestNamesOfTools(t *testing.T) {
 	for _, e := range body["tools"].([]any) {
 		names = append(names, e.(map[string]any)["name"].(string))
 	}
-	want := []string{"a_b", "a_b_2", "a_b_3", long, long[:62] + "_2", "todo"}
+	want := []string{"a_b_2", "a_b_3", "a_b", long, long[:62] + "_2", "todo"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	if got := body["messages"].([]any)[1].(map[string]any)["content"].([]any)[0].(map[string]any)["name"]; got != "a_b_2" {
+	if got := body["messages"].([]any)[1].(map[string]any)["content"].([]any)[0].(map[string]any)["name"]; got != "a_b_3" {
 		t.Errorf("the call goes by %v", got)
 	}
 	for i, fitted := range want {
-		got := read(c.NewAnswer(), events(append(toolAt("0", "i", fitted), stopped)...))
+		a := c.NewAnswer()
+		a.(model.Asker).Asked(&chat.ModelRequest{Tools: set})
+		got := read(a, events(append(toolAt("0", "i", fitted), stopped)...))
 		if got.err != nil || got.calls[0].Name != set.Specs[i].Name {
 			t.Errorf("%s is called %v, %v", fitted, got.calls, got.err)
 		}
+	}
+}
+
+// A tool whose schema the API would refuse stays away, which somebody is told once.
+func TestToolsLeftOut(t *testing.T) {
+	t.Parallel()
+	var told []string
+	c := NewCodec(&model.Spec{Key: "k", Model: "m"}, func(name, _ string) { told = append(told, name) })
+	set := setOf("a", "b", "c")
+	set.Specs[1].InputSchema = jsontext.Value(`{"type":"array"}`)
+	for range 2 {
+		body := string(c.Render(nil, &chat.ModelRequest{Tools: set, Messages: []chat.Message{user(text("hi"))}}, nil))
+		if strings.Contains(body, `"name":"b"`) || !strings.Contains(body, `"name":"c"`) {
+			t.Error(body)
+		}
+	}
+	if diff := cmp.Diff([]string{"b"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	none := &tool.Set{Specs: set.Specs[1:2]}
+	if body := string(c.Render(nil, &chat.ModelRequest{Tools: none, NoTools: true, ForceTool: true}, nil)); strings.Contains(body, "tool") {
+		t.Error(body)
 	}
 }
 

@@ -3,13 +3,13 @@ package anthropic
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -43,7 +43,7 @@ type wireResult struct {
 // result has a call.
 func (c *Codec) turns(messages []chat.Message) []turn {
 	list := make([]turn, 0, len(messages)+1)
-	var ids ids
+	var ids model.SentIDs
 	for i := range messages {
 		m := &messages[i]
 		own := m.Role == chat.RoleModel && m.Maker == c.maker
@@ -122,7 +122,7 @@ func (t *turn) await(before *turn) {
 }
 
 // add takes a message. Kept blocks go back to their maker alone.
-func (t *turn) add(m *chat.Message, own bool, ids *ids) {
+func (t *turn) add(m *chat.Message, own bool, ids *model.SentIDs) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if kept := keptOf(p, own); kept != "" {
@@ -133,7 +133,7 @@ func (t *turn) add(m *chat.Message, own bool, ids *ids) {
 		}
 		switch {
 		case p.Call != nil && m.Role == chat.RoleModel:
-			t.calls = append(t.calls, wireCall{p.Call, ids.fit(p.Call.ID)})
+			t.calls = append(t.calls, wireCall{p.Call, ids.Fit(p.Call.ID, fitsID)})
 		case p.Result != nil && m.Role == chat.RoleUser:
 			t.result(p.Result)
 		}
@@ -170,27 +170,14 @@ func anyCall(turns []turn) string {
 	return ""
 }
 
-// ids gives the calls of a request the ids that they go by: their own, where the API
-// takes it and no other call has it.
-type ids struct {
-	taken map[string]bool
-	next  int
-}
+// maxID is the longest id of a call that is sent as it is, in bytes. The API's have some
+// thirty.
+const maxID = 64
 
-func (n *ids) fit(id string) string {
-	if n.taken == nil {
-		n.taken = map[string]bool{}
-	}
-	for !fits(id, maxID) || n.taken[id] {
-		n.next++ // by the place in the conversation, so that it is the same in the next request
-		id = "call_" + strconv.Itoa(n.next)
-	}
-	n.taken[id] = true
-	return id
-}
+func fitsID(id string) bool { return model.WordOf(id, maxID) }
 
 // appendTurns appends the messages.
-func (c *Codec) appendTurns(b []byte, turns []turn, tools *renderedTools) []byte {
+func (c *Codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools) []byte {
 	for i := range turns {
 		if i > 0 {
 			b = append(b, ',')
@@ -200,7 +187,7 @@ func (c *Codec) appendTurns(b []byte, turns []turn, tools *renderedTools) []byte
 	return b
 }
 
-func (t *turn) append(b []byte, tools *renderedTools, last bool) []byte {
+func (t *turn) append(b []byte, tools *model.RenderedTools, last bool) []byte {
 	if t.role == chat.RoleModel {
 		b = append(b, `{"role":"assistant","content":[`...)
 	} else {
@@ -243,14 +230,14 @@ func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 		if last && t.role == chat.RoleModel && i == len(blocks)-1 {
 			block.text = strings.TrimRightFunc(block.text, unicode.IsSpace)
 		}
-		b = append(appendString(append(b, `{"type":"text","text":`...), block.text), '}')
+		b = append(model.AppendString(append(b, `{"type":"text","text":`...), block.text), '}')
 	}
 	return b
 }
 
-func (c *wireCall) append(b []byte, tools *renderedTools) []byte {
-	b = appendString(append(b, `{"type":"tool_use","id":`...), c.id)
-	b = appendString(append(b, `,"name":`...), tools.fit(c.Name))
+func (c *wireCall) append(b []byte, tools *model.RenderedTools) []byte {
+	b = model.AppendString(append(b, `{"type":"tool_use","id":`...), c.id)
+	b = model.AppendString(append(b, `,"name":`...), tools.Names.Fit(c.Name))
 	b = append(b, `,"input":`...)
 	if c.Arguments.Kind() == '{' && c.Arguments.IsValid() {
 		b = append(b, c.Arguments...)
@@ -263,7 +250,7 @@ func (c *wireCall) append(b []byte, tools *renderedTools) []byte {
 // append appends the result. The API refuses a blank text, and a failure that says
 // nothing.
 func (r *wireResult) append(b []byte) []byte {
-	b = appendString(append(b, `{"type":"tool_result","tool_use_id":`...), r.id)
+	b = model.AppendString(append(b, `{"type":"tool_result","tool_use_id":`...), r.id)
 	text, failed := "The tool gave no result.", true
 	if r.Result != nil {
 		text, failed = r.Text, r.IsError
@@ -272,7 +259,7 @@ func (r *wireResult) append(b []byte) []byte {
 		text = "The tool failed."
 	}
 	if !blank(text) {
-		b = appendString(append(b, `,"content":[{"type":"text","text":`...), text)
+		b = model.AppendString(append(b, `,"content":[{"type":"text","text":`...), text)
 		b = append(b, `}]`...)
 	}
 	if failed {

@@ -15,7 +15,7 @@ type Chat struct {
 	maker     string // what Message.Maker is of this codec's answers
 	thinkTags string
 	learnable []string
-	tools     toolCache
+	tools     model.Tools
 }
 
 // The codec keeps to the frame's interfaces.
@@ -25,21 +25,15 @@ var (
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
-func newChat(spec model.Spec, warn Warn) *Chat {
-	c := &Chat{
+func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
+	return &Chat{
 		spec:      spec,
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
+		learnable: unset(spec.Extra, chatLearnable),
+		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut},
 	}
-	extra := members(spec.Extra)
-	for _, name := range chatLearnable {
-		if !extra.has(name) { // what extra sets stays, whatever is said of it
-			c.learnable = append(c.learnable, name)
-		}
-	}
-	c.tools.render = chatTools(warn)
-	return c
 }
 
 // Maker returns what Message.Maker is of this codec's answers.

@@ -37,8 +37,7 @@ type chatAnswer struct {
 	model    string
 }
 
-// Asked implements model.Asker. Without it the names of tools are those of the request
-// that was rendered last.
+// Asked implements model.Asker.
 func (a *chatAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
@@ -53,6 +52,7 @@ func (a *chatAnswer) Reset() {
 	a.calls.reset()
 	a.kept.reset()
 	a.tools = nil
+	a.decoder.chatHalves = chatHalves{}
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
 	a.size, a.largest, a.text, a.model = 0, 0, 0, ""
@@ -143,10 +143,10 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 	}
 	for _, p := range ch.pieces {
 		b := ch.text[p.from:p.to]
-		if p.thought || a.think.done {
-			a.say(c, b, p.thought)
+		if p.thought {
+			a.say(c, b, true)
 		} else {
-			a.think.take(b, func(b []byte, thought bool) { a.say(c, b, thought) })
+			a.content(b, c)
 		}
 	}
 	for i := range ch.calls {
@@ -157,6 +157,15 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 		return model.ErrTooLarge
 	}
 	return nil
+}
+
+// content takes a piece of content, which may be thoughts between tags.
+func (a *chatAnswer) content(b []byte, c *chat.Chunk) {
+	if a.think.done {
+		a.say(c, b, false)
+		return
+	}
+	a.think.take(b, func(b []byte, thought bool) { a.say(c, b, thought) })
 }
 
 // say hands text on.
@@ -191,6 +200,9 @@ func (a *chatAnswer) cut() bool {
 
 // End implements model.Answer.
 func (a *chatAnswer) End(c *chat.Chunk) error {
+	if half := a.decoder.text.flush(nil); len(half) > 0 {
+		a.content(half, c)
+	}
 	a.think.end(func(b []byte, thought bool) { a.say(c, b, thought) })
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -225,13 +237,13 @@ func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	if len(calls) == 0 {
 		return
 	}
-	names := a.codec.tools.names(a.tools)
-	ids := newIDs(len(calls))
+	names := a.codec.tools.Names(a.tools)
+	var ids model.IDs
 	for i := range calls {
 		call := &calls[i]
 		part := chat.Part{Call: &tool.Call{
-			ID:        ids.take(string(call.id)),
-			Name:      names.ours(string(call.name)),
+			ID:        ids.Take(string(call.id)),
+			Name:      names.Ours(string(call.name)),
 			Arguments: jsontext.Value(bytes.Clone(call.args)),
 		}}
 		if len(call.extra) > 0 && a.kept.fits() && jsontext.Value(call.extra).IsValid() {

@@ -174,7 +174,7 @@ func TestChatThinkTags(t *testing.T) {
 		for step := 1; step <= max(1, len(tt.content)); step++ {
 			var chunks []string
 			for at := 0; at < len(tt.content); at += step {
-				chunks = append(chunks, says(`"content":`+string(appendString(nil, tt.content[at:min(at+step, len(tt.content))]))))
+				chunks = append(chunks, says(`"content":`+string(model.AppendString(nil, tt.content[at:min(at+step, len(tt.content))]))))
 			}
 			answer.Reset()
 			if got := summary(hear(answer, toEvents(append(chunks, stop)...))); got != tt.want {
@@ -219,7 +219,7 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 	t.Parallel()
 	codec := testChat(t, model.Spec{})
 	call := func(args string) string {
-		return says(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":` + string(appendString(nil, args)) + `}}]`)
+		return says(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":` + string(model.AppendString(nil, args)) + `}}]`)
 	}
 	malformed := func(t *testing.T, h heard) {
 		if !errors.Is(h.err, model.ErrMalformedCall) {
@@ -241,7 +241,7 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 			}
 		}},
 		"an id of 1 MiB": {[]string{says(`"tool_calls":[{"id":"` + strings.Repeat("i", 1<<20) + `","function":{"name":"f"}}]`), stop}, func(t *testing.T, h heard) {
-			if h.err != nil || len(h.calls) != 1 || !fitsMistral(h.calls[0].ID) {
+			if h.err != nil || len(h.calls) != 1 || !model.NineLetters(h.calls[0].ID) {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}
 		}},
@@ -271,7 +271,7 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 			}
 		}},
 		"half a surrogate pair in each of two deltas": {[]string{says(`"content":"\ud83d"`), says(`"content":"\ude00 ok"`), call(`{"a":"\ud83d`), call(`\ude00"}`), stop}, func(t *testing.T, h heard) {
-			if h.err != nil || h.text != "\ufffd\ufffd ok" || len(h.calls) != 1 {
+			if h.err != nil || h.text != "😀 ok" || len(h.calls) != 1 {
 				t.Errorf("%v %q", h.err, h.text)
 			}
 		}},

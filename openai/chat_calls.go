@@ -134,7 +134,7 @@ func (call *chatCall) fault() string {
 	switch {
 	case len(call.name) == 0:
 		return "no name"
-	case !args.IsValid(tolerant):
+	case !args.IsValid(model.Tolerant()):
 		return "arguments that are no JSON"
 	case args.Kind() != '{':
 		return "arguments that are no object"

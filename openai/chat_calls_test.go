@@ -121,8 +121,8 @@ func checkPieces(t *testing.T, codec *Chat, pieces []callPiece) {
 		if i >= len(h.calls) {
 			break
 		}
-		if id := h.calls[i].ID; want[i].ID == "" || len(want[i].ID) > maxID || seen[want[i].ID] {
-			if !fitsMistral(id) {
+		if id := h.calls[i].ID; want[i].ID == "" || len(want[i].ID) > 256 || seen[want[i].ID] {
+			if !model.NineLetters(id) {
 				t.Fatalf("%s: call %d has id %q", show(pieces), i, id)
 			}
 			want[i].ID = id

@@ -251,7 +251,7 @@ func compareCalls(t *testing.T, rec *recording, calls []tool.Call) {
 		if got.Name != want.Name || !cmp.Equal(args, want.Arguments) {
 			t.Errorf("call %d is %s(%s), want %s(%v)", i, got.Name, got.Arguments, want.Name, want.Arguments)
 		}
-		if want.ID != "" && got.ID != want.ID || want.ID == "" && !fitsMistral(got.ID) {
+		if want.ID != "" && got.ID != want.ID || want.ID == "" && !model.NineLetters(got.ID) {
 			t.Errorf("call %d has id %q, want %q", i, got.ID, want.ID)
 		}
 	}
@@ -341,6 +341,8 @@ func TestChatErrorBodies(t *testing.T) {
 	}
 	kinds := map[string]model.Kind{
 		"error-openai-400-context":       model.KindOverflow,
+		"error-openai-401":               model.KindMisconfigured,
+		"error-openai-404-model":         model.KindMisconfigured,
 		"error-deepseek-400-context":     model.KindOverflow,
 		"error-groq-400-tool-use-failed": model.KindMalformed,
 		"quoted-error-openai-429-quota":  model.KindQuota,

@@ -21,6 +21,15 @@ type chatDecoder struct {
 	in   bytes.Buffer
 	json jsontext.Decoder
 	word []byte // the word at hand
+	chatHalves
+}
+
+// chatHalves are the characters that a delta ended inside of, for each text that goes on.
+type chatHalves struct {
+	text    pending
+	thought [3]pending // reasoning_content, reasoning, and parts of the content
+	args    pending    // of the call argsOf
+	argsOf  int
 }
 
 // A chatField reads the value of the named member into c. The name is valid until it
@@ -93,7 +102,7 @@ func (c *chatChoice) reset() {
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
 	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in, tolerant)
+	d.json.Reset(&d.in, model.Tolerant())
 	err := d.top(c)
 	if err == nil {
 		return nil
@@ -214,10 +223,10 @@ func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
 	case `"refusal"`:
 		return d.piece(c, false)
 	case `"reasoning_content"`:
-		ch.thought[0], err = d.append(ch.thought[0])
+		ch.thought[0], err = d.appendOn(ch.thought[0], &d.thought[0])
 		return err
 	case `"reasoning"`:
-		ch.thought[1], err = d.append(ch.thought[1])
+		ch.thought[1], err = d.appendOn(ch.thought[1], &d.thought[1])
 		return err
 	case `"reasoning_details"`:
 		if d.json.PeekKind() == '[' {
@@ -277,8 +286,11 @@ func (d *chatDecoder) thinkingPart(c *chatChunk) error {
 // piece reads a string as the next piece of the choice at hand.
 func (d *chatDecoder) piece(c *chatChunk, thought bool) (err error) {
 	ch := &c.choice
-	from := len(ch.text)
-	ch.text, err = d.append(ch.text)
+	from, half := len(ch.text), &d.text
+	if thought {
+		half = &d.thought[2]
+	}
+	ch.text, err = d.appendOn(ch.text, half)
 	if len(ch.text) > from {
 		ch.pieces = append(ch.pieces, chatPiece{from, len(ch.text), thought})
 	}

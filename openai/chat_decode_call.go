@@ -48,7 +48,10 @@ func (d *chatDecoder) functionField(c *chatChunk, name []byte) (err error) {
 	case `"arguments"`:
 		switch d.json.PeekKind() {
 		case '"', 'n':
-			call.args, err = d.append(call.args)
+			if d.argsOf != call.index {
+				d.args, d.argsOf = 0, call.index
+			}
+			call.args, err = d.appendOn(call.args, &d.args)
 			return err
 		}
 		v, err := d.json.ReadValue()

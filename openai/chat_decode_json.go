@@ -64,6 +64,18 @@ func (d *chatDecoder) append(b []byte) ([]byte, error) {
 	return b, nil
 }
 
+// appendOn is append for a string that goes on where the one before it ended.
+func (d *chatDecoder) appendOn(b []byte, p *pending) ([]byte, error) {
+	if d.json.PeekKind() != '"' {
+		return b, d.json.SkipValue()
+	}
+	v, err := d.json.ReadValue()
+	if err != nil {
+		return b, err
+	}
+	return p.unquote(b, v), nil
+}
+
 // plain says whether a string's content stands for itself: printable ASCII without
 // escapes.
 func plain(v jsontext.Value) bool {

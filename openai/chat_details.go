@@ -1,6 +1,10 @@
 package openai
 
-import "bytes"
+import (
+	"bytes"
+
+	"sluice/model"
+)
 
 // chatDetail is an element of reasoning_details: of a delta, or joined of several.
 type chatDetail struct {
@@ -128,12 +132,12 @@ func (el *chatDetail) set(m *chatMember) (more int) {
 
 // append appends el as JSON.
 func (el *chatDetail) append(b []byte) []byte {
-	b = appendString(append(b, `{"type":`...), string(el.typ))
+	b = model.AppendString(append(b, `{"type":`...), string(el.typ))
 	if el.hasText {
-		b = appendString(append(b, `,"text":`...), string(el.text))
+		b = model.AppendString(append(b, `,"text":`...), string(el.text))
 	}
 	if el.hasSummary {
-		b = appendString(append(b, `,"summary":`...), string(el.summary))
+		b = model.AppendString(append(b, `,"summary":`...), string(el.summary))
 	}
 	for i := range el.rest {
 		b = append(append(b, ','), el.rest[i].name...)

@@ -4,11 +4,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 )
-
-// maxKept is how much of an answer goes back to its maker, in bytes; of a larger one
-// nothing does.
-const maxKept = 256 << 10
 
 // chatKept collects what a model wants back with its message.
 type chatKept struct {
@@ -82,7 +79,7 @@ func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 	}
 	if len(k.text) > 0 && len(calls) > 0 {
 		b := append([]byte(`{"`), thoughtFields[k.field]...)
-		keep(c, append(appendString(append(b, `":`...), string(k.text)), '}'))
+		keep(c, append(model.AppendString(append(b, `":`...), string(k.text)), '}'))
 	}
 }
 

@@ -6,24 +6,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 	"sluice/tool"
 )
 
 // chatMessages renders a conversation.
 type chatMessages struct {
 	codec *Chat
-	names *toolNames
+	names *model.ToolNames
 	b     []byte
 	count int
 	turn  int // the index of the user's last message: what comes behind belongs to the turn
-	calls int // of the conversation, so far
-	// fitted are the ids that were replaced because they do not fit; taken are all that
-	// stand in the request, as the provider that does not take any id takes none twice.
-	fitted map[string]string
-	taken  map[string]bool
+	ids   model.SentIDs
 }
 
-func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *toolNames) []byte {
+func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames) []byte {
 	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(req.Messages)}
 	if req.System != "" {
 		m.text("system", req.System)
@@ -69,12 +66,12 @@ func (m *chatMessages) begin(role string) {
 	if m.count++; m.count > 1 {
 		m.b = append(m.b, ',')
 	}
-	m.b = appendString(append(m.b, `{"role":`...), role)
+	m.b = model.AppendString(append(m.b, `{"role":`...), role)
 }
 
 func (m *chatMessages) text(role, text string) {
 	m.begin(role)
-	m.b = append(appendString(append(m.b, `,"content":`...), text), '}')
+	m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
 }
 
 // assistant appends a message of the model's and, if it holds calls, their results,
@@ -87,7 +84,7 @@ func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat
 	}
 	m.begin("assistant")
 	if text != "" {
-		m.b = appendString(append(m.b, `,"content":`...), text)
+		m.b = model.AppendString(append(m.b, `,"content":`...), text)
 	} else {
 		m.b = append(m.b, `,"content":null`...) // some demand the member
 	}
@@ -117,26 +114,26 @@ func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
 			continue
 		}
 		for _, f := range keptMembers(p.Kept) {
-			isText := f.name != "reasoning_details"
+			isText := f.Name != "reasoning_details"
 			if isText && (!thoughts || returned) {
 				continue
 			}
 			returned = returned || isText
-			m.b = append(appendString(append(m.b, ','), f.name), ':')
-			m.b = append(m.b, f.value...)
+			m.b = append(model.AppendString(append(m.b, ','), f.Name), ':')
+			m.b = append(m.b, f.Value...)
 		}
 	}
 	return returned
 }
 
 // keptMembers returns the members of what was kept that are to stand in a message.
-func keptMembers(kept string) (list object) {
+func keptMembers(kept string) (list model.Object) {
 	v := jsontext.Value(kept)
 	if !v.IsValid() {
 		return nil
 	}
-	for _, f := range members(v) {
-		switch f.name {
+	for _, f := range model.Members(v) {
+		switch f.Name {
 		case "reasoning_details", "reasoning_content", "reasoning":
 			list = append(list, f)
 		}
@@ -153,13 +150,13 @@ func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
 	ids := make([]string, len(calls))
 	m.b = append(m.b, `,"tool_calls":`...)
 	for i, p := range calls {
-		ids[i] = m.id(p.Call.ID)
+		ids[i] = m.id(p.Call.ID, own)
 		m.b = append(m.b, "[,"[min(i, 1)])
-		m.b = appendString(append(m.b, `{"id":`...), ids[i])
-		m.b = appendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.fit(p.Call.Name))
-		m.b = appendString(append(m.b, `,"arguments":`...), arguments(p.Call))
+		m.b = model.AppendString(append(m.b, `{"id":`...), ids[i])
+		m.b = model.AppendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.Fit(p.Call.Name))
+		m.b = model.AppendString(append(m.b, `,"arguments":`...), arguments(p.Call))
 		m.b = append(m.b, '}')
-		extra := members(jsontext.Value(p.Kept)).get("extra_content")
+		extra := model.Members(jsontext.Value(p.Kept)).Get("extra_content")
 		switch {
 		case own && extra.Kind() == '{' && extra.IsValid():
 			m.b = append(append(m.b, `,"extra_content":`...), extra...)
@@ -179,29 +176,18 @@ func arguments(call *tool.Call) string {
 	return "{}"
 }
 
-// id returns the id to send for a call: its own, or one that fits. A call without an id
-// gets one by its place in the conversation, the same in every request.
-func (m *chatMessages) id(own string) string {
-	m.calls++
-	if own != "" && (!m.codec.host.mistral || fitsMistral(own)) {
-		return own
-	}
-	if fit, ok := m.fitted[own]; ok && own != "" {
-		return fit
-	}
-	if m.fitted == nil {
-		m.fitted, m.taken = map[string]string{}, map[string]bool{}
-	}
-	seed := own
-	if own == "" {
-		seed = "call " + string(appendInt(nil, m.calls))
-	}
-	fit := derivedID(seed, 0)
-	for n := 1; m.taken[fit]; n++ {
-		fit = derivedID(seed, n)
-	}
-	m.fitted[own], m.taken[fit] = fit, true
-	return fit
+// maxForeignID is how long an id may be that another model gave: OpenAI's API takes no
+// longer ones. What a service gave itself it takes, whatever it is.
+const maxForeignID = 40
+
+// id returns the id to send for a call: its own, or one that fits.
+func (m *chatMessages) id(id string, own bool) string {
+	return m.ids.Fit(id, func(id string) bool {
+		if m.codec.host.mistral {
+			return model.NineLetters(id)
+		}
+		return own || len(id) <= maxForeignID
+	})
 }
 
 // noResult is what a call without a result is answered with: without any the provider
@@ -219,8 +205,8 @@ func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool
 			}
 		}
 		m.begin("tool")
-		m.b = appendString(append(m.b, `,"tool_call_id":`...), ids[i])
-		m.b = append(appendString(append(m.b, `,"content":`...), text), '}')
+		m.b = model.AppendString(append(m.b, `,"tool_call_id":`...), ids[i])
+		m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
 	}
 }
 

@@ -2,13 +2,11 @@ package openai
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/model"
-	"sluice/tool"
 )
 
 // The limit of tokens has two names, and no server knows both.
@@ -19,65 +17,47 @@ const (
 
 // Render implements model.Codec.
 func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	tools := c.tools.get(req.Tools)
-	b = slices.Grow(b, sizeHint(req)+len(tools.json))
-	b = appendString(append(b, `{"model":`...), c.spec.Model)
+	tools := c.tools.Of(req.Tools, false)
+	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
+	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	b = append(b, `,"messages":[`...)
-	b = c.appendMessages(b, req, tools.names)
+	b = c.appendMessages(b, req, tools.Names)
 	b = append(b, ']')
-	if len(tools.json) > 0 {
-		b = append(append(b, `,"tools":`...), tools.json...)
-		b = appendToolChoice(b, req, tools.names, omit)
-	}
+	b = appendChatTools(b, req, tools, omit)
 	b = append(b, `,"stream":true`...)
 	if !omit.Has("stream_options") {
 		b = append(b, `,"stream_options":{"include_usage":true}`...)
 	}
 	b = c.appendLimit(b, req, omit)
-	b = c.appendTemperature(b, req, omit)
+	b = appendTemperature(b, &c.spec, req, omit)
 	b = c.appendEffort(b, omit)
 	b = appendForm(b, &req.Form, omit)
 	return append(b, '}')
 }
 
-// sizeHint is about the size of req's body, without tools.
-func sizeHint(req *chat.ModelRequest) int {
-	n := 512 + len(req.System) + len(req.Form.Schema)
-	for i := range req.Messages {
-		for j := range req.Messages[i].Parts {
-			p := &req.Messages[i].Parts[j]
-			n += 96 + len(p.Text) + len(p.Kept)
-			if p.Call != nil {
-				n += len(p.Call.Name) + len(p.Call.Arguments)
-			}
-			if p.Result != nil {
-				n += len(p.Result.Text)
-			}
-		}
+// appendChatTools appends the tools and what is said about their use. Where tools are
+// forbidden to a provider that takes no tool_choice, none are offered.
+func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
+	choice := !omit.Has("tool_choice")
+	if len(tools.JSON) == 0 || req.NoTools && !choice {
+		return b
 	}
-	return n + n/8 // escapes
-}
-
-func appendToolChoice(b []byte, req *chat.ModelRequest, names *toolNames, omit model.Omit) []byte {
+	b = append(append(append(b, `,"tools":[`...), tools.JSON...), ']')
 	switch {
-	case omit.Has("tool_choice"):
+	case !choice:
 	case req.NoTools:
-		return append(b, `,"tool_choice":"none"`...)
+		b = append(b, `,"tool_choice":"none"`...)
 	case req.ForceTool:
 		b = append(b, `,"tool_choice":{"type":"function","function":{"name":`...)
-		b = appendString(b, names.fit(req.Tools.Specs[0].Name))
-		return append(b, `}}`...)
+		b = append(model.AppendString(b, tools.Names.Fit(req.Tools.Specs[0].Name)), `}}`...)
 	}
 	return b
 }
 
 // appendLimit appends the limit of tokens, the lower one of the model's and the caller's.
 func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	visible := req.MaxTokens
-	if own := c.spec.MaxTokens; visible <= 0 || own > 0 && own < visible {
-		visible = own
-	}
-	if visible <= 0 {
+	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
+	if visible == 0 {
 		return b
 	}
 	name, twin := maxTokens, maxCompletionTokens
@@ -93,17 +73,6 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
 	return appendInt(b, c.spec.Thinking.WireLimit(visible))
-}
-
-func (c *Chat) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	t := c.spec.Temperature
-	if req.Temperature != nil {
-		t = req.Temperature
-	}
-	if t == nil || c.spec.NoTemperature || omit.Has("temperature") {
-		return b
-	}
-	return strconv.AppendFloat(append(b, `,"temperature":`...), *t, 'f', -1, 64)
 }
 
 // appendEffort says how much the model may think. To a server that has never heard of
@@ -123,7 +92,7 @@ func (c *Chat) appendEffort(b []byte, omit model.Omit) []byte {
 	if omit.Has("reasoning_effort") {
 		return b
 	}
-	return appendString(append(b, `,"reasoning_effort":`...), effort)
+	return model.AppendString(append(b, `,"reasoning_effort":`...), effort)
 }
 
 func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
@@ -131,7 +100,7 @@ func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	case form.Kind == chat.FormText || omit.Has("response_format"):
 		return b
 	case form.Kind == chat.FormSchema && form.Schema.IsValid():
-		b = appendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), formName(form.Name))
+		b = model.AppendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), formName(form.Name))
 		b = append(append(b, `,"schema":`...), form.Schema...)
 		if !omit.Has("strict") && allowsStrict(form.Schema) {
 			b = append(b, `,"strict":true`...)
@@ -141,40 +110,10 @@ func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	return append(b, `,"response_format":{"type":"json_object"}`...)
 }
 
-func formName(name string) string {
-	if name == "" {
-		return "answer"
-	}
-	return fitName(name)
-}
-
-// chatTools returns what renders the tools of a set. A tool whose schema allows no
-// arguments as an object is left out: it would fail every request.
-func chatTools(warn Warn) func([]tool.Spec, *toolNames) []byte {
-	return func(specs []tool.Spec, names *toolNames) []byte {
-		var b []byte
-		for i := range specs {
-			schema, err := parameters(specs[i].InputSchema)
-			if err != nil {
-				if warn != nil {
-					warn(specs[i].Name, err.Error())
-				}
-				continue
-			}
-			b = append(b, "[,"[min(len(b), 1)])
-			b = appendTool(b, names.fit(specs[i].Name), specs[i].Description, schema)
-		}
-		if b == nil {
-			return nil
-		}
-		return append(b, ']')
-	}
-}
-
-func appendTool(b []byte, name, description string, schema jsontext.Value) []byte {
-	b = appendString(append(b, `{"type":"function","function":{"name":`...), name)
+func appendChatTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
+	b = model.AppendString(append(b, `{"type":"function","function":{"name":`...), name)
 	if description != "" {
-		b = appendString(append(b, `,"description":`...), description)
+		b = model.AppendString(append(b, `,"description":`...), description)
 	}
 	b = append(append(b, `,"parameters":`...), schema...)
 	return append(b, `}}`...)

@@ -124,8 +124,8 @@ func TestChatRequestOptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.spec.Key, tt.spec.Model = "k", "m"
-			got := members(renderJSON(t, testChat(t, tt.spec), &tt.req, strings.Fields(tt.omit)...))
-			wantJSON(t, got.without("model", "messages", "tools", "stream", "stream_options").append(nil), tt.want)
+			got := model.Members(renderJSON(t, testChat(t, tt.spec), &tt.req, strings.Fields(tt.omit)...))
+			wantJSON(t, got.Without("model", "messages", "tools", "stream", "stream_options").JSON(), tt.want)
 		})
 	}
 	body := renderJSON(t, testChat(t, model.Spec{}), &chat.ModelRequest{}, "stream_options")
@@ -162,8 +162,8 @@ func assistants(t *testing.T, spec model.Spec, messages []chat.Message) []jsonte
 	t.Helper()
 	body := renderJSON(t, testChat(t, spec), &chat.ModelRequest{Messages: messages})
 	var list []jsontext.Value
-	for _, m := range elements(members(body).get("messages")) {
-		if unquote(members(m).get("role")) != "user" {
+	for _, m := range model.Elements(model.Members(body).Get("messages")) {
+		if model.Unquote(model.Members(m).Get("role")) != "user" {
 			list = append(list, m)
 		}
 	}
@@ -239,7 +239,7 @@ func TestChatIDsFit(t *testing.T) {
 				t.Errorf("%s: call %d has id %q, its result is %+v", preset, i, c.ID, result)
 			}
 			seen[c.ID] = true
-			if !keeps && !fitsMistral(c.ID) {
+			if !keeps && !model.NineLetters(c.ID) {
 				t.Errorf("%s: id %q", preset, c.ID)
 			}
 		}
@@ -252,28 +252,6 @@ func TestChatIDsFit(t *testing.T) {
 		if diff := cmp.Diff(got, render(t, codec, &chat.ModelRequest{Messages: messages})); diff != "" {
 			t.Errorf("%s: the next request differs:\n%s", preset, diff)
 		}
-	}
-}
-
-func TestToolNamesFit(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("n", 63)
-	names := []string{"a.b", "a:b", "a_b", "a_b_2", long + ".x", long + ":y", "plain-1"}
-	var specs []tool.Spec
-	for _, name := range names {
-		specs = append(specs, tool.Spec{Name: name})
-	}
-	fit := fitNames(specs)
-	seen := map[string]bool{}
-	for _, name := range names {
-		sent := fit.fit(name)
-		if seen[sent] || len(sent) > maxName || fitName(sent) != sent || fit.ours(sent) != name {
-			t.Errorf("%s is sent as %s, which is %s", name, sent, fit.ours(sent))
-		}
-		seen[sent] = true
-	}
-	if fit.fit("a_b") != "a_b" || fit.fit("gone.x") != "gone_x" || (*toolNames)(nil).fit("x") != "x" {
-		t.Error("a name was changed without need")
 	}
 }
 
@@ -292,50 +270,7 @@ func TestChatCallsHaveOurNames(t *testing.T) {
 	}
 	answer.Reset()
 	if h := hear(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo_list" {
-		t.Errorf("called %s, want the name in the request that was rendered last", h.calls[0].Name)
-	}
-}
-
-func TestToolParameters(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ schema, want string }{
-		{``, `{"type":"object","properties":{}}`},
-		{`true`, `{"type":"object","properties":{}}`},
-		{`{}`, `{"type":"object","properties":{}}`},
-		{`{"type":["object","null"],"properties":{"a":{"anyOf":[{}]}},"required":["a"]}`, `{"type":"object","properties":{"a":{"anyOf":[{}]}},"required":["a"]}`},
-		{`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}}}}}`,
-			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}}}}}`},
-		{`{"anyOf":[{"type":"null"},{"type":"object","properties":{"a":{}},"required":["a"]}]}`, `{"type":"object","properties":{"a":{}},"required":["a"]}`},
-		{`{"oneOf":[{"properties":{"a":{},"x":{}},"required":["a","x"],"additionalProperties":false},{"properties":{"b":{},"x":{}},"required":["x","b"]}]}`,
-			`{"type":"object","properties":{"a":{},"x":{},"b":{}},"required":["x"]}`},
-		{`{"allOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}},"required":["b"]}],"not":{},"enum":[1]}`,
-			`{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]}`},
-		{`{"anyOf":[` + strings.Repeat(`{"$ref":"#/$defs/a%20b"},`, 40) + `{"properties":{"z":{}}}],"$defs":{"a b":{"properties":{"a":{}}}}}`,
-			`{"type":"object","properties":{"a":{},"z":{}},"$defs":{"a b":{"properties":{"a":{}}}}}`},
-		{`{"type":"array"}`, ``},
-		{`{"type":"string","properties":{}}`, ``},
-		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, ``},
-		{`{"$ref":"http://example.com/a"}`, ``},
-		{`{"$ref":"#/$defs/A"}`, ``},
-		{`{"$ref":"#"}`, ``},
-		{`{"$ref":"#/$defs/A","$defs":{"A":{"$ref":"#/$defs/B"},"B":{"$ref":"#/$defs/A"}}}`, ``},
-		{`false`, ``},
-		{`[]`, ``},
-		{`{"a"`, ``},
-	}
-	for _, tt := range tests {
-		got, err := parameters(jsontext.Value(tt.schema))
-		if tt.want == "" {
-			if err == nil {
-				t.Errorf("%s became %s, want it refused", tt.schema, got)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", tt.schema, err)
-			continue
-		}
-		wantJSON(t, got, tt.want)
+		t.Errorf("called %s, where no tools were on offer", h.calls[0].Name)
 	}
 }
 

@@ -3,28 +3,80 @@ package openai
 import (
 	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/model"
 )
 
-// tolerant reads what a model or a service wrote: text that is not UTF-8 gets
-// replacement characters, and of members of one name the last counts.
-var tolerant = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-
-// appendString appends s as a JSON string. The error would tell of bytes that are not
-// UTF-8 and were replaced.
-func appendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
-}
+// maxKept is how much of one answer goes back to its maker, in bytes; of a larger one
+// nothing does.
+const maxKept = 256 << 10
 
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
-// unquote returns the string that v is, or "".
-func unquote(v jsontext.Value) string {
-	if v.Kind() != '"' {
-		return ""
+// scalar returns a string, or a number as one; of anything else "".
+func scalar(v jsontext.Value) string {
+	if v.Kind() == '0' {
+		return string(v)
 	}
-	b, _ := jsontext.AppendUnquote(nil, v)
-	return string(b)
+	return model.Unquote(v)
+}
+
+// unset returns the members that extra does not set. What it sets stays in requests,
+// whatever a provider says of it.
+func unset(extra jsontext.Value, members []string) (free []string) {
+	o := model.Members(extra)
+	for _, name := range members {
+		if !o.HasPath(name) {
+			free = append(free, name)
+		}
+	}
+	return free
+}
+
+// sizeHint is about the size of req's body, without tools.
+func sizeHint(req *chat.ModelRequest) int {
+	n := 512 + len(req.System) + len(req.Form.Schema)
+	for i := range req.Messages {
+		for j := range req.Messages[i].Parts {
+			p := &req.Messages[i].Parts[j]
+			n += 96 + len(p.Text) + len(p.Kept)
+			if p.Call != nil {
+				n += len(p.Call.Name) + len(p.Call.Arguments)
+			}
+			if p.Result != nil {
+				n += len(p.Result.Text)
+			}
+		}
+	}
+	return n + n/8 // escapes
+}
+
+// lowest returns the lower of two limits of tokens, of which 0 is none.
+func lowest(a, b int) int {
+	if a <= 0 || b <= 0 {
+		return max(a, b, 0)
+	}
+	return min(a, b)
+}
+
+// appendTemperature appends the caller's temperature, or the model's own.
+func appendTemperature(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
+	t := spec.Temperature
+	if req.Temperature != nil {
+		t = req.Temperature
+	}
+	if t == nil || spec.NoTemperature || omit.Has("temperature") {
+		return b
+	}
+	return strconv.AppendFloat(append(b, `,"temperature":`...), *t, 'f', -1, 64)
+}
+
+// formName is the name of a form's schema, which both protocols demand.
+func formName(name string) string {
+	if name == "" {
+		return "answer"
+	}
+	return model.FitName(name)
 }

@@ -8,33 +8,30 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/rs/zerolog"
-
 	"sluice/model"
 )
 
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
-	codec, err := newCodec(spec, func(name, reason string) {
-		details := zerolog.Dict().Str("key", spec.Key).Str("tool", name).Str("reason", reason)
-		opts.Log.Warn().Dict("details", details).Msg("model_tool_left_out")
-	})
+	codec, err := newCodec(spec, opts.ToolLeftOut(spec.Key))
 	if err != nil {
 		return nil, err
 	}
 	return model.New(spec, model.Bearer(), codec, opts)
 }
 
-// newCodec returns the codec of a configured model. warn, which may be nil, is told of
-// tools that are left out because of their schemas.
-func newCodec(spec model.Spec, warn Warn) (model.Codec, error) {
+// newCodec returns the codec of a configured model. leftOut, which may be nil, is told of
+// tools that are not offered because of their schemas.
+func newCodec(spec model.Spec, leftOut func(name, reason string)) (model.Codec, error) {
 	if spec.Thinking.Tokens > 0 {
 		return nil, fmt.Errorf("models.%s.thinking: a number of tokens is not known to provider openai", spec.Key)
 	}
 	switch spec.API {
 	case "chat", "":
-		return newChat(spec, warn), nil
+		return newChat(spec, leftOut), nil
+	case "responses":
+		return newResponses(spec, leftOut), nil
 	}
 	return nil, fmt.Errorf("models.%s.api: unknown protocol", spec.Key)
 }

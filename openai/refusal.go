@@ -21,7 +21,7 @@ func saysError(v jsontext.Value) bool {
 	case '"':
 		return len(v) > len(`""`)
 	case '[':
-		return len(elements(v)) > 0
+		return len(model.Elements(v)) > 0
 	}
 	return false
 }
@@ -31,15 +31,15 @@ func saysError(v jsontext.Value) bool {
 // that may be refused, as Omit names them.
 func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal {
 	e := errorObject(body)
-	typ, code := e.get("type"), e.get("code")
+	typ, code := e.Get("type"), e.Get("code")
 	r := &model.Refusal{
 		Status:  status,
-		Type:    model.Word(unquote(typ)),
+		Type:    model.Word(model.Unquote(typ)),
 		Code:    model.Word(scalar(code)),
 		Message: message(e),
 	}
 	if r.Type == "" {
-		r.Type = model.Word(unquote(e.get("status"))) // Google's name
+		r.Type = model.Word(model.Unquote(e.Get("status"))) // Google's name
 	}
 	if r.Status == 0 {
 		r.Status = numeric(e)
@@ -48,32 +48,32 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	if r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity {
 		r.Member = refusedMember(e, r.Message, ours)
 	}
-	r.RetryAfter = max(waitIn(r.Message), retryInfo(e.get("details")))
+	r.RetryAfter = max(waitIn(r.Message), retryInfo(e.Get("details")))
 	return r
 }
 
 // errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error
 // itself. One that is a string becomes the message.
-func errorObject(v jsontext.Value) object {
+func errorObject(v jsontext.Value) model.Object {
 	for range 4 { // an array in an error in an array
 		switch v.Kind() {
 		case '[':
-			list := elements(v)
+			list := model.Elements(v)
 			if len(list) == 0 {
 				return nil
 			}
 			v = list[0]
 		case '"':
-			return object{{"message", v}}
+			return model.Object{{Name: "message", Value: v}}
 		case '{':
-			o := members(v)
-			inner := o.get("error")
+			o := model.Members(v)
+			inner := o.Get("error")
 			if !saysError(inner) {
 				return o
 			}
 			if inner.Kind() == '"' { // beside other members, as of Hugging Face's servers
-				o = o.without("error", "message")
-				o.set("message", inner)
+				o = o.Without("error", "message")
+				o.Set("message", inner)
 				return o
 			}
 			v = inner
@@ -84,18 +84,10 @@ func errorObject(v jsontext.Value) object {
 	return nil
 }
 
-// scalar returns a string, or a number as one.
-func scalar(v jsontext.Value) string {
-	if v.Kind() == '0' {
-		return string(v)
-	}
-	return unquote(v)
-}
-
 // numeric returns an error's own HTTP status, or 0.
-func numeric(e object) int {
+func numeric(e model.Object) int {
 	for _, name := range []string{"status_code", "code", "status"} {
-		if n, err := strconv.Atoi(scalar(e.get(name))); err == nil && n >= 400 && n < 600 {
+		if n, err := strconv.Atoi(scalar(e.Get(name))); err == nil && n >= 400 && n < 600 {
 			return n
 		}
 	}
@@ -103,11 +95,11 @@ func numeric(e object) int {
 }
 
 // message returns the text of an error. Where it is no string, as Mistral's, it is JSON.
-func message(e object) string {
+func message(e model.Object) string {
 	for _, name := range []string{"message", "detail", "error"} {
-		switch v := e.get(name); v.Kind() {
+		switch v := e.Get(name); v.Kind() {
 		case '"':
-			return unquote(v)
+			return model.Unquote(v)
 		case '{', '[':
 			return string(v)
 		}
@@ -125,6 +117,8 @@ func kindOf(r *model.Refusal) model.Kind {
 			return model.KindMalformed
 		case word == "content_filter":
 			return model.KindBlocked
+		case word == "invalid_api_key", word == "model_not_found": // also as a 400
+			return model.KindMisconfigured
 		case strings.HasPrefix(word, "context_length"), word == "exceed_context_size_error": // llama.cpp's
 			return model.KindOverflow
 		}
@@ -147,7 +141,7 @@ func kindOf(r *model.Refusal) model.Kind {
 			return model.KindMisconfigured
 		case word == "invalid_request_error" && tooLong.MatchString(r.Message):
 			return model.KindOverflow
-		case word == "invalid_request_error":
+		case word == "invalid_request_error", word == "invalid_prompt":
 			return model.KindRejected
 		}
 	}
@@ -173,24 +167,24 @@ func waitIn(message string) time.Duration {
 
 // retryInfo reads the google.rpc.RetryInfo among an error's details.
 func retryInfo(details jsontext.Value) (wait time.Duration) {
-	for _, v := range elements(details) {
-		wait = max(wait, model.ParseWait(unquote(members(v).get("retryDelay"))))
+	for _, v := range model.Elements(details) {
+		wait = max(wait, model.ParseWait(model.Unquote(model.Members(v).Get("retryDelay"))))
 	}
 	return wait
 }
 
 // refusedMember returns which of our members an error names as one that the provider
 // does not take, or "".
-func refusedMember(e object, text string, ours []string) string {
-	if param := unquote(e.get("param")); param != "" {
+func refusedMember(e model.Object, text string, ours []string) string {
+	if param := model.Unquote(e.Get("param")); param != "" {
 		name := memberOf(param, ours)
-		if name != "" && isLimit(name) && !refuses.MatchString(text+" "+unquote(e.get("code"))) {
+		if name != "" && isLimit(name) && !refuses.MatchString(text+" "+model.Unquote(e.Get("code"))) {
 			return "" // of its value only
 		}
 		return name
 	}
 	for _, v := range e {
-		if name := inDetail(v.value, ours, 0); name != "" {
+		if name := inDetail(v.Value, ours, 0); name != "" {
 			return name
 		}
 	}
@@ -222,21 +216,24 @@ var (
 	bareName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]`)
 )
 
-// memberOf returns which of ours a path begins with or, for strict, ends in.
+// memberOf returns which of ours a path is, begins with or, for strict, ends in.
 func memberOf(path string, ours []string) string {
 	path = strings.TrimPrefix(path, "body.")
 	if path == "strict" || strings.HasSuffix(path, ".strict") {
 		path = "strict"
 	}
-	head := path
-	if i := strings.IndexAny(path, ".["); i > 0 {
-		head = path[:i]
+	name := beginsWith(path, ours)
+	if head, _, _ := strings.Cut(path, "."); name == "" && (head == "reasoningEffort" || head == "reasoning") {
+		return beginsWith("reasoning_effort", ours) // xAI's and others' words for it
 	}
-	if head == "reasoningEffort" || head == "reasoning" { // xAI's and others' words for it
-		head = "reasoning_effort"
-	}
+	return name
+}
+
+// beginsWith returns which of ours path is or begins with. Of those of which one begins
+// another, the longer stands first.
+func beginsWith(path string, ours []string) string {
 	for _, name := range ours {
-		if name == path || name == head {
+		if rest, ok := strings.CutPrefix(path, name); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return name
 		}
 	}
@@ -253,19 +250,19 @@ func inDetail(v jsontext.Value, ours []string, depth int) string {
 		return ""
 	}
 	if v.Kind() == '[' {
-		for _, el := range elements(v) {
+		for _, el := range model.Elements(v) {
 			if name := inDetail(el, ours, depth+1); name != "" {
 				return name
 			}
 		}
 		return ""
 	}
-	o := members(v)
-	if loc := strs(o.get("loc")); len(loc) > 0 && unquote(o.get("type")) == "extra_forbidden" {
+	o := model.Members(v)
+	if loc := model.Strings(o.Get("loc")); len(loc) > 0 && model.Unquote(o.Get("type")) == "extra_forbidden" {
 		return memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
 	}
 	for _, m := range o {
-		if name := inDetail(m.value, ours, depth+1); name != "" {
+		if name := inDetail(m.Value, ours, depth+1); name != "" {
 			return name
 		}
 	}

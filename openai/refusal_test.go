@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 func TestRefusedMembers(t *testing.T) {
 	t.Parallel()
 	quoted := func(message string) string {
-		return `{"error":{"message":` + string(appendString(nil, message)) + `}}`
+		return `{"error":{"message":` + string(model.AppendString(nil, message)) + `}}`
 	}
 	tests := []struct{ body, want string }{
 		{`{"error":{"code":"unsupported_value","param":"temperature","message":"'temperature' does not support 0.3 with this model. Only the default (1) value is supported."}}`, "temperature"},

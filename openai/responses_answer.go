@@ -22,22 +22,22 @@ type responsesAnswer struct {
 	hasUsage  bool
 	finish    chat.Finish // set once the protocol told the end
 	note      model.Note
-	budget    model.Budget    // of all that was taken
-	announced int             // bytes of arguments that came as deltas; the item that is done has them again
-	ids       map[string]bool // of the calls
-	reasoned  bool            // a reasoning item is kept
-	malformed error           // of a call that is of no use; it does not count if the answer was cut off
+	budget    model.Budget // of all that was taken
+	announced int          // bytes of arguments that came as deltas; the item that is done has them again
+	ids       model.IDs    // of the calls
+	reasoned  bool         // a reasoning item is kept
+	halves    [2]pending   // of text and of thoughts: what a delta ended inside of
+	malformed error        // of a call that is of no use; it does not count if the answer was cut off
 }
 
 // Reset makes a ready for another answer.
 func (a *responsesAnswer) Reset() {
-	clear(a.ids)
+	a.ids.Reset()
 	*a = responsesAnswer{codec: a.codec, decoder: a.decoder, ids: a.ids}
 	a.decoder.reset(nil) // let go of the data
 }
 
-// Asked tells a what was asked, before its first event. Without it the names of tools
-// are those of the request that was rendered last.
+// Asked implements model.Asker.
 func (a *responsesAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
 
 // Note returns what the log tells.
@@ -94,7 +94,7 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 	case body.output.Kind() != '[':
 		return fmt.Errorf("%w: no output", model.ErrUnreadable)
 	}
-	for _, item := range responsesElements(body.output) {
+	for _, item := range model.Elements(body.output) {
 		if err := a.item(item, true, c); err != nil {
 			return err
 		}
@@ -104,6 +104,9 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 
 // End completes the answer.
 func (a *responsesAnswer) End(c *chat.Chunk) error {
+	if err := a.text(string(a.halves[0].flush(nil)), false, c); err != nil {
+		return err
+	}
 	c.Finish = a.finish
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -115,7 +118,7 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 		return nil // a call that was cut off as well is dropped
 	case a.malformed != nil:
 		return a.malformed
-	case a.note.TextLength == 0 && len(a.ids) == 0:
+	case a.note.TextLength == 0 && !a.ids.Any():
 		return model.ErrNoText
 	}
 	return nil
@@ -124,11 +127,23 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) error {
 	switch v.Kind() {
 	case '"':
-		return a.text(a.decoder.unquote(v), thought, c)
+		return a.text(a.goesOn(v, thought), thought, c)
 	case 'n', 0: // null, or none
 		return nil
 	}
 	return a.decoder.unreadable(errResponsesType)
+}
+
+// goesOn returns the text of a delta, together with the half of a character that the one
+// before it ended in.
+func (a *responsesAnswer) goesOn(v jsontext.Value, thought bool) string {
+	half := &a.halves[0]
+	if thought {
+		half = &a.halves[1]
+	}
+	d := &a.decoder
+	d.text = half.unquote(d.text[:0], v)
+	return string(d.text)
 }
 
 func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
@@ -203,7 +218,7 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 			}
 		}
 	}
-	if !a.codec.stored && !item.sealed && len(responsesElements(item.content)) == 0 || !v.IsValid() {
+	if !a.codec.stored && !item.sealed && len(model.Elements(item.content)) == 0 || !v.IsValid() {
 		return nil
 	}
 	a.reasoned = true
@@ -223,22 +238,15 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 		reason = "it is not complete"
 	case item.name == "":
 		reason = "no name"
-	case args.Kind() != '{' || !args.IsValid(responsesLenient):
+	case args.Kind() != '{' || !args.IsValid(model.Tolerant()):
 		reason = "its arguments are no JSON object"
 	}
 	if reason != "" {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
-	id := item.callID
-	for id == "" || len(id) > maxResponsesCallID || a.ids[id] {
-		id = responsesNewID()
-	}
-	if a.ids == nil {
-		a.ids = make(map[string]bool)
-	}
-	a.ids[id] = true
-	call := &tool.Call{ID: id, Name: a.codec.tools.ours(a.tools, item.name), Arguments: args.Clone()}
+	id := a.ids.Take(item.callID)
+	call := &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(item.name), Arguments: args.Clone()}
 	kept := responsesKept{id: a.link(item)}
 	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
 	a.announced = 0

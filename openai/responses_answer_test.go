@@ -30,7 +30,7 @@ func responsesCallEvent(members string) string {
 }
 
 func readResponsesEvents(events ...string) (*responsesTold, error) {
-	return readResponses(newResponses(model.Spec{}).NewAnswer(), bytes.NewReader(responsesWire(events...)))
+	return readResponses(newResponses(model.Spec{}, nil).NewAnswer(), bytes.NewReader(responsesWire(events...)))
 }
 
 func TestResponsesEndings(t *testing.T) {
@@ -104,7 +104,7 @@ func TestResponsesTypeOfEvents(t *testing.T) {
 	unnamed := "event: response.output_text.delta\ndata: {\"delta\":\" you\"}\n\n"
 	wrong := "event: response.output_text.done\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"!\"}\n\n"
 	wire := append(responsesWire(late), unnamed+wrong+string(responsesWire(responsesEnded))...)
-	told, err := readResponses(newResponses(model.Spec{}).NewAnswer(), bytes.NewReader(wire))
+	told, err := readResponses(newResponses(model.Spec{}, nil).NewAnswer(), bytes.NewReader(wire))
 	if err != nil || told.Text != "hello you!" {
 		t.Errorf("text %q, %v", told.Text, err)
 	}
@@ -191,7 +191,7 @@ func TestResponsesKept(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			wire := responsesWire(done(sealed), done(open), done(bare), done(twice), responsesHello, done(phase), done(call), responsesEnded)
-			told, err := readResponses(newResponses(model.Spec{Extra: []byte(tc.extra)}).NewAnswer(), bytes.NewReader(wire))
+			told, err := readResponses(newResponses(model.Spec{Extra: []byte(tc.extra)}, nil).NewAnswer(), bytes.NewReader(wire))
 			var kept []string
 			for _, p := range told.Parts {
 				if p.Kept != "" {
@@ -254,15 +254,6 @@ func TestResponsesUsage(t *testing.T) {
 	}
 }
 
-// A character that two deltas share is lost, the answer is not.
-func TestResponsesHalfCharacters(t *testing.T) {
-	t.Parallel()
-	told, err := readResponsesEvents(`{"type":"response.output_text.delta","delta":"a\ud83d"}`, `{"type":"response.output_text.delta","delta":"\ude00b"}`, responsesEnded)
-	if err != nil || told.Text != "a\uFFFD\uFFFDb" || !utf8.ValidString(told.Text) {
-		t.Errorf("text %q, %v", told.Text, err)
-	}
-}
-
 func TestResponsesTooLarge(t *testing.T) {
 	t.Parallel()
 	delta := `{"type":"response.output_text.delta","delta":"` + strings.Repeat("x", 1<<20) + `"}`
@@ -285,7 +276,7 @@ func TestResponsesTooLarge(t *testing.T) {
 // A call that is being written is a sign of life; what carries nothing is none.
 func TestResponsesSignsOfLife(t *testing.T) {
 	t.Parallel()
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	var c chat.Chunk
 	for _, tc := range []struct {
 		event string
@@ -308,7 +299,7 @@ func TestResponsesSignsOfLife(t *testing.T) {
 // An Answer is used again, and nothing of the one before is left.
 func TestResponsesReset(t *testing.T) {
 	t.Parallel()
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	sealed := `{"type":"response.output_item.done","item":{"type":"reasoning","encrypted_content":"gAAA"}}`
 	first := responsesWire(sealed, responsesCallEvent(`"call_id":"c1","name":"add"`), responsesCallEvent(`"name":""`), responsesHello, responsesEnded)
 	if _, err := readResponses(a, bytes.NewReader(first)); !errors.Is(err, model.ErrMalformedCall) {
@@ -334,7 +325,7 @@ func TestResponsesWhole(t *testing.T) {
 	for _, rec := range responsesRecordings(t) {
 		t.Run(rec.Name, func(t *testing.T) {
 			t.Parallel()
-			a := newResponses(model.Spec{}).NewAnswer()
+			a := newResponses(model.Spec{}, nil).NewAnswer()
 			told := new(responsesTold)
 			var c chat.Chunk
 			err := a.Whole(lastResponse(t, rec.Wire), &c)
@@ -347,12 +338,12 @@ func TestResponsesWhole(t *testing.T) {
 			checkResponses(t, &rec, told, err)
 		})
 	}
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	if err := errors.Join(a.Whole([]byte(`{"status":"in_progress","output":[]}`), new(chat.Chunk)), a.End(new(chat.Chunk))); !errors.Is(err, model.ErrCut) {
 		t.Errorf("a response under way: %v, want %v", err, model.ErrCut)
 	}
 	for _, body := range []string{``, `[]`, `"x"`, `{}`, `{"output":{}}`, `{"output":[`, `{"output":[]}{}`, `<html>`} {
-		if err := newResponses(model.Spec{}).NewAnswer().Whole([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {
+		if err := newResponses(model.Spec{}, nil).NewAnswer().Whole([]byte(body), new(chat.Chunk)); !errors.Is(err, model.ErrUnreadable) {
 			t.Errorf("%s: %v, want %v", body, err, model.ErrUnreadable)
 		}
 	}
@@ -370,7 +361,7 @@ func lastResponse(t *testing.T, wire []byte) []byte {
 }
 
 func TestResponsesDeltaAllocations(t *testing.T) {
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	c := chat.Chunk{Parts: make([]chat.Part, 0, 1)}
 	data := []byte(responsesDelta)
 	if n := testing.AllocsPerRun(100, func() {
@@ -388,7 +379,7 @@ func FuzzResponsesEvent(f *testing.F) {
 	for _, s := range []string{responsesHello, responsesEnded, responsesDelta, responsesCallEvent(`"call_id":"c","name":"n","arguments":"{}"`), `{"type":"error"}`, `{"delta":"\ud83d"}`} {
 		f.Add("", []byte(s))
 	}
-	codec := newResponses(model.Spec{Key: "k", Model: "m"})
+	codec := newResponses(model.Spec{Key: "k", Model: "m"}, nil)
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		a := codec.NewAnswer()
 		c := new(chat.Chunk)

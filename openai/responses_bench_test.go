@@ -17,7 +17,7 @@ const responsesDelta = `{"type":"response.output_text.delta","content_index":0,"
 
 func BenchmarkResponsesDelta(b *testing.B) {
 	data := []byte(responsesDelta)
-	a := newResponses(model.Spec{}).NewAnswer().(*responsesAnswer)
+	a := newResponses(model.Spec{}, nil).NewAnswer().(*responsesAnswer)
 	var c chat.Chunk
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
@@ -33,7 +33,7 @@ func BenchmarkResponsesDelta(b *testing.B) {
 // BenchmarkResponsesSkip is the first event, which repeats the request.
 func BenchmarkResponsesSkip(b *testing.B) {
 	data := []byte(`{"type":"response.created","response":{"id":"resp_1","instructions":"` + strings.Repeat("Be kind. ", 1000) + `","output":[]}}`)
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	var c chat.Chunk
 	b.ReportAllocs()
 	for b.Loop() {
@@ -57,7 +57,7 @@ func BenchmarkResponsesAnswer(b *testing.B) {
 			}
 		}
 	}
-	a := newResponses(model.Spec{}).NewAnswer()
+	a := newResponses(model.Spec{}, nil).NewAnswer()
 	var c chat.Chunk
 	b.SetBytes(size)
 	b.ReportAllocs()
@@ -77,7 +77,7 @@ func BenchmarkResponsesAnswer(b *testing.B) {
 }
 
 func BenchmarkResponsesRender(b *testing.B) {
-	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5", Thinking: model.Thinking{Word: "summary"}})
+	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5", Thinking: model.Thinking{Word: "summary"}}, nil)
 	set := &tool.Set{}
 	for range 20 {
 		set.Specs = append(set.Specs, tool.Spec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})

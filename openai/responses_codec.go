@@ -14,27 +14,24 @@ type responsesCodec struct {
 	maker     string // what Message.Maker is of this codec's answers
 	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
 	learnable []string
-	tools     responsesToolCache
+	tools     model.Tools
 }
 
 // The codec keeps to the frame's interfaces.
 var (
 	_ model.Codec  = (*responsesCodec)(nil)
 	_ model.Answer = (*responsesAnswer)(nil)
+	_ model.Asker  = (*responsesAnswer)(nil)
 )
 
-func newResponses(spec model.Spec) *responsesCodec {
-	c := &responsesCodec{
-		spec:   spec,
-		maker:  spec.Maker(),
-		stored: responsesMember(spec.Extra, "store").Kind() == 't',
+func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
+	return &responsesCodec{
+		spec:      spec,
+		maker:     spec.Maker(),
+		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
+		learnable: unset(spec.Extra, responsesLearnable),
+		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut},
 	}
-	for _, name := range responsesLearnable {
-		if !responsesHas(spec.Extra, name) { // what extra sets stays, whatever is said of it
-			c.learnable = append(c.learnable, name)
-		}
-	}
-	return c
 }
 
 // NewAnswer returns a reader of answers, of one at a time.
@@ -46,7 +43,7 @@ var responsesLearnable = []string{
 	"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
 }
 
-// Refuse reads the body of a reply whose status is not 2xx, or an error in the stream.
-func (c *responsesCodec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
-	return responsesRefusal(status, header, body, c.learnable)
+// Refuse implements model.Codec.
+func (c *responsesCodec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
+	return readRefusal(status, body, c.learnable)
 }

@@ -158,7 +158,7 @@ func (told *responsesTold) add(c *chat.Chunk) {
 // TestResponsesCorpus reads each recording whole, and one byte a read.
 func TestResponsesCorpus(t *testing.T) {
 	t.Parallel()
-	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5"})
+	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5"}, nil)
 	list := responsesRecordings(t)
 	if len(list) < 14 {
 		t.Errorf("only %d recordings", len(list))
@@ -249,7 +249,7 @@ func responsesEnd(told *responsesTold, err error) string {
 // ends it, no answer is whole, and what was told of it is the beginning of what it says.
 func TestResponsesCut(t *testing.T) {
 	t.Parallel()
-	codec := newResponses(model.Spec{})
+	codec := newResponses(model.Spec{}, nil)
 	for _, rec := range responsesRecordings(t) {
 		t.Run(rec.Name, func(t *testing.T) {
 			t.Parallel()
@@ -294,7 +294,7 @@ func TestResponsesPairs(t *testing.T) {
 			if err := json.Unmarshal(second.Request, &want); err != nil {
 				t.Fatal(err)
 			}
-			codec := newResponses(model.Spec{Key: "fast", Model: want.Model})
+			codec := newResponses(model.Spec{Key: "fast", Model: want.Model}, nil)
 			told, err := readResponses(codec.NewAnswer(), bytes.NewReader(first.Wire))
 			if err != nil {
 				t.Fatal(err)

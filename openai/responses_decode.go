@@ -49,7 +49,7 @@ var errResponsesType = errors.New("wrong type")
 func (d *responsesDecoder) reset(data []byte) {
 	d.data = data
 	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in, responsesLenient)
+	d.json.Reset(&d.in, model.Tolerant())
 }
 
 // event reads an event's data. name is the event's, for those without a type. Where

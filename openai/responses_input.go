@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"hash/fnv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 )
 
 // maxResponsesID is how long a call_id may be: longer ones are answered with 400,
@@ -18,8 +18,9 @@ type responsesInput struct {
 	b     []byte
 	first bool
 	maker string
-	tools *responsesTools
+	tools *model.RenderedTools
 	calls []responsesCall
+	ids   model.SentIDs
 
 	// of the message at hand
 	own      bool
@@ -30,12 +31,12 @@ type responsesInput struct {
 
 // responsesCall is a call that was appended.
 type responsesCall struct {
-	id, wire string
+	id, sent string
 	answered bool
 }
 
 // appendInput appends the items, with commas between them.
-func (c *responsesCodec) appendInput(b []byte, messages []chat.Message, tools *responsesTools) []byte {
+func (c *responsesCodec) appendInput(b []byte, messages []chat.Message, tools *model.RenderedTools) []byte {
 	in := responsesInput{b: b, first: true, maker: c.maker, tools: tools}
 	for i := range messages {
 		msg := &messages[i]
@@ -77,7 +78,7 @@ func (in *responsesInput) asked(msg *chat.Message) {
 				in.item(`{"type":"message","role":"user","content":[`)
 				open = true
 			}
-			in.b = responsesString(append(in.b, `{"type":"input_text","text":`...), p.Text)
+			in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), p.Text)
 			in.b = append(in.b, '}')
 		}
 	}
@@ -96,8 +97,8 @@ func (in *responsesInput) result(id, text string) {
 		}
 		c.answered = true
 		in.item(`{"type":"function_call_output","call_id":`)
-		in.b = responsesString(in.b, c.wire)
-		in.b = responsesString(append(in.b, `,"output":`...), text)
+		in.b = model.AppendString(in.b, c.sent)
+		in.b = model.AppendString(append(in.b, `,"output":`...), text)
 		in.b = append(in.b, '}')
 		return
 	}
@@ -143,9 +144,9 @@ func (in *responsesInput) message(kept responsesKept) {
 	}
 	in.reasoning()
 	in.item(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`)
-	in.b = append(responsesString(in.b, in.text), `}]`...)
+	in.b = append(model.AppendString(in.b, in.text), `}]`...)
 	if kept.phase != "" {
-		in.b = responsesString(append(in.b, `,"phase":`...), kept.phase)
+		in.b = model.AppendString(append(in.b, `,"phase":`...), kept.phase)
 	}
 	in.link(kept.id)
 	in.b = append(in.b, '}')
@@ -166,56 +167,25 @@ func (in *responsesInput) reasoning() {
 // which may have been too large to keep, the provider would miss it.
 func (in *responsesInput) link(id string) {
 	if id != "" && in.reasoned {
-		in.b = responsesString(append(in.b, `,"id":`...), id)
+		in.b = model.AppendString(append(in.b, `,"id":`...), id)
 	}
 }
 
 // call appends a call.
 func (in *responsesInput) call(p *chat.Part) {
 	in.reasoning()
-	wire := in.fit(p.Call.ID)
-	in.calls = append(in.calls, responsesCall{id: p.Call.ID, wire: wire})
+	sent := in.ids.Fit(p.Call.ID, func(id string) bool { return len(id) <= maxResponsesID })
+	in.calls = append(in.calls, responsesCall{id: p.Call.ID, sent: sent})
 	in.item(`{"type":"function_call","call_id":`)
-	in.b = responsesString(in.b, wire)
-	in.b = responsesString(append(in.b, `,"name":`...), in.tools.fit(p.Call.Name))
+	in.b = model.AppendString(in.b, sent)
+	in.b = model.AppendString(append(in.b, `,"name":`...), in.tools.Names.Fit(p.Call.Name))
 	args := p.Call.Arguments
 	if args.Kind() != '{' || !args.IsValid() {
 		args = jsontext.Value(`{}`)
 	}
-	in.b = responsesString(append(in.b, `,"arguments":`...), args)
+	in.b = model.AppendString(append(in.b, `,"arguments":`...), args)
 	if in.own && p.Kept != "" {
 		in.link(readResponsesKept(jsontext.Value(p.Kept)).id)
 	}
 	in.b = append(in.b, '}')
-}
-
-// fit returns id, if the API takes it and no call had it before, else one of nine
-// letters and digits. That is the same each time the conversation is sent, so that the
-// provider's cache of prompts knows it.
-func (in *responsesInput) fit(id string) string {
-	if id != "" && len(id) <= maxResponsesID && !in.used(id) {
-		return id
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	for {
-		_, _ = h.Write([]byte{byte(len(in.calls)), byte(len(in.calls) >> 8)})
-		const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-		var fitted [9]byte
-		for i, n := 0, h.Sum64(); i < len(fitted); i, n = i+1, n/uint64(len(digits)) {
-			fitted[i] = digits[n%uint64(len(digits))]
-		}
-		if s := string(fitted[:]); !in.used(s) {
-			return s
-		}
-	}
-}
-
-func (in *responsesInput) used(wire string) bool {
-	for i := range in.calls {
-		if in.calls[i].wire == wire {
-			return true
-		}
-	}
-	return false
 }

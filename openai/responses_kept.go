@@ -1,6 +1,10 @@
 package openai
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
 
 // responsesKept is what is kept of a message or a call beside what the conversation
 // holds of it anyway. Reasoning items are kept whole.
@@ -23,21 +27,21 @@ func (k responsesKept) call() string {
 func (k responsesKept) append(begin string) string {
 	b := []byte(begin)
 	if k.id != "" {
-		b = responsesString(append(b, `,"id":`...), k.id)
+		b = model.AppendString(append(b, `,"id":`...), k.id)
 	}
 	if k.phase != "" {
-		b = responsesString(append(b, `,"phase":`...), k.phase)
+		b = model.AppendString(append(b, `,"phase":`...), k.phase)
 	}
 	return string(append(b, '}'))
 }
 
 func readResponsesKept(v jsontext.Value) (k responsesKept) {
-	for _, m := range responsesMembers(v) {
-		switch m.name {
+	for _, m := range model.Members(v) {
+		switch m.Name {
 		case "id":
-			k.id = responsesWord(m.value)
+			k.id = scalar(m.Value)
 		case "phase":
-			k.phase = responsesWord(m.value)
+			k.phase = scalar(m.Value)
 		}
 	}
 	return k

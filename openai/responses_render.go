@@ -2,7 +2,8 @@ package openai
 
 import (
 	"slices"
-	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/model"
@@ -12,11 +13,11 @@ import (
 // is not UTF-8 gets replacement characters, and arguments that are no JSON object
 // become {}. What extra says of it is the frame's to merge.
 func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	tools := c.tools.of(req.Tools, omit.Has("strict"))
-	b = slices.Grow(b, responsesSize(req)+len(tools.json))
-	b = responsesString(append(b, `{"model":`...), c.spec.Model)
+	tools := c.tools.Of(req.Tools, omit.Has("strict"))
+	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
+	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	if req.System != "" {
-		b = responsesString(append(b, `,"instructions":`...), req.System)
+		b = model.AppendString(append(b, `,"instructions":`...), req.System)
 	}
 	b = append(b, `,"input":[`...)
 	b = c.appendInput(b, req.Messages, tools)
@@ -28,48 +29,46 @@ func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omi
 
 // appendResponsesTools appends the tools and what is said about their use. Where tools
 // are forbidden to a provider that takes no tool_choice, none are offered.
-func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *responsesTools, omit model.Omit) []byte {
+func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
 	choice := !omit.Has("tool_choice")
-	if len(tools.json) == 0 || req.NoTools && !choice {
+	if len(tools.JSON) == 0 || req.NoTools && !choice {
 		return b
 	}
-	b = append(append(b, `,"tools":`...), tools.json...)
+	b = append(append(append(b, `,"tools":[`...), tools.JSON...), ']')
 	switch {
 	case !choice:
 	case req.NoTools:
 		b = append(b, `,"tool_choice":"none"`...)
 	case req.ForceTool:
-		b = responsesString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.fit(req.Tools.Specs[0].Name))
+		b = model.AppendString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.Names.Fit(req.Tools.Specs[0].Name))
 		b = append(b, '}')
 	}
 	return b
 }
 
+func appendResponsesTool(b []byte, name, description string, schema jsontext.Value, omitStrict bool) []byte {
+	b = model.AppendString(append(b, `{"type":"function","name":`...), name)
+	if description != "" {
+		b = model.AppendString(append(b, `,"description":`...), description)
+	}
+	b = append(append(b, `,"parameters":`...), schema...)
+	if !omitStrict {
+		b = append(b, `,"strict":false`...) // it is true where it is not said
+	}
+	return append(b, '}')
+}
+
 // appendResponsesOptions appends what is asked of the answer.
 func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	if n := lowest(c.spec.MaxTokens, req.MaxTokens); n > 0 {
-		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), int64(c.spec.Thinking.WireLimit(n)), 10)
+		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.WireLimit(n))
 	}
-	temperature := c.spec.Temperature
-	if req.Temperature != nil {
-		temperature = req.Temperature
-	}
-	if temperature != nil && !c.spec.NoTemperature && !omit.Has("temperature") {
-		b = strconv.AppendFloat(append(b, `,"temperature":`...), *temperature, 'f', -1, 64)
-	}
+	b = appendTemperature(b, &c.spec, req, omit)
 	b = appendResponsesReasoning(b, c.spec.Thinking.Word, omit)
 	if !omit.Has("include") {
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
 	}
 	return appendResponsesForm(b, &req.Form, omit)
-}
-
-// lowest returns the lower of two limits, of which 0 is none.
-func lowest(a, b int) int {
-	if a == 0 || b == 0 {
-		return a + b
-	}
-	return min(a, b)
 }
 
 // appendResponsesReasoning appends how the model is to think (docs/models.md, "Thinking").
@@ -107,35 +106,17 @@ func appendResponsesForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	case chat.FormJSON:
 		b = append(b, `,"text":{"format":{"type":"json_object"}}`...)
 	case chat.FormSchema:
-		b = responsesString(append(b, `,"text":{"format":{"type":"json_schema","name":`...), form.Name)
+		b = model.AppendString(append(b, `,"text":{"format":{"type":"json_schema","name":`...), formName(form.Name))
 		b = append(b, `,"schema":`...)
 		if form.Schema.Kind() == '{' && form.Schema.IsValid() {
 			b = append(b, form.Schema...)
 		} else {
 			b = append(b, `{}`...)
 		}
-		if !omit.Has("strict") && responsesStrict(form.Schema, 1) {
+		if !omit.Has("strict") && allowsStrict(form.Schema) {
 			b = append(b, `,"strict":true`...)
 		}
 		b = append(b, `}}`...)
 	}
 	return b
-}
-
-// responsesSize is about the size of req's body, without tools.
-func responsesSize(req *chat.ModelRequest) int {
-	n := 512 + len(req.System) + len(req.Form.Schema)
-	for i := range req.Messages {
-		for j := range req.Messages[i].Parts {
-			p := &req.Messages[i].Parts[j]
-			n += 96 + len(p.Text) + len(p.Kept)
-			if p.Call != nil {
-				n += len(p.Call.Name) + len(p.Call.Arguments)
-			}
-			if p.Result != nil {
-				n += len(p.Result.Text)
-			}
-		}
-	}
-	return n + n/8 // escapes
 }

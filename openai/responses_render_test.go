@@ -99,7 +99,7 @@ func TestResponsesRequest(t *testing.T) {
 			t.Parallel()
 			tc.spec.Model = "gpt-5"
 			tc.req.Messages = []chat.Message{responsesUser("hi")}
-			got := renderResponses(t, newResponses(tc.spec), &tc.req, tc.omit...)
+			got := renderResponses(t, newResponses(tc.spec, nil), &tc.req, tc.omit...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -155,7 +155,7 @@ func TestResponsesInput(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5"})
+			codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5"}, nil)
 			req := &chat.ModelRequest{Messages: tc.messages}
 			body := renderResponses(t, codec, req)
 			if diff := cmp.Diff(tc.want, responsesLines(t, body)); diff != "" {
@@ -215,7 +215,7 @@ func responsesLines(t *testing.T, body map[string]any) (lines []string) {
 // Tools get names that the API takes, no two the same one, and calls ours again.
 func TestResponsesNames(t *testing.T) {
 	t.Parallel()
-	codec := newResponses(model.Spec{})
+	codec := newResponses(model.Spec{}, nil)
 	long := strings.Repeat("x", 63)
 	set := responsesSet("to.do", "to:do", "to_do", "plain", long+".", long+":")
 	body := renderResponses(t, codec, &chat.ModelRequest{Tools: set})
@@ -230,6 +230,7 @@ func TestResponsesNames(t *testing.T) {
 	a := codec.NewAnswer()
 	for i, name := range names {
 		var c chat.Chunk
+		a.(model.Asker).Asked(&chat.ModelRequest{Tools: set})
 		if err := a.Take("", []byte(responsesCallEvent(`"name":"`+name+`"`)), &c); err != nil || c.Parts[0].Call.Name != set.Specs[i].Name {
 			t.Errorf("%s: %+v, %v", name, c.Parts, err)
 		}
@@ -247,11 +248,5 @@ func TestResponsesNames(t *testing.T) {
 	req := &chat.ModelRequest{Tools: other}
 	if with, without := codec.Render(nil, req, nil), codec.Render(nil, req, model.Omit{"strict"}); len(with) <= len(without) {
 		t.Errorf("strict is not left out: %s", without)
-	}
-	for range maxResponsesSets {
-		renderResponses(t, codec, &chat.ModelRequest{Tools: responsesSet("a")})
-	}
-	if n := len(*codec.tools.recent.Load()); n != maxResponsesSets {
-		t.Errorf("%d sets are kept", n)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/model"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -25,62 +27,62 @@ const maxStrictDepth = 10
 // allowsStrict says whether a schema may be sent with strict: true: its root is an object,
 // each object lists all its properties as required and allows no others.
 func allowsStrict(schema jsontext.Value) bool {
-	root := members(schema)
-	return schema.IsValid() && unquote(root.get("type")) == "object" && !root.has("anyOf") && strictNode(schema, 0)
+	root := model.Members(schema)
+	return schema.IsValid() && model.Unquote(root.Get("type")) == "object" && !root.Has("anyOf") && strictNode(schema, 0)
 }
 
 func strictNode(v jsontext.Value, depth int) bool {
 	if v.Kind() != '{' || depth > maxStrictDepth {
 		return false
 	}
-	n := members(v)
+	n := model.Members(v)
 	for _, m := range n {
-		if !strictKeyword(m.name) || !strictMember(m, depth) {
+		if !strictKeyword(m.Name) || !strictMember(m, depth) {
 			return false
 		}
 	}
-	if n.has("properties") || isType(n, "object") {
+	if n.Has("properties") || isType(n, "object") {
 		return strictObject(n)
 	}
-	return n.has("type") || n.has("$ref") || n.has("anyOf") || n.has("enum") || n.has("const")
+	return n.Has("type") || n.Has("$ref") || n.Has("anyOf") || n.Has("enum") || n.Has("const")
 }
 
 // strictMember checks the schemas below a keyword.
-func strictMember(m member, depth int) bool {
+func strictMember(m model.Member, depth int) bool {
 	all := func(list []jsontext.Value) bool {
 		return !slices.ContainsFunc(list, func(v jsontext.Value) bool { return !strictNode(v, depth+1) })
 	}
-	switch m.name {
+	switch m.Name {
 	case "$ref":
-		return strings.HasPrefix(unquote(m.value), "#")
+		return strings.HasPrefix(model.Unquote(m.Value), "#")
 	case "items":
-		return strictNode(m.value, depth+1)
+		return strictNode(m.Value, depth+1)
 	case "anyOf":
-		return all(elements(m.value))
+		return all(model.Elements(m.Value))
 	case "properties", "$defs", "definitions":
 		var list []jsontext.Value
-		for _, p := range members(m.value) {
-			list = append(list, p.value)
+		for _, p := range model.Members(m.Value) {
+			list = append(list, p.Value)
 		}
 		return all(list)
 	}
 	return true
 }
 
-func strictObject(n object) bool {
-	if string(n.get("additionalProperties")) != "false" {
+func strictObject(n model.Object) bool {
+	if string(n.Get("additionalProperties")) != "false" {
 		return false
 	}
-	required := strs(n.get("required"))
-	for _, p := range members(n.get("properties")) {
-		if !slices.Contains(required, p.name) {
+	required := model.Strings(n.Get("required"))
+	for _, p := range model.Members(n.Get("properties")) {
+		if !slices.Contains(required, p.Name) {
 			return false
 		}
 	}
 	return true
 }
 
-func isType(n object, name string) bool {
-	typ := n.get("type")
-	return unquote(typ) == name || slices.Contains(strs(typ), name)
+func isType(n model.Object, name string) bool {
+	typ := n.Get("type")
+	return model.Unquote(typ) == name || slices.Contains(model.Strings(typ), name)
 }

@@ -1,0 +1,154 @@
+package model
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Tolerant reads what a model or a service wrote: text that is not UTF-8 gets
+// replacement characters, and of members of one name the last counts.
+func Tolerant() json.Options { return tolerant }
+
+var tolerant = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// Object is a JSON object: its members in their order. It is for what codecs look into
+// now and then: errors, schemas, what was kept. Answers are read token by token.
+type Object []Member
+
+// Member is a member of an Object.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// Members returns the members of v, none if it is no object; if v is no valid JSON,
+// those before the fault.
+func Members(v jsontext.Value) (o Object) {
+	if v.Kind() != '{' {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(v), tolerant)
+	_, _ = d.ReadToken()
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return o
+		}
+		key := name.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return o
+		}
+		o = append(o, Member{key, value.Clone()})
+	}
+	return o
+}
+
+// Elements returns the elements of v, none if it is no array; if v is no valid JSON,
+// those before the fault.
+func Elements(v jsontext.Value) (list []jsontext.Value) {
+	if v.Kind() != '[' {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(v), tolerant)
+	_, _ = d.ReadToken()
+	for k := d.PeekKind(); k != ']' && k != jsontext.KindInvalid; k = d.PeekKind() {
+		el, err := d.ReadValue()
+		if err != nil {
+			return list
+		}
+		list = append(list, el.Clone())
+	}
+	return list
+}
+
+// Unquote returns the string that v is, or "".
+func Unquote(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return ""
+	}
+	b, _ := jsontext.AppendUnquote(nil, v)
+	return string(b)
+}
+
+// Strings returns those elements of an array that are strings.
+func Strings(v jsontext.Value) (list []string) {
+	for _, el := range Elements(v) {
+		if el.Kind() == '"' {
+			list = append(list, Unquote(el))
+		}
+	}
+	return list
+}
+
+// AppendString appends s as a JSON string. What is not UTF-8 gets replacement
+// characters: of nothing else could AppendQuote's error tell.
+func AppendString[Bytes ~[]byte | ~string](b []byte, s Bytes) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// Has says whether o has the member.
+func (o Object) Has(name string) bool { return o.index(name) >= 0 }
+
+// HasPath says whether o has a member, "a.b" being that of its member a.
+func (o Object) HasPath(path string) bool {
+	if head, rest, deeper := strings.Cut(path, "."); deeper {
+		return Members(o.Get(head)).HasPath(rest)
+	}
+	return o.Has(path)
+}
+
+// Get returns the value of a member, or nil. Of members of one name, which no valid
+// JSON has, the last counts.
+func (o Object) Get(name string) jsontext.Value {
+	if i := o.index(name); i >= 0 {
+		return o[i].Value
+	}
+	return nil
+}
+
+// Set gives a member its value, at the end if it is new.
+func (o *Object) Set(name string, value jsontext.Value) {
+	if i := o.index(name); i >= 0 {
+		(*o)[i].Value = value
+		return
+	}
+	*o = append(*o, Member{name, value})
+}
+
+// Without returns o without the members of these names. o stays as it is.
+func (o Object) Without(names ...string) (rest Object) {
+	for _, m := range o {
+		if !slices.Contains(names, m.Name) {
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// JSON returns o as JSON.
+func (o Object) JSON() jsontext.Value {
+	b := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(AppendString(b, m.Name), ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
+}
+
+func (o Object) index(name string) int {
+	for i := len(o) - 1; i >= 0; i-- {
+		if o[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}

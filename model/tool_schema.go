@@ -1,0 +1,218 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// errNotObject is why a tool is left out: its arguments can be no object.
+var errNotObject = errors.New("its schema allows no object")
+
+// errUnreadableSchema is why a tool is left out.
+var errUnreadableSchema = errors.New("its schema is no JSON")
+
+// maxRootNodes is how many schemas the root of one may be put together of.
+const maxRootNodes = 256
+
+// ToolSchema returns a tool's input schema as providers take it: an object with
+// properties, and none of the forms at the root that are refused there (anyOf, oneOf,
+// allOf, $ref, enum, not). What stands below the root stays as the server wrote it. An
+// error says why there is no such schema, without a word of it.
+func ToolSchema(schema jsontext.Value) (jsontext.Value, error) {
+	if len(bytes.TrimSpace(schema)) == 0 {
+		schema = jsontext.Value(`{}`)
+	}
+	if !schema.IsValid() {
+		return nil, errUnreadableSchema
+	}
+	switch schema.Kind() {
+	case 't', 'n':
+		schema = jsontext.Value(`{}`)
+	case '{':
+	default:
+		return nil, errNotObject
+	}
+	r := rootResolver{schema: schema, refs: []string{"#"}}
+	root, err := r.resolve(Members(schema))
+	if err != nil {
+		return nil, err
+	}
+	root.Set("type", jsontext.Value(`"object"`))
+	if root.Get("properties").Kind() != '{' {
+		root.Set("properties", jsontext.Value(`{}`))
+	}
+	return root.JSON(), nil
+}
+
+// rootResolver resolves what may not stand at the root of a schema.
+type rootResolver struct {
+	schema jsontext.Value
+	refs   []string // the $refs that the node at hand was reached through
+	nodes  int
+}
+
+// resolve returns n without $ref, allOf, anyOf and oneOf, or errNotObject.
+func (r *rootResolver) resolve(n Object) (Object, error) {
+	if n.Has("$ref") {
+		target, err := r.follow(Unquote(n.Get("$ref")))
+		if err != nil {
+			return nil, err
+		}
+		n = n.Without("$ref")
+		n.merge(target)
+	}
+	if !allowsObject(n.Get("type")) {
+		return nil, errNotObject
+	}
+	for _, v := range Elements(n.Get("allOf")) {
+		part, err := r.resolveValue(v)
+		if err != nil {
+			return nil, err
+		}
+		n = n.Without("allOf")
+		n.merge(part)
+	}
+	for _, name := range []string{"anyOf", "oneOf"} {
+		branches := Elements(n.Get(name))
+		n = n.Without(name)
+		if len(branches) == 0 {
+			continue
+		}
+		either, err := r.either(branches)
+		if err != nil {
+			return nil, err
+		}
+		n.merge(either)
+	}
+	return n.Without("allOf", "enum", "const", "not"), nil
+}
+
+func (r *rootResolver) resolveValue(v jsontext.Value) (Object, error) {
+	switch v.Kind() {
+	case '{':
+		if r.nodes++; r.nodes > maxRootNodes {
+			return nil, errNotObject
+		}
+		return r.resolve(Members(v))
+	case 't':
+		return nil, nil
+	}
+	return nil, errNotObject
+}
+
+// follow returns what a local reference points to ("#/$defs/Todo"), itself resolved.
+func (r *rootResolver) follow(ref string) (Object, error) {
+	fragment, err := url.PathUnescape(ref)
+	path, local := strings.CutPrefix(fragment, "#/")
+	if r.nodes++; err != nil || !local || r.nodes > maxRootNodes || slices.Contains(r.refs, ref) {
+		return nil, errNotObject
+	}
+	target := r.schema
+	for token := range jsontext.Pointer("/" + path).Tokens() {
+		target = Members(target).Get(token)
+	}
+	r.refs = append(r.refs, ref)
+	o, err := r.resolveValue(target)
+	r.refs = r.refs[:len(r.refs)-1]
+	return o, err
+}
+
+// either returns one schema for branches: the properties of all of those that allow an
+// object; required is what all of them require.
+func (r *rootResolver) either(branches []jsontext.Value) (Object, error) {
+	var all Object
+	var required []string
+	found := false
+	for _, v := range branches {
+		branch, err := r.resolveValue(v)
+		if err != nil {
+			continue
+		}
+		names := Strings(branch.Get("required"))
+		if !found {
+			all, required, found = branch, names, true
+			continue
+		}
+		all = all.Without("additionalProperties") // what one branch forbids another may have
+		all.widen(branch)
+		all.merge(branch.Without("additionalProperties"))
+		required = slices.DeleteFunc(required, func(name string) bool { return !slices.Contains(names, name) })
+	}
+	if !found {
+		return nil, errNotObject
+	}
+	all = all.Without("required", "type")
+	if len(required) > 0 {
+		all.Set("required", stringArray(required))
+	}
+	return all, nil
+}
+
+// allowsObject says whether a type, which may be missing, lets an object through.
+func allowsObject(typ jsontext.Value) bool {
+	switch typ.Kind() {
+	case '"':
+		return Unquote(typ) == "object"
+	case '[':
+		return slices.Contains(Strings(typ), "object")
+	}
+	return true
+}
+
+// merge adds what other says beside o: its properties and what it requires too, of other
+// members those that o does not have.
+func (o *Object) merge(other Object) {
+	for _, m := range other {
+		have := o.Get(m.Name)
+		switch {
+		case have == nil:
+			o.Set(m.Name, m.Value)
+		case (m.Name == "properties" || m.Name == "$defs") && have.Kind() == '{':
+			both := Members(have)
+			for _, p := range Members(m.Value) {
+				if !both.Has(p.Name) {
+					both.Set(p.Name, p.Value)
+				}
+			}
+			o.Set(m.Name, both.JSON())
+		case m.Name == "required":
+			names := Strings(have)
+			for _, name := range Strings(m.Value) {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+			o.Set(m.Name, stringArray(names))
+		}
+	}
+}
+
+// widen makes what the properties of o take what those of other take as well.
+func (o *Object) widen(other Object) {
+	mine, theirs := Members(o.Get("properties")), Members(other.Get("properties"))
+	for _, p := range theirs {
+		if have := mine.Get(p.Name); have != nil && !bytes.Equal(have, p.Value) {
+			p.Value = slices.Concat(jsontext.Value(`{"anyOf":[`), have, jsontext.Value(`,`), p.Value, jsontext.Value(`]}`))
+		}
+		mine.Set(p.Name, p.Value)
+	}
+	if len(mine) > 0 {
+		o.Set("properties", mine.JSON())
+	}
+}
+
+func stringArray(list []string) jsontext.Value {
+	b := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendString(b, s)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,181 @@
+package model
+
+import (
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"sluice/tool"
+)
+
+// maxRendered is how many sets of tools are kept rendered. Several are in use at the
+// same time where not every turn may call everything.
+const maxRendered = 4
+
+// Tools keeps the rendered tools of the sets that were asked for last. Sets never change
+// and are replaced seldom, so a few are enough, and nothing piles up. It is safe for
+// concurrent use.
+type Tools struct {
+	// Append appends one tool as JSON, under the name that fits and with the schema that
+	// ToolSchema made. omitted says that the members which a protocol may be learned not
+	// to take in tools stay away.
+	Append func(b []byte, name, description string, schema jsontext.Value, omitted bool) []byte
+	// LeftOut is told of a tool that is not offered, because its schema allows no
+	// arguments as an object: it would fail every request. It may be called by several
+	// goroutines, and again for a set that is rendered again. Nil: nobody is told.
+	LeftOut func(name, reason string)
+
+	recent atomic.Pointer[[]*RenderedTools] // the newest first; never changed in place
+}
+
+// RenderedTools are the tools of a set as a protocol takes them.
+type RenderedTools struct {
+	// JSON holds the tools with commas between them; empty: none.
+	JSON []byte
+	// Names are those of all tools of the set; nil changes none.
+	Names *ToolNames
+
+	set     *tool.Set
+	omitted bool
+}
+
+// Of returns what is rendered of set, which may be nil.
+func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
+	if set == nil || len(set.Specs) == 0 {
+		return &RenderedTools{}
+	}
+	known := t.known()
+	for _, r := range known {
+		if r.set == set && r.omitted == omitted {
+			return r
+		}
+	}
+	r := &RenderedTools{set: set, omitted: omitted, Names: FitNames(set.Specs)}
+	r.JSON = t.render(set.Specs, r.Names, omitted)
+	kept := append([]*RenderedTools{r}, known[:min(len(known), maxRendered-1)]...)
+	t.recent.Store(&kept) // if another call does so now, one of the two renders again
+	return r
+}
+
+func (t *Tools) known() []*RenderedTools {
+	if p := t.recent.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Names returns the names of set's tools, which may be nil.
+func (t *Tools) Names(set *tool.Set) *ToolNames {
+	if set == nil {
+		return nil
+	}
+	for _, r := range t.known() {
+		if r.set == set {
+			return r.Names
+		}
+	}
+	return FitNames(set.Specs)
+}
+
+func (t *Tools) render(specs []tool.Spec, names *ToolNames, omitted bool) (b []byte) {
+	for i := range specs {
+		spec := &specs[i]
+		schema, err := ToolSchema(spec.InputSchema)
+		if err != nil {
+			if t.LeftOut != nil {
+				t.LeftOut(spec.Name, err.Error())
+			}
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		b = t.Append(b, names.Fit(spec.Name), spec.Description, schema, omitted)
+	}
+	return b
+}
+
+// ToolLeftOut returns a function that logs which tools the model of that key is not
+// offered.
+func (o Options) ToolLeftOut(key string) func(name, reason string) {
+	return func(name, reason string) {
+		details := zerolog.Dict().Str("key", key).Str("tool", name).Str("reason", reason)
+		o.Log.Warn().Dict("details", details).Msg("model_tool_left_out")
+	}
+}
+
+// ToolNames are the names under which tools are sent. Nil changes none that fits.
+type ToolNames struct{ sent, own map[string]string } // only those that differ
+
+// maxName is how long a tool's name may be, in bytes.
+const maxName = 64
+
+// FitNames makes the names of tools fit [A-Za-z0-9_-] and 64 bytes. One that clashes
+// with another gets a number.
+func FitNames(specs []tool.Spec) *ToolNames {
+	var n *ToolNames
+	taken := map[string]bool{}
+	for i := range specs {
+		if name := specs[i].Name; WordOf(name, maxName) {
+			taken[name] = true
+		}
+	}
+	for i := range specs {
+		name := specs[i].Name
+		if WordOf(name, maxName) {
+			continue
+		}
+		fit := FitName(name)
+		for number := 2; taken[fit]; number++ {
+			suffix := "_" + strconv.Itoa(number)
+			fit = FitName(name)
+			fit = fit[:min(len(fit), maxName-len(suffix))] + suffix
+		}
+		taken[fit] = true
+		if n == nil {
+			n = &ToolNames{map[string]string{}, map[string]string{}}
+		}
+		n.sent[name], n.own[fit] = fit, name
+	}
+	return n
+}
+
+// FitName replaces what does not fit in a name, and cuts it.
+func FitName(name string) string {
+	if WordOf(name, maxName) {
+		return name
+	}
+	fit := strings.Map(func(r rune) rune {
+		if r < 0x80 && strings.IndexByte(alphanumeric+"_-", byte(r)) >= 0 {
+			return r
+		}
+		return '_'
+	}, name)
+	if fit == "" {
+		return "_"
+	}
+	return fit[:min(len(fit), maxName)]
+}
+
+// Fit returns the name to send; also of tools that are not there any more.
+func (n *ToolNames) Fit(name string) string {
+	if n != nil {
+		if sent, ok := n.sent[name]; ok {
+			return sent
+		}
+	}
+	return FitName(name)
+}
+
+// Ours returns the tool's own name.
+func (n *ToolNames) Ours(sent string) string {
+	if n != nil {
+		if name, ok := n.own[sent]; ok {
+			return name
+		}
+	}
+	return sent
+}
