@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
@@ -74,19 +75,23 @@ func startFile(t *testing.T, content string, env ...string) *gatewaytest.Running
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := gatewaytest.With(map[string]string{"TEST_KEY": testKey, "MCP_CONFIG": twoTools(t)}, env...)
+	all := gatewaytest.With(map[string]string{"TEST_KEY": testKey}, env...)
+	if all["MCP_CONFIG"] == "" {
+		all["MCP_CONFIG"] = twoTools(t, new(atomic.Int64))
+	}
 	r := start(t, all, "--config", path)
 	r.Log.Await(t, "mcp_connected", r.Ended)
 	return r
 }
 
-// twoTools serves the tools add and take, and returns the path of what configures them.
-func twoTools(t *testing.T) string {
+// twoTools serves the tools add and take, which count in ran, and returns the path of
+// what configures them.
+func twoTools(t *testing.T, ran *atomic.Int64) string {
 	t.Helper()
-	url := gatewaytest.ServeHandler(t, gatewaytest.ToolServer(t, map[string]func(context.Context) string{
-		"add":  func(context.Context) string { return "added" },
-		"take": func(context.Context) string { return "taken" },
-	}))
+	says := func(text string) func(context.Context) string {
+		return func(context.Context) string { ran.Add(1); return text }
+	}
+	url := gatewaytest.ServeHandler(t, gatewaytest.ToolServer(t, map[string]func(context.Context) string{"add": says("added"), "take": says("taken")}))
 	return gatewaytest.MCPConfig(t, map[string]any{"tools": map[string]any{"url": url}})
 }
 

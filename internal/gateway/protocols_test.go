@@ -48,8 +48,7 @@ var own = regexp.MustCompile(`"(request_id|call_id|model|duration_ms|total_ms|fi
 // run at once end in any order.
 var apart = regexp.MustCompile(`"usage":\{[^}]*\},"timings":.*`)
 
-// alike returns the events of a turn without ids, names
-// and usage. The pieces that
+// alike returns the events of a turn without ids, names, times and usage. The pieces that
 // a text comes in are joined, and so are those of a thought.
 func alike(frames []gatewaytest.Frame) (list []string) {
 	joined := map[string]string{"thinking": "content", "response_delta": "delta"}
@@ -124,6 +123,7 @@ func (w way) wantTold(t *testing.T, r *gatewaytest.Running) {
 	if diff := cmp.Diff([]gatewaytest.ReadyModel{{Key: "default", Provider: provider, Model: name, Breaker: "closed"}}, ready.Models); diff != "" {
 		t.Errorf("/readyz (-want +got):\n%s", diff)
 	}
+	r.Log.Await(t, "request_completed", r.Ended) // all lines of the turn are there
 	calls := r.Log.All(w.called+"_called", "key", "default", "provider", provider, "model", name)
 	results := r.Log.All(w.called+"_result", "key", "default", "provider", provider, "answered_by", w.answers, "outcome", "ok")
 	if len(calls) != 2 || len(results) != 2 {
