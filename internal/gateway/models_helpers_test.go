@@ -50,8 +50,21 @@ func prefixed(prefix, text string) string {
 // the test.
 func (w way) simulate(t *testing.T, script string) (url string) {
 	t.Helper()
+	url, _ = w.serve(t, script)
+	return url
+}
+
+// serve is simulate, and also returns what lists the bodies of the requests so far.
+func (w way) serve(t *testing.T, script string) (url string, bodies func() []string) {
+	t.Helper()
 	if w.path == "" {
-		return gatewaytest.Scripted(t, script).URL
+		g := gatewaytest.Scripted(t, script)
+		return g.URL, func() (list []string) {
+			for _, r := range g.Requests() {
+				list = append(list, string(r.Body))
+			}
+			return list
+		}
 	}
 	parsed, err := modelsim.ParseScript(script)
 	if err != nil {
@@ -63,7 +76,12 @@ func (w way) simulate(t *testing.T, script string) (url string) {
 			t.Errorf("%s: %s", w.name, f)
 		}
 	})
-	return gatewaytest.ServeHandler(t, s)
+	return gatewaytest.ServeHandler(t, s), func() (list []string) {
+		for _, r := range s.Requests() {
+			list = append(list, string(r.Body))
+		}
+		return list
+	}
 }
 
 const testKey = "sk-test-0123456789"
