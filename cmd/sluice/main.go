@@ -52,6 +52,8 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
   sluice ask --chat [flags]   the same for each line of stdin, as one conversation
+  sluice ask --schema FILE TEXT
+                              ask for one JSON object that a schema describes
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
