@@ -59,6 +59,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice loadtest [flags]     make load on a gateway and audit every stream
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice doctor [flags]       find what buffers, cuts or delays streams on the way
+  sluice doctor --config FILE ask each model of a configuration file what it can do
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
