@@ -177,7 +177,8 @@ func (c *call) pay(last *ending) {
 		return
 	}
 	c.clear()
-	c.chunk.Usage = &last.owed
+	owed := last.owed // so that last, which every call has, stays off the heap
+	c.chunk.Usage = &owed
 	if err := c.hand(new(tally)); err != nil {
 		last.err, last.outcome = err, OutcomeCancelled
 	}
