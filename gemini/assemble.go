@@ -18,6 +18,7 @@ type assembler struct {
 	hasUsage     bool
 	finish       chat.Finish // the latest; of use once the stream has ended
 	reason       string      // the API's word for it
+	model        string      // the name in the answer; empty: not told, or not asked for
 	textLength   int         // of the answer proper
 	called       bool        // a whole call was taken
 	pending      *partialCall
@@ -34,6 +35,7 @@ func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
 }
 
 func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
+	a.model = raw.model
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
 		if !a.cached {
@@ -145,7 +147,7 @@ func (a *assembler) end(c *chat.Chunk) error {
 // note tells the log of the answer. The API's word for the ending counts only if it
 // gave up: after a good one, what came later went wrong.
 func (a *assembler) note() model.Note {
-	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage}
+	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model}
 	if a.finish == chat.FinishNone {
 		n.Finish = keepUpper(a.reason)
 	}

@@ -87,6 +87,7 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 // decode reads one event's data into raw.
 func (c *codec) decode(data []byte, raw *rawChunk) error {
 	d := c.decoders.Get().(*decoder)
+	raw.named = c.maker != ""
 	err := d.decode(data, raw)
 	if d.in = (bytes.Buffer{}); cap(d.text) <= keepBuffer {
 		c.decoders.Put(d)
@@ -127,6 +128,7 @@ const keepParts = 64
 // Reset implements model.Answer.
 func (a *answer) Reset() {
 	a.raw.reset()
+	a.raw.model = ""
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}

@@ -71,6 +71,10 @@ func (d *decoder) responseField(c *rawChunk, name []byte) error {
 		}
 	case `"promptFeedback"`:
 		return d.object(c, (*decoder).feedbackField)
+	case `"modelVersion"`:
+		if c.named && d.json.PeekKind() == '"' {
+			return d.modelVersion(c)
+		}
 	case `"error"`:
 		v, err := d.json.ReadValue()
 		if err != nil || v.Kind() == 'n' {
@@ -79,6 +83,19 @@ func (d *decoder) responseField(c *rawChunk, name []byte) error {
 		return parseError(v)
 	}
 	return d.json.SkipValue()
+}
+
+// modelVersion reads the model's name, which is in each chunk and nearly always the same.
+func (d *decoder) modelVersion(c *rawChunk) error {
+	v, err := d.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
+	if string(d.text) != c.model {
+		c.model = string(d.text)
+	}
+	return err
 }
 
 // candidate reads the first candidate; no other was asked for.

@@ -18,12 +18,17 @@ type rawChunk struct {
 	hasUsage bool
 
 	candidates int // seen so far; for the decoder
+
+	// model is what the last chunk that said so is of. It is kept over a reset, and read
+	// only if named is set.
+	model string
+	named bool
 }
 
-// reset empties c and keeps the room of its slices.
+// reset empties c and keeps the room of its slices, and the model.
 func (c *rawChunk) reset() {
 	clear(c.parts)
-	*c = rawChunk{parts: c.parts[:0]}
+	*c = rawChunk{parts: c.parts[:0], model: c.model, named: c.named}
 }
 
 // rawPart is one part of a chunk: a call if call is not nil, else text.

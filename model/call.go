@@ -61,6 +61,7 @@ func (c *call) stream() error {
 	for n, retries := 1, 0; ; n++ {
 		done, err := c.m.cfg.Breaker.Allow(c.ctx)
 		if err != nil {
+			c.pay(&last)
 			return c.m.refusedByBreaker(last, err)
 		}
 		last = c.attempt(n, done)
@@ -68,6 +69,7 @@ func (c *call) stream() error {
 			continue
 		}
 		if retries++; !last.retry || c.handed || retries > c.m.cfg.Retries || !c.sleep(last.wait+c.backoff(retries)) {
+			c.pay(&last)
 			return c.result(last)
 		}
 	}
@@ -122,7 +124,9 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
 	}()
 	c.logCall(n)
 	end = c.judge(c.run(&said))
-	c.pay(&said, &end)
+	if said.told && !said.paid {
+		end.owed = said.usage
+	}
 	return end
 }
 
@@ -176,16 +180,17 @@ func (c *call) last(ans Stream, said *tally) error {
 	return c.hand(said)
 }
 
-// pay hands on the usage of an answer that failed before it was told: what was used
-// counts. The GEMINI_* model never did so.
-func (c *call) pay(said *tally, end *ending) {
-	if c.m.cfg.Policy == PolicyGemini || !said.told || said.paid || end.retry || end.err == nil || end.outcome == OutcomeCancelled {
+// pay hands on the usage of the last answer, if that failed before it was told: what was
+// used counts. The GEMINI_* model never did so.
+func (c *call) pay(last *ending) {
+	if c.m.cfg.Policy == PolicyGemini || last.owed == (chat.Usage{}) || last.err == nil || last.outcome == OutcomeCancelled {
 		return
 	}
 	c.clear()
-	c.chunk.Usage = &said.usage
-	if err := c.hand(said); err != nil {
-		end.err = err
+	owed := last.owed // so that last, which every call has, stays off the heap
+	c.chunk.Usage = &owed
+	if err := c.hand(new(tally)); err != nil {
+		last.err, last.outcome = err, OutcomeCancelled
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -36,6 +37,7 @@ type ending struct {
 	// retry says that another attempt may do better, after wait at least.
 	retry bool
 	wait  time.Duration
+	owed  chat.Usage // what was told of it and not handed on
 }
 
 // endingOf puts err, as an attempt returned it, into the words of docs/events.md.

@@ -123,6 +123,9 @@ func streamError(err error) error {
 
 // brief returns err without the provider's message, if it has one.
 func brief(err error) error {
+	if err == nil { // nearly always, and before b is made
+		return nil
+	}
 	var b interface{ Brief() string }
 	if errors.As(err, &b) {
 		return errors.New(b.Brief())

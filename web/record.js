@@ -56,7 +56,7 @@ export class TurnRecord {
     const data = dataOf(frame.data);
     if (!data) return null;
     if (data.request_id) this.requestId = data.request_id;
-    if (frame.event === 'start') this.model = data.model;
+    if (frame.event === 'start' || frame.event === 'model') this.model = data.model;
     if (frame.event === 'tool_call') this.#call(data, seen.at);
     if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
     if (frame.event === 'error' && data.fatal) this.fatal = data;

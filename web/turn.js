@@ -263,6 +263,7 @@ function summary(record, outcome) {
   const tokens = done.usage.input_tokens + done.usage.output_tokens + done.usage.thinking_tokens;
   return [
     `${ending(done.finish_reason)} ${done.success ? 'in' : 'after'} ${duration(total)}`,
+    record.model ?? '',
     first === undefined ? '' : `first text after ${duration(first)}`,
     counted(models.length, 'model call'),
     done.tools_called.length > 0 ? counted(done.tools_called.length, 'tool call') : '',

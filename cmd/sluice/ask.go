@@ -31,6 +31,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk })
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
@@ -42,6 +43,9 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
+	if *form.schema != "" {
+		return p.fillIn(ctx, gatewayConfig(cfg, file), form, text)
+	}
 	base := strings.TrimSuffix(*url, "/")
 	if base == "" {
 		s, err := p.startForAsk(ctx, cfg, file)
@@ -78,11 +82,15 @@ func (p program) verdict(success bool, err error) int {
 // would be in the way, so it is written, to stderr, only if a level was asked for.
 func (p program) startForAsk(ctx context.Context, cfg config.Config, file settings.File) (*gateway.Service, error) {
 	cfg.Addr = "127.0.0.1:0"
-	logTo := io.Discard
+	return gateway.Listen(ctx, gatewayConfig(cfg, file), p.logIfWanted())
+}
+
+// logIfWanted returns stderr if a level was asked for.
+func (p program) logIfWanted() io.Writer {
 	if level, _ := p.lookup("SLUICE_LOG_LEVEL"); level != "" {
-		logTo = p.stderr
+		return p.stderr
 	}
-	return gateway.Listen(ctx, gatewayConfig(cfg, file), logTo)
+	return io.Discard
 }
 
 // viewer shows the events of a turn.

@@ -17,10 +17,15 @@ import (
 
 // doctor tells what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
-	l := settings.Loader()
-	f := newDoctorFlags(l)
-	if _, code, ok := p.load(l, args); !ok {
+	var file settings.File
+	l := settings.LoaderWith(&file)
+	f := newDoctorFlags(l, &file)
+	all, code, ok := p.load(l, args)
+	if !ok {
 		return code
+	}
+	if *f.url == "" {
+		return p.examineModels(ctx, gatewayConfig(all, file), file.Path, *f.json)
 	}
 	cfg, err := f.config()
 	if err != nil {
@@ -50,11 +55,13 @@ type doctorFlags struct {
 	header        http.Header
 	idle, timeout *time.Duration
 	json          *bool
+	file          *settings.File
 }
 
-func newDoctorFlags(l *config.Loader) doctorFlags {
+func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 	f := doctorFlags{
-		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header"),
+		file:    file,
+		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header. Without it each model of the configuration file is asked"),
 		header:  l.Header("header", "'Name: value' for every request; may be given again"),
 		idle:    l.Duration("idle", 0, "also keep streams silent for this long, at most 5m, to find idle limits; 0: do not"),
 		timeout: l.Duration("timeout", 15*time.Second, "how long a step may take, beyond the time that it must take"),
@@ -65,8 +72,8 @@ func newDoctorFlags(l *config.Loader) doctorFlags {
 }
 
 func (f doctorFlags) check(fault func(name, message string)) {
-	if *f.url == "" {
-		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com")
+	if *f.url == "" && f.file.Path == "" {
+		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com; or --config, to ask the models of that file")
 	}
 	if *f.idle > doctor.LongestIdle {
 		fault("--idle", "must not be more than 5m")
@@ -86,8 +93,9 @@ func (f doctorFlags) config() (doctor.Config, error) {
 
 // showFinding shows a finding to a person.
 func showFinding(w io.Writer, f doctor.Finding, s style) {
+	check, seen := printable(f.Check), printable(f.Seen)
 	color := map[doctor.Verdict]string{doctor.Good: s.green, doctor.Note: s.yellow, doctor.Problem: s.red}[f.Verdict]
-	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, f.Check, printable(f.Seen))
+	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, check, seen)
 	if f.Means != "" {
 		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.dim, f.Means, s.reset)
 	}

@@ -52,11 +52,14 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
   sluice ask --chat [flags]   the same for each line of stdin, as one conversation
+  sluice ask --schema FILE TEXT
+                              ask for one JSON object that a schema describes
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice doctor [flags]       find what buffers, cuts or delays streams on the way
+  sluice doctor --config FILE ask each model of a configuration file what it can do
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version

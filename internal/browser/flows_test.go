@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +78,7 @@ func TestPage(t *testing.T) {
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
 	flows := []flow{{"welcome", offline.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
+	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
 	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
@@ -101,6 +103,20 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %d turns, want %d: one was run again", question, n, most)
 		}
 	}
+}
+
+// brokenFirst returns the path of a configuration file whose first model breaks off after
+// a thought, and whose second one is at url.
+func brokenFirst(t *testing.T, url string) string {
+	t.Helper()
+	broken := startGemini(t, map[string]string{"plain": "thought **I begin**\ndelay 20ms\ncut"})
+	path := filepath.Join(t.TempDir(), "sluice.yaml")
+	content := fmt.Sprintf("models:\n  default: {provider: gemini, endpoint: %q, model: gemini-first, fallback: [spare], retries: 0}\n"+
+		"  spare: {provider: gemini, endpoint: %q, model: gemini-second}\n", broken.url, url)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func travel(t *testing.T, browser string, flows []flow) map[string]journey {

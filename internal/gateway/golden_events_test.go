@@ -20,6 +20,8 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	switch ev.kind {
 	case "start":
 		j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
+	case "model":
+		j.must(ev.Model != "", "a model without a name")
 	case "thinking":
 		j.must(ev.Content != "", "an empty thought")
 	case "tool_call":
@@ -136,7 +138,11 @@ func (j *judgement) end(ev wireEvent) {
 	j.must(slices.Contains(want, ev.Finish), "finish_reason %q, want one of %q", ev.Finish, want)
 	for _, name := range []string{"input_tokens", "output_tokens", "thinking_tokens"} {
 		n, ok := ev.Usage[name]
-		j.must(ok && n >= 0 && len(ev.Usage) == 3, "usage %v", ev.Usage)
+		figures := 3
+		if _, keyed := ev.Usage["cached_tokens"]; keyed {
+			figures = 4
+		}
+		j.must(ok && n >= 0 && len(ev.Usage) == figures, "usage %v", ev.Usage)
 	}
 	j.times(ev)
 }

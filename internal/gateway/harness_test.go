@@ -26,13 +26,15 @@ func start(t *testing.T, env map[string]string, args ...string) *gatewaytest.Run
 // launch is start with out as the place of the log.
 func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) *gatewaytest.Running {
 	t.Helper()
-	cfg, err := settings.Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole := Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens, Warnings: file.Warnings}
 	addr := make(chan string, 1)
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
-		s, err := Listen(ctx, Config{Config: cfg, Version: "test"}, out)
+		s, err := Listen(ctx, whole, out)
 		if err != nil {
 			t.Error(err)
 			addr <- ""

@@ -2,12 +2,21 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/metrics"
 	"sluice/model"
+)
+
+// Errors of a question that was never asked.
+var (
+	ErrSchema  = errors.New("is no JSON Schema that can be asked with")
+	ErrNoModel = errors.New("names no model of the configuration")
 )
 
 // Structured is one question whose answer is an object that a schema describes.
@@ -20,12 +29,38 @@ type Structured struct {
 	Text   string
 }
 
-// AskStructured asks, and writes the answer as one line. An error of the schema comes
-// before anything is sent; that of an answer which does not fit is a *model.Invalid.
+// Question is one to a model of a configuration.
+type Question struct {
+	Key    string // of the model; empty: default
+	Schema []byte // the text of a JSON Schema (2020-12)
+	Text   string
+}
+
+// AskModel opens the models of cfg, asks one of them and closes them again. The answer
+// goes to out as one line, the log to logTo. Errors are those of AskStructured, or
+// ErrNoModel.
+func AskModel(ctx context.Context, cfg Config, q Question, out, logTo io.Writer) error {
+	log := processLogger(newLogger(logTo, cfg.LogLevel))
+	models, err := OpenModels(ctx, cfg, log, metrics.New(), Seams{})
+	if err != nil {
+		return err
+	}
+	defer models.Close()
+	asked := models.Link(q.Key)
+	if asked == nil {
+		return ErrNoModel
+	}
+	ctx, cancel := context.WithTimeout(log.WithContext(ctx), cfg.RequestTimeout)
+	defer cancel()
+	return AskStructured(ctx, Structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
+}
+
+// AskStructured asks, and writes the answer as one line. ErrSchema comes before anything
+// is sent; the error of an answer which does not fit is a *model.Invalid.
 func AskStructured(ctx context.Context, s Structured, out io.Writer) error {
 	schema, err := model.NewSchema("answer", jsontext.Value(s.Schema))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	req := chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: s.Text}}}}}
 	got, err := s.Forms.Ask(ctx, s.Model, &req, schema, model.AskOptions{})

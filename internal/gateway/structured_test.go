@@ -35,7 +35,7 @@ func TestAskStructured(t *testing.T) {
 	if got, err := ask(schema, "no"); got != "" || !errors.As(err, &invalid) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := ask("{", "{}"); got != "" || err == nil || errors.As(err, &invalid) {
+	if got, err := ask("{", "{}"); got != "" || !errors.Is(err, ErrSchema) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

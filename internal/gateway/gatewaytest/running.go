@@ -141,7 +141,11 @@ type Ready struct {
 		Connected bool
 		Tools     int
 	}
+	Models []ReadyModel
 }
+
+// ReadyModel is what /readyz tells of a configured model.
+type ReadyModel struct{ Key, Provider, Model, Breaker string }
 
 // Ready asks /readyz.
 func (r *Running) Ready() (status int, rep Ready) {

@@ -45,6 +45,19 @@ async function copied(v, button) {
   return v.page.evaluate(() => navigator.clipboard.readText());
 }
 
+// The first model breaks off after a thought: another one answers, and the page says
+// which, where it happened and at the end.
+export async function fallback(v) {
+  await v.ask('plain');
+  const turn = await v.turn('done');
+  assert.equal(await text(turn.getByTestId('model-change')), 'gemini-second (spare) answers in place of default: unavailable');
+  await counts(turn.getByTestId('thoughts'), 2);
+  assert.match(await text(turn.getByTestId('answer')), /^One two\.$/);
+  assert.match(await text(turn), / · gemini-second · /);
+  const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
+  assert.deepEqual(events.slice(0, 4), ['start', 'thinking', 'model', 'thinking']);
+}
+
 // The same over EventSource.
 export async function eventsource(v) {
   await choose(v, 'eventsource');

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"sluice/config"
+	"sluice/internal/gateway"
+)
+
+// formFlags are the flags of ask for a structured answer.
+type formFlags struct{ schema, model *string }
+
+// newFormFlags adds the flags. streamed says whether a flag was given that belongs to
+// the events of a turn, which a structured answer does not have.
+func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
+	f := formFlags{
+		schema: l.String("schema", "", "ask a model, without tools, for one object that the JSON Schema in this file describes, and print it as one line"),
+		model:  l.String("model", "", "with --schema: the key of the model in the configuration file; default: default"),
+	}
+	l.Check = func(fault func(name, message string)) {
+		if *f.schema == "" && *f.model != "" {
+			fault("--model", "belongs to --schema")
+		}
+		if *f.schema != "" && streamed() {
+			fault("--schema", "asks a model itself, so --url, --json and --chat have no meaning beside it")
+		}
+	}
+	return f
+}
+
+// fillIn asks a model for an object and prints it. Exit code 1 says that no valid answer
+// came.
+func (p program) fillIn(ctx context.Context, cfg gateway.Config, f formFlags, text string) int {
+	schema, err := p.readFile(*f.schema)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice ask: --schema: %v\n", err)
+		return exitUsage
+	}
+	var answer bytes.Buffer
+	err = gateway.AskModel(ctx, cfg, gateway.Question{Key: *f.model, Schema: schema, Text: text}, &answer, p.logIfWanted())
+	switch {
+	case errors.Is(err, gateway.ErrNoModel):
+		fmt.Fprintf(p.stderr, "sluice ask: --model %v\n", err)
+		return exitUsage
+	case errors.Is(err, gateway.ErrSchema):
+		fmt.Fprintf(p.stderr, "sluice ask: --schema %s\n", printable(err.Error()))
+		return exitUsage
+	case err == nil:
+		_, err = p.stdout.Write(printableJSON(answer.Bytes()))
+	}
+	return p.verdict(true, err)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"sluice/doctor"
+	"sluice/internal/gateway"
+)
+
+// modelsReport is what the examination of a file's models has found.
+type modelsReport struct {
+	Config   string           `json:"config"`
+	Healthy  bool             `json:"healthy"` // nothing must be mended
+	Findings []doctor.Finding `json:"findings"`
+}
+
+// examineModels asks each model of the file and tells what it can do. Exit code 1 means
+// that something must be mended.
+func (p program) examineModels(ctx context.Context, cfg gateway.Config, path string, asJSON bool) int {
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	report := modelsReport{Config: path, Healthy: true}
+	if !asJSON {
+		fmt.Fprintf(p.stdout, "sluice doctor: the models of %s\n\n", printable(path))
+	}
+	err := gateway.ExamineModels(ctx, cfg, func(e gateway.Examined) {
+		for _, f := range findingsOf(e) {
+			f.Seen = strings.Join(strings.Fields(f.Seen), " ")
+			report.Healthy = report.Healthy && f.Verdict != doctor.Problem
+			report.Findings = append(report.Findings, f)
+			if !asJSON {
+				showFinding(p.stdout, f, styleFor(p.stdout, p.lookup))
+			}
+		}
+	}, p.logIfWanted())
+	if ctx.Err() != nil {
+		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
+		return exitFailed
+	}
+	if err != nil {
+		return p.refuse(err)
+	}
+	p.concludeModels(report, asJSON)
+	if !report.Healthy {
+		return exitFailed
+	}
+	return exitOK
+}
+
+func (p program) concludeModels(report modelsReport, asJSON bool) {
+	if !asJSON {
+		fmt.Fprintf(p.stdout, "\n%s\n", summary(report.Findings))
+		return
+	}
+	if text, err := json.Marshal(report); err == nil { // plain texts: it cannot fail
+		fmt.Fprintf(p.stdout, "%s\n", printableJSON(text))
+	}
+}
+
+// findingsOf puts what a model did into words, a finding for each thing.
+func findingsOf(e gateway.Examined) []doctor.Finding {
+	key := e.Key
+	if key == "" {
+		key = "default"
+	}
+	name := strings.TrimSpace(e.Provider + " " + e.Model)
+	list := []doctor.Finding{trialOf(key, "a word of "+name, e.Word)}
+	if e.Word.Err != nil {
+		return list
+	}
+	call := trialOf(key, "a tool call", e.Call)
+	if e.Forced && e.Call.Err == nil {
+		call.Verdict, call.Seen = doctor.Note, call.Seen+", but only when it was obliged to"
+		call.Means = "Turns leave the choice to the model: it may answer without its tools."
+	}
+	if e.Model == gateway.OfflineModel {
+		call = doctor.Finding{Check: key, Verdict: doctor.Note, Seen: "a simulator, which calls only the tools that its phrases are about"}
+	}
+	object := trialOf(key, "a structured answer", e.Object)
+	object.Seen += ", asked for in mode " + e.Mode
+	return append(list, call, object, knownOf(key, e))
+}
+
+// knownOf tells what was learned, and what cannot be.
+func knownOf(key string, e gateway.Examined) doctor.Finding {
+	f := doctor.Finding{Check: key, Verdict: doctor.Good, Seen: "takes all members of requests"}
+	if len(e.Learned) > 0 {
+		f.Verdict, f.Seen = doctor.Note, "does not take "+strings.Join(e.Learned, ", ")
+		f.Means = "Each process learns it again, by a request that is refused."
+	}
+	if e.Context > 0 {
+		f.Seen += fmt.Sprintf("; context of %d tokens, as configured", e.Context)
+		return f
+	}
+	f.Seen += "; context not known"
+	f.Change = []string{"Set context_tokens to the model's window, so that a long conversation is not cut silently"}
+	return f
+}
+
+// trialOf is the finding of a trial. what is a noun.
+func trialOf(key, what string, t gateway.Trial) doctor.Finding {
+	took := t.Took.Round(time.Millisecond)
+	if t.Err == nil {
+		return doctor.Finding{Check: key, Verdict: doctor.Good,
+			Seen: fmt.Sprintf("%s in %v, %d tokens in, %d out, %d thinking", what, took, t.Usage.InputTokens, t.Usage.OutputTokens, t.Usage.ThinkingTokens)}
+	}
+	f := doctor.Finding{Check: key, Verdict: doctor.Problem, Seen: fmt.Sprintf("%s did not come: %v", what, t.Err)}
+	f.Means, f.Change = meaning(t.Class())
+	return f
+}
+
+// meaning says what a class of failures means, and what may mend it.
+func meaning(class string) (means string, change []string) {
+	switch class {
+	case "misconfigured":
+		return "The provider does not know the key, the model's name or the address, or there is no money left.",
+			[]string{"Correct api_key, model or endpoint", "Look at the account at the provider"}
+	case "unavailable":
+		return "Nobody answers there, or not as the protocol has it.", []string{"Correct endpoint, provider or api", "Start what should answer, or wait for it"}
+	case "timeout":
+		return "The answer did not begin, or go on, in time.", []string{"Raise timeout, for a server that loads its model first"}
+	case "rate_limited":
+		return "Too many requests.", []string{"Ask later, or with another key"}
+	}
+	return "", nil
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/metrics"
+	"sluice/model"
+	"sluice/tool"
+)
+
+// Examined is what a model did when it was asked for what the gateway needs of it.
+type Examined struct {
+	Key, Provider, Model string
+	Word, Call, Object   Trial
+	// Forced says that the model called the tool only when it was obliged to.
+	Forced  bool
+	Mode    string   // how it is asked for structured answers
+	Learned []string // the members that its requests go without
+	Context int      // tokens, as configured; 0: not known
+}
+
+// Trial is one thing that a model was asked for.
+type Trial struct {
+	Asked bool  // false: what was asked for before it did not come
+	Err   error // nil: it came
+	Took  time.Duration
+	Usage chat.Usage
+}
+
+// Class returns the class of the trial's error, as a fallback would have it; empty if it
+// has none.
+func (t Trial) Class() string { return model.Class(t.Err) }
+
+// errNoCall is the error of an answer without the call that was asked for.
+var errNoCall = errors.New("the answer held no call of the tool")
+
+// ExamineModels asks each model of cfg for a word, a call of a tool and an object, one
+// after the other, and tells show of each model at once. Nothing falls back.
+func ExamineModels(ctx context.Context, cfg Config, show func(Examined), logTo io.Writer) error {
+	log := processLogger(newLogger(logTo, cfg.LogLevel))
+	models, err := OpenModels(ctx, cfg, log, metrics.New(), Seams{})
+	if err != nil {
+		return err
+	}
+	defer models.Close()
+	for _, m := range models.all {
+		e := examination{ctx: log.WithContext(ctx), models: models, model: m}
+		show(e.run())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// examination is that of one model.
+type examination struct {
+	ctx    context.Context
+	models *Models
+	model  languageModel
+}
+
+func (e *examination) run() Examined {
+	key := e.model.Key()
+	out := Examined{Key: key, Provider: e.model.Provider(), Model: e.model.Name()}
+	for _, spec := range e.models.cfg.Models {
+		if spec.Key == key {
+			out.Context = spec.Context
+		}
+	}
+	out.Word = e.try(e.word)
+	if out.Word.Err == nil {
+		out.Call = e.try(func(ctx context.Context, t *Trial) error { return e.call(ctx, t, false) })
+		if out.Call.Err == errNoCall {
+			out.Forced = true
+			out.Call = e.try(func(ctx context.Context, t *Trial) error { return e.call(ctx, t, true) })
+		}
+		out.Object = e.try(e.object)
+	}
+	out.Mode = string(e.models.forms.Mode(key))
+	out.Learned = e.model.Learned().Omit()
+	return out
+}
+
+// try makes one trial, which may take as long as a turn.
+func (e *examination) try(ask func(context.Context, *Trial) error) Trial {
+	ctx, cancel := context.WithTimeout(e.ctx, e.models.cfg.RequestTimeout)
+	defer cancel()
+	t := Trial{Asked: true}
+	began := time.Now()
+	t.Err = ask(ctx, &t)
+	t.Took = time.Since(began)
+	return t
+}
+
+// question is a request without history.
+func question(text string) *chat.ModelRequest {
+	return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: text}}}}}
+}
+
+func (e *examination) word(ctx context.Context, t *Trial) error {
+	return e.model.Stream(ctx, question("Answer with the one word: ready"), t.take)
+}
+
+// take notes what an answer used.
+func (t *Trial) take(c *chat.Chunk) error {
+	if c.Usage != nil {
+		t.Usage = *c.Usage
+	}
+	return nil
+}
+
+func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
+	req := question("What is the weather in Paris? Use the tool get_weather.")
+	req.ForceTool = force
+	req.Tools = &tool.Set{Specs: []tool.Spec{{
+		Name: "get_weather", Description: "Tells the weather in a city.",
+		InputSchema: jsontext.Value(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+	}}}
+	called := false
+	err := e.model.Stream(ctx, req, func(c *chat.Chunk) error {
+		for i := range c.Parts {
+			called = called || c.Parts[i].Call != nil
+		}
+		return t.take(c)
+	})
+	if err == nil && !called {
+		err = errNoCall
+	}
+	return err
+}
+
+func (e *examination) object(ctx context.Context, t *Trial) error {
+	schema, err := model.NewSchema("capital", jsontext.Value(`{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"],"additionalProperties":false}`))
+	if err != nil {
+		return err
+	}
+	got, err := e.models.forms.Ask(ctx, e.model, question("What is the capital of France?"), schema, model.AskOptions{})
+	t.Usage = got.Usage
+	return err
+}
