@@ -49,7 +49,7 @@ func layers() []layer {
 		{"breaker", 1, []string{"fault", "config", "health"}, "it guards calls without knowing what they are"},
 		{"model", 1.5, []string{"tool", "chat", "stream", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"router", 2, []string{"chat", "stream", "fault", "metrics"}, "it runs runners, and knows neither agents nor models"},
+		{"router", 2, []string{"chat", "stream", "fault", "config", "metrics"}, "it runs runners, and knows neither agents nor models"},
 		{"openai", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "codecs of the protocols that OpenAI began"},
 		{"anthropic", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "a codec of the Messages protocol"},
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},
@@ -60,7 +60,7 @@ func layers() []layer {
 		{"handlers", 3, []string{"tool", "chat", "stream", "fault", "config", "health", "metrics", "dialect"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
-		{"internal/settings", 4, []string{"config", "agent", "model", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
+		{"internal/settings", 4, []string{"config", "agent", "router", "model", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
 			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
