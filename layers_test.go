@@ -63,7 +63,7 @@ func layers() []layer {
 		{"internal/settings", 4, []string{"config", "agent", "router", "model", "gemini", "handlers", "mcpclient"}, "the table of what can be set: a section a package"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "handlers", "internal/conns", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
+			"tool", "chat", "fault", "config", "health", "metrics", "redact", "web", "stream", "breaker", "agent", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "router", "handlers", "internal/conns", "internal/home", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings",
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},

@@ -63,6 +63,10 @@ type Config struct {
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
+	// Temperature and MaxTokens are asked for with each model call; their zero values
+	// leave that to the model's configuration.
+	Temperature *float64
+	MaxTokens   int
 	// Keyed says that models are configured by key, so that all figures of the usage
 	// are told.
 	Keyed bool
@@ -146,7 +150,7 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 }
 
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
-	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx)}
+	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
 	if a.cfg.Budget != nil {
 		t.budget = a.cfg.Budget(ctx)
 	}

@@ -24,8 +24,8 @@ type boundTool struct {
 	name  string
 	offer *offer
 	up    *upstream
-	// fallback is the tool to run when up is unavailable; nil means none.
-	fallback *boundTool
+	// fallbacks are the tools to run when up is unavailable, in order.
+	fallbacks []*boundTool
 }
 
 // told returns f with what the model is told of it, where the text for a person
@@ -141,11 +141,16 @@ func (c *Client) look() *view {
 func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec
 	spec.Name = t.name
-	if f := t.fallback; f != nil {
-		spec.Fallback = f.name
-		return spec, !c.awayIn(v, t.up) || !c.awayIn(v, f.up)
+	offered = !c.awayIn(v, t.up)
+	for i, f := range t.fallbacks {
+		if i == 0 {
+			spec.Fallback = f.name
+		} else {
+			spec.More = append(spec.More, f.name)
+		}
+		offered = offered || !c.awayIn(v, f.up)
 	}
-	return spec, !c.awayIn(v, t.up)
+	return spec, offered
 }
 
 func (c *Client) awayIn(v *view, u *upstream) bool {
