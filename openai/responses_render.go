@@ -57,7 +57,7 @@ func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest
 	if temperature != nil && !c.spec.NoTemperature && !omit.Has("temperature") {
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), *temperature, 'f', -1, 64)
 	}
-	b = appendResponsesReasoning(b, c.spec.Thinking.Word, omit)
+	b = appendResponsesReasoning(b, c.spec.Thinking.For(req.Thinking).Word, omit)
 	if !omit.Has("include") {
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
 	}
