@@ -58,6 +58,8 @@ type Config struct {
 	// Prompt is the system prompt's first part; empty means the built-in one. Date,
 	// weekday and time zone are added to either.
 	Prompt string
+	// Role, if it is not empty, is the line that the prompt begins with.
+	Role string
 	// Location is the time zone of requests that name none; nil means UTC.
 	Location *time.Location
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
@@ -92,6 +94,9 @@ type Agent struct {
 func New(cfg Config) *Agent {
 	if cfg.Prompt == "" {
 		cfg.Prompt = builtinPrompt
+	}
+	if cfg.Role != "" {
+		cfg.Prompt = cfg.Role + "\n" + cfg.Prompt
 	}
 	if cfg.Location == nil {
 		cfg.Location = time.UTC

@@ -270,9 +270,13 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 		log.Warn().Dict("details", zerolog.Dict().Int("event_id", 1002).
 			Str("agent_id", d.agents[0].ID).Str("confidence", twoDecimals(d.confidence))).Msg("routing_low_confidence")
 	default:
-		log.Info().Dict("details", zerolog.Dict().Int("event_id", 1001).
+		details := zerolog.Dict().Int("event_id", 1001).
 			Str("agent_id", ev.AgentID).Str("confidence", twoDecimals(d.confidence)).
-			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)).Msg("routing_decision")
+			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)
+		if t.cfg.LogPayloads {
+			details.Str("reasoning", ev.Reasoning)
+		}
+		log.Info().Dict("details", details).Msg("routing_decision")
 	}
 }
 

@@ -16,7 +16,7 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 	if len(agents) == 1 {
 		return r.alone(&member{agent: agents[0], role: stream.RolePrimary, req: req})
 	}
-	r.several = true
+	r.several, r.chosen = true, len(agents)
 	members := make([]*member, len(agents))
 	for i, a := range agents {
 		role := stream.RoleAdditional
@@ -142,8 +142,8 @@ func (r *turn) together(members []*member) {
 	}
 	for open := len(members); open > 0; {
 		for _, item := range q.take() {
-			if item.ev != nil {
-				r.post(item.m, item.ev)
+			if item.ev != nil || item.text != "" {
+				r.post(&item)
 				continue
 			}
 			if delay, ok := r.retryAfter(item); ok {
@@ -177,12 +177,19 @@ func (r *turn) retryAfter(item item) (time.Duration, bool) {
 	return delay, ok
 }
 
-// post takes an event of a member. One whose text is too long is stopped.
-func (r *turn) post(m *member, ev stream.Event) {
+// post takes what a member has emitted. One whose text is too long is stopped.
+func (r *turn) post(it *item) {
+	m := it.m
 	if m.failed != nil {
 		return
 	}
-	if err := r.take(m, ev); err != nil && r.sinkErr == nil {
+	var err error
+	if it.ev == nil {
+		err = r.text(m, it.text)
+	} else {
+		err = r.take(m, it.ev)
+	}
+	if err != nil && r.sinkErr == nil {
 		m.failed = err
 		m.cancel()
 	}
@@ -215,7 +222,7 @@ func (r *turn) finish() error {
 	switch cause := fault.Cause(r.ctx); {
 	case r.sinkErr != nil:
 		return r.sinkErr
-	case cause != nil && len(failures) > 0:
+	case cause != nil && (len(failures) > 0 || len(r.members) < r.chosen):
 		return cause
 	case len(failures) == len(r.members):
 		if r.said.length == 0 {

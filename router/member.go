@@ -174,7 +174,8 @@ func (r *turn) retry(m *member) {
 
 // end closes the member's part.
 func (r *turn) end(m *member, result stream.Result, err error) {
-	took := time.Since(m.began).Milliseconds()
+	lasted := time.Since(m.began)
+	took := lasted.Milliseconds()
 	m.ended = true
 	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Millis: &took}
 	ok := err == nil
@@ -198,6 +199,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	m.cancel()
 	r.emit(ev)
 	m.logEnded(ev, err)
+	r.team.counts.ended(ev, lasted)
 	r.count(result)
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {

@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/metrics"
 	"sluice/stream"
 )
 
@@ -111,6 +113,11 @@ type Config struct {
 
 	Dispatch  Dispatch
 	Aggregate Aggregate
+
+	// Metrics gets the decisions and the agents' runs. nil: nothing is counted.
+	Metrics *metrics.Registry
+	// LogPayloads puts the reasoning of decisions into the log.
+	LogPayloads bool
 }
 
 // Rule sends requests to agents without asking a model.
@@ -183,11 +190,20 @@ type Team struct {
 	cfg    Config
 	byID   map[string]*Agent
 	places chan struct{} // one for each routing call under way
+	counts instruments
 }
 
 // New returns a Team.
 func New(cfg Config) *Team {
-	t := &Team{cfg: cfg, byID: make(map[string]*Agent, len(cfg.Agents)), places: make(chan struct{}, max(cfg.MaxConcurrent, 1))}
+	if cfg.SystemPrompt == defaultSystemPrompt {
+		cfg.SystemPrompt = strings.ReplaceAll(cfg.SystemPrompt, DefaultFallbackAgent, cfg.FallbackAgent)
+	}
+	t := &Team{
+		cfg:    cfg,
+		byID:   make(map[string]*Agent, len(cfg.Agents)),
+		places: make(chan struct{}, max(cfg.MaxConcurrent, 1)),
+		counts: newInstruments(cfg.Metrics),
+	}
 	for i := range cfg.Agents {
 		t.byID[cfg.Agents[i].ID] = &cfg.Agents[i]
 	}

@@ -22,6 +22,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	}
 	ev := t.event(&d)
 	t.log(ctx, &d, ev)
+	t.counts.decided(&d, ev)
 	r.emit(ev)
 	r.flush()
 	if r.sinkErr != nil {
@@ -40,6 +41,7 @@ type turn struct {
 	result  stream.Result
 
 	several bool         // more than one agent answers
+	chosen  int          // how many are to answer, where there are several
 	members []*member    // those that began
 	speaker int          // the member whose text is written as it comes
 	said    answer       // so far

@@ -35,7 +35,15 @@ func main() {
 		lookup:   os.LookupEnv,
 		readFile: os.ReadFile,
 		signals:  signals,
+		hangups:  hangups,
 	}))
+}
+
+// hangups takes SIGHUP over, which ends the process otherwise.
+func hangups() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
 }
 
 // program is what a command needs of the process, so that a test can run one whole.
@@ -45,6 +53,9 @@ type program struct {
 	lookup         func(string) (string, bool)
 	readFile       func(string) ([]byte, error)
 	signals        <-chan os.Signal
+	// hangups returns what comes when the configuration is to be read again, until
+	// release is called; nil: nothing ever does.
+	hangups func() (signals <-chan os.Signal, release func())
 }
 
 const usage = `Sluice streams what a Gemini agent thinks, calls and answers as Server-Sent Events.

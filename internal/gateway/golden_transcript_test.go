@@ -78,7 +78,7 @@ func (tr transcript) offline() bool { return strings.TrimSpace(tr.get("gemini"))
 func (tr transcript) gemini(t *testing.T) *geminiSim {
 	t.Helper()
 	if tr.offline() {
-		return geminisim.New(geminisim.Config{Model: offline.Model{}, RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
+		return geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
 	}
 	text := tr.get("gemini")
 	if strings.TrimSpace(text) == "" {
