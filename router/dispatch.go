@@ -66,7 +66,7 @@ func (r *turn) attempts(m *member) {
 		result, err := m.once(&direct{r, m})
 		if err != nil {
 			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
-				r.count(result)
+				r.count(m, result)
 				r.retry(m)
 				continue
 			}
@@ -171,7 +171,7 @@ func (r *turn) retryAfter(item item) (time.Duration, bool) {
 	}
 	delay, ok := r.again(item.m, item.err)
 	if ok {
-		r.count(item.result)
+		r.count(item.m, item.result)
 		r.retry(item.m)
 	}
 	return delay, ok

@@ -214,4 +214,3 @@ func FuzzSections(f *testing.F) {
 		router.New(cfg)
 	})
 }
-
