@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
@@ -176,9 +177,9 @@ func getOf(t *testing.T, h http.Handler, path string) string {
 // The log tells what has changed, and GET /agents has it at once.
 func TestReloadIsTold(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
+	log := new(gatewaytest.LogTail)
 	cfg := faultyConfig(t, "")
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true}, newLogger(zerolog.SyncWriter(&log), "info"), Seams{})
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true}, newLogger(log, "info"), Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,6 @@ func TestReloadIsTold(t *testing.T) {
 		{"agents: {b: {description: y}, c: {description: z}}\nrouter: off\n", `"id":"c"`, `"added":["c"],"removed":["a"]`},
 		{"models: {}\n", `{"agents":[],"version":`, `"added":[],"removed":["b","c"]`},
 	} {
-		log.Reset()
 		if err := g.Reload(reread(t, g, step.content)); err != nil {
 			t.Fatal(err)
 		}
