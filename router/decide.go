@@ -119,8 +119,9 @@ func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) deci
 	second := t.askOnce(ctx, q, agents)
 	second.reply.Usage.Add(d.reply.Usage)
 	second.reply.Attempts += d.reply.Attempts
+	second.reply.Unreadable += d.reply.Unreadable
 	if second.err != nil { // an unsure answer is better than none
-		d.reply.Usage, d.reply.Attempts = second.reply.Usage, second.reply.Attempts
+		d.reply.Usage, d.reply.Attempts, d.reply.Unreadable = second.reply.Usage, second.reply.Attempts, second.reply.Unreadable
 		return d
 	}
 	return second

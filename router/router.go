@@ -74,6 +74,8 @@ type Reply struct {
 	Usage    chat.Usage
 	Attempts int
 	Model    string // the key of the model that answered
+	// Unreadable is how many of the attempts gave nothing that could be read.
+	Unreadable int
 }
 
 // ErrUnreadable is wrapped by the error of an Asker that got no readable answer.

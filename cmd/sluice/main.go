@@ -66,6 +66,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
+  sluice eval router [flags]  ask the router of a configuration about a set of requests
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice doctor [flags]       find what buffers, cuts or delays streams on the way
   sluice config check [FILE]  check the configuration file, and the settings with it
@@ -98,6 +99,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.healthcheck(ctx, args)
 	case "doctor":
 		return p.doctor(ctx, args)
+	case "eval":
+		return p.eval(ctx, args)
 	case "config":
 		return p.configFile(args)
 	case "version":

@@ -40,14 +40,21 @@ func (g *Gateway) newRegistry(spec router.Spec) *registry {
 	cfg.Asker = &asker{models: g.models}
 	cfg.Metrics, cfg.LogPayloads = g.metrics, g.cfg.LogPayloads
 	for _, a := range r.spec.Agents {
-		cfg.Agents = append(cfg.Agents, router.Agent{
-			ID: a.ID, Name: a.Name, Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
-			Hidden: a.Hidden, Timeout: a.Timeout, Runner: g.member(a),
-		})
+		member := routed(a)
+		member.Runner = g.member(a)
+		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
 	r.runner = model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
 	return r
+}
+
+// routed returns an agent as the router sees it; it lacks its Runner.
+func routed(a router.AgentSpec) router.Agent {
+	return router.Agent{
+		ID: a.ID, Name: a.Name, Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
+		Hidden: a.Hidden, Timeout: a.Timeout,
+	}
 }
 
 // member returns the agent that a file describes.
@@ -149,8 +156,10 @@ func (a *asker) Ask(ctx context.Context, q *router.Question) (router.Reply, erro
 	}
 	got, err := a.models.Forms().Ask(ctx, a.models.Link(q.Model), &req, schema, model.AskOptions{Attempts: q.MaxAttempts, Lenient: true})
 	reply := router.Reply{JSON: got.JSON, Usage: got.Usage, Attempts: got.Attempts, Model: cmp.Or(got.Key, model.DefaultKey)}
+	reply.Unreadable = max(reply.Attempts-1, 0)
 	if invalid, ok := errors.AsType[*model.Invalid](err); ok {
 		err = errors.Join(router.ErrUnreadable, invalid)
+		reply.Unreadable = reply.Attempts
 	}
 	return reply, err
 }
