@@ -30,14 +30,30 @@ func readOnlyOf(whole *tool.Set) *tool.Set {
 		if !spec.Annotations.ReadOnly {
 			continue
 		}
-		if f := whole.Lookup(spec.Fallback); f == nil || !f.Annotations.ReadOnly {
-			spec.Fallback = ""
-		}
+		spec.Fallback, spec.More = readOnlyFallbacks(whole, &spec)
 		if spec.Fallback != "" || !away(whole, spec.Server) {
 			part.Specs = append(part.Specs, spec)
 		}
 	}
 	return part
+}
+
+// readOnlyFallbacks returns those fallbacks of a tool that only read.
+func readOnlyFallbacks(whole *tool.Set, spec *tool.Spec) (first string, more []string) {
+	for i := range 1 + len(spec.More) {
+		name := spec.Fallback
+		if i > 0 {
+			name = spec.More[i-1]
+		}
+		switch f := whole.Lookup(name); {
+		case f == nil || !f.Annotations.ReadOnly:
+		case first == "":
+			first = name
+		default:
+			more = append(more, name)
+		}
+	}
+	return first, more
 }
 
 // away says whether a server of the set cannot be called.

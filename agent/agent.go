@@ -58,11 +58,17 @@ type Config struct {
 	// Prompt is the system prompt's first part; empty means the built-in one. Date,
 	// weekday and time zone are added to either.
 	Prompt string
+	// Role, if it is not empty, is the line that the prompt begins with.
+	Role string
 	// Location is the time zone of requests that name none; nil means UTC.
 	Location *time.Location
 	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
+	// Temperature and MaxTokens are asked for with each model call; their zero values
+	// leave that to the model's configuration.
+	Temperature *float64
+	MaxTokens   int
 	// Keyed says that models are configured by key, so that all figures of the usage
 	// are told.
 	Keyed bool
@@ -88,6 +94,9 @@ type Agent struct {
 func New(cfg Config) *Agent {
 	if cfg.Prompt == "" {
 		cfg.Prompt = builtinPrompt
+	}
+	if cfg.Role != "" {
+		cfg.Prompt = cfg.Role + "\n" + cfg.Prompt
 	}
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
@@ -146,7 +155,7 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 }
 
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
-	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx)}
+	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
 	if a.cfg.Budget != nil {
 		t.budget = a.cfg.Budget(ctx)
 	}

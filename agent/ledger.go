@@ -61,12 +61,16 @@ func (l *ledger) admit(c tool.Call, running int) (key string, err error) {
 	key = callKey(c)
 	m := l.find(key)
 	if m.lost {
-		return "", refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
+		return "", refusalOfLost(c)
 	}
 	if m.times++; m.times >= maxIdentical {
 		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil
+}
+
+func refusalOfLost(c tool.Call) error {
+	return refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 }
 
 // lose notes that the outcome of a call is unknown.

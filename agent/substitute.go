@@ -10,26 +10,47 @@ import (
 // substitute opens the call of the tool that the configuration names for when j's
 // server is unavailable, with the same arguments. It returns nil if there is none,
 // or if j may have changed something: then running another tool as well could do
-// the same thing twice. A substitute has none itself.
+// the same thing twice. A substitute whose own server is unavailable is followed by the
+// next one of the call that it is for; fallbacks of its own it has none.
 func (t *turn) substitute(j *job, tools *tool.Set) *job {
 	f := fault.From(j.err)
 	if f == nil || f.Type != fault.MCPUnavailable || f.Unknown || !f.NoEffect || j.spec == nil {
 		return nil
 	}
-	spec := tools.Lookup(j.spec.Fallback)
-	if spec == nil || j.insteadOf != "" {
+	first := j
+	if j.insteadOf != nil {
+		first = j.insteadOf
+	}
+	spec := first.nextFallback(tools)
+	if spec == nil {
 		return nil
 	}
-	call := tool.Call{Name: spec.Name, Arguments: j.call.Arguments}
-	key, err := t.state.calls.admit(call, 0)
+	call := tool.Call{Name: spec.Name, Arguments: first.call.Arguments}
+	key, err := t.admitCall(call, 0)
 	if err != nil { // it was tried before, and the reason to refuse it holds here, too
 		return nil
 	}
 	s := t.newJob(call, spec)
-	s.key, s.insteadOf = key, j.key
-	j.substitute = s
+	s.key, s.insteadOf = key, first
+	first.substitute = s
 	t.start(s)
 	return s
+}
+
+// nextFallback returns the fallback of a call that comes after those which were tried;
+// nil: there is none.
+func (j *job) nextFallback(tools *tool.Set) *tool.Spec {
+	for ; j.tried <= len(j.spec.More); j.tried++ {
+		name := j.spec.Fallback
+		if j.tried > 0 {
+			name = j.spec.More[j.tried-1]
+		}
+		if spec := tools.Lookup(name); spec != nil {
+			j.tried++
+			return spec
+		}
+	}
+	return nil
 }
 
 // ofSubstitute returns the result of j's substitute as the result of j, with a

@@ -36,8 +36,10 @@ type job struct {
 
 	// substitute is the call that was made in place of this one; nil: none was.
 	substitute *job
-	// insteadOf is the key of the call that this one substitutes; empty: of none.
-	insteadOf string
+	// tried is how many of the call's fallbacks were.
+	tried int
+	// insteadOf is the call that this one substitutes; nil: none.
+	insteadOf *job
 }
 
 // runTools runs the calls of the step at hand and tells of each as it ends. Calls
@@ -106,7 +108,21 @@ func (t *turn) admit(j *job, running int) (key string, err error) {
 	if j.spec == nil && t.state.Access != chat.ToolsAll {
 		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
 	}
-	return t.state.calls.admit(j.call, running)
+	return t.admitCall(j.call, running)
+}
+
+// admitCall is ledger.admit, which also refuses what another agent of the turn has lost.
+func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
+	if t.shared.lost(c) {
+		return "", refusalOfLost(c)
+	}
+	return t.state.calls.admit(c, running)
+}
+
+// lose notes that the outcome of a call is unknown, for all agents of the turn.
+func (t *turn) lose(key string) {
+	t.state.calls.lose(key)
+	t.shared.lose(key)
 }
 
 func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
@@ -158,8 +174,10 @@ func (t *turn) close(j *job) {
 	case f == nil:
 		t.emit(&stream.ToolCompleted{Call: j.told, Duration: j.took, Result: j.result.Text})
 	case f.Unknown:
-		t.state.calls.lose(j.key)
-		t.state.calls.lose(j.insteadOf) // which would do the same thing once more
+		t.lose(j.key)
+		if j.insteadOf != nil {
+			t.lose(j.insteadOf.key) // which would do the same thing once more
+		}
 		t.emit(&stream.ToolUnknown{Call: j.told, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:

@@ -24,7 +24,8 @@ type turn struct {
 	log   *zerolog.Logger
 	told  error // the sink's first error; nothing is emitted after it
 
-	budget Budget // nil: none
+	budget Budget  // nil: none
+	shared *shared // nil: no other agent takes part
 
 	state   State
 	tools   *tool.Set
@@ -109,7 +110,8 @@ func (t *turn) advance() error {
 	t.state.Steps++
 	req, last := &t.request, t.state.Steps >= t.agent.cfg.MaxSteps
 	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered}
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
+		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
 	if spent {
 		req.MaxTokens = lastTokens
 	}

@@ -144,11 +144,12 @@ const (
 // calls that were made without: "a final assistant message must start with a thinking
 // block", the API answers, which other models' never does.
 func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
-	if c.thinking.Off() || (req.ForceTool && !req.NoTools) {
+	thinking := c.thinking.For(req.Thinking)
+	if thinking.Off() || (req.ForceTool && !req.NoTools) {
 		return noThinking
 	}
 	ways := []mode{adaptive, budgeted, noThinking}
-	if c.thinking.Tokens > 0 {
+	if thinking.Tokens > 0 {
 		ways = []mode{budgeted, noThinking}
 	}
 	if t := lastCalls(turns); t != nil && !t.thought {
@@ -193,8 +194,8 @@ func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 
 func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	effort := ""
-	if w := c.thinking.Word; m != noThinking && c.thinking.Tokens == 0 && w != "summary" && !omit.Has(memberEffort) {
-		effort = w
+	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {
+		effort = t.Word
 	}
 	form := req.Form.Kind == chat.FormSchema && !omit.Has(memberFormat) && req.Form.Schema.IsValid()
 	if effort == "" && !form {

@@ -70,6 +70,10 @@ type ModelRequest struct {
 	// MaxTokens limits the visible part of the answer; 0: the model's configuration
 	// does.
 	MaxTokens int
+	// Thinking is the level that the caller asks for: off, summary, low, medium or high.
+	// A model that is configured not to think does not. Empty leaves it to the model's
+	// configuration.
+	Thinking string
 	// Form asks for a structured answer; its zero value for text.
 	Form Form
 	// ForceTool obliges the model to call the only tool of Tools.

@@ -131,6 +131,8 @@ const (
 	Stdio = "stdio" // a child process
 	HTTP  = "http"  // streamable HTTP
 	SSE   = "sse"   // the older HTTP transport with two endpoints
+	// InProcess is a server inside the process.
+	InProcess = "inprocess"
 )
 
 // MCPServer is one server to take tools from.
@@ -142,6 +144,9 @@ type MCPServer struct {
 	// URL and Headers belong to HTTP and SSE.
 	URL     string
 	Headers map[string]Secret
+
+	// Builtin names a server inside the process; of InProcess.
+	Builtin string
 
 	// Command, Args, Env and Dir belong to Stdio. Env comes on top of
 	// Config.ChildEnv. An empty Dir is our own working folder.
@@ -166,9 +171,9 @@ type MCPServer struct {
 	Idempotent  []string
 	Destructive []string
 	Untrusted   bool
-	// Fallback names, by tool, the one to run when the server is unavailable:
-	// "<tool>" or "<server>/<tool>".
-	Fallback map[string]string
+	// Fallback names, by tool, those to run when the server is unavailable, in the order
+	// in which they are tried: "<tool>" or "<server>/<tool>".
+	Fallback map[string][]string
 
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.

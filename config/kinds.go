@@ -106,9 +106,17 @@ func TextFile(variable string, p *string, meaning string) Setting {
 	return s
 }
 
+// Sources are what a document may look at beside its own text.
+type Sources struct {
+	// Lookup knows the environment.
+	Lookup func(name string) (string, bool)
+	// ReadFile reads a file that the document names; nil: it can name none.
+	ReadFile func(path string) ([]byte, error)
+}
+
 // Document takes the path of a file and hands what the file holds to read, which returns
 // its faults. All other settings have their values by then, those of files included.
-func Document(variable, meaning string, read func(path string, content []byte, lookup func(string) (string, bool)) []Fault) Setting {
+func Document(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) Setting {
 	var path string
 	s := Func(variable, "", "path", meaning, text(&path)).As("none")
 	s.last = func(r *reader) {
@@ -117,10 +125,10 @@ func Document(variable, meaning string, read func(path string, content []byte, l
 		}
 		content, err := r.readFile(path)
 		if err != nil {
-			r.fault(variable, unreadable(err))
+			r.fault(variable, Unreadable(err))
 			return
 		}
-		r.faults = append(r.faults, read(path, content, r.lookup)...)
+		r.faults = append(r.faults, read(path, content, Sources{r.lookup, r.readFile})...)
 	}
 	return s
 }

@@ -198,6 +198,10 @@ func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
 // settle finds the transport out, from the type if there is one, and refuses the
 // keys of another.
 func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has map[string]bool) {
+	if has["builtin"] {
+		f.settleBuiltin(at, s, keys, has)
+		return
+	}
 	if has["command"] == has["url"] {
 		f.fault(at, "must have either command or url")
 		return
@@ -215,6 +219,16 @@ func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has m
 	for _, k := range keys {
 		if has[k.name] && k.side != both && (k.side == remoteSide) != remote {
 			f.faultKey(at.AppendToken(k.name), "belongs to a server with "+string(k.side))
+		}
+	}
+}
+
+// settleBuiltin refuses the keys of servers outside the process.
+func (f *mcpFile) settleBuiltin(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has map[string]bool) {
+	s.Transport = InProcess
+	for _, k := range keys {
+		if has[k.name] && k.side != both || k.name == "type" && has["type"] {
+			f.faultKey(at.AppendToken(k.name), "belongs to a server that is not built in")
 		}
 	}
 }

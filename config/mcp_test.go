@@ -45,7 +45,7 @@ func TestMCPConfig(t *testing.T) {
 			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []Secret{"server.py"}},
 		{Name: "alpha", Transport: HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
 			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"},
-			Fallback: map[string]string{"a": "b", "b": "zeta/b"}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true},
+			Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true},
 		{Name: "old-one", Transport: SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
 		{Name: "plain", Transport: Stdio, Command: "./server", Dir: abs},
 	}
@@ -56,7 +56,7 @@ func TestMCPConfig(t *testing.T) {
 
 func TestMCPConfigFaults(t *testing.T) {
 	t.Parallel()
-	known := "there is no such key; there are type, command, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust"
+	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust"
 	tests := []struct {
 		name, content string
 		want          []string // without "MCP_CONFIG: "

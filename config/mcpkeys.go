@@ -44,6 +44,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 	return []mcpKey{
 		{"type", both, f.checked(oneOf(&s.Transport, []string{Stdio, HTTP, SSE}))},
 		{"command", childSide, f.checked(command(&s.Command))},
+		{"builtin", both, f.checked(oneOf(&s.Builtin, builtins()))},
 		{"args", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Args = f.expandedList(at, v, s) }},
 		{"env", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Env = f.env(at, v) }},
 		{"dir", childSide, f.checked(f.dir(&s.Dir))},
@@ -60,6 +61,9 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 	}
 }
+
+// builtins are the servers that the program brings along.
+func builtins() []string { return []string{"todo", "home-lights", "home-music", "home-climate"} }
 
 // checked reads a string that parse accepts.
 func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {

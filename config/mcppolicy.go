@@ -7,27 +7,44 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fallback reads an object of tool names. Whether the tools exist only their
-// servers can tell.
-func (f *mcpFile) fallback(at jsontext.Pointer, v jsontext.Value, server string) map[string]string {
+// fallback reads an object of tool names, or lists of them. Whether the tools exist only
+// their servers can tell.
+func (f *mcpFile) fallback(at jsontext.Pointer, v jsontext.Value, server string) map[string][]string {
 	if v.Kind() != '{' {
 		f.fault(at, `must be an object of strings, such as {"search": "archive/search"}`)
 		return nil
 	}
-	all := make(map[string]string)
+	all := make(map[string][]string)
 	for _, m := range members(v) {
 		at := at.AppendToken(m.name)
-		to, ok := f.str(at, m.value)
-		switch {
-		case !ok:
-		case m.name == "" || to == "":
-			f.fault(at, "must not be empty")
-		case to == server+"/"+m.name:
-			f.fault(at, "must be another tool")
+		if m.value.Kind() != '[' {
+			all[m.name] = f.addFallback(nil, at, m.value, server, m.name)
+			continue
 		}
-		all[m.name] = to
+		list := f.elements(at, m.value)
+		if len(list) == 0 {
+			f.fault(at, "must name a tool, or be left out")
+		}
+		for i, e := range list {
+			all[m.name] = f.addFallback(all[m.name], at.AppendToken(strconv.Itoa(i)), e, server, m.name)
+		}
 	}
 	return all
+}
+
+// addFallback adds one fallback of a tool to those before it.
+func (f *mcpFile) addFallback(list []string, at jsontext.Pointer, v jsontext.Value, server, tool string) []string {
+	to, ok := f.str(at, v)
+	switch {
+	case !ok:
+	case tool == "" || to == "":
+		f.fault(at, "must not be empty")
+	case to == server+"/"+tool:
+		f.fault(at, "must be another tool")
+	case slices.Contains(list, to):
+		f.fault(at, "is named twice")
+	}
+	return append(list, to)
 }
 
 // truth reads a boolean.

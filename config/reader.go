@@ -83,7 +83,7 @@ func (r *reader) readText(name, path string, p *string) {
 	content, err := r.readFile(path)
 	switch {
 	case err != nil:
-		r.fault(name, unreadable(err))
+		r.fault(name, Unreadable(err))
 	case len(content) > maxText:
 		r.fault(name, "the file has more than 64 KiB")
 	case !utf8.Valid(content):
@@ -95,8 +95,8 @@ func (r *reader) readText(name, path string, p *string) {
 	}
 }
 
-// unreadable says why a file could not be read, without its path.
-func unreadable(err error) string {
+// Unreadable says why a file could not be read, without its path.
+func Unreadable(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such file"
@@ -118,7 +118,7 @@ func (r *reader) readServers(url, file string) (list []MCPServer) {
 	}
 	content, err := r.readFile(file)
 	if err != nil {
-		r.fault("MCP_CONFIG", unreadable(err))
+		r.fault("MCP_CONFIG", Unreadable(err))
 		return list
 	}
 	f := newMCPFile(file, r.lookup, taken)

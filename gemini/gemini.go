@@ -85,7 +85,7 @@ func newModel(cfg Config, d driver) (*Model, error) {
 	if err := errors.Join(err, cfg.normalize()); err != nil {
 		return nil, err
 	}
-	c := newCodec(generation{thinking: thinking, fixed: true, room: roomFor(cfg.Thinking), warm: takesTemperature(cfg.Model)})
+	c := newCodec(generation{thinking: thinking, levels: levelsOf(cfg.Model), fixed: true, room: roomFor(cfg.Thinking), warm: takesTemperature(cfg.Model)})
 	if cfg.Key != "" {
 		c.maker, c.sentinel = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker(), signs(cfg.Model)
 	}

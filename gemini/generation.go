@@ -12,11 +12,12 @@ import (
 
 // generation is what a request says of how to answer: its generationConfig.
 type generation struct {
-	thinking    []setting // of thinkingConfig
-	fixed       bool      // thinking is sent even if it was refused
-	temperature *float64  // unless the caller asks for one; nil: none
-	warm        bool      // the model takes a temperature
-	maxTokens   int       // visible; 0: no limit
+	thinking    []setting            // of thinkingConfig
+	levels      map[string][]setting // of thinkingConfig, where the caller asks for a level
+	fixed       bool                 // thinking is sent even if it was refused
+	temperature *float64             // unless the caller asks for one; nil: none
+	warm        bool                 // the model takes a temperature
+	maxTokens   int                  // visible; 0: no limit
 	room        model.Thinking
 }
 
@@ -29,7 +30,7 @@ func (g *generation) append(b []byte, req *chat.ModelRequest, omit model.Omit) [
 	start := len(b)
 	b = append(b, `,"generationConfig":{`...)
 	open := len(b)
-	b = g.appendThinking(b, omit)
+	b = g.appendThinking(b, req.Thinking, omit)
 	if t := g.temperatureFor(req); t != nil && !omit.Has("temperature") {
 		b = strconv.AppendFloat(append(next(b, open), `"temperature":`...), *t, 'f', -1, 64)
 	}
@@ -56,12 +57,16 @@ func next(b []byte, open int) []byte {
 	return append(b, ',')
 }
 
-func (g *generation) appendThinking(b []byte, omit model.Omit) []byte {
+func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []byte {
 	start := len(b)
+	members, fixed := g.thinking, g.fixed
+	if asked, ok := g.levels[level]; ok && g.room.For(level) != g.room {
+		members, fixed = asked, false
+	}
 	b = append(b, `"thinkingConfig":{`...)
 	open := len(b)
-	for _, m := range g.thinking {
-		if g.fixed || !omit.Has(m.name) {
+	for _, m := range members {
+		if fixed || !omit.Has(m.name) {
 			b = append(append(append(append(next(b, open), '"'), m.name...), `":`...), m.value...)
 		}
 	}
@@ -131,13 +136,32 @@ func settingsOf(spec model.Spec) (generation, error) {
 	if spec.Thinking.Tokens != 0 {
 		word = strconv.Itoa(spec.Thinking.Tokens)
 	}
-	// Gemini 2 has budgets in place of levels.
-	if budget, ok := map[string]string{"low": "1024", "medium": "8192", "high": "24576"}[word]; ok && majorOf(spec.Model) == 2 {
-		word = budget
+	g.levels = levelsOf(spec.Model)
+	if _, ok := levelBudgets()[word]; ok {
+		g.thinking = g.levels[word]
+		return g, nil
 	}
 	var err error
 	g.thinking, err = thinkingMembers(word)
 	return g, err
+}
+
+// levelBudgets returns what Gemini 2 has in place of levels.
+func levelBudgets() map[string]string {
+	return map[string]string{"low": "1024", "medium": "8192", "high": "24576"}
+}
+
+// levelsOf returns the thinkingConfig of each level that a caller may ask for.
+func levelsOf(name string) map[string][]setting {
+	levels := map[string][]setting{}
+	for _, word := range [...]string{"off", DefaultThinking, "low", "medium", "high"} {
+		form := word
+		if budget, ok := levelBudgets()[word]; ok && majorOf(name) == 2 {
+			form = budget
+		}
+		levels[word], _ = thinkingMembers(form) // one of its own words
+	}
+	return levels
 }
 
 // version finds the version in a model's name. Aliases such as gemini-flash-latest have

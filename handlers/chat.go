@@ -27,6 +27,10 @@ type turn struct {
 // and one that only closed its sending side look the same, and the latter must not
 // take what it got for the whole.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path string) error {
+	frame, err := s.frameOf(&t.Request)
+	if err != nil {
+		return err
+	}
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
 		return err
@@ -48,7 +52,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path st
 	out := s.writer(w, r, t, cancel)
 	stamper := stream.NewStamper(t.behind(out), t.began)
 	seen := &observer{next: stamper}
-	err = s.frame.Run(ctx, &t.Request, seen)
+	err = frame.Run(ctx, &t.Request, seen)
 	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))

@@ -24,6 +24,12 @@ import (
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
 	Runner stream.Runner
+	// Choose returns what answers a request, and how long the turn may take. Its error
+	// refuses the request. nil: Runner does, within Timeout, and a request that names an
+	// agent is refused.
+	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
+	// Team returns the agents that can be named, for GET /agents; nil: there are none.
+	Team func() *Team
 	// Model is the name in the start event.
 	Model string
 	// Timeout bounds a turn; 0 means DefaultTimeout.
@@ -122,6 +128,8 @@ func NewServer(cfg Config) *Server {
 	}
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
+	readable(e, "/agents", raw(s.agents))
+	readable(e, "/agents/:id", func(c echo.Context) error { return s.agent(c.Response().Writer, c.Param("id")) })
 	readable(e, "/healthz", raw(s.healthz))
 	readable(e, "/readyz", raw(s.readyz))
 	readable(e, "/metrics", echo.WrapHandler(metricsHandler(cfg.Metrics)))

@@ -37,20 +37,21 @@ func (c *catalogue) offersTool(name string) bool {
 	return slices.ContainsFunc(c.offers, func(o *offer) bool { return o.name == name })
 }
 
-// fallbacks gives each tool of v the name of its fallback, and warns of those that
-// no server offers. It says nothing of a server whose tools are not known yet.
+// fallbacks gives each tool of v its fallbacks, and warns of those that no server
+// offers. It says nothing of a server whose tools are not known yet.
 func (c *Client) fallbacks(v *view, bound []*boundTool) {
 	for _, t := range bound {
-		target := t.up.Policy.Fallback[t.offer.name]
-		if target == "" {
-			continue
-		}
-		found, all := fallbackOf(t, target, bound, v.made, c.upstreams)
-		switch {
-		case found != nil:
-			t.fallback = found
-		case all:
-			t.up.warnOf("fallback", target)
+		for _, target := range t.up.Policy.Fallback[t.offer.name] {
+			if target == "" {
+				continue
+			}
+			found, all := fallbackOf(t, target, bound, v.made, c.upstreams)
+			switch {
+			case found != nil:
+				t.fallbacks = append(t.fallbacks, found)
+			case all:
+				t.up.warnOf("fallback", target)
+			}
 		}
 	}
 }

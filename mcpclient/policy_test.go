@@ -82,10 +82,10 @@ func TestPolicyDecidesWhetherACallIsRepeated(t *testing.T) {
 func TestFallbackNames(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
-		{Name: "one", Transport: InProcess, InProcess: withTools("a", "b", "both"), Policy: tool.Policy{Fallback: map[string]string{
-			"a": "b", "b": "two/x", "both": "both"}}},
-		{Name: "two", Transport: InProcess, InProcess: withTools("x", "y", "both", "b/c"), Policy: tool.Policy{Fallback: map[string]string{
-			"x": "b/c", "y": "two/y", "both": "nosuch/tool"}}},
+		{Name: "one", Transport: InProcess, InProcess: withTools("a", "b", "both"), Policy: tool.Policy{Fallback: map[string][]string{
+			"a": {"b"}, "b": {"two/x"}, "both": {"both"}}}},
+		{Name: "two", Transport: InProcess, InProcess: withTools("x", "y", "both", "b/c"), Policy: tool.Policy{Fallback: map[string][]string{
+			"x": {"b/c"}, "y": {"two/y"}, "both": {"nosuch/tool"}}}},
 	}})
 	got := map[string]string{}
 	for _, s := range c.Tools(t.Context()).Specs {
@@ -111,7 +111,7 @@ func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
 	f := newFake()
 	away := httptest.NewServer(f)
 	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
-		{Name: "s", Transport: HTTP, URL: away.URL, Policy: tool.Policy{Fallback: map[string]string{"read": "a"}}},
+		{Name: "s", Transport: HTTP, URL: away.URL, Policy: tool.Policy{Fallback: map[string][]string{"read": {"a"}}}},
 		{Name: "spare", Transport: InProcess, InProcess: withTools("a")},
 	}})
 	if diff := cmp.Diff([]string{"write", "read", "a"}, names(c.Tools(t.Context()))); diff != "" {
@@ -136,7 +136,7 @@ func TestPolicyThatNamesNoTool(t *testing.T) {
 	cfg := over(serve(t, newFake()))
 	cfg.Log = log.logger()
 	cfg.Servers[0].Deny = []string{"write"}
-	cfg.Servers[0].Policy = tool.Policy{ReadOnly: []string{"read", "raed"}, Destructive: []string{"write"}, Fallback: map[string]string{"read": "gone", "lost": "read"}}
+	cfg.Servers[0].Policy = tool.Policy{ReadOnly: []string{"read", "raed"}, Destructive: []string{"write"}, Fallback: map[string][]string{"read": {"gone"}, "lost": {"read"}}}
 	c := newClient(t, cfg)
 	for range 3 {
 		c.Tools(t.Context())

@@ -25,8 +25,8 @@ type boundTool struct {
 	name  string
 	offer *offer
 	up    *upstream
-	// fallback is the tool to run when up is unavailable; nil means none.
-	fallback *boundTool
+	// fallbacks are the tools to run when up is unavailable, in order.
+	fallbacks []*boundTool
 }
 
 // withHint returns f with a hint for the model, where the text for a person
@@ -145,11 +145,16 @@ func (c *Client) look() *view {
 func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec
 	spec.Name = t.name
-	if f := t.fallback; f != nil {
-		spec.Fallback = f.name
-		return spec, !c.unavailableIn(v, t.up) || !c.unavailableIn(v, f.up)
+	offered = !c.unavailableIn(v, t.up)
+	for i, f := range t.fallbacks {
+		if i == 0 {
+			spec.Fallback = f.name
+		} else {
+			spec.More = append(spec.More, f.name)
+		}
+		offered = offered || !c.unavailableIn(v, f.up)
 	}
-	return spec, !c.unavailableIn(v, t.up)
+	return spec, offered
 }
 
 // unavailableIn reports whether v shows u as unavailable.

@@ -81,11 +81,20 @@ type Histogram struct {
 // Histogram returns a histogram. One without labels is shown from the start. The
 // buckets reach from a local tool's millisecond to a whole turn's half minute.
 func (r *Registry) Histogram(name, help string, labels ...string) Histogram {
+	return r.histogram(name, help, prometheus.ExponentialBuckets(0.001, 2, 16), labels)
+}
+
+// Fractions returns a histogram of values from 0 to 1, in tenths.
+func (r *Registry) Fractions(name, help string, labels ...string) Histogram {
+	return r.histogram(name, help, prometheus.LinearBuckets(0.1, 0.1, 10), labels)
+}
+
+func (r *Registry) histogram(name, help string, buckets []float64, labels []string) Histogram {
 	if r == nil {
 		return Histogram{}
 	}
 	vec := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: namespace, Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
 	}, labels))
 	if len(labels) == 0 {
 		return Histogram{vec, vec.WithLabelValues()}

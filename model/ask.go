@@ -35,6 +35,8 @@ type Answered struct {
 	Usage chat.Usage
 	// Key and Model name the model that answered.
 	Key, Model string
+	// Attempts is how often a model was asked, also where there is no JSON.
+	Attempts int
 }
 
 // Invalid is the error of a structured answer that did not come: no attempt gave what
@@ -78,6 +80,7 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 		err := a.attempt(ctx)
 		TurnBudgetOf(ctx).Spend(a.usage)
 		a.out.Usage.Add(a.usage)
+		a.out.Attempts = n
 		switch {
 		case err == nil && a.fault == nil:
 			return a.out, nil

@@ -48,6 +48,15 @@ type Thinking struct {
 // Off says that the model is asked not to think, so that all tokens are visible.
 func (t Thinking) Off() bool { return t.Word == "off" }
 
+// For returns what is asked of the reasoning of a call whose caller wants a level of its
+// own; empty: none. A model that is set not to think does not.
+func (t Thinking) For(level string) Thinking {
+	if level == "" || t.Off() || t.Word == "0" {
+		return t
+	}
+	return Thinking{Word: level}
+}
+
 // thinkingRoom is how many tokens are added to the limit of an answer for what is not
 // seen of it, because providers count thoughts as well.
 const thinkingRoom = 2048

@@ -30,7 +30,7 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 	}
 	b = c.appendLimit(b, req, omit)
 	b = appendTemperature(b, &c.spec, req, omit)
-	b = c.appendEffort(b, omit)
+	b = c.appendEffort(b, req.Thinking, omit)
 	b = appendForm(b, &req.Form, omit)
 	return append(b, '}')
 }
@@ -76,9 +76,13 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 }
 
 // appendEffort says how much the model may think. To a server that has never heard of
-// it, nothing is said unless someone asked for it.
-func (c *Chat) appendEffort(b []byte, omit model.Omit) []byte {
+// it, nothing is said unless someone asked for it; the caller's level alone is no such
+// word.
+func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
 	effort := c.spec.Thinking.Word
+	if c.host.openAI || effort != "summary" {
+		effort = c.spec.Thinking.For(level).Word
+	}
 	switch effort {
 	case "low", "medium", "high":
 	case "off":

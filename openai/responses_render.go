@@ -64,7 +64,7 @@ func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest
 		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.WireLimit(n))
 	}
 	b = appendTemperature(b, &c.spec, req, omit)
-	b = appendResponsesReasoning(b, c.spec.Thinking.Word, omit)
+	b = appendResponsesReasoning(b, c.spec.Thinking.For(req.Thinking).Word, omit)
 	if !omit.Has("include") {
 		b = append(b, `,"include":["reasoning.encrypted_content"]`...)
 	}

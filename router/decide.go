@@ -119,8 +119,9 @@ func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) deci
 	second := t.askOnce(ctx, q, agents)
 	second.reply.Usage.Add(d.reply.Usage)
 	second.reply.Attempts += d.reply.Attempts
+	second.reply.Unreadable += d.reply.Unreadable
 	if second.err != nil { // an unsure answer is better than none
-		d.reply.Usage, d.reply.Attempts = second.reply.Usage, second.reply.Attempts
+		d.reply.Usage, d.reply.Attempts, d.reply.Unreadable = second.reply.Usage, second.reply.Attempts, second.reply.Unreadable
 		return d
 	}
 	return second
@@ -270,9 +271,13 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 		log.Warn().Dict("details", zerolog.Dict().Int("event_id", 1002).
 			Str("agent_id", d.agents[0].ID).Str("confidence", twoDecimals(d.confidence))).Msg("routing_low_confidence")
 	default:
-		log.Info().Dict("details", zerolog.Dict().Int("event_id", 1001).
+		details := zerolog.Dict().Int("event_id", 1001).
 			Str("agent_id", ev.AgentID).Str("confidence", twoDecimals(d.confidence)).
-			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)).Msg("routing_decision")
+			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)
+		if t.cfg.LogPayloads {
+			details.Str("reasoning", ev.Reasoning)
+		}
+		log.Info().Dict("details", details).Msg("routing_decision")
 	}
 }
 

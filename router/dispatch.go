@@ -17,7 +17,7 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 	if len(agents) == 1 {
 		return r.alone(&member{agent: agents[0], role: stream.RolePrimary, req: req})
 	}
-	r.several = true
+	r.several, r.chosen = true, len(agents)
 	members := make([]*member, len(agents))
 	for i, a := range agents {
 		role := stream.RoleAdditional
@@ -67,7 +67,7 @@ func (r *turn) attempts(m *member) {
 		result, err := m.once(&direct{r, m})
 		if err != nil {
 			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
-				r.count(result)
+				r.count(m, result)
 				r.retry(m)
 				continue
 			}
@@ -143,8 +143,8 @@ func (r *turn) together(members []*member) {
 	}
 	for open := len(members); open > 0; {
 		for _, item := range q.take() {
-			if item.ev != nil {
-				r.post(item.m, item.ev)
+			if item.ev != nil || item.text != "" {
+				r.post(&item)
 				continue
 			}
 			if delay, ok := r.retryAfter(item); ok {
@@ -172,18 +172,25 @@ func (r *turn) retryAfter(item item) (time.Duration, bool) {
 	}
 	delay, ok := r.again(item.m, item.err)
 	if ok {
-		r.count(item.result)
+		r.count(item.m, item.result)
 		r.retry(item.m)
 	}
 	return delay, ok
 }
 
-// post takes an event of a member. One whose text is too long is stopped.
-func (r *turn) post(m *member, ev stream.Event) {
+// post takes what a member has emitted. One whose text is too long is stopped.
+func (r *turn) post(it *item) {
+	m := it.m
 	if m.failed != nil {
 		return
 	}
-	if err := r.take(m, ev); err != nil && r.sinkErr == nil {
+	var err error
+	if it.ev == nil {
+		err = r.text(m, it.text)
+	} else {
+		err = r.take(m, it.ev)
+	}
+	if err != nil && r.sinkErr == nil {
 		m.failed = err
 		m.cancel()
 	}
@@ -225,7 +232,7 @@ func (r *turn) aggregate(span trace.Span) error {
 	switch cause := fault.Cause(r.ctx); {
 	case r.sinkErr != nil:
 		return r.sinkErr
-	case cause != nil && len(failures) > 0:
+	case cause != nil && (len(failures) > 0 || len(r.members) < r.chosen):
 		return cause
 	case len(failures) == len(r.members):
 		if r.said.length == 0 {

@@ -30,12 +30,13 @@ type member struct {
 	began   time.Time
 	attempt int
 
-	pending []string // text that waits for the agents before
-	text    []string // of a sequential turn: all of it, for those after
-	size    int      // bytes of text
-	shown   bool     // text of this attempt reached the client
-	spoke   bool     // text of any attempt did
-	changed bool     // a tool ran that must not run again
+	pending []string   // text that waits for the agents before
+	text    []string   // of a sequential turn: all of it, for those after
+	size    int        // bytes of text
+	shown   bool       // text of this attempt reached the client
+	spoke   bool       // text of any attempt did
+	changed bool       // a tool ran that must not run again
+	usage   chat.Usage // of all attempts
 	ended   bool
 	err     *fault.Error // why it failed; nil: it did not
 	failed  error        // it was stopped for this
@@ -174,7 +175,8 @@ func (r *turn) retry(m *member) {
 
 // end closes the member's part.
 func (r *turn) end(m *member, result stream.Result, err error) {
-	took := time.Since(m.began).Milliseconds()
+	lasted := time.Since(m.began)
+	took := lasted.Milliseconds()
 	m.ended = true
 	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Millis: &took}
 	ok := err == nil
@@ -192,14 +194,15 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 			ev.Status = stream.AgentStopped
 		}
 	}
-	if u := result.Usage; u != (chat.Usage{}) {
+	r.count(m, result)
+	if u := m.usage; u != (chat.Usage{}) {
 		ev.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
 	}
 	m.cancel()
 	r.emit(ev)
 	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
-	r.count(result)
+	r.team.counts.ended(ev, lasted)
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
@@ -209,7 +212,8 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 }
 
 // count adds the figures of an attempt to those of the turn.
-func (r *turn) count(result stream.Result) {
+func (r *turn) count(m *member, result stream.Result) {
+	m.usage.Add(result.Usage)
 	r.result.Usage.Add(result.Usage)
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)

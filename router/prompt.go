@@ -47,7 +47,7 @@ func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 	)
 	return &Question{
 		Model:       t.cfg.Model,
-		System:      strings.ReplaceAll(t.cfg.SystemPrompt, "{threshold}", threshold),
+		System:      fill.Replace(t.cfg.SystemPrompt),
 		User:        fill.Replace(t.cfg.UserTemplate),
 		Schema:      t.schema(agents),
 		Open:        []string{memberAgent},

@@ -10,9 +10,10 @@ import (
 // wait as well.
 const maxQueued = 2 << 20
 
-// item is an event of a member, or, without one, the end of an attempt.
+// item is an event or a text of a member or, with neither, the end of an attempt.
 type item struct {
 	m      *member
+	text   string // of a delta, whose event belongs to its sender
 	ev     stream.Event
 	result stream.Result
 	err    error
@@ -35,18 +36,18 @@ func newQueue() *queue {
 	return q
 }
 
-// put adds an event, and waits while there is no room.
-func (q *queue) put(m *member, ev stream.Event) error {
+// put adds an event or a text, and waits while there is no room.
+func (q *queue) put(it item) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.size >= maxQueued && q.err == nil && m.ctx.Err() == nil {
+	for q.size >= maxQueued && q.err == nil && it.m.ctx.Err() == nil {
 		q.room.Wait()
 	}
 	if q.err != nil {
 		return q.err
 	}
-	q.size += sizeOf(ev)
-	q.items = append(q.items, item{m: m, ev: ev})
+	q.size += it.size()
+	q.items = append(q.items, it)
 	q.filled.Signal()
 	return nil
 }
@@ -89,12 +90,12 @@ func (q *queue) close(err error) {
 	q.room.Broadcast()
 }
 
-// sizeOf is about what an event costs while it waits.
-func sizeOf(ev stream.Event) int {
+// size is about what an item costs while it waits.
+func (it *item) size() int {
 	const itself = 128
-	switch ev := ev.(type) {
-	case *stream.Delta:
-		return itself + len(ev.Text)
+	switch ev := it.ev.(type) {
+	case nil:
+		return itself + len(it.text)
 	case *stream.Thinking:
 		return itself + len(ev.Content)
 	case *stream.ToolStarted:
@@ -113,7 +114,10 @@ type posting struct {
 
 // Emit keeps a copy: the event belongs to its sender.
 func (p *posting) Emit(ev stream.Event) error {
-	return p.q.put(p.m, stream.Attributed(ev, stream.Attribution{AgentID: p.m.agent.ID}))
+	if d, ok := ev.(*stream.Delta); ok && d.Text != "" {
+		return p.q.put(item{m: p.m, text: d.Text})
+	}
+	return p.q.put(item{m: p.m, ev: stream.Attributed(ev, stream.Attribution{AgentID: p.m.agent.ID})})
 }
 
 // Flush does nothing: what is queued is emitted as soon as the client takes it.

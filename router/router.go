@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/metrics"
 	"sluice/stream"
 )
 
@@ -72,6 +74,8 @@ type Reply struct {
 	Usage    chat.Usage
 	Attempts int
 	Model    string // the key of the model that answered
+	// Unreadable is how many of the attempts gave nothing that could be read.
+	Unreadable int
 }
 
 // ErrUnreadable is wrapped by the error of an Asker that got no readable answer.
@@ -111,6 +115,11 @@ type Config struct {
 
 	Dispatch  Dispatch
 	Aggregate Aggregate
+
+	// Metrics gets the decisions and the agents' runs. nil: nothing is counted.
+	Metrics *metrics.Registry
+	// LogPayloads puts the reasoning of decisions into the log.
+	LogPayloads bool
 }
 
 // Rule sends requests to agents without asking a model.
@@ -183,11 +192,20 @@ type Team struct {
 	cfg    Config
 	byID   map[string]*Agent
 	places chan struct{} // one for each routing call under way
+	counts instruments
 }
 
 // New returns a Team.
 func New(cfg Config) *Team {
-	t := &Team{cfg: cfg, byID: make(map[string]*Agent, len(cfg.Agents)), places: make(chan struct{}, max(cfg.MaxConcurrent, 1))}
+	if cfg.SystemPrompt == defaultSystemPrompt {
+		cfg.SystemPrompt = strings.ReplaceAll(cfg.SystemPrompt, DefaultFallbackAgent, cfg.FallbackAgent)
+	}
+	t := &Team{
+		cfg:    cfg,
+		byID:   make(map[string]*Agent, len(cfg.Agents)),
+		places: make(chan struct{}, max(cfg.MaxConcurrent, 1)),
+		counts: newInstruments(cfg.Metrics),
+	}
 	for i := range cfg.Agents {
 		t.byID[cfg.Agents[i].ID] = &cfg.Agents[i]
 	}

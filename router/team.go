@@ -22,6 +22,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	}
 	ev := t.event(&d)
 	t.log(ctx, &d, ev)
+	t.counts.decided(&d, ev)
 	r.emit(ev)
 	r.flush()
 	if r.sinkErr != nil {
@@ -29,6 +30,28 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	}
 	err := r.carryOut(&d, req)
 	return r.result, err
+}
+
+// Decided is a decision by itself, without the turn that follows.
+type Decided struct {
+	Route      *stream.Route
+	Usage      chat.Usage
+	Unreadable int           // answers of models that could not be read
+	Took       time.Duration // at least 1
+	Err        error         // why routing failed; nil: it did not
+}
+
+// Decide says what the team would do with a request. No agent runs, and nothing is
+// logged or counted.
+func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
+	began := time.Now()
+	d := t.decide(ctx, req)
+	d.took = time.Since(began)
+	out := Decided{Route: t.event(&d), Usage: d.reply.Usage, Unreadable: d.reply.Unreadable, Took: max(d.took, 1)}
+	if d.err != nil {
+		out.Err = d.err
+	}
+	return out
 }
 
 // turn is one run of a team. All of it belongs to the goroutine that called Run.
@@ -40,6 +63,7 @@ type turn struct {
 	result  stream.Result
 
 	several bool         // more than one agent answers
+	chosen  int          // how many are to answer, where there are several
 	members []*member    // those that began
 	speaker int          // the member whose text is written as it comes
 	said    answer       // so far

@@ -15,10 +15,10 @@ type Policy struct {
 	// Untrusted ignores the server's own annotations: what the lists do not say is
 	// as MCP takes it to be of a tool without annotations.
 	Untrusted bool
-	// Fallback names, by tool, the one to run when this server is unavailable:
-	// "<server>/<tool>", or "<tool>", which is that of the first other server that
-	// offers it, or else of this one. An empty name means none.
-	Fallback map[string]string
+	// Fallback names, by tool, those to run when this server is unavailable, in the order
+	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
+	// other server that offers it, or else of this one. An empty name means none.
+	Fallback map[string][]string
 }
 
 // Override changes a, which the server says of the tool of that name, to what the

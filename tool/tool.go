@@ -23,6 +23,9 @@ type Spec struct {
 	// server of this one is unavailable; empty means none. It may not be in the
 	// Set: then it is not available either.
 	Fallback string
+	// More are the tools to run in the place of Fallback, in this order, when its server
+	// is unavailable too.
+	More []string
 }
 
 // Annotations are a tool's behaviour hints, with MCP's defaults filled in: a

@@ -1,9 +1,10 @@
-// What state the gateway is in: the model, breakers, servers and tools, as /readyz and
-// /tools have them.
+// What state the gateway is in: the model, breakers, servers, agents and tools, as
+// /readyz, /agents and /tools have them.
 
 import { attribute, byId, el, set } from './dom.js';
 import { counted } from './words.js';
 
+/** @typedef {import('./types').Agent} Agent */
 /** @typedef {import('./types').Breaker} Breaker */
 /** @typedef {import('./types').Ready} Ready */
 /** @typedef {import('./types').Tool} Tool */
@@ -18,6 +19,7 @@ export class StatusPanel {
   #poll = 0;
   #tick = 0;
   #shown = ''; // the tools that are listed
+  #team = ''; // the agents that are
 
   /** @param {(model: string) => void} onModel */
   constructor(onModel) {
@@ -32,7 +34,10 @@ export class StatusPanel {
     this.#read = performance.now();
     this.#ready = ready?.breakers ? ready : null;
     this.#draw();
-    if (this.#ready) this.#tools((await getJSON('tools'))?.tools ?? []);
+    if (this.#ready) {
+      this.#agents((await getJSON('agents'))?.agents ?? []);
+      this.#tools((await getJSON('tools'))?.tools ?? []);
+    }
     this.#schedule();
   }
 
@@ -69,6 +74,17 @@ export class StatusPanel {
     const breakers = this.#ready?.breakers ?? [];
     set(byId('breakers'), ...breakers.map((b) => breaker(b, since)));
     if (breakers.some((b) => b.retry_after_ms > since)) this.#tick = setTimeout(() => this.#breakers(), 500);
+  }
+
+  // Without agents there is nothing to see of them.
+  /** @param {Agent[]} agents */
+  #agents(agents) {
+    const key = JSON.stringify(agents);
+    if (key === this.#team) return;
+    this.#team = key;
+    byId('agents-panel').hidden = agents.length === 0;
+    set(byId('agents'), ...agents.map(agentItem));
+    byId('agent-count').textContent = String(agents.length);
   }
 
   /** @param {Tool[]} tools */
@@ -114,6 +130,17 @@ function breaker(b, since) {
   };
   return el('li', { class: 'row', 'data-testid': 'breaker', 'data-service': b.service, 'data-state': b.state },
     el('span', { class: 'dot', 'aria-hidden': 'true' }), el('code', {}, b.service), el('span', { class: 'faint' }, words[b.state] ?? b.state));
+}
+
+/** @param {Agent} agent */
+function agentItem(agent) {
+  const hints = [!agent.routable && 'only by name', !agent.available && 'not available', agent.model && `model: ${agent.model}`,
+    ...agent.tools.map((name) => `tools: ${name}`)].filter((h) => typeof h === 'string');
+  return el('details', { class: 'tool-item', 'data-testid': 'agent-item' },
+    el('summary', {}, el('code', {}, agent.id), el('span', { class: 'faint' }, ` ${agent.name}`)),
+    el('p', { dir: 'auto' }, agent.description),
+    el('p', { class: 'hints' }, ...hints.map((h) => el('span', { class: 'chip' }, h))),
+    agent.capabilities.length > 0 ? el('p', { class: 'faint', dir: 'auto' }, agent.capabilities.join(', ')) : null);
 }
 
 /** @param {Tool} tool */

@@ -19,7 +19,7 @@ import { adviceFor, counted, duration, ending, number, passing } from './words.j
  * @property {(input: string) => void} edit
  * @property {() => void} inspect
  */
-/** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown }} Thoughts */
+/** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown, agent?: string }} Thoughts */
 
 export class TurnView {
   #items = el('div', { class: 'items' });
@@ -31,6 +31,10 @@ export class TurnView {
   #thoughts = null;
   /** @type {Markdown | null} */
   #answer = null;
+  /** @type {HTMLElement | null} the answer's, which is the last one unless it is open */
+  #answerNode = null;
+  /** @type {string | undefined} the agent whose text came last */
+  #speaker;
   #team = new TeamView((node) => this.#add(node));
 
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
@@ -39,9 +43,9 @@ export class TurnView {
     model: (change) => this.#change(change),
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
-    thinking: ({ content }) => this.#think(content),
+    thinking: ({ content, agent_id }) => this.#think(content, agent_id),
     tool_call: (call) => this.#call(call),
-    response_delta: ({ delta }) => this.#say(delta),
+    response_delta: ({ delta, agent_id }) => this.#say(delta, agent_id),
     error: (fault) => this.#fault(fault),
     done: () => {}, // the turn's outcome has it: see end
   };
@@ -83,15 +87,32 @@ export class TurnView {
     this.#add(el('p', { class: 'faint', 'data-testid': 'model-change' }, `${model} (${key}) answers in place of ${previous}: ${why}`));
   }
 
-  /** @param {string} content */
-  #think(content) {
-    this.#closeAnswer();
+  // Several agents work at once: what one of them does while another's text comes stands
+  // above that text, which stays whole.
+  /** @param {Node} item @param {string} [agent] whose doing it shows */
+  #beside(item, agent) {
+    if (this.#speaks(agent) || !this.#answer) {
+      this.#closeAnswer();
+      this.#add(item);
+    } else {
+      this.#answerNode?.before(item);
+    }
+  }
+
+  /** @param {string} [agent] */
+  #speaks(agent) {
+    return !agent || !this.#speaker || agent === this.#speaker;
+  }
+
+  /** @param {string} content @param {string} [agent] */
+  #think(content, agent) {
+    if (this.#thoughts && this.#thoughts.agent !== agent) this.#closeThoughts();
     if (!this.#thoughts) {
       const line = el('span', { class: 'line', dir: 'auto' });
       const inside = el('div', { class: 'prose' });
-      const node = el('details', { class: 'thoughts', 'data-testid': 'thoughts' }, el('summary', {}, el('span', { class: 'faint' }, 'Thought: '), line), inside);
-      this.#thoughts = { node, line, text: '', doc: new Markdown(inside) };
-      this.#add(node);
+      const node = el('details', { class: 'thoughts', 'data-testid': 'thoughts' }, el('summary', {}, el('span', { class: 'faint' }, agent ? `Thought of ${agent}: ` : 'Thought: '), line), inside);
+      this.#thoughts = { node, line, text: '', doc: new Markdown(inside), agent };
+      this.#beside(node, agent);
     }
     this.#thoughts.text += content;
     this.#thoughts.doc.append(content);
@@ -105,20 +126,22 @@ export class TurnView {
       known.show(call);
       return;
     }
-    this.#closeText();
+    this.#closeThoughts();
     const card = new ToolCard(call);
     this.#cards.set(call.call_id, card);
-    this.#add(card.node);
+    this.#beside(card.node, call.agent_id);
     say(`Calling the tool ${call.tool_name}`);
   }
 
-  /** @param {string} delta */
-  #say(delta) {
+  /** @param {string} delta @param {string} [agent] */
+  #say(delta, agent) {
+    this.#speaker = agent ?? this.#speaker;
     this.#closeThoughts();
     if (!this.#answer) {
       if (delta.trim() === '') return; // what keeps the text of two steps apart
       const node = el('div', { class: 'prose answer', 'data-testid': 'answer' });
       this.#answer = new Markdown(node);
+      this.#answerNode = node;
       this.#add(node);
     }
     this.#answer.append(delta);
@@ -141,7 +164,7 @@ export class TurnView {
 
   /** @param {Fault} fault */
   #fault(fault) {
-    this.#closeText();
+    if (this.#speaks(fault.agent_id)) this.#closeText();
     const actions = [];
     if (fault.fatal && fault.recoverable) actions.push(this.#retry(fault.retry_after_ms));
     const about = fault.service ? `, service ${fault.service}` : '';
@@ -153,7 +176,7 @@ export class TurnView {
       hooks: { 'data-testid': 'error', 'data-error-type': fault.error_type, 'data-fatal': String(fault.fatal) },
     }, ...actions);
     const explained = !fault.fatal && [...this.#cards.values()].some((card) => card.explain(fault.message, node));
-    if (!explained) this.#add(node);
+    if (!explained) this.#beside(node, fault.agent_id);
     if (fault.fatal) say(`Error: ${fault.message}`);
   }
 

@@ -74,6 +74,7 @@ export interface Thinking { request_id: string; content: string }
 export interface Delta { request_id: string; delta: string }
 export interface ToolCall {
   request_id: string;
+  agent_id?: string;
   call_id: string;
   tool_name: string;
   server: string;
@@ -89,6 +90,7 @@ export interface ToolCall {
 }
 export interface Fault {
   request_id: string;
+  agent_id?: string;
   error_type: string;
   message: string;
   recoverable: boolean;
@@ -120,6 +122,18 @@ export interface Ready {
   breakers: Breaker[];
   mcp: { server: string; connected: boolean; tools: number }[];
   streams: number;
+}
+export interface Agent {
+  id: string;
+  name: string;
+  description: string;
+  capabilities: string[];
+  examples: string[];
+  kind: string;
+  routable: boolean;
+  available: boolean;
+  model?: string;
+  tools: string[];
 }
 export interface Tool {
   name: string;

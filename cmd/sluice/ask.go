@@ -120,6 +120,7 @@ type eventData struct {
 	Message   string         `json:"message"`
 	Success   bool           `json:"success"`
 	Finish    string         `json:"finish_reason"`
+	teamData  `json:",inline"`
 	Usage     struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`

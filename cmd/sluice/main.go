@@ -35,7 +35,15 @@ func main() {
 		lookup:   os.LookupEnv,
 		readFile: os.ReadFile,
 		signals:  signals,
+		hangups:  hangups,
 	}))
+}
+
+// hangups takes SIGHUP over, which ends the process otherwise.
+func hangups() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
 }
 
 // program is what a command needs of the process, so that a test can run one whole.
@@ -45,6 +53,9 @@ type program struct {
 	lookup         func(string) (string, bool)
 	readFile       func(string) ([]byte, error)
 	signals        <-chan os.Signal
+	// hangups returns what comes when the configuration is to be read again, until
+	// release is called; nil: nothing ever does.
+	hangups func() (signals <-chan os.Signal, release func())
 }
 
 const usage = `Sluice streams what a Gemini agent thinks, calls and answers as Server-Sent Events.
@@ -57,6 +68,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice todo-server [flags]  start the built-in todo MCP server alone
   sluice gemini-sim [flags]   start the simulator of the Gemini API alone
   sluice loadtest [flags]     make load on a gateway and audit every stream
+  sluice eval router [flags]  ask the router of a configuration about a set of requests
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice doctor [flags]       find what buffers, cuts or delays streams on the way
   sluice doctor --config FILE ask each model of a configuration file what it can do
@@ -90,6 +102,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.healthcheck(ctx, args)
 	case "doctor":
 		return p.doctor(ctx, args)
+	case "eval":
+		return p.eval(ctx, args)
 	case "config":
 		return p.configFile(args)
 	case "version":

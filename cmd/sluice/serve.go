@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 
 	"sluice/config"
 	"sluice/internal/gateway"
@@ -54,14 +55,46 @@ func (p program) serve(ctx context.Context, args []string) int {
 	}
 	defer s.Close()
 	banner(p.stderr, s)
+	if file.Path != "" {
+		defer p.reloads(s, args)()
+	}
 	if s.Run(ctx, p.signals) != nil {
 		return exitFailed
 	}
 	return exitOK
 }
 
+// reloads reads the configuration again whenever the process is told to, until the
+// function that it returns is called.
+func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
+	if p.hangups == nil {
+		return func() {}
+	}
+	signals, release := p.hangups()
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-signals:
+			}
+			var file settings.File
+			cfg, err := settings.LoaderWith(&file).Load(args, p.lookup, p.readFile)
+			_ = s.Reload(gatewayConfig(cfg, file), err) // the log has it
+		}
+	})
+	return func() {
+		release()
+		close(done)
+		waiting.Wait()
+	}
+}
+
 func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
-	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens, Warnings: file.Warnings}
+	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens,
+		HasFile: file.Path != "", Team: file.Team, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.

@@ -62,7 +62,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Model: offline.Model{}, Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: gateway.OfflineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {
@@ -73,7 +73,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 			return exitUsage
 		}
 	}
-	others := modelsim.Config{Model: offline.Model{}, Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: gateway.OfflineFirst}
 	if *directives != "" {
 		text, err := p.readFile(*directives)
 		if err == nil {

@@ -46,6 +46,7 @@ type terminal struct {
 	out    io.Writer
 	style  style
 	inText bool // the cursor is in the answer's text
+	team   teamView
 }
 
 // show writes one event as it comes. The error is that of the output.
@@ -53,6 +54,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	s := t.style
 	switch ev.Type {
 	case "start":
+		t.team = teamView{}
 		note := ""
 		if d.Model == gateway.OfflineModel {
 			note = " (a simulator, not Gemini)"
@@ -61,7 +63,11 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	case "model":
 		return t.line(s.yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
 	case "thinking":
-		return t.line(s.dim, "%s", strings.TrimSpace(d.Content))
+		return t.lineOf(d, s.dim, "%s%s", whose(d), strings.TrimSpace(d.Content))
+	case "route":
+		return t.route(d)
+	case "agent":
+		return t.agent(d)
 	case "tool_call":
 		return t.tool(d)
 	case "response_delta":
@@ -69,10 +75,13 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 			fmt.Fprintln(t.out)
 		}
 		t.inText = true
+		if d.AgentID != "" {
+			t.team.speaking = d.AgentID
+		}
 		_, err := io.WriteString(t.out, printable(d.Delta))
 		return err
 	case "error":
-		return t.line(s.red, "error: %s (%s)", d.Message, d.ErrorType)
+		return t.lineOf(d, s.red, "%serror: %s (%s)", whose(d), d.Message, d.ErrorType)
 	case "done":
 		return t.closing(d)
 	}
@@ -84,15 +93,15 @@ func (t *terminal) tool(d eventData) error {
 	s := t.style
 	switch d.Status {
 	case "in_progress":
-		return t.line(s.bold, "→ %s %s", d.Tool, string(d.Arguments))
+		return t.lineOf(d, s.bold, "→ %s%s %s", whose(d), d.Tool, string(d.Arguments))
 	case "progress":
-		return t.line(s.dim, "… %s  %s", d.Tool, far(d))
+		return t.lineOf(d, s.dim, "… %s%s  %s", whose(d), d.Tool, far(d))
 	case "completed":
-		return t.line(s.green, "✓ %s  %d ms  %s", d.Tool, d.Duration, oneLine(d.Result))
+		return t.lineOf(d, s.green, "✓ %s%s  %d ms  %s", whose(d), d.Tool, d.Duration, oneLine(d.Result))
 	case "failed":
-		return t.line(s.red, "✗ %s  %d ms  %s", d.Tool, d.Duration, d.Error)
+		return t.lineOf(d, s.red, "✗ %s%s  %d ms  %s", whose(d), d.Tool, d.Duration, d.Error)
 	default:
-		return t.line(s.yellow, "? %s  %s: %s", d.Tool, d.Status, d.Error)
+		return t.lineOf(d, s.yellow, "? %s%s  %s: %s", whose(d), d.Tool, d.Status, d.Error)
 	}
 }
 
@@ -127,6 +136,9 @@ func (t *terminal) line(color, format string, args ...any) error {
 		fmt.Fprintln(t.out)
 	}
 	t.inText = false
+	if err := t.release(); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(t.out, "%s%s%s\n", color, printable(fmt.Sprintf(format, args...)), t.style.reset)
 	return err
 }

@@ -60,7 +60,12 @@ type Result struct {
 // Read parses and checks a file, and hands each section that is there to its Read. name
 // is the file's, for people; lookup knows the environment.
 func (t Table) Read(name string, content []byte, lookup func(string) (string, bool)) Result {
-	d := &document{name: name, lookup: lookup}
+	return t.ReadFrom(name, content, config.Sources{Lookup: lookup})
+}
+
+// ReadFrom is Read for a file whose values may name other files.
+func (t Table) ReadFrom(name string, content []byte, from config.Sources) Result {
+	d := &document{name: name, lookup: from.Lookup, readFile: from.ReadFile}
 	if root := d.parse(content); root != nil {
 		t.check(root)
 		for _, s := range t {
@@ -76,6 +81,7 @@ func (t Table) Read(name string, content []byte, lookup func(string) (string, bo
 type document struct {
 	name     string
 	lookup   func(string) (string, bool)
+	readFile func(string) ([]byte, error) // nil: no other file can be read
 	faults   []note
 	warnings []note
 }

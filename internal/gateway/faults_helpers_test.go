@@ -250,7 +250,8 @@ func startFaulty(t *testing.T, env string, with Seams) *faulty {
 }
 
 func faultyConfig(t *testing.T, env string) config.Config {
-	return transcript{&txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.config(t)
+	cfg, _ := transcript{&txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.config(t)
+	return cfg
 }
 
 // maxJudged is the largest reply that judge is given: its patterns take a second

@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -20,6 +21,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/router"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -32,6 +34,9 @@ type Config struct {
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
 	TurnTokens int // most tokens of a turn; 0: no limit
+	// HasFile says that there is a file, so that it can be read again: see Reload.
+	HasFile bool
+	Team    router.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -45,8 +50,13 @@ type Gateway struct {
 	server  *handlers.Server
 	models  *Models
 	tools   *mcpclient.Client
-	todos   *todo.Store // nil unless the built-in todo server is used
-	with    Seams
+	started Config // as it was asked for
+	// alone answers where there are no agents, and registry is what the file says of
+	// them; never nil if there is a file.
+	alone    stream.Runner
+	registry atomic.Pointer[registry]
+	todos    *todo.Store // nil unless the built-in todo server is used
+	with     Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
@@ -91,7 +101,7 @@ func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 // children and sessions end with it. The caller must call Close. A fault in what cfg
 // says of MCP servers is a *config.Error.
 func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
-	g := &Gateway{cfg: cfg, log: processLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
+	g := &Gateway{cfg: cfg, started: cfg, log: processLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -108,8 +118,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.server = handlers.NewServer(handlers.Config{
-		Runner:        with.budgeted(cfg.TurnTokens, g.agent()),
+	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	server := handlers.Config{
+		Runner:        g.alone,
 		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,
@@ -127,25 +138,37 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Hosts:         cfg.Hosts,
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
-	})
+	}
+	if cfg.HasFile {
+		g.registry.Store(g.newRegistry(cfg.Team))
+		server.Choose = g.choose
+		server.Team = func() *handlers.Team { return g.registry.Load().told }
+	}
+	g.server = handlers.NewServer(server)
 	return g, nil
 }
 
-// agent returns what answers requests.
+// agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
+	cfg := g.agentConfig()
+	cfg.Model = g.models.Link(model.DefaultKey)
+	cfg.Tools = g.tools
+	cfg.Prompt = g.cfg.SystemPrompt
+	cfg.MaxSteps = g.cfg.MaxSteps
+	return agent.New(cfg)
+}
+
+// agentConfig returns what all agents have in common.
+func (g *Gateway) agentConfig() agent.Config {
 	cfg := agent.Config{
-		Model:       g.models.Link(model.DefaultKey),
-		Tools:       g.tools,
-		Prompt:      g.cfg.SystemPrompt,
 		Location:    g.cfg.Timezone,
-		MaxSteps:    g.cfg.MaxSteps,
 		LogPayloads: g.cfg.LogPayloads,
 		Keyed:       len(g.cfg.Models) > 0,
 	}
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}
-	return agent.New(cfg)
+	return cfg
 }
 
 func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {

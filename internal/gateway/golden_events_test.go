@@ -13,7 +13,7 @@ import (
 func (j *judgement) event(ev wireEvent, first bool) {
 	j.must(!j.done, "%s after done", ev.kind)
 	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
-	wrong := ev.Status == "failed" || ev.Status == "unknown"
+	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
 	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
 	j.explain = wrong && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
 	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
@@ -28,6 +28,10 @@ func (j *judgement) event(ev wireEvent, first bool) {
 		j.toolCall(ev)
 	case "response_delta":
 		j.delta(ev)
+	case "route":
+		j.route(ev)
+	case "agent":
+		j.agent(ev)
 	case "error":
 		j.failure(ev)
 	case "done":
@@ -94,6 +98,9 @@ var errorTypes = map[string]struct {
 	"timeout":               {true, "sometimes"},
 	"shutting_down":         {true, "always"},
 	"overloaded":            {true, "always"},
+	"agent_failed":          {true, "never"},
+	"agent_unavailable":     {true, "always"},
+	"routing_failed":        {true, "always"},
 	"internal_error":        {false, "always"},
 }
 
@@ -127,8 +134,12 @@ func (j *judgement) end(ev wireEvent) {
 	j.must(len(j.calls) == 0, "done while a tool is called")
 	j.must(ev.FinalOutput == j.text, "final_output is %q, the deltas are %q", ev.FinalOutput, j.text)
 	j.must(slices.Equal(ev.ToolsCalled, j.tools) && ev.ToolsCalled != nil, "tools_called %q, called were %q", ev.ToolsCalled, j.tools)
-	j.must(ev.Success == (j.fatal == ""), "success %v after the fatal error %q", ev.Success, j.fatal)
+	j.must(ev.Success != nil && *ev.Success == (j.fatal == ""), "success %v after the fatal error %q", ev.Success, j.fatal)
+	j.teamEnded(ev)
 	want := []string{"stop", "max_tokens", "max_steps"}
+	if j.clarified {
+		want = []string{"input_required"}
+	}
 	if j.fatal != "" {
 		want = []string{"error"}
 		if r := fatalReasons[j.fatal]; r != "" {
@@ -158,7 +169,7 @@ func (j *judgement) times(ev wireEvent) {
 	for _, ms := range t.Model {
 		sum += ms
 	}
-	j.must(sum <= t.Total+len(t.Model), "the model took %d ms of %d", sum, t.Total)
+	j.must(sum <= t.Total*max(len(j.agents), 1)+len(t.Model), "the model took %d ms of %d", sum, t.Total)
 	called := slices.Clone(j.tools)
 	for _, tool := range t.Tools {
 		i := slices.Index(called, tool.Tool)

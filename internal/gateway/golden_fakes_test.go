@@ -66,15 +66,15 @@ func (tr transcript) servers(t *testing.T, cfg config.Config) []mcpclient.Server
 }
 
 // fallbacks returns what the configuration says of the tools in text, if it lists any.
-func fallbacks(t *testing.T, text string) map[string]string {
+func fallbacks(t *testing.T, text string) map[string][]string {
 	t.Helper()
-	all := map[string]string{}
+	all := map[string][]string{}
 	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return all
 	}
 	for _, tool := range fakeTools(t, text) {
 		if tool.Fallback != "" {
-			all[tool.Name] = tool.Fallback
+			all[tool.Name] = []string{tool.Fallback}
 		}
 	}
 	return all

@@ -52,6 +52,10 @@ type judgement struct {
 	missing     []string             // services that were told to be unavailable
 	text        string               // deltas so far
 	accumulates *bool
+
+	routes    int
+	clarified bool
+	agents    map[string]string // the last status of each
 }
 
 func (j *judgement) fault(format string, args ...any) {
@@ -68,35 +72,45 @@ func (j *judgement) must(ok bool, format string, args ...any) {
 type wireEvent struct {
 	kind string
 
-	RequestID   string          `json:"request_id"`
-	Protocol    string          `json:"protocol"`
-	Model       string          `json:"model"`
-	Content     string          `json:"content"`
-	CallID      string          `json:"call_id"`
-	Tool        string          `json:"tool_name"`
-	Server      string          `json:"server"`
-	Arguments   json.RawMessage `json:"arguments"`
-	Status      string          `json:"status"`
-	Duration    int             `json:"duration_ms"`
-	Progress    float64         `json:"progress"`
-	Total       *float64        `json:"total"`
-	Result      string          `json:"result"`
-	Truncated   bool            `json:"truncated"`
-	Error       string          `json:"error"`
-	Delta       string          `json:"delta"`
-	Accumulated string          `json:"accumulated"`
-	ErrorType   string          `json:"error_type"`
-	Service     string          `json:"service"`
-	Message     string          `json:"message"`
-	Recoverable bool            `json:"recoverable"`
-	Fatal       bool            `json:"fatal"`
-	RetryAfter  int             `json:"retry_after_ms"`
-	FinalOutput string          `json:"final_output"`
-	ToolsCalled []string        `json:"tools_called"`
-	Success     bool            `json:"success"`
-	Finish      string          `json:"finish_reason"`
-	Usage       map[string]int  `json:"usage"`
-	Timings     struct {
+	RequestID    string          `json:"request_id"`
+	Protocol     string          `json:"protocol"`
+	Model        string          `json:"model"`
+	Content      string          `json:"content"`
+	CallID       string          `json:"call_id"`
+	Tool         string          `json:"tool_name"`
+	Server       string          `json:"server"`
+	Arguments    json.RawMessage `json:"arguments"`
+	Status       string          `json:"status"`
+	Duration     int             `json:"duration_ms"`
+	Progress     float64         `json:"progress"`
+	Total        *float64        `json:"total"`
+	Result       string          `json:"result"`
+	Truncated    bool            `json:"truncated"`
+	Error        string          `json:"error"`
+	Delta        string          `json:"delta"`
+	Accumulated  string          `json:"accumulated"`
+	ErrorType    string          `json:"error_type"`
+	Service      string          `json:"service"`
+	Message      string          `json:"message"`
+	Recoverable  bool            `json:"recoverable"`
+	Fatal        bool            `json:"fatal"`
+	RetryAfter   int             `json:"retry_after_ms"`
+	FinalOutput  string          `json:"final_output"`
+	ToolsCalled  []string        `json:"tools_called"`
+	Success      *bool           `json:"success"`
+	AgentID      string          `json:"agent_id"`
+	Decision     string          `json:"decision"`
+	Confidence   float64         `json:"confidence"`
+	Reasoning    string          `json:"reasoning"`
+	Attempt      int             `json:"attempt"`
+	ErrorMessage string          `json:"error_message"`
+	Agents       []struct {
+		AgentID string `json:"agent_id"`
+		Success bool   `json:"success"`
+	} `json:"agents"`
+	Finish  string         `json:"finish_reason"`
+	Usage   map[string]int `json:"usage"`
+	Timings struct {
 		Total      int   `json:"total_ms"`
 		FirstEvent int   `json:"first_event_ms"`
 		FirstDelta *int  `json:"first_delta_ms"`
@@ -113,15 +127,17 @@ type wireEvent struct {
 // the order in which we write them; those with a ? may be absent.
 var vocabulary = map[string]string{
 	"start":                 "request_id conversation_id? user_id? model protocol",
-	"thinking":              "request_id content",
-	"tool_call/in_progress": "request_id call_id tool_name server arguments status",
-	"tool_call/progress":    "request_id call_id tool_name server arguments status progress total? message?",
-	"tool_call/completed":   "request_id call_id tool_name server arguments status duration_ms result truncated?",
-	"tool_call/failed":      "request_id call_id tool_name server arguments status duration_ms error",
-	"tool_call/unknown":     "request_id call_id tool_name server arguments status duration_ms error",
-	"response_delta":        "request_id delta accumulated?",
-	"error":                 "request_id error_type message recoverable fatal retry_after_ms? service?",
-	"done":                  "request_id final_output tools_called success finish_reason usage timings",
+	"route":                 "request_id decision agent_id additional_agents confidence reasoning? method attempts duration_ms model?",
+	"agent":                 "request_id agent_id role attempt status success? execution_time_ms? error_message? error_type? usage?",
+	"thinking":              "request_id agent_id? content",
+	"tool_call/in_progress": "request_id agent_id? call_id tool_name server arguments status",
+	"tool_call/progress":    "request_id agent_id? call_id tool_name server arguments status progress total? message?",
+	"tool_call/completed":   "request_id agent_id? call_id tool_name server arguments status duration_ms result truncated?",
+	"tool_call/failed":      "request_id agent_id? call_id tool_name server arguments status duration_ms error",
+	"tool_call/unknown":     "request_id agent_id? call_id tool_name server arguments status duration_ms error",
+	"response_delta":        "request_id agent_id? delta accumulated?",
+	"error":                 "request_id agent_id? error_type message recoverable fatal retry_after_ms? service?",
+	"done":                  "request_id final_output tools_called success finish_reason usage timings agents?",
 }
 
 // memberPattern makes a pattern of a row of the vocabulary: names, each with a comma.

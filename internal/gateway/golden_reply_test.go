@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -53,14 +54,23 @@ func (r wireReply) text() string {
 
 var (
 	modelCalls = regexp.MustCompile(`"model_ms":\[([0-9,]*)\]`)
-	jittered   = regexp.MustCompile(`"(total_ms|first_delta_ms)":\d+|"(model_ms)":\[[0-9,]*\]`)
+	routeCalls = regexp.MustCompile(`"attempts":(\d+),"duration_ms"`)
+	jittered   = regexp.MustCompile(`"(total_ms|first_delta_ms|execution_time_ms)":\d+|"(model_ms)":\[[0-9,]*\]`)
 )
 
 // withoutJitter returns the body. When a model call was tried again, after a
 // random pause, the times that hold the pause are replaced.
 func (r wireReply) withoutJitter() string {
 	m := modelCalls.FindStringSubmatch(r.body)
-	if m == nil || r.calls <= len(strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' })) {
+	if m == nil {
+		return r.body
+	}
+	told := len(strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' }))
+	if routed := routeCalls.FindStringSubmatch(r.body); routed != nil {
+		n, _ := strconv.Atoi(routed[1])
+		told += n
+	}
+	if r.calls <= told {
 		return r.body
 	}
 	return jittered.ReplaceAllString(r.body, `"$1$2":"random"`)

@@ -30,6 +30,8 @@ var update = flag.Bool("update", false, "rewrite the want files of the golden tr
 //	config       NAME=value lines, as in the environment (optional)
 //	request      METHOD path, headers, an empty line, the body; several are
 //	             separated by a line "---" and sent one after the other
+//	sluice.yaml  the configuration file (optional)
+//	gemini.NAME  what Gemini answers where the system prompt says "You are NAME."
 //	gemini       a script of internal/geminisim, all of which must be used, or
 //	             "offline" for the offline model; without it nobody may be asked
 //	mcp          "todo" for the built-in server, "down" for one that cannot be
@@ -109,7 +111,7 @@ func (tr transcript) private(got wireReply) []string {
 		return texts
 	}
 	for _, m := range said.FindAllStringSubmatch(tr.get("request")+got.body, -1) {
-		if len(m[1]) > 10 {
+		if len(m[1]) > 10 && !strings.Contains(tr.get("sluice.yaml"), m[1]) {
 			texts = append(texts, m[1])
 		}
 	}
@@ -146,9 +148,10 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) []wir
 // the transcript.
 func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, with Seams) (replies []wireReply) {
 	t.Helper()
-	cfg := tr.config(t)
-	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
+	cfg, file := tr.config(t)
+	models, calls := tr.byAgent(t, sim)
+	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,20 +159,20 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	synctest.Wait() // for the sessions with the MCP servers
 	client := http.Client{Transport: testnet.Serve(t, g.server)}
 	for _, req := range tr.requests(t) {
-		before := sim.Calls()
+		before := calls()
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := readReply(t, resp)
-		r.calls = sim.Calls() - before
+		r.calls = calls() - before
 		replies = append(replies, r)
 		synctest.Wait() // until the request is over on our side too
 	}
 	return replies
 }
 
-func (tr transcript) config(t *testing.T) config.Config {
+func (tr transcript) config(t *testing.T) (config.Config, settings.File) {
 	t.Helper()
 	env := map[string]string{
 		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0",
@@ -182,14 +185,21 @@ func (tr transcript) config(t *testing.T) config.Config {
 	if tr.offline() {
 		env["GEMINI_MODEL"] = OfflineModel
 	}
+	readFile := os.ReadFile
+	if tr.has("sluice.yaml") {
+		env["SLUICE_CONFIG"] = "sluice.yaml"
+		readFile = func(string) ([]byte, error) { return []byte(tr.get("sluice.yaml")), nil }
+	}
 	unread := maps.Clone(env)
-	cfg, err := settings.Load(nil, func(name string) (string, bool) {
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) {
 		delete(unread, name)
 		value, ok := env[name]
 		return value, ok
-	}, os.ReadFile)
+	}, readFile)
 	if err != nil || len(unread) > 0 {
 		t.Fatalf("config: %v; nobody reads %v", err, unread)
 	}
-	return cfg
+	cfg.MCPServers = nil // they are the transcript's own
+	return cfg, file
 }

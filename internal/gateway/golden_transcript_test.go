@@ -35,8 +35,11 @@ func readTranscript(t *testing.T, file string) transcript {
 	}
 	for _, f := range ar.Files {
 		switch f.Name {
-		case "config", "request", "gemini", "mcp", "mcp.spare", "want.sse", "want.gemini":
+		case "config", "request", "gemini", "mcp", "mcp.spare", "sluice.yaml", "want.sse", "want.gemini":
 		default:
+			if strings.HasPrefix(f.Name, ofAgent) {
+				continue
+			}
 			t.Errorf("a transcript has no file %q", f.Name)
 		}
 	}
@@ -78,7 +81,7 @@ func (tr transcript) offline() bool { return strings.TrimSpace(tr.get("gemini"))
 func (tr transcript) gemini(t *testing.T) *geminiSim {
 	t.Helper()
 	if tr.offline() {
-		return geminisim.New(geminisim.Config{Model: offline.Model{}, RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
+		return geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
 	}
 	text := tr.get("gemini")
 	if strings.TrimSpace(text) == "" {

@@ -236,7 +236,7 @@ func (m *Models) startOffline(ctx context.Context) (string, error) {
 	}
 	m.offline = &http.Server{
 		Addr:              ln.Addr().String(),
-		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Pace: OfflinePace, FirstDelay: OfflineFirst}),
+		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: OfflinePace, FirstDelay: OfflineFirst}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	go func() { _ = m.offline.Serve(ln) }() // ends with close

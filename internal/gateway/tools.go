@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
 	"sluice/config"
+	"sluice/internal/home"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/tool"
@@ -21,24 +23,18 @@ const builtinTodo = "todo"
 // server, in memory if its file cannot be written.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	servers := slices.Clone(g.with.Servers)
-	for _, s := range g.cfg.MCPServers {
-		servers = append(servers, g.mcpServer(s))
+	configured := g.cfg.MCPServers
+	if len(servers)+len(configured) == 0 {
+		configured = []config.MCPServer{{Name: builtinTodo, Transport: config.InProcess, Builtin: builtinTodo}}
 	}
-	if len(servers) == 0 {
-		var unwritable error
-		g.todos, g.cfg.TodoDB, unwritable, err = OpenTodos(ctx, g.cfg.Config)
-		if err != nil {
-			return fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
+	for _, s := range configured {
+		server := g.mcpServer(s)
+		if s.Builtin != "" {
+			if server.InProcess, err = g.builtin(ctx, s.Builtin); err != nil {
+				return err
+			}
 		}
-		if unwritable != nil {
-			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
-		}
-		servers = append(servers, mcpclient.Server{
-			Name:      builtinTodo,
-			Transport: "inprocess",
-			InProcess: todo.NewServer(g.todos, g.cfg.Version),
-			Breaker:   newBreaker("mcp:"+builtinTodo, g.cfg.MCPBreaker, g.log),
-		})
+		servers = append(servers, server)
 	}
 	g.tools, err = mcpclient.New(mcpclient.Config{
 		Servers: servers,
@@ -52,6 +48,25 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	}
 	g.tools.Start(ctx)
 	return nil
+}
+
+// builtin returns a server that the program brings along. What the todo server keeps, all
+// of that kind share; of the others each has a state of its own.
+func (g *Gateway) builtin(ctx context.Context, name string) (*server.MCPServer, error) {
+	if name != builtinTodo {
+		return home.NewServer(name, g.cfg.Version), nil
+	}
+	if g.todos == nil {
+		var unwritable, err error
+		g.todos, g.cfg.TodoDB, unwritable, err = OpenTodos(ctx, g.cfg.Config)
+		if err != nil {
+			return nil, fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
+		}
+		if unwritable != nil {
+			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
+		}
+	}
+	return todo.NewServer(g.todos, g.cfg.Version), nil
 }
 
 // mcpServer returns what mcpclient needs of a configured server. It reveals secrets: the

@@ -152,3 +152,6 @@ func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
 	}
 	return calls
 }
+
+// Roles returns what the demo's model knows of structured output.
+func Roles() []geminisim.Role { return []geminisim.Role{Route} }

@@ -5,6 +5,7 @@ import (
 	"sluice/config/file"
 	"sluice/mcpclient"
 	"sluice/model"
+	"sluice/router"
 )
 
 // File is what the configuration file says, beside what is in config.Config. Without a
@@ -13,6 +14,7 @@ type File struct {
 	Path       string // of the file; empty: there is none
 	Models     []model.Spec
 	TurnTokens int // of the budget; 0: no limit
+	Team       router.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -24,16 +26,20 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.Section(&f.Models, c),
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
+		router.AgentsSection(&f.Team, c),
+		router.RouterSection(&f.Team),
+		router.DispatchSection(&f.Team),
+		router.AggregateSection(&f.Team),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget` and `mcpServers`",
-			func(path string, content []byte, lookup func(string) (string, bool)) []config.Fault {
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
+			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
-				r := FileSections(c, f).Read(path, content, lookup)
+				r := FileSections(c, f).ReadFrom(path, content, from)
 				f.Warnings = r.Warnings
 				return r.Faults
 			}),

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// teamData is what ask reads of the events of a team.
+type teamData struct {
+	AgentID      string   `json:"agent_id"`
+	Decision     string   `json:"decision"`
+	Additional   []string `json:"additional_agents"`
+	Confidence   float64  `json:"confidence"`
+	Reasoning    string   `json:"reasoning"`
+	Method       string   `json:"method"`
+	Attempt      int      `json:"attempt"`
+	Took         int64    `json:"execution_time_ms"`
+	ErrorMessage string   `json:"error_message"`
+}
+
+// teamView is what the terminal knows of the agents of a turn.
+type teamView struct {
+	running  map[string]bool
+	speaking string   // whose text was last shown
+	held     []string // lines of others that wait until the text at hand has ended
+}
+
+// route shows who answers, how sure that is, and why.
+func (t *terminal) route(d eventData) error {
+	who := d.AgentID
+	for _, id := range d.Additional {
+		who += " + " + id
+	}
+	switch d.Decision {
+	case "clarify":
+		who = "a question to you"
+	case "fallback":
+		who = "no agent"
+	}
+	how := strings.ReplaceAll(d.Method, "_", " ")
+	if d.Method == "model" {
+		how = fmt.Sprintf("%.0f%% sure, %s", 100*d.Confidence, millis(d.Duration))
+	}
+	if err := t.line(t.style.bold, "⇒ %s  (%s)", who, how); err != nil || d.Reasoning == "" {
+		return err
+	}
+	return t.line(t.style.dim, "  %s", d.Reasoning)
+}
+
+// agent shows what becomes of an agent's part.
+func (t *terminal) agent(d eventData) error {
+	s := t.style
+	if t.team.running == nil {
+		t.team.running = map[string]bool{}
+	}
+	t.team.running[d.AgentID] = d.Status == "started" || d.Status == "retrying"
+	switch d.Status {
+	case "started":
+		return t.lineOf(d, s.dim, "● %s started", d.AgentID)
+	case "retrying":
+		return t.lineOf(d, s.yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
+	case "completed":
+		return t.lineOf(d, s.green, "● %s done  %s", d.AgentID, millis(d.Took))
+	}
+	return t.lineOf(d, s.red, "● %s %s  %s  %s", d.AgentID, d.Status, millis(d.Took), d.ErrorMessage)
+}
+
+// lineOf prints a line that is about an agent. While another one's text is on the
+// screen, and still comes, it is kept for later: it would cut the text in two.
+func (t *terminal) lineOf(d eventData, color, format string, args ...any) error {
+	if t.inText && d.AgentID != "" && (t.anyRuns(t.team.speaking) || !t.anyRuns("")) {
+		t.team.held = append(t.team.held, color+printable(fmt.Sprintf(format, args...))+t.style.reset)
+		return nil
+	}
+	return t.line(color, format, args...)
+}
+
+// anyRuns says whether an agent is at work; empty: any of them.
+func (t *terminal) anyRuns(id string) bool {
+	for each, runs := range t.team.running {
+		if runs && (id == "" || id == each) {
+			return true
+		}
+	}
+	return false
+}
+
+// release prints the lines that were kept.
+func (t *terminal) release() error {
+	for _, line := range t.team.held {
+		if _, err := fmt.Fprintln(t.out, line); err != nil {
+			return err
+		}
+	}
+	t.team.held = nil
+	return nil
+}
+
+// whose returns the words before a line about an agent's doing.
+func whose(d eventData) string {
+	if d.AgentID == "" {
+		return ""
+	}
+	return d.AgentID + ": "
+}

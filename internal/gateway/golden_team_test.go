@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/internal/geminisim"
+)
+
+// ofAgent begins the names of the files with what Gemini answers an agent.
+const ofAgent = "gemini."
+
+// byAgent returns what stands in for Gemini: a script for each agent that has one, told
+// apart by the system prompt, and sim for all others.
+func (tr transcript) byAgent(t *testing.T, sim *geminiSim) (all http.Handler, calls func() int) {
+	scripts := map[string]*geminiSim{}
+	for _, f := range tr.Files {
+		name, ok := strings.CutPrefix(f.Name, ofAgent)
+		if !ok {
+			continue
+		}
+		script, err := geminisim.ParseScript(string(f.Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := geminisim.New(geminisim.Config{RequireKey: goldenKey, Script: script})
+		scripts[name] = own
+		t.Cleanup(func() {
+			for _, failure := range own.Failures() {
+				t.Errorf("agent %s sent what is not expected: %s", name, failure)
+			}
+			if n := own.Unused(); n > 0 {
+				t.Errorf("agent %s has not asked for its last %d responses", name, n)
+			}
+		})
+	}
+	all = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		for name, own := range scripts {
+			if bytes.Contains(body, []byte("You are "+name+".")) {
+				own.ServeHTTP(w, r)
+				return
+			}
+		}
+		sim.ServeHTTP(w, r)
+	})
+	return all, func() int {
+		n := sim.Calls()
+		for _, own := range scripts {
+			n += own.Calls()
+		}
+		return n
+	}
+}
+
+// route judges the decision of a team, which comes once and before any agent.
+func (j *judgement) route(ev wireEvent) {
+	j.must(j.routes == 0 && len(j.agents) == 0 && j.text == "", "a route comes once and first")
+	j.routes++
+	j.must(slices.Contains([]string{"route", "clarify", "fallback"}, ev.Decision), "decision %q", ev.Decision)
+	j.must(ev.AgentID != "" && ev.Confidence >= 0 && ev.Confidence <= 1 && len([]rune(ev.Reasoning)) <= 501, "route %+v", ev)
+	j.clarified = ev.Decision == "clarify"
+}
+
+// agent judges what is told of an agent's part: it begins once and ends once.
+func (j *judgement) agent(ev wireEvent) {
+	j.must(j.routes == 1, "an agent before the route")
+	if j.agents == nil {
+		j.agents = map[string]string{}
+	}
+	before := j.agents[ev.AgentID]
+	switch ev.Status {
+	case "started":
+		j.must(before == "" && ev.Success == nil && ev.Attempt == 1, "agent %s starts after %q", ev.AgentID, before)
+	case "retrying":
+		j.must((before == "started" || before == "retrying") && ev.Attempt > 1, "agent %s is tried again after %q", ev.AgentID, before)
+	case "completed", "failed", "cancelled":
+		j.must(before == "started" || before == "retrying", "agent %s ends after %q", ev.AgentID, before)
+		j.must(ev.Success != nil && *ev.Success == (ev.Status == "completed"), "agent %s is %s with success %v", ev.AgentID, ev.Status, ev.Success)
+		j.must((ev.ErrorMessage == "") == (ev.Status == "completed"), "agent %s is %s: %q", ev.AgentID, ev.Status, ev.ErrorMessage)
+	default:
+		j.fault("status %q of an agent", ev.Status)
+	}
+	j.agents[ev.AgentID] = ev.Status
+}
+
+// teamEnded judges what done tells of a team.
+func (j *judgement) teamEnded(ev wireEvent) {
+	j.must(len(ev.Agents) == len(j.agents), "done tells of %d agents of %d", len(ev.Agents), len(j.agents))
+	for _, a := range ev.Agents {
+		status := j.agents[a.AgentID]
+		j.must(status == "completed" || status == "failed" || status == "cancelled", "agent %s is %s at done", a.AgentID, status)
+		j.must(a.Success == (status == "completed"), "agent %s is %s, and success is %v", a.AgentID, status, a.Success)
+	}
+}

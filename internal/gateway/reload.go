@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/rs/zerolog"
+
+	"sluice/config"
+)
+
+// Reload takes over the team of another reading of the configuration file, for the
+// turns that begin from now on. err is that of the reading. A file that is faulty, or
+// whose models, budget or MCP servers are not those that run, changes nothing: the
+// error, which is in the log, says why. It may be called concurrently.
+func (g *Gateway) Reload(cfg Config, err error) error {
+	if err == nil {
+		err = g.needsRestart(cfg)
+	}
+	if err != nil {
+		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
+		return err
+	}
+	now := g.newRegistry(cfg.Team)
+	before := g.registry.Swap(now)
+	warnOfConfig(g.log, cfg.Warnings)
+	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
+	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
+		g.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
+	}
+	return nil
+}
+
+// needsRestart returns the faults of the sections that differ from what runs and cannot
+// change without a restart; nil if there are none.
+func (g *Gateway) needsRestart(cfg Config) error {
+	var faults []config.Fault
+	check := func(section string, runs, asked any) {
+		if !reflect.DeepEqual(runs, asked) {
+			faults = append(faults, config.Fault{Name: section, Message: "differs from what runs: this needs a restart"})
+		}
+	}
+	check("models", g.started.Models, cfg.Models)
+	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
+	if len(faults) == 0 {
+		return nil
+	}
+	return &config.Error{Faults: faults}
+}
+
+func faultsOf(err error) (lines []string) {
+	e, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		return []string{err.Error()}
+	}
+	for _, f := range e.Faults {
+		lines = append(lines, f.Name+": "+f.Message)
+	}
+	return lines
+}

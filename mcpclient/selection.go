@@ -1,0 +1,82 @@
+package mcpclient
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"sluice/tool"
+)
+
+// Selection is some of the tools of a Client. Of the others nobody who has it is told,
+// and none of them runs. It is safe for concurrent use.
+type Selection struct {
+	client  *Client
+	entries []string
+	last    atomic.Pointer[selected] // the last one made
+}
+
+// selected is what a Selection makes of a view.
+type selected struct {
+	of  *view
+	set *tool.Set
+}
+
+// Select returns the tools that entries name: "<server>" for all of a server's,
+// "<server>/<tool>" for one, by the name that its server gives it.
+func (c *Client) Select(entries []string) *Selection {
+	return &Selection{client: c, entries: entries}
+}
+
+// Tools returns what can be called now. A fallback that is not selected is none.
+func (s *Selection) Tools(context.Context) *tool.Set { return s.set(s.client.currentView()) }
+
+// Call runs a tool, as Client.Call does.
+func (s *Selection) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	v := s.client.currentView()
+	if t := v.tools[call.Name]; t == nil || !s.has(t) {
+		return tool.Result{}, unknownTool(call.Name, s.set(v))
+	}
+	return s.client.Call(ctx, call)
+}
+
+// set returns the selected part of a view. Calls of the same view share the result,
+// because a model caches what it renders by the pointer.
+func (s *Selection) set(v *view) *tool.Set {
+	if last := s.last.Load(); last != nil && last.of == v {
+		return last.set
+	}
+	set := &tool.Set{}
+	for _, u := range v.set.Unavailable {
+		if s.hasServer(u.Server) {
+			set.Unavailable = append(set.Unavailable, u)
+		}
+	}
+	for _, spec := range v.set.Specs {
+		t := v.tools[spec.Name]
+		if !s.has(t) {
+			continue
+		}
+		own := boundTool{name: t.name, offer: t.offer, up: t.up}
+		for _, f := range t.fallbacks {
+			if s.has(f) {
+				own.fallbacks = append(own.fallbacks, f)
+			}
+		}
+		if spec, offered := s.client.specIn(v, &own); offered {
+			set.Specs = append(set.Specs, spec)
+		}
+	}
+	s.last.Store(&selected{v, set})
+	return set
+}
+
+func (s *Selection) has(t *boundTool) bool {
+	return slices.Contains(s.entries, t.up.Name) || slices.Contains(s.entries, t.up.Name+"/"+t.offer.name)
+}
+
+func (s *Selection) hasServer(name string) bool {
+	return slices.ContainsFunc(s.entries, func(e string) bool {
+		return e == name || len(e) > len(name) && e[:len(name)] == name && e[len(name)] == '/'
+	})
+}

@@ -1,0 +1,261 @@
+package router
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/config"
+	"sluice/config/file"
+)
+
+// Spec is what the configuration file says of a team. Its zero value is a file that
+// says nothing of one.
+type Spec struct {
+	Agents []AgentSpec
+	// Config lacks Agents and Asker. It holds the defaults once a section was read; see
+	// Settled.
+	Config Config
+	// TurnTimeout bounds a turn of the team; 0: DefaultTurnTimeout.
+	TurnTimeout time.Duration
+
+	begun bool
+}
+
+// DefaultTurnTimeout is how long a turn of a team may take.
+const DefaultTurnTimeout = time.Minute
+
+// Settled returns s with the defaults where the file says nothing.
+func (s Spec) Settled() Spec {
+	s.begin()
+	if s.TurnTimeout == 0 {
+		s.TurnTimeout = DefaultTurnTimeout
+	}
+	return s
+}
+
+func (s *Spec) begin() {
+	if !s.begun {
+		s.begun, s.Config = true, Defaults()
+	}
+}
+
+// AgentSpec is one agent of the configuration file.
+type AgentSpec struct {
+	ID, Name, Description  string // Name is empty if there is none
+	Capabilities, Examples []string
+	// Role is the first line of the system prompt, and Prompt the rest; empty: none, and
+	// the built-in one.
+	Role, Prompt string
+	Model        string   // a key; empty: the default model
+	Temperature  *float64 // nil: none is asked for
+	MaxTokens    int      // 0: the model's
+	Tools        []string // server, or server/tool
+	MaxSteps     int
+	Timeout      time.Duration // 0: Dispatch.Timeout
+	Hidden       bool          // from the router
+}
+
+// Defaults of an AgentSpec.
+const (
+	defaultTemperature = 0.7
+	defaultSteps       = 10
+)
+
+// builtinServer is the server that there is if none is configured.
+const builtinServer = "todo"
+
+const (
+	maxPrompt   = 32 << 10
+	maxTemplate = 16 << 10
+)
+
+//go:embed agents.json
+var agentsSchema string
+
+//go:embed router.json
+var routerSchema string
+
+//go:embed dispatch.json
+var dispatchSchema string
+
+//go:embed aggregate.json
+var aggregateSchema string
+
+// AgentsSection is the section agents of the configuration file. It reads which MCP
+// servers there are from c, which is whole by then.
+func AgentsSection(s *Spec, c *config.Config) file.Section {
+	return file.Section{Name: "agents", Schema: agentsSchema, Read: func(agents *file.Node) {
+		s.begin()
+		for n := range agents.Members() {
+			r := agentReader{node: n, cfg: c, spec: AgentSpec{ID: n.Name()}}
+			r.read()
+			s.Agents = append(s.Agents, r.spec)
+		}
+	}}
+}
+
+type agentReader struct {
+	node *file.Node
+	cfg  *config.Config
+	spec AgentSpec
+}
+
+func (r *agentReader) read() {
+	s, n := &r.spec, r.node
+	take(&s.Description, n.Get("description"))
+	take(&s.Name, n.Get("name"))
+	take(&s.Role, n.Get("role"))
+	s.Capabilities = texts(n.Get("capabilities"))
+	s.Examples = texts(n.Get("examples"))
+	r.prompt()
+	s.Model = modelKey(n.Get("model"))
+	s.Temperature = temperature(n.Get("temperature"), defaultTemperature)
+	s.MaxTokens, _ = n.Get("max_output_tokens").Int()
+	s.MaxSteps = defaultSteps
+	if steps, ok := n.Get("max_steps").Int(); ok {
+		s.MaxSteps = steps
+	}
+	takeDuration(&s.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
+	routable, given := n.Get("routable").Bool()
+	s.Hidden = given && !routable
+	for item := range n.Get("tools").Members() {
+		r.tool(item)
+	}
+}
+
+func (r *agentReader) prompt() {
+	text, named := r.node.Get("prompt"), r.node.Get("prompt_file")
+	if text != nil && named != nil {
+		named.FaultKey("is not taken beside prompt")
+		return
+	}
+	if text != nil {
+		take(&r.spec.Prompt, text)
+		if len(r.spec.Prompt) > maxPrompt {
+			text.Fault("must not be longer than 32 KiB")
+		}
+		return
+	}
+	r.spec.Prompt, _ = named.TextFile(maxPrompt)
+}
+
+// tool reads one entry of the tools. Which tools a server has, it tells only when it
+// runs.
+func (r *agentReader) tool(item *file.Node) {
+	text, ok := item.Text()
+	if !ok {
+		return
+	}
+	server, tool, one := strings.Cut(text, "/")
+	switch {
+	case !r.hasServer(item, server):
+		item.Fault("names a server that is not in mcpServers")
+		return
+	case one && tool == "":
+		item.Fault("must be server, or server/tool")
+		return
+	case one && slices.Contains(r.spec.Tools, server):
+		item.Fault("is among all tools of its server, which are listed already")
+		return
+	}
+	r.spec.Tools = append(r.spec.Tools, text)
+}
+
+// hasServer looks at the file too: a server that has a fault is in no list, and one
+// fault is enough.
+func (r *agentReader) hasServer(n *file.Node, name string) bool {
+	here := n.Section("mcpServers")
+	if here.Has(name) {
+		return true
+	}
+	none := here == nil && len(r.cfg.MCPServers) == 0
+	return none && name == builtinServer ||
+		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == name })
+}
+
+// RouterSection is the section router of the configuration file.
+func RouterSection(s *Spec) file.Section {
+	return file.Section{Name: "router", Schema: routerSchema, Read: func(n *file.Node) {
+		s.begin()
+		c := &s.Config
+		if _, word := n.Text(); word {
+			c.Off = true
+			return
+		}
+		c.Model = modelKey(n.Get("model"))
+		c.Escalate = modelKey(n.Get("escalate"))
+		takeFloat(&c.Threshold, n.Get("confidence_threshold"))
+		takeInt(&c.MaxAttempts, n.Get("max_attempts"))
+		takeDuration(&c.Timeout, n.Get("timeout"), 100*time.Millisecond, time.Minute)
+		if t := n.Get("temperature"); t != nil {
+			c.Temperature = temperature(t, *Defaults().Temperature)
+		}
+		takeInt(&c.MaxTokens, n.Get("max_output_tokens"))
+		take(&c.Thinking, n.Get("thinking"))
+		takeTemplate(&c.SystemPrompt, n.Get("system_prompt"))
+		takeTemplate(&c.UserTemplate, n.Get("user_template"), "{request}", "{agents}")
+		take(&c.CatalogueHeader, n.Get("catalogue_header"))
+		takeBool(&c.Capabilities, n.Get("include_capabilities"))
+		takeBool(&c.Examples, n.Get("include_examples"))
+		take(&c.ClarificationAgent, n.Get("clarification_agent"))
+		take(&c.FallbackAgent, n.Get("fallback_agent"))
+		take(&c.ClarificationTemplate, n.Get("clarification_template"))
+		take(&c.FallbackTemplate, n.Get("fallback_template"))
+		takeInt(&c.HistoryTurns, n.Get("history_turns"))
+		takeInt(&c.MaxConcurrent, n.Get("max_concurrent"))
+		for rule := range n.Get("rules").Members() {
+			c.Rules = append(c.Rules, readRule(rule))
+		}
+	}}
+}
+
+func readRule(n *file.Node) (r Rule) {
+	if text, ok := n.Get("match").Text(); ok {
+		var err error
+		if r.Match, err = regexp.Compile(text); err != nil {
+			n.Get("match").Fault("is not a regular expression of RE2")
+		}
+	}
+	agents := n.Section("agents")
+	for item := range n.Get("agents").Members() {
+		id, ok := item.Text()
+		switch {
+		case !ok:
+		case !agents.Has(id):
+			item.Fault("there is no such agent")
+		default:
+			r.Agents = append(r.Agents, id)
+		}
+	}
+	return r
+}
+
+// DispatchSection is the section dispatch of the configuration file.
+func DispatchSection(s *Spec) file.Section {
+	return file.Section{Name: "dispatch", Schema: dispatchSchema, Read: func(n *file.Node) {
+		s.begin()
+		d := &s.Config.Dispatch
+		mode, _ := n.Get("mode").Text()
+		d.Sequential = mode == "sequential"
+		takeInt(&d.Retries, n.Get("retries"))
+		takeDuration(&d.RetryDelay, n.Get("retry_delay"), 0, 30*time.Second)
+		takeInt(&d.MaxAgents, n.Get("max_agents"))
+		takeDuration(&d.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
+		takeDuration(&s.TurnTimeout, n.Get("turn_timeout"), time.Second, 15*time.Minute)
+	}}
+}
+
+// AggregateSection is the section aggregate of the configuration file.
+func AggregateSection(s *Spec) file.Section {
+	return file.Section{Name: "aggregate", Schema: aggregateSchema, Read: func(n *file.Node) {
+		s.begin()
+		a := &s.Config.Aggregate
+		takeBool(&a.NaturalJoining, n.Get("natural_joining"))
+		take(&a.PartialFailure, n.Get("partial_failure_template"))
+		take(&a.Failure, n.Get("failure_message"))
+		take(&a.Fallback, n.Get("fallback_message"))
+	}}
+}
