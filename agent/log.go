@@ -25,7 +25,7 @@ func (t *turn) logCall(j *job) {
 	if !e.Enabled() {
 		return
 	}
-	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("server", j.told.Server).Str("call_id", loggedName(j.told.ID))
+	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("server", j.event.Server).Str("call_id", loggedName(j.event.ID))
 	if t.agent.cfg.LogPayloads {
 		d.Str("arguments", chat.Clip(string(j.call.Arguments), maxLoggedArguments))
 	} else {
@@ -39,7 +39,7 @@ func (t *turn) logResult(j *job) {
 	if !e.Enabled() {
 		return
 	}
-	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("call_id", loggedName(j.told.ID)).
+	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("call_id", loggedName(j.event.ID)).
 		Bool("success", j.err == nil && !j.result.IsError).Int("result_length", len(j.result.Text))
 	if t.agent.cfg.LogPayloads {
 		head, _ := chat.Truncate(j.result.Text, maxPreview)

@@ -41,19 +41,19 @@ func (m *mailbox) take() (p tool.Progress, ok bool) {
 }
 
 // wake tells the turn's goroutine that there is news. It does not block.
-func (c *crew) wake() {
+func (c *parallel) wake() {
 	select {
 	case c.news <- struct{}{}:
-	default: // it is told already
+	default: // it has been woken
 	}
 }
 
-// tellNews tells the progress of all calls under way, as far as it is due, and
+// emitProgress emits the progress of all calls under way, as far as it is due, and
 // sets the timer for the rest.
-func (c *crew) tellNews(now time.Time) {
+func (c *parallel) emitProgress(now time.Time) {
 	var next time.Time
 	for _, j := range c.working {
-		c.tellNewsOf(j, now)
+		c.emitProgressOf(j, now)
 		if j.news.holds() && (next.IsZero() || j.nextAt.Before(next)) {
 			next = j.nextAt
 		}
@@ -63,9 +63,9 @@ func (c *crew) tellNews(now time.Time) {
 	}
 }
 
-// tellNewsOf tells the latest progress of j, unless it is too soon. The first is
-// told at once.
-func (c *crew) tellNewsOf(j *job, now time.Time) {
+// emitProgressOf emits the latest progress of j, unless it is too soon. The first is
+// emitted at once.
+func (c *parallel) emitProgressOf(j *job, now time.Time) {
 	if now.Before(j.nextAt) {
 		return
 	}
@@ -74,5 +74,5 @@ func (c *crew) tellNewsOf(j *job, now time.Time) {
 		return
 	}
 	j.nextAt = now.Add(progressEvery)
-	c.turn.emit(&stream.ToolProgress{Call: j.told, Progress: p.Progress, Total: p.Total, Message: p.Message})
+	c.turn.emit(&stream.ToolProgress{Call: j.event, Progress: p.Progress, Total: p.Total, Message: p.Message})
 }

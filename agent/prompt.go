@@ -92,14 +92,14 @@ func unavailableNote(tools *tool.Set) string {
 		b.WriteString(u.Server)
 	}
 	b.WriteString(" cannot be reached right now. If the user's wish needs them, say that this service is temporarily unavailable and that trying again a little later helps; do not pretend to have done it.")
-	if names := substituted(tools); len(names) > 0 {
+	if names := withFallback(tools); len(names) > 0 {
 		fmt.Fprintf(&b, " These still work, as another tool is run in their place: %s.", strings.Join(names, ", "))
 	}
 	return b.String()
 }
 
-// substituted names the tools whose server is unavailable and that have a substitute.
-func substituted(tools *tool.Set) (names []string) {
+// withFallback names the tools whose server is unavailable and that have a fallback.
+func withFallback(tools *tool.Set) (names []string) {
 	for i := range tools.Specs {
 		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {
 			names = append(names, tools.Specs[i].Name)

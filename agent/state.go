@@ -147,7 +147,7 @@ func (t *turn) settle(jobs []*job) {
 	}
 	s.Open = make([]OpenCall, len(jobs))
 	for i, j := range jobs {
-		s.Open[i] = OpenCall{ID: j.told.ID, Call: j.call, key: j.key}
+		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, key: j.key}
 		if !j.waits {
 			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
 		}

@@ -23,7 +23,7 @@ const (
 // job is one tool call of a step.
 type job struct {
 	call   tool.Call
-	told   stream.Call
+	event  stream.Call
 	spec   *tool.Spec
 	key    string // empty: refused
 	waits  bool   // for an answer from outside
@@ -34,12 +34,12 @@ type job struct {
 	news   mailbox   // what the tool reports of its progress
 	nextAt time.Time // when the next report may be told; the turn's goroutine alone uses it
 
-	// substitute is the call that was made in place of this one; nil: none was.
-	substitute *job
+	// fallback is the call that was made in place of this one; nil: none was.
+	fallback *job
 	// tried is how many of the call's fallbacks were.
 	tried int
-	// insteadOf is the call that this one substitutes; nil: none.
-	insteadOf *job
+	// fallbackOf is the call that this one stands in for; nil: none.
+	fallbackOf *job
 }
 
 // runTools runs the calls of the step at hand and tells of each as it ends. Calls
@@ -56,10 +56,10 @@ func (t *turn) runTools() error {
 			t.close(j)
 		}
 	}
-	t.tellDropped()
+	t.emitDropped()
 	t.flush()
-	if t.told != nil {
-		return t.told
+	if t.sinkErr != nil {
+		return t.sinkErr
 	}
 	if err := t.runAll(t.tools, admitted); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 // start tells of a call that runs now, or was refused.
 func (t *turn) start(j *job) {
 	harmless := j.err != nil || j.spec == nil || j.spec.Annotations.Repeatable()
-	t.emit(&stream.ToolStarted{Call: j.told, Repeatable: harmless})
+	t.emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
 	if j.err == nil {
 		t.logCall(j)
 	}
@@ -131,15 +131,15 @@ func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
 
 func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	j := &job{call: c, spec: spec}
-	j.told = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
+	j.event = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
 	if spec != nil {
-		j.told.Server = spec.Server
+		j.event.Server = spec.Server
 	}
 	return j
 }
 
-// tellDropped tells how many calls of the step were not even opened.
-func (t *turn) tellDropped() {
+// emitDropped says how many calls of the step were not even opened.
+func (t *turn) emitDropped() {
 	if n := t.step.dropped; n > 0 {
 		t.failCall(&fault.Error{Type: fault.ToolFailed,
 			Message: fmt.Sprintf("Tool calls not executed: %d. At most %d of one answer are taken", n, maxCalls)})
@@ -172,16 +172,16 @@ func (t *turn) close(j *job) {
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.emit(&stream.ToolCompleted{Call: j.told, Duration: j.took, Result: j.result.Text})
+		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text})
 	case f.Unknown:
 		t.lose(j.key)
-		if j.insteadOf != nil {
-			t.lose(j.insteadOf.key) // which would do the same thing once more
+		if j.fallbackOf != nil {
+			t.lose(j.fallbackOf.key) // which would do the same thing once more
 		}
-		t.emit(&stream.ToolUnknown{Call: j.told, Duration: j.took, Message: f.Message})
+		t.emit(&stream.ToolUnknown{Call: j.event, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:
-		t.emit(&stream.ToolFailed{Call: j.told, Duration: j.took, Message: f.Message})
+		t.emit(&stream.ToolFailed{Call: j.event, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	}
 }
@@ -207,7 +207,7 @@ func (j *job) failure(turn context.Context) *fault.Error {
 		if !j.result.IsError {
 			return nil
 		}
-		return &fault.Error{Type: fault.ToolFailed, Service: "mcp:" + j.told.Server,
+		return &fault.Error{Type: fault.ToolFailed, Service: "mcp:" + j.event.Server,
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
@@ -226,8 +226,8 @@ func (j *job) failure(turn context.Context) *fault.Error {
 
 // forModel returns the result as the model is given it.
 func (j *job) forModel() *tool.Result {
-	if j.substitute != nil {
-		return j.ofSubstitute()
+	if j.fallback != nil {
+		return j.ofFallback()
 	}
 	r := &tool.Result{ID: j.call.ID, Name: j.call.Name}
 	if j.err == nil {

@@ -18,11 +18,11 @@ import (
 // turn is one run of the loop. All of it belongs to one goroutine; the tools run
 // in others, which report back to it.
 type turn struct {
-	agent *Agent
-	ctx   context.Context
-	sink  stream.Sink
-	log   *zerolog.Logger
-	told  error // the sink's first error; nothing is emitted after it
+	agent   *Agent
+	ctx     context.Context
+	sink    stream.Sink
+	log     *zerolog.Logger
+	sinkErr error // the sink's first error; nothing is emitted after it
 
 	budget Budget  // nil: none
 	shared *shared // nil: no other agent takes part
@@ -147,8 +147,8 @@ func reasonOf(f chat.Finish, limited bool) stream.FinishReason {
 
 // over returns why the turn must not begin anything more, or nil.
 func (t *turn) over() error {
-	if t.told != nil {
-		return t.told
+	if t.sinkErr != nil {
+		return t.sinkErr
 	}
 	return fault.Cause(t.ctx)
 }
@@ -197,7 +197,7 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		if !c.More {
 			t.flush()
 		}
-		return t.told
+		return t.sinkErr
 	})
 	t.state.Model = append(t.state.Model, time.Since(began))
 	t.state.Usage.Add(usage)
@@ -304,13 +304,13 @@ func (t *turn) fail(err error) {
 }
 
 func (t *turn) emit(ev stream.Event) {
-	if t.told == nil {
-		t.told = t.sink.Emit(ev)
+	if t.sinkErr == nil {
+		t.sinkErr = t.sink.Emit(ev)
 	}
 }
 
 func (t *turn) flush() {
-	if t.told == nil {
-		t.told = t.sink.Flush()
+	if t.sinkErr == nil {
+		t.sinkErr = t.sink.Flush()
 	}
 }

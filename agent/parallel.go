@@ -9,9 +9,9 @@ import (
 	"sluice/tool"
 )
 
-// crew runs tool calls at the same time. The calls have goroutines of their own;
+// parallel runs tool calls at the same time. The calls have goroutines of their own;
 // everything else here belongs to the turn's, which alone tells what happens.
-type crew struct {
+type parallel struct {
 	turn   *turn
 	tools  *tool.Set
 	ctx    context.Context
@@ -32,7 +32,7 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if len(jobs) == 0 {
 		return t.over()
 	}
-	c := &crew{turn: t, tools: tools, ended: make(chan *job, maxParallel), news: make(chan struct{}, 1), due: time.NewTimer(time.Hour)}
+	c := &parallel{turn: t, tools: tools, ended: make(chan *job, maxParallel), news: make(chan struct{}, 1), due: time.NewTimer(time.Hour)}
 	c.due.Stop()
 	defer c.due.Stop()
 	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
@@ -48,10 +48,10 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 		case <-c.news:
 		case <-c.due.C:
 		}
-		c.tellNews(time.Now())
+		c.emitProgress(time.Now())
 		t.flush()
-		if t.told != nil {
-			c.cancel(t.told)
+		if t.sinkErr != nil {
+			c.cancel(t.sinkErr)
 		}
 	}
 	if c.fatal != nil {
@@ -60,7 +60,7 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	return t.over()
 }
 
-func (c *crew) start(j *job) {
+func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
 		j.run(c.ctx, c.turn.agent.cfg.Tools, c.wake)
@@ -68,9 +68,9 @@ func (c *crew) start(j *job) {
 	})
 }
 
-// end closes a job and, if its server was unavailable, starts its substitute.
-func (c *crew) end(j *job) {
-	c.tellNewsOf(j, time.Now()) // it came before the end
+// end closes a job and, if its server was unavailable, starts its fallback.
+func (c *parallel) end(j *job) {
+	c.emitProgressOf(j, time.Now()) // it came before the end
 	c.working = without(c.working, j)
 	c.turn.close(j)
 	if j.err != nil && endsTurn(fault.From(j.err)) && c.fatal == nil {
@@ -78,7 +78,7 @@ func (c *crew) end(j *job) {
 		c.cancel(c.fatal)
 	}
 	if c.fatal == nil && c.turn.over() == nil {
-		if s := c.turn.substitute(j, c.tools); s != nil {
+		if s := c.turn.fallback(j, c.tools); s != nil {
 			c.start(s)
 		}
 	}

@@ -7,19 +7,19 @@ import (
 	"sluice/tool"
 )
 
-// substitute opens the call of the tool that the configuration names for when j's
+// fallback opens the call of the tool that the configuration names for when j's
 // server is unavailable, with the same arguments. It returns nil if there is none,
 // or if j may have changed something: then running another tool as well could do
-// the same thing twice. A substitute whose own server is unavailable is followed by the
+// the same thing twice. A fallback whose own server is unavailable is followed by the
 // next one of the call that it is for; fallbacks of its own it has none.
-func (t *turn) substitute(j *job, tools *tool.Set) *job {
+func (t *turn) fallback(j *job, tools *tool.Set) *job {
 	f := fault.From(j.err)
 	if f == nil || f.Type != fault.MCPUnavailable || f.Unknown || !f.NoEffect || j.spec == nil {
 		return nil
 	}
 	first := j
-	if j.insteadOf != nil {
-		first = j.insteadOf
+	if j.fallbackOf != nil {
+		first = j.fallbackOf
 	}
 	spec := first.nextFallback(tools)
 	if spec == nil {
@@ -31,8 +31,8 @@ func (t *turn) substitute(j *job, tools *tool.Set) *job {
 		return nil
 	}
 	s := t.newJob(call, spec)
-	s.key, s.insteadOf = key, first
-	first.substitute = s
+	s.key, s.fallbackOf = key, first
+	first.fallback = s
 	t.start(s)
 	return s
 }
@@ -53,16 +53,16 @@ func (j *job) nextFallback(tools *tool.Set) *tool.Spec {
 	return nil
 }
 
-// ofSubstitute returns the result of j's substitute as the result of j, with a
+// ofFallback returns the result of j's fallback as the result of j, with a
 // line that says so.
-func (j *job) ofSubstitute() *tool.Result {
-	r := j.substitute.forModel()
+func (j *job) ofFallback() *tool.Result {
+	r := j.fallback.forModel()
 	how := "answered in its place"
 	if r.IsError {
 		how = "was called in its place"
 	}
 	r.ID, r.Name = j.call.ID, j.call.Name
 	r.Text = fmt.Sprintf("[%s was unavailable; %s %s with the same arguments]\n%s",
-		j.call.Name, j.substitute.call.Name, how, r.Text)
+		j.call.Name, j.fallback.call.Name, how, r.Text)
 	return r
 }
