@@ -49,6 +49,7 @@ func layers() []layer {
 		{"breaker", 1, []string{"fault", "config", "health"}, "it guards calls without knowing what they are"},
 		{"store/memory", 1.5, []string{"store"}, "an engine, which knows no other"},
 		{"store/sqlite", 1.5, []string{"store", "health"}, "an engine, which knows no other"},
+		{"store/redis/redistest", 1.5, []string{"store", "internal/testnet"}, "tests only, of whatever needs a real server"},
 		{"store/redis", 1.5, []string{"store", "health"}, "an engine, which knows no other"},
 		{"store/storetest", 1.5, []string{"store", "internal/testnet"}, "what engines have in common, whichever they are"},
 		{"store", 1, []string{"metrics"}, "it knows neither what state means nor what guards its engines"},

@@ -106,3 +106,6 @@ func (c *Calls) note(ctx context.Context, op string, err error) {
 
 // Failing says whether the last command found the store unavailable.
 func (c *Calls) Failing() bool { return c.failing.Load() }
+
+// Timeout returns the time limit of one command.
+func (c *Calls) Timeout() time.Duration { return c.cfg.Timeout }

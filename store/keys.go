@@ -41,8 +41,11 @@ func CacheKey(tenant, user, server, tool, arguments string, generation int64) st
 	return "sluice:cache:" + hash(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
 }
 
-// ThreadKey returns the value, and the list, of a thread of ChatKit.
+// ThreadKey returns the value of a thread of ChatKit.
 func ThreadKey(id string) string { return "sluice:thread:" + id }
+
+// ThreadItemsKey returns the list of what a thread holds.
+func ThreadItemsKey(id string) string { return ThreadKey(id) + ":items" }
 
 // ThreadsKey returns the index of an owner's threads.
 func ThreadsKey(tenant, owner string) string { return "sluice:threads:" + hash(tenant, owner) }

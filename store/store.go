@@ -6,6 +6,8 @@
 // leases, values with a version, bounded lists, indexes by a score, counters, signals.
 // One suite (store/storetest) says what each means, on every engine.
 //
+// A key belongs to one group: what is a value is no list (keys.go has their names).
+//
 // Every method returns within a time limit of the engine's, whatever ctx allows, and its
 // error wraps one of those below. After ErrUnavailable a change may have happened all
 // the same: each method says how a second try finds out. A TTL of 0 means that the
