@@ -23,6 +23,7 @@ func everyEvent() []stream.Event {
 		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m"},
 		&stream.Thinking{Attribution: from, Content: "hm <b>"},
 		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n"},
+		&stream.Delta{Text: "ü\u2028\"\\\n\r\x00<&>"},
 		&stream.ToolStarted{Call: call},
 		&stream.ToolProgress{Call: call, Progress: 0.5, Total: 2, Message: "half\nway"},
 		&stream.ToolCompleted{Call: call, Duration: time.Second, Result: "{\"id\": 1}", Truncated: true},

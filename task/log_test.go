@@ -95,6 +95,11 @@ func TestLogIsTheTurn(t *testing.T) {
 		if diff := cmp.Diff(own.lines, live.lines); diff != "" {
 			t.Errorf("read while it was written (-told +read):\n%s", diff)
 		}
+		for n := 1; n <= len(own.lines)+1; n++ {
+			if ends, err := task.Ends(t.Context(), there, "turn_1", n); err != nil || ends != (n == len(own.lines)) {
+				t.Errorf("event %d is the end: %v, %v", n, ends, err)
+			}
+		}
 		for after := range len(own.lines) + 1 {
 			again, skipped := &client{}, []string(nil)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -367,3 +372,26 @@ func TestIDs(t *testing.T) {
 		}
 	}
 }
+
+// A chunk of an answer is a piece of text and a flush.
+func BenchmarkWriterChunk(b *testing.B) {
+	s := memory.New(memory.Config{Bytes: 1 << 40})
+	deltas := stream.Delta{Text: "a usual piece of text, with \"quotes\" and ü"}
+	b.ReportAllocs()
+	var w *task.Writer
+	for n := 0; b.Loop(); n++ {
+		if n%1000 == 0 {
+			_ = s.DropLog(b.Context(), "turn_1")
+			w = task.NewWriter(b.Context(), nothing{}, config(s))
+		}
+		if err := errors.Join(w.Write(stream.Stamp{N: n%1000 + 1, At: 12345678}, &deltas), w.Flush()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type nothing struct{}
+
+func (nothing) Write(stream.Stamp, stream.Event) error { return nil }
+func (nothing) Flush() error                           { return nil }
+func (nothing) Blocked() time.Duration                 { return 0 }

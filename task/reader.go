@@ -84,3 +84,24 @@ func Tell(ctx context.Context, r Reader, turn string, after int, skip func(strea
 	}
 	return nil
 }
+
+// Ends says whether event n of a turn is its Done, so that nothing follows it. n is at
+// least 1.
+func Ends(ctx context.Context, r Reader, turn string, n int) (bool, error) {
+	entries, err := r.ReadLog(ctx, turn, n-1, 1)
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		for line := range bytes.Lines(entry.Data) {
+			s, err := readLine(line)
+			if err != nil {
+				return false, err
+			}
+			if _, done := s.Event.(*stream.Done); done && s.N == n {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
