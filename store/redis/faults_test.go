@@ -496,3 +496,49 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// When the primary dies the sentinels make another one of its replica, and the store
+// finds it. Nothing is repeated on the way.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	one, two := redistest.Port(t), redistest.Port(t)
+	primary := start(t, "--port", one, "--bind", "127.0.0.1")
+	replica := start(t, "--port", two, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1 "+one, "--repl-diskless-sync-delay", "0")
+	tries(t, "the replica follows", func() error {
+		if info := admin(t, replica).Info(t.Context(), "replication").Val(); !strings.Contains(info, "master_link_status:up") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	where := redistest.Sentinel(t, required(), one)
+	s := openWith(t, where, store.CallsConfig{})
+	tries(t, "the store is found", func() error { return s.AppendLog(t.Context(), "x", entry(1)) })
+	tries(t, "the sentinel knows the replica, which has the entry", func() error {
+		if n := admin(t, replica).XLen(t.Context(), "p:sluice:log:x").Val(); n != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	sentinel := goredis.NewSentinelClient(&goredis.Options{Addr: where.Addrs[0]})
+	defer sentinel.Close()
+	tries(t, "the sentinel can promote it", func() error {
+		replicas, err := sentinel.Replicas(t.Context(), "main").Result()
+		if err == nil && (len(replicas) != 1 || replicas[0]["master-link-status"] != "ok") {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	primary.Kill()
+	tries(t, "the log goes on", func() error {
+		err := s.AppendLog(t.Context(), "x", entry(2))
+		if end, ok := errors.AsType[*store.EndError](err); ok && end.End == 2 {
+			return nil
+		}
+		return err
+	})
+	log, err := s.ReadLog(t.Context(), "x", 0, 9)
+	must(t, err)
+	if len(log) != 2 {
+		t.Errorf("%d entries, want 2", len(log))
+	}
+}
