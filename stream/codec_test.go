@@ -25,6 +25,7 @@ func everyEvent() []stream.Event {
 		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n"},
 		&stream.Delta{Text: "ü\u2028\"\\\n\r\x00<&>"},
 		&stream.ToolStarted{Call: call},
+		&stream.ToolStarted{Call: call, Repeatable: true},
 		&stream.ToolProgress{Call: call, Progress: 0.5, Total: 2, Message: "half\nway"},
 		&stream.ToolCompleted{Call: call, Duration: time.Second, Result: "{\"id\": 1}", Truncated: true},
 		&stream.ToolFailed{Call: call, Duration: 1, Message: "no"},
