@@ -24,8 +24,13 @@ import (
 	"sluice/store/redis/redistest"
 )
 
-// open returns a store with the time limits that it has in a gateway.
+// open returns a store for a machine that is busy with other tests.
 func open(t *testing.T, server *redistest.Server) *redis.Store {
+	return openWith(t, server.Location(), store.CallsConfig{Timeout: patience})
+}
+
+// hasty returns a store with the time limit that it has in a gateway.
+func hasty(t *testing.T, server *redistest.Server) *redis.Store {
 	return openWith(t, server.Location(), store.CallsConfig{})
 }
 
@@ -124,8 +129,8 @@ func TestForgetfulServer(t *testing.T) {
 func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	s := open(t, server)
-	must(t, s.AppendLog(t.Context(), "x", entry(1)))
+	s, patient := hasty(t, server), open(t, server)
+	must(t, patient.AppendLog(t.Context(), "x", entry(1)))
 	server.Pause(t)
 	began := time.Now()
 	err := s.AppendLog(t.Context(), "x", entry(2))
@@ -139,7 +144,7 @@ func TestPausedServer(t *testing.T) {
 	if end, ok := errors.AsType[*store.EndError](err); err != nil && (!ok || end.End != 2) {
 		t.Errorf("second try: %v, want none or the end 2", err)
 	}
-	log, err := s.ReadLog(t.Context(), "x", 0, 9)
+	log, err := patient.ReadLog(t.Context(), "x", 0, 9)
 	must(t, err)
 	if len(log) != 2 {
 		t.Errorf("%d entries, want 2", len(log))
@@ -150,8 +155,7 @@ func TestPausedServer(t *testing.T) {
 func TestPausedServerAndManyCallers(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	s := open(t, server)
-	must(t, s.AppendLog(t.Context(), "x", entry(1)))
+	s := hasty(t, server)
 	server.Pause(t)
 	defer server.Resume(t)
 	began := time.Now()
@@ -186,8 +190,11 @@ func TestBreakerKeepsCallsFromAServerThatHangs(t *testing.T) {
 			}
 		}, nil
 	}})
-	_, err := s.Task(t.Context(), "a")
-	want(t, store.ErrNotFound, err)
+	var err error
+	testnet.Eventually(t, "the store answers", func() bool {
+		_, err = s.Task(t.Context(), "a")
+		return errors.Is(err, store.ErrNotFound)
+	})
 	server.Pause(t)
 	for range 3 {
 		_, err = s.Task(t.Context(), "a")
@@ -213,8 +220,8 @@ func TestSlowServer(t *testing.T) {
 	if _, err := s.ReadLog(t.Context(), "x", 0, 9); err != nil {
 		t.Error(err)
 	}
-	hasty := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{Timeout: 50 * time.Millisecond})
-	want(t, store.ErrUnavailable, hasty.AppendLog(t.Context(), "x", entry(2)))
+	short := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{Timeout: 50 * time.Millisecond})
+	want(t, store.ErrUnavailable, short.AppendLog(t.Context(), "x", entry(2)))
 }
 
 // delay listens on a socket and hands on, later, what it reads.
