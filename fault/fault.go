@@ -29,6 +29,9 @@ const (
 	AgentFailed      Type = "agent_failed"      // one of several
 	AgentUnavailable Type = "agent_unavailable" // there is none to answer
 	RoutingFailed    Type = "routing_failed"
+	// Of a turn that is kept in a store. Whether a lost turn is worth sending again
+	// depends on the tools that it ran: the event says so.
+	TurnLost Type = "turn_lost" // the gateway that ran it is gone
 )
 
 // Types that are answered before a stream begins (ShuttingDown, Overloaded and

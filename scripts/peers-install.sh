@@ -14,6 +14,7 @@
 #   Go's module cache             the libraries that internal/judges sets beside our codecs
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
+#   Redis, for store/redis        see redis-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with
@@ -139,6 +140,7 @@ models
 llamacpp
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
+scripts/redis-install.sh || failed=1
 scripts/browser-install.sh || failed=1
 wait "$judged" || failed=1
 [[ $failed == 0 ]] && say "everything is there"

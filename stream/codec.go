@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -40,6 +42,8 @@ type storedCall struct {
 	Message   string        `json:"message,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
+
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // Names of the core events in storage. They are not those of the wire, where one
@@ -60,6 +64,9 @@ const (
 // AppendStored appends ev in the form in which ReadStored takes it back. Invalid
 // UTF-8 becomes U+FFFD, as in every encoder.
 func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
+	if d, ok := ev.(*Delta); ok && d.Attribution == (Attribution{}) && utf8.ValidString(d.Text) {
+		return appendDelta(dst, s, d.Text)
+	}
 	name, data, err := storable(ev)
 	if err != nil {
 		return dst, err
@@ -70,6 +77,16 @@ func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
 	}
 	line, err := marshal(stored{s.N, s.At, name, raw})
 	return append(dst, line...), err
+}
+
+// appendDelta is AppendStored for what most events are, without what is allocated for
+// any type.
+func appendDelta(dst []byte, s Stamp, text string) ([]byte, error) {
+	dst = strconv.AppendInt(append(dst, `{"n":`...), int64(s.N), 10)
+	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(s.At), 10)
+	dst = append(dst, `,"event":"`+storedDelta+`","data":{"text":`...)
+	dst, err := jsontext.AppendQuote(dst, text)
+	return append(dst, "}}"...), err
 }
 
 // marshal is json.Marshal without the escapes that HTML asks for.
@@ -95,7 +112,9 @@ func storable(ev Event) (name string, data any, err error) {
 	case *Done:
 		return storedDone, ev, nil
 	case *ToolStarted:
-		return storedStarted, ev.stored(), nil
+		c := ev.stored()
+		c.Repeatable = ev.Repeatable
+		return storedStarted, c, nil
 	case *ToolProgress:
 		c := ev.stored()
 		c.Progress, c.Total, c.Message = finite(ev.Progress), finite(ev.Total), ev.Message
@@ -170,7 +189,7 @@ func (s *stored) read() (Event, error) {
 	}
 	switch s.Event {
 	case storedStarted:
-		return &ToolStarted{Call: c.call()}, nil
+		return &ToolStarted{c.call(), c.Repeatable}, nil
 	case storedProgress:
 		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:
