@@ -62,7 +62,7 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	switch {
 	case len(agents) == 0:
 		return decision{kind: stream.FellBack, method: methodNone, reasoning: reasonNoAgents,
-			err: &fault.Error{Type: fault.AgentUnavailable, Message: "No agent is available", Err: errors.New(reasonNoAgents)}}
+			err: &fault.Error{Type: fault.AgentUnavailable, Message: "No agent is available", Err: errors.New("no agent can be chosen")}}
 	case len(agents) == 1:
 		return routed(methodOnly, agents[0])
 	case t.cfg.Off:
