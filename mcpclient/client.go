@@ -77,15 +77,16 @@ func (c *Client) Start(ctx context.Context) {
 // A server that is not connected is tried at once, unless its breaker is open, and
 // waited for no longer than Config.ConnectWait.
 func (c *Client) Tools(ctx context.Context) *tool.Set {
-	c.reconnect(ctx)
+	c.reconnect(ctx, func(string) bool { return true })
 	return c.currentView().set
 }
 
-// reconnect tries the servers that are not connected, all at the same time.
-func (c *Client) reconnect(ctx context.Context) {
+// reconnect tries those of the wanted servers that are not connected, all at the same
+// time.
+func (c *Client) reconnect(ctx context.Context, wanted func(server string) bool) {
 	var attempts []*connecting
 	for _, u := range c.upstreams {
-		if u.current.Load() == nil {
+		if u.current.Load() == nil && wanted(u.Name) {
 			attempts = append(attempts, u.connect(ctx, true))
 		}
 	}

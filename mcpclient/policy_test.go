@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,5 +191,43 @@ func TestNoEffect(t *testing.T) {
 				t.Errorf("got %+v, want no effect: %v, unknown: %v", err, tt.noEffect, tt.unknown)
 			}
 		})
+	}
+}
+
+// A list of fallbacks keeps its order, and one that can be called is enough.
+func TestListOfFallbacks(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
+		{Name: "one", Transport: InProcess, InProcess: withTools("a"), Policy: tool.Policy{Fallback: map[string][]string{"a": {"gone", "two/x", "three/y"}}}},
+		{Name: "two", Transport: InProcess, InProcess: withTools("x")},
+		{Name: "three", Transport: InProcess, InProcess: withTools("y")},
+	}})
+	spec := c.Tools(t.Context()).Lookup("a")
+	if spec.Fallback != "x" || !slices.Equal(spec.More, []string{"y"}) {
+		t.Errorf("fallbacks %q, %q", spec.Fallback, spec.More)
+	}
+}
+
+// Of what is not selected nobody is told, none of it runs, and it is no fallback.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
+		{Name: "one", Transport: InProcess, InProcess: withTools("a", "b"), Policy: tool.Policy{Fallback: map[string][]string{"a": {"two/x", "two/y"}}}},
+		{Name: "two", Transport: InProcess, InProcess: withTools("x", "y")},
+	}})
+	s := c.Select([]string{"one", "two/y"})
+	set := s.Tools(t.Context())
+	if diff := cmp.Diff([]string{"a", "b", "y"}, names(set)); diff != "" || s.Tools(t.Context()) != set {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if spec := set.Lookup("a"); spec.Fallback != "y" || len(spec.More) > 0 {
+		t.Errorf("fallbacks %q, %q", spec.Fallback, spec.More)
+	}
+	_, err := s.Call(t.Context(), tool.Call{Name: "x", Arguments: []byte("{}")})
+	if f := fault.From(err); f == nil || f.Type != fault.ToolFailed || strings.Contains(f.ForModel(), "x,") {
+		t.Errorf("a tool that is not selected: %v", err)
+	}
+	if n := len(c.Select(nil).Tools(t.Context()).Specs); n != 0 {
+		t.Errorf("%d tools of an empty selection", n)
 	}
 }

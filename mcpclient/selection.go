@@ -28,8 +28,12 @@ func (c *Client) Select(entries []string) *Selection {
 	return &Selection{client: c, entries: entries}
 }
 
-// Tools returns what can be called now. A fallback that is not selected is none.
-func (s *Selection) Tools(context.Context) *tool.Set { return s.set(s.client.currentView()) }
+// Tools returns what can be called now, as Client.Tools does; servers of which nothing is
+// selected are not waited for. A fallback that is not selected is none.
+func (s *Selection) Tools(ctx context.Context) *tool.Set {
+	s.client.reconnect(ctx, s.hasServer)
+	return s.set(s.client.currentView())
+}
 
 // Call runs a tool, as Client.Call does.
 func (s *Selection) Call(ctx context.Context, call tool.Call) (tool.Result, error) {

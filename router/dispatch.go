@@ -143,15 +143,15 @@ func (r *turn) together(members []*member) {
 	}
 	for open := len(members); open > 0; {
 		for _, item := range q.take() {
-			if item.ev != nil || item.text != "" {
+			if item.over == nil {
 				r.post(&item)
 				continue
 			}
-			if delay, ok := r.retryAfter(item); ok {
+			if delay, ok := r.retryAfter(item.m, item.over); ok {
 				launch(item.m, delay)
 				continue
 			}
-			r.end(item.m, item.result, item.err)
+			r.end(item.m, item.over.result, item.over.err)
 			r.advance(members)
 			open--
 		}
@@ -166,14 +166,14 @@ func (r *turn) together(members []*member) {
 }
 
 // retryAfter opens the next attempt of a member, if there is one.
-func (r *turn) retryAfter(item item) (time.Duration, bool) {
-	if item.err == nil {
+func (r *turn) retryAfter(m *member, over *ending) (time.Duration, bool) {
+	if over.err == nil {
 		return 0, false
 	}
-	delay, ok := r.again(item.m, item.err)
+	delay, ok := r.again(m, over.err)
 	if ok {
-		r.count(item.m, item.result)
-		r.retry(item.m)
+		r.count(m, over.result)
+		r.retry(m)
 	}
 	return delay, ok
 }

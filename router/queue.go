@@ -10,11 +10,16 @@ import (
 // wait as well.
 const maxQueued = 2 << 20
 
-// item is an event or a text of a member or, with neither, the end of an attempt.
+// item is an event or a text of a member or the end of an attempt.
 type item struct {
-	m      *member
-	text   string // of a delta, whose event belongs to its sender
-	ev     stream.Event
+	m    *member
+	text string // of a delta, whose event belongs to its sender
+	ev   stream.Event
+	over *ending // of the attempt; the items before it are many, and small
+}
+
+// ending is how an attempt ended.
+type ending struct {
 	result stream.Result
 	err    error
 }
@@ -56,7 +61,7 @@ func (q *queue) put(it item) error {
 func (q *queue) end(m *member, result stream.Result, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.items = append(q.items, item{m: m, result: result, err: err})
+	q.items = append(q.items, item{m: m, over: &ending{result, err}})
 	q.filled.Signal()
 }
 

@@ -84,8 +84,8 @@ var ErrUnreadable = errors.New("no readable answer")
 // Config describes a Team. Use Defaults and change what is to differ; Agents is
 // required, and Asker unless Off.
 type Config struct {
-	Agents []Agent // in the order of the catalogue
-	Asker  Asker
+	Agents []Agent `json:"-"` // in the order of the catalogue
+	Asker  Asker   `json:"-"`
 	// Off answers requests that name no agent by the first one.
 	Off bool
 
@@ -117,7 +117,7 @@ type Config struct {
 	Aggregate Aggregate
 
 	// Metrics gets the decisions and the agents' runs. nil: nothing is counted.
-	Metrics *metrics.Registry
+	Metrics *metrics.Registry `json:"-"`
 	// LogPayloads puts the reasoning of decisions into the log.
 	LogPayloads bool
 }

@@ -172,7 +172,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	return replies
 }
 
-func (tr transcript) config(t *testing.T) (config.Config, settings.File) {
+func (tr transcript) config(t testing.TB) (config.Config, settings.File) {
 	t.Helper()
 	env := map[string]string{
 		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0",

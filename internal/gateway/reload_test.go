@@ -178,7 +178,7 @@ func getOf(t *testing.T, h http.Handler, path string) string {
 func TestReloadIsTold(t *testing.T) {
 	t.Parallel()
 	log := new(gatewaytest.LogTail)
-	cfg := faultyConfig(t, "")
+	cfg := faultyConfig(t, "SLUICE_TODO_DB=:memory:\n")
 	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true}, newLogger(log, "info"), Seams{})
 	if err != nil {
 		t.Fatal(err)

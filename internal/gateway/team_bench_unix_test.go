@@ -1,0 +1,109 @@
+//go:build unix
+
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/tools/txtar"
+
+	"sluice/internal/testnet"
+	"sluice/mcpclient"
+	"sluice/router"
+)
+
+// canned is a model without a network: a decision where a schema is asked for, else an
+// answer of 40 chunks.
+type canned struct{ decision, answer []byte }
+
+func newCanned(decision string) *canned {
+	chunk := func(text, finish string) string {
+		return fmt.Sprintf("data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":%q}]}%s}],\"usageMetadata\":{\"promptTokenCount\":10,\"candidatesTokenCount\":5},\"modelVersion\":\"m\"}\r\n\r\n", text, finish)
+	}
+	const stop = `,"finishReason":"STOP"`
+	answer := strings.Repeat(chunk("twenty-five characters ..", ""), 39) + chunk("the end.", stop)
+	return &canned{[]byte(chunk(decision, stop)), []byte(answer)}
+}
+
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	_ = r.Body.Close()
+	text := c.answer
+	if bytes.Contains(body, []byte("responseJsonSchema")) {
+		text = c.decision
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(text)),
+	}, nil
+}
+
+// spentCPU is what the process has used so far, which a busy machine does not change.
+func spentCPU(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkTeam is a turn of the whole gateway over a model that answers at once: by the
+// built-in agent, by an agent that the request names, and routed to one agent and to
+// two. What the latter may cost, as a multiple of the first, docs/performance.md says.
+func BenchmarkTeam(b *testing.B) {
+	var team router.Spec
+	for _, id := range []string{"light-agent", "music-agent", "climate-agent"} {
+		team.Agents = append(team.Agents, router.AgentSpec{ID: id, Description: "Looks after something in the house", MaxSteps: 3,
+			Capabilities: []string{"switching it on", "switching it off"}, Examples: []string{"Switch it on", "How is it?"}})
+	}
+	const asked = `{"input":"Dim the lights and play jazz","accumulated":false}`
+	for _, c := range []struct {
+		name, body, decision string
+		file                 bool
+		team                 router.Spec
+	}{
+		{"plain", asked, "", false, router.Spec{}},
+		{"file-without-agents", asked, "", true, router.Spec{}},
+		{"named", strings.Replace(asked, "{", `{"agent":"music-agent",`, 1), "", true, team},
+		{"routed-1", asked, `{"agentId":"light-agent","confidence":0.9}`, true, team},
+		{"routed-2", asked, `{"agentId":"light-agent","confidence":0.9,"additionalAgents":["music-agent"]}`, true, team},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
+			with := Seams{Gemini: newCanned(c.decision), Servers: []mcpclient.Server{}}
+			g, err := New(b.Context(), Config{Config: cfg, Version: "test", HasFile: c.file, Team: c.team}, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer g.Close()
+			client := http.Client{Transport: testnet.Serve(b, g.server)}
+			b.ReportAllocs()
+			began := spentCPU(b)
+			for b.Loop() {
+				req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://gateway/chat/stream", strings.NewReader(c.body))
+				req.Header.Set("Content-Type", "application/json")
+				resp, err := client.Do(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				got, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if err != nil || !bytes.Contains(got, []byte(`"finish_reason":"stop"`)) {
+					b.Fatalf("%v: %s", err, got)
+				}
+			}
+			b.ReportMetric(float64(spentCPU(b)-began)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
