@@ -50,6 +50,7 @@ func layers() []layer {
 		{"model", 1.5, []string{"tool", "chat", "stream", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config"}, "it declares the Model and the Tools that it needs, and knows none"},
 		{"router", 2, []string{"chat", "stream", "fault", "metrics"}, "it runs runners, and knows neither agents nor models"},
+		{"channel", 2, []string{"config"}, "it words texts, and knows neither who wrote them nor who sends them"},
 		{"openai", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "codecs of the protocols that OpenAI began"},
 		{"anthropic", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "a codec of the Messages protocol"},
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},

@@ -15,6 +15,7 @@ type cardForm struct {
 	plain    *textForm
 	chunk    int // bytes of text after which an element ends
 	elements []element
+	ahead    int // bytes of the plain text that are in no element yet
 	from     int // where the plain text of the next element begins
 
 	cur     []byte // Markdown of the text block at hand
@@ -99,8 +100,9 @@ func (f *cardForm) enter(n *node) bool {
 	case struck:
 		f.mark("[struck out: ")
 	case code:
+		f.makeRoom(len(n.text))
 		f.plain.enter(n)
-		f.appendLong(n.text)
+		f.appendLong(n.text, 0)
 		return false
 	case link, image:
 		return f.link(n)
@@ -110,6 +112,7 @@ func (f *cardForm) enter(n *node) bool {
 
 // mark adds text that is ours, as Markdown.
 func (f *cardForm) mark(s string) {
+	f.makeRoom(len(s))
 	f.begin()
 	f.cur = appendMarkdown(f.cur, s)
 }
@@ -181,6 +184,9 @@ func (f *cardForm) enterItem(n *node) {
 	if f.bullet != "" {
 		f.begin()
 	}
+	if len(f.cur) > f.chunk {
+		f.flush()
+	}
 	f.newline = true
 	f.bullet = n.mark + " "
 	f.indent = append(f.indent, "   "...)
@@ -217,7 +223,8 @@ func (f *cardForm) literal(s string) {
 		f.plain.literal(s)
 		return
 	}
-	for f.cells == nil && len(f.cur)+len(s) > f.chunk {
+	f.makeRoom(len(s))
+	for f.cells == nil && len(f.cur)+len(s) > f.room() {
 		at := f.cutAt(s)
 		f.plain.literal(s[:at])
 		f.append(s[:at])
@@ -230,19 +237,48 @@ func (f *cardForm) literal(s string) {
 	f.append(s)
 }
 
+// makeRoom ends the text block at hand if n bytes more would be too many, and a word does
+// not go on.
+func (f *cardForm) makeRoom(n int) {
+	if f.cells != nil || len(f.cur)+n <= f.chunk || len(f.cur) < f.chunk/2 {
+		return
+	}
+	if last := f.cur[len(f.cur)-1]; last == ' ' || last == '\n' || len(f.cur) > 2*f.chunk {
+		f.flush()
+	}
+}
+
+// room is how long a text block may become. One that lies within a link may be longer.
+func (f *cardForm) room() int {
+	if n := len(f.open); n > 0 && f.open[n-1].open == "[" {
+		return 3 * f.chunk
+	}
+	return f.chunk
+}
+
 // cutAt returns how much of s the text block at hand takes.
 func (f *cardForm) cutAt(s string) int {
 	room := max(f.chunk-len(f.cur), f.chunk/8)
 	if room >= len(s) {
 		return len(s)
 	}
-	if at := strings.LastIndexByte(s[:room], ' '); at > 0 {
+	words := &splitter{text: s}
+	at := words.wordEnd(0, graphemeBefore(s, 0, room))
+	most := max(2*f.chunk-len(f.cur), room) // rather a long block than a word in two
+	for next := room; at <= 0 && next < min(len(s), most); next++ {
+		if s[next] == ' ' && !words.inNumber(next) {
+			at = next
+		}
+	}
+	switch {
+	case at > 0 && s[at] == ' ':
 		return at + 1
-	}
-	if at := graphemeBefore(s, 0, room); at > 0 {
+	case at > 0:
 		return at
+	case len(s) <= most:
+		return len(s)
 	}
-	return grapheme(s, 0)
+	return max(graphemeBefore(s, 0, room), grapheme(s, 0))
 }
 
 func (f *cardForm) append(s string) {
@@ -250,14 +286,16 @@ func (f *cardForm) append(s string) {
 	f.cur = appendMarkdown(f.cur, s)
 }
 
-// appendLong is append for a text that the plain form has whole.
-func (f *cardForm) appendLong(s string) {
+// appendLong is append for a text that the plain form has whole, with more bytes behind.
+func (f *cardForm) appendLong(s string, behind int) {
 	for f.cells == nil && len(f.cur)+len(s) > f.chunk {
 		at := f.cutAt(s)
 		f.append(s[:at])
-		f.flush()
 		s = s[at:]
+		f.ahead = len(s) + behind
+		f.flush()
 	}
+	f.ahead = 0
 	if s != "" {
 		f.append(s)
 	}
@@ -267,6 +305,8 @@ func (f *cardForm) lineBreak() {
 	f.plain.lineBreak()
 	switch {
 	case f.textual > 0:
+	case f.cells == nil && len(f.cur) > f.chunk:
+		f.flush()
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
 		f.cur = append(f.cur, ' ')
 	default:
@@ -275,13 +315,15 @@ func (f *cardForm) lineBreak() {
 }
 
 func (f *cardForm) link(n *node) bool {
+	f.makeRoom(len(n.url))
 	if !f.plain.enter(n) {
 		text := textOf(n)
 		if text == "" {
 			text = n.url
 		}
 		if len(n.url) > f.chunk {
-			f.appendLong(text)
+			f.appendLong(text, titleLength(n))
+			f.appendTitle(n)
 			return false
 		}
 		f.wrapLink(n)
@@ -304,11 +346,22 @@ func (f *cardForm) leaveLink(n *node) {
 	case n.url != "" && len(n.url) <= f.chunk:
 		f.unwrap()
 	case n.url != "":
-		f.appendLong(" (" + n.url + ")")
+		f.appendLong(" ("+n.url+")", titleLength(n))
 	}
+	f.appendTitle(n)
+}
+
+func (f *cardForm) appendTitle(n *node) {
 	if n.title != "" {
-		f.appendLong(` "` + n.title + `"`)
+		f.appendLong(` "`+n.title+`"`, 0)
 	}
+}
+
+func titleLength(n *node) int {
+	if n.title == "" {
+		return 0
+	}
+	return len(n.title) + len(` ""`)
 }
 
 // appendTarget escapes what would end the target of a link.
@@ -396,7 +449,7 @@ func (f *cardForm) textBlock(text []byte) []byte {
 }
 
 // emit adds an element that stands for the plain text so far.
-func (f *cardForm) emit(json []byte) { f.emitTo(json, len(f.plain.buf)) }
+func (f *cardForm) emit(json []byte) { f.emitTo(json, len(f.plain.buf)-f.ahead) }
 
 // emitTo adds an element that stands for the plain text up to end.
 func (f *cardForm) emitTo(json []byte, end int) {

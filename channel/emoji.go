@@ -43,14 +43,27 @@ func isEmoji(g string) bool {
 	return style == emojiStyle || style == joiner || style >= 0x1F3FB && style <= 0x1F3FF
 }
 
+// maxGrapheme is the length in bytes of the longest grapheme that is kept whole. Families
+// with tones of skin have 41; longer ones are heaps of accents.
+const maxGrapheme = 64
+
 // grapheme returns the end of the grapheme that begins at from.
 func grapheme(s string, from int) int {
 	if next := from + 1; next >= len(s) || s[from] < 0x80 && s[next] < 0x80 && s[from] != '\r' {
 		return next
 	}
-	it := graphemes.FromString(s[from:])
+	near := s[from:]
+	if len(near) > maxGrapheme+utf8.UTFMax {
+		near = near[:maxGrapheme+utf8.UTFMax]
+	}
+	it := graphemes.FromString(near)
 	it.Next()
-	return from + it.End()
+	end := it.End()
+	if end > maxGrapheme {
+		for end = maxGrapheme; !utf8.RuneStart(near[end]); end-- {
+		}
+	}
+	return from + end
 }
 
 // nextUnicode returns where the first byte at or behind from is that is not ASCII, less

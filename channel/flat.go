@@ -147,9 +147,6 @@ func (fl *flat) guardLine(line []sign) {
 	}
 }
 
-// whole returns the text with all its marks.
-func (fl *flat) whole() string { return fl.part(0, len(fl.text)) }
-
 // part returns the text from start to end. What is open at either is opened, and closed.
 func (fl *flat) part(start, end int) string {
 	if !fl.marked || start == end {
@@ -206,6 +203,9 @@ func (fl *flat) quoteAt(start int) string {
 	end := line
 	for strings.HasPrefix(fl.text[end:start], "> ") {
 		end += 2
+	}
+	if end-line > 2*maxDepth { // it is no quote
+		return ""
 	}
 	return fl.text[line:end]
 }

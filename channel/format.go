@@ -227,7 +227,7 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 	if most == 0 {
 		most = 20
 	}
-	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator != NoIndicator}
+	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
 }
 
 func (d *draft) sms(fl *flat) {

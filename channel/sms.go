@@ -160,18 +160,20 @@ func addUCS(p *packer, g string) {
 	p.add(n)
 }
 
-func (m *sms) fits(p *packer) bool {
+// fits says whether p has room for behind more.
+func (m *sms) fits(p packer, behind int) bool {
+	p.reserve(behind)
 	return (m.maxUnits == 0 || p.units <= m.maxUnits) && (m.maxSegments == 0 || p.segments() <= m.maxSegments)
 }
 
 // gsmReach returns how far a part from start may reach in GSM-7.
-func (m *sms) gsmReach(start, reserve int) int {
+func (m *sms) gsmReach(start int, r room) int {
 	p := newPacker(GSM7)
-	p.reserve(reserve)
+	p.reserve(r.before)
 	reach := start
 	m.gsm(start, func(s string, end int) bool {
 		addGSM(&p, s)
-		if !m.fits(&p) {
+		if !m.fits(p, r.behind) {
 			return false
 		}
 		reach = end
@@ -186,14 +188,14 @@ func (p *packer) reserve(units int) {
 	}
 }
 
-func (m *sms) ucsReach(start, reserve int) int {
+func (m *sms) ucsReach(start int, r room) int {
 	p := newPacker(UCS2)
-	p.reserve(reserve)
+	p.reserve(r.before)
 	at := start
 	for at < len(m.text) {
 		end := grapheme(m.text, at)
 		addUCS(&p, m.text[at:end])
-		if !m.fits(&p) {
+		if !m.fits(p, r.behind) {
 			break
 		}
 		at = end
@@ -201,12 +203,12 @@ func (m *sms) ucsReach(start, reserve int) int {
 	return at
 }
 
-func (m *sms) reach(start, reserve int) int {
-	gsm := m.gsmReach(start, reserve)
+func (m *sms) reach(start int, r room) int {
+	gsm := m.gsmReach(start, r)
 	if gsm == len(m.text) {
 		return gsm
 	}
-	return max(gsm, m.ucsReach(start, reserve))
+	return max(gsm, m.ucsReach(start, r))
 }
 
 // write returns the part from start to end as it is sent.

@@ -22,9 +22,12 @@ const (
 // meter measures parts.
 type meter interface {
 	// reach returns the largest end of a part from start, at the end of a grapheme. Such
-	// a part has room for reserve more units. It is start if nothing fits.
-	reach(start, reserve int) int
+	// a part has the room that is asked for. It is start if nothing fits.
+	reach(start int, r room) int
 }
+
+// room is kept free in a part, in units: for its indicator, and for three dots.
+type room struct{ before, behind int }
 
 // splitter cuts a text into parts.
 type splitter struct {
@@ -32,13 +35,13 @@ type splitter struct {
 	kept      []span // which are not parted if a part holds them
 	meter     meter
 	maxParts  int
-	indicator bool
+	indicator Indicator
 }
 
 // split returns the parts, and whether they are not all of the text. Cutting at smaller
 // things than asked for is better than to lose what is behind the last part.
 func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
-	if s.meter.reach(0, 0) == len(s.text) {
+	if s.meter.reach(0, room{}) == len(s.text) {
 		return []span{{0, len(s.text)}}, false
 	}
 	cutters := []func(start, end int) int{s.paragraphEnd, s.sentenceEnd, s.wordEnd}
@@ -57,15 +60,19 @@ func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
 	return s.truncated(), true
 }
 
-// reserve is the length of an indicator: "(2/3) ".
-func (s *splitter) reserve() int {
-	switch {
-	case !s.indicator:
-		return 0
-	case s.maxParts > 9:
-		return len("(10/12) ")
+// room is that of an indicator, and of more behind the text: "(2/3) ".
+func (s *splitter) room(behind int) room {
+	n := len("(2/3) ")
+	if s.maxParts > 9 {
+		n = len("(10/12) ")
 	}
-	return len("(2/3) ")
+	switch s.indicator {
+	case Prefix:
+		return room{n, behind}
+	case Suffix:
+		return room{0, n + behind}
+	}
+	return room{0, behind}
 }
 
 func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) {
@@ -73,7 +80,7 @@ func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) 
 		if len(parts) == s.maxParts {
 			return nil, false
 		}
-		end := s.cut(start, s.reserve(), cutters)
+		end := s.cut(start, s.room(0), cutters)
 		next := s.skip(end)
 		parts = append(parts, span{start, s.trim(start, end)})
 		start = next
@@ -86,17 +93,17 @@ func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) 
 func (s *splitter) truncated() (parts []span) {
 	start := 0
 	for len(parts) < s.maxParts-1 {
-		end := s.cut(start, s.reserve(), []func(int, int) int{s.wordEnd})
+		end := s.cut(start, s.room(0), []func(int, int) int{s.wordEnd})
 		parts = append(parts, span{start, s.trim(start, end)})
 		start = s.skip(end)
 	}
-	end := s.cut(start, s.reserve()+len(" ..."), []func(int, int) int{s.sentenceEnd, s.wordEnd})
+	end := s.cut(start, s.room(len(" ...")), []func(int, int) int{s.sentenceEnd, s.wordEnd})
 	return append(parts, span{start, s.trim(start, end)})
 }
 
 // cut returns where the part from start ends.
-func (s *splitter) cut(start, reserve int, cutters []func(int, int) int) int {
-	end := s.meter.reach(start, reserve)
+func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
+	end := s.meter.reach(start, r)
 	if end == len(s.text) {
 		return end
 	}
@@ -233,17 +240,26 @@ func (s *splitter) inNumber(at int) bool {
 	if at >= len(s.text) || s.text[at] != ' ' || at+1 >= len(s.text) || at == 0 {
 		return false
 	}
-	if !isNumeric(s.text[at-1]) || !isNumeric(s.text[at+1]) {
+	if !isNumeric(s.text[at-1]) || !isNumeric(s.text[at+1]) || s.text[at+1] == '+' {
 		return false
 	}
 	from, to := at, at
-	for from > 0 && (isNumeric(s.text[from-1]) || s.text[from-1] == ' ') && at-from <= maxNumber {
+	for from > 0 && s.text[from] != '+' && s.isNumber(from-1) && at-from <= maxNumber {
 		from--
 	}
-	for to < len(s.text) && (isNumeric(s.text[to]) || s.text[to] == ' ') && to-at <= maxNumber {
+	for to < len(s.text) && s.text[to] != '+' && s.isNumber(to) && to-at <= maxNumber {
 		to++
 	}
 	return to-from <= maxNumber
+}
+
+// isNumber says whether the byte at i may be part of a number with spaces, of which there
+// is one at a time.
+func (s *splitter) isNumber(i int) bool {
+	if s.text[i] == ' ' {
+		return i == 0 || s.text[i-1] != ' '
+	}
+	return isNumeric(s.text[i])
 }
 
 func isNumeric(c byte) bool { return c >= '(' && c <= '9' && c != '*' }
@@ -254,7 +270,7 @@ func (s *splitter) ideographEnd(start, end int) int {
 	for at := end; at > start; {
 		r, n := utf8.DecodeLastRuneInString(s.text[start:at])
 		next, _ := utf8.DecodeRuneInString(s.text[at:])
-		if unspaced(r) && unspaced(next) && s.whole(at) == at {
+		if unspaced(r) && unspaced(next) && !(isKatakana(r) && isKatakana(next)) && s.whole(at) == at {
 			return at
 		}
 		at -= n
@@ -263,8 +279,11 @@ func (s *splitter) ideographEnd(start, end int) int {
 }
 
 func unspaced(r rune) bool {
-	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana) || isKatakana(r))
 }
+
+// isKatakana says whether r is of a script that is written for words as a whole.
+func isKatakana(r rune) bool { return r == 'ー' || r >= 0x30a0 && unicode.Is(unicode.Katakana, r) }
 
 // graphemeEnd cuts where nothing larger ends. It parts neither a link nor a number nor
 // another word in ASCII that a part holds.
@@ -302,11 +321,12 @@ type units struct {
 	limit int
 }
 
-func (u units) reach(start, reserve int) int {
+func (u units) reach(start int, r room) int {
 	if u.limit == 0 {
 		return len(u.flat.text)
 	}
 	text := u.flat.text
+	reserve := r.before + r.behind
 	n, at := reserve, start
 	for at < len(text) {
 		end := grapheme(text, at)

@@ -103,7 +103,8 @@ func (f *textForm) begin(k kind, mk string) {
 		return
 	}
 	for _, i := range f.open {
-		if f.marks[i].kind == k {
+		if i >= 0 && f.marks[i].kind == k {
+			f.open = append(f.open, -1)
 			return
 		}
 	}
@@ -112,12 +113,16 @@ func (f *textForm) begin(k kind, mk string) {
 	f.marks = append(f.marks, mark{start: len(f.buf), end: -1, open: mk, close: mk, kind: k})
 }
 
-// end closes the mark that was opened last, if it is of that kind and of that node.
+// end closes the mark that was opened last.
 func (f *textForm) end(k kind) {
-	if n := len(f.open); n > 0 && f.marks[f.open[n-1]].kind == k {
-		f.marks[f.open[n-1]].end = len(f.buf)
-		f.open = f.open[:n-1]
+	if !f.marked || !f.features.has(k) {
+		return
 	}
+	last := len(f.open) - 1
+	if i := f.open[last]; i >= 0 {
+		f.marks[i].end = len(f.buf)
+	}
+	f.open = f.open[:last]
 }
 
 func (f *textForm) enter(n *node) bool {
