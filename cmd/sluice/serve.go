@@ -61,7 +61,7 @@ func (p program) serve(ctx context.Context, args []string) int {
 }
 
 func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
-	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens, Warnings: file.Warnings}
+	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens, Channels: file.Channels, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.

@@ -10,6 +10,7 @@ import (
 
 	"sluice/agent"
 	"sluice/breaker"
+	"sluice/channel"
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/sluice"
@@ -30,6 +31,7 @@ type Config struct {
 
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
+	Channels   []channel.Spec
 	TurnTokens int // most tokens of a turn; 0: no limit
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
@@ -111,6 +113,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Metrics:       g.metrics,
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,

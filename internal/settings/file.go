@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/mcpclient"
@@ -13,6 +14,7 @@ type File struct {
 	Path       string // of the file; empty: there is none
 	Models     []model.Spec
 	TurnTokens int // of the budget; 0: no limit
+	Channels   []channel.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -24,13 +26,14 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.Section(&f.Models, c),
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
+		channel.Section(&f.Channels),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget` and `mcpServers`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers` and `channels`",
 			func(path string, content []byte, lookup func(string) (string, bool)) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).Read(path, content, lookup)
