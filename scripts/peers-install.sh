@@ -8,6 +8,7 @@
 #   .venv/                        examples/fastmcp-todo/requirements.txt and uv, from
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
+#   .venv/channel/                a counter of SMS segments, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
@@ -75,11 +76,23 @@ chatkit() {
 		sum "$want" >"$venv/.peers" || fail "the Python types of ChatKit could not be installed"
 }
 
+# channel installs the second counter of SMS segments.
+channel() {
+	local want=internal/peers/testdata/channel-requirements.txt venv=.venv/channel
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "the counter of SMS segments could not be installed"
+}
+
 has_postgres || debian postgresql
 has_venv || [[ -f .venv/.peers ]] || debian python3-venv
 python
 uvx_cache
 chatkit
+channel
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/browser-install.sh || failed=1
