@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"sluice/channel"
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/health"
@@ -46,6 +47,8 @@ type Config struct {
 	TokensByModel bool
 	// Dialects are the protocols in which turns are asked for and answered.
 	Dialects []dialect.Dialect
+	// Channels are forms of texts on top of the built-in ones, or in place of those.
+	Channels []channel.Spec
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -126,6 +129,9 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
+	forms := newChannels(cfg.Channels)
+	s.serve(e, forms)
+	readable(e, "/channels", raw(forms.list))
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/agents", raw(s.agents))

@@ -12,6 +12,7 @@
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   Go's module cache             the libraries that internal/judges sets beside our codecs
+#   .venv/channel/                a counter of SMS segments, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   Redis, for store/redis        see redis-install.sh
@@ -91,6 +92,17 @@ otlp() {
 		sum "$want" >"$venv/.peers" || fail "the messages of OTLP could not be installed"
 }
 
+# channel installs the second counter of SMS segments.
+channel() {
+	local want=internal/peers/testdata/channel-requirements.txt venv=.venv/channel
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "the counter of SMS segments could not be installed"
+}
+
 # models installs what speaks the protocols of language models. uv is used as pip
 # would take a minute.
 models() {
@@ -138,6 +150,7 @@ chatkit
 otlp
 models
 llamacpp
+channel
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1

@@ -63,7 +63,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/agents", "/agents/{id}", "/chat/stream", "/chatkit", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
+			[]string{"/", "/agents", "/agents/{id}", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},

@@ -72,6 +72,8 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice healthcheck          ask the gateway of this machine whether it lives
   sluice doctor [flags]       find what buffers, cuts or delays streams on the way
   sluice doctor --config FILE ask each model of a configuration file what it can do
+  sluice format [flags] [FILE]
+                              word a text for a channel: sms, whatsapp, teams, email, plain
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
@@ -104,6 +106,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.doctor(ctx, args)
 	case "eval":
 		return p.eval(ctx, args)
+	case "format":
+		return p.format(args)
 	case "config":
 		return p.configFile(args)
 	case "version":

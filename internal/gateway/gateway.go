@@ -11,6 +11,7 @@ import (
 
 	"sluice/agent"
 	"sluice/breaker"
+	"sluice/channel"
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/sluice"
@@ -33,6 +34,7 @@ type Config struct {
 
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
+	Channels   []channel.Spec
 	TurnTokens int // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
@@ -129,6 +131,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,

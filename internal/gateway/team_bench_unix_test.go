@@ -20,20 +20,20 @@ import (
 	"sluice/router"
 )
 
-// canned is a model without a network: a decision where a schema is asked for, else an
+// cannedTeam is a model without a network: a decision where a schema is asked for, else an
 // answer of 40 chunks.
-type canned struct{ decision, answer []byte }
+type cannedTeam struct{ decision, answer []byte }
 
-func newCanned(decision string) *canned {
+func newCanned(decision string) *cannedTeam {
 	chunk := func(text, finish string) string {
 		return fmt.Sprintf("data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":%q}]}%s}],\"usageMetadata\":{\"promptTokenCount\":10,\"candidatesTokenCount\":5},\"modelVersion\":\"m\"}\r\n\r\n", text, finish)
 	}
 	const stop = `,"finishReason":"STOP"`
 	answer := strings.Repeat(chunk("twenty-five characters ..", ""), 39) + chunk("the end.", stop)
-	return &canned{[]byte(chunk(decision, stop)), []byte(answer)}
+	return &cannedTeam{[]byte(chunk(decision, stop)), []byte(answer)}
 }
 
-func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *cannedTeam) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/mcpclient"
@@ -15,6 +16,7 @@ type File struct {
 	Models     []model.Spec
 	TurnTokens int // of the budget; 0: no limit
 	Team       router.Spec
+	Channels   []channel.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -30,13 +32,14 @@ func FileSections(c *config.Config, f *File) file.Table {
 		router.RouterSection(&f.Team),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
+		channel.Section(&f.Channels),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)

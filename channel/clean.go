@@ -1,0 +1,114 @@
+package channel
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Controls of the order of text (Unicode Standard Annex 9, version 17).
+const (
+	lre = '\u202A'
+	rle = '\u202B'
+	pdf = '\u202C'
+	lro = '\u202D'
+	rlo = '\u202E'
+	lri = '\u2066'
+	fsi = '\u2068'
+	pdi = '\u2069'
+)
+
+// clean returns a source that is UTF-8, has line feeds as line ends and no other controls
+// but tabs, and whose controls of order are balanced within each line. Overrides go: they
+// make a text look like another one.
+func clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r', r == '\u2028', r == '\u2029', r == '\u0085':
+			return '\n'
+		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0, r == lro, r == rlo:
+			return -1
+		}
+		return r
+	}, s)
+	if !strings.ContainsAny(s, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = balanced(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func isClean(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			return false
+		}
+		if c >= 0x80 {
+			return isCleanUnicode(s[i:])
+		}
+	}
+	return true
+}
+
+func isCleanUnicode(s string) bool {
+	for i, r := range s {
+		switch {
+		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0,
+			r >= '\u2028' && r <= rlo, r >= lri && r <= pdi:
+			return false
+		case r == utf8.RuneError:
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// balanced drops the controls of order that no other one closes, or opens.
+func balanced(line string) string {
+	if !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+		return line
+	}
+	drop, open := map[int]bool{}, []int(nil) // offsets of the controls
+	closes := func(opener rune, isolate bool) bool { return isolate == (opener >= lri) }
+	for i, r := range line {
+		switch r {
+		case lre, rle, lri, lri + 1, fsi:
+			open = append(open, i)
+		case pdf, pdi:
+			if len(open) == 0 {
+				drop[i] = true
+				continue
+			}
+			last := open[len(open)-1]
+			opener, _ := utf8.DecodeRuneInString(line[last:])
+			if !closes(opener, r == pdi) {
+				drop[i] = true
+				continue
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	for _, i := range open {
+		drop[i] = true
+	}
+	if len(drop) == 0 {
+		return line
+	}
+	var b strings.Builder
+	for i, r := range line {
+		if !drop[i] {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

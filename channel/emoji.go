@@ -1,0 +1,118 @@
+package channel
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+)
+
+//go:generate node testdata/emoji.mjs
+
+// Signs that decide how the character before them is shown.
+const (
+	textStyle  = '\uFE0E'
+	emojiStyle = '\uFE0F'
+	joiner     = '\u200D'
+	keycap     = '\u20E3'
+)
+
+// firstEmoji is the first character of Unicode that has a property of emojis, but for
+// digits, # and *.
+const firstEmoji = '\u00A9'
+
+// isEmoji says whether a grapheme is shown as a picture: by itself, or as what follows
+// the character asks for it. Digits, © and ☎ are characters without such a sign.
+func isEmoji(g string) bool {
+	r, n := utf8.DecodeRuneInString(g)
+	rest := g[n:]
+	if r < firstEmoji {
+		return strings.ContainsRune(rest, keycap)
+	}
+	if !unicode.Is(pictographic, r) && !unicode.Is(presentation, r) {
+		return false
+	}
+	style, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case style == textStyle:
+		return false
+	case unicode.Is(presentation, r):
+		return true
+	}
+	return style == emojiStyle || style == joiner || style >= 0x1F3FB && style <= 0x1F3FF
+}
+
+// maxGrapheme is the length in bytes of the longest grapheme that is kept whole. Families
+// with tones of skin have 41; longer ones are heaps of accents.
+const maxGrapheme = 64
+
+// grapheme returns the end of the grapheme that begins at from.
+func grapheme(s string, from int) int {
+	if next := from + 1; next >= len(s) || s[from] < 0x80 && s[next] < 0x80 && s[from] != '\r' {
+		return next
+	}
+	near := s[from:]
+	if len(near) > maxGrapheme+utf8.UTFMax {
+		near = near[:maxGrapheme+utf8.UTFMax]
+	}
+	it := graphemes.FromString(near)
+	it.Next()
+	end := it.End()
+	if end > maxGrapheme {
+		for end = maxGrapheme; !utf8.RuneStart(near[end]); end-- {
+		}
+	}
+	return from + end
+}
+
+// nextUnicode returns where the first byte at or behind from is that is not ASCII, less
+// the character before it, which may be the base of a grapheme.
+func nextUnicode(s string, from int) int {
+	for i := from; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return max(from, i-1)
+		}
+	}
+	return len(s)
+}
+
+// replaceEmojis returns s with what replace makes of each emoji.
+func replaceEmojis(s string, replace func(string) string) string {
+	var b strings.Builder
+	copied := 0
+	for at := nextUnicode(s, 0); at < len(s); {
+		end := grapheme(s, at)
+		if g := s[at:end]; len(g) > 1 && isEmoji(g) {
+			with := replace(g)
+			if with != g {
+				b.WriteString(s[copied:at])
+				b.WriteString(with)
+				copied = end
+				if with == "" && end < len(s) && s[end] == ' ' && (at == 0 || s[at-1] == ' ') {
+					copied++ // one space is enough where an emoji was
+				}
+			}
+		}
+		at = nextUnicode(s, end)
+	}
+	if copied == 0 {
+		return s
+	}
+	b.WriteString(s[copied:])
+	return b.String()
+}
+
+// emojisIn lists those of s, each once.
+func emojisIn(s string) []string {
+	var list []string
+	seen := map[string]bool{}
+	replaceEmojis(s, func(g string) string {
+		if !seen[g] {
+			seen[g] = true
+			list = append(list, g)
+		}
+		return g
+	})
+	return list
+}

@@ -1,0 +1,230 @@
+package channel
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// flat is a text with marks that are not in it: they are put in when a part is written,
+// so that what is open at a cut can be closed and opened again.
+type flat struct {
+	text   string
+	marks  []mark // by start, the outer ones first
+	guards []int  // where a U+2060 is put in: behind characters that would be marks
+	kept   []span // code and links
+	marked bool
+}
+
+// guard is put behind a character that WhatsApp would take for a mark. It has no escape.
+const guard = "\u2060"
+
+// flat ends the text. Marks that would show as characters go.
+func (f *textForm) flat() *flat {
+	fl := &flat{text: string(f.buf), kept: f.kept, marked: f.marked}
+	if !f.marked {
+		return fl
+	}
+	for _, m := range perLine(f.buf, f.marks) {
+		if m.kind == codeBlock || !wordBefore(fl.text, m.start) && !wordBehind(fl.text, m.end) {
+			fl.marks = append(fl.marks, m)
+		} else {
+			f.lost(m.kind)
+		}
+	}
+	slices.SortStableFunc(fl.marks, func(a, b mark) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	if strings.ContainsAny(fl.text, "*_~`") {
+		fl.guard()
+	}
+	return fl
+}
+
+// wordBefore says whether a letter or digit stands before position at.
+func wordBefore(text string, at int) bool {
+	r, _ := utf8.DecodeLastRuneInString(text[:at])
+	return isWord(r)
+}
+
+// wordBehind says whether a letter or digit stands at position at.
+func wordBehind(text string, at int) bool {
+	r, _ := utf8.DecodeRuneInString(text[at:])
+	return isWord(r)
+}
+
+func isWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
+
+// guard finds the characters that would pair with another one, or with one of our marks,
+// on their line.
+func (fl *flat) guard() {
+	for _, c := range [...]byte{'*', '_', '~', '`'} {
+		fl.guardAll(c)
+	}
+	slices.Sort(fl.guards)
+}
+
+// sign is a character c in the text, or the end of a mark of ours.
+type sign struct {
+	at          int
+	ours        bool
+	open, close bool // it may begin a span, or end one
+}
+
+func (fl *flat) guardAll(c byte) {
+	if strings.IndexByte(fl.text, c) < 0 {
+		return
+	}
+	var line []sign
+	from, kept, mk := 0, 0, 0
+	for from <= len(fl.text) {
+		end := len(fl.text)
+		if i := strings.IndexByte(fl.text[from:], '\n'); i >= 0 {
+			end = from + i
+		}
+		line = line[:0]
+		for ; mk < len(fl.marks) && fl.marks[mk].start < end; mk++ {
+			if m := fl.marks[mk]; m.open[0] == c {
+				line = append(line, sign{at: m.start, ours: true, open: true, close: true}, sign{at: m.end, ours: true, open: true, close: true})
+			}
+		}
+		for at := from; at < end; at++ {
+			if fl.text[at] != c {
+				continue
+			}
+			for kept < len(fl.kept) && fl.kept[kept].end <= at {
+				kept++
+			}
+			if kept < len(fl.kept) && fl.kept[kept].start <= at {
+				continue
+			}
+			line = append(line, fl.sign(at))
+		}
+		fl.guardLine(line)
+		from = end + 1
+	}
+}
+
+func (fl *flat) sign(at int) sign {
+	before, behind := byte(' '), byte(' ')
+	if at > 0 {
+		before = fl.text[at-1]
+	}
+	if at+1 < len(fl.text) {
+		behind = fl.text[at+1]
+	}
+	return sign{
+		at:    at,
+		open:  behind > ' ' && !wordBefore(fl.text, at),
+		close: before > ' ' && !wordBehind(fl.text, at+1),
+	}
+}
+
+func (fl *flat) guardLine(line []sign) {
+	if len(line) < 2 {
+		return
+	}
+	slices.SortStableFunc(line, func(a, b sign) int { return cmp.Compare(a.at, b.at) })
+	closes := 0
+	for _, s := range line {
+		if s.close {
+			closes++
+		}
+	}
+	opened := false
+	for _, s := range line {
+		if s.close {
+			closes--
+		}
+		if !s.ours && (s.open && closes > 0 || s.close && opened) {
+			fl.guards = append(fl.guards, s.at+1)
+		}
+		opened = opened || s.open
+	}
+}
+
+// part returns the text from start to end. What is open at either is opened, and closed.
+func (fl *flat) part(start, end int) string {
+	if !fl.marked || start == end {
+		return fl.text[start:end]
+	}
+	var b strings.Builder
+	b.WriteString(fl.quoteAt(start))
+	var open []mark // the innermost last
+	at := start
+	write := func(to int) {
+		i, _ := slices.BinarySearch(fl.guards, at+1)
+		for ; i < len(fl.guards) && fl.guards[i] <= to; i++ {
+			b.WriteString(fl.text[at:fl.guards[i]])
+			b.WriteString(guard)
+			at = fl.guards[i]
+		}
+		b.WriteString(fl.text[at:to])
+		at = to
+	}
+	closeUpTo := func(to int) {
+		for len(open) > 0 && open[len(open)-1].end <= to {
+			last := open[len(open)-1]
+			write(last.end)
+			b.WriteString(last.close)
+			open = open[:len(open)-1]
+		}
+	}
+	for _, m := range fl.marks {
+		if m.end <= start {
+			continue
+		}
+		if m.start >= end {
+			break
+		}
+		closeUpTo(m.start)
+		write(max(m.start, start))
+		b.WriteString(m.open)
+		open = append(open, m)
+	}
+	closeUpTo(end)
+	write(end)
+	for _, m := range slices.Backward(open) {
+		b.WriteString(m.close)
+	}
+	return b.String()
+}
+
+// quoteAt returns the marks of the quote that a part begins in.
+func (fl *flat) quoteAt(start int) string {
+	line := strings.LastIndexByte(fl.text[:start], '\n') + 1
+	if line == start || !strings.HasPrefix(fl.text[line:], "> ") {
+		return ""
+	}
+	end := line
+	for strings.HasPrefix(fl.text[end:start], "> ") {
+		end += 2
+	}
+	if end-line > 2*maxDepth { // it is no quote
+		return ""
+	}
+	return fl.text[line:end]
+}
+
+// extra is the cost, in UTF-16 units, of what is put into a part from start to end.
+func (fl *flat) extra(start, end int) int {
+	if !fl.marked {
+		return 0
+	}
+	cost := len(fl.quoteAt(start))
+	for _, m := range fl.marks {
+		if m.start >= end {
+			break
+		}
+		if m.end > start {
+			cost += len(m.open) + len(m.close)
+		}
+	}
+	from, _ := slices.BinarySearch(fl.guards, start+1)
+	to, _ := slices.BinarySearch(fl.guards, end+1)
+	return cost + to - from
+}

@@ -1,0 +1,302 @@
+package channel
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/yuin/goldmark/parser"
+)
+
+// Input is what is worded.
+type Input struct {
+	RequestID string
+	Text      string // Markdown
+	Subject   string // of an e-mail; empty: made of the text
+	Locale    string // BCP 47, for lang of an e-mail; may be empty
+	At        time.Time
+}
+
+// Response is a text in the form of a channel.
+type Response struct {
+	RequestID string `json:"request_id"`
+	Channel   string `json:"channel"`
+	// Content is the whole text, without indicators. For teams and email it is the plain
+	// form.
+	Content string `json:"content"`
+	IsSplit bool   `json:"is_split"`
+	// Parts is empty unless the text is split.
+	Parts    []Part   `json:"parts"`
+	Metadata Metadata `json:"metadata"`
+	// FormattedAt is RFC 3339 in UTC.
+	FormattedAt time.Time `json:"formatted_at"`
+	Own                   // of the whole, if it is not split
+
+	form string
+}
+
+// Part is one message of several.
+type Part struct {
+	Sequence int `json:"sequence"` // from 1
+	// Content is what is sent, the indicator included.
+	Content   string `json:"content"`
+	Indicator string `json:"continuation_indicator,omitempty"`
+	Own
+}
+
+// Own are the fields that one channel alone has.
+type Own struct {
+	Encoding Encoding       `json:"encoding,omitempty"` // of sms
+	Segments int            `json:"segments,omitzero"`
+	Units    int            `json:"units,omitzero"`
+	Chars    int            `json:"chars,omitzero"` // of whatsapp: units of UTF-16
+	Card     jsontext.Value `json:"card,omitempty"` // of teams
+	Bytes    int            `json:"bytes,omitzero"` // as Teams counts them
+	Subject  string         `json:"subject,omitempty"`
+	Text     string         `json:"text,omitempty"` // of email
+	HTML     string         `json:"html,omitempty"`
+}
+
+// Metadata tells what became of the text.
+type Metadata struct {
+	EmojisUsed      []string `json:"emojis_used"`
+	MarkdownRemoved bool     `json:"markdown_removed"`
+	// Degraded lists the constructs that became text.
+	Degraded       []string `json:"degraded"`
+	Transliterated bool     `json:"transliterated"`
+	LinksDropped   int      `json:"links_dropped,omitzero"` // targets that are no link
+	Truncated      bool     `json:"truncated,omitzero"`     // text behind the last part is lost
+	MarkupIgnored  bool     `json:"markup_ignored,omitzero"`
+	ClipRisk       bool     `json:"clip_risk,omitzero"` // Gmail may cut the e-mail
+}
+
+// ContentType is the type of what is sent.
+func (r *Response) ContentType() string {
+	switch r.form {
+	case Teams:
+		return "application/vnd.microsoft.card.adaptive"
+	case Email:
+		return "multipart/alternative"
+	}
+	return "text/plain"
+}
+
+// Formatter words texts for one channel. It may be used at the same time.
+type Formatter struct {
+	spec   Spec
+	parser parser.Parser
+}
+
+// New returns a Formatter of a spec that Check has no fault with.
+func New(spec Spec) *Formatter {
+	if spec.Words == nil {
+		spec.Words = DefaultWords()
+	}
+	return &Formatter{spec, newParser()}
+}
+
+// Spec returns what the formatter goes by.
+func (f *Formatter) Spec() Spec { return f.spec }
+
+// Format words a text.
+func (f *Formatter) Format(in Input) *Response {
+	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
+	r.Metadata.Degraded = []string{}
+	if f.spec.Form == Web {
+		r.Content = in.Text
+		r.Metadata.EmojisUsed = listed(emojisIn(in.Text))
+		return r
+	}
+	d := &draft{Formatter: f, in: in, out: r, lost: map[string]bool{}}
+	source := clean(in.Text)
+	t := tree{emojis: f.emojis()}
+	d.root = t.parse(f.parser, source)
+	d.markup = t.markup
+	r.Metadata.LinksDropped = t.dropped
+	r.Metadata.MarkupIgnored = t.ignored
+	switch f.spec.Form {
+	case Teams:
+		d.card()
+	case Email:
+		d.mail()
+	default:
+		d.text()
+	}
+	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
+	r.Metadata.Degraded = append(r.Metadata.Degraded, slices.Sorted(maps.Keys(d.lost))...)
+	shows := f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email
+	r.Metadata.MarkdownRemoved = d.markup && (!shows || len(d.lost) > 0)
+	return r
+}
+
+func listed(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// emojis returns what becomes of the emojis of a text; nil: they stay.
+func (f *Formatter) emojis() func(string) string {
+	left := f.spec.maxEmojis()
+	if left < 0 {
+		return nil
+	}
+	return func(s string) string {
+		return replaceEmojis(s, func(g string) string {
+			if left == 0 {
+				return ""
+			}
+			left--
+			return g
+		})
+	}
+}
+
+// draft is a response in the making.
+type draft struct {
+	*Formatter
+	in     Input
+	out    *Response
+	root   *node
+	markup bool
+	lost   map[string]bool
+}
+
+// degrade notes a construct that became text.
+func (d *draft) degrade(k kind) { d.lost[constructs[k]] = true }
+
+var constructs = map[kind]string{
+	bold: "bold", italic: "italic", struck: "strike", heading: "headers", table: "tables", link: "links", image: "images",
+	code: "code", codeBlock: "code", list: "lists", quote: "quotes",
+}
+
+// textForm walks the tree for a text.
+func (d *draft) textForm(marked bool) *textForm {
+	f := newTextForm(d.spec.Features, marked)
+	f.degrade = d.degrade
+	walk(f, d.root)
+	return f
+}
+
+func (d *draft) text() {
+	marked := d.spec.Form == WhatsApp && d.spec.Markdown
+	f := d.textForm(marked)
+	for len(f.buf) > 0 && f.buf[len(f.buf)-1] == ' ' {
+		f.buf = f.buf[:len(f.buf)-1]
+	}
+	fl := f.flat()
+	if d.spec.Form == SMS {
+		d.sms(fl)
+		return
+	}
+	s := d.splitter(fl, units{fl, d.spec.MaxLength})
+	parts, truncated := s.split(d.spec.Split)
+	d.out.Metadata.Truncated = truncated
+	end := parts[len(parts)-1].end
+	d.out.Content = fl.part(0, end) + dots(truncated, " …")
+	if len(parts) == 1 && !truncated {
+		d.out.Own = d.own(d.out.Content)
+		return
+	}
+	for i, p := range parts {
+		d.add(i, len(parts), balanced(fl.part(p.start, p.end))+dots(truncated && i == len(parts)-1, " …"), d.own)
+	}
+}
+
+func dots(truncated bool, s string) string {
+	if truncated {
+		return s
+	}
+	return ""
+}
+
+// own returns the fields of a text that was sent.
+func (d *draft) own(content string) Own {
+	if d.spec.Form == WhatsApp {
+		return Own{Chars: lengthUTF16(content)}
+	}
+	return Own{}
+}
+
+func (d *draft) splitter(fl *flat, m meter) *splitter {
+	most := d.spec.MaxParts
+	if most == 0 {
+		most = 20
+	}
+	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
+}
+
+func (d *draft) sms(fl *flat) {
+	m := &sms{
+		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
+		maxUnits: d.spec.MaxLength, maxSegments: d.spec.MaxSegments,
+	}
+	parts, truncated := d.splitter(fl, m).split(d.spec.Split)
+	d.out.Metadata.Truncated = truncated
+	var content strings.Builder
+	for i, p := range parts {
+		if i > 0 {
+			content.WriteString(fl.text[parts[i-1].end:p.start])
+		}
+		body, encoding := m.write(p.start, p.end)
+		body = balanced(body)
+		if encoding == GSM7 && body != fl.text[p.start:p.end] {
+			d.out.Metadata.Transliterated = true
+		}
+		if truncated && i == len(parts)-1 {
+			body += map[Encoding]string{GSM7: " ...", UCS2: " …"}[encoding]
+		}
+		content.WriteString(body)
+		if len(parts) == 1 && !truncated {
+			d.out.Own = counted(body, encoding)
+			break
+		}
+		d.add(i, len(parts), body, func(sent string) Own { return counted(sent, encoding) })
+	}
+	d.out.Content = content.String()
+}
+
+func counted(content string, e Encoding) Own {
+	units, segments := e.count(content)
+	return Own{Encoding: e, Units: units, Segments: segments}
+}
+
+// indicator is what tells which part of how many one is; empty: nothing does.
+func (d *draft) indicator(i, of int) string {
+	if d.spec.Indicator == NoIndicator || of < 2 {
+		return ""
+	}
+	return "(" + strconv.Itoa(i+1) + "/" + strconv.Itoa(of) + ")"
+}
+
+// add adds a part with its indicator.
+func (d *draft) add(i, of int, body string, own func(string) Own) {
+	p := Part{Sequence: i + 1, Indicator: d.indicator(i, of)}
+	p.Content = indicated(body, p.Indicator, d.spec.Indicator)
+	p.Own = own(p.Content)
+	d.out.IsSplit = true
+	d.out.Parts = append(d.out.Parts, p)
+}
+
+// indicated joins a text and its indicator, which stands on a line of its own beside what
+// only counts at the begin or end of one.
+func indicated(body, indicator string, where Indicator) string {
+	switch {
+	case indicator == "":
+		return body
+	case where == Suffix:
+		last := body[strings.LastIndexByte(body, '\n')+1:]
+		if last == "```" || strings.HasPrefix(last, "> ") {
+			return body + "\n" + indicator
+		}
+		return body + " " + indicator
+	}
+	if depth, _ := containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
+		return indicator + "\n" + body
+	}
+	return indicator + " " + body
+}

@@ -1,0 +1,222 @@
+package channel_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/channel"
+)
+
+// One table and what is around it, in each channel. UPDATE=1 rewrites the files.
+func TestGoldenForms(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("testdata/table.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pick := range map[string]func(*channel.Response) string{
+		channel.SMS:      func(r *channel.Response) string { return r.Content },
+		channel.WhatsApp: func(r *channel.Response) string { return r.Content },
+		channel.Teams:    func(r *channel.Response) string { return string(r.Card) },
+		channel.Email:    func(r *channel.Response) string { return r.HTML },
+	} {
+		got := pick(format(builtin(name), string(source)))
+		file := "testdata/table." + name + ".txt"
+		if os.Getenv("UPDATE") != "" {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, _ := os.ReadFile(file)
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What becomes of each construct.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, in, plain, whatsapp string }{
+		{"both emphases", "***x***", "x", "_*x*_"},
+		{"heading with bold", "## A **b** c", "A b c", "*A b c*"},
+		{"within a word", "un*believ*able", "unbelievable", "unbelievable"},
+		{"identifiers", "use snake_case_name and 2 * 3 * 4", "use snake_case_name and 2 * 3 * 4", "use snake_case_name and 2 * 3 * 4"},
+		{"literal marks that pair", `\*not bold\*`, "*not bold*", "*\u2060not bold*\u2060"},
+		{"pipes in a sentence", "a | b | c", "a | b | c", "a | b | c"},
+		{"fence with a language", "```python\nx = 1\n```", "x = 1", "```\nx = 1\n```"},
+		{"fence with words behind it", "```what it says\nx\n```", "what it says\n\nx", "what it says\n\n```\nx\n```"},
+		{"fence in a fence", "````\n```\nx\n```\n````", "```\nx\n```", "```\nx\n```"},
+		{"code with a backtick", "``a`b``", "a`b", "a`b"},
+		{"code", "`a *b*`", "a *b*", "`a *b*`"},
+		{"struck", "~~a~~ b", "[struck out: a] b", "~a~ b"},
+		{"bold over lines", "**a\nb**", "a\nb", "*a*\n*b*"},
+		{"link", "[a](https://b.c)", "a (https://b.c)", "a (https://b.c)"},
+		{"link that is its text", "<https://b.c> and www.b.c and a@b.cc", "https://b.c and www.b.c and a@b.cc", "https://b.c and www.b.c and a@b.cc"},
+		{"link with a title", `[a](https://b.c "t u")`, `a (https://b.c) "t u"`, `a (https://b.c) "t u"`},
+		{"link elsewhere", "[a](javascript:alert(1)) [b](data:text/html,x) [c](/d)", "a b c", "a b c"},
+		{"image", "![a](https://b.c/d.png) ![](https://e.f)", "a (https://b.c/d.png) https://e.f", "a (https://b.c/d.png) https://e.f"},
+		{"reference", "[a][1]\n\n[1]: https://b.c\n[2]: https://d.e", "a (https://b.c)\n\n[1]: https://b.c\n\n[2]: https://d.e", "a (https://b.c)\n\n[1]: https://b.c\n\n[2]: https://d.e"},
+		{"HTML", "<b>x</b> <!-- y -->\n\n<div>\nz\n</div>", "<b>x</b> <!-- y -->\n\n<div>\nz\n</div>", "<b>x</b> <!-- y -->\n\n<div>\nz\n</div>"},
+		{"lists", "3. a\n4. b\n   - c\n     - d\n", "3. a\n4. b\n   - c\n     - d", "3. a\n4. b\n   - c\n     - d"},
+		{"tasks", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b"},
+		{"an empty item", "- a\n-\n- b", "- a\n- \n- b", "- a\n- \n- b"},
+		{"quotes", "> a\n> > b\n\nc", "> a\n>\n> > b\n\nc", "> a\n>\n> > b\n\nc"},
+		{"table", "|A|B|C|\n|-|-|-|\n|1|2||\n|4|5|6|7|", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7"},
+		{"table of two columns", "|A|B|\n|-|-|\n|1|**2**|", "A: B\n1: 2", "A: B\n1: *2*"},
+		{"table without rows", "|A|B|C|\n|-|-|-|", "A: B; C", "A: B; C"},
+		{"entities and escapes", `&lt;a&gt; \& &amp;amp; &#65; \_x\_`, "<a> & &amp; A _x_", "<a> & &amp; A _\u2060x_\u2060"},
+		{"rule", "a\n\n---\n\nb", "a\n\nb", "a\n\nb"},
+		{"overrides", "a\u202eb\u2066c\u2069d\u2067e", "ab\u2066c\u2069de", "ab\u2066c\u2069de"},
+		{"controls", "a\x00b\x1bc\r\nd", "abc\nd", "abc\nd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := format(builtin(channel.Plain), tt.in).Content; got != tt.plain {
+				t.Errorf("plain is %q, want %q", got, tt.plain)
+			}
+			if got := format(builtin(channel.WhatsApp), tt.in).Content; got != tt.whatsapp {
+				t.Errorf("whatsapp is %q, want %q", got, tt.whatsapp)
+			}
+		})
+	}
+}
+
+// Counts of 3GPP TS 23.038 and 23.040.
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.SMS)
+	spec.MaxParts, spec.Transliterate, spec.Emojis = 1, false, channel.EmojisKeep
+	for _, tt := range []struct {
+		name     string
+		text     string
+		encoding channel.Encoding
+		units    int
+		segments int
+	}{
+		{"one", strings.Repeat("a", 160), channel.GSM7, 160, 1},
+		{"two", strings.Repeat("a", 161), channel.GSM7, 161, 2},
+		{"an escape pair is not parted", strings.Repeat("a", 152) + "€" + strings.Repeat("a", 10), channel.GSM7, 164, 2},
+		{"and may fill one more", strings.Repeat("a", 152) + "€" + strings.Repeat("a", 152), channel.GSM7, 306, 3},
+		{"capital c with cedilla", "Ç", channel.GSM7, 1, 1},
+		{"small c with cedilla", "ç", channel.UCS2, 1, 1},
+		{"line feed", "a\nb", channel.GSM7, 3, 1},
+		{"literal backtick", "`` ` ``", channel.UCS2, 1, 1},
+		{"extension", "x^{}~|€", channel.GSM7, 13, 1},
+		{"UCS-2, one", strings.Repeat("я", 70), channel.UCS2, 70, 1},
+		{"UCS-2, two", strings.Repeat("я", 71), channel.UCS2, 71, 2},
+		{"pairs are not parted", strings.Repeat("😀", 36), channel.UCS2, 72, 2},
+	} {
+		r := format(spec, tt.text)
+		if r.Encoding != tt.encoding || r.Units != tt.units || r.Segments != tt.segments {
+			t.Errorf("%s: %s %d units %d segments, want %s %d %d", tt.name, r.Encoding, r.Units, r.Segments, tt.encoding, tt.units, tt.segments)
+		}
+	}
+}
+
+func TestSMSAlphabet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		in, want string
+		encoding channel.Encoding
+	}{
+		{"“Hi” – it’s… 1½ × 2 → 3\u00a0€", `"Hi" - it's... 1 1/2 x 2 -> 3 €`, channel.GSM7},
+		{"“Привет” – 1½", "“Привет” – 1½", channel.UCS2},
+		{"All ✅ done 🎉 now", "All success done now", channel.GSM7},
+		{"Готово ✅ 🎉", "Готово ✅ 🎉", channel.UCS2},
+		{"a🎉b 🎉", "a b ", channel.GSM7},
+		{"façade “x”", "façade “x”", channel.UCS2}, // letters stay, and then so does all else
+	} {
+		r := format(builtin(channel.SMS), tt.in)
+		if r.Content != tt.want || r.Encoding != tt.encoding {
+			t.Errorf("%q became %q in %s, want %q in %s", tt.in, r.Content, r.Encoding, tt.want, tt.encoding)
+		}
+	}
+}
+
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.Plain)
+	spec.MaxLength, spec.MaxParts, spec.Split, spec.Indicator = 40, 9, channel.BySentence, channel.Prefix
+	for _, tt := range []struct {
+		in   string
+		want []string
+	}{
+		{"First one. Second sentence is here. Third one ends.", []string{"(1/3) First one.", "(2/3) Second sentence is here.", "(3/3) Third one ends."}},
+		{"We met Dr. Smith at 3.5 Main St. at noon, and left. Then home.", []string{"(1/2) We met Dr. Smith at 3.5 Main St.", "(2/2) at noon, and left. Then home."}},
+		{"Call +49 30 1234 5678 or +49 30 8765 4321 today please", []string{"(1/2) Call +49 30 1234 5678 or", "(2/2) +49 30 8765 4321 today please"}},
+		{"aaaa bbbb cccc https://example.com/abc?d=e1 dddd", []string{"(1/2) aaaa bbbb cccc", "(2/2) https://example.com/abc?d=e1 dddd"}},
+		{"今天我们开会讨论预算。明天下午三点提交报告给经理审核。后天休息一天不用上班。晚安晚安。", []string{"(1/2) 今天我们开会讨论预算。明天下午三点提交报告给经理审核。", "(2/2) 后天休息一天不用上班。晚安晚安。"}},
+		{strings.Repeat("👨‍👩‍👧‍👦", 5), []string{"(1/2) " + strings.Repeat("👨‍👩‍👧‍👦", 3), "(2/2) " + strings.Repeat("👨‍👩‍👧‍👦", 2)}},
+	} {
+		r := format(spec, tt.in)
+		var got []string
+		for _, p := range r.Parts {
+			got = append(got, p.Content)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.in, diff)
+		}
+	}
+}
+
+// A text that has no end is cut at a sentence, and says so.
+func TestTruncated(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("This is a sentence of some length, which is here. ", 200)
+	r := format(builtin(channel.SMS), text)
+	last := r.Parts[len(r.Parts)-1]
+	if !r.Metadata.Truncated || len(r.Parts) != 3 || !strings.HasSuffix(last.Content, "here. ...") || !strings.HasSuffix(r.Content, "here. ...") || last.Segments > 10 {
+		t.Errorf("%d parts, the last one %+v", len(r.Parts), last)
+	}
+	r = format(builtin(channel.SMS), strings.Repeat("Это предложение, и оно не очень длинное. ", 100))
+	last = r.Parts[len(r.Parts)-1]
+	if !r.Metadata.Truncated || !strings.HasSuffix(last.Content, "длинное. …") || last.Segments > 10 {
+		t.Errorf("%d parts, the last one %+v", len(r.Parts), last)
+	}
+}
+
+func TestMarksAreOpenedAgain(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.WhatsApp)
+	spec.MaxLength, spec.Split = 60, channel.ByWord
+	r := format(spec, "```\nfirst line of code\nsecond line of code\nthird line of code\n```")
+	for _, p := range r.Parts {
+		body := strings.TrimPrefix(p.Content, p.Indicator+"\n")
+		if !strings.HasPrefix(body, "```\n") || !strings.HasSuffix(body, "\n```") {
+			t.Errorf("%q is no fence below its indicator", p.Content)
+		}
+	}
+	r = format(spec, "> **"+strings.Repeat("word ", 30)+"end**")
+	for _, p := range r.Parts {
+		body := strings.TrimPrefix(p.Content, p.Indicator+"\n")
+		if !strings.HasPrefix(body, "> *") || !strings.HasSuffix(body, "*") {
+			t.Errorf("%q is no bold quote", p.Content)
+		}
+	}
+}
+
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 40)
+	for _, tt := range []struct{ text, subject, want string }{
+		{"text\n\n# A *heading*\r\nBcc: x", "", "A heading"},
+		{"We met Dr. Smith. Then home.", "", "We met Dr. Smith."},
+		{long, "", strings.TrimSpace(strings.Repeat("word ", 15))},
+		{"x", "given\r\nBcc: evil@example.com", "given Bcc: evil@example.com"},
+	} {
+		f := channel.New(builtin(channel.Email))
+		r := f.Format(channel.Input{Text: tt.text, Subject: tt.subject, At: time.Unix(0, 0)})
+		if r.Subject != tt.want {
+			t.Errorf("the subject of %q is %q, want %q", tt.text, r.Subject, tt.want)
+		}
+		m, err := r.MIME(time.Unix(0, 0))
+		if err != nil || strings.Contains(strings.SplitN(string(m), "\r\n\r\n", 2)[0], "\nBcc:") {
+			t.Errorf("%v: %s", err, m)
+		}
+	}
+}

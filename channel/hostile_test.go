@@ -1,0 +1,130 @@
+package channel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"sluice/channel"
+)
+
+const hostileSize = 64 << 10
+
+// hostile returns texts that cost a parser, or us, more than they are worth.
+func hostile() map[string]string {
+	all := map[string]string{
+		"a wide table":          "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|b"+strings.Repeat("|c", 190)+"\n", 100),
+		"a table of empty rows": "|" + strings.Repeat("a|", 5000) + "\n|" + strings.Repeat("-|", 5000) + "\n" + strings.Repeat("|\n", 20000),
+		"a long header":         "|" + strings.Repeat("long ", 4000) + "|b|c|\n|-|-|-|\n" + strings.Repeat("|x|y|z\n", 6000),
+		"nested quotes":         strings.Repeat(">", 5000) + "a\n" + strings.Repeat("a\n", 29000),
+		"nested brackets":       strings.Repeat("[", hostileSize/2) + strings.Repeat("]", hostileSize/2),
+		"a long link":           "[a](https://b.c/" + strings.Repeat("d", hostileSize) + ")",
+		"a long word":           strings.Repeat("a", hostileSize),
+		"one grapheme":          "a" + strings.Repeat("\u0301", hostileSize/2),
+		"a long line of code":   "```\n" + strings.Repeat("x = \"y\" \\ ", hostileSize/10) + "\n```",
+		"lines of code":         "```\n" + strings.Repeat("x\n", hostileSize/2) + "```",
+		"deep lists":            deepLists(),
+	}
+	for _, unit := range []string{
+		"> ", "> - ", "1. ", "- ", "[", "]", "[a](", "[a](\"", "![", "*", "*a ", "*a _b ", "a**b", "_a", "~~a ", "`", "``a`", "<", "<a ", "<!--", "<?", "&amp", "\\", "#", "|", "|a|\n",
+		"```\n", "~~~a\n", "<div>\n", "[a]: <", "[a]:", "*[a", "http://", "www.", "a@b.", "- [ ] a\n", "a\n=", "\u202e", "\u2067", "👨‍👩‍👧‍👦", "\x00", "\xff", "“", "€", "1 ", "1.000,5", "a\u2060", "* a\n\n", "> a\n", "\r", "a\r\n\r\n", "🇩", "ा", "\n",
+		"> 2. [a](\n", "2. [a](\n", "*a*b", "|a|b|\n|-|-|\n", "{{DATE(", "\"", "=\n", "[x](y) ", "<https://a.b> ", "![a](https://b.c/d.png) ",
+	} {
+		all[fmt.Sprintf("%q", unit)] = strings.Repeat(unit, hostileSize/len(unit))
+	}
+	return all
+}
+
+func deepLists() string {
+	var b strings.Builder
+	for i := 0; b.Len() < hostileSize; i++ {
+		b.WriteString(strings.Repeat(" ", i*2%700) + "- a\n")
+	}
+	return b.String()
+}
+
+// Nothing panics, and nothing takes more than its share of time: what grows with the
+// square takes minutes here. Each form is checked as in the other tests.
+func TestHostileInput(t *testing.T) {
+	t.Parallel()
+	specs := limits()
+	for name, text := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, spec := range specs {
+				began := time.Now()
+				r := format(spec, text)
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("%s took %v", spec.Name, took)
+				}
+				checkResponse(t, spec, r)
+			}
+		})
+	}
+}
+
+func checkResponse(t *testing.T, spec channel.Spec, r *channel.Response) {
+	t.Helper()
+	if !utf8.ValidString(r.Content) || strings.ContainsAny(r.Content, "\x00\r\u202d\u202e") {
+		t.Errorf("%s: the content has what no text may have", r.Channel)
+	}
+	if r.IsSplit != (len(r.Parts) > 0) || spec.MaxParts > 0 && len(r.Parts) > spec.MaxParts {
+		t.Errorf("%s has %d parts", r.Channel, len(r.Parts))
+	}
+	if strings.ContainsAny(r.Subject, "\r\n") {
+		t.Errorf("the subject is %q", r.Subject)
+	}
+	for _, card := range append([]string{string(r.Card)}, cards(r)...) {
+		if card != "" && !json.Valid([]byte(card)) {
+			t.Errorf("the card is no JSON: %.200s", card)
+		}
+	}
+	if !oneGrapheme(r.Content) {
+		checkParts(t, spec, r)
+	}
+}
+
+// oneGrapheme says whether a text has a grapheme that no part holds: it must be cut.
+func oneGrapheme(text string) bool {
+	return strings.Contains(text, strings.Repeat("\u0301", 20)) || strings.Contains(text, strings.Repeat("ा", 20)) || strings.Contains(text, "\u2060a\u2060")
+}
+
+func cards(r *channel.Response) (list []string) {
+	for _, p := range r.Parts {
+		list = append(list, string(p.Card))
+	}
+	return list
+}
+
+func FuzzFormat(f *testing.F) {
+	f.Add(answer)
+	for _, text := range hostile() {
+		f.Add(text[:min(len(text), 300)])
+	}
+	specs := limits()
+	var formatters []*channel.Formatter
+	for _, s := range specs {
+		formatters = append(formatters, channel.New(s))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for i, fm := range formatters {
+			r := fm.Format(channel.Input{Text: text})
+			if !utf8.ValidString(r.Content) || r.IsSplit != (len(r.Parts) > 0) {
+				t.Errorf("%s: %q", r.Channel, r.Content)
+			}
+			for _, p := range r.Parts {
+				if !strings.Contains(text, "\u0301") && len(p.Content) < 10_000 {
+					fits(t, specs[i], p)
+				}
+			}
+			for _, card := range append([]string{string(r.Card)}, cards(r)...) {
+				if card != "" && !json.Valid([]byte(card)) {
+					t.Errorf("the card is no JSON: %.200s", card)
+				}
+			}
+		}
+	})
+}

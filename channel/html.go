@@ -1,0 +1,223 @@
+package channel
+
+import (
+	"strconv"
+	"strings"
+)
+
+// htmlForm makes the HTML of an e-mail: elements of a closed set with inline style, all
+// else escaped. What it writes is what golang.org/x/net/html writes of it, so that a
+// sanitizer leaves every byte as it is.
+type htmlForm struct {
+	buf   []byte
+	rows  int
+	tight []bool // of the lists at hand: their items hold no paragraphs
+}
+
+// Styles are those that clients of e-mail keep.
+const (
+	styleBody   = `font-family: Arial, Helvetica, sans-serif; font-size: 15px; line-height: 1.5`
+	styleCode   = `font-family: Consolas, Menlo, monospace; font-size: 13px`
+	stylePre    = `padding: 8px; background-color: #f4f4f4; font-family: Consolas, Menlo, monospace; font-size: 13px; white-space: pre-wrap`
+	styleQuote  = `margin: 0 0 0 8px; padding: 0 0 0 8px; border-left: 3px solid #cccccc`
+	styleTable  = `border-collapse: collapse`
+	styleHeader = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start; background-color: #f4f4f4`
+	styleCell   = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start`
+)
+
+func (f *htmlForm) write(s string) { f.buf = append(f.buf, s...) }
+
+func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
+
+func (f *htmlForm) lineBreak() { f.write("<br>\n") }
+
+// appendHTML escapes as golang.org/x/net/html does.
+func appendHTML(b []byte, s string) []byte {
+	from := 0
+	for i := range len(s) {
+		var with string
+		switch s[i] {
+		case '&':
+			with = "&amp;"
+		case '<':
+			with = "&lt;"
+		case '>':
+			with = "&gt;"
+		case '"':
+			with = "&#34;"
+		case '\'':
+			with = "&#39;"
+		default:
+			continue
+		}
+		b = append(append(b, s[from:i]...), with...)
+		from = i + 1
+	}
+	return append(b, s[from:]...)
+}
+
+func (f *htmlForm) enter(n *node) bool {
+	switch n.kind {
+	case paragraph:
+		if !f.inItem() {
+			f.write(`<p dir="auto">`)
+		}
+	case heading:
+		f.write(`<h` + strconv.Itoa(n.number) + ` dir="auto">`)
+	case codeBlock:
+		f.write(`<pre dir="auto" style="` + stylePre + `">`)
+		if strings.HasPrefix(n.text, "\n") {
+			f.write("\n") // the first one is not shown
+		}
+		f.literal(n.text)
+		f.write("</pre>\n")
+		return false
+	case quote:
+		f.open(`<blockquote dir="auto" style="` + styleQuote + `">` + "\n")
+	case list:
+		f.enterList(n)
+	case item:
+		f.write(`<li dir="auto">`)
+	case rule:
+		f.write("<hr>\n")
+	case table:
+		f.write(`<table dir="auto" style="` + styleTable + `"><tbody>` + "\n")
+		f.rows = 0
+	case row:
+		f.write("<tr>")
+	case cell:
+		f.write(f.cell())
+	case bold:
+		f.write("<strong>")
+	case italic:
+		f.write("<em>")
+	case struck:
+		f.write("<del>")
+	case code:
+		f.write(`<code style="` + styleCode + `">`)
+		f.literal(n.text)
+		f.write("</code>")
+		return false
+	case link, image:
+		return f.link(n)
+	}
+	return true
+}
+
+func (f *htmlForm) open(s string) {
+	f.write(s)
+	f.tight = append(f.tight, false)
+}
+
+func (f *htmlForm) close(s string) {
+	f.write(s)
+	f.tight = f.tight[:len(f.tight)-1]
+}
+
+func (f *htmlForm) inItem() bool { return len(f.tight) > 0 && f.tight[len(f.tight)-1] }
+
+func (f *htmlForm) enterList(n *node) {
+	tag := "<ul>\n"
+	if n.first != nil && n.first.mark != "-" {
+		tag = "<ol>\n"
+		if n.first.number != 1 {
+			tag = `<ol start="` + strconv.Itoa(n.first.number) + "\">\n"
+		}
+	}
+	f.write(tag)
+	f.tight = append(f.tight, isTight(n))
+}
+
+// isTight says whether no item of a list holds two paragraphs.
+func isTight(n *node) bool {
+	for it := n.first; it != nil; it = it.next {
+		for c, seen := it.first, false; c != nil; c = c.next {
+			if c.kind == paragraph && seen {
+				return false
+			}
+			seen = seen || c.kind == paragraph
+		}
+	}
+	return true
+}
+
+func (f *htmlForm) cell() string {
+	if f.rows == 0 {
+		return `<th dir="auto" style="` + styleHeader + `">`
+	}
+	return `<td dir="auto" style="` + styleCell + `">`
+}
+
+// link writes a link, which an image is too: nothing is loaded from afar.
+func (f *htmlForm) link(n *node) bool {
+	if n.url == "" {
+		return true
+	}
+	f.write(`<a href="`)
+	f.literal(n.url)
+	f.write(`"`)
+	if n.title != "" {
+		f.write(` title="`)
+		f.literal(n.title)
+		f.write(`"`)
+	}
+	f.write(">")
+	if textOf(n) == "" {
+		f.literal(n.url)
+		f.write("</a>")
+		return false
+	}
+	return true
+}
+
+func (f *htmlForm) leave(n *node) {
+	switch n.kind {
+	case paragraph:
+		if !f.inItem() {
+			f.write("</p>\n")
+		} else if n.next != nil {
+			f.write("\n")
+		}
+	case heading:
+		f.write("</h" + strconv.Itoa(n.number) + ">\n")
+	case quote:
+		f.close("</blockquote>\n")
+	case list:
+		tag := "</ul>\n"
+		if n.first != nil && n.first.mark != "-" {
+			tag = "</ol>\n"
+		}
+		f.close(tag)
+	case item:
+		f.write("</li>\n")
+	case table:
+		f.write("</tbody></table>\n")
+	case row:
+		f.write("</tr>\n")
+		f.rows++
+	case cell:
+		f.write("</" + f.cell()[1:3] + ">")
+	case bold:
+		f.write("</strong>")
+	case italic:
+		f.write("</em>")
+	case struck:
+		f.write("</del>")
+	case link, image:
+		if n.url != "" {
+			f.write("</a>")
+		} else if n.title != "" {
+			f.literal(` "` + n.title + `"`)
+		}
+	}
+}
+
+// page is the whole document of an e-mail. lang is a language tag, or empty.
+func (f *htmlForm) page(lang, title string) string {
+	head := "<!DOCTYPE html>\n<html"
+	if lang != "" {
+		head += ` lang="` + string(appendHTML(nil, lang)) + `"`
+	}
+	head += `><head><meta charset="utf-8"><title>` + string(appendHTML(nil, title)) + "</title></head>\n"
+	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + string(f.buf) + "</div></body></html>\n"
+}

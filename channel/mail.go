@@ -1,0 +1,104 @@
+package channel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wneessen/go-mail"
+)
+
+// clipAt is the size of HTML, in bytes, above which Gmail shows only the begin of it
+// (about 102 KB, by spamresource.com and others, 2026-11).
+const clipAt = 102_400
+
+// maxSubject is the length of a subject that is made of the text, in characters: with its
+// name it fits a line of RFC 5322, 2.1.1.
+const maxSubject = 78
+
+func (d *draft) mail() {
+	text := newTextForm(0, false)
+	text.degrade = func(k kind) {
+		if k == image {
+			d.degrade(k)
+		}
+	}
+	walk(text, d.root)
+	html := &htmlForm{}
+	walk(html, d.root)
+	r := d.out
+	r.Content = string(text.buf)
+	r.Text = r.Content
+	r.Subject = header(d.in.Subject)
+	if r.Subject == "" {
+		r.Subject = shortened(header(subjectOf(d.root)), maxSubject)
+	}
+	r.HTML = html.page(d.in.Locale, r.Subject)
+	r.Metadata.ClipRisk = len(r.HTML) > clipAt
+}
+
+// header is what may stand in a header: one line.
+func header(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+
+// subjectOf returns the first heading, else the first sentence.
+func subjectOf(root *node) string {
+	for n := root.first; n != nil; n = n.next {
+		if n.kind == heading {
+			if s := strings.TrimSpace(textOf(n)); s != "" {
+				return s
+			}
+		}
+	}
+	text := newTextForm(0, false)
+	walk(text, root)
+	first, _, _ := strings.Cut(strings.TrimLeft(string(text.buf), "\n "), "\n")
+	for i, r := range first {
+		if isSpace(r) && endsSentence(first[:i]) {
+			return first[:i]
+		}
+		if i > 8*maxSubject {
+			break
+		}
+	}
+	return first
+}
+
+// shortened cuts a text at a word to at most most characters.
+func shortened(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n++; n > most+1 {
+			s = s[:i]
+			break
+		}
+	}
+	if at := strings.LastIndexByte(s, ' '); at > 0 {
+		return s[:at]
+	}
+	return s[:graphemeBefore(s, 0, len(s)-1)]
+}
+
+// MIME returns the message of an e-mail, without From and To, which its sender knows. The
+// same response and date give the same bytes.
+func (r *Response) MIME(date time.Time) ([]byte, error) {
+	// The boundary depends on the text, so that no text can hold it.
+	sum := sha256.Sum256([]byte(r.Subject + "\x00" + r.Text + "\x00" + r.HTML))
+	id := hex.EncodeToString(sum[:16])
+	m := mail.NewMsg(mail.WithNoDefaultUserAgent(), mail.WithEncoding(mail.EncodingQP), mail.WithCharset(mail.CharsetUTF8), mail.WithBoundary("sluice-"+id))
+	m.SetDateWithValue(date)
+	m.SetMessageIDWithValue(id + "@sluice.invalid")
+	m.Subject(r.Subject)
+	m.SetBodyString(mail.TypeTextPlain, r.Text)
+	m.AddAlternativeString(mail.TypeTextHTML, r.HTML)
+	var b bytes.Buffer
+	if _, err := m.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,84 @@
+package channel
+
+import (
+	_ "embed"
+	"maps"
+	"slices"
+
+	"sluice/config/file"
+)
+
+//go:embed section.json
+var sectionSchema string
+
+// Section is the section channels of the configuration file. It fills specs, in the order
+// of the file.
+func Section(specs *[]Spec) file.Section {
+	return file.Section{Name: "channels", Schema: sectionSchema, Read: func(channels *file.Node) {
+		builtin := ByName(nil)
+		for n := range channels.Members() {
+			base := n.Name()
+			if extends, ok := n.Get("extends").Text(); ok {
+				base = extends
+			}
+			spec, ok := builtin[base]
+			if !ok {
+				n.FaultMissing("extends", "is required: it is none of "+Web+", "+SMS+", "+Email+", "+WhatsApp+", "+Teams+", "+Plain)
+				continue
+			}
+			spec.Name = n.Name()
+			readSpec(n, &spec)
+			*specs = append(*specs, spec)
+		}
+	}}
+}
+
+func readSpec(n *file.Node, s *Spec) {
+	number := func(name string, into *int) {
+		switch v, ok := n.Get(name).Int(); {
+		case ok:
+			*into = v
+		case n.Get(name).IsNull():
+			*into = 0
+		}
+	}
+	number("max_length", &s.MaxLength)
+	number("max_segments", &s.MaxSegments)
+	number("max_parts", &s.MaxParts)
+	flag := func(name string, into *bool) {
+		if v := n.Get(name); v != nil && v.Sound() {
+			*into = string(v.JSON()) == "true"
+		}
+	}
+	flag("supports_markdown", &s.Markdown)
+	flag("supports_emojis", &s.SupportsEmojis)
+	flag("transliterate", &s.Transliterate)
+	if v, ok := n.Get("emojis").Text(); ok {
+		s.Emojis = v
+	}
+	if v, ok := n.Get("split_strategy").Text(); ok {
+		s.Split = Strategy(v)
+	}
+	if v, ok := n.Get("indicator").Text(); ok {
+		s.Indicator = Indicator(v)
+	}
+	if list := n.Get("markdown_features"); list != nil {
+		var names []string
+		for m := range list.Members() {
+			name, _ := m.Text()
+			names = append(names, name)
+		}
+		s.Features = FeaturesOf(names...)
+	}
+	if n.Has("max_length") && s.MaxLength > 0 && s.MaxParts == 0 {
+		s.MaxParts = 5
+	}
+	faults := s.Check()
+	for _, key := range slices.Sorted(maps.Keys(faults)) {
+		if v := n.Get(key); v != nil {
+			v.Fault(faults[key])
+		} else {
+			n.Fault(faults[key])
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package channel_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/channel"
+	"sluice/config/file"
+)
+
+func readSection(content string) (specs []channel.Spec, faults []string) {
+	r := file.Table{channel.Section(&specs)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
+	for _, f := range r.Faults {
+		faults = append(faults, f.Name+": "+f.Message)
+	}
+	return specs, faults
+}
+
+func TestSection(t *testing.T) {
+	t.Parallel()
+	specs, faults := readSection("channels:\n  sms: {max_segments: 2, transliterate: false}\n  bot: {extends: whatsapp, max_length: 1600, markdown_features: [bold], emojis: 'max:2', indicator: suffix}\n")
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	sms, bot := channel.ByName(nil)[channel.SMS], channel.ByName(nil)[channel.WhatsApp]
+	sms.MaxSegments, sms.Transliterate = 2, false
+	bot.Name, bot.MaxLength, bot.Features, bot.Emojis, bot.Indicator = "bot", 1600, channel.FeaturesOf("bold"), "max:2", channel.Suffix
+	if diff := cmp.Diff([]channel.Spec{sms, bot}, specs); diff != "" {
+		t.Errorf("specs (-want +got):\n%s", diff)
+	}
+	if got := format(bot, "**a** _b_ 😀 😁 😂").Content; got != "*a* b 😀 😁 " && got != "*a* b 😀 😁" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSectionFaults(t *testing.T) {
+	t.Parallel()
+	_, got := readSection(`channels:
+  fax: {max_parts: 2}
+  sms: {max_length: 39, deliver: {url: x}}
+  email: {max_length: 100}
+  teams: {max_length: 1000, max_parts: 21}
+  plain: {emojis: auto, max_segments: 2}
+`)
+	want := []string{
+		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, email, whatsapp, teams, plain",
+		"f.yaml:3:21: /channels/sms/max_length: must be from 40 to 1000000",
+		"f.yaml:3:25: /channels/sms/deliver: there is no such key; there are emojis, extends, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
+		"f.yaml:4:23: /channels/email/max_length: belongs to sms, whatsapp, teams, plain: this channel is never split",
+		"f.yaml:5:23: /channels/teams/max_length: must be 4096 or more: an indicator and a character must fit",
+		"f.yaml:5:40: /channels/teams/max_parts: must be from 1 to 20",
+		"f.yaml:6:19: /channels/plain/emojis: auto belongs to sms",
+		"f.yaml:6:39: /channels/plain/max_segments: belongs to sms",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,243 @@
+package channel
+
+import (
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Encoding is how the characters of an SMS are sent.
+type Encoding string
+
+// Encodings (3GPP TS 23.038). UCS-2 is UTF-16 on every phone that shows emojis.
+const (
+	GSM7 Encoding = "GSM-7"
+	UCS2 Encoding = "UCS-2"
+)
+
+// capacity is how many units one segment holds: alone, and as one of several, each of
+// which begins with a header of six octets (3GPP TS 23.040, 9.2.3.24.1).
+func (e Encoding) capacity() (alone, several int) {
+	if e == GSM7 {
+		return 160, 153
+	}
+	return 70, 67
+}
+
+// packer counts the segments of an SMS. What belongs together is not parted: an escape
+// pair, a surrogate pair, a grapheme.
+type packer struct {
+	alone, several int
+	units          int
+	full, fill     int // segments before the one at hand, and units in it
+}
+
+func newPacker(e Encoding) packer {
+	alone, several := e.capacity()
+	return packer{alone: alone, several: several}
+}
+
+func (p *packer) add(units int) {
+	p.units += units
+	if p.fill+units > p.several {
+		p.full++
+		p.fill = 0
+	}
+	p.fill += units
+	for p.fill > p.several { // a grapheme that no segment holds
+		p.full++
+		p.fill -= p.several
+	}
+}
+
+func (p *packer) segments() int {
+	if p.units <= p.alone {
+		return min(1, p.units)
+	}
+	return p.full + 1
+}
+
+// sms measures and writes the parts of an SMS.
+type sms struct {
+	text          string
+	transliterate bool
+	auto          bool              // emojis may become words or go
+	words         map[string]string // by emoji
+	maxUnits      int
+	maxSegments   int
+}
+
+// inGSM returns what stands for a grapheme in GSM-7.
+func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
+	if len(g) == 1 {
+		if septets[g[0]] > 0 {
+			return g, true
+		}
+		if g == "\t" && m.transliterate {
+			return " ", true
+		}
+		return "", false
+	}
+	if m.auto && isEmoji(g) {
+		return m.words[g], true
+	}
+	r, n := utf8.DecodeRuneInString(g)
+	if n == len(g) && septetsOf(r) > 0 {
+		return g, true
+	}
+	if !m.transliterate {
+		return "", false
+	}
+	return transliterated(g, before)
+}
+
+func transliterated(g string, before byte) (string, bool) {
+	var out string
+	for _, r := range g {
+		s, ok := transliteration(r)
+		if !ok && septetsOf(r) > 0 {
+			s, ok = string(r), true
+		}
+		if !ok {
+			return "", false
+		}
+		if len(s) == 3 && s[1] == '/' && '0' <= before && before <= '9' {
+			s = " " + s // 1½ is no 11/2
+		}
+		out += s
+	}
+	return out, true
+}
+
+// gsm writes text from start on in GSM-7 for as long as that is possible and take says
+// so. It returns where it ended. take gets what stands for the text up to end.
+func (m *sms) gsm(start int, take func(s string, end int) bool) {
+	before, dropped := byte(' '), false
+	for at := start; at < len(m.text); {
+		end := grapheme(m.text, at)
+		g := m.text[at:end]
+		s, ok := m.inGSM(g, before)
+		if !ok {
+			return
+		}
+		switch {
+		case s == "" && len(g) > 1 && isEmoji(g):
+			dropped = true
+		case dropped:
+			// Where an emoji was stands one space, or none at the end of a line.
+			dropped = false
+			if s == " " && (before == ' ' || before == '\n') {
+				s = ""
+			} else if isWordByte(before) && isWordByte(s[0]) {
+				s = " " + s
+			}
+		}
+		if s != "" {
+			before = s[len(s)-1]
+		}
+		if !take(s, end) {
+			return
+		}
+		at = end
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
+}
+
+func addGSM(p *packer, s string) {
+	for _, r := range s {
+		p.add(septetsOf(r))
+	}
+}
+
+func addUCS(p *packer, g string) {
+	n := 0
+	for _, r := range g {
+		n += utf16.RuneLen(r)
+	}
+	p.add(n)
+}
+
+// fits says whether p has room for behind more.
+func (m *sms) fits(p packer, behind int) bool {
+	p.reserve(behind)
+	return (m.maxUnits == 0 || p.units <= m.maxUnits) && (m.maxSegments == 0 || p.segments() <= m.maxSegments)
+}
+
+// gsmReach returns how far a part from start may reach in GSM-7.
+func (m *sms) gsmReach(start int, r room) int {
+	p := newPacker(GSM7)
+	p.reserve(r.before)
+	reach := start
+	m.gsm(start, func(s string, end int) bool {
+		addGSM(&p, s)
+		if !m.fits(p, r.behind) {
+			return false
+		}
+		reach = end
+		return true
+	})
+	return reach
+}
+
+func (p *packer) reserve(units int) {
+	for range units {
+		p.add(1)
+	}
+}
+
+func (m *sms) ucsReach(start int, r room) int {
+	p := newPacker(UCS2)
+	p.reserve(r.before)
+	at := start
+	for at < len(m.text) {
+		end := grapheme(m.text, at)
+		addUCS(&p, m.text[at:end])
+		if !m.fits(p, r.behind) {
+			break
+		}
+		at = end
+	}
+	return at
+}
+
+func (m *sms) reach(start int, r room) int {
+	gsm := m.gsmReach(start, r)
+	if gsm == len(m.text) {
+		return gsm
+	}
+	return max(gsm, m.ucsReach(start, r))
+}
+
+// write returns the part from start to end as it is sent.
+func (m *sms) write(start, end int) (string, Encoding) {
+	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
+	var b strings.Builder
+	reached := start == end
+	part.gsm(0, func(s string, at int) bool {
+		b.WriteString(s)
+		reached = at == len(part.text)
+		return true
+	})
+	if reached {
+		return b.String(), GSM7
+	}
+	return part.text, UCS2
+}
+
+// count returns what a text costs.
+func (e Encoding) count(s string) (units, segments int) {
+	p := newPacker(e)
+	for at := 0; at < len(s); {
+		end := grapheme(s, at)
+		if e == GSM7 {
+			addGSM(&p, s[at:end])
+		} else {
+			addUCS(&p, s[at:end])
+		}
+		at = end
+	}
+	return p.units, p.segments()
+}

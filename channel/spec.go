@@ -1,0 +1,183 @@
+package channel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of the channels that are built in. Web is Markdown as it is.
+const (
+	Web      = "web"
+	SMS      = "sms"
+	WhatsApp = "whatsapp"
+	Teams    = "teams"
+	Email    = "email"
+	Plain    = "plain"
+)
+
+// Features are the constructs of Markdown that a channel shows as markup.
+type Features uint16
+
+// FeatureNames are the names of features, as in the configuration.
+func FeatureNames() []string {
+	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
+}
+
+var featureKinds = map[kind]Features{bold: 1, italic: 2, struck: 4, heading: 8, table: 16, link: 32, image: 32, code: 64, codeBlock: 64, list: 128, quote: 256}
+
+const allFeatures Features = 1<<9 - 1
+
+// FeaturesOf returns the set of those named; unknown names count for nothing.
+func FeaturesOf(names ...string) (f Features) {
+	for i, name := range FeatureNames() {
+		if slices.Contains(names, name) {
+			f |= 1 << i
+		}
+	}
+	return f
+}
+
+// Names lists the features of f.
+func (f Features) Names() []string {
+	list := []string{}
+	for i, name := range FeatureNames() {
+		if f&(1<<i) != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func (f Features) has(k kind) bool { return f&featureKinds[k] != 0 }
+
+// Indicator is where a part says which one it is.
+type Indicator string
+
+// Indicators: "(2/3) " in front, " (2/3)" behind, or none.
+const (
+	Prefix      Indicator = "prefix"
+	Suffix      Indicator = "suffix"
+	NoIndicator Indicator = "none"
+)
+
+// Emoji policies; "max:N" keeps the first N.
+const (
+	EmojisAuto  = "auto"
+	EmojisStrip = "strip"
+	EmojisKeep  = "keep"
+	emojisMax   = "max:"
+)
+
+// Spec says how one channel words what it is given.
+type Spec struct {
+	Name string
+	// Form is the one of the six that this channel is, or extends.
+	Form string
+	// MaxLength bounds a part: in units of its encoding for sms, in bytes for teams, else
+	// in units of UTF-16. 0: no bound.
+	MaxLength   int
+	MaxSegments int // of sms; 0: no bound
+	// Markdown says that features are shown as markup at all.
+	Markdown       bool
+	Features       Features
+	SupportsEmojis bool
+	Emojis         string
+	// Words stand in place of emojis in an SMS: success for ✅. nil: DefaultWords.
+	Words         map[string]string
+	Split         Strategy
+	Indicator     Indicator
+	MaxParts      int // 1 to 20; 0: it is never split
+	Transliterate bool
+}
+
+// DefaultWords are the emojis that have a word, and the words.
+func DefaultWords() map[string]string {
+	return map[string]string{"✅": "success", "⚠️": "warning", "❌": "error", "ℹ️": "info"}
+}
+
+// Builtin returns the six channels, in the order of the documentation. Limits are those of
+// docs/channels.md.
+func Builtin() []Spec {
+	return []Spec{
+		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: BySentence, Indicator: Prefix, MaxParts: 3, Transliterate: true},
+		{
+			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: FeaturesOf("bold", "italic", "strike", "code", "lists", "quotes"),
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+		},
+		{
+			Name: Teams, Form: Teams, MaxLength: 28672, Markdown: true, Features: FeaturesOf("bold", "italic", "headers", "tables", "links", "code", "lists", "quotes"),
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+		},
+		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+	}
+}
+
+// Lengths that hold an indicator, and a grapheme behind it.
+const (
+	minLength     = 40
+	minCardLength = 4 << 10 // a card, with its fallback text, says little in less
+)
+
+// Check returns what keeps a Spec from being used, each with the key of the configuration
+// that it is about.
+func (s *Spec) Check() map[string]string {
+	faults := map[string]string{}
+	least := minLength
+	if s.Form == Teams {
+		least = minCardLength
+	}
+	if s.MaxLength != 0 && s.MaxLength < least {
+		faults["max_length"] = fmt.Sprintf("must be %d or more: an indicator and a character must fit", least)
+	}
+	if s.MaxLength != 0 && (s.Form == Email || s.Form == Web) {
+		faults["max_length"] = "belongs to sms, whatsapp, teams, plain: this channel is never split"
+	}
+	if s.MaxSegments != 0 && s.Form != SMS {
+		faults["max_segments"] = "belongs to sms"
+	}
+	if s.Emojis == EmojisAuto && s.Form != SMS {
+		faults["emojis"] = "auto belongs to sms"
+	}
+	return faults
+}
+
+// maxEmojis returns how many emojis are kept; -1: all.
+func (s *Spec) maxEmojis() int {
+	if s.Emojis == EmojisStrip || !s.SupportsEmojis {
+		return 0
+	}
+	if number, ok := strings.CutPrefix(s.Emojis, emojisMax); ok {
+		n, _ := strconv.Atoi(number)
+		return n
+	}
+	return -1
+}
+
+// ByName returns the specs by their names: the built-in ones, and own ones, which may
+// stand in place of those.
+func ByName(own []Spec) map[string]Spec {
+	all := map[string]Spec{}
+	for _, s := range slices.Concat(Builtin(), own) {
+		all[s.Name] = s
+	}
+	return all
+}
+
+// Names lists the names of specs, the built-in ones first.
+func Names(specs map[string]Spec) []string {
+	var list []string
+	for _, s := range Builtin() {
+		list = append(list, s.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}

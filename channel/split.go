@@ -1,0 +1,375 @@
+package channel
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Strategy is where a text is cut first.
+type Strategy string
+
+// Strategies, the largest first. Where none of a kind fits, the next is taken; behind
+// words come graphemes.
+const (
+	ByParagraph Strategy = "paragraph"
+	BySentence  Strategy = "sentence"
+	ByWord      Strategy = "word"
+)
+
+// meter measures parts.
+type meter interface {
+	// reach returns the largest end of a part from start, at the end of a grapheme. Such
+	// a part has the room that is asked for. It is start if nothing fits.
+	reach(start int, r room) int
+}
+
+// room is kept free in a part, in units: for its indicator, and for three dots.
+type room struct{ before, behind int }
+
+// splitter cuts a text into parts.
+type splitter struct {
+	text      string
+	kept      []span // which are not parted if a part holds them
+	meter     meter
+	maxParts  int
+	indicator Indicator
+}
+
+// split returns the parts, and whether they are not all of the text. Cutting at smaller
+// things than asked for is better than to lose what is behind the last part.
+func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
+	if s.meter.reach(0, room{}) == len(s.text) {
+		return []span{{0, len(s.text)}}, false
+	}
+	cutters := []func(start, end int) int{s.paragraphEnd, s.sentenceEnd, s.wordEnd}
+	switch first {
+	case BySentence:
+		cutters = cutters[1:]
+	case ByWord:
+		cutters = cutters[2:]
+	}
+	for len(cutters) > 0 {
+		if parts, ok := s.cutAll(cutters); ok {
+			return parts, false
+		}
+		cutters = cutters[1:]
+	}
+	return s.truncated(), true
+}
+
+// room is that of an indicator, and of more behind the text: "(2/3) ".
+func (s *splitter) room(behind int) room {
+	n := len("(2/3) ")
+	if s.maxParts > 9 {
+		n = len("(10/12) ")
+	}
+	switch s.indicator {
+	case Prefix:
+		return room{n, behind}
+	case Suffix:
+		return room{0, n + behind}
+	}
+	return room{0, behind}
+}
+
+func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) {
+	for start := 0; start < len(s.text); {
+		if len(parts) == s.maxParts {
+			return nil, false
+		}
+		end := s.cut(start, s.room(0), cutters)
+		next := s.skip(end)
+		parts = append(parts, span{start, s.trim(start, end)})
+		start = next
+	}
+	return parts, true
+}
+
+// truncated returns as many parts as there may be; the last one ends at a sentence, with
+// room for three dots.
+func (s *splitter) truncated() (parts []span) {
+	start := 0
+	for len(parts) < s.maxParts-1 {
+		end := s.cut(start, s.room(0), []func(int, int) int{s.wordEnd})
+		parts = append(parts, span{start, s.trim(start, end)})
+		start = s.skip(end)
+	}
+	end := s.cut(start, s.room(len(" ...")), []func(int, int) int{s.sentenceEnd, s.wordEnd})
+	return append(parts, span{start, s.trim(start, end)})
+}
+
+// cut returns where the part from start ends.
+func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
+	end := s.meter.reach(start, r)
+	if end == len(s.text) {
+		return end
+	}
+	if end <= start { // not even one grapheme fits
+		_, n := utf8.DecodeRuneInString(s.text[start:])
+		return start + n
+	}
+	for _, at := range cutters {
+		if cut := at(start, end); cut > start && strings.TrimSpace(s.text[start:cut]) != "" {
+			return cut
+		}
+	}
+	return s.graphemeEnd(start, end)
+}
+
+// skip returns where the part behind a cut begins. What indents a line belongs to it.
+func (s *splitter) skip(at int) int {
+	line := at < len(s.text) && s.text[at] == '\n'
+	for at < len(s.text) {
+		r, n := utf8.DecodeRuneInString(s.text[at:])
+		if line && r != '\n' || !isSpace(r) {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+func (s *splitter) trim(start, end int) int {
+	return start + len(strings.TrimRightFunc(s.text[start:end], isSpace))
+}
+
+// isSpace is white space that a line may be broken at: not that which holds numbers
+// together.
+func isSpace(r rune) bool {
+	switch r {
+	case ' ', '\n', '\t', '\u3000', '\u1680', '\u205f':
+		return true
+	}
+	return r >= '\u2000' && r <= '\u200a' && r != '\u2007'
+}
+
+func (s *splitter) paragraphEnd(start, end int) int {
+	return start + strings.LastIndex(s.text[start:min(end+2, len(s.text))], "\n\n")
+}
+
+// eachSpace gives take the places from end back to start where white space begins, or a
+// sentence ends in a script without spaces, and returns the one that it takes, or start.
+func (s *splitter) eachSpace(start, end int, take func(at int) bool) int {
+	at := end
+	if r, _ := utf8.DecodeRuneInString(s.text[end:]); isSpace(r) && take(end) {
+		return end
+	}
+	for at > start {
+		r, n := utf8.DecodeLastRuneInString(s.text[start:at])
+		at -= n
+		if (isSpace(r) || endsWithoutSpace(r) && at+n < end) && at > start {
+			cut := at
+			if !isSpace(r) {
+				cut = at + n
+			}
+			if take(cut) {
+				return cut
+			}
+		}
+	}
+	return start
+}
+
+// endsWithoutSpace says whether r ends a sentence in a script that has no spaces.
+func endsWithoutSpace(r rune) bool {
+	return r == '。' || r == '！' || r == '？' || r == '．' || r == '｡'
+}
+
+func (s *splitter) sentenceEnd(start, end int) int {
+	return s.eachSpace(start, end, func(at int) bool {
+		return at < len(s.text) && s.text[at] == '\n' || endsSentence(s.text[start:at])
+	})
+}
+
+// endsSentence says whether a text ends as a sentence does.
+func endsSentence(text string) bool {
+	text = strings.TrimRightFunc(text, isSpace)
+	body := strings.TrimRight(text, `)]}"'”’»」』*_~`)
+	r, n := utf8.DecodeLastRuneInString(body)
+	switch r {
+	case '!', '?', '…', '。', '！', '？', '．', '｡', '।', '॥', '؟', '۔', '։', '።', '။', '។':
+		return true
+	case '.':
+		return !abbreviated(body[:len(body)-n])
+	}
+	return false
+}
+
+// abbreviated says whether the point behind text belongs to its last word: an initial, a
+// number, or a listed abbreviation.
+func abbreviated(text string) bool {
+	if len(text) > 32 {
+		text = text[len(text)-32:]
+	}
+	word := text[strings.LastIndexFunc(text, func(r rune) bool { return isSpace(r) || r == '(' || r == '"' })+1:]
+	if n := utf8.RuneCountInString(word); n == 1 {
+		r, _ := utf8.DecodeRuneInString(word)
+		return unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if len(word) == 2 && word[0] <= '9' && word[1] <= '9' { // 31. of a month
+		return true
+	}
+	return slices.Contains(abbreviations[:], strings.ToLower(word))
+}
+
+// abbreviations end with a point within sentences, in the languages that have most of
+// them.
+var abbreviations = [...]string{
+	"dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
+	"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
+	"z.b", "d.h", "u.a", "bzw", "ca", "nr", "str", "hr", "fr", "evtl", "ggf", "usw", "inkl", "zzgl", "abs", "tel",
+	"mme", "mlle", "env", "art", "p.ex", "av", "bd", "sra", "srta", "ud", "uds", "pág", "núm", "p.ej", "ej", "aprox", "sig", "dott", "ecc", "pag", "sig.ra",
+	"г", "ул", "им", "т.е", "т.д", "руб", "стр", "д", "о.э", "np", "tzn", "ul", "tj", "např", "ing", "mgr",
+}
+
+func (s *splitter) wordEnd(start, end int) int {
+	if at := s.eachSpace(start, end, func(at int) bool { return !s.inNumber(at) }); at > start {
+		return at
+	}
+	return s.ideographEnd(start, end)
+}
+
+// maxNumber is how long a number with spaces may be, in bytes; what is longer is a list.
+const maxNumber = 40
+
+// inNumber says whether the white space at a cut parts a number, as in +49 30 123 456.
+func (s *splitter) inNumber(at int) bool {
+	if at >= len(s.text) || s.text[at] != ' ' || at+1 >= len(s.text) || at == 0 {
+		return false
+	}
+	if !isNumeric(s.text[at-1]) || !isNumeric(s.text[at+1]) || s.text[at+1] == '+' {
+		return false
+	}
+	from, to := at, at
+	for from > 0 && s.text[from] != '+' && s.isNumber(from-1) && at-from <= maxNumber {
+		from--
+	}
+	for to < len(s.text) && s.text[to] != '+' && s.isNumber(to) && to-at <= maxNumber {
+		to++
+	}
+	return to-from <= maxNumber
+}
+
+// isNumber says whether the byte at i may be part of a number with spaces, of which there
+// is one at a time.
+func (s *splitter) isNumber(i int) bool {
+	if s.text[i] == ' ' {
+		return i == 0 || s.text[i-1] != ' '
+	}
+	return isNumeric(s.text[i])
+}
+
+func isNumeric(c byte) bool { return c >= '(' && c <= '9' && c != '*' }
+
+// ideographEnd cuts between two characters of which each is a word or part of one, as no
+// spaces are written there.
+func (s *splitter) ideographEnd(start, end int) int {
+	for at := end; at > start; {
+		r, n := utf8.DecodeLastRuneInString(s.text[start:at])
+		next, _ := utf8.DecodeRuneInString(s.text[at:])
+		if unspaced(r) && unspaced(next) && !(isKatakana(r) && isKatakana(next)) && s.whole(at) == at {
+			return at
+		}
+		at -= n
+	}
+	return start
+}
+
+func unspaced(r rune) bool {
+	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana) || isKatakana(r))
+}
+
+// isKatakana says whether r is of a script that is written for words as a whole.
+func isKatakana(r rune) bool { return r == 'ー' || r >= 0x30a0 && unicode.Is(unicode.Katakana, r) }
+
+// graphemeEnd cuts where nothing larger ends. It parts neither a link nor a number nor
+// another word in ASCII that a part holds.
+func (s *splitter) graphemeEnd(start, end int) int {
+	if at := s.whole(end); at > start && at < end {
+		return at
+	}
+	at := end
+	for at > start && isGlued(s.text[at-1]) && at < len(s.text) && isGlued(s.text[end]) {
+		at--
+	}
+	if at > start {
+		return at
+	}
+	return end
+}
+
+func isGlued(c byte) bool { return c > ' ' && c < 0x7f }
+
+// whole returns where the link or code around position at begins, or at.
+func (s *splitter) whole(at int) int {
+	i, _ := slices.BinarySearchFunc(s.kept, at, func(k span, at int) int { return k.end - at })
+	if i < len(s.kept) && s.kept[i].end == at {
+		i++
+	}
+	if i < len(s.kept) && s.kept[i].start < at {
+		return s.kept[i].start
+	}
+	return at
+}
+
+// units measures texts in units of UTF-16, marks included.
+type units struct {
+	flat  *flat
+	limit int
+}
+
+func (u units) reach(start int, r room) int {
+	if u.limit == 0 {
+		return len(u.flat.text)
+	}
+	text := u.flat.text
+	reserve := r.before + r.behind
+	n, at := reserve, start
+	for at < len(text) {
+		end := grapheme(text, at)
+		n += lengthUTF16(text[at:end])
+		if n > u.limit {
+			break
+		}
+		at = end
+	}
+	for at > start && u.flat.marked {
+		over := lengthUTF16(text[start:at]) + reserve + u.flat.extra(start, at) - u.limit
+		if over <= 0 {
+			break
+		}
+		at = graphemeBefore(text, start, max(start, at-over))
+	}
+	return at
+}
+
+// graphemeBefore returns the last end of a grapheme at or before position at. start is
+// the end of one.
+func graphemeBefore(text string, start, at int) int {
+	near := at
+	for near > start && at-near < 256 && !(near < len(text) && text[near] < 0x80 && text[near-1] < 0x80) {
+		near--
+	}
+	if near > start && !(text[near] < 0x80 && text[near-1] < 0x80) {
+		near = start
+	}
+	for near < at {
+		end := grapheme(text, near)
+		if end > at {
+			break
+		}
+		near = end
+	}
+	return near
+}
+
+func lengthUTF16(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}

@@ -1,0 +1,79 @@
+package channel
+
+import (
+	"strings"
+)
+
+// card makes the card, or cards that each are as large as Teams takes.
+func (d *draft) card() {
+	limit := d.spec.MaxLength
+	chunk := 1500
+	if limit > 0 {
+		chunk = min(chunk, max(64, (limit-3000)/16))
+	}
+	f := newCardForm(d.spec.Features, chunk)
+	f.plain.degrade = func(k kind) {
+		if k == struck || k == image || k == code {
+			d.degrade(k)
+		}
+	}
+	walk(f, d.root)
+	f.flush()
+	plain := string(f.plain.buf)
+	d.out.Content = plain
+	rtl := isRTL(plain)
+	if len(f.elements) > 0 {
+		f.elements[len(f.elements)-1].end = len(plain)
+	}
+	whole := card(f.elements, plain, rtl)
+	if size := cardSize(whole); limit == 0 || size <= limit {
+		d.out.Own = Own{Card: whole, Bytes: size}
+		return
+	}
+	parts := d.cards(f.elements, plain, rtl)
+	if most := d.spec.MaxParts; most > 0 && len(parts) > most {
+		d.out.Metadata.Truncated = true
+		parts = parts[:most]
+		end := parts[most-1]
+		d.out.Content = strings.TrimRight(plain[:end[len(end)-1].end], "\n ") + " …"
+	}
+	for i, elements := range parts {
+		d.addCard(i, len(parts), elements, plain, rtl)
+	}
+}
+
+// cards groups elements, as many as fit. Room is left for the indicator, and for dots.
+func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]element) {
+	empty := cardSize(card(nil, "", rtl)) + 300
+	size, from := empty, 0
+	for i, e := range elements {
+		cost := quotedSize(e.json) + 1 + quotedSize(appendJSON(nil, plain[e.start:e.end]))
+		if size+cost > d.spec.MaxLength && i > from {
+			parts = append(parts, elements[from:i])
+			size, from = empty, i
+		}
+		size += cost
+	}
+	return append(parts, elements[from:])
+}
+
+func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
+	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
+	text = strings.TrimRight(text, " ")
+	if d.out.Metadata.Truncated && i == of-1 {
+		text += " …"
+		elements = append(elements[:len(elements):len(elements)], element{json: []byte(`{"type":"TextBlock","text":"…","wrap":true}`)})
+	}
+	if indicator := d.indicator(i, of); indicator != "" {
+		mark := element{json: append(appendJSON([]byte(`{"type":"TextBlock","text":`), indicator), `,"wrap":true,"isSubtle":true,"size":"Small"}`...)}
+		if d.spec.Indicator == Prefix {
+			elements = append([]element{mark}, elements...)
+		} else {
+			elements = append(elements[:len(elements):len(elements)], mark)
+		}
+	}
+	d.add(i, of, text, func(sent string) Own {
+		c := card(elements, sent, rtl)
+		return Own{Card: c, Bytes: cardSize(c)}
+	})
+}

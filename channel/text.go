@@ -1,0 +1,470 @@
+package channel
+
+import (
+	"bytes"
+	"strings"
+)
+
+// mark is markup of a text: it begins in front of start and ends behind end.
+type mark struct {
+	start, end  int
+	open, close string
+	kind        kind
+}
+
+// textForm makes a text: plain, or with the few marks of WhatsApp.
+type textForm struct {
+	features Features // that are shown by marks
+	marked   bool     // there are marks at all
+
+	buf     []byte
+	pending int      // line ends before what comes next
+	prefix  []byte   // of each line: quotes, and what indents lists
+	least   int      // how much of prefix is that of blank lines before what comes next
+	bullet  string   // of the item that begins
+	items   int      // that what comes next lies in
+	indent  int      // of prefix, in place of which the bullet stands
+	marks   []mark   // by start
+	open    []int    // marks that have no end yet
+	kept    []span   // code and links: no literal mark in there is one
+	header  []string // of the table at hand
+	head    struct{ buf, marks, kept int }
+	column  int
+	rows    int
+	wide    bool // more than two columns
+	degrade func(kind)
+}
+
+// span is a part of a text, in bytes.
+type span struct{ start, end int }
+
+func newTextForm(f Features, marked bool) *textForm {
+	return &textForm{features: f, marked: marked, pending: 1}
+}
+
+// flush writes the line ends that are due, and what begins the line.
+func (f *textForm) flush() {
+	if f.pending == 0 {
+		return
+	}
+	if len(f.buf) > 0 {
+		for i := range f.pending {
+			f.buf = append(f.buf, '\n')
+			if i < f.pending-1 {
+				f.buf = append(f.buf, bytes.TrimRight(f.prefix[:f.least], " ")...)
+			}
+		}
+	}
+	f.pending = 0
+	f.buf = append(f.buf, f.prefix[:len(f.prefix)-f.indent]...)
+	f.buf = append(f.buf, f.bullet...)
+	f.bullet, f.indent = "", 0
+}
+
+// lines asks for n line ends before what comes next.
+func (f *textForm) lines(n int) {
+	if f.pending == 0 {
+		f.least = len(f.prefix)
+	}
+	f.pending = max(f.pending, n)
+}
+
+// cut takes n bytes off the prefix.
+func (f *textForm) cut(n int) {
+	f.prefix = f.prefix[:len(f.prefix)-n]
+	f.least = min(f.least, len(f.prefix))
+}
+
+// apart asks for a blank line, or within a list for a line end.
+func (f *textForm) apart() {
+	if f.items > 0 {
+		f.lines(1)
+		return
+	}
+	f.lines(2)
+}
+
+func (f *textForm) literal(s string) {
+	f.flush()
+	f.buf = append(f.buf, s...)
+}
+
+func (f *textForm) lineBreak() {
+	if f.header != nil || f.column > 0 {
+		f.literal(" ")
+		return
+	}
+	f.lines(1)
+}
+
+// begin opens a mark, unless one of its kind is open.
+func (f *textForm) begin(k kind, mk string) {
+	if !f.marked || !f.features.has(k) {
+		return
+	}
+	for _, i := range f.open {
+		if i >= 0 && f.marks[i].kind == k {
+			f.open = append(f.open, -1)
+			return
+		}
+	}
+	f.flush()
+	f.open = append(f.open, len(f.marks))
+	f.marks = append(f.marks, mark{start: len(f.buf), end: -1, open: mk, close: mk, kind: k})
+}
+
+// end closes the mark that was opened last.
+func (f *textForm) end(k kind) {
+	if !f.marked || !f.features.has(k) {
+		return
+	}
+	last := len(f.open) - 1
+	if i := f.open[last]; i >= 0 {
+		f.marks[i].end = len(f.buf)
+	}
+	f.open = f.open[:last]
+}
+
+func (f *textForm) enter(n *node) bool {
+	switch n.kind {
+	case heading:
+		f.lines(2)
+		f.begin(bold, "*")
+		f.lost(heading)
+	case codeBlock:
+		f.codeBlock(n)
+		return false
+	case quote:
+		f.lines(2)
+		f.prefix = append(f.prefix, "> "...)
+	case list:
+		f.enterList()
+	case item:
+		f.enterItem(n)
+	case rule:
+		f.lines(2)
+		return false
+	case table:
+		f.enterTable(n)
+	case row:
+		f.column = 0
+	case cell:
+		f.enterCell()
+	case bold:
+		f.begin(bold, "*")
+	case italic:
+		f.begin(italic, "_")
+	case struck:
+		f.enterStruck()
+	case code:
+		f.code(n.text)
+		return false
+	case link, image:
+		return f.link(n)
+	}
+	return true
+}
+
+func (f *textForm) leave(n *node) {
+	switch n.kind {
+	case paragraph:
+		if f.column == 0 {
+			f.apart()
+		}
+	case heading:
+		f.end(bold)
+		f.lines(1)
+	case quote:
+		f.cut(2)
+		f.lines(2)
+	case list:
+		f.apart()
+	case item:
+		if f.bullet != "" {
+			f.flush()
+		}
+		f.items--
+		f.cut(indentOf(n))
+		f.pending = 0
+		f.lines(1)
+	case table:
+		f.leaveTable()
+	case row:
+		f.leaveRow()
+	case cell:
+		f.leaveCell()
+	case bold, italic:
+		f.end(n.kind)
+	case struck:
+		f.leaveStruck()
+	case link, image:
+		f.leaveLink(n)
+	}
+}
+
+// lost notes that a part has become text.
+func (f *textForm) lost(k kind) {
+	if f.degrade != nil {
+		f.degrade(k)
+	}
+}
+
+func (f *textForm) enterList() {
+	if f.bullet != "" { // a list that an item begins with
+		f.flush()
+	}
+	f.lines(1)
+}
+
+func indentOf(n *node) int { return min(len(n.mark)+1, 4) }
+
+func (f *textForm) enterItem(n *node) {
+	if f.bullet != "" {
+		f.flush()
+	}
+	f.lines(1)
+	f.prefix = append(f.prefix, "    "[:indentOf(n)]...)
+	f.bullet, f.indent = n.mark+" ", indentOf(n)
+	f.items++
+}
+
+func (f *textForm) enterStruck() {
+	if f.marked && f.features.has(struck) {
+		f.begin(struck, "~")
+		return
+	}
+	f.lost(struck)
+	f.literal("[struck out: ")
+}
+
+func (f *textForm) leaveStruck() {
+	if f.marked && f.features.has(struck) {
+		f.end(struck)
+		return
+	}
+	f.literal("]")
+}
+
+// code writes a code span; one that holds a backtick cannot be marked.
+func (f *textForm) code(s string) {
+	start := len(f.buf)
+	isMarked := f.marked && f.features.has(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
+	if isMarked {
+		f.begin(code, "`")
+	} else {
+		f.lost(code)
+	}
+	f.flush()
+	start = max(start, len(f.buf))
+	f.buf = append(f.buf, s...)
+	if isMarked {
+		f.end(code)
+	}
+	f.kept = append(f.kept, span{start, len(f.buf)})
+}
+
+func (f *textForm) codeBlock(n *node) {
+	f.apart()
+	if f.bullet != "" {
+		f.flush()
+		f.lines(1)
+	}
+	isMarked := f.marked && f.features.has(code) && !strings.Contains(n.text, "```") && strings.TrimSpace(n.text) != ""
+	prefix := f.prefix
+	if isMarked {
+		f.prefix, f.least = nil, 0 // a fence begins a line
+	} else {
+		f.lost(codeBlock)
+	}
+	f.flush()
+	start := len(f.buf)
+	f.codeLines(n.text)
+	if isMarked {
+		f.marks = append(f.marks, mark{start, len(f.buf), "```\n", "\n```", codeBlock})
+	}
+	f.kept = append(f.kept, span{start, len(f.buf)})
+	f.prefix = prefix
+	f.apart()
+}
+
+func (f *textForm) codeLines(text string) {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		f.buf = append(f.buf, line...)
+		if !more {
+			return
+		}
+		next := f.prefix
+		if strings.HasPrefix(rest, "\n") {
+			next = bytes.TrimRight(next, " ")
+		}
+		f.buf = append(append(f.buf, '\n'), next...)
+		text = rest
+	}
+}
+
+// link writes the text of a link; its target follows in parentheses.
+func (f *textForm) link(n *node) bool {
+	text := textOf(n)
+	if n.url != "" && (text == "" || shown(n, text)) {
+		f.flush()
+		start := len(f.buf)
+		if text == "" {
+			text = n.url
+		}
+		f.buf = append(f.buf, text...)
+		f.kept = append(f.kept, span{start, len(f.buf)})
+		f.titled(n)
+		return false
+	}
+	if text == "" {
+		f.titled(n)
+		return false
+	}
+	f.lost(n.kind)
+	return true
+}
+
+func (f *textForm) leaveLink(n *node) {
+	if n.url != "" {
+		f.literal(" (")
+		start := len(f.buf)
+		f.buf = append(f.buf, n.url...)
+		f.kept = append(f.kept, span{start, len(f.buf)})
+		f.buf = append(f.buf, ')')
+	}
+	f.titled(n)
+}
+
+func (f *textForm) titled(n *node) {
+	if n.title != "" {
+		f.literal(" \"" + n.title + "\"")
+	}
+}
+
+// maxHeader is how long a header may be to be repeated in each row, in bytes. A longer one
+// stands in the first row only.
+const maxHeader = 60
+
+func (f *textForm) enterTable(n *node) {
+	f.lines(2)
+	if f.bullet != "" {
+		f.flush()
+		f.lines(1)
+	}
+	f.lost(table)
+	f.wide = n.first.kids > 2
+	f.rows, f.column, f.header = 0, 0, make([]string, 0, n.first.kids)
+	f.flush()
+	f.head.buf, f.head.marks, f.head.kept = len(f.buf), len(f.marks), len(f.kept)
+	if !f.wide || n.kids == 1 {
+		f.wide = false
+		f.rows = 1 // the header is a row like any other
+	}
+}
+
+func (f *textForm) enterCell() {
+	f.column++
+	switch {
+	case f.rows == 0: // the header is kept for the rows
+		f.head.buf = len(f.buf)
+	case !f.wide:
+		if f.column == 2 {
+			f.separate()
+		} else if f.column > 2 {
+			f.literal("; ")
+		}
+	default:
+		if f.column > 1 {
+			f.literal("; ")
+		}
+		if f.column <= len(f.header) {
+			f.label(f.header[f.column-1])
+		}
+	}
+}
+
+// separate writes the colon between two cells.
+func (f *textForm) separate() {
+	if n := len(f.buf); n > 0 && f.buf[n-1] == ':' {
+		f.literal(" ")
+		return
+	}
+	f.literal(": ")
+}
+
+func (f *textForm) label(header string) {
+	if header == "" || len(header) > maxHeader && f.rows > 1 {
+		return
+	}
+	f.literal(header)
+	f.separate()
+}
+
+func (f *textForm) leaveCell() {
+	if f.rows == 0 {
+		f.header = append(f.header, string(f.buf[f.head.buf:]))
+		f.buf = f.buf[:f.head.buf]
+	}
+	f.trim()
+}
+
+// trim drops the space behind an empty cell.
+func (f *textForm) trim() {
+	for n := len(f.buf); n > 0 && f.buf[n-1] == ' ' && f.pending == 0; n-- {
+		f.buf = f.buf[:n-1]
+	}
+}
+
+func (f *textForm) leaveRow() {
+	if f.rows == 0 {
+		f.marks, f.kept = f.marks[:f.head.marks], f.kept[:f.head.kept]
+	} else {
+		f.lines(1)
+	}
+	f.rows++
+	f.column = 0
+}
+
+func (f *textForm) leaveTable() {
+	f.header, f.column = nil, 0
+	f.lines(2)
+}
+
+// perLine cuts marks at line ends, beyond which WhatsApp does not look for their end.
+func perLine(buf []byte, marks []mark) []mark {
+	out := make([]mark, 0, len(marks))
+	for _, m := range marks {
+		if m.end < 0 {
+			m.end = len(buf)
+		}
+		if m.kind == codeBlock {
+			out = append(out, m)
+			continue
+		}
+		for start := m.start; start < m.end; {
+			end := m.end
+			if i := bytes.IndexByte(buf[start:end], '\n'); i >= 0 {
+				end = start + i
+			}
+			piece := m
+			piece.start, piece.end = trimmed(buf, start, end)
+			if piece.start < piece.end {
+				out = append(out, piece)
+			}
+			start = end + 1
+		}
+	}
+	return out
+}
+
+// trimmed leaves out blanks, and the marks of quotes, at both ends.
+func trimmed(buf []byte, start, end int) (int, int) {
+	for start < end && (buf[start] == ' ' || start > 0 && buf[start-1] == '\n' && buf[start] == '>') {
+		start++
+	}
+	for end > start && buf[end-1] == ' ' {
+		end--
+	}
+	return start, end
+}

@@ -1,0 +1,483 @@
+package channel
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// kind is what a node is.
+type kind uint8
+
+const (
+	document kind = iota
+	paragraph
+	heading
+	codeBlock
+	quote
+	list
+	item
+	rule
+	table
+	row // the first one of a table is its header
+	cell
+
+	literal // text
+	bold
+	italic
+	struck
+	code
+	link
+	image
+	lineBreak
+)
+
+// node is a part of the tree. Its strings are parts of the source wherever that says what
+// is meant.
+type node struct {
+	kind        kind
+	first, last *node // of what is in it
+	next        *node
+	text        string // of literal, code and codeBlock; a codeBlock's ends without a line end
+	url         string // of link and image; empty: its target was dropped
+	title       string // of link and image
+	number      int    // of an item of a numbered list, a heading's level
+	mark        string // of an item: "-", "3." or "3)"
+	kids        int
+}
+
+// tree makes nodes of what goldmark found.
+type tree struct {
+	source  string
+	raw     []byte
+	slab    []node
+	dropped int  // targets of links
+	markup  bool // there is some
+	depth   int
+	ignored bool                // the markup was not read
+	emojis  func(string) string // what becomes of those of a text; nil: they stay
+}
+
+// maxNesting is how deep blocks and spans are kept as such; what lies deeper belongs to
+// the block around it.
+const maxNesting = 40
+
+// newParser returns what reads Markdown: CommonMark with tables, strikethrough, task
+// lists and links that are written as they are. It may be used at the same time.
+func newParser() parser.Parser {
+	linkify := extension.NewLinkifyParser()
+	return parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
+			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(linkify, 999))...),
+		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
+			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200))...),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
+}
+
+// boundedTables leaves a table alone whose rows would be filled up to more cells than a
+// text of this size can have written: its lines stay text.
+type boundedTables struct{ parser.ParagraphTransformer }
+
+const maxCells = 40_000
+
+func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	lines, widest := node.Lines(), 0
+	for i := range lines.Len() {
+		line := lines.At(i)
+		widest = max(widest, 1+bytes.Count(line.Value(reader.Source()), []byte("|")))
+	}
+	if widest > 1 && widest*lines.Len() <= maxCells {
+		b.ParagraphTransformer.Transform(node, reader, pc)
+	}
+}
+
+// parse makes the tree of a source that is clean.
+func (t *tree) parse(p parser.Parser, source string) *node {
+	t.source, t.raw = source, []byte(source)
+	root := t.node(document)
+	if !bearable(source) {
+		t.ignored = true
+		t.plain(root)
+		return root
+	}
+	t.children(root, p.Parse(text.NewReader(t.raw)))
+	return root
+}
+
+// plain makes the source paragraphs of text.
+func (t *tree) plain(root *node) {
+	for para := range strings.SplitSeq(t.source, "\n\n") {
+		if para = strings.Trim(para, "\n"); para == "" {
+			continue
+		}
+		p := t.add(root, paragraph)
+		for line := range strings.SplitSeq(para, "\n") {
+			if p.first != nil {
+				t.add(p, lineBreak)
+			}
+			t.literal(p, line)
+		}
+	}
+}
+
+func (t *tree) node(k kind) *node {
+	if len(t.slab) == 0 {
+		t.slab = make([]node, 64)
+	}
+	n := &t.slab[0]
+	t.slab = t.slab[1:]
+	n.kind = k
+	return n
+}
+
+func (t *tree) add(parent *node, k kind) *node {
+	n := t.node(k)
+	if parent.first == nil {
+		parent.first = n
+	} else {
+		parent.last.next = n
+	}
+	parent.last = n
+	parent.kids++
+	return n
+}
+
+// literal adds text, to the text before it if they lie side by side.
+func (t *tree) literal(parent *node, s string) {
+	if t.emojis != nil {
+		s = t.emojis(s)
+	}
+	if s != "" {
+		t.add(parent, literal).text = s
+	}
+}
+
+func (t *tree) children(parent *node, from ast.Node) {
+	t.depth++
+	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
+		if from.Type() != ast.TypeInline && c.Type() == ast.TypeBlock {
+			t.block(parent, c)
+		} else {
+			t.inline(parent, c)
+		}
+	}
+	t.depth--
+}
+
+// inside adds a node of kind k with what is in from, or that alone if it lies too deep.
+func (t *tree) inside(parent *node, k kind, from ast.Node) *node {
+	t.markup = true
+	if t.depth > maxNesting {
+		t.children(parent, from)
+		return parent
+	}
+	n := t.add(parent, k)
+	t.children(n, from)
+	return n
+}
+
+func (t *tree) block(parent *node, from ast.Node) {
+	switch from := from.(type) {
+	case *ast.Paragraph, *ast.TextBlock:
+		t.children(t.add(parent, paragraph), from)
+	case *ast.Heading:
+		t.markup = true
+		n := t.add(parent, heading)
+		n.number = from.Level
+		t.children(n, from)
+	case *ast.CodeBlock:
+		t.code(parent, from.Lines(), "")
+	case *ast.FencedCodeBlock:
+		t.fence(parent, from)
+	case *ast.HTMLBlock:
+		t.html(parent, from)
+	case *ast.Blockquote:
+		t.inside(parent, quote, from)
+	case *ast.List:
+		t.list(parent, from)
+	case *ast.ThematicBreak:
+		t.markup = true
+		t.add(parent, rule)
+	case *ast.LinkReferenceDefinition:
+		t.definition(parent, from)
+	case *extast.Table:
+		t.table(parent, from)
+	default:
+		t.children(parent, from)
+	}
+}
+
+// lines returns the text of lines, which are those of the source without the markup in
+// front of them.
+func (t *tree) lines(s *text.Segments) string {
+	if s.Len() == 1 && s.At(0).Padding == 0 {
+		return t.source[s.At(0).Start:s.At(0).Stop]
+	}
+	var b strings.Builder
+	for i := range s.Len() {
+		line := s.At(i)
+		for range line.Padding {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.source[line.Start:line.Stop])
+	}
+	return b.String()
+}
+
+func (t *tree) code(parent *node, lines *text.Segments, info string) {
+	t.markup = true
+	if info != "" {
+		t.literal(t.add(parent, paragraph), info)
+	}
+	t.add(parent, codeBlock).text = strings.TrimRight(t.lines(lines), "\n")
+}
+
+// fence keeps what stands behind ``` unless it is one word: that names a language, and is
+// for who colours the code.
+func (t *tree) fence(parent *node, from *ast.FencedCodeBlock) {
+	info := ""
+	if from.Info != nil {
+		info = strings.TrimSpace(t.resolved(from.Info.Segment))
+	}
+	if !strings.ContainsAny(info, " \t") {
+		info = ""
+	}
+	t.code(parent, from.Lines(), info)
+}
+
+// html is text for us.
+func (t *tree) html(parent *node, from *ast.HTMLBlock) {
+	s := t.lines(from.Lines())
+	if from.HasClosure() {
+		s += t.source[from.ClosureLine.Start:from.ClosureLine.Stop]
+	}
+	p := t.add(parent, paragraph)
+	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
+		if p.first != nil {
+			t.add(p, lineBreak)
+		}
+		t.literal(p, strings.TrimSpace(line))
+	}
+}
+
+// definition keeps a target that a reader of Markdown would see only where it is used.
+func (t *tree) definition(parent *node, from *ast.LinkReferenceDefinition) {
+	t.literal(t.add(parent, paragraph), strings.TrimSpace(t.lines(from.Lines())))
+}
+
+func (t *tree) list(parent *node, from *ast.List) {
+	n, number := parent, from.Start
+	if t.markup = true; t.depth <= maxNesting {
+		n = t.add(parent, list)
+	}
+	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
+		child := t.inside(n, item, c)
+		if child == n {
+			continue
+		}
+		child.mark = "-"
+		if from.IsOrdered() {
+			child.number = number
+			child.mark = ordinal(number, from.Marker)
+			number++
+		}
+	}
+}
+
+func (t *tree) table(parent *node, from *extast.Table) {
+	n := t.add(parent, table)
+	t.markup = true
+	t.depth++
+	for r := from.FirstChild(); r != nil; r = r.NextSibling() {
+		line := t.add(n, row)
+		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
+			t.children(t.add(line, cell), c)
+		}
+		t.surplus(line, r.LastChild())
+	}
+	t.depth--
+}
+
+// surplus adds the cells of a row that its header has none for. goldmark drops them.
+func (t *tree) surplus(line *node, last ast.Node) {
+	if last == nil || last.Lines().Len() == 0 {
+		return
+	}
+	end := last.Lines().At(last.Lines().Len() - 1).Stop
+	rest, _, _ := strings.Cut(t.source[end:], "\n")
+	rest = strings.Trim(rest, " \t|")
+	if rest != "" {
+		t.literal(t.add(line, cell), rest)
+	}
+}
+
+func (t *tree) inline(parent *node, from ast.Node) {
+	switch from := from.(type) {
+	case *ast.Text:
+		t.literal(parent, t.resolved(from.Segment))
+		if from.SoftLineBreak() || from.HardLineBreak() {
+			t.add(parent, lineBreak)
+		}
+	case *ast.String:
+		t.literal(parent, string(from.Value))
+	case *ast.CodeSpan:
+		t.markup = true
+		t.add(parent, code).text = t.span(from)
+	case *ast.Emphasis:
+		k := italic
+		if from.Level == 2 {
+			k = bold
+		}
+		t.inside(parent, k, from)
+	case *extast.Strikethrough:
+		t.inside(parent, struck, from)
+	case *ast.Link:
+		n := t.inside(parent, link, from)
+		if n == parent { // it lies too deep to be one
+			n = t.add(parent, link)
+		}
+		t.target(n, from.Destination, from.Title)
+	case *ast.Image:
+		n := t.inside(parent, image, from)
+		if n == parent {
+			n = t.add(parent, image)
+		}
+		t.target(n, from.Destination, from.Title)
+	case *ast.AutoLink:
+		t.autoLink(parent, from)
+	case *ast.RawHTML:
+		t.literal(parent, strings.ReplaceAll(t.lines(from.Segments), "\n", " "))
+	case *extast.TaskCheckBox:
+		t.task(parent, from.IsChecked)
+	default:
+		t.children(parent, from)
+	}
+}
+
+// resolved returns a text without escapes and with what its entities stand for.
+func (t *tree) resolved(s text.Segment) string {
+	part := t.source[s.Start:s.Stop]
+	if !strings.ContainsAny(part, `\&`) {
+		return part
+	}
+	return clean(unescaped(part))
+}
+
+func unescaped(s string) string {
+	if !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var b strings.Builder
+	from := 0 // an escaped & begins no entity, so what is between escapes is resolved on its own
+	for i := 0; i < len(s)-1; i++ {
+		if s[i] == '\\' && util.IsPunct(s[i+1]) {
+			b.Write(resolveEntities(s[from:i]))
+			b.WriteByte(s[i+1])
+			i++
+			from = i + 1
+		}
+	}
+	b.Write(resolveEntities(s[from:]))
+	return b.String()
+}
+
+func resolveEntities(s string) []byte {
+	return util.ResolveEntityNames(util.ResolveNumericReferences([]byte(s)))
+}
+
+// span returns what a code span holds; its line ends count as spaces.
+func (t *tree) span(from *ast.CodeSpan) string {
+	var b strings.Builder
+	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
+		if s, ok := c.(*ast.Text); ok {
+			b.WriteString(strings.TrimSuffix(t.source[s.Segment.Start:s.Segment.Stop], "\n"))
+			if strings.HasSuffix(t.source[s.Segment.Start:s.Segment.Stop], "\n") {
+				b.WriteByte(' ')
+			}
+		}
+	}
+	return b.String()
+}
+
+func (t *tree) autoLink(parent *node, from *ast.AutoLink) {
+	n := t.add(parent, link)
+	t.add(n, literal).text = string(from.Label(t.raw))
+	url := from.URL(t.raw)
+	if from.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(url, []byte("mailto:")) {
+		url = append([]byte("mailto:"), url...)
+	}
+	t.target(n, url, nil)
+}
+
+// task marks the item that parent's paragraph begins.
+func (t *tree) task(parent *node, done bool) {
+	mark := "[ ] "
+	if done {
+		mark = "[x] "
+	}
+	t.add(parent, literal).text = mark
+}
+
+// allowed says whether a link may lead there: other schemes run code, or mean nothing on
+// the machine of who reads.
+func allowed(url string) bool {
+	scheme, _, found := strings.Cut(url, ":")
+	if !found {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "mailto", "tel":
+		return true
+	}
+	return false
+}
+
+// target sets where a link leads, in characters that no channel ends a link at.
+func (t *tree) target(n *node, url, title []byte) {
+	n.url = targetOf(unescaped(string(url)))
+	n.title = clean(strings.Join(strings.Fields(unescaped(string(title))), " "))
+	if n.url != "" && !allowed(n.url) {
+		t.dropped++
+		n.url = ""
+	}
+}
+
+func targetOf(url string) string {
+	for i := range len(url) {
+		if c := url[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f || c >= 0x80 {
+			return escapedTarget(url)
+		}
+	}
+	return url
+}
+
+func escapedTarget(url string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimSpace(clean(url)) {
+		switch {
+		case r == '\t' || r == '\n':
+		case r == ' ' || r == '"' || r == '<' || r == '>':
+			b.WriteByte('%')
+			b.WriteByte("0123456789ABCDEF"[r>>4])
+			b.WriteByte("0123456789ABCDEF"[r&15])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func ordinal(number int, delimiter byte) string {
+	return strconv.Itoa(number) + string(delimiter)
+}

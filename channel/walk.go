@@ -1,0 +1,72 @@
+package channel
+
+// form is what a channel makes of what the walk meets.
+type form interface {
+	// enter says whether the walk goes on into n. If not, leave is not called.
+	enter(n *node) bool
+	leave(n *node)
+	// literal is a text, or nothing but a line break.
+	literal(s string)
+	lineBreak()
+}
+
+// walk tells f of the tree below n, in order.
+func walk(f form, n *node) {
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case literal:
+			f.literal(c.text)
+		case lineBreak:
+			if c.next != nil {
+				f.lineBreak()
+			}
+		default:
+			if f.enter(c) {
+				walk(f, c)
+				f.leave(c)
+			}
+		}
+	}
+}
+
+// textOf returns the text of a node without its markup.
+func textOf(n *node) string {
+	if n.first != nil && n.first.next == nil && n.first.kind == literal {
+		return n.first.text
+	}
+	var b []byte
+	return string(appendText(b, n))
+}
+
+func appendText(b []byte, n *node) []byte {
+	for c := n.first; c != nil; c = c.next {
+		switch c.kind {
+		case literal, code, codeBlock:
+			b = append(b, c.text...)
+		case lineBreak:
+			b = append(b, ' ')
+		default:
+			b = appendText(b, c)
+			if c.kind >= paragraph && c.kind <= cell && c.next != nil {
+				b = append(b, ' ')
+			}
+		}
+	}
+	return b
+}
+
+// shown says whether the target of a link is its text, so that it need not be told.
+func shown(n *node, text string) bool {
+	if text == "" {
+		return false
+	}
+	if text == n.url {
+		return true
+	}
+	for _, scheme := range [...]string{"mailto:", "tel:", "http://", "https://"} {
+		if len(n.url) == len(scheme)+len(text) && n.url[:len(scheme)] == scheme && n.url[len(scheme):] == text {
+			return true
+		}
+	}
+	return false
+}

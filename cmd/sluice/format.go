@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sluice/channel"
+	"sluice/internal/settings"
+)
+
+// format words a text, out of a file or of stdin, for a channel, and prints it: its parts,
+// the card, or the message of the e-mail; with --json the whole answer of
+// POST /channels/{channel}/format.
+func (p program) format(args []string) int {
+	var f settings.File
+	l := settings.LoaderWith(&f)
+	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
+	subject := l.String("subject", "", "of an e-mail")
+	asJSON := l.Bool("json", "print the whole answer as JSON")
+	file := ""
+	if n := len(args) - 1; n >= 0 && !strings.HasPrefix(args[n], "-") && (n == 0 || !isValueFlag(args[n-1])) {
+		file, args = args[n], args[:n]
+	}
+	if _, code, ok := p.load(l, args); !ok {
+		return code
+	}
+	specs := channel.ByName(f.Channels)
+	spec, known := specs[*name]
+	if !known {
+		fmt.Fprintf(p.stderr, "sluice format: there is no channel %q; there are %s\n", *name, strings.Join(channel.Names(specs), ", "))
+		return exitUsage
+	}
+	text, err := p.textOf(file)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
+		return exitFailed
+	}
+	now := time.Now().Truncate(time.Millisecond)
+	r := channel.New(spec).Format(channel.Input{Text: text, Subject: *subject, At: now})
+	if err := p.printFormatted(r, *asJSON, now); err != nil {
+		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// isValueFlag says whether what follows a flag is its value.
+func isValueFlag(flag string) bool {
+	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
+}
+
+func (p program) textOf(file string) (string, error) {
+	if file != "" && file != "-" {
+		b, err := p.readFile(file)
+		return string(b), err
+	}
+	b, err := io.ReadAll(io.LimitReader(p.stdin, 1<<20))
+	return string(b), err
+}
+
+func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) error {
+	switch {
+	case asJSON:
+		enc := json.NewEncoder(p.stdout)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	case r.HTML != "":
+		message, err := r.MIME(at)
+		if err == nil {
+			_, err = p.stdout.Write(message)
+		}
+		return err
+	case r.Card != nil:
+		fmt.Fprintf(p.stdout, "%s\n", r.Card)
+	case !r.IsSplit:
+		fmt.Fprintln(p.stdout, r.Content)
+	}
+	for i, part := range r.Parts {
+		if i > 0 {
+			fmt.Fprintln(p.stdout)
+		}
+		if part.Card != nil {
+			fmt.Fprintf(p.stdout, "%s\n", part.Card)
+			continue
+		}
+		fmt.Fprintln(p.stdout, part.Content)
+	}
+	switch {
+	case r.Segments > 0:
+		fmt.Fprintf(p.stderr, "%s, %d units, %d segments\n", r.Encoding, r.Units, r.Segments)
+	case r.IsSplit:
+		fmt.Fprintf(p.stderr, "%d parts\n", len(r.Parts))
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/mail"
+	"strings"
+	"testing"
+
+	"sluice/channel"
+	"sluice/handlers"
+)
+
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{})
+	got := g.do(t, "POST", "/channels/sms/format", `{"text":"**Hi** “you”"}`, "Content-Type: application/json", "X-Request-Id: req_7")
+	var r struct {
+		RequestID string `json:"request_id"`
+		Channel   string
+		Content   string
+		IsSplit   bool `json:"is_split"`
+		Parts     []any
+		Encoding  string
+		Segments  int
+		Metadata  map[string]any
+		At        string `json:"formatted_at"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &r); err != nil || got.status != 200 {
+		t.Fatalf("%d: %v: %s", got.status, err, got.body)
+	}
+	if r.RequestID != "req_7" || r.Content != `Hi "you"` || r.Encoding != "GSM-7" || r.Segments != 1 || r.Parts == nil || r.Metadata["transliterated"] != true || !strings.HasSuffix(r.At, "Z") {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+func TestFormatRefusals(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{})
+	for _, tt := range []struct {
+		channel, body string
+		status        int
+		want          string
+	}{
+		{"fax", `{"text":"x"}`, 404, `"error_type":"not_found"`},
+		{"sms", `{}`, 422, `{"field":"/text","code":"required"`},
+		{"sms", `{"text":" "}`, 422, `"code":"blank"`},
+		{"sms", `{"text":7,"locale":"x_y","subject":"` + strings.Repeat("s", 201) + `"}`, 422, `"/text","code":"wrong_type","message":"must be a string"},{"field":"/subject","code":"too_long"`},
+		{"sms", `{"text":"` + strings.Repeat("é", 65_537) + `"}`, 422, `"code":"too_long"`},
+		{"sms", `{"text":"a","text":"b"}`, 422, `"code":"duplicate_key"`},
+		{"sms", `{"text":"\ud800"}`, 422, `"errors":[`},
+		{"sms", `[]`, 422, `"code":"invalid_json"`},
+		{"sms", `{"text":"a","user_name":"` + strings.Repeat("u", 65) + `"}`, 422, `"/user_name"`},
+		{"sms", `{"text":"` + strings.Repeat("a", 513<<10) + `"}`, 413, `"payload_too_large"`},
+	} {
+		got := g.do(t, "POST", "/channels/"+tt.channel+"/format", tt.body, "Content-Type: application/json")
+		if got.status != tt.status || !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s %.60s: %d %s", tt.channel, tt.body, got.status, got.body)
+		}
+	}
+}
+
+func TestFormatAsMessage(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{})
+	got := g.do(t, "POST", "/channels/email/format", `{"text":"# Häding\n\ntext","locale":"de"}`, "Content-Type: application/json", "Accept: message/rfc822, */*;q=0.1")
+	m, err := mail.ReadMessage(bytes.NewReader([]byte(got.body)))
+	if err != nil || got.header.Get("Content-Type") != "message/rfc822" {
+		t.Fatalf("%v %v: %s", err, got.header, got.body)
+	}
+	if m.Header.Get("To") != "" || !strings.HasPrefix(m.Header.Get("Content-Type"), "multipart/alternative") {
+		t.Errorf("headers are %v", m.Header)
+	}
+}
+
+func TestChannels(t *testing.T) {
+	t.Parallel()
+	own := channel.ByName(nil)[channel.SMS]
+	own.Name, own.MaxSegments = "twilio", 2
+	g := serve(t, handlers.Config{Channels: []channel.Spec{own}})
+	got := g.do(t, "GET", "/channels", "")
+	var list struct {
+		Channels []struct {
+			Name        string
+			Extends     string
+			MaxSegments *int `json:"max_segments"`
+		}
+	}
+	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
+		t.Fatalf("%v: %s", err, got.body)
+	}
+	var names []string
+	for _, c := range list.Channels {
+		names = append(names, c.Name)
+	}
+	last := list.Channels[len(list.Channels)-1]
+	if strings.Join(names, " ") != "web sms whatsapp teams email plain twilio" || last.Extends != "sms" || *last.MaxSegments != 2 {
+		t.Errorf("got %s", got.body)
+	}
+}

@@ -1,0 +1,243 @@
+package redact
+
+import (
+	"strings"
+)
+
+// Kinds are kinds of personal data and secrets that are known by their form, without a
+// configuration. Names and addresses of people are none: no form tells them.
+type Kinds uint8
+
+// What is hidden, and the mark in its place.
+const (
+	Email Kinds = 1 << iota // [email]
+	Phone                   // [phone]
+	Card                    // [card], with a valid check digit and a known issuer
+	IBAN                    // [iban], with valid check digits and the length of its country
+	IP                      // [ip]
+	Token                   // [token]: JWT, keys of known forms, user info and query values of URLs
+
+	AllKinds = Email | Phone | Card | IBAN | IP | Token
+)
+
+// Classes of bytes, of which a word has the union.
+const (
+	isDigit = 1 << iota
+	isUpper
+	isLower
+	isAt
+	isColon
+	isDot
+	isDash // - and _
+	isSpace
+	isOther
+)
+
+var classes = func() (of [256]uint16) {
+	for i := range of {
+		switch c := byte(i); {
+		case c >= '0' && c <= '9':
+			of[i] = isDigit
+		case c >= 'A' && c <= 'Z':
+			of[i] = isUpper
+		case c >= 'a' && c <= 'z':
+			of[i] = isLower
+		case c == '@':
+			of[i] = isAt
+		case c == ':':
+			of[i] = isColon
+		case c == '.':
+			of[i] = isDot
+		case c == '-' || c == '_':
+			of[i] = isDash
+		case c <= ' ':
+			of[i] = isSpace
+		default:
+			of[i] = isOther
+		}
+	}
+	return of
+}()
+
+// Text returns text with a mark in place of each thing of the kinds. To hide twice is the
+// same as once. It takes time in proportion to the text, and allocates only if there is
+// something to hide.
+func (k Kinds) Text(text string) string {
+	w := finder{kinds: k, text: text}
+	for at := 0; at < len(text); {
+		if classes[text[at]] == isSpace {
+			at++
+			continue
+		}
+		end, class := at, uint16(0)
+		for end < len(text) {
+			c := classes[text[end]]
+			if c == isSpace {
+				break
+			}
+			class |= c
+			end++
+		}
+		if class&(isDigit|isAt|isColon) != 0 || end-at > 20 {
+			end = w.word(at, end, class)
+		}
+		at = end
+	}
+	if w.copied == 0 {
+		return text
+	}
+	w.out.WriteString(text[w.copied:])
+	return w.out.String()
+}
+
+// finder goes through a text word by word. A word ends at white space; numbers may have
+// several.
+type finder struct {
+	kinds  Kinds
+	text   string
+	out    strings.Builder
+	copied int // how much of text is in out
+}
+
+// hide puts a mark in place of what is between start and end.
+func (w *finder) hide(start, end int, mark string) {
+	w.out.WriteString(w.text[w.copied:start])
+	w.out.WriteString(mark)
+	w.copied = end
+}
+
+// word looks at the word between start and end, and returns where to go on: behind it, or
+// behind a number that begins in it.
+func (w *finder) word(start, end int, class uint16) int {
+	if class&isColon != 0 && w.kinds&(Token|Email|IP) != 0 {
+		if i := strings.Index(w.text[start:end], "://"); i >= 0 {
+			w.url(start, start+i+3, end)
+			return end
+		}
+	}
+	if class&isAt != 0 && w.kinds&Email != 0 {
+		w.emails(start, end)
+	}
+	for at := max(start, w.copied); at < end; {
+		c := classes[w.text[at]]
+		if c&(isDigit|isUpper|isLower) == 0 && w.text[at] != '+' && w.text[at] != '(' && w.text[at] != ':' {
+			at++
+			continue
+		}
+		if next := w.thing(at, end); next > at {
+			at = next
+			continue
+		}
+		at = w.skip(at, end)
+	}
+	return max(end, w.copied)
+}
+
+// skip returns the end of the run of letters, digits and what joins them that begins at
+// at: what does not begin a thing does not contain one.
+func (w *finder) skip(at, end int) int {
+	at++
+	for at < end && (classes[w.text[at]]&(isDigit|isUpper|isLower|isDash) != 0 || w.text[at] >= 0x80) {
+		at++
+	}
+	return at
+}
+
+// thing hides what begins at position at of a word, and returns where it ends; at: nothing
+// does.
+func (w *finder) thing(at, end int) int {
+	if at > 0 && glued(w.text[at-1]) {
+		return at
+	}
+	c := w.text[at]
+	switch {
+	case classes[c]&isDigit != 0 || c == '+' || c == '(':
+		if to, mark := w.number(at); to > at {
+			w.hide(at, to, mark)
+			return to
+		}
+	case classes[c]&(isUpper|isLower) != 0:
+		if to, mark := w.named(at, end); to > at {
+			w.hide(at, to, mark)
+			return to
+		}
+	}
+	if w.kinds&IP != 0 {
+		if to := w.ipv6(at, end); to > at {
+			w.hide(at, to, "[ip]")
+			return to
+		}
+	}
+	return at
+}
+
+// glued says whether a thing cannot begin behind c, as it belongs to a longer word.
+func glued(c byte) bool {
+	return classes[c]&(isDigit|isUpper|isLower|isDash) != 0 || c == '.' || c == '#' || c == '/' || c == '$'
+}
+
+// named hides a key or an IBAN, which begin with letters.
+func (w *finder) named(at, end int) (to int, mark string) {
+	if w.kinds&Token != 0 {
+		if to := w.key(at, end); to > at {
+			return to, "[token]"
+		}
+	}
+	if w.kinds&IBAN != 0 {
+		if to := iban(w.text, at); to > at {
+			return to, "[iban]"
+		}
+	}
+	return at, ""
+}
+
+// emails hides the addresses of a word.
+func (w *finder) emails(start, end int) {
+	for at := start; at < end; at++ {
+		if w.text[at] != '@' {
+			continue
+		}
+		from := at
+		for from > max(start, w.copied) && isLocal(w.text[from-1]) && at-from < 64 {
+			from--
+		}
+		for from < at && (w.text[from] == '.' || w.text[from] == '\'') {
+			from++
+		}
+		to := domainEnd(w.text, at+1, end)
+		if from == at || to == at+1 {
+			continue
+		}
+		w.hide(from, to, "[email]")
+		at = to - 1
+	}
+}
+
+func isLocal(c byte) bool {
+	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c >= 0x80 || strings.IndexByte("+%&'*/=?^{|}~!#$", c) >= 0
+}
+
+// domainEnd returns the end of a domain with a dot in it, or at.
+func domainEnd(text string, at, end int) int {
+	to, label, dots := at, 0, 0
+	last := at
+	for to < end && to-at < 255 {
+		c := text[to]
+		switch {
+		case classes[c]&(isDigit|isUpper|isLower) != 0 || c >= 0x80 || c == '-' && label > 0:
+			label++
+			last = to + 1
+		case c == '.' && label > 0 && to+1 < end && (classes[text[to+1]]&(isDigit|isUpper|isLower) != 0 || text[to+1] >= 0x80):
+			dots++
+			label = 0
+		default:
+			to = end
+			continue
+		}
+		to++
+	}
+	if dots == 0 {
+		return at
+	}
+	return last
+}

@@ -1,0 +1,155 @@
+package redact
+
+import (
+	"strings"
+)
+
+// keyForms are how keys of known services begin, and how long what follows is at least.
+var keyForms = [...]struct {
+	prefix string
+	least  int
+}{
+	{"sk-", 16}, {"sk_live_", 10}, {"sk_test_", 10}, {"rk_live_", 10}, {"pk_live_", 10}, {"ghp_", 20}, {"gho_", 20}, {"ghu_", 20}, {"ghs_", 20}, {"ghr_", 20}, {"github_pat_", 20},
+	{"glpat-", 16}, {"xoxb-", 10}, {"xoxp-", 10}, {"xoxa-", 10}, {"xoxs-", 10}, {"xapp-", 10}, {"AKIA", 16}, {"ASIA", 16}, {"AIza", 20}, {"ya29.", 20}, {"whsec_", 16},
+	{"SG.", 20}, {"npm_", 20}, {"pypi-", 20}, {"hf_", 20}, {"dop_v1_", 20}, {"shpat_", 20}, {"eyJ", 20},
+}
+
+func isKeyByte(c byte) bool {
+	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c == '+' || c == '/' || c == '='
+}
+
+// key returns the end of a key of a known form that begins at at, or at.
+func (w *finder) key(at, end int) int {
+	word := w.text[at:end]
+	for _, form := range keyForms {
+		if word[0] != form.prefix[0] || !strings.HasPrefix(word, form.prefix) {
+			continue
+		}
+		to := len(form.prefix)
+		for to < len(word) && isKeyByte(word[to]) {
+			to++
+		}
+		for to > 0 && (word[to-1] == '.' || word[to-1] == '-') {
+			to--
+		}
+		if to-len(form.prefix) < form.least || form.prefix == "eyJ" && strings.Count(word[:to], ".") < 2 {
+			continue
+		}
+		return at + to
+	}
+	return w.bearer(at, end)
+}
+
+// bearer hides what stands behind Bearer or Basic in a header.
+func (w *finder) bearer(at, end int) int {
+	if !endsWithWord(w.text[:at], "bearer", "basic") || end-at < 12 {
+		return at
+	}
+	to, some := at, false
+	for to < end && isKeyByte(w.text[to]) {
+		some = some || classes[w.text[to]]&(isDigit|isUpper) != 0
+		to++
+	}
+	if to-at < 12 || !some {
+		return at
+	}
+	return to
+}
+
+// url hides the user info and the values of the query of a URL, and an address as its
+// host. host is where that begins.
+func (w *finder) url(start, host, end int) {
+	for end > host && strings.IndexByte(".,;:!)>\"'", w.text[end-1]) >= 0 {
+		end--
+	}
+	path := host
+	for path < end && strings.IndexByte("/?#", w.text[path]) < 0 {
+		path++
+	}
+	if at := strings.LastIndexByte(w.text[host:path], '@'); at >= 0 {
+		if info := w.text[host : host+at]; w.kinds&Token != 0 && info != "[token]" && info != "" {
+			w.hide(host, host+at, "[token]")
+		}
+		host += at + 1
+	}
+	if w.kinds&IP != 0 && host < path {
+		if d := readNumber(w.text, host); d.count >= 4 && classes[w.text[host]] == isDigit && d.isIPv4(w.text[:path], host) {
+			w.hide(host, d.end, "[ip]")
+		}
+	}
+	if w.kinds&Token == 0 {
+		return
+	}
+	query := strings.IndexByte(w.text[path:end], '?')
+	if query < 0 {
+		return
+	}
+	for at := path + query + 1; at < end; {
+		to := at
+		for to < end && w.text[to] != '&' && w.text[to] != '#' {
+			to++
+		}
+		if eq := strings.IndexByte(w.text[at:to], '='); eq >= 0 && at+eq+1 < to && w.text[at+eq+1:to] != "[token]" {
+			w.hide(at+eq+1, to, "[token]")
+		}
+		if to < end && w.text[to] == '#' {
+			return
+		}
+		at = to + 1
+	}
+}
+
+// ibanLength is the length of a country's IBAN, or 0: that of the IBAN registry (SWIFT, release 99, 2024-12).
+func ibanLength(country string) int {
+	const registry = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30"
+	for i := 0; i < len(registry); i += 4 {
+		if registry[i] == country[0] && registry[i+1] == country[1] {
+			return int(registry[i+2]-'0')*10 + int(registry[i+3]-'0')
+		}
+	}
+	return 0
+}
+
+// iban returns the end of an IBAN that begins at at, or at. Its check is that of ISO 7064,
+// mod 97-10.
+func iban(text string, at int) int {
+	if at+15 > len(text) || classes[text[at+2]] != isDigit || classes[text[at+3]] != isDigit || classes[text[at+1]]&(isUpper|isLower) == 0 {
+		return at
+	}
+	want := ibanLength(strings.ToUpper(text[at : at+2]))
+	if want == 0 {
+		return at
+	}
+	var of [34]byte
+	n, i := 0, at
+	for ; i < len(text) && n < want; i++ {
+		c := text[i]
+		switch {
+		case classes[c]&(isDigit|isUpper) != 0:
+			of[n] = c
+			n++
+		case classes[c]&isLower != 0:
+			of[n] = c - 'a' + 'A'
+			n++
+		case (c == ' ' || c == '-') && n%4 == 0 && i+1 < len(text) && text[i+1] != c:
+		default:
+			return at
+		}
+	}
+	if n < want || i < len(text) && classes[text[i]]&(isDigit|isUpper|isLower) != 0 {
+		return at
+	}
+	rest := 0
+	for k := range want {
+		c := of[(k+4)%want]
+		if c >= 'A' {
+			rest = (rest*100 + int(c-'A') + 10) % 97
+		} else {
+			rest = (rest*10 + int(c-'0')) % 97
+		}
+	}
+	if rest != 1 {
+		return at
+	}
+	return i
+}
