@@ -71,7 +71,9 @@ func (f *cardForm) enter(n *node) bool {
 	case codeBlock:
 		f.flush()
 		f.plain.enter(n)
-		f.codeBlock(n.text)
+		if strings.TrimSpace(n.text) != "" {
+			f.codeBlock(n.text)
+		}
 		return false
 	case quote:
 		f.flush()

@@ -185,9 +185,7 @@ func (d *draft) textForm(marked bool) *textForm {
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
-	for len(f.buf) > 0 && f.buf[len(f.buf)-1] == ' ' {
-		f.buf = f.buf[:len(f.buf)-1]
-	}
+	f.trim()
 	fl := f.flat()
 	if d.spec.Form == SMS {
 		d.sms(fl)

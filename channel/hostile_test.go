@@ -11,7 +11,13 @@ import (
 	"sluice/channel"
 )
 
-const hostileSize = 64 << 10
+// hostileSize is that of a hostile text in bytes; the race detector is slow.
+func hostileSize() int {
+	if raceEnabled {
+		return 4 << 10
+	}
+	return 64 << 10
+}
 
 // hostile returns texts that cost a parser, or us, more than they are worth.
 func hostile() map[string]string {
@@ -20,12 +26,12 @@ func hostile() map[string]string {
 		"a table of empty rows": "|" + strings.Repeat("a|", 5000) + "\n|" + strings.Repeat("-|", 5000) + "\n" + strings.Repeat("|\n", 20000),
 		"a long header":         "|" + strings.Repeat("long ", 4000) + "|b|c|\n|-|-|-|\n" + strings.Repeat("|x|y|z\n", 6000),
 		"nested quotes":         strings.Repeat(">", 5000) + "a\n" + strings.Repeat("a\n", 29000),
-		"nested brackets":       strings.Repeat("[", hostileSize/2) + strings.Repeat("]", hostileSize/2),
-		"a long link":           "[a](https://b.c/" + strings.Repeat("d", hostileSize) + ")",
-		"a long word":           strings.Repeat("a", hostileSize),
-		"one grapheme":          "a" + strings.Repeat("\u0301", hostileSize/2),
-		"a long line of code":   "```\n" + strings.Repeat("x = \"y\" \\ ", hostileSize/10) + "\n```",
-		"lines of code":         "```\n" + strings.Repeat("x\n", hostileSize/2) + "```",
+		"nested brackets":       strings.Repeat("[", hostileSize()/2) + strings.Repeat("]", hostileSize()/2),
+		"a long link":           "[a](https://b.c/" + strings.Repeat("d", hostileSize()) + ")",
+		"a long word":           strings.Repeat("a", hostileSize()),
+		"one grapheme":          "a" + strings.Repeat("\u0301", hostileSize()/2),
+		"a long line of code":   "```\n" + strings.Repeat("x = \"y\" \\ ", hostileSize()/10) + "\n```",
+		"lines of code":         "```\n" + strings.Repeat("x\n", hostileSize()/2) + "```",
 		"deep lists":            deepLists(),
 	}
 	for _, unit := range []string{
@@ -33,14 +39,19 @@ func hostile() map[string]string {
 		"```\n", "~~~a\n", "<div>\n", "[a]: <", "[a]:", "*[a", "http://", "www.", "a@b.", "- [ ] a\n", "a\n=", "\u202e", "\u2067", "👨‍👩‍👧‍👦", "\x00", "\xff", "“", "€", "1 ", "1.000,5", "a\u2060", "* a\n\n", "> a\n", "\r", "a\r\n\r\n", "🇩", "ा", "\n",
 		"> 2. [a](\n", "2. [a](\n", "*a*b", "|a|b|\n|-|-|\n", "{{DATE(", "\"", "=\n", "[x](y) ", "<https://a.b> ", "![a](https://b.c/d.png) ",
 	} {
-		all[fmt.Sprintf("%q", unit)] = strings.Repeat(unit, hostileSize/len(unit))
+		all[fmt.Sprintf("%q", unit)] = strings.Repeat(unit, hostileSize()/len(unit))
+	}
+	if raceEnabled {
+		for name, text := range all {
+			all[name] = text[:min(len(text), hostileSize())]
+		}
 	}
 	return all
 }
 
 func deepLists() string {
 	var b strings.Builder
-	for i := 0; b.Len() < hostileSize; i++ {
+	for i := 0; b.Len() < hostileSize(); i++ {
 		b.WriteString(strings.Repeat(" ", i*2%700) + "- a\n")
 	}
 	return b.String()

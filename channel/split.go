@@ -81,11 +81,12 @@ func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) 
 			return nil, false
 		}
 		end := s.cut(start, s.room(0), cutters)
-		next := s.skip(end)
-		parts = append(parts, span{start, s.trim(start, end)})
-		start = next
+		if last := s.trim(start, end); last > start {
+			parts = append(parts, span{start, last})
+		}
+		start = s.skip(end)
 	}
-	return parts, true
+	return parts, len(parts) > 0
 }
 
 // truncated returns as many parts as there may be; the last one ends at a sentence, with

@@ -265,6 +265,9 @@ func (f *textForm) code(s string) {
 
 func (f *textForm) codeBlock(n *node) {
 	f.apart()
+	if n.text == "" {
+		return
+	}
 	if f.bullet != "" {
 		f.flush()
 		f.lines(1)
