@@ -197,7 +197,7 @@ type Done struct {
 	Keyed bool `json:"keyed,omitempty"`
 	// Agents holds how each agent of a team did, in the order of their answers; nil:
 	// there is no team.
-	Agents []AgentOutcome `json:"agents,omitempty"`
+	Agents []AgentOutcome `json:"agents,omitzero"`
 	// Route is what the routing of a team's turn took; 0: there was none.
 	Route time.Duration `json:"route,omitempty"`
 	// Timings are the Stamper's: a sender leaves them zero.
