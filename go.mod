@@ -10,6 +10,7 @@ require (
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/prometheus/client_golang v1.25.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rs/zerolog v1.35.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/sony/gobreaker/v2 v2.4.0
@@ -20,6 +21,8 @@ require (
 	google.golang.org/grpc v1.84.0
 	modernc.org/sqlite v1.61.1
 )
+
+require go.uber.org/atomic v1.12.0 // indirect
 
 require (
 	cloud.google.com/go v0.115.0 // indirect

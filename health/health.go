@@ -105,3 +105,26 @@ func (m Model) Name() string { return m.Key }
 
 // OK says true: the model's breaker reports for itself.
 func (Model) OK() bool { return true }
+
+// StoreState says whether a store answers.
+type StoreState string
+
+// States of a store.
+const (
+	Available   StoreState = "available"
+	Unavailable StoreState = "unavailable"
+)
+
+// Store is the status of the store that state is kept in.
+type Store struct {
+	Kind  string     `json:"kind"`
+	State StoreState `json:"state"`
+	// Warnings tell how the store is configured to forget what it has confirmed.
+	Warnings []string `json:"warnings"`
+}
+
+// Name implements Status.
+func (Store) Name() string { return "store" }
+
+// OK says whether the store answers; a warning is no failure.
+func (s Store) OK() bool { return s.State == Available }

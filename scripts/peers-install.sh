@@ -10,6 +10,7 @@
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
+#   Redis, for store/redis        see redis-install.sh
 #   internal/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with
@@ -82,6 +83,7 @@ uvx_cache
 chatkit
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
+scripts/redis-install.sh || failed=1
 scripts/browser-install.sh || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+)
+
+// Names of records, without the prefix that an engine puts before each.
+const (
+	AgentsKey = "sluice:agents" // agents added at run time: one value
+)
+
+// TaskKey returns where a task's document is.
+func TaskKey(id string) string { return "task:" + id }
+
+// MetaKey returns where a task's Meta is.
+func MetaKey(id string) string { return "sluice:task:" + id }
+
+// LogKey returns where a turn's events are.
+func LogKey(turn string) string { return "sluice:log:" + turn }
+
+// LeaseKey returns where a process's lease is.
+func LeaseKey(owner string) string { return "sluice:gw:" + owner }
+
+// IdempotencyKey returns the value of a user's idempotency key.
+func IdempotencyKey(tenant, user, key string) string { return "sluice:idem:" + hash(tenant, user, key) }
+
+// MemoryKey returns the list of a conversation's memory.
+func MemoryKey(tenant, user, conversation string) string {
+	return "sluice:mem:" + hash(tenant, user, conversation)
+}
+
+// GenerationKey returns the counter of what was changed in a tool server for a user.
+func GenerationKey(tenant, user, server string) string {
+	return "sluice:gen:" + hash(tenant, user, server)
+}
+
+// CacheKey returns the value of a tool's result in one generation.
+func CacheKey(tenant, user, server, tool, arguments string, generation int64) string {
+	return "sluice:cache:" + hash(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
+}
+
+// ThreadKey returns the value of a thread of ChatKit.
+func ThreadKey(id string) string { return "sluice:thread:" + id }
+
+// ThreadItemsKey returns the list of what a thread holds.
+func ThreadItemsKey(id string) string { return ThreadKey(id) + ":items" }
+
+// ThreadsKey returns the index of an owner's threads.
+func ThreadsKey(tenant, owner string) string { return "sluice:threads:" + hash(tenant, owner) }
+
+// TasksKey returns the index of the tasks of a user; of one conversation, if conversation
+// is not empty.
+func TasksKey(tenant, user, conversation string) string {
+	if conversation == "" {
+		return "sluice:tasks:user:" + hash(tenant, user)
+	}
+	return "sluice:tasks:conv:" + hash(tenant, user, conversation)
+}
+
+// LogTopic returns what is signalled when a turn's log has changed.
+func LogTopic(turn string) string { return "log:" + turn }
+
+// CancelTopic returns what is signalled when a task of owner shall be cancelled.
+func CancelTopic(owner string) string { return "cancel:" + owner }
+
+// hash makes a name of fixed length of texts that users choose. Each is preceded by its
+// length, so that no two lists of texts look alike.
+func hash(texts ...string) string {
+	var all []byte
+	for _, text := range texts {
+		all = append(strconv.AppendInt(all, int64(len(text)), 10), ':')
+		all = append(all, text...)
+	}
+	sum := sha256.Sum256(all)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is an engine, spelt as in /readyz.
+type Kind string
+
+// Engines.
+const (
+	None   Kind = "none"
+	Memory Kind = "memory"
+	SQLite Kind = "sqlite"
+	Redis  Kind = "redis"
+)
+
+// Location says where state is kept.
+type Location struct {
+	Kind Kind
+	Path string // of SQLite's file
+	// Addrs are Redis's host and port, its socket's path if Socket is set, or those of
+	// the sentinels if Master is.
+	Addrs          []string
+	Socket, TLS    bool
+	Master         string
+	User, Password string
+	DB             int
+}
+
+// Faults of locations. They tell the rule and do not repeat the value, which may hold a
+// password.
+var (
+	errScheme   = errors.New("must be none, memory, sqlite:PATH, redis://, rediss://, unix:// or redis+sentinel://")
+	errPath     = errors.New("sqlite: needs the path of a file, as in sqlite:/var/lib/sluice/state.db")
+	errAddress  = errors.New("must hold an address, as in redis://user:password@host:6379/0")
+	errDB       = errors.New("must end with the number of a database from 0 to 1023, as in redis://host:6379/0, or with nothing")
+	errSocket   = errors.New("must hold the path of a socket, as in unix:///run/redis/redis.sock?db=0")
+	errSentinel = errors.New("must hold the sentinels and the master's name, as in redis+sentinel://host1:26379,host2:26379/mymaster/0")
+	errQuery    = errors.New("must have no parameters but db of unix://")
+	errReading  = errors.New("is not a URL; special characters in a password are written as %XX")
+)
+
+// ParseLocation reads a location. Its error says what the value must be and does not
+// repeat it.
+func ParseLocation(text string) (Location, error) {
+	switch text {
+	case "none", "":
+		return Location{Kind: None}, nil
+	case "memory":
+		return Location{Kind: Memory}, nil
+	}
+	if path, ok := strings.CutPrefix(text, "sqlite:"); ok {
+		if path == "" || path == ":memory:" || strings.HasPrefix(path, "//") || strings.ContainsRune(path, 0) {
+			return Location{}, errPath
+		}
+		return Location{Kind: SQLite, Path: path}, nil
+	}
+	scheme, _, ok := strings.Cut(text, "://")
+	if !ok || !slices.Contains([]string{"redis", "rediss", "unix", "redis+sentinel"}, scheme) {
+		return Location{}, errScheme
+	}
+	return parseRedis(scheme, text)
+}
+
+func parseRedis(scheme, text string) (Location, error) {
+	hosts := ""
+	if scheme == "redis+sentinel" { // a URL has one host
+		text, hosts = cutHosts(text)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return Location{}, errReading
+	}
+	l := Location{Kind: Redis, TLS: scheme == "rediss", User: u.User.Username()}
+	l.Password, _ = u.User.Password()
+	if u.Fragment != "" || u.RawQuery != "" && scheme != "unix" {
+		return Location{}, errQuery
+	}
+	switch scheme {
+	case "unix":
+		return l.unix(u)
+	case "redis+sentinel":
+		return l.sentinel(hosts, u.Path)
+	}
+	if u.Hostname() == "" {
+		return Location{}, errAddress
+	}
+	addr, err := address(u.Host, "6379")
+	if err != nil {
+		return Location{}, err
+	}
+	l.Addrs = []string{addr}
+	l.DB, err = database(strings.TrimPrefix(u.Path, "/"))
+	return checked(l, err)
+}
+
+// cutHosts puts one name in place of a list of hosts.
+func cutHosts(text string) (without, hosts string) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	authority, path, _ := strings.Cut(rest, "/")
+	at := strings.LastIndexByte(authority, '@') + 1
+	return scheme + "://" + authority[:at] + "hosts/" + path, authority[at:]
+}
+
+func (l Location) unix(u *url.URL) (Location, error) {
+	if u.Host != "" || len(u.Path) < 2 {
+		return Location{}, errSocket
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || len(query) > 1 || len(query) == 1 && len(query["db"]) != 1 {
+		return Location{}, errQuery
+	}
+	l.Addrs, l.Socket = []string{u.Path}, true
+	l.DB, err = database(query.Get("db"))
+	return checked(l, err)
+}
+
+func (l Location) sentinel(hosts, path string) (Location, error) {
+	master, db, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if master == "" || hosts == "" {
+		return Location{}, errSentinel
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		addr, err := address(host, "26379")
+		if err != nil {
+			return Location{}, errSentinel
+		}
+		l.Addrs = append(l.Addrs, addr)
+	}
+	var err error
+	l.Master = master
+	l.DB, err = database(db)
+	return checked(l, err)
+}
+
+func checked(l Location, err error) (Location, error) {
+	if err != nil {
+		return Location{}, err
+	}
+	return l, nil
+}
+
+// address returns host and port; port is taken where there is none.
+func address(host, port string) (string, error) {
+	u, err := url.Parse("//" + host)
+	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), " \t\r\n\x00@") {
+		return "", errAddress
+	}
+	if p := u.Port(); p != "" {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 1 || n > 65535 {
+			return "", errAddress
+		}
+		port = p
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+func database(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1023 || text[0] == '+' {
+		return 0, errDB
+	}
+	return n, nil
+}

@@ -1,0 +1,260 @@
+// Package memory keeps state in one process, for as long as it lives.
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sluice/store"
+)
+
+// Defaults of Config.
+const (
+	DefaultTasks = 10_000
+	DefaultBytes = 64 << 20
+)
+
+// overhead is about what a record takes beside its bytes.
+const overhead = 200
+
+// purgeEvery is the time between two searches for what has expired.
+const purgeEvery = time.Minute
+
+// Config bounds what is kept. Its zero value works: 0 means the default. When there is
+// too much, the tasks go that nobody runs, with their logs, oldest first; then the lists,
+// the one first that was written longest ago. If that is not enough, the store is full.
+type Config struct {
+	Tasks, Bytes int
+}
+
+// Store is an engine. Use New.
+type Store struct {
+	cfg Config
+	hub store.Hub
+
+	mu       sync.Mutex // guards the fields below
+	bytes    int
+	purged   time.Time
+	tasks    map[string]*task
+	logs     map[string]*log
+	leases   map[string]lease
+	values   map[string]*value
+	lists    map[string]*list
+	indexes  map[string]*index
+	counters map[string]counter
+}
+
+// expiry is when a record is gone; the zero value is never.
+type expiry time.Time
+
+func after(ttl time.Duration) expiry {
+	if ttl == 0 {
+		return expiry{}
+	}
+	return expiry(time.Now().Add(ttl))
+}
+
+func (e expiry) passed(now time.Time) bool {
+	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
+}
+
+type lease struct {
+	epoch int64
+	until expiry
+}
+
+type counter struct {
+	n     int64
+	until expiry
+}
+
+// New returns an empty Store.
+func New(cfg Config) *Store {
+	if cfg.Tasks == 0 {
+		cfg.Tasks = DefaultTasks
+	}
+	if cfg.Bytes == 0 {
+		cfg.Bytes = DefaultBytes
+	}
+	return &Store{
+		cfg: cfg, purged: time.Now(),
+		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
+		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{},
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Close does nothing: the garbage collector does it.
+func (s *Store) Close() error { return nil }
+
+// Signal wakes all who watch topic.
+func (s *Store) Signal(_ context.Context, topic string) error {
+	s.hub.Signal(topic)
+	return nil
+}
+
+// Watch begins to watch a topic.
+func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
+
+// lock begins what one method does. ctx is asked once, as nothing here takes long.
+func (s *Store) lock(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	if now := time.Now(); now.Sub(s.purged) >= purgeEvery {
+		s.purged = now
+		s.purge(now)
+	}
+	return nil
+}
+
+// purge removes what has expired.
+func (s *Store) purge(now time.Time) {
+	for id, t := range s.tasks {
+		if t.until.passed(now) {
+			s.removeTask(id)
+		}
+	}
+	for turn, l := range s.logs {
+		if l.until.passed(now) {
+			s.removeLog(turn)
+		}
+	}
+	for key, v := range s.values {
+		if v.until.passed(now) {
+			s.removeValue(key)
+		}
+	}
+	for key, l := range s.lists {
+		if l.until.passed(now) {
+			s.removeList(key)
+		}
+	}
+	for name, x := range s.indexes {
+		if x.until.passed(now) {
+			s.removeIndex(name)
+		}
+	}
+	for owner, l := range s.leases {
+		if l.until.passed(now) {
+			delete(s.leases, owner)
+		}
+	}
+	for key, c := range s.counters {
+		if c.until.passed(now) {
+			delete(s.counters, key)
+		}
+	}
+}
+
+// room makes room for so many bytes more; spared is not removed for it, nor a turn's log.
+// It tells whether there is room now.
+func (s *Store) room(bytes int, spared string) bool {
+	for s.bytes+bytes > s.cfg.Bytes {
+		if !s.dropTask(spared) && !s.dropList(spared) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropTask removes the oldest task that nobody runs, with its log.
+func (s *Store) dropTask(spared string) bool {
+	oldest := ""
+	for id, t := range s.tasks {
+		if t.Owner == "" && id != spared && t.Turn != spared && (oldest == "" || t.changed.Before(s.tasks[oldest].changed)) {
+			oldest = id
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	turn := s.tasks[oldest].Turn
+	s.removeTask(oldest)
+	s.removeLog(turn)
+	return true
+}
+
+func (s *Store) dropList(spared string) bool {
+	oldest := ""
+	for key, l := range s.lists {
+		if key != spared && (oldest == "" || l.changed.Before(s.lists[oldest].changed)) {
+			oldest = key
+		}
+	}
+	s.removeList(oldest)
+	return oldest != ""
+}
+
+// RenewLease takes or prolongs a lease.
+func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.passed(time.Now()) {
+		return store.ErrConflict
+	}
+	s.leases[h.Owner] = lease{h.Epoch, after(ttl)}
+	return nil
+}
+
+// ReleaseLease gives a lease back.
+func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if s.leases[h.Owner].epoch == h.Epoch {
+		delete(s.leases, h.Owner)
+	}
+	return nil
+}
+
+// LeasesAlive says who has a lease.
+func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]bool, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	alive := make([]bool, len(holders))
+	for i, h := range holders {
+		alive[i] = s.alive(h)
+	}
+	return alive, nil
+}
+
+func (s *Store) alive(h store.Holder) bool {
+	l, ok := s.leases[h.Owner]
+	return ok && l.epoch == h.Epoch && !l.until.passed(time.Now())
+}
+
+// AddCounter counts.
+func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	c := s.counters[key]
+	if c.until.passed(time.Now()) {
+		c = counter{}
+	}
+	c = counter{c.n + delta, after(ttl)}
+	s.counters[key] = c
+	return c.n, nil
+}
+
+// Counter returns what was counted.
+func (s *Store) Counter(ctx context.Context, key string) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	if c := s.counters[key]; !c.until.passed(time.Now()) {
+		return c.n, nil
+	}
+	return 0, nil
+}

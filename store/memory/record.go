@@ -1,0 +1,275 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sluice/store"
+)
+
+type value struct {
+	store.Value
+	until expiry
+}
+
+type list struct {
+	items   [][]byte
+	bytes   int
+	until   expiry
+	changed time.Time
+}
+
+type index struct {
+	scores map[string]int64
+	until  expiry
+}
+
+// value returns a value that is there. It needs mu.
+func (s *Store) value(key string) (*value, error) {
+	v := s.values[key]
+	if v == nil || v.until.passed(time.Now()) {
+		return nil, store.ErrNotFound
+	}
+	return v, nil
+}
+
+func (s *Store) removeValue(key string) {
+	if v := s.values[key]; v != nil {
+		s.bytes -= len(v.Data) + overhead
+		delete(s.values, key)
+	}
+}
+
+// Value returns a record.
+func (s *Store) Value(ctx context.Context, key string) (store.Value, error) {
+	if err := s.lock(ctx); err != nil {
+		return store.Value{}, err
+	}
+	defer s.mu.Unlock()
+	v, err := s.value(key)
+	if err != nil {
+		return store.Value{}, err
+	}
+	return store.Value{Data: slices.Clone(v.Data), Version: v.Version}, nil
+}
+
+// PutValue replaces or makes a record.
+func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	if err := s.lock(ctx); err != nil {
+		return store.Value{}, err
+	}
+	defer s.mu.Unlock()
+	var before store.Value
+	if b, err := s.value(key); err == nil {
+		before = b.Value
+	}
+	if before.Version != v.Version {
+		before.Data = slices.Clone(before.Data)
+		return before, store.ErrConflict
+	}
+	if !s.room(len(v.Data)+overhead, key) {
+		return store.Value{}, store.ErrFull
+	}
+	s.removeValue(key)
+	s.bytes += len(v.Data) + overhead
+	v.Version++
+	s.values[key] = &value{store.Value{Data: slices.Clone(v.Data), Version: v.Version}, after(ttl)}
+	return v, nil
+}
+
+// KeepValue changes how long a record is kept.
+func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	v, err := s.value(key)
+	if err == nil {
+		v.until = after(ttl)
+	}
+	return err
+}
+
+// DeleteValue removes a record.
+func (s *Store) DeleteValue(ctx context.Context, key string) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.removeValue(key)
+	return nil
+}
+
+// list returns a list that is there, or nil. It needs mu.
+func (s *Store) list(key string) *list {
+	l := s.lists[key]
+	if l != nil && l.until.passed(time.Now()) {
+		s.removeList(key)
+		return nil
+	}
+	return l
+}
+
+func (s *Store) removeList(key string) {
+	if l := s.lists[key]; l != nil {
+		s.bytes -= l.bytes + len(l.items)*overhead
+		delete(s.lists, key)
+	}
+}
+
+// PushList adds an item to a list.
+func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	l := s.list(key)
+	if !s.room(len(item)+overhead, key) {
+		return store.ErrFull
+	}
+	if l == nil {
+		l = &list{}
+		s.lists[key] = l
+	}
+	l.items = append(l.items, slices.Clone(item))
+	l.bytes += len(item)
+	s.bytes += len(item) + overhead
+	l.until, l.changed = after(ttl), time.Now()
+	n := 0
+	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
+		kept -= len(l.items[n])
+	}
+	s.cut(l, 0, n)
+	return nil
+}
+
+// cut removes items of a list.
+func (s *Store) cut(l *list, from, to int) {
+	for _, item := range l.items[from:to] {
+		l.bytes -= len(item)
+		s.bytes -= len(item) + overhead
+	}
+	l.items = slices.Delete(l.items, from, to)
+}
+
+// List returns items. They share their bytes with the list, which nobody changes.
+func (s *Store) List(ctx context.Context, key string, from, limit int) ([][]byte, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	l := s.list(key)
+	if l == nil || from >= len(l.items) {
+		return nil, nil
+	}
+	to := len(l.items)
+	if limit > 0 {
+		to = min(to, from+limit)
+	}
+	return slices.Clone(l.items[from:to]), nil
+}
+
+// CutList shortens a list.
+func (s *Store) CutList(ctx context.Context, key string, length int) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if l := s.list(key); l != nil && length < len(l.items) {
+		s.cut(l, length, len(l.items))
+	}
+	return nil
+}
+
+// DeleteList removes a list.
+func (s *Store) DeleteList(ctx context.Context, key string) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.removeList(key)
+	return nil
+}
+
+// index returns an index that is there, or nil. It needs mu.
+func (s *Store) index(name string) *index {
+	x := s.indexes[name]
+	if x != nil && x.until.passed(time.Now()) {
+		s.removeIndex(name)
+		return nil
+	}
+	return x
+}
+
+func (s *Store) removeIndex(name string) {
+	if x := s.indexes[name]; x != nil {
+		s.bytes -= len(x.scores) * overhead
+		delete(s.indexes, name)
+	}
+}
+
+// PutIndex adds a member to an index.
+func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if !s.room(overhead, "") {
+		return store.ErrFull
+	}
+	x, until := s.index(name), after(ttl)
+	if x == nil {
+		x = &index{scores: map[string]int64{}, until: until}
+		s.indexes[name] = x
+	}
+	if _, there := x.scores[m.ID]; !there {
+		s.bytes += overhead
+	}
+	x.scores[m.ID] = m.Score
+	if ttl == 0 || !time.Time(x.until).IsZero() && time.Time(x.until).Before(time.Time(until)) {
+		x.until = until
+	}
+	return nil
+}
+
+// RemoveIndex removes a member of an index.
+func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	x := s.index(name)
+	if x == nil {
+		return nil
+	}
+	if _, there := x.scores[id]; there {
+		delete(x.scores, id)
+		s.bytes -= overhead
+	}
+	return nil
+}
+
+// Index returns members of an index.
+func (s *Store) Index(ctx context.Context, name string, r store.Range) (found []store.Member, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	x := s.index(name)
+	if x == nil {
+		return nil, nil
+	}
+	direction := 1
+	if r.Descending {
+		direction = -1
+	}
+	for id, score := range x.scores {
+		m := store.Member{ID: id, Score: score}
+		if score >= r.Min && score <= r.Max && (r.After == nil || direction*compare(m, *r.After) > 0) {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b store.Member) int { return direction * compare(a, b) })
+	return found[:min(len(found), r.Limit)], nil
+}

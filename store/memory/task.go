@@ -1,0 +1,204 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"sluice/store"
+)
+
+type task struct {
+	store.Task
+	until   expiry
+	changed time.Time
+}
+
+// task returns a task that is there. It needs mu.
+func (s *Store) task(id string) (*task, error) {
+	t := s.tasks[id]
+	if t == nil || t.until.passed(time.Now()) {
+		return nil, store.ErrNotFound
+	}
+	return t, nil
+}
+
+// copied returns a task that shares no memory with t.
+func copied(t store.Task) store.Task {
+	t.Doc = slices.Clone(t.Doc)
+	return t
+}
+
+// setTask replaces or adds a task. It needs mu.
+func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
+	grows := len(t.Doc) + overhead
+	if before := s.tasks[id]; before != nil {
+		grows = len(t.Doc) - len(before.Doc)
+	} else {
+		for len(s.tasks) >= s.cfg.Tasks {
+			if !s.dropTask(id) {
+				return store.ErrFull
+			}
+		}
+	}
+	if grows > 0 && !s.room(grows, id) {
+		return store.ErrFull
+	}
+	s.bytes += grows
+	s.tasks[id] = &task{copied(t), after(ttl), time.Now()}
+	return nil
+}
+
+func (s *Store) removeTask(id string) {
+	if t := s.tasks[id]; t != nil {
+		s.bytes -= len(t.Doc) + overhead
+		delete(s.tasks, id)
+	}
+}
+
+// CreateTask adds a task.
+func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if _, err := s.task(id); err == nil {
+		return store.ErrConflict
+	}
+	s.removeTask(id) // one that has expired
+	t.Version, t.Cancel = 1, false
+	t.Created = t.Created.Truncate(time.Millisecond)
+	return s.setTask(id, t, ttl)
+}
+
+// Task returns a task.
+func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
+	if err := s.lock(ctx); err != nil {
+		return store.Task{}, err
+	}
+	defer s.mu.Unlock()
+	t, err := s.task(id)
+	if err != nil {
+		return store.Task{}, err
+	}
+	return copied(t.Task), nil
+}
+
+// UpdateTask replaces a task.
+func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	before, err := s.task(id)
+	if err != nil {
+		return err
+	}
+	return s.replace(id, before, t, ttl)
+}
+
+func (s *Store) replace(id string, before *task, t store.Task, ttl time.Duration) error {
+	if before.Version != t.Version {
+		return store.ErrConflict
+	}
+	t.Version++
+	t.Tenant, t.User, t.Conversation, t.Created, t.Cancel = before.Tenant, before.User, before.Conversation, before.Created, before.Cancel
+	return s.setTask(id, t, ttl)
+}
+
+// CancelTask asks for a task's end.
+func (s *Store) CancelTask(ctx context.Context, id string) (store.Task, error) {
+	if err := s.lock(ctx); err != nil {
+		return store.Task{}, err
+	}
+	defer s.mu.Unlock()
+	t, err := s.task(id)
+	if err != nil {
+		return store.Task{}, err
+	}
+	t.Cancel = true
+	s.hub.Signal(store.CancelTopic(t.Owner))
+	return copied(t.Task), nil
+}
+
+// DeleteTask removes a task.
+func (s *Store) DeleteTask(ctx context.Context, id string) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.removeTask(id)
+	return nil
+}
+
+// Tasks lists tasks.
+func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
+	last, err := store.ReadCursor(q.Cursor)
+	if err != nil {
+		return store.Page{}, err
+	}
+	if err := s.lock(ctx); err != nil {
+		return store.Page{}, err
+	}
+	defer s.mu.Unlock()
+	var found []store.Member
+	for id, t := range s.tasks {
+		m := store.Member{ID: id, Score: t.Created.UnixMilli()}
+		if t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) &&
+			(q.State == "" || t.State == q.State) && !t.until.passed(time.Now()) && compare(m, last) < 0 {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b store.Member) int { return compare(b, a) })
+	var page store.Page
+	for _, m := range found[:min(len(found), q.Limit)] {
+		page.IDs = append(page.IDs, m.ID)
+		page.Tasks = append(page.Tasks, copied(s.tasks[m.ID].Task))
+	}
+	if len(found) > q.Limit {
+		page.Next = store.NewCursor(page.IDs[q.Limit-1], page.Tasks[q.Limit-1].Created)
+	}
+	return page, nil
+}
+
+// compare is the order of indexes.
+func compare(a, b store.Member) int {
+	return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.ID, b.ID))
+}
+
+// Orphans returns tasks whose holder has no lease.
+func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for id, t := range s.tasks {
+		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(time.Now()) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// CloseTask ends an orphan.
+func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	before, err := s.task(id)
+	if err != nil {
+		return err
+	}
+	if before.Version != c.Version || s.alive(before.Holder) {
+		return store.ErrConflict
+	}
+	if c.LogOf != "" {
+		c.Log.Task = ""
+		if err := s.append(c.LogOf, c.Log); err != nil {
+			return err
+		}
+	}
+	return s.replace(id, before, c.Task, c.TTL)
+}

@@ -1,0 +1,282 @@
+package redis
+
+import goredis "github.com/redis/go-redis/v9"
+
+// Scripts change several keys in one step. Rules that all keep:
+//
+//   - A negative integer is a refusal (see refusal), and then nothing was changed.
+//   - What needs memory is written first: a server without any refuses the first such
+//     command of a script, not a later one.
+//   - No clock: times to live count from now on the server's, whatever ours says.
+//   - Numbers above 10¹⁴ stay texts: Lua would write them with an exponent.
+//
+// A task's hash has the fields of meta. user_index and conversation_index name the sorted
+// sets that list the task. The set sluice:tasks:of:<owner>:<epoch> has the tasks that a
+// process runs, and sluice:tasks:holders those processes.
+const prelude = `
+local call = redis.call
+local meta = {'owner', 'epoch', 'tenant', 'user', 'conversation', 'turn', 'state', 'version', 'cancel', 'created'}
+local function keep(key, ttl)
+	if tonumber(ttl) > 0 then call('PEXPIRE', key, ttl) else call('PERSIST', key) end
+end
+local function keep_longer(key, ttl)
+	local left = call('PTTL', key)
+	if tonumber(ttl) == 0 then call('PERSIST', key)
+	elseif left >= 0 and left < tonumber(ttl) then call('PEXPIRE', key, ttl) end
+end
+local function set(key, value, ttl)
+	if tonumber(ttl) > 0 then call('SET', key, value, 'PX', ttl) else call('SET', key, value) end
+end
+local function release(p, holder, id)
+	local of = p .. 'sluice:tasks:of:' .. holder
+	call('SREM', of, id)
+	if call('EXISTS', of) == 0 then call('SREM', p .. 'sluice:tasks:holders', holder) end
+end
+local function hold(p, holder, id)
+	call('SADD', p .. 'sluice:tasks:of:' .. holder, id)
+	call('SADD', p .. 'sluice:tasks:holders', holder)
+end
+local function alive(p, owner, epoch) return call('GET', p .. 'sluice:gw:' .. owner) == epoch end
+local function log_end(key)
+	local last = call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+	if not last then return 0, 0 end
+	for i = 1, #last[2], 2 do
+		if last[2][i] == 's' then return tonumber(string.match(last[1], '^%d+')), tonumber(last[2][i + 1]) or 0 end
+	end
+	return -1, 0
+end
+local function refused(last, at)
+	if last == at then return nil end
+	if last == 0 then return -1 end
+	return {'end', last}
+end
+local function append(key, n, data, size, ttl, channel)
+	call('XADD', key, n .. '-0', 'd', data, 's', string.format('%d', size))
+	keep(key, ttl)
+	call('PUBLISH', channel, '')
+end
+-- change writes what may change of a task that is there.
+local function change(p, doc, hash, id, t)
+	local held = call('HMGET', hash, 'owner', 'epoch', 'user_index', 'conversation_index')
+	set(doc, t.doc, t.ttl)
+	call('HSET', hash, 'owner', t.owner, 'epoch', t.epoch, 'turn', t.turn, 'state', t.state, 'version', string.format('%d', t.version + 1))
+	keep(hash, t.ttl)
+	for i = 3, 4 do if held[i] then keep_longer(held[i], t.ttl) end end
+	local before, now = (held[1] or '') .. ':' .. (held[2] or ''), t.owner .. ':' .. t.epoch
+	if t.owner ~= '' then hold(p, now, id) end
+	if held[1] and held[1] ~= '' and before ~= now then release(p, before, id) end
+end
+local function read(doc, hash)
+	local text = call('GET', doc)
+	if not text then return nil end
+	return {text, call('HMGET', hash, unpack(meta))}
+end
+`
+
+func script(body string) *goredis.Script { return goredis.NewScript(prelude + body) }
+
+var (
+	// Two of a list's oldest tasks are looked after whenever one is added, so that lists
+	// do not grow with what has expired.
+	createTask = script(`
+local p, id, doc, ttl, owner, epoch, created = unpack(ARGV, 1, 7)
+if call('EXISTS', KEYS[1]) == 1 then return -2 end
+set(KEYS[1], doc, ttl)
+call('DEL', KEYS[2])
+call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4], unpack(ARGV, 8))
+keep(KEYS[2], ttl)
+for i = 3, 4 do
+	local fresh = call('EXISTS', KEYS[i]) == 0
+	for _, old in ipairs(call('ZRANGE', KEYS[i], 0, 1)) do
+		if call('EXISTS', p .. 'task:' .. old) == 0 then call('ZREM', KEYS[i], old) end
+	end
+	call('ZADD', KEYS[i], created, id)
+	if fresh then keep(KEYS[i], ttl) else keep_longer(KEYS[i], ttl) end
+end
+if owner ~= '' then hold(p, owner .. ':' .. epoch, id) end
+return 1`)
+
+	readTask = script(`return read(KEYS[1], KEYS[2]) or -1`)
+
+	updateTask = script(`
+local p, id, doc, ttl, owner, epoch, turn, state, version = unpack(ARGV)
+if call('EXISTS', KEYS[1]) == 0 then return -1 end
+if (tonumber(call('HGET', KEYS[2], 'version')) or 0) ~= tonumber(version) then return -2 end
+change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
+return 1`)
+
+	cancelTask = script(`
+local p, channel = ARGV[1], ARGV[2]
+local left = call('PTTL', KEYS[1])
+if left == -2 then return -1 end
+call('HSET', KEYS[2], 'cancel', '1')
+if left >= 0 then call('PEXPIRE', KEYS[2], left) end
+call('PUBLISH', channel .. (call('HGET', KEYS[2], 'owner') or ''), '')
+return read(KEYS[1], KEYS[2])`)
+
+	deleteTask = script(`
+local p, id = ARGV[1], ARGV[2]
+local held = call('HMGET', KEYS[2], 'owner', 'epoch', 'user_index', 'conversation_index')
+call('DEL', KEYS[1], KEYS[2])
+for i = 3, 4 do if held[i] then call('ZREM', held[i], id) end end
+if held[1] and held[1] ~= '' then release(p, held[1] .. ':' .. held[2], id) end
+return 1`)
+
+	// listTasks returns ids, times, documents and metas, and whether it stopped early. It
+	// looks at 1,000 tasks at most, and forgets those that have expired.
+	listTasks = script(`
+local p, before, after, state, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local found, dead, looked, offset, stopped, last = {}, {}, 0, 0, '', nil
+while true do
+	local some = call('ZREVRANGEBYSCORE', KEYS[1], before, '-inf', 'WITHSCORES', 'LIMIT', offset, 100)
+	offset = offset + 100
+	for i = 1, #some, 2 do
+		local id, score = some[i], some[i + 1]
+		if not (tonumber(score) == tonumber(before) and after ~= '' and id >= after) then
+			if #found == limit or looked == 1000 then stopped = 'more' break end
+			looked = looked + 1
+			local task = read(p .. 'task:' .. id, p .. 'sluice:task:' .. id)
+			if not task then dead[#dead + 1] = id
+			elseif state == '' or task[2][7] == state then found[#found + 1] = {id, score, task[1], task[2]} end
+			last = {id, score}
+		end
+	end
+	if #some < 200 or stopped ~= '' then break end
+end
+for _, id in ipairs(dead) do call('ZREM', KEYS[1], id) end
+return {stopped, last or {'', ''}, found}`)
+
+	orphanTasks = script(`
+local p, limit = ARGV[1], tonumber(ARGV[2])
+local found = {}
+for _, holder in ipairs(call('SMEMBERS', KEYS[1])) do
+	local owner, epoch = string.match(holder, '^(.*):(%d+)$')
+	if owner and not alive(p, owner, epoch) then
+		for _, id in ipairs(call('SMEMBERS', p .. 'sluice:tasks:of:' .. holder)) do
+			if #found == limit then return found end
+			if call('EXISTS', p .. 'task:' .. id) == 1 then found[#found + 1] = id else release(p, holder, id) end
+		end
+	end
+end
+return found`)
+
+	closeTask = script(`
+local p, id, doc, ttl, owner, epoch, turn, state, version, log, at, n, data, log_ttl, most, channel = unpack(ARGV)
+if call('EXISTS', KEYS[1]) == 0 then return -1 end
+local held = call('HMGET', KEYS[2], 'version', 'owner', 'epoch')
+if (tonumber(held[1]) or 0) ~= tonumber(version) then return -2 end
+if held[2] and held[2] ~= '' and alive(p, held[2], held[3]) then return -2 end
+if log ~= '' then
+	local last, size = log_end(log)
+	local no = refused(last, tonumber(at))
+	if no then return no end
+	if size + #data > tonumber(most) then
+		call('DEL', log)
+		call('PUBLISH', channel, '')
+		return -3
+	end
+	append(log, n, data, size + #data, log_ttl, channel)
+end
+change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
+return 1`)
+
+	appendLog = script(`
+local at, n, data, ttl, most, channel, owner, epoch = unpack(ARGV)
+if KEYS[2] then
+	local held = call('HMGET', KEYS[2], 'owner', 'epoch')
+	if held[1] ~= owner or held[2] ~= epoch then return -2 end
+end
+local last, size = log_end(KEYS[1])
+local no = refused(last, tonumber(at))
+if no then return no end
+if size + #data > tonumber(most) then
+	call('DEL', KEYS[1])
+	call('PUBLISH', channel, '')
+	return -3
+end
+append(KEYS[1], n, data, size + #data, ttl, channel)
+return 1`)
+
+	readLog = script(`
+local some = call('XRANGE', KEYS[1], '(' .. ARGV[1] .. '-0', '+', 'COUNT', ARGV[2])
+if #some == 0 and call('EXISTS', KEYS[1]) == 0 then return -1 end
+local found = {}
+for i, entry in ipairs(some) do
+	found[i] = {entry[1], ''}
+	for j = 1, #entry[2], 2 do if entry[2][j] == 'd' then found[i][2] = entry[2][j + 1] end end
+end
+return found`)
+
+	dropLog = script(`
+call('DEL', KEYS[1])
+call('PUBLISH', ARGV[1], '')
+return 1`)
+
+	renewLease = script(`
+local epoch = call('GET', KEYS[1])
+if epoch and tonumber(epoch) and tonumber(epoch) > tonumber(ARGV[1]) then return -2 end
+call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`)
+
+	releaseLease = script(`
+if call('GET', KEYS[1]) == ARGV[1] then call('DEL', KEYS[1]) end
+return 1`)
+
+	putValue = script(`
+local there = call('HMGET', KEYS[1], 'v', 'd')
+if (tonumber(there[1]) or 0) ~= tonumber(ARGV[1]) then return {there[1] or '0', there[2] or ''} end
+call('HSET', KEYS[1], 'v', string.format('%d', tonumber(ARGV[1]) + 1), 'd', ARGV[2])
+keep(KEYS[1], ARGV[3])
+return 1`)
+
+	keepValue = script(`
+if call('EXISTS', KEYS[1]) == 0 then return -1 end
+keep(KEYS[1], ARGV[1])
+return 1`)
+
+	pushList = script(`
+local item, ttl, items, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+call('RPUSH', KEYS[1], item)
+keep(KEYS[1], ttl)
+if items > 0 then call('LTRIM', KEYS[1], -items, -1) end
+if bytes > 0 then
+	local all, kept, n = call('LRANGE', KEYS[1], 0, -1), #item, 1
+	for i = #all - 1, 1, -1 do
+		kept = kept + #all[i]
+		if kept > bytes then break end
+		n = n + 1
+	end
+	if n < #all then call('LTRIM', KEYS[1], -n, -1) end
+end
+return 1`)
+
+	putIndex = script(`
+local fresh = call('EXISTS', KEYS[1]) == 0
+call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+if fresh then keep(KEYS[1], ARGV[3]) else keep_longer(KEYS[1], ARGV[3]) end
+return 1`)
+
+	// readIndex skips, among those of the same score, the ones up to a member.
+	readIndex = script(`
+local command, from, to, limit, score, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local found, offset = {}, 0
+while true do
+	local some = call(command, KEYS[1], from, to, 'WITHSCORES', 'LIMIT', offset, 100)
+	offset = offset + 100
+	for i = 1, #some, 2 do
+		local same = score ~= '' and tonumber(some[i + 1]) == tonumber(score)
+		local skip = same and (command == 'ZRANGEBYSCORE' and some[i] <= id or command ~= 'ZRANGEBYSCORE' and some[i] >= id)
+		if not skip then
+			found[#found + 1] = some[i]
+			found[#found + 1] = some[i + 1]
+			if #found == 2 * limit then return found end
+		end
+	end
+	if #some < 200 then return found end
+end`)
+
+	addCounter = script(`
+local n = call('INCRBY', KEYS[1], ARGV[1])
+keep(KEYS[1], ARGV[2])
+return {n}`)
+)

@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"sluice/store"
+)
+
+// end returns the last entry of a log and the log's size; 0, 0 if there is none.
+func (t *tx) end(turn string) (last, size int, err error) {
+	err = t.row("SELECT last, size FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), t.now}, &last, &size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return last, size, err
+}
+
+// AppendLog adds to a log.
+func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) error {
+	err := s.update(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.append(turn, a) })
+	if err == nil || errors.Is(err, store.ErrTooLarge) {
+		s.hub.Signal(store.LogTopic(turn))
+	}
+	return err
+}
+
+func (t *tx) append(turn string, a store.Append) error {
+	if a.Task != "" {
+		task, err := t.task(a.Task)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && task.Holder != a.Holder {
+			return store.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+	}
+	last, size, err := t.end(turn)
+	switch {
+	case err != nil:
+		return err
+	case last == 0 && a.At != 0:
+		return store.ErrNotFound
+	case last != a.At:
+		return &store.EndError{End: last}
+	case last == 0 || size+len(a.Data) > store.MaxLog:
+		if err := t.drop(turn); err != nil { // what has expired, or is too large
+			return err
+		}
+	}
+	if size += len(a.Data); size > store.MaxLog {
+		return store.ErrTooLarge
+	}
+	if _, err := t.exec("INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)", blob(turn), a.N, blob(a.Data)); err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT INTO logs (turn, last, size, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET last = ?2, size = ?3, until = ?4",
+		blob(turn), a.N, size, t.until(a.TTL))
+	return err
+}
+
+func (t *tx) drop(turn string) error {
+	if _, err := t.exec("DELETE FROM entries WHERE turn = ?", blob(turn)); err != nil {
+		return err
+	}
+	_, err := t.exec("DELETE FROM logs WHERE turn = ?", blob(turn))
+	return err
+}
+
+// ReadLog returns entries.
+func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (entries []store.Entry, err error) {
+	err = s.view(ctx, "read_log", func(_ context.Context, tx *tx) error {
+		last, _, err := tx.end(turn)
+		if err != nil {
+			return err
+		}
+		if last == 0 {
+			return store.ErrNotFound
+		}
+		return tx.rows("SELECT n, data FROM entries WHERE turn = ? AND n > ? ORDER BY n LIMIT ?", []any{blob(turn), after, limit},
+			func(scan func(...any) error) error {
+				var e store.Entry
+				err := scan(&e.N, &e.Data)
+				entries = append(entries, e)
+				return err
+			})
+	})
+	return entries, err
+}
+
+// DropLog removes a log.
+func (s *Store) DropLog(ctx context.Context, turn string) error {
+	err := s.update(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.drop(turn) })
+	if err == nil {
+		s.hub.Signal(store.LogTopic(turn))
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"sluice/store"
+)
+
+func (t *tx) value(key string) (v store.Value, err error) {
+	err = t.row("SELECT data, version FROM vals WHERE key = ? AND until > ?", []any{key, t.now}, &v.Data, &v.Version)
+	return v, err
+}
+
+// Value returns a record.
+func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error) {
+	err = s.view(ctx, "value", func(_ context.Context, tx *tx) error {
+		v, err = tx.value(key)
+		return err
+	})
+	return v, err
+}
+
+// PutValue replaces or makes a record.
+func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+	err = s.update(ctx, "put_value", func(_ context.Context, tx *tx) error {
+		there, err = tx.value(key)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if there.Version != v.Version {
+			return store.ErrConflict
+		}
+		there = store.Value{Data: v.Data, Version: v.Version + 1}
+		_, err := tx.exec("INSERT OR REPLACE INTO vals (key, data, version, until) VALUES (?, ?, ?, ?)", key, blob(v.Data), there.Version, tx.until(ttl))
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		return store.Value{}, err
+	}
+	return there, err
+}
+
+// KeepValue changes how long a record is kept.
+func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
+	return s.update(ctx, "keep_value", func(_ context.Context, tx *tx) error {
+		n, err := tx.exec("UPDATE vals SET until = ? WHERE key = ? AND until > ?", tx.until(ttl), key, tx.now)
+		return changed(n, err, store.ErrNotFound)
+	})
+}
+
+// DeleteValue removes a record.
+func (s *Store) DeleteValue(ctx context.Context, key string) error {
+	return s.update(ctx, "delete_value", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("DELETE FROM vals WHERE key = ?", key)
+		return err
+	})
+}
+
+// dropList removes a list.
+func (t *tx) dropList(key string) error {
+	if _, err := t.exec("DELETE FROM items WHERE key = ?", key); err != nil {
+		return err
+	}
+	_, err := t.exec("DELETE FROM lists WHERE key = ?", key)
+	return err
+}
+
+// PushList adds an item to a list.
+func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
+	return s.update(ctx, "push_list", func(_ context.Context, tx *tx) error {
+		var there bool
+		if err := tx.row("SELECT EXISTS (SELECT 1 FROM lists WHERE key = ? AND until > ?)", []any{key, tx.now}, &there); err != nil {
+			return err
+		}
+		if !there {
+			if err := tx.dropList(key); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.exec("INSERT OR REPLACE INTO lists (key, until) VALUES (?, ?)", key, tx.until(ttl)); err != nil {
+			return err
+		}
+		if _, err := tx.exec("INSERT INTO items (key, data) VALUES (?, ?)", key, blob(item)); err != nil {
+			return err
+		}
+		return tx.bound(key, b)
+	})
+}
+
+// bound removes what is too much of a list.
+func (t *tx) bound(key string, b store.Bounds) error {
+	if b.Items > 0 {
+		if _, err := t.exec("DELETE FROM items WHERE key = ?1 AND seq <= (SELECT seq FROM items WHERE key = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)", key, b.Items); err != nil {
+			return err
+		}
+	}
+	if b.Bytes == 0 {
+		return nil
+	}
+	_, err := t.exec(`DELETE FROM items WHERE key = ?1 AND seq < (SELECT max(seq) FROM items WHERE key = ?1) AND seq IN
+		(SELECT seq FROM (SELECT seq, sum(length(data)) OVER (ORDER BY seq DESC) AS kept FROM items WHERE key = ?1) WHERE kept > ?2)`, key, b.Bytes)
+	return err
+}
+
+// List returns items.
+func (s *Store) List(ctx context.Context, key string, from, limit int) (items [][]byte, err error) {
+	if limit == 0 {
+		limit = -1 // none, for SQLite
+	}
+	err = s.view(ctx, "list", func(_ context.Context, tx *tx) error {
+		return tx.rows("SELECT data FROM items JOIN lists USING (key) WHERE key = ? AND until > ? ORDER BY seq LIMIT ? OFFSET ?", []any{key, tx.now, limit, from},
+			func(scan func(...any) error) error {
+				var item []byte
+				err := scan(&item)
+				items = append(items, item)
+				return err
+			})
+	})
+	return items, err
+}
+
+// CutList shortens a list.
+func (s *Store) CutList(ctx context.Context, key string, length int) error {
+	return s.update(ctx, "cut_list", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("DELETE FROM items WHERE key = ?1 AND seq >= (SELECT seq FROM items WHERE key = ?1 ORDER BY seq LIMIT 1 OFFSET ?2)", key, length)
+		return err
+	})
+}
+
+// DeleteList removes a list.
+func (s *Store) DeleteList(ctx context.Context, key string) error {
+	return s.update(ctx, "delete_list", func(_ context.Context, tx *tx) error { return tx.dropList(key) })
+}
+
+// PutIndex adds a member to an index.
+func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
+	return s.update(ctx, "put_index", func(_ context.Context, tx *tx) error {
+		if _, err := tx.exec("DELETE FROM members WHERE name = ?1 AND EXISTS (SELECT 1 FROM indexes WHERE name = ?1 AND until <= ?2)", name, tx.now); err != nil {
+			return err
+		}
+		if _, err := tx.exec("INSERT INTO indexes (name, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = max(until, ?2)", name, tx.until(ttl)); err != nil {
+			return err
+		}
+		_, err := tx.exec("INSERT OR REPLACE INTO members (name, id, score) VALUES (?, ?, ?)", name, blob(m.ID), m.Score)
+		return err
+	})
+}
+
+// RemoveIndex removes a member of an index.
+func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
+	return s.update(ctx, "remove_index", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("DELETE FROM members WHERE name = ? AND id = ?", name, blob(id))
+		return err
+	})
+}
+
+// Index returns members of an index.
+func (s *Store) Index(ctx context.Context, name string, r store.Range) (members []store.Member, err error) {
+	query := "SELECT id, score FROM members JOIN indexes USING (name) WHERE name = ? AND score BETWEEN ? AND ? AND until > ?"
+	sign, order := ">", "score, id"
+	if r.Descending {
+		sign, order = "<", "score DESC, id DESC"
+	}
+	err = s.view(ctx, "index", func(_ context.Context, tx *tx) error {
+		args := []any{name, r.Min, r.Max, tx.now}
+		if r.After != nil {
+			query, args = query+" AND (score, id) "+sign+" (?, ?)", append(args, r.After.Score, blob(r.After.ID))
+		}
+		return tx.rows(query+" ORDER BY "+order+" LIMIT ?", append(args, r.Limit), func(scan func(...any) error) error {
+			var id []byte
+			var m store.Member
+			err := scan(&id, &m.Score)
+			m.ID = string(id)
+			members = append(members, m)
+			return err
+		})
+	})
+	return members, err
+}
+
+// AddCounter counts.
+func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
+	err = s.update(ctx, "add_counter", func(_ context.Context, tx *tx) error {
+		return tx.row(`INSERT INTO counters (key, n, until) VALUES (?1, ?2, ?3)
+			ON CONFLICT DO UPDATE SET n = ?2 + CASE WHEN until > ?4 THEN n ELSE 0 END, until = ?3 RETURNING n`, []any{key, delta, tx.until(ttl), tx.now}, &n)
+	})
+	return n, err
+}
+
+// Counter returns what was counted.
+func (s *Store) Counter(ctx context.Context, key string) (n int64, err error) {
+	err = s.view(ctx, "counter", func(_ context.Context, tx *tx) error {
+		err := tx.row("SELECT n FROM counters WHERE key = ? AND until > ?", []any{key, tx.now}, &n)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return n, err
+}

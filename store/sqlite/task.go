@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/store"
+)
+
+const columns = "doc, owner, epoch, tenant, user, conversation, turn, state, version, cancel, created"
+
+// readTask reads the columns of a task, after those of before.
+func readTask(scan func(...any) error, before ...any) (t store.Task, err error) {
+	var created int64
+	var tenant, user, conversation, turn, state []byte
+	err = scan(append(before, &t.Doc, &t.Owner, &t.Epoch, &tenant, &user, &conversation, &turn, &state, &t.Version, &t.Cancel, &created)...)
+	t.Tenant, t.User, t.Conversation, t.Turn, t.State = string(tenant), string(user), string(conversation), string(turn), string(state)
+	t.Created = time.UnixMilli(created)
+	return t, err
+}
+
+// blob returns bytes that are never NULL.
+func blob[T string | []byte](b T) []byte { return append([]byte{}, b...) }
+
+func (t *tx) task(id string) (store.Task, error) {
+	return readTask(t.QueryRowContext(t.ctx, "SELECT "+columns+" FROM tasks WHERE id = ? AND until > ?", blob(id), t.now).Scan)
+}
+
+// CreateTask adds a task.
+func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return s.update(ctx, "create_task", func(_ context.Context, tx *tx) error {
+		if _, err := tx.exec("DELETE FROM tasks WHERE id = ? AND until <= ?", blob(id), tx.now); err != nil {
+			return err
+		}
+		n, err := tx.exec("INSERT INTO tasks (id, "+columns+", until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT DO NOTHING",
+			blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.until(ttl))
+		return changed(n, err, store.ErrConflict)
+	})
+}
+
+// changed returns otherwise if no row was changed.
+func changed(n int64, err, otherwise error) error {
+	if err == nil && n == 0 {
+		return otherwise
+	}
+	return err
+}
+
+// Task returns a task.
+func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
+	err = s.view(ctx, "task", func(_ context.Context, tx *tx) error {
+		t, err = tx.task(id)
+		return err
+	})
+	if err != nil {
+		return store.Task{}, err
+	}
+	return t, nil
+}
+
+// UpdateTask replaces a task.
+func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return s.update(ctx, "update_task", func(_ context.Context, tx *tx) error {
+		if _, err := tx.task(id); err != nil {
+			return err
+		}
+		return tx.replace(id, t, ttl)
+	})
+}
+
+func (t *tx) replace(id string, by store.Task, ttl time.Duration) error {
+	n, err := t.exec("UPDATE tasks SET doc = ?, owner = ?, epoch = ?, turn = ?, state = ?, version = version + 1, until = ? WHERE id = ? AND version = ?",
+		blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version)
+	return changed(n, err, store.ErrConflict)
+}
+
+// CancelTask asks for a task's end.
+func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
+	err = s.update(ctx, "cancel_task", func(_ context.Context, tx *tx) error {
+		if _, err := tx.exec("UPDATE tasks SET cancel = 1 WHERE id = ?", blob(id)); err != nil {
+			return err
+		}
+		t, err = tx.task(id)
+		return err
+	})
+	if err != nil {
+		return store.Task{}, err
+	}
+	s.hub.Signal(store.CancelTopic(t.Owner))
+	return t, nil
+}
+
+// DeleteTask removes a task.
+func (s *Store) DeleteTask(ctx context.Context, id string) error {
+	return s.update(ctx, "delete_task", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("DELETE FROM tasks WHERE id = ?", blob(id))
+		return err
+	})
+}
+
+// Tasks lists tasks.
+func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err error) {
+	last, err := store.ReadCursor(q.Cursor)
+	if err != nil {
+		return page, err
+	}
+	query := "SELECT id, " + columns + " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
+	args := []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
+	if q.Conversation != "" {
+		query, args = query+" AND conversation = ?", append(args, blob(q.Conversation))
+	}
+	if q.State != "" {
+		query, args = query+" AND state = ?", append(args, blob(q.State))
+	}
+	err = s.view(ctx, "tasks", func(_ context.Context, tx *tx) error {
+		args = append(args, tx.now, q.Limit+1)
+		return tx.rows(query+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
+			var id []byte
+			t, err := readTask(scan, &id)
+			page.IDs, page.Tasks = append(page.IDs, string(id)), append(page.Tasks, t)
+			return err
+		})
+	})
+	if n := q.Limit; len(page.IDs) > n {
+		page.IDs, page.Tasks = page.IDs[:n], page.Tasks[:n]
+		page.Next = store.NewCursor(page.IDs[n-1], page.Tasks[n-1].Created)
+	}
+	return page, err
+}
+
+// Orphans returns tasks whose holder has no lease.
+func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error) {
+	err = s.view(ctx, "orphans", func(_ context.Context, tx *tx) error {
+		return tx.rows(`SELECT id FROM tasks t WHERE owner <> '' AND until > ?1 AND NOT EXISTS
+			(SELECT 1 FROM leases l WHERE l.owner = t.owner AND l.epoch = t.epoch AND l.until > ?1) LIMIT ?2`, []any{tx.now, limit},
+			func(scan func(...any) error) error {
+				var id []byte
+				err := scan(&id)
+				ids = append(ids, string(id))
+				return err
+			})
+	})
+	return ids, err
+}
+
+// CloseTask ends an orphan.
+func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error {
+	err := s.update(ctx, "close_task", func(_ context.Context, tx *tx) error {
+		t, err := tx.task(id)
+		if err != nil {
+			return err
+		}
+		alive, err := tx.alive(t.Holder)
+		if err == nil && (alive || t.Version != c.Version) {
+			err = store.ErrConflict
+		}
+		if err == nil && c.LogOf != "" {
+			c.Log.Task = ""
+			err = tx.append(c.LogOf, c.Log)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.replace(id, c.Task, c.TTL)
+	})
+	if c.LogOf != "" && (err == nil || errors.Is(err, store.ErrTooLarge)) {
+		s.hub.Signal(store.LogTopic(c.LogOf))
+	}
+	return err
+}
+
+func (t *tx) alive(h store.Holder) (alive bool, err error) {
+	err = t.row("SELECT EXISTS (SELECT 1 FROM leases WHERE owner = ? AND epoch = ? AND until > ?)", []any{h.Owner, h.Epoch, t.now}, &alive)
+	return alive, err
+}
+
+// RenewLease takes or prolongs a lease.
+func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
+	return s.update(ctx, "renew_lease", func(_ context.Context, tx *tx) error {
+		n, err := tx.exec(`INSERT INTO leases (owner, epoch, until) VALUES (?1, ?2, ?3)
+			ON CONFLICT DO UPDATE SET epoch = ?2, until = ?3 WHERE epoch <= ?2 OR until <= ?4`, h.Owner, h.Epoch, tx.until(ttl), tx.now)
+		return changed(n, err, store.ErrConflict)
+	})
+}
+
+// ReleaseLease gives a lease back.
+func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
+	return s.update(ctx, "release_lease", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("DELETE FROM leases WHERE owner = ? AND epoch = ?", h.Owner, h.Epoch)
+		return err
+	})
+}
+
+// LeasesAlive says who has a lease.
+func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) (alive []bool, err error) {
+	alive = make([]bool, len(holders))
+	err = s.view(ctx, "leases", func(_ context.Context, tx *tx) error {
+		for i, h := range holders {
+			if alive[i], err = tx.alive(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return alive, err
+}

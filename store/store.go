@@ -1,0 +1,211 @@
+// Package store has the words in which state is kept: what outlives a turn, a process
+// or a machine. An engine (store/memory, store/sqlite, store/redis) has all the methods
+// of Store; what needs state declares the few of them that it needs.
+//
+// The methods come in groups, by shape and not by who uses them: tasks, logs of events,
+// leases, values with a version, bounded lists, indexes by a score, counters, signals.
+// One suite (store/storetest) says what each means, on every engine.
+//
+// A key belongs to one group: what is a value is no list (keys.go has their names).
+//
+// Every method returns within a time limit of the engine's, whatever ctx allows, and its
+// error wraps one of those below. After ErrUnavailable a change may have happened all
+// the same: each method says how a second try finds out. A TTL of 0 means that the
+// record does not expire.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of engines, to be tested for with errors.Is. Their texts, and those of what
+// wraps them, are for the operator; they hold no secret.
+var (
+	// ErrNotFound: there is no such record, or it has expired or was removed.
+	ErrNotFound = errors.New("not in the store")
+	// ErrConflict: the record is not as the caller believes. Nothing was changed.
+	ErrConflict = errors.New("changed in the store meanwhile")
+	// ErrTooLarge: a log would have become longer than its bound. It is gone.
+	ErrTooLarge = errors.New("log too large, removed")
+	// ErrFull: the store has no room. Nothing was changed.
+	ErrFull = errors.New("store full")
+	// ErrUnavailable: the store did not answer, did not answer in time, or does not take
+	// changes now.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrDamaged: the record is of another form; somebody else wrote it.
+	ErrDamaged = errors.New("record in the store cannot be read")
+	// ErrCursor: the cursor is none that a page came with.
+	ErrCursor = errors.New("no cursor")
+	// ErrOwned: another process runs turns with this file.
+	ErrOwned = errors.New("another process owns the store")
+)
+
+// Bounds.
+const (
+	// MaxLog bounds what a log holds, in bytes of its entries.
+	MaxLog = 8 << 20
+	// MaxPage bounds the tasks of a page.
+	MaxPage = 100
+)
+
+// Store is all that an engine does. It is safe for concurrent use.
+type Store interface {
+	Tasks
+	Logs
+	Leases
+	Values
+	Lists
+	Indexes
+	Counters
+	Signals
+	// Close lets go of the store. Calls that come later fail, or do nothing.
+	Close() error
+}
+
+// Logs keep the events of turns.
+type Logs interface {
+	// AppendLog adds an entry to a turn's log if the log ends where the caller believes,
+	// and makes the log if it is the first entry. It signals LogTopic.
+	//
+	// Else the error is an *EndError, which wraps ErrConflict; ErrNotFound if a log that
+	// ought to be there is not; ErrTooLarge if this entry would pass MaxLog, and then the
+	// log is removed. After ErrUnavailable the entry is in the log if a second try gets
+	// an EndError whose End is the entry's N.
+	AppendLog(ctx context.Context, turn string, a Append) error
+	// ReadLog returns the entries whose N is above after, in order and at most limit of
+	// them; none if there are no more now; ErrNotFound if there is no log.
+	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
+	// DropLog removes a log, if it is there, and signals LogTopic.
+	DropLog(ctx context.Context, turn string) error
+}
+
+// Entry is what one append has added to a log: some events of a turn.
+type Entry struct {
+	N    int // of the last event in Data
+	Data []byte
+}
+
+// Append says what is added to a log.
+type Append struct {
+	Entry
+	// At is the N of the entry that must be the last one; 0: there must be none.
+	At int
+	// TTL is how long the log is kept from now on.
+	TTL time.Duration
+	// Task, if not empty, is the task that Holder must still hold, or the append is a
+	// conflict.
+	Task   string
+	Holder Holder
+}
+
+// EndError tells where a log ends, as it does not end where it ought to. It wraps
+// ErrConflict.
+type EndError struct{ End int }
+
+func (e *EndError) Error() string { return fmt.Sprintf("the log ends at event %d", e.End) }
+
+// Unwrap returns ErrConflict.
+func (*EndError) Unwrap() error { return ErrConflict }
+
+// Holder is a process that runs turns. Epoch tells its life from earlier ones under the
+// same name: a later one has a greater epoch, such as the time of its start.
+type Holder struct {
+	Owner string // without a colon; empty: nobody
+	Epoch int64  // 0 to 2⁵³
+}
+
+// Leases say which processes live.
+type Leases interface {
+	// RenewLease takes or prolongs a lease. ErrConflict: a greater epoch has it.
+	RenewLease(ctx context.Context, h Holder, ttl time.Duration) error
+	// ReleaseLease gives a lease back, if h has it.
+	ReleaseLease(ctx context.Context, h Holder) error
+	// LeasesAlive says of each holder whether it has its lease.
+	LeasesAlive(ctx context.Context, holders ...Holder) ([]bool, error)
+}
+
+// Value is a record with a version, which counts its changes: 1, 2, 3, …
+type Value struct {
+	Data    []byte
+	Version int64
+}
+
+// Values are records that are read and replaced as a whole.
+type Values interface {
+	// Value returns a record.
+	Value(ctx context.Context, key string) (Value, error)
+	// PutValue replaces the record whose version is v.Version, and makes one if that is
+	// 0. It returns what is there afterwards: v with its new version; or with ErrConflict
+	// what was there already, the zero Value if nothing.
+	PutValue(ctx context.Context, key string, v Value, ttl time.Duration) (Value, error)
+	// KeepValue changes how long a record is kept, from now on.
+	KeepValue(ctx context.Context, key string, ttl time.Duration) error
+	// DeleteValue removes a record, if it is there.
+	DeleteValue(ctx context.Context, key string) error
+}
+
+// Bounds say how much of a list is kept. 0 means no bound.
+type Bounds struct {
+	Items, Bytes int
+}
+
+// Lists keep items in the order in which they came.
+type Lists interface {
+	// PushList adds an item, and then removes the oldest ones until the list keeps its
+	// bounds; the one just added stays in any case. A second try may add it twice.
+	PushList(ctx context.Context, key string, item []byte, b Bounds, ttl time.Duration) error
+	// List returns up to limit items from the one with index from on, all if limit is 0;
+	// none if there is no list.
+	List(ctx context.Context, key string, from, limit int) ([][]byte, error)
+	// CutList keeps the first length items.
+	CutList(ctx context.Context, key string, length int) error
+	// DeleteList removes a list, if it is there.
+	DeleteList(ctx context.Context, key string) error
+}
+
+// Member is one entry of an index.
+type Member struct {
+	ID    string
+	Score int64 // within ±2⁵³
+}
+
+// Range asks for members of an index. Its order is by score, then by id.
+type Range struct {
+	Min, Max   int64
+	Descending bool
+	After      *Member // the last one of the page before; nil: this is the first page
+	Limit      int     // at least 1
+}
+
+// Indexes keep sets of ids in the order of their scores, such as times.
+type Indexes interface {
+	// PutIndex adds a member or changes its score. The index is kept for at least ttl.
+	PutIndex(ctx context.Context, name string, m Member, ttl time.Duration) error
+	// RemoveIndex removes a member, if it is there.
+	RemoveIndex(ctx context.Context, name, id string) error
+	// Index returns members.
+	Index(ctx context.Context, name string, r Range) ([]Member, error)
+}
+
+// Counters count.
+type Counters interface {
+	// AddCounter adds delta and returns the sum. A second try may count twice.
+	AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error)
+	// Counter returns what was counted, 0 if nothing.
+	Counter(ctx context.Context, key string) (int64, error)
+}
+
+// Signals wake those who wait for something, in every process. They carry nothing, may
+// be lost, and may come without a reason: who is woken looks, and looks now and then
+// unasked.
+type Signals interface {
+	// Signal wakes all who watch a topic.
+	Signal(ctx context.Context, topic string) error
+	// Watch begins to watch a topic. What is signalled after the first receive from
+	// Watch.C, which needs no signal, is not missed as long as the store is there. The
+	// caller calls Stop.
+	Watch(topic string) *Watch
+}

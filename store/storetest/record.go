@@ -1,0 +1,175 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sluice/internal/testnet"
+	"sluice/store"
+)
+
+func valueByVersion(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	_, err := s.Value(ctx, "k")
+	want(t, store.ErrNotFound, err)
+	none, err := s.PutValue(ctx, "k", store.Value{Data: []byte("x"), Version: 1}, long)
+	want(t, store.ErrConflict, err)
+	same(t, "what is there", none, store.Value{})
+	one, err := s.PutValue(ctx, "k", store.Value{Data: []byte("one")}, long)
+	must(t, err)
+	same(t, "put", one, store.Value{Data: []byte("one"), Version: 1})
+	there, err := s.PutValue(ctx, "k", store.Value{Data: []byte("other")}, long)
+	want(t, store.ErrConflict, err)
+	same(t, "what is there", there, one)
+	one.Data = []byte("two")
+	two, err := s.PutValue(ctx, "k", one, long)
+	must(t, err)
+	same(t, "version", two.Version, 2)
+	there, err = s.PutValue(ctx, "k", one, long)
+	want(t, store.ErrConflict, err)
+	same(t, "what is there", there, two)
+	got, err := s.Value(ctx, "k")
+	must(t, err)
+	same(t, "read", got, two)
+	must(t, s.DeleteValue(ctx, "k"))
+	must(t, s.DeleteValue(ctx, "k"))
+	_, err = s.Value(ctx, "k")
+	want(t, store.ErrNotFound, err)
+}
+
+func valueClaimedOnce(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	same(t, "claims", all(12, func(i int) error {
+		_, err := s.PutValue(ctx, "k", store.Value{Data: fmt.Append(nil, i)}, long)
+		return err
+	}), 1)
+}
+
+func valueExpires(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	look := func() error { _, err := s.Value(ctx, "k"); return err }
+	want(t, store.ErrNotFound, s.KeepValue(ctx, "k", long))
+	_, err := s.PutValue(ctx, "k", store.Value{}, long)
+	must(t, err)
+	must(t, s.KeepValue(ctx, "k", 0))
+	must(t, s.KeepValue(ctx, "k", short))
+	gone(t, "the value", look)
+	_, err = s.PutValue(ctx, "k", store.Value{}, short)
+	must(t, err)
+	gone(t, "the value", look)
+}
+
+// texts returns a list.
+func texts(t *testing.T, s store.Store, key string, from, limit int) string {
+	t.Helper()
+	items, err := s.List(t.Context(), key, from, limit)
+	must(t, err)
+	var all []string
+	for _, item := range items {
+		all = append(all, string(item))
+	}
+	return strings.Join(all, " ")
+}
+
+func listBounded(t *testing.T, s store.Store) {
+	push := func(item string, items, size int) {
+		t.Helper()
+		must(t, s.PushList(t.Context(), "k", []byte(item), store.Bounds{Items: items, Bytes: size}, long))
+	}
+	same(t, "none", texts(t, s, "k", 0, 0), "")
+	for _, item := range []string{"a", "b", "c", "d"} {
+		push(item, 3, 0)
+	}
+	same(t, "three items", texts(t, s, "k", 0, 0), "b c d")
+	same(t, "a part", texts(t, s, "k", 1, 1), "c")
+	same(t, "its end", texts(t, s, "k", 2, 9), "d")
+	same(t, "behind it", texts(t, s, "k", 3, 0), "")
+	push("eee", 0, 5)
+	same(t, "five bytes", texts(t, s, "k", 0, 0), "c d eee")
+	push("ffffff", 0, 5)
+	same(t, "one that is too long", texts(t, s, "k", 0, 0), "ffffff")
+	push("g", 2, 100)
+	push("h", 2, 100)
+	same(t, "both", texts(t, s, "k", 0, 0), "g h")
+	must(t, s.DeleteList(t.Context(), "k"))
+	must(t, s.DeleteList(t.Context(), "k"))
+	same(t, "deleted", texts(t, s, "k", 0, 0), "")
+}
+
+func listCut(t *testing.T, s store.Store) {
+	must(t, s.CutList(t.Context(), "k", 1))
+	for _, item := range []string{"a", "b", "c"} {
+		must(t, s.PushList(t.Context(), "k", []byte(item), store.Bounds{}, long))
+	}
+	must(t, s.CutList(t.Context(), "k", 5))
+	same(t, "longer", texts(t, s, "k", 0, 0), "a b c")
+	must(t, s.CutList(t.Context(), "k", 2))
+	same(t, "cut", texts(t, s, "k", 0, 0), "a b")
+	must(t, s.CutList(t.Context(), "k", 0))
+	same(t, "nothing", texts(t, s, "k", 0, 0), "")
+	must(t, s.PushList(t.Context(), "k", []byte("d"), store.Bounds{}, long))
+	same(t, "again", texts(t, s, "k", 0, 0), "d")
+}
+
+func listExpires(t *testing.T, s store.Store) {
+	must(t, s.PushList(t.Context(), "k", []byte("a"), store.Bounds{}, long))
+	must(t, s.PushList(t.Context(), "k", []byte("b"), store.Bounds{}, short))
+	testnet.Eventually(t, "the list has expired", func() bool { return texts(t, s, "k", 0, 0) == "" })
+	must(t, s.PushList(t.Context(), "k", []byte("c"), store.Bounds{}, long))
+	same(t, "again", texts(t, s, "k", 0, 0), "c")
+}
+
+func indexOrdered(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	put := func(id string, score int64) { must(t, s.PutIndex(ctx, "x", store.Member{ID: id, Score: score}, long)) }
+	page := func(r store.Range) string {
+		t.Helper()
+		members, err := s.Index(ctx, "x", r)
+		must(t, err)
+		var ids []string
+		for _, m := range members {
+			ids = append(ids, m.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	all := store.Range{Min: -1 << 53, Max: 1 << 53, Limit: 100}
+	same(t, "empty", page(all), "")
+	put("c", 2)
+	put("a", 3)
+	put("b", 2)
+	put("d", 1_790_000_000_000)
+	same(t, "ascending", page(all), "b c a d")
+	same(t, "range", page(store.Range{Min: 2, Max: 3, Limit: 100}), "b c a")
+	put("a", 1)
+	same(t, "moved", page(all), "a b c d")
+	all.Descending = true
+	same(t, "descending", page(all), "d c b a")
+	all.Limit = 2
+	same(t, "first page", page(all), "d c")
+	all.After = &store.Member{ID: "c", Score: 2}
+	same(t, "second page", page(all), "b a")
+	all.Descending, all.Limit = false, 1
+	same(t, "after c", page(all), "d")
+	all.After = &store.Member{ID: "b", Score: 2}
+	same(t, "after b", page(all), "c")
+	must(t, s.RemoveIndex(ctx, "x", "c"))
+	must(t, s.RemoveIndex(ctx, "x", "c"))
+	must(t, s.RemoveIndex(ctx, "none", "c"))
+	same(t, "removed", page(all), "d")
+}
+
+func indexExpires(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	must(t, s.PutIndex(ctx, "kept", store.Member{ID: "a"}, long))
+	must(t, s.PutIndex(ctx, "kept", store.Member{ID: "b"}, short)) // does not shorten it
+	must(t, s.PutIndex(ctx, "x", store.Member{ID: "a"}, short))
+	testnet.Eventually(t, "the index has expired", func() bool {
+		members, err := s.Index(ctx, "x", store.Range{Max: 9, Limit: 9})
+		must(t, err)
+		return len(members) == 0
+	})
+	members, err := s.Index(ctx, "kept", store.Range{Max: 9, Limit: 9})
+	must(t, err)
+	same(t, "kept", len(members), 2)
+}

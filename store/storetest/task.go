@@ -1,0 +1,275 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"sluice/store"
+)
+
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}
+
+// began is when the tasks of this suite are created; to the millisecond, as stores keep it.
+func began() time.Time { return time.UnixMilli(1_790_000_000_123) }
+
+func task(user, conversation string) store.Task {
+	return store.Task{Doc: []byte(`{"id":"x"}`), Meta: store.Meta{
+		Holder: store.Holder{Owner: "g", Epoch: 7}, User: user, Conversation: conversation, Turn: "turn_1", State: "working", Created: began(),
+	}}
+}
+
+func taskCreated(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	_, err := s.Task(ctx, "a")
+	want(t, store.ErrNotFound, err)
+	first := task("u", "c")
+	must(t, s.CreateTask(ctx, "a", first, long))
+	other := task("v", "d")
+	want(t, store.ErrConflict, s.CreateTask(ctx, "a", other, long))
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	first.Version = 1
+	same(t, "task", got, first)
+	same(t, "created", all(8, func(int) error { return s.CreateTask(ctx, "b", first, long) }), 1)
+}
+
+func taskByVersion(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	want(t, store.ErrNotFound, s.UpdateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	read, err := s.Task(ctx, "a")
+	must(t, err)
+	changed := read
+	changed.Doc, changed.State, changed.Holder, changed.Turn = []byte(`{"id":"y"}`), "completed", store.Holder{}, "turn_2"
+	must(t, s.UpdateTask(ctx, "a", changed, long))
+	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", read, long))
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	changed.Version = 2
+	same(t, "task", got, changed)
+	same(t, "changes of one version", all(8, func(int) error { return s.UpdateTask(ctx, "a", got, long) }), 1)
+}
+
+func taskKeepsIdentity(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.UpdateTask(ctx, "a", store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 1, User: "other", Conversation: "other", Tenant: "other", Cancel: true}}, long))
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	same(t, "task", got, store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 2, User: "u", Conversation: "c", Created: began()}})
+}
+
+func taskExpires(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	look := func() error { _, err := s.Task(ctx, "a"); return err }
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), short))
+	gone(t, "the task", look)
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.UpdateTask(ctx, "a", store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 1}}, 0)) // for ever
+	must(t, s.UpdateTask(ctx, "a", store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 2}}, short))
+	gone(t, "the task", look)
+	want(t, store.ErrNotFound, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 3}}, long))
+	page, err := s.Tasks(ctx, store.Query{User: "u", Limit: 9})
+	must(t, err)
+	same(t, "listed", len(page.IDs), 0)
+}
+
+func taskCancelled(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	_, err := s.CancelTask(ctx, "a")
+	want(t, store.ErrNotFound, err)
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	w := s.Watch(store.CancelTopic("g"))
+	defer w.Stop()
+	<-w.C
+	drain(w)
+	got, err := s.CancelTask(ctx, "a")
+	must(t, err)
+	expect := task("u", "c")
+	expect.Version, expect.Cancel = 1, true
+	same(t, "task", got, expect)
+	<-w.C
+	must(t, s.UpdateTask(ctx, "a", at(1, task("u", "c")), long)) // its owner does not undo it
+	got, err = s.Task(ctx, "a")
+	must(t, err)
+	same(t, "still asked for", got.Cancel, true)
+}
+
+func taskDeleted(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.DeleteTask(ctx, "a"))
+	must(t, s.DeleteTask(ctx, "a"))
+	_, err := s.Task(ctx, "a")
+	want(t, store.ErrNotFound, err)
+	lost, err := s.Orphans(ctx, 9)
+	must(t, err)
+	same(t, "orphans", len(lost), 0)
+	page, err := s.Tasks(ctx, store.Query{User: "u", Limit: 9})
+	must(t, err)
+	same(t, "listed", len(page.IDs), 0)
+}
+
+func tasksListed(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	create := func(id, tenant, user, conversation, state string, after time.Duration) {
+		t.Helper()
+		one := task(user, conversation)
+		one.Tenant, one.State, one.Created = tenant, state, began().Add(after)
+		must(t, s.CreateTask(ctx, id, one, long))
+	}
+	create("1", "", "u", "c", "completed", 1*time.Second)
+	create("2", "", "u", "d", "working", 2*time.Second)
+	create("3", "", "u", "c", "working", 3*time.Second)
+	create("4", "", "v", "c", "working", 4*time.Second)
+	create("5", "t", "u", "c", "working", 5*time.Second)
+	create("6", "", "", "c", "working", 6*time.Second)
+	for _, tt := range []struct {
+		q    store.Query
+		want []string
+	}{
+		{store.Query{User: "u"}, []string{"3", "2", "1"}},
+		{store.Query{User: "u", Conversation: "c"}, []string{"3", "1"}},
+		{store.Query{User: "u", State: "working"}, []string{"3", "2"}},
+		{store.Query{User: "u", Conversation: "c", State: "working"}, []string{"3"}},
+		{store.Query{Tenant: "t", User: "u"}, []string{"5"}},
+		{store.Query{Conversation: "c"}, []string{"6"}},
+		{store.Query{User: "w"}, nil},
+		{store.Query{Tenant: "u", User: "", Conversation: "c"}, nil},
+	} {
+		tt.q.Limit = 10
+		page, err := s.Tasks(ctx, tt.q)
+		must(t, err)
+		same(t, fmt.Sprintf("%+v", tt.q), page.IDs, tt.want)
+		same(t, "next", page.Next, "")
+	}
+	must(t, s.UpdateTask(ctx, "1", at(1, task("u", "c")), long)) // is working now
+	page, err := s.Tasks(ctx, store.Query{User: "u", Conversation: "c", State: "working", Limit: 10})
+	must(t, err)
+	same(t, "after a change", page.IDs, []string{"3", "1"})
+	same(t, "version", page.Tasks[1].Version, 2)
+}
+
+func tasksPaged(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	var expect []string
+	for i := range 25 { // several share a time
+		one := task("u", "c")
+		one.Created = began().Add(time.Duration(i/4) * time.Millisecond)
+		id := fmt.Sprintf("task_%02d", i)
+		must(t, s.CreateTask(ctx, id, one, long))
+		expect = append([]string{id}, expect...)
+	}
+	var got []string
+	for q := (store.Query{User: "u", Limit: 3}); ; {
+		page, err := s.Tasks(ctx, q)
+		must(t, err)
+		got = append(got, page.IDs...)
+		if len(page.IDs) > 3 || len(got) > 50 {
+			t.Fatalf("pages do not end: %v", got)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	same(t, "all pages", got, expect)
+}
+
+func tasksBadCursor(t *testing.T, s store.Store) {
+	must(t, s.CreateTask(t.Context(), "a", task("u", "c"), long))
+	for _, cursor := range []string{"x", "_", "1_", "-1_a", "99999999999999999999_a", "1.5_a", "+inf_a", "\x00", "9007199254740993_a"} {
+		_, err := s.Tasks(t.Context(), store.Query{User: "u", Limit: 3, Cursor: cursor})
+		want(t, store.ErrCursor, err)
+	}
+}
+
+func orphans(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	lost := func(limit, want int) []string {
+		t.Helper()
+		ids, err := s.Orphans(ctx, limit)
+		must(t, err)
+		same(t, "orphans", len(ids), want)
+		return ids
+	}
+	lost(9, 0)
+	living, restarted := store.Holder{Owner: "g", Epoch: 7}, store.Holder{Owner: "g", Epoch: 8}
+	must(t, s.RenewLease(ctx, living, long))
+	for _, id := range []string{"a", "b", "c"} {
+		must(t, s.CreateTask(ctx, id, task("u", "c"), long))
+	}
+	lost(9, 0)
+	must(t, s.RenewLease(ctx, restarted, long)) // the same name is no excuse
+	lost(9, 3)
+	lost(2, 2)
+	must(t, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 1}}, long)) // ended
+	same(t, "left", len(lost(9, 2)), 2)
+	taken := at(1, task("u", "c"))
+	taken.Holder = restarted
+	must(t, s.UpdateTask(ctx, "b", taken, long))
+	same(t, "left", lost(9, 1), []string{"c"})
+	must(t, s.ReleaseLease(ctx, restarted))
+	lost(9, 2)
+}
+
+// closing ends the task of which one entry is in the log.
+func closing() store.Closing {
+	return store.Closing{
+		Task: store.Task{Doc: []byte(`{"closed":true}`), Meta: store.Meta{Version: 1, State: "failed", Turn: "turn_1"}}, TTL: long,
+		LogOf: "turn_1", Log: store.Append{Entry: store.Entry{N: 3, Data: []byte("end")}, At: 1, TTL: long},
+	}
+}
+
+func closedOnce(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing()))
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 1, Data: []byte("one")}, TTL: long}))
+	same(t, "closed", all(8, func(int) error { return s.CloseTask(ctx, "a", closing()) }), 1)
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	same(t, "task", got, store.Task{Doc: []byte(`{"closed":true}`), Meta: store.Meta{Version: 2, User: "u", Conversation: "c", State: "failed", Turn: "turn_1", Created: began()}})
+	log, err := s.ReadLog(ctx, "turn_1", 0, 9)
+	must(t, err)
+	same(t, "log", log, []store.Entry{{N: 1, Data: []byte("one")}, {N: 3, Data: []byte("end")}})
+	ids, err := s.Orphans(ctx, 9)
+	must(t, err)
+	same(t, "orphans", len(ids), 0)
+	// The owner comes back.
+	want(t, store.ErrConflict, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: long}))
+	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", at(1, task("u", "c")), long))
+}
+
+func closeSparesTheLiving(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	must(t, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 1, Data: []byte("one")}, TTL: long}))
+	must(t, s.RenewLease(ctx, store.Holder{Owner: "g", Epoch: 7}, long))
+	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing()))
+	must(t, s.RenewLease(ctx, store.Holder{Owner: "g", Epoch: 8}, long))
+	must(t, s.CloseTask(ctx, "a", closing()))
+}
+
+func closeNeedsTheEnd(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
+	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing())) // there is no log
+	must(t, s.AppendLog(ctx, "turn_1", store.Append{Entry: store.Entry{N: 2}, TTL: long}))
+	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing()))
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	same(t, "version", got.Version, 1)
+	without := closing()
+	without.LogOf = ""
+	must(t, s.CloseTask(ctx, "a", without))
+}
+
+// at returns a task whose version was read.
+func at(version int64, t store.Task) store.Task {
+	t.Version = version
+	return t
+}

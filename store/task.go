@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Task is a task as it is kept: a document, which engines do not look into, and beside
+// it what they need to know of it.
+type Task struct {
+	Doc []byte // one JSON object
+	Meta
+}
+
+// Meta is what is kept of a task beside its document. Of a document that something else
+// has written it is zero.
+type Meta struct {
+	Version                    int64 // counts the changes: 1 is the task as it was created
+	Holder                           // who runs it now
+	Tenant, User, Conversation string
+	Turn                       string // its last one
+	State                      string
+	Created                    time.Time // in milliseconds
+	Cancel                     bool      // somebody asked that it be cancelled. Only CancelTask sets it
+}
+
+// Tasks keep tasks. Document and Meta change together or not at all.
+type Tasks interface {
+	// CreateTask adds a task, whose version is 1 then. ErrConflict: the id is taken.
+	CreateTask(ctx context.Context, id string, t Task, ttl time.Duration) error
+	// Task returns a task.
+	Task(ctx context.Context, id string) (Task, error)
+	// UpdateTask replaces the task whose version is t.Version, which then grows by one.
+	// Tenant, User, Conversation and Created stay as they were created. After
+	// ErrUnavailable a second try may get ErrConflict because the first one succeeded.
+	UpdateTask(ctx context.Context, id string, t Task, ttl time.Duration) error
+	// CancelTask asks the task's holder to cancel it: it sets Cancel, leaves the version
+	// as it is, and signals CancelTopic of the owner. It returns the task.
+	CancelTask(ctx context.Context, id string) (Task, error)
+	// DeleteTask removes a task, if it is there.
+	DeleteTask(ctx context.Context, id string) error
+	// Tasks lists tasks, newest first.
+	Tasks(ctx context.Context, q Query) (Page, error)
+	// Orphans returns up to limit ids of tasks whose holder has no lease.
+	Orphans(ctx context.Context, limit int) ([]string, error)
+	// CloseTask ends a task in place of its holder. One caller of several succeeds.
+	CloseTask(ctx context.Context, id string, c Closing) error
+}
+
+// Closing is how an orphan ends.
+type Closing struct {
+	// Task is what replaces the task whose version is Task.Version. ErrConflict: it
+	// has another one, or its holder has its lease.
+	Task
+	TTL time.Duration
+	// Log is added to the log of the turn LogOf as AppendLog does, in the same step; its
+	// Task and Holder are not looked at. With an empty LogOf no log is written.
+	LogOf string
+	Log   Append
+}
+
+// Query asks for tasks of a tenant's user. The empty tenant and the empty user are one
+// like others.
+type Query struct {
+	Tenant, User string
+	Conversation string // empty: all
+	State        string // empty: all
+	Limit        int    // 1 to MaxPage
+	Cursor       string // Next of the page before; empty: this is the first page
+}
+
+// Page is a part of a list of tasks.
+type Page struct {
+	IDs   []string
+	Tasks []Task // as long as IDs
+	// Next asks for what follows; empty: nothing does. A page may be short, or empty, and
+	// have one: a search for rare states is done in pieces.
+	Next string
+}
+
+// NewCursor returns the cursor of the page that follows a task.
+func NewCursor(id string, created time.Time) string {
+	return strconv.FormatInt(created.UnixMilli(), 10) + "_" + id
+}
+
+// ReadCursor returns after which task a page begins; the empty cursor is before all.
+func ReadCursor(cursor string) (Member, error) {
+	if cursor == "" {
+		return Member{Score: 1 << 53}, nil
+	}
+	ms, id, ok := strings.Cut(cursor, "_")
+	score, err := strconv.ParseInt(ms, 10, 64)
+	if !ok || err != nil || score < 0 || score > 1<<53 || id == "" {
+		return Member{}, fmt.Errorf("%w: not a time and an id", ErrCursor)
+	}
+	return Member{id, score}, nil
+}
