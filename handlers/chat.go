@@ -14,12 +14,17 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/task"
 )
 
 // turn is a request that has passed validation.
 type turn struct {
 	dialect.Exchange
+	route *dialect.Route
 	began time.Time
+	// Of a turn that is kept.
+	kept *task.Turn
+	sum  [32]byte // of what came with Key
 }
 
 // stream decides, runs and streams. An error means that nothing was sent. A reply
@@ -37,10 +42,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer release()
+	s.run(ctx, cancel, w, r, t)
+	return nil
+}
+
+// run runs a turn that was admitted.
+func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
-
 	ctx = withLogger(ctx, t)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
@@ -48,22 +58,25 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	out := s.writer(w, r, t, cancel)
 	stamper := stream.NewStamper(t.behind(out), t.began)
 	seen := &observer{next: stamper}
-	err = s.frame.Run(ctx, &t.Request, seen)
+	err := s.frame.Run(ctx, &t.Request, seen)
 	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
 	if closeErr != nil || seen.reason == "" {
 		abort(r)
 	}
-	return nil
 }
 
-// behind returns what the turn writes to: what the dialect puts in front of out.
+// behind returns what the turn writes to: what the dialect puts in front of out, and in
+// front of that the log of a turn that is kept.
 func (t *turn) behind(out stream.Output) stream.Output {
-	if t.Output == nil {
-		return out
+	if t.Output != nil {
+		out = t.Output(out)
 	}
-	return t.Output(out)
+	if t.kept != nil {
+		return t.kept.Before(out)
+	}
+	return out
 }
 
 // announce adds what the head of the reply says of the turn. That a part of its history
@@ -101,13 +114,17 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 	if t.Collect {
 		return &document{server: s, w: w, r: r, enc: t.Encoder}
 	}
-	return sse.NewWriter(w, sse.Config{
+	cfg := sse.Config{
 		Encoder:      t.Encoder,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
-	})
+	}
+	if t.kept != nil {
+		keptWriter(&cfg, t)
+	}
+	return sse.NewWriter(w, cfg)
 }
 
 // withLogger adds to the request's logger what the turn says of its sender.

@@ -17,6 +17,7 @@ import (
 	"sluice/health"
 	"sluice/metrics"
 	"sluice/stream"
+	"sluice/task"
 	"sluice/tool"
 )
 
@@ -35,6 +36,10 @@ type Config struct {
 	Metrics *metrics.Registry
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
+	// Tasks keeps turns beyond their connections; nil: they end with them.
+	Tasks *task.Service
+	// StoreRequired fails readiness while the store is unavailable.
+	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.
 	Dialects []dialect.Dialect
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
@@ -81,7 +86,8 @@ type Server struct {
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals
-	shapes    []*routed // of the routes that have refusals of their own
+	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
+	shapes    []*routed                         // of the routes that have refusals of their own
 	routes    http.Handler
 }
 
@@ -117,6 +123,7 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
+	s.serveTasks(e)
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/healthz", raw(s.healthz))

@@ -40,6 +40,8 @@ type storedCall struct {
 	Message   string        `json:"message,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
+	// Repeatable is for who closes the turn of a process that is gone.
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // Names of the core events in storage. They are not those of the wire, where one
@@ -95,7 +97,9 @@ func storable(ev Event) (name string, data any, err error) {
 	case *Done:
 		return storedDone, ev, nil
 	case *ToolStarted:
-		return storedStarted, ev.stored(), nil
+		c := ev.stored()
+		c.Repeatable = ev.Repeatable
+		return storedStarted, c, nil
 	case *ToolProgress:
 		c := ev.stored()
 		c.Progress, c.Total, c.Message = finite(ev.Progress), finite(ev.Total), ev.Message
@@ -170,7 +174,7 @@ func (s *stored) read() (Event, error) {
 	}
 	switch s.Event {
 	case storedStarted:
-		return &ToolStarted{Call: c.call()}, nil
+		return &ToolStarted{c.call(), c.Repeatable}, nil
 	case storedProgress:
 		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:

@@ -19,6 +19,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/store"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -44,6 +45,7 @@ type Gateway struct {
 	server  *handlers.Server
 	models  *Models
 	tools   *mcpclient.Client
+	state   *state      // nil without a store
 	todos   *todo.Store // nil unless the built-in todo server is used
 	with    Seams
 }
@@ -56,6 +58,8 @@ type Seams struct {
 	Servers []mcpclient.Server // on top of the configured ones
 	// Runner returns what answers requests. nil: the agent itself.
 	Runner func(*agent.Agent) stream.Runner
+	// Store is used in place of the configured one. nil: that.
+	Store store.Store
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
@@ -101,7 +105,11 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
+	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+		return nil, err
+	}
 	g.watch()
+	g.health.Add(g.state.checkers()...)
 	g.server = handlers.NewServer(handlers.Config{
 		Runner:        with.budgeted(cfg.TurnTokens, g.agent()),
 		Model:         g.Model(),
@@ -109,8 +117,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Tools:         g.tools.Tools,
 		Health:        g.health,
 		Metrics:       g.metrics,
+		Tasks:         g.state.keeper(),
+		StoreRequired: cfg.StoreRequired,
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
@@ -172,6 +182,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()
 	}

@@ -1,0 +1,208 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// States of a task.
+const (
+	Submitted     = "submitted"
+	Working       = "working"
+	InputRequired = "input-required"
+	Completed     = "completed"
+	Failed        = "failed"
+	Canceled      = "canceled"
+	// Unknown is shown for a state that is none of these.
+	Unknown = "unknown"
+)
+
+// IsState says whether state is one of those of a task.
+func IsState(state string) bool {
+	return slices.Contains([]string{Submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
+}
+
+// final says whether nothing follows a state.
+func final(state string) bool { return state == Completed || state == Failed || state == Canceled }
+
+// stateOf returns the state of a task whose turn has ended so.
+func stateOf(reason stream.FinishReason) string {
+	switch reason {
+	case stream.InputRequired:
+		return InputRequired
+	case stream.Cancelled:
+		return Canceled
+	}
+	if reason.Success() {
+		return Completed
+	}
+	return Failed
+}
+
+// Document is a task as it is stored and shown. Members that it does not know it keeps.
+type Document struct {
+	ID        string         `json:"id"`
+	SessionID string         `json:"sessionId,omitzero"`
+	ContextID string         `json:"contextId,omitzero"`
+	Status    Status         `json:"status"`
+	History   []Message      `json:"history,omitempty"`
+	Artifacts []Artifact     `json:"artifacts,omitempty"`
+	Metadata  Metadata       `json:"metadata,omitzero"`
+	Rest      jsontext.Value `json:",unknown"`
+}
+
+// Status is a task's state, and what is to be said of it.
+type Status struct {
+	State     string         `json:"state"`
+	Message   *Message       `json:"message,omitzero"`
+	Timestamp string         `json:"timestamp,omitzero"`
+	Rest      jsontext.Value `json:",unknown"`
+}
+
+// Message is one of a task's history.
+type Message struct {
+	Role      string         `json:"role"`
+	Content   string         `json:"content"`
+	Timestamp string         `json:"timestamp,omitzero"`
+	MessageID string         `json:"messageId,omitzero"`
+	AgentID   string         `json:"agentId,omitzero"`
+	Rest      jsontext.Value `json:",unknown"`
+}
+
+// Artifact is what a task has made.
+type Artifact struct {
+	ArtifactID string         `json:"artifactId"`
+	Name       string         `json:"name,omitzero"`
+	Parts      []Part         `json:"parts,omitempty"`
+	Rest       jsontext.Value `json:",unknown"`
+}
+
+// Part is a part of an Artifact.
+type Part struct {
+	Text string         `json:"text"`
+	Rest jsontext.Value `json:",unknown"`
+}
+
+// Metadata is what is known of a task beside the conversation. The rest is the client's
+// context, and what this version does not know.
+type Metadata struct {
+	AgentSelections   []string        `json:"agentSelections,omitempty"`
+	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
+	Routing           *Routing        `json:"routing,omitzero"`
+	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
+	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
+	Rest              jsontext.Value  `json:",unknown"`
+}
+
+// Routing is why the agents of a task were chosen.
+type Routing struct {
+	AgentID          string         `json:"agentId"`
+	Confidence       Number         `json:"confidence"`
+	Reasoning        string         `json:"reasoning,omitzero"`
+	AdditionalAgents []string       `json:"additionalAgents,omitempty"`
+	Rest             jsontext.Value `json:",unknown"`
+}
+
+// AgentResponse is what an agent added to the last turn.
+type AgentResponse struct {
+	AgentID         string         `json:"agentId"`
+	Content         string         `json:"content,omitzero"`
+	Success         bool           `json:"success"`
+	ErrorMessage    string         `json:"errorMessage,omitzero"`
+	ExecutionTimeMs Number         `json:"executionTimeMs"`
+	Rest            jsontext.Value `json:",unknown"`
+}
+
+// Number is a number that may also come as a string.
+type Number float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	*n = Number(f)
+	return err
+}
+
+// newDocument returns the document of a task that begins.
+func newDocument(id string, req *chat.Request) *Document {
+	conversation := req.ConversationID
+	if conversation == "" {
+		conversation = newID("conv_")
+	}
+	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
+	if len(req.Context) > 0 {
+		said := map[string]string{}
+		for _, entry := range req.Context {
+			said[entry.Name] = entry.Value
+		}
+		d.Metadata.Rest, _ = json.Marshal(said, json.Deterministic(true))
+	}
+	return d
+}
+
+// readDocument reads a task. What cannot be read of it is made of the rest.
+func readDocument(id string, t store.Task) *Document {
+	d := new(Document)
+	err := json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		d = &Document{Status: Status{State: Unknown}}
+	}
+	d.ID = id
+	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
+		d.SessionID, d.ContextID = conversation, conversation
+	}
+	if !IsState(d.Status.State) {
+		d.Status.State = Unknown
+	}
+	return d
+}
+
+// encode returns the document as it is stored and shown.
+func (d *Document) encode() []byte {
+	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
+	if err != nil {
+		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
+	}
+	return text
+}
+
+// asked notes what the user says in a turn that begins.
+func (d *Document) asked(turn, input string, now time.Time, most int) {
+	d.Status = Status{State: Working, Timestamp: stamp(now)}
+	d.Metadata.Turns = append(d.Metadata.Turns, turn)
+	d.say(Message{Role: "user", Content: input, Timestamp: stamp(now), MessageID: turn + ":user"}, most)
+}
+
+// ended notes what a turn has said, and the task's state after it.
+func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
+	d.Status = Status{State: state, Timestamp: stamp(now)}
+	if said.failure != "" {
+		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
+	}
+	if text := string(said.text); text != "" {
+		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant", AgentID: said.agent}
+		d.say(m, most)
+		d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: text}}}}
+		if state == InputRequired {
+			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
+		}
+	}
+	said.describe(&d.Metadata)
+}
+
+func (d *Document) say(m Message, most int) {
+	d.History = append(d.History, m)
+	d.History = d.History[max(0, len(d.History)-most):]
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
