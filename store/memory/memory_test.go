@@ -12,3 +12,5 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) store.Store { return memory.New(memory.Config{}) })
 }
+
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, memory.New(memory.Config{})) }

@@ -61,7 +61,7 @@ local function change(p, doc, hash, id, t)
 	set(doc, t.doc, t.ttl)
 	call('HSET', hash, 'owner', t.owner, 'epoch', t.epoch, 'turn', t.turn, 'state', t.state, 'version', string.format('%d', t.version + 1))
 	keep(hash, t.ttl)
-	for i = 3, 4 do if held[i] then keep_longer(held[i], t.ttl) end end
+	for i = 3, 4 do if held[i] and held[i] ~= '' then keep_longer(held[i], t.ttl) end end
 	local before, now = (held[1] or '') .. ':' .. (held[2] or ''), t.owner .. ':' .. t.epoch
 	if t.owner ~= '' then hold(p, now, id) end
 	if held[1] and held[1] ~= '' and before ~= now then release(p, before, id) end
@@ -83,9 +83,9 @@ local p, id, doc, ttl, owner, epoch, created = unpack(ARGV, 1, 7)
 if call('EXISTS', KEYS[1]) == 1 then return -2 end
 set(KEYS[1], doc, ttl)
 call('DEL', KEYS[2])
-call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4], unpack(ARGV, 8))
+call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4] or '', unpack(ARGV, 8))
 keep(KEYS[2], ttl)
-for i = 3, 4 do
+for i = 3, #KEYS do
 	local fresh = call('EXISTS', KEYS[i]) == 0
 	for _, old in ipairs(call('ZRANGE', KEYS[i], 0, 1)) do
 		if call('EXISTS', p .. 'task:' .. old) == 0 then call('ZREM', KEYS[i], old) end
@@ -118,7 +118,7 @@ return read(KEYS[1], KEYS[2])`)
 local p, id = ARGV[1], ARGV[2]
 local held = call('HMGET', KEYS[2], 'owner', 'epoch', 'user_index', 'conversation_index')
 call('DEL', KEYS[1], KEYS[2])
-for i = 3, 4 do if held[i] then call('ZREM', held[i], id) end end
+for i = 3, 4 do if held[i] and held[i] ~= '' then call('ZREM', held[i], id) end end
 if held[1] and held[1] ~= '' then release(p, held[1] .. ':' .. held[2], id) end
 return 1`)
 

@@ -11,12 +11,9 @@ import (
 
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	keys := []string{
-		store.TaskKey(id), store.MetaKey(id),
-		store.TasksKey(t.Tenant, t.User, ""), store.TasksKey(t.Tenant, t.User, t.Conversation),
-	}
-	if t.Conversation == "" { // a list of its own, not the user's once more
-		keys[3] = "sluice:tasks:none"
+	keys := []string{store.TaskKey(id), store.MetaKey(id), store.TasksKey(t.Tenant, t.User, "")}
+	if t.Conversation != "" {
+		keys = append(keys, store.TasksKey(t.Tenant, t.User, t.Conversation))
 	}
 	return s.run(ctx, "create_task", createTask, nil, keys,
 		s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(),

@@ -69,7 +69,7 @@ func (s *Server) Start(t testing.TB) {
 		_, err = conn.Write([]byte("PING\r\n"))
 		answer := make([]byte, 5)
 		_, errRead := conn.Read(answer)
-		return err == nil && errRead == nil && string(answer) == "+PONG"
+		return err == nil && errRead == nil && (string(answer) == "+PONG" || string(answer) == "-NOAU")
 	})
 }
 
