@@ -58,7 +58,7 @@ type Document struct {
 	History   []Message      `json:"history,omitempty"`
 	Artifacts []Artifact     `json:"artifacts,omitempty"`
 	Metadata  Metadata       `json:"metadata,omitzero"`
-	Rest      jsontext.Value `json:",unknown"`
+	Rest      jsontext.Value `json:",embed"`
 }
 
 // Status is a task's state, and what is to be said of it.
@@ -66,7 +66,7 @@ type Status struct {
 	State     string         `json:"state"`
 	Message   *Message       `json:"message,omitzero"`
 	Timestamp string         `json:"timestamp,omitzero"`
-	Rest      jsontext.Value `json:",unknown"`
+	Rest      jsontext.Value `json:",embed"`
 }
 
 // Message is one of a task's history.
@@ -76,7 +76,7 @@ type Message struct {
 	Timestamp string         `json:"timestamp,omitzero"`
 	MessageID string         `json:"messageId,omitzero"`
 	AgentID   string         `json:"agentId,omitzero"`
-	Rest      jsontext.Value `json:",unknown"`
+	Rest      jsontext.Value `json:",embed"`
 }
 
 // Artifact is what a task has made.
@@ -84,13 +84,13 @@ type Artifact struct {
 	ArtifactID string         `json:"artifactId"`
 	Name       string         `json:"name,omitzero"`
 	Parts      []Part         `json:"parts,omitempty"`
-	Rest       jsontext.Value `json:",unknown"`
+	Rest       jsontext.Value `json:",embed"`
 }
 
 // Part is a part of an Artifact.
 type Part struct {
 	Text string         `json:"text"`
-	Rest jsontext.Value `json:",unknown"`
+	Rest jsontext.Value `json:",embed"`
 }
 
 // Metadata is what is known of a task beside the conversation. The rest is the client's
@@ -101,7 +101,7 @@ type Metadata struct {
 	Routing           *Routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
-	Rest              jsontext.Value  `json:",unknown"`
+	Rest              jsontext.Value  `json:",embed"`
 }
 
 // Routing is why the agents of a task were chosen.
@@ -110,7 +110,7 @@ type Routing struct {
 	Confidence       Number         `json:"confidence"`
 	Reasoning        string         `json:"reasoning,omitzero"`
 	AdditionalAgents []string       `json:"additionalAgents,omitempty"`
-	Rest             jsontext.Value `json:",unknown"`
+	Rest             jsontext.Value `json:",embed"`
 }
 
 // AgentResponse is what an agent added to the last turn.
@@ -120,7 +120,7 @@ type AgentResponse struct {
 	Success         bool           `json:"success"`
 	ErrorMessage    string         `json:"errorMessage,omitzero"`
 	ExecutionTimeMs Number         `json:"executionTimeMs"`
-	Rest            jsontext.Value `json:",unknown"`
+	Rest            jsontext.Value `json:",embed"`
 }
 
 // Number is a number that may also come as a string.
