@@ -1,5 +1,7 @@
 package task
 
+//lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
+
 import (
 	"cmp"
 	"slices"
@@ -51,46 +53,49 @@ func stateOf(reason stream.FinishReason) string {
 
 // Document is a task as it is stored and shown. Members that it does not know it keeps.
 type Document struct {
-	ID        string         `json:"id"`
-	SessionID string         `json:"sessionId,omitzero"`
-	ContextID string         `json:"contextId,omitzero"`
-	Status    Status         `json:"status"`
-	History   []Message      `json:"history,omitempty"`
-	Artifacts []Artifact     `json:"artifacts,omitempty"`
-	Metadata  Metadata       `json:"metadata,omitzero"`
-	Rest      jsontext.Value `json:",embed"`
+	ID        string     `json:"id"`
+	SessionID string     `json:"sessionId,omitzero"`
+	ContextID string     `json:"contextId,omitzero"`
+	Status    Status     `json:"status"`
+	History   []Message  `json:"history,omitempty"`
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+	Metadata  Metadata   `json:"metadata,omitzero"`
+	Others    Others     `json:",embed"`
 }
+
+// Others are the members of an object that this version does not know.
+type Others map[string]jsontext.Value
 
 // Status is a task's state, and what is to be said of it.
 type Status struct {
-	State     string         `json:"state"`
-	Message   *Message       `json:"message,omitzero"`
-	Timestamp string         `json:"timestamp,omitzero"`
-	Rest      jsontext.Value `json:",embed"`
+	State     string   `json:"state"`
+	Message   *Message `json:"message,omitzero"`
+	Timestamp string   `json:"timestamp,omitzero"`
+	Others    Others   `json:",embed"`
 }
 
 // Message is one of a task's history.
 type Message struct {
-	Role      string         `json:"role"`
-	Content   string         `json:"content"`
-	Timestamp string         `json:"timestamp,omitzero"`
-	MessageID string         `json:"messageId,omitzero"`
-	AgentID   string         `json:"agentId,omitzero"`
-	Rest      jsontext.Value `json:",embed"`
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Timestamp string `json:"timestamp,omitzero"`
+	MessageID string `json:"messageId,omitzero"`
+	AgentID   string `json:"agentId,omitzero"`
+	Others    Others `json:",embed"`
 }
 
 // Artifact is what a task has made.
 type Artifact struct {
-	ArtifactID string         `json:"artifactId"`
-	Name       string         `json:"name,omitzero"`
-	Parts      []Part         `json:"parts,omitempty"`
-	Rest       jsontext.Value `json:",embed"`
+	ArtifactID string `json:"artifactId"`
+	Name       string `json:"name,omitzero"`
+	Parts      []Part `json:"parts,omitempty"`
+	Others     Others `json:",embed"`
 }
 
 // Part is a part of an Artifact.
 type Part struct {
-	Text string         `json:"text"`
-	Rest jsontext.Value `json:",embed"`
+	Text   string `json:"text"`
+	Others Others `json:",embed"`
 }
 
 // Metadata is what is known of a task beside the conversation. The rest is the client's
@@ -101,26 +106,26 @@ type Metadata struct {
 	Routing           *Routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
-	Rest              jsontext.Value  `json:",embed"`
+	Others            Others          `json:",embed"`
 }
 
 // Routing is why the agents of a task were chosen.
 type Routing struct {
-	AgentID          string         `json:"agentId"`
-	Confidence       Number         `json:"confidence"`
-	Reasoning        string         `json:"reasoning,omitzero"`
-	AdditionalAgents []string       `json:"additionalAgents,omitempty"`
-	Rest             jsontext.Value `json:",embed"`
+	AgentID          string   `json:"agentId"`
+	Confidence       Number   `json:"confidence"`
+	Reasoning        string   `json:"reasoning,omitzero"`
+	AdditionalAgents []string `json:"additionalAgents,omitempty"`
+	Others           Others   `json:",embed"`
 }
 
 // AgentResponse is what an agent added to the last turn.
 type AgentResponse struct {
-	AgentID         string         `json:"agentId"`
-	Content         string         `json:"content,omitzero"`
-	Success         bool           `json:"success"`
-	ErrorMessage    string         `json:"errorMessage,omitzero"`
-	ExecutionTimeMs Number         `json:"executionTimeMs"`
-	Rest            jsontext.Value `json:",embed"`
+	AgentID         string `json:"agentId"`
+	Content         string `json:"content,omitzero"`
+	Success         bool   `json:"success"`
+	ErrorMessage    string `json:"errorMessage,omitzero"`
+	ExecutionTimeMs Number `json:"executionTimeMs"`
+	Others          Others `json:",embed"`
 }
 
 // Number is a number that may also come as a string.
@@ -141,11 +146,10 @@ func newDocument(id string, req *chat.Request) *Document {
 	}
 	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
 	if len(req.Context) > 0 {
-		said := map[string]string{}
+		d.Metadata.Others = Others{}
 		for _, entry := range req.Context {
-			said[entry.Name] = entry.Value
+			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
 		}
-		d.Metadata.Rest, _ = json.Marshal(said, json.Deterministic(true))
 	}
 	return d
 }

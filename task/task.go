@@ -162,11 +162,3 @@ func (s *Service) note(err error) error {
 func unavailable(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
 }
-
-// told makes a fault of a store's error.
-func told(err error) error {
-	if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
-		return err
-	}
-	return unavailable(err)
-}
