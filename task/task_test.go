@@ -123,7 +123,7 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 type failing struct {
 	*memory.Store
 	away     bool
-	arrived  bool // what is sent while it is away arrives all the same
+	arrived  bool // what is sent while it is unavailable arrives all the same
 	appended int
 }
 
