@@ -24,7 +24,7 @@ type turn struct {
 	began time.Time
 	// Of a turn that is kept.
 	kept *task.Turn
-	sum  [32]byte // of what came with Key
+	sum  *[32]byte // of what came with Key; nil without one
 }
 
 // stream decides, runs and streams. An error means that nothing was sent. A reply

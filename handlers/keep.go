@@ -19,11 +19,11 @@ import (
 // Turns that are kept: all that Config.Tasks adds to the way of a turn.
 
 // checksum is that of what an idempotency key came with.
-func checksum(r *http.Request, body []byte) [32]byte {
+func checksum(r *http.Request, body []byte) *[32]byte {
 	h := sha256.New()
 	_, _ = h.Write([]byte(r.URL.Path + "?" + r.URL.RawQuery + "\n"))
 	_, _ = h.Write(body)
-	return [32]byte(h.Sum(nil))
+	return (*[32]byte)(h.Sum(nil))
 }
 
 // keep is stream for a turn that is to be kept. Its goroutine runs the turn to the end,

@@ -19,7 +19,7 @@ type Request struct {
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
 	Key         string
-	Body        [32]byte // SHA-256 of what came with Key
+	Body        *[32]byte // SHA-256 of what came with Key; nil without one
 	// Cancel ends the turn.
 	Cancel context.CancelCauseFunc
 }

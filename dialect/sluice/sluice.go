@@ -87,17 +87,18 @@ func resume(k dialect.Kept) stream.Encoder {
 
 // notKept refuses what only turns that are kept can do.
 func notKept(asked *chat.Asked) error {
-	var e chat.ValidationError
+	continues := asked.OnDisconnect == chat.OnDisconnectContinue
+	if asked.TaskID == "" && !continues {
+		return nil
+	}
+	e := new(chat.ValidationError)
 	if asked.TaskID != "" {
 		e.Add("/task_id", needsStore())
 	}
-	if asked.OnDisconnect == chat.OnDisconnectContinue {
+	if continues {
 		e.Add("/on_disconnect", needsStore())
 	}
-	if len(e.Fields) > 0 {
-		return &e
-	}
-	return nil
+	return e
 }
 
 func needsStore() *chat.FieldError {
