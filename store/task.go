@@ -93,7 +93,7 @@ func ReadCursor(cursor string) (Member, error) {
 	}
 	ms, id, ok := strings.Cut(cursor, "_")
 	score, err := strconv.ParseInt(ms, 10, 64)
-	if !ok || err != nil || score < 0 || score > 1<<53 || id == "" {
+	if !ok || err != nil || score < -1<<53 || score > 1<<53 || id == "" {
 		return Member{}, fmt.Errorf("%w: not a time and an id", ErrCursor)
 	}
 	return Member{id, score}, nil

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -62,6 +64,9 @@ const (
 // AppendStored appends ev in the form in which ReadStored takes it back. Invalid
 // UTF-8 becomes U+FFFD, as in every encoder.
 func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
+	if d, ok := ev.(*Delta); ok && d.Attribution == (Attribution{}) && utf8.ValidString(d.Text) {
+		return appendDelta(dst, s, d.Text)
+	}
 	name, data, err := storable(ev)
 	if err != nil {
 		return dst, err
@@ -72,6 +77,16 @@ func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
 	}
 	line, err := marshal(stored{s.N, s.At, name, raw})
 	return append(dst, line...), err
+}
+
+// appendDelta is AppendStored for what most events are, without what is allocated for
+// any type.
+func appendDelta(dst []byte, s Stamp, text string) ([]byte, error) {
+	dst = strconv.AppendInt(append(dst, `{"n":`...), int64(s.N), 10)
+	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(s.At), 10)
+	dst = append(dst, `,"event":"`+storedDelta+`","data":{"text":`...)
+	dst, err := jsontext.AppendQuote(dst, text)
+	return append(dst, "}}"...), err
 }
 
 // marshal is json.Marshal without the escapes that HTML asks for.

@@ -24,8 +24,13 @@ import (
 	"sluice/store/redis/redistest"
 )
 
-// open returns a store with the time limits that it has in a gateway.
+// open returns a store for a machine that is busy with other tests.
 func open(t *testing.T, server *redistest.Server) *redis.Store {
+	return openWith(t, server.Location(), store.CallsConfig{Timeout: patience})
+}
+
+// hasty returns a store with the time limit that it has in a gateway.
+func hasty(t *testing.T, server *redistest.Server) *redis.Store {
 	return openWith(t, server.Location(), store.CallsConfig{})
 }
 
@@ -124,8 +129,8 @@ func TestForgetfulServer(t *testing.T) {
 func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	s := open(t, server)
-	must(t, s.AppendLog(t.Context(), "x", entry(1)))
+	s, patient := hasty(t, server), open(t, server)
+	must(t, patient.AppendLog(t.Context(), "x", entry(1)))
 	server.Pause(t)
 	began := time.Now()
 	err := s.AppendLog(t.Context(), "x", entry(2))
@@ -139,7 +144,7 @@ func TestPausedServer(t *testing.T) {
 	if end, ok := errors.AsType[*store.EndError](err); err != nil && (!ok || end.End != 2) {
 		t.Errorf("second try: %v, want none or the end 2", err)
 	}
-	log, err := s.ReadLog(t.Context(), "x", 0, 9)
+	log, err := patient.ReadLog(t.Context(), "x", 0, 9)
 	must(t, err)
 	if len(log) != 2 {
 		t.Errorf("%d entries, want 2", len(log))
@@ -150,8 +155,7 @@ func TestPausedServer(t *testing.T) {
 func TestPausedServerAndManyCallers(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	s := open(t, server)
-	must(t, s.AppendLog(t.Context(), "x", entry(1)))
+	s := hasty(t, server)
 	server.Pause(t)
 	defer server.Resume(t)
 	began := time.Now()
@@ -186,8 +190,11 @@ func TestBreakerKeepsCallsFromAServerThatHangs(t *testing.T) {
 			}
 		}, nil
 	}})
-	_, err := s.Task(t.Context(), "a")
-	want(t, store.ErrNotFound, err)
+	var err error
+	testnet.Eventually(t, "the store answers", func() bool {
+		_, err = s.Task(t.Context(), "a")
+		return errors.Is(err, store.ErrNotFound)
+	})
 	server.Pause(t)
 	for range 3 {
 		_, err = s.Task(t.Context(), "a")
@@ -213,8 +220,8 @@ func TestSlowServer(t *testing.T) {
 	if _, err := s.ReadLog(t.Context(), "x", 0, 9); err != nil {
 		t.Error(err)
 	}
-	hasty := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{Timeout: 50 * time.Millisecond})
-	want(t, store.ErrUnavailable, hasty.AppendLog(t.Context(), "x", entry(2)))
+	short := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{Timeout: 50 * time.Millisecond})
+	want(t, store.ErrUnavailable, short.AppendLog(t.Context(), "x", entry(2)))
 }
 
 // delay listens on a socket and hands on, later, what it reads.
@@ -494,5 +501,51 @@ func TestKeys(t *testing.T) {
 		if ttl := a.PTTL(ctx, "p:"+key).Val(); ttl <= 0 || ttl > time.Hour {
 			t.Errorf("%s is kept for %v", key, ttl)
 		}
+	}
+}
+
+// When the primary dies the sentinels make another one of its replica, and the store
+// finds it. Nothing is repeated on the way.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	one, two := redistest.Port(t), redistest.Port(t)
+	primary := start(t, "--port", one, "--bind", "127.0.0.1")
+	replica := start(t, "--port", two, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1 "+one, "--repl-diskless-sync-delay", "0")
+	tries(t, "the replica follows", func() error {
+		if info := admin(t, replica).Info(t.Context(), "replication").Val(); !strings.Contains(info, "master_link_status:up") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	where := redistest.Sentinel(t, required(), one)
+	s := openWith(t, where, store.CallsConfig{})
+	tries(t, "the store is found", func() error { return s.AppendLog(t.Context(), "x", entry(1)) })
+	tries(t, "the sentinel knows the replica, which has the entry", func() error {
+		if n := admin(t, replica).XLen(t.Context(), "p:sluice:log:x").Val(); n != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	sentinel := goredis.NewSentinelClient(&goredis.Options{Addr: where.Addrs[0]})
+	defer sentinel.Close()
+	tries(t, "the sentinel can promote it", func() error {
+		replicas, err := sentinel.Replicas(t.Context(), "main").Result()
+		if err == nil && (len(replicas) != 1 || replicas[0]["master-link-status"] != "ok") {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+	primary.Kill()
+	tries(t, "the log goes on", func() error {
+		err := s.AppendLog(t.Context(), "x", entry(2))
+		if end, ok := errors.AsType[*store.EndError](err); ok && end.End == 2 {
+			return nil
+		}
+		return err
+	})
+	log, err := s.ReadLog(t.Context(), "x", 0, 9)
+	must(t, err)
+	if len(log) != 2 {
+		t.Errorf("%d entries, want 2", len(log))
 	}
 }

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"task is deleted":                  taskDeleted,
 		"tasks are listed":                 tasksListed,
 		"tasks are paged":                  tasksPaged,
+		"tasks of wrong clocks":            tasksWrongClocks,
 		"tasks with bad cursors":           tasksBadCursor,
 		"orphans":                          orphans,
 		"orphan is closed once":            closedOnce,
