@@ -34,6 +34,14 @@ var fields = [...]field{
 		r.Agent, wrong = CheckAgent(s)
 		return r, wrong
 	}},
+	{name: "task_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.TaskID, wrong = CheckTaskID(s)
+		return r, wrong
+	}},
+	{name: "on_disconnect", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.OnDisconnect, wrong = CheckOnDisconnect(s)
+		return r, wrong
+	}},
 	{name: "context", object: func(r Asked, members jsontext.Value, e *ValidationError) Asked {
 		r.Context = readContext(members, e)
 		return r

@@ -48,6 +48,11 @@ type Asked struct {
 	Request
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
+	// TaskID is the task that waits for this input; empty: the turn begins one.
+	TaskID string
+	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
+	// decides.
+	OnDisconnect string
 	// HasHistory says that there is a history at the top level, whatever it holds. It
 	// counts beside an error too.
 	HasHistory bool

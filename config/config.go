@@ -77,6 +77,13 @@ type Config struct {
 	Hosts []string
 	// GetTools is GetToolsAll, GetToolsReadOnly or GetToolsOff.
 	GetTools string
+	// Store is where turns are kept, as store.ParseLocation reads it; empty or "none":
+	// nowhere. It may hold a password. StorePrefix stands before every key; with
+	// StoreRequired no turn begins while the store is unavailable.
+	Store         Secret
+	StorePrefix   string
+	StoreRequired bool
+
 	// ChatKitHistory is HistoryNone or HistoryInMemory.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
@@ -203,6 +210,12 @@ func (c Config) Secrets() []string {
 	all := append(c.Proxy.secrets(), c.GeminiAPIKey.Reveal())
 	for _, v := range c.OTel.Hidden {
 		all = append(all, v.Reveal())
+	}
+	if _, credentials, ok := strings.Cut(c.Store.Reveal(), "://"); ok {
+		if userinfo, _, ok := strings.Cut(credentials, "@"); ok {
+			_, password, _ := strings.Cut(userinfo, ":")
+			all = append(all, password)
+		}
 	}
 	for _, v := range c.FileSecrets {
 		all = append(all, v.Reveal(), credentials(v.Reveal()))

@@ -48,6 +48,10 @@ type Route struct {
 	// path (PathValue), the query and the headers; its context, with the request's
 	// logger and id, ends with the reply. It may be called concurrently.
 	Open func(r *http.Request, body []byte) (Exchange, error)
+	// Resume returns the encoder of a turn that is kept: for its own client, and for each
+	// that comes back with an id of its events or repeats its idempotency key. nil: a
+	// turn of this route is told once.
+	Resume func(Kept) stream.Encoder
 	// Refuse words a refusal; nil means Problem. It also words what is decided before a
 	// request gets here, as for a method that the path does not take.
 	Refuse func(Refusal) Reply
@@ -64,6 +68,12 @@ type Exchange struct {
 	// Header is added to that of the turn's reply. nil: nothing is.
 	Header  http.Header
 	Encoder stream.Encoder
+	// TaskID is the task that the input is for; empty: it begins one.
+	TaskID string
+	// Accumulated is kept with the turn, for Route.Resume.
+	Accumulated bool
+	// Detached says that the turn goes on when its client leaves, if it is kept.
+	Detached bool
 	// Collect makes one JSON document of what Encoder writes, instead of a stream. It is
 	// sent when the turn is over, as a 200; a turn that ends by a fatal error is refused
 	// instead.
@@ -74,6 +84,16 @@ type Exchange struct {
 	// its Done, or with a client that left. May be nil.
 	Close func()
 }
+
+// Kept says how a turn that is kept was asked for.
+type Kept struct {
+	TurnID, RequestID string
+	Accumulated       bool
+}
+
+// Skipper is an Encoder that can be told of events whose frames are not wanted, at less
+// cost than that of encoding them.
+type Skipper interface{ Skip(stream.Event) }
 
 // Reply is an HTTP response that is no stream.
 type Reply struct {

@@ -29,9 +29,10 @@ const (
 	AgentFailed      Type = "agent_failed"      // one of several
 	AgentUnavailable Type = "agent_unavailable" // there is none to answer
 	RoutingFailed    Type = "routing_failed"
-	// Of a turn that is kept in a store. Whether a lost turn is worth sending again
-	// depends on the tools that it ran: the event says so.
-	TurnLost Type = "turn_lost" // the gateway that ran it is gone
+	// Of turns that are kept.
+	Cancelled        Type = "cancelled" // somebody cancelled the task
+	TurnLost         Type = "turn_lost" // the process that ran it is gone
+	StoreUnavailable Type = "store_unavailable"
 )
 
 // Types that are answered before a stream begins (ShuttingDown, Overloaded and
@@ -45,13 +46,15 @@ const (
 	OriginRefused        Type = "origin_refused"
 	DuplicateRequest     Type = "duplicate_request"
 	RequestTimeout       Type = "request_timeout"
+	KeyReused            Type = "key_reused" // an idempotency key, with another body
+	TaskNotCancelable    Type = "task_not_cancelable"
 )
 
 // Recoverable says whether the same request is worth sending again.
 func (t Type) Recoverable() bool {
 	switch t {
 	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
-		AgentFailed, AgentUnavailable, RoutingFailed:
+		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable:
 		return true
 	}
 	return false

@@ -14,23 +14,25 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/task"
 )
 
 // turn is a request that has passed validation.
 type turn struct {
 	dialect.Exchange
+	route *dialect.Route
 	began time.Time
+	frame stream.Frame
+	// Of a turn that is kept.
+	kept *task.Turn
+	sum  *[32]byte // of what came with Key; nil without one
 }
 
 // stream decides, runs and streams. An error means that nothing was sent. A reply
 // whose client did not get its Done is aborted, whatever kept it: a client that left
 // and one that only closed its sending side look the same, and the latter must not
 // take what it got for the whole.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path string) error {
-	frame, err := s.frameOf(&t.Request)
-	if err != nil {
-		return err
-	}
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	ctx, cancel, leave, err := s.gate.enter(r.Context())
 	if err != nil {
 		return err
@@ -41,18 +43,23 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path st
 		return err
 	}
 	defer release()
+	s.run(ctx, cancel, w, r, t)
+	return nil
+}
+
+// run runs a turn that was admitted.
+func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
-
-	ctx, span := s.span(withLogger(ctx, t), r, path)
+	ctx, span := s.span(withLogger(ctx, t), r, t.route.Path)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
 	announce(w.Header(), log, t)
 	out := s.writer(w, r, t, cancel)
 	stamper := stream.NewStamper(t.behind(out), t.began)
 	seen := &observer{next: stamper}
-	err = frame.Run(ctx, &t.Request, seen)
+	err := t.frame.Run(ctx, &t.Request, seen)
 	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
 	logCompleted(log, seen, err, time.Since(t.began))
@@ -60,15 +67,18 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn, path st
 	if closeErr != nil || seen.reason == "" {
 		abort(r)
 	}
-	return nil
 }
 
-// behind returns what the turn writes to: what the dialect puts in front of out.
+// behind returns what the turn writes to: what the dialect puts in front of out, and in
+// front of that the log of a turn that is kept.
 func (t *turn) behind(out stream.Output) stream.Output {
-	if t.Output == nil {
-		return out
+	if t.Output != nil {
+		out = t.Output(out)
 	}
-	return t.Output(out)
+	if t.kept != nil {
+		return t.kept.Before(out)
+	}
+	return out
 }
 
 // announce adds what the head of the reply says of the turn. That a part of its history
@@ -106,13 +116,17 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 	if t.Collect {
 		return &document{server: s, w: w, r: r, enc: t.Encoder}
 	}
-	return sse.NewWriter(w, sse.Config{
+	cfg := sse.Config{
 		Encoder:      t.Encoder,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
-	})
+	}
+	if t.kept != nil {
+		keptWriter(&cfg, t)
+	}
+	return sse.NewWriter(w, cfg)
 }
 
 // withLogger adds to the request's logger what the turn says of its sender.

@@ -20,7 +20,14 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 		if t == nil {
 			return err
 		}
-		err = s.stream(w, r, t, rt.Path)
+		if t.frame, err = s.frameOf(&t.Request); err != nil {
+			return err
+		}
+		if s.cfg.Tasks == nil {
+			err = s.stream(w, r, t)
+		} else {
+			err = s.keep(w, r, t)
+		}
 		if rt.Reconnects && isRepetition(err) {
 			return giveUp(w)
 		}
@@ -32,9 +39,11 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 // says why, or the reply was given. What a dialect's Open does may take effect at once,
 // so everything else about the request is looked at before.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
-	t := &turn{began: time.Now()}
+	t := &turn{began: time.Now(), route: rt}
 	who, err := s.admit(r, rt)
 	switch {
+	case err == errLost && s.cfg.Tasks != nil:
+		return nil, s.takeUp(w, r, rt)
 	case err == errLost:
 		return nil, giveUp(w)
 	case err != nil:
@@ -46,6 +55,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	}
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, err
+	}
+	if t.Key != "" && s.cfg.Tasks != nil {
+		t.sum = checksum(r, body)
 	}
 	t.Request.Principal = who
 	if t.Reply != nil {

@@ -29,6 +29,7 @@ type readiness struct {
 	Breakers []health.Status `json:"breakers"`
 	MCP      []health.Status `json:"mcp"`
 	Models   []health.Status `json:"models,omitempty"` // where some are configured
+	Store    health.Status   `json:"store,omitempty"`  // where there is one
 	Streams  int             `json:"streams"`
 }
 
@@ -48,9 +49,14 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 			rep.MCP = append(rep.MCP, part)
 		case health.Model:
 			rep.Models = append(rep.Models, part)
+		case health.Store:
+			rep.Store = part
 		}
 	}
 	status := http.StatusOK
+	if s.cfg.StoreRequired && rep.Store != nil && !rep.Store.OK() {
+		status = http.StatusServiceUnavailable
+	}
 	if s.gate.isDraining() {
 		rep.Status, status = "draining", http.StatusServiceUnavailable
 	}

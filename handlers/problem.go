@@ -35,6 +35,9 @@ var statuses = [...]struct {
 	{fault.RequestTimeout, http.StatusRequestTimeout},
 	{fault.Overloaded, http.StatusServiceUnavailable},
 	{fault.ShuttingDown, http.StatusServiceUnavailable},
+	{fault.StoreUnavailable, http.StatusServiceUnavailable},
+	{fault.KeyReused, http.StatusUnprocessableEntity},
+	{fault.TaskNotCancelable, http.StatusConflict},
 }
 
 // statusOf returns the HTTP status of a fault that no stream reports.
@@ -85,7 +88,7 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 
 // refuse sends a refusal, in the words of the dialect that is spoken at the path.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal) {
-	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown {
+	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown || t == fault.StoreUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
 	}
 	if refusal.Fault.Type == fault.ShuttingDown && r.ProtoMajor == 1 {

@@ -66,6 +66,9 @@ func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
 		for _, method := range rt.Methods {
 			s.origins.take(method)
 		}
+		if s.native == nil {
+			s.native = rt.Resume
+		}
 		s.register(e, rt)
 	}
 }

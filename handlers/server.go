@@ -18,6 +18,7 @@ import (
 	"sluice/health"
 	"sluice/metrics"
 	"sluice/stream"
+	"sluice/task"
 	"sluice/tool"
 	"sluice/trace"
 )
@@ -45,6 +46,10 @@ type Config struct {
 	Tracer trace.Tracer
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
+	// Tasks keeps turns beyond their connections; nil: they end with them.
+	Tasks *task.Service
+	// StoreRequired fails readiness while the store is unavailable.
+	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.
 	Dialects []dialect.Dialect
 	// Channels are forms of texts on top of the built-in ones, or in place of those.
@@ -93,7 +98,8 @@ type Server struct {
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals
-	shapes    []*routed // of the routes that have refusals of their own
+	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
+	shapes    []*routed                         // of the routes that have refusals of their own
 	routes    http.Handler
 }
 
@@ -132,6 +138,7 @@ func NewServer(cfg Config) *Server {
 	forms := newChannels(cfg.Channels)
 	s.serve(e, forms)
 	readable(e, "/channels", raw(forms.list))
+	s.serveTasks(e)
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/agents", raw(s.agents))

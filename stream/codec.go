@@ -42,7 +42,7 @@ type storedCall struct {
 	Message   string        `json:"message,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
-
+	// Repeatable is for who closes the turn of a process that is gone.
 	Repeatable bool `json:"repeatable,omitempty"`
 }
 

@@ -68,6 +68,9 @@ type Start struct {
 	ConversationID string `json:"conversation_id,omitempty"` // empty: left out
 	UserID         string `json:"user_id,omitempty"`         // empty: left out
 	Model          string `json:"model"`
+	// TaskID and TurnID name a turn that is kept; empty: it is not, and they are left out.
+	TaskID string `json:"task_id,omitempty"`
+	TurnID string `json:"turn_id,omitempty"`
 }
 
 // Thinking is a summary of the model's reasoning, as it arrives.

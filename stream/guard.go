@@ -131,6 +131,8 @@ func ReasonFor(err error) FinishReason {
 		return TimedOut
 	case fault.ShuttingDown:
 		return Shutdown
+	case fault.Cancelled:
+		return Cancelled
 	}
 	return Failed
 }

@@ -1,8 +1,9 @@
 package task
 
+//lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
+
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,252 +11,202 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/stream"
 )
 
-// Document is a task as others read it: the JSON of task:<id>. What is not there is
-// absent, never null. Members that this version does not know survive a change; those of
-// a message or another member of a list as well.
+// States of a task.
+const (
+	Submitted     = "submitted"
+	Working       = "working"
+	InputRequired = "input-required"
+	Completed     = "completed"
+	Failed        = "failed"
+	Canceled      = "canceled"
+	// Unknown is shown for a state that is none of these.
+	Unknown = "unknown"
+)
+
+// IsState says whether state is one of those of a task.
+func IsState(state string) bool {
+	return slices.Contains([]string{Submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
+}
+
+// final says whether nothing follows a state.
+func final(state string) bool { return state == Completed || state == Failed || state == Canceled }
+
+// stateOf returns the state of a task whose turn has ended so.
+func stateOf(reason stream.FinishReason) string {
+	switch reason {
+	case stream.InputRequired:
+		return InputRequired
+	case stream.Cancelled:
+		return Canceled
+	}
+	if reason.Success() {
+		return Completed
+	}
+	return Failed
+}
+
+// Document is a task as it is stored and shown. Members that it does not know it keeps.
 type Document struct {
-	ID        string     `json:"id,omitzero"`
-	SessionID string     `json:"sessionId,omitzero"` // the conversation, as ContextID
+	ID        string     `json:"id"`
+	SessionID string     `json:"sessionId,omitzero"`
 	ContextID string     `json:"contextId,omitzero"`
-	Status    Status     `json:"status,omitzero"`
+	Status    Status     `json:"status"`
 	History   []Message  `json:"history,omitempty"`
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Metadata  Metadata   `json:"metadata,omitzero"`
-	Others    Others     `json:"-"`
+	Others    Others     `json:",embed"`
 }
 
-// Status is where a task stands.
+// Others are the members of an object that this version does not know.
+type Others map[string]jsontext.Value
+
+// Status is a task's state, and what is to be said of it.
 type Status struct {
-	State     State  `json:"state,omitzero"`
-	Message   *Said  `json:"message,omitempty"`
-	Timestamp string `json:"timestamp,omitzero"` // RFC 3339
-	Others    Others `json:"-"`
+	State     string   `json:"state"`
+	Message   *Message `json:"message,omitzero"`
+	Timestamp string   `json:"timestamp,omitzero"`
+	Others    Others   `json:",embed"`
 }
 
-// Said is a message of a status.
-type Said struct {
-	Role    string `json:"role,omitzero"`
-	Content string `json:"content,omitzero"`
-	Others  Others `json:"-"`
-}
-
-// Message is what a user or an agent has said.
+// Message is one of a task's history.
 type Message struct {
-	Role      string `json:"role,omitzero"`
-	Content   string `json:"content,omitzero"`
+	Role      string `json:"role"`
+	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitzero"`
 	MessageID string `json:"messageId,omitzero"`
 	AgentID   string `json:"agentId,omitzero"`
-	Others    Others `json:"-"`
+	Others    Others `json:",embed"`
 }
 
-// Artifact is what a task has produced.
+// Artifact is what a task has made.
 type Artifact struct {
-	ArtifactID string `json:"artifactId,omitzero"`
+	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
 	Parts      []Part `json:"parts,omitempty"`
-	Others     Others `json:"-"`
+	Others     Others `json:",embed"`
 }
 
-// Part is a part of an artifact.
+// Part is a part of an Artifact.
 type Part struct {
-	Text   string `json:"text,omitzero"`
-	Others Others `json:"-"`
+	Text   string `json:"text"`
+	Others Others `json:",embed"`
 }
 
-// Metadata is what else is known of a task. What a request gave as its context stands
-// beside these members, in Others.
+// Metadata is what is known of a task beside the conversation. The rest is the client's
+// context, and what this version does not know.
 type Metadata struct {
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
-	RoutingConfidence *Number         `json:"routingConfidence,omitempty"`
-	Routing           *Routing        `json:"routing,omitempty"`
+	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
+	Routing           *Routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
-	Kind              string          `json:"kind,omitzero"`
-	RetentionDays     *Number         `json:"retentionDays,omitempty"`
-	ParentTaskID      string          `json:"parentTaskId,omitzero"`
-	Others            Others          `json:"-"`
+	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
+	Others            Others          `json:",embed"`
 }
 
-// Routing is the decision who answers.
+// Routing is why the agents of a task were chosen.
 type Routing struct {
-	AgentID          string   `json:"agentId,omitzero"`
-	Confidence       *Number  `json:"confidence,omitempty"`
+	AgentID          string   `json:"agentId"`
+	Confidence       Number   `json:"confidence"`
 	Reasoning        string   `json:"reasoning,omitzero"`
 	AdditionalAgents []string `json:"additionalAgents,omitempty"`
-	Others           Others   `json:"-"`
+	Others           Others   `json:",embed"`
 }
 
-// AgentResponse is how one agent did.
+// AgentResponse is what an agent added to the last turn.
 type AgentResponse struct {
-	AgentID         string `json:"agentId,omitzero"`
+	AgentID         string `json:"agentId"`
 	Content         string `json:"content,omitzero"`
-	Success         Flag   `json:"success"`
+	Success         bool   `json:"success"`
 	ErrorMessage    string `json:"errorMessage,omitzero"`
-	ExecutionTimeMS Number `json:"executionTimeMs"`
-	Others          Others `json:"-"`
+	ExecutionTimeMs Number `json:"executionTimeMs"`
+	Others          Others `json:",embed"`
 }
 
-// Number is a number that may be read as a text.
+// Number is a number that may also come as a string.
 type Number float64
 
-// UnmarshalJSONFrom reads 1.5 and "1.5".
-func (n *Number) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	text, err := scalar(dec)
-	if err != nil || text == "" {
-		return err
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || f-f != 0 { // infinite, or no number: JSON has none of them
-		return errors.New("not a number")
-	}
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
 	*n = Number(f)
-	return nil
-}
-
-// Flag is a boolean that may be read as a text.
-type Flag bool
-
-// UnmarshalJSONFrom reads true and "true".
-func (b *Flag) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	text, err := scalar(dec)
-	if err != nil || text == "" {
-		return err
-	}
-	v, err := strconv.ParseBool(strings.ToLower(text))
-	*b = Flag(v)
 	return err
 }
 
-// scalar reads a value that is no list and no object; null is empty.
-func scalar(dec *jsontext.Decoder) (string, error) {
-	token, err := dec.ReadToken()
-	if err != nil {
-		return "", err
+// newDocument returns the document of a task that begins.
+func newDocument(id string, req *chat.Request) *Document {
+	conversation := req.ConversationID
+	if conversation == "" {
+		conversation = newID("conv_")
 	}
-	switch token.Kind() {
-	case 'n':
-		return "", nil
-	case '"', '0', 't', 'f':
-		return strings.TrimSpace(token.String()), nil
-	}
-	return "", errors.New("neither a text nor a number")
-}
-
-// State is where a task stands; as it was read, which may be no state at all.
-type State string
-
-// States.
-const (
-	Submitted     State = "submitted"
-	Working       State = "working"
-	InputRequired State = "input-required"
-	Completed     State = "completed"
-	Failed        State = "failed"
-	Canceled      State = "canceled"
-	Unknown       State = "unknown"
-)
-
-// Known returns the state, or Unknown if it is none of ours.
-func (s State) Known() State {
-	known := State(strings.ToLower(string(s)))
-	if slices.Contains([]State{Submitted, Working, InputRequired, Completed, Failed, Canceled}, known) {
-		return known
-	}
-	return Unknown
-}
-
-// Final says whether a task in this state stays as it is.
-func (s State) Final() bool {
-	known := s.Known()
-	return known == Completed || known == Failed || known == Canceled
-}
-
-// Follows says whether a task may come from state before into s. A state that cannot be
-// read may become any.
-func (s State) Follows(before State) bool {
-	switch before.Known() {
-	case Submitted:
-		return s != Submitted
-	case Working:
-		return s != Submitted && s != Working
-	case InputRequired:
-		return s != Submitted && s != InputRequired
-	}
-	return !before.Final()
-}
-
-// ErrDocument is wrapped by the error of a document that cannot be read.
-var ErrDocument = errors.New("task document cannot be read")
-
-// maxDepth bounds how deeply a document nests that somebody else has written; ours has
-// five levels.
-const maxDepth = 100
-
-// ReadDocument reads a document, also one that another program has written: names in any
-// case, numbers as texts, null for what is absent.
-func ReadDocument(text []byte) (*Document, error) {
-	if tooDeep(text) {
-		return nil, fmt.Errorf("%w: it nests too deeply", ErrDocument)
-	}
-	d := new(Document)
-	err := json.Unmarshal(text, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDocument, hidden(err))
-	}
-	return d, nil
-}
-
-// hidden leaves out what an error quotes of the document, which holds what users said.
-func hidden(err error) error {
-	if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		return fmt.Errorf("a value of the wrong type at %s", e.JSONPointer)
-	}
-	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return fmt.Errorf("no JSON at byte %d", e.ByteOffset)
-	}
-	return errors.New("a value of the wrong type")
-}
-
-// tooDeep counts brackets, those in texts too: more than enough for a document.
-func tooDeep(text []byte) bool {
-	depth, inText := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
+	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
+	if len(req.Context) > 0 {
+		d.Metadata.Others = Others{}
+		for _, entry := range req.Context {
+			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
 		}
 	}
-	return false
+	return d
 }
 
-// Append appends the document's JSON.
-func (d *Document) Append(dst []byte) ([]byte, error) {
-	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
-	return append(dst, text...), err
-}
-
-// Prune keeps the last messages of the history, at most so many.
-func (d *Document) Prune(most int) {
-	if n := len(d.History) - most; n > 0 {
-		d.History = slices.Delete(d.History, 0, n)
+// readDocument reads a task. What cannot be read of it is made of the rest.
+func readDocument(id string, t store.Task) *Document {
+	d := new(Document)
+	err := json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		d = &Document{Status: Status{State: Unknown}}
 	}
+	d.ID = id
+	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
+		d.SessionID, d.ContextID = conversation, conversation
+	}
+	if !IsState(d.Status.State) {
+		d.Status.State = Unknown
+	}
+	return d
 }
 
-// Enter puts the task into a state.
-func (d *Document) Enter(s State, at time.Time) {
-	d.Status.State, d.Status.Timestamp, d.Status.Message = s, Timestamp(at), nil
+// encode returns the document as it is stored and shown.
+func (d *Document) encode() []byte {
+	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
+	if err != nil {
+		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
+	}
+	return text
 }
 
-// Timestamp returns a time as documents have it.
-func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// asked notes what the user says in a turn that begins.
+func (d *Document) asked(turn, input string, now time.Time, most int) {
+	d.Status = Status{State: Working, Timestamp: stamp(now)}
+	d.Metadata.Turns = append(d.Metadata.Turns, turn)
+	d.say(Message{Role: "user", Content: input, Timestamp: stamp(now), MessageID: turn + ":user"}, most)
+}
+
+// ended notes what a turn has said, and the task's state after it.
+func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
+	d.Status = Status{State: state, Timestamp: stamp(now)}
+	if said.failure != "" {
+		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
+	}
+	if text := string(said.text); text != "" {
+		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant", AgentID: said.agent}
+		d.say(m, most)
+		d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: text}}}}
+		if state == InputRequired {
+			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
+		}
+	}
+	said.describe(&d.Metadata)
+}
+
+func (d *Document) say(m Message, most int) {
+	d.History = append(d.History, m)
+	d.History = d.History[max(0, len(d.History)-most):]
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

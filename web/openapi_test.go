@@ -63,7 +63,8 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/agents", "/agents/{id}", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tools"}},
+			[]string{"/", "/agents", "/agents/{id}", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse",
+				"/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/events", "/tools"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},
@@ -83,10 +84,12 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
-			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed)},
+			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed,
+			fault.Cancelled, fault.TurnLost, fault.StoreUnavailable)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
-			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal)},
+			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal,
+			fault.KeyReused, fault.TaskNotCancelable, fault.StoreUnavailable)},
 		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
 			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
 			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported,

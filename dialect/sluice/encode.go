@@ -42,12 +42,37 @@ func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.
 	if retry == 0 {
 		retry = sse.NoRetry
 	}
+	return newEncoder(requestID, requestID, accumulated, retry)
+}
+
+// NewKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
+// of the turn, and a client that lost its stream comes back after a second.
+func NewKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
+	return newEncoder(turnID, requestID, accumulated, time.Second)
+}
+
+func newEncoder(id, requestID string, accumulated bool, retry time.Duration) *encoder {
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
 	return &encoder{
-		idPrefix:   append(append([]byte("id: "), requestID...), ':'),
+		idPrefix:   append(append([]byte("id: "), id...), ':'),
 		dataPrefix: append([]byte(`data: {"request_id":`), quoted...),
 		retry:      retry,
 		accumulate: accumulated,
+	}
+}
+
+// Skip takes an event whose frame the client has already.
+func (e *encoder) Skip(ev stream.Event) {
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		if !e.accumulate {
+			e.pieces = append(e.pieces, ev.Text)
+			return
+		}
+		quoted := jsonline.String(nil, ev.Text)
+		e.text = append(e.text, quoted[1:len(quoted)-1]...)
+	case *stream.ToolStarted:
+		e.tools = append(e.tools, ev.Tool)
 	}
 }
 
@@ -152,6 +177,9 @@ func start(dst []byte, ev *stream.Start) []byte {
 	}
 	if ev.UserID != "" {
 		dst = name(dst, "user_id", ev.UserID)
+	}
+	if ev.TurnID != "" {
+		dst = str(str(dst, "task_id", ev.TaskID), "turn_id", ev.TurnID)
 	}
 	return str(name(dst, "model", ev.Model), "protocol", Protocol)
 }

@@ -17,6 +17,7 @@ import (
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/stream"
 )
 
 // Path is where turns are asked for, with POST and with GET.
@@ -30,13 +31,15 @@ const maxBody = 1 << 20
 type Dialect struct {
 	// GetTools are the tools that a turn of a GET may call.
 	GetTools chat.ToolAccess
+	// Kept says that turns are kept, and can be resumed.
+	Kept bool
 }
 
 // Routes implements dialect.Dialect.
 func (d Dialect) Routes() []dialect.Route {
 	return []dialect.Route{
-		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post},
-		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get},
+		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume},
+		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume},
 	}
 }
 
@@ -48,7 +51,7 @@ func (d Dialect) post(r *http.Request, body []byte) (dialect.Exchange, error) {
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
 	}
 	key, err := dialect.HeaderKey(r, err)
-	return exchange(r, &asked, key, err)
+	return d.exchange(r, &asked, key, err)
 }
 
 // get reads the request of a GET from its query, as an EventSource sends it.
@@ -57,16 +60,47 @@ func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
 	asked.Tools = d.GetTools
 	query, _ := url.ParseQuery(r.URL.RawQuery)
 	key, err := dialect.Key(query["idempotency_key"], err)
-	return exchange(r, &asked, key, err)
+	return d.exchange(r, &asked, key, err)
 }
 
-func exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
+func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
+	if err == nil && !d.Kept {
+		err = notKept(asked)
+	}
 	if err != nil {
 		return dialect.Exchange{}, err
 	}
 	return dialect.Exchange{
-		Request: asked.Request,
-		Key:     key,
-		Encoder: NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
+		Request:     asked.Request,
+		Key:         key,
+		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
+		TaskID:      asked.TaskID,
+		Accumulated: asked.Accumulated,
+		Detached:    asked.OnDisconnect != chat.OnDisconnectCancel,
 	}, nil
+}
+
+// resume returns the encoder of a turn that is kept.
+func resume(k dialect.Kept) stream.Encoder {
+	return NewKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+}
+
+// notKept refuses what only turns that are kept can do.
+func notKept(asked *chat.Asked) error {
+	continues := asked.OnDisconnect == chat.OnDisconnectContinue
+	if asked.TaskID == "" && !continues {
+		return nil
+	}
+	e := new(chat.ValidationError)
+	if asked.TaskID != "" {
+		e.Add("/task_id", needsStore())
+	}
+	if continues {
+		e.Add("/on_disconnect", needsStore())
+	}
+	return e
+}
+
+func needsStore() *chat.FieldError {
+	return &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a store, and this gateway has none (SLUICE_STORE)"}
 }

@@ -23,6 +23,7 @@ import (
 	"sluice/metrics"
 	"sluice/model"
 	"sluice/router"
+	"sluice/store"
 	"sluice/stream"
 	"sluice/web"
 )
@@ -57,6 +58,7 @@ type Gateway struct {
 	// them; never nil if there is a file.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
+	state    *state      // nil without a store
 	todos    *todo.Store // nil unless the built-in todo server is used
 	with     Seams
 
@@ -71,6 +73,8 @@ type Seams struct {
 	Servers []mcpclient.Server // on top of the configured ones
 	// Runner returns what answers requests. nil: the agent itself.
 	Runner func(*agent.Agent) stream.Runner
+	// Store is used in place of the configured one. nil: that.
+	Store store.Store
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
@@ -116,7 +120,11 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
+	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+		return nil, err
+	}
 	g.watch()
+	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
@@ -128,9 +136,11 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Tools:         g.tools.Tools,
 		Health:        g.health,
 		Metrics:       g.metrics,
+		Tasks:         g.state.keeper(),
+		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools)}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
 		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
@@ -206,6 +216,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()
 	}

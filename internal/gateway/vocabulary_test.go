@@ -42,7 +42,7 @@ func everyEvent() []stream.Event {
 	fatal.Fatal = true
 	ok, took := true, int64(12)
 	return []stream.Event{
-		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m"},
+		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m", TaskID: "task_1", TurnID: "turn_1"},
 		&stream.Route{
 			Decision: stream.Routed, AgentID: "light-agent", Additional: []string{"music-agent"}, Confidence: 0.9,
 			Reasoning: "<b>\u2028", Method: "model", Attempts: 1, Millis: 3, Model: "default",

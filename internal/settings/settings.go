@@ -3,6 +3,8 @@
 package settings
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"sluice/agent"
@@ -10,6 +12,7 @@ import (
 	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/mcpclient"
+	"sluice/store"
 )
 
 // Sections returns the table of what can be set, bound to c and f.
@@ -22,6 +25,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		mcpclient.Settings(c),
 		todoServer(c),
 		handlers.Settings(c),
+		state(c),
 		chatKit(c),
 		logging(c),
 		telemetry(c),
@@ -68,6 +72,32 @@ func chatKit(c *config.Config) config.Section {
 			"threads of [ChatKit](docs/chatkit.md): `none`, or `memory` of this process, for development"),
 	}}
 }
+
+// maxPrefix bounds SLUICE_STORE_PREFIX.
+const maxPrefix = 64
+
+func state(c *config.Config) config.Section {
+	return config.Section{Name: "store", Settings: []config.Setting{
+		config.Func("SLUICE_STORE", string(store.None), "`none`, `memory`, `sqlite:PATH`, `redis://…`, `rediss://…`, `unix://…`, `redis+sentinel://…`",
+			"where turns are [kept](docs/state.md), so that they outlive their connection", func(value string) error {
+				_, err := store.ParseLocation(value)
+				c.Store = config.Secret(value)
+				return err
+			}),
+		config.Func("SLUICE_STORE_PREFIX", "", "up to 64 printable ASCII characters", "stands before every key in the store", func(value string) error {
+			if len(value) > maxPrefix || strings.Trim(value, printable) != "" {
+				return errors.New("must be up to 64 printable ASCII characters without spaces")
+			}
+			c.StorePrefix = value
+			return nil
+		}).As("none"),
+		config.Bool("SLUICE_STORE_REQUIRED", &c.StoreRequired,
+			"`true`: while the store is unavailable turns get `503` and `/readyz` fails"),
+	}}
+}
+
+// printable are the characters of a prefix.
+const printable = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 func logging(c *config.Config) config.Section {
 	return config.Section{Name: "log", Settings: []config.Setting{

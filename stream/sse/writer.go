@@ -48,6 +48,9 @@ type Config struct {
 	// nothing is written does no harm. It then stands for several writes, each of which
 	// may take up to a sixteenth longer.
 	HTTP1 bool
+	// Spill is called by Write in place of Flush, which it calls in turn, when much has come
+	// together; nil: Flush.
+	Spill func() error
 	// OnFail is called, once and perhaps from another goroutine, when a write
 	// fails. The error wraps fault.ErrClientGone. It must not call the Writer.
 	OnFail func(error)
@@ -120,10 +123,13 @@ func (s *Writer) buffer() *[]byte {
 
 // spill writes when enough has come together.
 func (s *Writer) spill() error {
-	if len(*s.buf) >= spillAt {
-		return s.Flush()
+	switch {
+	case len(*s.buf) < spillAt:
+		return nil
+	case s.cfg.Spill != nil:
+		return s.cfg.Spill()
 	}
-	return nil
+	return s.Flush()
 }
 
 // Flush writes what Write collected. After an error, which wraps

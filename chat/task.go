@@ -1,0 +1,51 @@
+package chat
+
+import "strings"
+
+// What becomes of a turn whose client leaves.
+const (
+	OnDisconnectContinue = "continue"
+	OnDisconnectCancel   = "cancel"
+)
+
+// Prefixes of the ids of tasks and turns.
+const (
+	TaskPrefix = "task_"
+	TurnPrefix = "turn_"
+)
+
+// idLength is how many characters follow the prefix: 128 bits, five in each.
+const idLength = 26
+
+// IsTaskID says whether s can be the id of a task of ours.
+func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
+
+// IsTurnID says whether s can be the id of a turn.
+func IsTurnID(s string) bool { return isID(s, TurnPrefix) }
+
+func isID(s, prefix string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	return ok && len(rest) == idLength && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// NoSuchTask is the fault of an input for a task that waits for none.
+func NoSuchTask() *FieldError {
+	return &FieldError{Code: CodeUnknownValue, Message: "names no task that waits for an input"}
+}
+
+// CheckTaskID wants what can be a task's id. Whether there is one, and it waits, is for
+// others to say.
+func CheckTaskID(s string) (string, *FieldError) {
+	if !IsTaskID(s) {
+		return "", NoSuchTask()
+	}
+	return s, nil
+}
+
+// CheckOnDisconnect wants one of the two words.
+func CheckOnDisconnect(s string) (string, *FieldError) {
+	if s != OnDisconnectContinue && s != OnDisconnectCancel {
+		return "", &FieldError{Code: CodeUnknownValue, Message: "must be continue or cancel"}
+	}
+	return s, nil
+}

@@ -1,0 +1,193 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/fault"
+	"sluice/stream"
+	"sluice/stream/sse"
+	"sluice/task"
+)
+
+// Turns that are kept: all that Config.Tasks adds to the way of a turn.
+
+// checksum is that of what an idempotency key came with.
+func checksum(r *http.Request, body []byte) *[32]byte {
+	h := sha256.New()
+	_, _ = h.Write([]byte(r.URL.Path + "?" + r.URL.RawQuery + "\n"))
+	_, _ = h.Write(body)
+	return (*[32]byte)(h.Sum(nil))
+}
+
+// keep is stream for a turn that is to be kept. Its goroutine runs the turn to the end,
+// also without a client: so a drain waits for it as for any other.
+func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
+	parent := r.Context()
+	if t.Detached {
+		parent = context.WithoutCancel(parent)
+	}
+	ctx, cancel, leave, err := s.gate.enter(parent)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t.kept, err = s.cfg.Tasks.Begin(ctx, task.Request{
+		Chat: &t.Request, TaskID: t.TaskID, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Detached: t.Detached, Key: t.Key, Body: t.sum, Cancel: cancel,
+	})
+	if replay, ok := errors.AsType[*task.Replay](err); ok {
+		return s.attach(ctx, cancel, w, r, t, replay.Turn)
+	}
+	if err != nil {
+		return err
+	}
+	if t.kept == nil { // the store is unavailable: the turn ends with its connection
+		defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
+		s.run(ctx, cancel, w, r, t)
+		return nil
+	}
+	defer t.kept.End()
+	if t.route.Resume != nil {
+		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
+	}
+	s.run(ctx, cancel, w, r, t)
+	return nil
+}
+
+// keptWriter has nothing written that the log does not have. A client that leaves does not
+// end a turn that goes on without it.
+func keptWriter(cfg *sse.Config, t *turn) {
+	cfg.Spill = t.kept.Flush
+	if t.Detached {
+		cfg.OnFail = nil
+	}
+}
+
+// attach answers a repeated idempotency key with the turn that it was used for.
+func (s *Server) attach(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn, turn string) error {
+	used := &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
+	if t.route.Resume == nil || t.Collect {
+		return used
+	}
+	log, err := s.cfg.Tasks.OpenLog(ctx, turn)
+	if errors.Is(err, task.ErrGone) {
+		s.cfg.Tasks.Resumed("gone")
+		return used
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Sluice-Replayed", "true")
+	s.cfg.Tasks.Resumed("attached")
+	s.retell(ctx, cancel, w, r, log, t.route.Resume(keptAs(log)), 0)
+	return nil
+}
+
+func keptAs(l *task.Log) dialect.Kept {
+	return dialect.Kept{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
+}
+
+// takeUp answers a client that lost its stream: with the rest of it, if the turn is kept,
+// else with what makes an EventSource stop.
+func (s *Server) takeUp(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	turn, after, ok := eventID(r)
+	if !ok || rt.Resume == nil {
+		return s.nothing(w, "gone")
+	}
+	if rt.NoBody {
+		if err := s.dropBody(w, r); err != nil {
+			return err
+		}
+	}
+	who, err := s.sender(r)
+	if err != nil {
+		return err
+	}
+	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, who: who})
+}
+
+// nothing answers that there is nothing to resume.
+func (s *Server) nothing(w http.ResponseWriter, outcome string) error {
+	s.cfg.Tasks.Resumed(outcome)
+	return giveUp(w)
+}
+
+// sender returns who sent a request that runs nothing.
+func (s *Server) sender(r *http.Request) (chat.Principal, error) {
+	if s.cfg.Authenticate == nil {
+		return chat.Principal{}, nil
+	}
+	return s.cfg.Authenticate(r)
+}
+
+// sought says what a reader wants of a turn.
+type sought struct {
+	turn  string
+	task  string // that it must be of; empty: any
+	after int    // the number of the last event that the reader has
+	who   chat.Principal
+}
+
+// resume sends the rest of a turn. A reader counts as a stream.
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.Kept) stream.Encoder, want sought) error {
+	ctx, cancel, leave, err := s.gate.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	log, err := s.cfg.Tasks.OpenLog(ctx, want.turn)
+	if err == nil && (log.Tenant != want.who.Tenant || want.task != "" && log.Task != want.task) {
+		err = task.ErrGone
+	}
+	if errors.Is(err, task.ErrGone) {
+		return s.nothing(w, "gone")
+	}
+	if err != nil {
+		s.cfg.Tasks.Resumed("failed")
+		return err
+	}
+	enc := encoder(keptAs(log))
+	more, err := log.Skip(ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
+	if err != nil || !more {
+		return s.nothing(w, "gone")
+	}
+	s.cfg.Tasks.Resumed("resumed")
+	s.retell(ctx, cancel, w, r, log, enc, want.after)
+	return nil
+}
+
+// retell sends what is left of a log, as it comes. A reply that ends without Done is
+// aborted, as in stream.
+func (s *Server) retell(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, log *task.Log, enc stream.Encoder, from int) {
+	defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
+	out := sse.NewWriter(w, sse.Config{
+		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: r.ProtoMajor == 1, OnFail: cancel,
+	})
+	told, done := 0, false
+	_ = out.Flush()
+	for events, err := range log.Events(ctx) {
+		if err != nil {
+			break
+		}
+		for _, e := range events {
+			_ = out.Write(e.Stamp, e.Event) // its error is that of Flush
+			_, done = e.Event.(*stream.Done)
+		}
+		told += len(events)
+		if out.Flush() != nil {
+			break
+		}
+	}
+	err := out.Close()
+	zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("from", from).Int("events", told)).Msg("turn_resumed")
+	if err != nil || !done {
+		abort(r)
+	}
+}

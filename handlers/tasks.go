@@ -1,0 +1,237 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/task"
+)
+
+// serveTasks routes what there is to ask of turns that are kept.
+func (s *Server) serveTasks(e *echo.Echo) {
+	if s.cfg.Tasks == nil {
+		return
+	}
+	s.origins.take(http.MethodPost)
+	s.origins.take(http.MethodDelete)
+	readable(e, "/tasks", raw(s.listTasks))
+	readable(e, "/tasks/:id", named("id", s.showTask))
+	e.GET("/tasks/:id/events", named("id", s.taskEvents))
+	e.POST("/tasks/:id/cancel", named("id", s.cancelTask))
+	e.DELETE("/conversations/:id", named("id", s.forget))
+}
+
+// named gives the request the value of its path.
+func named(name string, h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
+	return withPathValues([]string{name}, raw(h))
+}
+
+// caller returns who asks: who is made sure of, and who the query says.
+func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err error) {
+	if c.Principal, err = s.sender(r); err != nil {
+		return c, nil, err
+	}
+	query = r.URL.Query()
+	var e chat.ValidationError
+	if user := query.Get("user_id"); user != "" {
+		var wrong *chat.FieldError
+		c.UserID, wrong = chat.CheckUserID(user)
+		e.Add("/user_id", wrong)
+	}
+	if len(e.Fields) > 0 {
+		return c, nil, &e
+	}
+	return c, query, nil
+}
+
+// taskID returns the task of the path. What can be no id is not there.
+func taskID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if len(id) == 0 || len(id) > 128 || !chat.Token(id, 1, 128) {
+		return "", &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
+	}
+	return id, nil
+}
+
+func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
+	c, query, err := s.caller(r)
+	if err != nil {
+		return err
+	}
+	var e chat.ValidationError
+	q := store.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: store.MaxPage}
+	conversation := query.Get("conversation_id")
+	switch {
+	case conversation != "":
+		var wrong *chat.FieldError
+		q.Conversation, wrong = chat.CheckConversationID(conversation)
+		e.Add("/conversation_id", wrong)
+	case s.cfg.Authenticate == nil:
+		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
+	}
+	if text := query.Get("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > store.MaxPage {
+			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
+		}
+	}
+	if q.State != "" && !task.IsState(q.State) {
+		e.Add("/state", &chat.FieldError{Code: chat.CodeUnknownValue, Message: "names no state of a task"})
+	}
+	if len(e.Fields) > 0 {
+		return &e
+	}
+	list, err := s.cfg.Tasks.List(r.Context(), c, q)
+	if err == nil {
+		writeBody(w, http.StatusOK, list)
+	}
+	return err
+}
+
+func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
+	c, _, err := s.caller(r)
+	if err != nil {
+		return err
+	}
+	id, err := taskID(r)
+	if err != nil {
+		return err
+	}
+	doc, err := s.cfg.Tasks.Show(r.Context(), c, id)
+	if err == nil {
+		writeBody(w, http.StatusOK, doc)
+	}
+	return err
+}
+
+func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.changes(w, r)
+	if err != nil {
+		return err
+	}
+	id, err := taskID(r)
+	if err != nil {
+		return err
+	}
+	doc, already, err := s.cfg.Tasks.Cancel(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	status := http.StatusAccepted
+	if already {
+		status = http.StatusOK
+	}
+	writeBody(w, status, doc)
+	return nil
+}
+
+func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.changes(w, r)
+	if err != nil {
+		return err
+	}
+	conversation, wrong := chat.CheckConversationID(r.PathValue("id"))
+	if wrong != nil {
+		return &fault.Error{Type: fault.NotFound, Message: "There can be no such conversation"}
+	}
+	if err := s.cfg.Tasks.Forget(r.Context(), c, conversation); err != nil {
+		return err
+	}
+	return giveUp(w)
+}
+
+// changes returns who asks for a change, unless a foreign page does.
+func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
+	if err := s.origins.check(r); err != nil {
+		return task.Caller{}, err
+	}
+	if err := s.dropBody(w, r); err != nil {
+		return task.Caller{}, err
+	}
+	c, _, err := s.caller(r)
+	return c, err
+}
+
+// taskEvents tells a turn of a task in our own protocol, whatever protocol began it: from
+// the first event, or behind the one that Last-Event-ID or after names.
+func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) error {
+	if err := s.origins.check(r); err != nil {
+		return err
+	}
+	c, query, err := s.caller(r)
+	if err != nil {
+		return err
+	}
+	id, err := taskID(r)
+	if err != nil {
+		return err
+	}
+	turn, err := s.cfg.Tasks.LastTurn(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	after, turn, err := s.position(r, query, turn)
+	if err != nil || turn == "" {
+		return orGone(s, w, err)
+	}
+	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, who: c.Principal})
+}
+
+func orGone(s *Server, w http.ResponseWriter, err error) error {
+	if err != nil {
+		return err
+	}
+	return s.nothing(w, "gone")
+}
+
+// position returns where a reader wants to begin. The turn is empty if Last-Event-ID is
+// none of ours.
+func (s *Server) position(r *http.Request, query url.Values, last string) (after int, turn string, err error) {
+	if lost(r) {
+		turn, after, ok := eventID(r)
+		if !ok {
+			return 0, "", nil
+		}
+		return after, turn, nil
+	}
+	var e chat.ValidationError
+	if text := query.Get("after"); text != "" {
+		n, ok := number(text)
+		if after = n; !ok {
+			e.Add("/after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
+		}
+	}
+	turn = last
+	if text := query.Get("turn"); text != "" {
+		if turn = text; !chat.IsTurnID(text) {
+			e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
+		}
+	}
+	if len(e.Fields) > 0 {
+		return 0, "", &e
+	}
+	return after, turn, nil
+}
+
+// eventID reads a Last-Event-ID of the form <turn_id>:<n>.
+func eventID(r *http.Request) (turn string, n int, ok bool) {
+	given := r.Header.Values("Last-Event-ID")
+	if len(given) != 1 {
+		return "", 0, false
+	}
+	turn, text, _ := strings.Cut(given[0], ":")
+	n, ok = number(text)
+	return turn, n, ok && chat.IsTurnID(turn)
+}
+
+// number reads the number of an event.
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && len(text) <= 9 && strconv.Itoa(n) == text
+}

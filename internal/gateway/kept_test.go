@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"bytes"
+
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"sluice/internal/testnet"
+	"sluice/store/memory"
+)
+
+var keptID = regexp.MustCompile(`(?m)^id: (turn_[0-9a-z]{26}):(\d+)$`)
+
+// A stream that is cut behind any of its events and taken up again, at another gateway
+// that shares the store, is byte for byte the uncut one; and but for its ids it is the
+// stream of a gateway without a store.
+func TestCutStreamIsTheUncutOne(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		tr := readTranscript(t, file)
+		if !strings.Contains(tr.get("want.sse"), "event: start") {
+			continue // no turn is run
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, tr.cutEverywhere)
+		})
+	}
+}
+
+func (tr transcript) cutEverywhere(t *testing.T) {
+	shared := memory.New(memory.Config{})
+	sim := tr.gemini(t)
+	replies := tr.playWith(t, sim, new(bytes.Buffer), Seams{Store: shared})
+	whole := replies[len(replies)-1]
+	if diff := cmp.Diff(tr.get("want.sse"), plain(whole.text())); diff != "" {
+		t.Errorf("but for its ids the stream (-without a store +with one):\n%s", diff)
+	}
+	second := tr.second(t, Seams{Store: shared})
+	ids := keptID.FindAllStringSubmatchIndex(whole.body, -1)
+	if len(ids) == 0 {
+		t.Fatalf("no ids of a turn in\n%s", whole.body)
+	}
+	for i, at := range ids {
+		id := whole.body[at[2]:at[5]]
+		end := at[1] + strings.Index(whole.body[at[1]:], "\n\n") + 2
+		status, rest := second.resume(t, "/chat/stream?input=hi", id)
+		if i == len(ids)-1 {
+			if status != http.StatusNoContent || rest != "" {
+				t.Errorf("behind the last event: %d %q", status, rest)
+			}
+			continue
+		}
+		if got := whole.body[:end] + rest; withoutBeats(got) != withoutBeats(whole.body) {
+			t.Fatalf("cut behind event %d (-uncut +joined):\n%s", i+1, cmp.Diff(withoutBeats(whole.body), withoutBeats(got)))
+		}
+	}
+}
+
+// withoutBeats returns a stream without its heartbeats.
+func withoutBeats(body string) string { return strings.ReplaceAll(body, ": ping\n\n", "") }
+
+var keptStart = regexp.MustCompile(`,"task_id":"task_[0-9a-z]{26}","turn_id":"turn_[0-9a-z]{26}"`)
+
+// plain returns a kept stream as it is without a store.
+func plain(body string) string {
+	body = strings.Replace(body, "retry: 1000\n", "retry: 86400000\n", 1)
+	return keptStart.ReplaceAllString(keptID.ReplaceAllString(body, "id: "+goldenID+":$2"), "")
+}
+
+// peer is a further gateway.
+type peer struct{ client http.Client }
+
+// second starts a gateway of the same settings, whose model nobody asks.
+func (tr transcript) second(t *testing.T, with Seams) peer {
+	t.Helper()
+	cfg, file := tr.config(t)
+	with.Gemini = testnet.Serve(t, transcript{}.silent())
+	with.Servers = nil
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, HasFile: file.Path != "", Team: file.Team}, zerolog.Nop(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return peer{http.Client{Transport: testnet.Serve(t, g.server)}}
+}
+
+func (transcript) silent() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+}
+
+// resume asks for what follows an event.
+func (p peer) resume(t *testing.T, path, lastEventID string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lastEventID != "" {
+		req.Header.Set("Last-Event-ID", lastEventID)
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("%s behind %s broke off: %v", path, lastEventID, err)
+	}
+	return resp.StatusCode, string(all)
+}

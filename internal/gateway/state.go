@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/config"
+	"sluice/health"
+	"sluice/metrics"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/store/redis"
+	"sluice/store/sqlite"
+	"sluice/task"
+)
+
+// state is the store, and what keeps turns in it. nil: there is none.
+type state struct {
+	store store.Store
+	tasks *task.Service
+	parts []health.Checker
+	owned bool // the store is closed with the gateway
+}
+
+// Breaker of the store.
+const (
+	storeService  = "store"
+	storeFailures = 5
+	storeRecovery = 5 * time.Second
+	storeProbes   = 3
+)
+
+// openState opens the store. given, if not nil, is used in place of the configured one.
+func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
+	s := &state{store: given}
+	if given == nil {
+		at, err := store.ParseLocation(cfg.Store.Reveal())
+		if err != nil || at.Kind == store.None {
+			return nil, err
+		}
+		if err := s.open(ctx, at, cfg.StorePrefix, log, m); err != nil {
+			return nil, err
+		}
+	}
+	s.tasks = task.New(task.Config{Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log})
+	return s, nil
+}
+
+// open opens an engine.
+func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) (err error) {
+	s.owned = true
+	if at.Kind == store.Memory {
+		s.store, s.parts = memory.New(memory.Config{}), []health.Checker{inMemory{}}
+		return nil
+	}
+	guard := newBreaker(storeService, config.Breaker{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, log)
+	calls := store.NewCalls(store.CallsConfig{Allow: allow(guard), Metrics: m, Log: log})
+	if at.Kind == store.SQLite {
+		engine, err := sqlite.Open(ctx, sqlite.Config{Path: at.Path, Calls: calls})
+		if errors.Is(err, store.ErrOwned) {
+			return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file"}}}
+		}
+		if err != nil {
+			return fmt.Errorf("SLUICE_STORE: %w", err)
+		}
+		s.store, s.parts = engine, []health.Checker{engine, guard}
+		return nil
+	}
+	engine := redis.New(redis.Config{Location: at, Prefix: prefix, Calls: calls})
+	s.store, s.parts = engine, []health.Checker{engine, guard}
+	if warnings, err := engine.Inspect(ctx); err == nil && len(warnings) > 0 {
+		log.Warn().Dict("details", zerolog.Dict().Strs("warnings", warnings)).Msg("store_warning")
+	}
+	return nil
+}
+
+// allow makes a breaker the guard of commands.
+func allow(b *breaker.Breaker) func(context.Context) (func(error), error) {
+	return func(ctx context.Context) (func(error), error) {
+		done, err := b.Allow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(err error) {
+			switch {
+			case errors.Is(err, store.ErrUnavailable):
+				done(breaker.Failure, err)
+			case ctx.Err() != nil:
+				done(breaker.Neutral, nil)
+			default:
+				done(breaker.Success, nil)
+			}
+		}, nil
+	}
+}
+
+// keeper returns what keeps turns; nil if there is no store.
+func (s *state) keeper() *task.Service {
+	if s == nil {
+		return nil
+	}
+	return s.tasks
+}
+
+func (s *state) checkers() []health.Checker {
+	if s == nil {
+		return nil
+	}
+	return s.parts
+}
+
+func (s *state) close() {
+	if s == nil {
+		return
+	}
+	s.tasks.Close()
+	if s.owned {
+		_ = s.store.Close()
+	}
+}
+
+// inMemory reports the engine in memory, which is always there.
+type inMemory struct{}
+
+func (inMemory) Check() health.Status {
+	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
+}

@@ -1,0 +1,368 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/internal/settings"
+	"sluice/internal/testnet"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/stream"
+)
+
+// slow answers with a word a second, so often.
+type slow struct {
+	words int
+	runs  *int
+}
+
+func (s slow) Run(ctx context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
+	*s.runs++
+	for range s.words {
+		if err := sink.Emit(&stream.Delta{Text: "word "}); err != nil {
+			return stream.Result{}, err
+		}
+		if err := sink.Flush(); err != nil {
+			return stream.Result{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return stream.Result{}, context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+	return stream.Result{Reason: stream.Stop}, nil
+}
+
+// fleet is gateways that share a store, and a slow model.
+type fleet struct {
+	t     *testing.T
+	store store.Store
+	runs  int
+}
+
+// gateway starts one.
+func (f *fleet) gateway(env map[string]string) peer {
+	f.t.Helper()
+	all := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
+	for name, value := range env {
+		all[name] = value
+	}
+	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{
+		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
+		Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: &f.runs} },
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(g.Close)
+	return peer{http.Client{Transport: testnet.Serve(f.t, g.server)}}
+}
+
+// inFleet runs a test in a bubble.
+func inFleet(t *testing.T, test func(t *testing.T, f *fleet)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, &fleet{t: t, store: memory.New(memory.Config{})})
+		time.Sleep(time.Minute) // until the turns whose clients have left are over
+	})
+}
+
+// send sends a request; the headers are pairs.
+func (p peer) send(t *testing.T, ctx context.Context, method, path, body string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, "http://gateway"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Request-ID", goldenID)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// ask is send for a request whose reply is read at once.
+func (p peer) ask(t *testing.T, method, path, body string, headers ...string) (status int, reply string) {
+	t.Helper()
+	resp := p.send(t, t.Context(), method, path, body, headers...)
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("%s %s broke off: %v", method, path, err)
+	}
+	return resp.StatusCode, string(all)
+}
+
+// startOf reads a stream up to its first piece of text, and returns what Start told.
+func startOf(t *testing.T, resp *http.Response) (read string, task, turn string) {
+	t.Helper()
+	var text bytes.Buffer
+	r := bufio.NewReader(resp.Body)
+	for !strings.Contains(text.String(), "event: response_delta\n") || !strings.HasSuffix(text.String(), "\n\n") {
+		line, err := r.ReadString('\n')
+		text.WriteString(line)
+		if err != nil {
+			t.Fatalf("%v after\n%s", err, text.String())
+		}
+	}
+	var start struct {
+		Task string `json:"task_id"`
+		Turn string `json:"turn_id"`
+	}
+	_, data, _ := strings.Cut(text.String(), "data: ")
+	if err := json.NewDecoder(strings.NewReader(data)).Decode(&start); err != nil {
+		t.Fatal(err)
+	}
+	return text.String(), start.Task, start.Turn
+}
+
+const asked = `{"input":"hi","conversation_id":"conv_1","user_id":"ann"}`
+
+// document is what tests look at of a task.
+type document struct {
+	ID, ContextID string
+	Status        struct{ State string }
+	History       []struct{ Role, Content string }
+	Artifacts     []struct{ Parts []struct{ Text string } }
+}
+
+func (p peer) task(t *testing.T, id string) (d document) {
+	t.Helper()
+	_, text := p.ask(t, http.MethodGet, "/tasks/"+id, "")
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return d
+}
+
+// A turn goes on when its client leaves, and another gateway tells the whole of it.
+func TestTurnOutlivesItsClient(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one, two := f.gateway(nil), f.gateway(nil)
+		ctx, leave := context.WithCancel(t.Context())
+		_, task, turn := startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", asked))
+		if state := two.task(t, task).Status.State; state != "working" {
+			t.Errorf("the task is %q", state)
+		}
+		leave()
+		status, rest := two.resume(t, "/tasks/"+task+"/events", turn+":1")
+		if status != http.StatusOK || strings.Count(rest, "event: response_delta") != 5 || strings.Count(rest, "event: done") != 1 || !strings.Contains(rest, `"success":true`) {
+			t.Errorf("%d\n%s", status, rest)
+		}
+		_, all := two.ask(t, http.MethodGet, "/tasks/"+task+"/events", "")
+		if !strings.HasPrefix(all, "retry: 1000\nid: "+turn+":1\n") || !strings.HasSuffix(all, rest) {
+			t.Errorf("from the first event\n%s", all)
+		}
+		synctest.Wait()
+		d := two.task(t, task)
+		if d.Status.State != "completed" || d.ContextID != "conv_1" || len(d.History) != 2 || d.Artifacts[0].Parts[0].Text != "word word word word word " {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// on_disconnect=cancel ends the turn with its client, and its log with done.
+func TestTurnEndsWithItsClientIfAsked(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one, two := f.gateway(nil), f.gateway(nil)
+		ctx, leave := context.WithCancel(t.Context())
+		_, task, _ := startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", `{"input":"hi","on_disconnect":"cancel"}`))
+		leave()
+		synctest.Wait()
+		_, all := two.ask(t, http.MethodGet, "/tasks/"+task+"/events", "")
+		if strings.Count(all, "event: response_delta") != 1 || !strings.Contains(all, `"finish_reason":"cancelled"`) {
+			t.Errorf("got\n%s", all)
+		}
+		if state := two.task(t, task).Status.State; state != "canceled" {
+			t.Errorf("the task is %q", state)
+		}
+	})
+}
+
+// A cancel reaches the turn through any gateway within a second.
+func TestCancelFromElsewhere(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one, two := f.gateway(nil), f.gateway(nil)
+		resp := one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked)
+		_, task, _ := startOf(t, resp)
+		began := time.Now()
+		if status, doc := two.ask(t, http.MethodPost, "/tasks/"+task+"/cancel", ""); status != http.StatusAccepted || !strings.Contains(doc, task) {
+			t.Errorf("%d %s", status, doc)
+		}
+		rest, err := io.ReadAll(resp.Body)
+		if took := time.Since(began); err != nil || took > time.Second {
+			t.Errorf("ended after %v with %v", took, err)
+		}
+		if got := string(rest); !strings.Contains(got, `"error_type":"cancelled"`) || !strings.Contains(got, `"finish_reason":"cancelled"`) {
+			t.Errorf("got\n%s", got)
+		}
+		synctest.Wait()
+		if status, doc := two.ask(t, http.MethodPost, "/tasks/"+task+"/cancel", ""); status != http.StatusOK || !strings.Contains(doc, `"state":"canceled"`) {
+			t.Errorf("again: %d %s", status, doc)
+		}
+		_, done, _ := startOf(t, one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked))
+		time.Sleep(20 * time.Second)
+		if status, problem := two.ask(t, http.MethodPost, "/tasks/"+done+"/cancel", ""); status != http.StatusConflict || !strings.Contains(problem, "task_not_cancelable") {
+			t.Errorf("one that has ended: %d %s", status, problem)
+		}
+	})
+}
+
+// A repeated key attaches to its turn from the first event, on any gateway, and runs
+// nothing.
+func TestRepeatedKeyAttaches(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one, two := f.gateway(nil), f.gateway(nil)
+		resp := one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked, "Idempotency-Key", "key-12345")
+		first, _, turn := startOf(t, resp)
+		again := two.send(t, t.Context(), http.MethodPost, "/chat/stream", asked, "Idempotency-Key", "key-12345")
+		got, err := io.ReadAll(again.Body)
+		if err != nil || again.Header.Get("X-Sluice-Replayed") != "true" {
+			t.Errorf("%v, headers %v", err, again.Header)
+		}
+		rest, _ := io.ReadAll(resp.Body)
+		if diff := cmp.Diff(first, string(got)[:len(first)]); diff != "" || !strings.HasSuffix(string(got), string(rest)) || f.runs != 1 {
+			t.Errorf("%d runs, (-first +again):\n%s", f.runs, diff)
+		}
+		other := strings.Replace(asked, "hi", "ho", 1)
+		if status, problem := two.ask(t, http.MethodPost, "/chat/stream", other, "Idempotency-Key", "key-12345"); status != http.StatusUnprocessableEntity || !strings.Contains(problem, "key_reused") {
+			t.Errorf("another body: %d %s", status, problem)
+		}
+		if err := f.store.DropLog(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		if status, problem := two.ask(t, http.MethodPost, "/chat/stream", asked, "Idempotency-Key", "key-12345"); status != http.StatusConflict || !strings.Contains(problem, "duplicate_request") {
+			t.Errorf("without its log: %d %s", status, problem)
+		}
+	})
+}
+
+// What cannot be resumed is answered as without a store.
+func TestNothingToResume(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one := f.gateway(nil)
+		_, task, turn := startOf(t, one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked))
+		time.Sleep(20 * time.Second)
+		for _, id := range []string{"1", "req_1:2", turn, turn + ":", turn + ":-1", turn + ":01", turn + ":99999999999", turn + ":500", "turn_00000000000000000000000000:1", strings.Repeat("x", 5000)} {
+			for _, path := range []string{"/chat/stream?input=hi", "/tasks/" + task + "/events"} {
+				if status, body := one.resume(t, path, id); status != http.StatusNoContent || body != "" {
+					t.Errorf("%s behind %.60q: %d %q", path, id, status, body)
+				}
+			}
+		}
+		for _, id := range []string{"task_00000000000000000000000000", "x", turn} {
+			if status, problem := one.ask(t, http.MethodGet, "/tasks/"+id+"/events", ""); status != http.StatusNotFound {
+				t.Errorf("%s: %d %s", id, status, problem)
+			}
+		}
+		if f.runs != 1 {
+			t.Errorf("%d runs", f.runs)
+		}
+	})
+}
+
+// Tasks are listed by conversation and user, newest first, and forgotten by both.
+func TestTasksOfAConversation(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one := f.gateway(nil)
+		var ids []string
+		for range 3 {
+			resp := one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked)
+			_, task, _ := startOf(t, resp)
+			ids = append([]string{task}, ids...)
+			time.Sleep(time.Second)
+		}
+		listed := func(query string) (got []string) {
+			for cursor := ""; ; {
+				_, text := one.ask(t, http.MethodGet, "/tasks?limit=2&conversation_id=conv_1"+query+"&cursor="+cursor, "")
+				var page struct {
+					Tasks []document
+					Next  string `json:"next_cursor"`
+				}
+				if err := json.Unmarshal([]byte(text), &page); err != nil {
+					t.Fatalf("%v in %s", err, text)
+				}
+				for _, d := range page.Tasks {
+					got = append(got, d.ID)
+				}
+				if cursor = page.Next; cursor == "" {
+					return got
+				}
+			}
+		}
+		if diff := cmp.Diff(ids, listed("&user_id=ann")); diff != "" {
+			t.Errorf("ann's (-want +got):\n%s", diff)
+		}
+		if got := listed(""); got != nil {
+			t.Errorf("nobody's: %v", got)
+		}
+		for _, query := range []string{"", "?conversation_id=x&limit=0", "?conversation_id=conv_1&state=gone", "?conversation_id=conv_1&cursor=x", "?conversation_id=conv_1&limit=101"} {
+			if status, problem := one.ask(t, http.MethodGet, "/tasks"+query, ""); status != http.StatusUnprocessableEntity {
+				t.Errorf("%s: %d %s", query, status, problem)
+			}
+		}
+		if status, _ := one.ask(t, http.MethodDelete, "/conversations/conv_1?user_id=bob", ""); status != http.StatusNoContent || len(listed("&user_id=ann")) != 3 {
+			t.Errorf("another's: %d", status)
+		}
+		if status, body := one.ask(t, http.MethodDelete, "/conversations/conv_1?user_id=ann", ""); status != http.StatusNoContent {
+			t.Errorf("%d %s", status, body)
+		}
+		if got := listed("&user_id=ann"); got != nil {
+			t.Errorf("after that: %v", got)
+		}
+		if status, _ := one.ask(t, http.MethodGet, "/tasks/"+ids[0]+"/events", ""); status != http.StatusNotFound {
+			t.Errorf("its events: %d", status)
+		}
+	})
+}
+
+// Without a store nothing of it is there.
+func TestWithoutAStore(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		f.store = nil
+		one := f.gateway(nil)
+		for _, path := range []string{"/tasks?conversation_id=conv_1", "/tasks/x", "/tasks/x/events"} {
+			if status, _ := one.ask(t, http.MethodGet, path, ""); status != http.StatusNotFound {
+				t.Errorf("%s: %d", path, status)
+			}
+		}
+		for field, value := range map[string]string{"on_disconnect": "continue", "task_id": "task_00000000000000000000000000"} {
+			status, problem := one.ask(t, http.MethodPost, "/chat/stream", `{"input":"hi","`+field+`":"`+value+`"}`)
+			if status != http.StatusUnprocessableEntity || !strings.Contains(problem, `"not_configured"`) {
+				t.Errorf("%s: %d %s", field, status, problem)
+			}
+		}
+		if status, _ := one.ask(t, http.MethodPost, "/chat/stream", `{"input":"hi","on_disconnect":"cancel"}`); status != http.StatusOK {
+			t.Errorf("on_disconnect=cancel: %d", status)
+		}
+		if _, ready := one.ask(t, http.MethodGet, "/readyz", ""); strings.Contains(ready, `"store"`) {
+			t.Errorf("readyz: %s", ready)
+		}
+	})
+}

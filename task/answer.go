@@ -1,0 +1,70 @@
+package task
+
+import (
+	"sluice/stream"
+)
+
+// answer is what a task's document tells of a turn, gathered as the turn is told.
+type answer struct {
+	text    []byte
+	failure string // of the fatal error
+	reason  stream.FinishReason
+	agent   string // who was chosen to answer
+	route   *stream.Route
+	runs    []AgentResponse
+}
+
+// hear takes the next event.
+func (a *answer) hear(ev stream.Event) {
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		a.text = append(a.text, ev.Text...)
+		a.spoke(ev)
+	case *stream.Error:
+		if ev.Fatal {
+			a.failure = ev.Message
+		}
+	case *stream.Done:
+		a.reason = ev.Reason
+	case *stream.Route:
+		route := *ev
+		a.route, a.agent = &route, ev.AgentID
+	case *stream.AgentRun:
+		a.ran(ev)
+	}
+}
+
+// spoke adds a piece to what its agent has said, where there are several.
+func (a *answer) spoke(ev *stream.Delta) {
+	for i := range a.runs {
+		if a.runs[i].AgentID == ev.AgentID {
+			a.runs[i].Content += ev.Text
+		}
+	}
+}
+
+func (a *answer) ran(ev *stream.AgentRun) {
+	if ev.Status == stream.AgentStarted {
+		a.runs = append(a.runs, AgentResponse{AgentID: ev.AgentID})
+		return
+	}
+	for i := range a.runs {
+		if r := &a.runs[i]; r.AgentID == ev.AgentID && ev.Success != nil {
+			r.Success, r.ErrorMessage = *ev.Success, ev.ErrorMessage
+			if ev.Millis != nil {
+				r.ExecutionTimeMs = Number(*ev.Millis)
+			}
+		}
+	}
+}
+
+// describe writes who was chosen, and what each agent said.
+func (a *answer) describe(m *Metadata) {
+	if a.route == nil {
+		return
+	}
+	m.AgentSelections = append([]string{a.route.AgentID}, a.route.Additional...)
+	m.RoutingConfidence = Number(a.route.Confidence)
+	m.Routing = &Routing{AgentID: a.route.AgentID, Confidence: Number(a.route.Confidence), Reasoning: a.route.Reasoning, AdditionalAgents: a.route.Additional}
+	m.AgentResponses = a.runs
+}

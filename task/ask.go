@@ -1,0 +1,189 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+)
+
+// Caller is who asks for tasks. The zero value is nobody in particular.
+type Caller struct {
+	Principal chat.Principal
+	UserID    string
+}
+
+func (c Caller) user() string {
+	return owner(&chat.Request{Principal: c.Principal, UserID: c.UserID})
+}
+
+// mine says whether a task may be shown to c. Of those whom nobody has made sure of, the
+// id of the task is the key.
+func (c Caller) mine(t store.Task) bool {
+	if t.Tenant != c.Principal.Tenant {
+		return false
+	}
+	return c.Principal.ID == "" || t.User == c.user()
+}
+
+func notFound() error {
+	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
+}
+
+// task returns a task that c may see.
+func (s *Service) task(ctx context.Context, c Caller, id string) (store.Task, error) {
+	t, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && !c.mine(t):
+		return store.Task{}, notFound()
+	case err != nil:
+		return store.Task{}, unavailable(s.note(err))
+	}
+	return t, nil
+}
+
+// Show returns the document of a task.
+func (s *Service) Show(ctx context.Context, c Caller, id string) ([]byte, error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return readDocument(id, t).encode(), nil
+}
+
+// LastTurn returns the turn of a task's log.
+func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, error) {
+	t, err := s.task(ctx, c, id)
+	if err == nil && t.Turn == "" {
+		err = notFound()
+	}
+	return t.Turn, err
+}
+
+// List returns a page of c's tasks, newest first, as one JSON document. q's tenant and user
+// are c's.
+func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, error) {
+	q.Tenant, q.User = c.Principal.Tenant, c.user()
+	page, err := s.cfg.Store.Tasks(ctx, q)
+	if errors.Is(err, store.ErrCursor) {
+		e := new(chat.ValidationError)
+		e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
+		return nil, e
+	}
+	if err != nil {
+		return nil, unavailable(s.note(err))
+	}
+	list := struct {
+		Tasks []jsontext.Value `json:"tasks"`
+		Next  string           `json:"next_cursor,omitempty"`
+	}{Tasks: []jsontext.Value{}, Next: page.Next}
+	for i, id := range page.IDs {
+		list.Tasks = append(list.Tasks, readDocument(id, page.Tasks[i]).encode())
+	}
+	return json.Marshal(list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+}
+
+// Cancel asks that a task be cancelled, wherever it runs. It returns the document, and
+// whether the task was cancelled before. The error of a task that has ended otherwise is
+// of type TaskNotCancelable.
+func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, already bool, err error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, false, err
+	}
+	switch {
+	case t.State == Canceled:
+		return readDocument(id, t).encode(), true, nil
+	case final(t.State):
+		return nil, false, notCancelable()
+	case t.State != Working && t.State != Submitted:
+		return s.cancelWaiting(ctx, id, t)
+	}
+	if err := s.ask(ctx, id, t); err != nil {
+		return nil, false, err
+	}
+	return readDocument(id, t).encode(), false, nil
+}
+
+func notCancelable() error {
+	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
+}
+
+// ask tells the process that runs a task to end it.
+func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
+	if s.stop(id) {
+		return nil
+	}
+	err := s.cfg.Store.PutIndex(ctx, cancels(t.Owner), store.Member{ID: id, Score: time.Now().UnixMilli()}, cancelMemory)
+	if err == nil {
+		_, err = s.cfg.Store.CancelTask(ctx, id)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return unavailable(s.note(err))
+	}
+	return nil
+}
+
+// cancelWaiting cancels a task that nobody runs: it waits for an input.
+func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([]byte, bool, error) {
+	before := t.State
+	doc := readDocument(id, t)
+	doc.Status = Status{State: Canceled, Timestamp: stamp(time.Now())}
+	t.Doc, t.State, t.Holder = doc.encode(), Canceled, store.Holder{}
+	err := s.cfg.Store.UpdateTask(ctx, id, t, s.cfg.TTL)
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		return nil, false, notCancelable()
+	case err != nil:
+		return nil, false, unavailable(s.note(err))
+	}
+	s.changed(ctx, id, before, Canceled)
+	return t.Doc, false, nil
+}
+
+// Forget removes the tasks and logs of a conversation of c's. What runs is cancelled.
+func (s *Service) Forget(ctx context.Context, c Caller, conversation string) error {
+	q := store.Query{Tenant: c.Principal.Tenant, User: c.user(), Conversation: conversation, Limit: store.MaxPage}
+	for {
+		page, err := s.cfg.Store.Tasks(ctx, q)
+		if err != nil {
+			return unavailable(s.note(err))
+		}
+		for i, id := range page.IDs {
+			if err := s.forget(ctx, id, page.Tasks[i]); err != nil {
+				return unavailable(s.note(err))
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+func (s *Service) forget(ctx context.Context, id string, t store.Task) error {
+	if t.State == Working {
+		if err := s.ask(ctx, id, t); err != nil {
+			return err
+		}
+	}
+	if err := s.cfg.Store.DeleteTask(ctx, id); err != nil {
+		return err
+	}
+	for _, turn := range readDocument(id, t).Metadata.Turns {
+		if err := s.cfg.Store.DropLog(ctx, turn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resumed counts a request for the rest of a stream. outcome is resumed, attached, gone or
+// failed.
+func (s *Service) Resumed(outcome string) { s.resumes.Inc(outcome) }

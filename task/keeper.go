@@ -1,0 +1,205 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/fault"
+	"sluice/store"
+)
+
+const (
+	// lookEvery is how often the keeper looks for cancels whose signal was lost.
+	lookEvery = 500 * time.Millisecond
+	// sweepEvery is how often it looks for the turns of the dead: more often while
+	// somebody reads a log here, who would wait for them.
+	sweepEvery, sweepForReaders = 5 * time.Second, time.Second
+	// sweep is how many turns one sweep closes.
+	sweep = 100
+	// cancelMemory is how long a cancel waits for the process that it is meant for.
+	cancelMemory = time.Minute
+)
+
+const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
+
+func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
+
+func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
+
+// keep is the keeper's loop.
+func (s *Service) keep() {
+	defer close(s.ended)
+	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))
+	defer watch.Stop()
+	renew, sweeps, look := time.NewTicker(s.cfg.Lease/3), time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
+	defer renew.Stop()
+	defer sweeps.Stop()
+	defer look.Stop()
+	swept := time.Now()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-renew.C:
+			if s.renew() == nil {
+				s.settle()
+			}
+		case <-watch.C:
+			s.hear()
+		case <-look.C:
+			s.hear()
+		case <-sweeps.C:
+			if s.readers.Load() > 0 || time.Since(swept) >= sweepEvery*4/5 {
+				s.sweep(s.ctx)
+				swept = time.Now()
+			}
+			sweeps.Reset(jitter(sweepForReaders))
+		}
+	}
+}
+
+// jitter keeps gateways from doing the same thing at the same time.
+func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
+
+// renew takes or prolongs the lease.
+func (s *Service) renew() error {
+	err := s.note(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
+	s.leased.Store(err == nil)
+	return err
+}
+
+// cancels returns the index of tasks of a process that somebody has cancelled.
+func cancels(owner string) string { return "sluice:cancel:" + owner }
+
+// hear cancels the turns that somebody, on whatever gateway, asked to be cancelled.
+func (s *Service) hear() {
+	s.mu.Lock()
+	idle := len(s.running) == 0
+	s.mu.Unlock()
+	if idle {
+		return
+	}
+	name := cancels(s.holder.Owner)
+	asked, err := s.cfg.Store.Index(s.ctx, name, store.Range{Max: 1 << 53, Limit: 1000})
+	if s.note(err) != nil {
+		return
+	}
+	for _, m := range asked {
+		s.stop(m.ID)
+		_ = s.cfg.Store.RemoveIndex(s.ctx, name, m.ID)
+	}
+}
+
+// stop cancels a turn of this process. It says whether there is one.
+func (s *Service) stop(task string) bool {
+	s.mu.Lock()
+	t := s.running[task]
+	s.mu.Unlock()
+	if t == nil {
+		return false
+	}
+	zerolog.Ctx(t.ctx).Info().Dict("details", zerolog.Dict().Str("task_id", task)).Msg("turn_cancelled")
+	t.cancel(cancelled())
+	return true
+}
+
+// sweep closes the turns of processes that are gone. After an outage of the store it
+// waits for one lease, so that owners can renew theirs.
+func (s *Service) sweep(ctx context.Context) {
+	if time.Since(time.Unix(0, s.failed.Load())) < s.cfg.Lease || !s.leased.Load() {
+		return
+	}
+	ids, err := s.cfg.Store.Orphans(ctx, sweep)
+	if s.note(err) != nil {
+		return
+	}
+	for _, id := range ids {
+		if err := s.closeLost(ctx, id); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+			_ = s.note(err)
+			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
+		}
+	}
+}
+
+// closeLost closes one of them: its log gets what it lacks, its task a last state.
+func (s *Service) closeLost(ctx context.Context, id string) error {
+	task, err := s.cfg.Store.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	before, dead := task.State, task.Owner
+	c := store.Closing{TTL: s.cfg.TTL}
+	var said answer
+	kept, err := s.readAll(ctx, task.Turn)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	state := Failed
+	if err == nil {
+		for _, told := range kept.told {
+			said.hear(told.Event)
+		}
+		if said.reason != "" { // it died between its last event and its last state
+			state = stateOf(said.reason)
+		} else if data, n := kept.close(lost(), time.Since(task.Created)); n > 0 {
+			c.LogOf = task.Turn
+			c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
+		}
+	}
+	doc := readDocument(id, task)
+	doc.ended(state, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
+	c.Task = task
+	c.Doc, c.State, c.Holder = doc.encode(), state, store.Holder{}
+	err = s.cfg.Store.CloseTask(ctx, id, c)
+	if errors.Is(err, store.ErrTooLarge) { // the log is gone, and with it its readers
+		c.LogOf = ""
+		err = s.cfg.Store.CloseTask(ctx, id, c)
+	}
+	if err != nil {
+		return err
+	}
+	s.lost.Inc()
+	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
+	s.changed(s.cfg.Log.WithContext(ctx), id, before, state)
+	return nil
+}
+
+// changed tells of a task's new state.
+func (s *Service) changed(ctx context.Context, task, before, state string) {
+	s.states.Inc(state)
+	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().
+		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
+}
+
+// maxUnsettled bounds the turns that wait for the store to be told of their end. The store
+// hears nothing more of the others: their logs end without Done.
+const maxUnsettled = 256
+
+// later leaves the end of a turn to the keeper.
+func (s *Service) later(t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unsettled) < maxUnsettled {
+		s.unsettled = append(s.unsettled, t)
+	}
+}
+
+// settle tells the store how turns have ended while it was unavailable.
+func (s *Service) settle() {
+	s.mu.Lock()
+	turns := s.unsettled
+	s.unsettled = nil
+	s.mu.Unlock()
+	for i, t := range turns {
+		if !t.finish() {
+			s.mu.Lock()
+			s.unsettled = append(s.unsettled, turns[i:]...)
+			s.mu.Unlock()
+			return
+		}
+	}
+}

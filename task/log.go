@@ -1,0 +1,264 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"sluice/fault"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// An entry of a log is stored events, a line each. Before the first event stands a line
+// that says how the turn was asked for.
+
+// head is the first line of a log.
+type head struct {
+	Task        string `json:"task"`
+	Turn        string `json:"turn"`
+	Tenant      string `json:"tenant,omitempty"`
+	RequestID   string `json:"request_id"`
+	Accumulated bool   `json:"accumulated"`
+}
+
+func (h head) append(dst []byte) []byte {
+	line, _ := json.Marshal(h) // texts: cannot fail
+	return append(append(dst, line...), '\n')
+}
+
+// page is how many entries are read at once.
+const page = 200
+
+// Told is an event as it was told.
+type Told struct {
+	stream.Stamp
+	Event stream.Event
+}
+
+// Log is the log of one turn, in front of its reader. Its methods belong to one
+// goroutine.
+type Log struct {
+	head
+	service *Service
+	ready   []Told // read already
+	last    int    // N of the last event that was read
+}
+
+// ErrGone says that there is no log, or none that can be read.
+var ErrGone = errors.New("no log of this turn")
+
+// OpenLog returns the log of a turn, from its first event. The error is ErrGone, or a
+// *fault.Error while the store is unavailable.
+func (s *Service) OpenLog(ctx context.Context, turn string) (*Log, error) {
+	l := &Log{service: s}
+	if err := l.more(ctx, turn); err != nil {
+		return nil, err
+	}
+	if l.Turn != turn {
+		return nil, ErrGone
+	}
+	return l, nil
+}
+
+// more reads the next page.
+func (l *Log) more(ctx context.Context, turn string) error {
+	entries, err := l.service.cfg.Store.ReadLog(ctx, turn, l.last, page)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && len(entries) == 0 && l.last == 0:
+		return ErrGone
+	case err != nil:
+		return unavailable(l.service.note(err))
+	}
+	for _, e := range entries {
+		told, err := l.read(e)
+		if err != nil {
+			return ErrGone
+		}
+		l.ready = append(l.ready, told...)
+		l.last = e.N
+	}
+	return nil
+}
+
+// read takes an entry apart.
+func (l *Log) read(e store.Entry) (all []Told, err error) {
+	for line := range bytes.Lines(e.Data) {
+		if l.Turn == "" {
+			if err := json.Unmarshal(line, &l.head); err != nil {
+				return nil, fmt.Errorf("%w: %w", stream.ErrStored, err)
+			}
+			continue
+		}
+		stamp, ev, err := stream.ReadStored(line)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Told{stamp, ev})
+	}
+	return all, nil
+}
+
+// Skip passes over the events up to number n, each of which skipped is told of. It returns
+// false if there is nothing to wait for behind them: the turn has ended with them, or
+// there is no such event yet.
+func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
+	for passed := 0; ; {
+		for i, told := range l.ready {
+			if told.N > n {
+				l.ready = l.ready[i:]
+				return true, nil
+			}
+			skipped(told.Event)
+			passed = told.N
+			if _, done := told.Event.(*stream.Done); done {
+				return false, nil
+			}
+		}
+		l.ready = nil
+		before := l.last
+		if err := l.more(ctx, l.Turn); err != nil {
+			return false, err
+		}
+		if l.last == before {
+			return passed >= n, nil
+		}
+	}
+}
+
+// Events returns the rest of the log and then what comes, up to Done: those events
+// together that came together. An error comes alone and last: ErrGone, or that of ctx.
+func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
+	return func(yield func([]Told, error) bool) {
+		l.service.readers.Add(1)
+		defer l.service.readers.Add(-1)
+		if len(l.ready) > 0 && (!yield(l.ready, nil) || ends(l.ready)) {
+			return
+		}
+		l.ready = nil
+		for e, err := range store.Follow(ctx, l.service.cfg.Store, l.Turn, l.last) {
+			var told []Told
+			if err == nil {
+				told, err = l.read(e)
+			}
+			if err != nil && ctx.Err() == nil {
+				err = ErrGone
+			}
+			if !yield(told, err) || err != nil || ends(told) {
+				return
+			}
+		}
+	}
+}
+
+func ends(told []Told) bool {
+	if len(told) == 0 {
+		return false
+	}
+	_, done := told[len(told)-1].Event.(*stream.Done)
+	return done
+}
+
+// kept is all that a log holds of a turn.
+type kept struct {
+	told []Told
+	last int
+}
+
+// readAll reads a log to its end.
+func (s *Service) readAll(ctx context.Context, turn string) (kept, error) {
+	l, err := s.OpenLog(ctx, turn)
+	for err == nil {
+		before := l.last
+		if err = l.more(ctx, turn); err == nil && l.last == before {
+			return kept{l.ready, l.last}, nil
+		}
+	}
+	return kept{}, err
+}
+
+// close returns what a log still needs so that its turn is whole: the ends of what is
+// under way, err, and Done; and the number of the last event. It returns 0 if the turn is
+// whole already.
+func (k kept) close(err error, at time.Duration) (data []byte, n int) {
+	c := &closing{n: k.last, at: at}
+	guard := stream.NewGuard(c)
+	var running []stream.AgentRun
+	for _, told := range k.told {
+		c.safe(told.Event)
+		running = runs(running, told.Event)
+		_ = guard.Emit(told.Event)
+		c.at = max(c.at, told.At)
+	}
+	if guard.Ended() {
+		return nil, 0
+	}
+	c.open = true
+	for i := range running {
+		running[i].Status = stream.AgentStopped
+		_ = guard.Emit(&running[i])
+	}
+	_ = guard.Fail(err)
+	return c.data, c.n
+}
+
+// runs keeps the list of agents that have begun and not ended.
+func runs(list []stream.AgentRun, ev stream.Event) []stream.AgentRun {
+	run, ok := ev.(*stream.AgentRun)
+	if !ok {
+		return list
+	}
+	for i := range list {
+		if list[i].AgentID == run.AgentID {
+			list = append(list[:i], list[i+1:]...)
+			break
+		}
+	}
+	if run.Status == stream.AgentStarted || run.Status == stream.AgentRetrying {
+		list = append(list, stream.AgentRun{AgentID: run.AgentID, Role: run.Role, Attempt: run.Attempt})
+	}
+	return list
+}
+
+// closing is the sink that stores what is added to a turn.
+type closing struct {
+	open   bool // before, nothing is stored: it is in the log
+	unsafe bool // a tool ran that may not run again
+	n      int
+	at     time.Duration
+	data   []byte
+}
+
+func (c *closing) safe(ev stream.Event) {
+	if started, ok := ev.(*stream.ToolStarted); ok && !started.Repeatable {
+		c.unsafe = true
+	}
+}
+
+// Emit implements stream.Sink.
+func (c *closing) Emit(ev stream.Event) error {
+	if !c.open {
+		return nil
+	}
+	switch e := ev.(type) {
+	case *stream.Error:
+		if e.Fatal && e.Type == fault.TurnLost {
+			e.Recoverable = !c.unsafe
+		}
+	case *stream.Done:
+		e.Timings.Total = c.at
+	}
+	line, err := stream.AppendStored(c.data, stream.Stamp{N: c.n + 1, At: c.at}, ev)
+	if err != nil {
+		return err
+	}
+	c.data, c.n = append(line, '\n'), c.n+1
+	return nil
+}
+
+// Flush implements stream.Sink.
+func (*closing) Flush() error { return nil }

@@ -1,0 +1,164 @@
+// Package task keeps turns beyond the connection, and beyond the process, that they began
+// on: a turn is a task with a document and has a log of its events, both in a store.
+//
+//	Stamper ── Turn ── the client's Output
+//	            └───── the log
+//
+// A Turn writes, then delivers: no client sees an event that the log does not have. So
+// a reader of the log, on any gateway, gets what the first client got.
+package task
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/metrics"
+	"sluice/store"
+)
+
+// Store is what this package needs of a store.
+type Store interface {
+	store.Tasks
+	store.Logs
+	store.Leases
+	store.Values
+	store.Indexes
+	store.Signals
+}
+
+// Defaults of Config.
+const (
+	DefaultTTL        = 24 * time.Hour
+	DefaultEventTTL   = time.Hour
+	DefaultLease      = 15 * time.Second
+	DefaultMaxHistory = 50
+)
+
+// keyMemory is how long an idempotency key is remembered after its turn has ended, and
+// longestTurn how long a turn may take at most.
+const (
+	keyMemory   = 10 * time.Minute
+	longestTurn = 15 * time.Minute
+)
+
+// Config describes a Service. Store is required; everything else may be zero.
+type Config struct {
+	Store Store
+	// TTL is how long a task is kept after it was written last; EventTTL the same of the
+	// log of a turn.
+	TTL, EventTTL time.Duration
+	// Lease is after what silence the turns of a process are given up.
+	Lease time.Duration
+	// MaxHistory is how many messages a task keeps.
+	MaxHistory int
+	// Required refuses turns while the store is unavailable; else they run, and nobody
+	// can resume them.
+	Required bool
+	Metrics  *metrics.Registry
+	Log      zerolog.Logger
+}
+
+// Service keeps the turns of one process. It is safe for concurrent use. Use New.
+type Service struct {
+	cfg    Config
+	holder store.Holder
+	leased atomic.Bool // the lease was renewed when it was tried last
+
+	ctx   context.Context // ends with Close
+	close context.CancelFunc
+	ended chan struct{} // closed when the keeper has returned
+
+	mu        sync.Mutex       // guards the fields below
+	running   map[string]*Turn // by task
+	unsettled []*Turn          // are over, and the store does not know it yet
+
+	states   metrics.Counter
+	resumes  metrics.Counter
+	lost     metrics.Counter
+	detached atomic.Int64
+	readers  atomic.Int64
+	failed   atomic.Int64 // when the store was unavailable last, as UnixNano
+}
+
+// New returns a Service and starts its one goroutine, the keeper: it renews the lease,
+// hears of cancels, and closes the turns of processes that are gone. The caller must
+// call Close.
+func New(cfg Config) *Service {
+	if cfg.TTL == 0 {
+		cfg.TTL = DefaultTTL
+	}
+	if cfg.EventTTL == 0 {
+		cfg.EventTTL = DefaultEventTTL
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = DefaultLease
+	}
+	if cfg.MaxHistory == 0 {
+		cfg.MaxHistory = DefaultMaxHistory
+	}
+	s := &Service{
+		cfg:     cfg,
+		holder:  store.Holder{Owner: newID("gw_"), Epoch: time.Now().UnixMilli()},
+		ended:   make(chan struct{}),
+		running: map[string]*Turn{},
+		states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
+		resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
+		lost:    cfg.Metrics.Counter("turns_lost_total", "Turns of processes that are gone, which this one closed."),
+	}
+	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
+		return float64(s.detached.Load())
+	})
+	s.ctx, s.close = context.WithCancel(context.Background())
+	s.renew()
+	go s.keep()
+	return s
+}
+
+// Close ends the keeper and gives the lease back. No turn may run any more.
+func (s *Service) Close() {
+	s.close()
+	<-s.ended
+	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)
+}
+
+// newID returns an id of 128 random bits.
+func newID(prefix string) string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return prefix + strings.ToLower(idText.EncodeToString(b[:]))
+}
+
+// idText writes 26 of [0-9a-v] for 16 bytes.
+var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// owner returns the user to whom tasks and idempotency keys belong: who was made sure
+// of, else who the client says.
+func owner(req *chat.Request) string {
+	if req.Principal.ID != "" {
+		return req.Principal.ID + "\x00" + req.UserID
+	}
+	return req.UserID
+}
+
+// note remembers that the store is unavailable.
+func (s *Service) note(err error) error {
+	if errors.Is(err, store.ErrUnavailable) {
+		s.failed.Store(time.Now().UnixNano())
+	}
+	return err
+}
+
+// unavailable is the fault of what cannot be done without the store.
+func unavailable(err error) error {
+	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+}

@@ -1,0 +1,254 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/stream"
+)
+
+const (
+	// maxResult is how many bytes of a tool's result the log keeps.
+	maxResult = 2 << 10
+	// retryAfter is how long a turn goes without another try to reach a store that is
+	// unavailable: its own client must not wait for one try after the other.
+	retryAfter = time.Second
+)
+
+// Turn is a stream.Output in front of the client's. Its methods belong to the goroutine of
+// the turn, which is that of the request that began it.
+type Turn struct {
+	service  *Service
+	id, task string
+	key      string // of the store; empty: none
+	version  int64  // of the task, as this process wrote it
+	began    time.Time
+	ctx      context.Context // for the store: it does not end with the turn
+	cancel   context.CancelCauseFunc
+	next     stream.Output
+	detached bool // the turn goes on without its client
+	left     bool // the client has
+
+	// Of the log.
+	logging bool   // false: it is given up
+	pending []byte // what it does not have yet
+	marks   []mark // what was sent of pending, and perhaps arrived
+	at      int    // the last event that it has
+	n       int    // the last event in pending
+	retry   time.Time
+
+	doc   *Document
+	said  answer
+	last  []byte // the document at the end, and the task's state
+	state string
+	gone  bool // the task is somebody else's now
+}
+
+// mark is a place in Turn.pending where an append ended of which it is not known whether it
+// arrived.
+type mark struct{ n, offset int }
+
+// ID returns the turn's id.
+func (t *Turn) ID() string { return t.id }
+
+// Before makes next the output of the turn's client.
+func (t *Turn) Before(next stream.Output) stream.Output {
+	t.next = next
+	return t
+}
+
+// Write takes the next event.
+func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
+	if start, ok := ev.(*stream.Start); ok {
+		named := *start
+		named.TaskID, named.TurnID = t.task, t.id
+		ev = &named
+	}
+	t.said.hear(ev)
+	t.log(s, ev)
+	if t.left {
+		return nil
+	}
+	return t.leave(t.next.Write(s, ev))
+}
+
+// log adds the event to what the log will get.
+func (t *Turn) log(s stream.Stamp, ev stream.Event) {
+	if !t.logging {
+		return
+	}
+	if completed, ok := ev.(*stream.ToolCompleted); ok && len(completed.Result) > maxResult {
+		short := *completed
+		short.Result, short.Truncated = cut(completed.Result), true
+		ev = &short
+	}
+	line, err := stream.AppendStored(t.pending, s, ev)
+	if err != nil || len(line) > store.MaxLog { // the log would have a gap
+		t.giveUp()
+		return
+	}
+	t.pending, t.n = append(line, '\n'), s.N
+}
+
+func cut(text string) string {
+	head, _ := chat.Truncate(text, maxResult)
+	return head
+}
+
+// leave notes that the client has left. A turn that goes on without it has no error then.
+func (t *Turn) leave(err error) error {
+	if err == nil || !t.detached {
+		return err
+	}
+	t.left = true
+	t.service.detached.Add(1)
+	return nil
+}
+
+// Flush appends what came since the last one to the log, and then hands it to the client.
+func (t *Turn) Flush() error {
+	t.append()
+	if t.left {
+		return nil
+	}
+	return t.leave(t.next.Flush())
+}
+
+// Blocked returns the time that the client's writes took.
+func (t *Turn) Blocked() time.Duration { return t.next.Blocked() }
+
+// append sends pending to the log. What cannot be sent is kept for the next time.
+func (t *Turn) append() {
+	if !t.logging || t.n == t.at || t.gone || !t.retry.IsZero() && time.Now().Before(t.retry) {
+		return
+	}
+	err := t.send()
+	var end *store.EndError
+	if errors.As(err, &end) && t.arrived(end.End) {
+		err = nil
+		if t.n != t.at {
+			err = t.send()
+		}
+	}
+	switch {
+	case err == nil:
+		t.pending, t.marks, t.at, t.retry = t.pending[:0], t.marks[:0], t.n, time.Time{}
+	case errors.Is(err, store.ErrUnavailable):
+		_ = t.service.note(err)
+		t.marks = append(t.marks, mark{t.n, len(t.pending)})
+		t.retry = time.Now().Add(retryAfter)
+	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
+		t.lose()
+	default:
+		t.giveUp()
+	}
+}
+
+func (t *Turn) send() error {
+	return t.service.cfg.Store.AppendLog(t.ctx, t.id, store.Append{
+		Entry: store.Entry{N: t.n, Data: t.pending}, At: t.at, TTL: t.service.cfg.EventTTL, Task: t.task, Holder: t.service.holder,
+	})
+}
+
+// arrived removes from pending what the log turns out to have. It returns false if the log
+// ends where it cannot.
+func (t *Turn) arrived(end int) bool {
+	for _, m := range t.marks {
+		if m.n == end {
+			t.pending = append(t.pending[:0], t.pending[m.offset:]...)
+			t.at, t.marks = end, t.marks[:0]
+			return true
+		}
+	}
+	return false
+}
+
+// lose ends a turn that somebody closed who found this process dead. A task that is not
+// there any more was removed, or the store has lost it: then the turn goes on.
+func (t *Turn) lose() {
+	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		t.giveUp()
+	case err != nil:
+		t.retry = time.Now().Add(retryAfter)
+	default:
+		t.gone, t.logging = true, false
+		t.cancel(lost())
+	}
+}
+
+// giveUp removes the log: one with a gap must not be read. The turn goes on, and cannot be
+// resumed.
+func (t *Turn) giveUp() {
+	t.logging, t.pending, t.marks = false, nil, nil
+	_ = t.service.note(t.service.cfg.Store.DropLog(t.ctx, t.id))
+}
+
+// End is called once, when the turn is over.
+func (t *Turn) End() {
+	if t.left {
+		t.service.detached.Add(-1)
+	}
+	s := t.service
+	s.mu.Lock()
+	delete(s.running, t.task)
+	s.mu.Unlock()
+	if !t.finish() {
+		s.later(t)
+	}
+}
+
+// finish brings log and task to their end. It returns false if the store is unavailable.
+func (t *Turn) finish() bool {
+	s := t.service
+	t.retry = time.Time{}
+	t.append()
+	if t.logging && t.n != t.at {
+		return false
+	}
+	if t.logging && t.said.reason == "" {
+		t.closeLog()
+	}
+	if t.key != "" {
+		_ = s.note(s.cfg.Store.KeepValue(t.ctx, t.key, keyMemory))
+	}
+	return t.gone || t.settle()
+}
+
+// closeLog tells those who read the log that the turn has ended with its client.
+func (t *Turn) closeLog() {
+	kept, err := t.service.readAll(t.ctx, t.id)
+	if err != nil {
+		return
+	}
+	data, n := kept.close(cancelled(), time.Since(t.began))
+	if n == 0 {
+		return
+	}
+	t.pending, t.n = data, n
+	t.append()
+}
+
+// settle writes the task's last state. It returns false if the store is unavailable.
+func (t *Turn) settle() bool {
+	s := t.service
+	if t.last == nil {
+		t.state = Canceled // its client left, and the turn with it
+		if t.said.reason != "" {
+			t.state = stateOf(t.said.reason)
+		}
+		t.doc.ended(t.state, &t.said, t.id, time.Now(), s.cfg.MaxHistory)
+		t.last = t.doc.encode()
+	}
+	err := s.note(s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
+		Version: t.version, Turn: t.id, State: t.state,
+	}}, s.cfg.TTL))
+	if err == nil {
+		s.changed(t.ctx, t.task, Working, t.state)
+	}
+	return !errors.Is(err, store.ErrUnavailable)
+}
