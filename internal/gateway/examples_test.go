@@ -17,6 +17,7 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
+	"sluice/internal/offline"
 	"sluice/internal/settings"
 )
 
@@ -88,7 +89,7 @@ func startExample(t *testing.T, name string, world *internet) *gatewaytest.Runni
 	}
 	r := gatewaytest.NewRunning(t)
 	r.Log = new(gatewaytest.LogTail)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens}, newLogger(r.Log, "info"), Seams{Gemini: world})
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens, HasFile: true, Team: file.Team}, newLogger(r.Log, "info"), Seams{Gemini: world})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +103,28 @@ func startExample(t *testing.T, name string, world *internet) *gatewaytest.Runni
 type example struct {
 	file, down string
 	want       []string
+}
+
+// routedExample is the example of a router: its models are asked for more than an answer.
+const routedExample = "router.yaml"
+
+// The small model decides, and the large one answers for the agent that it chose.
+func TestExampleOfARouter(t *testing.T) {
+	t.Parallel()
+	world := &internet{
+		models: modelsim.New(modelsim.Config{Model: offline.Model{}, Roles: offline.Roles()}), gemini: geminisim.New(geminisim.Config{Model: offline.Model{}}),
+		down: func(string) bool { return false },
+	}
+	r := startExample(t, routedExample, world)
+	frames := r.Ask("Remind me to buy eggs tomorrow")
+	gatewaytest.WantSuccess(t, frames, "stop")
+	if d := gatewaytest.Done(frames); d.Str("tools_called") != "[create_todo]" {
+		t.Errorf("the turn ended with %s", d.Raw)
+	}
+	large := "https://api.anthropic.com/v1/messages X-Api-Key=key-anthropic"
+	if diff := cmp.Diff([]string{"http://127.0.0.1:11434/v1/chat/completions", large, large}, world.asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
 }
 
 // Each example asks the address that it is about with the key that it names, in a way
@@ -126,7 +149,7 @@ func TestExamplesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if !slices.ContainsFunc(rows, func(e example) bool { return e.file == filepath.Base(f) }) {
+		if name := filepath.Base(f); name != routedExample && !slices.ContainsFunc(rows, func(e example) bool { return e.file == name }) {
 			t.Errorf("%s is not tried", f)
 		}
 	}

@@ -149,6 +149,7 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) []wir
 func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, with Seams) (replies []wireReply) {
 	t.Helper()
 	cfg, file := tr.config(t)
+	cfg.MCPServers = nil // they are the transcript's own
 	models, calls := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
 	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
@@ -200,6 +201,5 @@ func (tr transcript) config(t testing.TB) (config.Config, settings.File) {
 	if err != nil || len(unread) > 0 {
 		t.Fatalf("config: %v; nobody reads %v", err, unread)
 	}
-	cfg.MCPServers = nil // they are the transcript's own
 	return cfg, file
 }

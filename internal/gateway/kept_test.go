@@ -89,6 +89,7 @@ type peer struct{ client http.Client }
 func (tr transcript) second(t *testing.T, with Seams) peer {
 	t.Helper()
 	cfg, file := tr.config(t)
+	cfg.MCPServers = nil // they are the transcript's own
 	with.Gemini = testnet.Serve(t, transcript{}.silent())
 	with.Servers = nil
 	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, HasFile: file.Path != "", Team: file.Team}, zerolog.Nop(), with)

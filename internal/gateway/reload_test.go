@@ -64,6 +64,7 @@ finish STOP
 [{"name": "dim", "delay": "100ms", "result": "dimmed"}]
 -- sluice.yaml --` + houseFile + more))}
 	cfg, file := tr.config(t)
+	cfg.MCPServers = nil // they are the transcript's own
 	models, _ := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
 	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: file.Team}, newLogger(zerolog.SyncWriter(log), "info"), with)

@@ -194,7 +194,7 @@ func (s *TurnStream) judge(f Frame) error {
 		return fmt.Errorf("%s between a fatal error and done", f.Kind)
 	}
 	switch f.Kind {
-	case "start", "thinking", "model":
+	case "start", "thinking", "model", "route", "agent":
 	case "response_delta":
 		return s.delta(f)
 	case "tool_call":
