@@ -13,41 +13,36 @@ type Attributable interface {
 func Attributed(ev Event, a Attribution) Event {
 	switch ev := ev.(type) {
 	case *Thinking:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *Delta:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *Error:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *ToolStarted:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *ToolProgress:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *ToolCompleted:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *ToolFailed:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case *ToolUnknown:
-		c := *ev
-		c.fill(a)
-		return &c
+		return attributed(ev, a)
 	case Attributable:
 		return ev.Attributed(a)
 	}
 	return ev
+}
+
+// attributed returns a copy of an event that has an Attribution.
+func attributed[T any, P interface {
+	*T
+	Event
+	fill(Attribution)
+}](ev P, a Attribution) Event {
+	c := *ev
+	P(&c).fill(a)
+	return P(&c)
 }
 
 func (own *Attribution) fill(a Attribution) {
