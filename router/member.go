@@ -208,7 +208,9 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
 	}
-	r.flush()
+	if r.several {
+		r.flush() // of a lone agent's end Done follows at once
+	}
 }
 
 // count adds the figures of an attempt to those of the turn.

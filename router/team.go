@@ -23,8 +23,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	ev := t.event(&d)
 	t.log(ctx, &d, ev)
 	t.counts.decided(&d, ev)
-	r.emit(ev)
-	r.flush()
+	r.emit(ev) // it leaves with what comes next, which comes at once
 	if r.sinkErr != nil {
 		return r.result, r.sinkErr
 	}
