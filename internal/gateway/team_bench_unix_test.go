@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,4 +108,73 @@ func BenchmarkTeam(b *testing.B) {
 			b.ReportMetric(float64(spentCPU(b)-began)/float64(b.N), "cpu-ns/op")
 		})
 	}
+}
+
+// routingModel is how long the model of BenchmarkRouting takes for a decision, and
+// routedAtOnce how many turns wait for one at the same time.
+const (
+	routingModel = 300 * time.Millisecond
+	routedAtOnce = 64
+)
+
+// late is a model that thinks before it decides.
+type late struct{ *cannedTeam }
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(routingModel) // also before the answer, whose time is not looked at
+	return l.cannedTeam.RoundTrip(r)
+}
+
+// BenchmarkRouting is what the router adds to the time of its model, with 64 turns at
+// once: added-p95-ms, by the turn's own clock.
+func BenchmarkRouting(b *testing.B) {
+	var team router.Spec
+	for _, id := range []string{"light-agent", "music-agent", "climate-agent"} {
+		team.Agents = append(team.Agents, router.AgentSpec{ID: id, Description: "Looks after something in the house", MaxSteps: 3})
+	}
+	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
+	with := Seams{Gemini: late{newCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
+	g, err := New(b.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: team}, zerolog.Nop(), with)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	client := http.Client{Transport: testnet.Serve(b, g.server)}
+	took := make(chan float64, routedAtOnce)
+	var added []float64
+	for b.Loop() {
+		for range routedAtOnce {
+			go func() { took <- routeMillis(b, &client) }()
+		}
+		for range routedAtOnce {
+			added = append(added, <-took-float64(routingModel.Milliseconds()))
+		}
+	}
+	slices.Sort(added)
+	b.ReportMetric(added[len(added)*95/100], "added-p95-ms")
+	b.ReportMetric(added[len(added)/2], "added-p50-ms")
+}
+
+// routeMillis runs a turn and returns the route_ms of its Done; -1 if there is none.
+func routeMillis(b *testing.B, client *http.Client) float64 {
+	req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://gateway/chat/stream", strings.NewReader(`{"input":"Dim the lights"}`))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		b.Error(err)
+		return -1
+	}
+	defer func() { _ = resp.Body.Close() }()
+	got, err := io.ReadAll(resp.Body)
+	_, rest, ok := bytes.Cut(got, []byte(`"route_ms":`))
+	end := bytes.IndexAny(rest, ",}")
+	if err != nil || !ok || end < 0 {
+		b.Errorf("%v: %.300s", err, got)
+		return -1
+	}
+	ms, err := strconv.ParseFloat(string(rest[:end]), 64)
+	if err != nil {
+		b.Error(err)
+	}
+	return ms
 }
