@@ -179,15 +179,9 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 			return unanswered(open)
 		}
 	}
-	text, bad := textOf(m.Content, "text", "refusal", "thinking")
-	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
-		return &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
-	}
-	if t.alternate && i > 0 && (m.Role == "user" && (all[i-1].Role == "user" || all[i-1].Role == "tool") || m.Role == "assistant" && all[i-1].Role == "assistant") {
-		return &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
-	}
-	if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil) {
-		return invalid(at, "Only assistant messages may have tool_calls and reasoning.")
+	text, err := t.checkChatMessage(all, i, at)
+	if err != nil {
+		return err
 	}
 	switch m.Role {
 	case "system", "developer":
@@ -210,6 +204,23 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".role", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role)}
 	}
 	return nil
+}
+
+// checkChatMessage checks what holds for messages of every role, and returns the text
+// of message i.
+func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
+	m := all[i]
+	text, bad := textOf(m.Content, "text", "refusal", "thinking")
+	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
+		return "", &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
+	}
+	if t.alternate && i > 0 && (m.Role == "user" && (all[i-1].Role == "user" || all[i-1].Role == "tool") || m.Role == "assistant" && all[i-1].Role == "assistant") {
+		return "", &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
+	}
+	if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil) {
+		return "", invalid(at, "Only assistant messages may have tool_calls and reasoning.")
+	}
+	return text, nil
 }
 
 func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *refusal {
