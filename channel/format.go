@@ -167,11 +167,34 @@ type draft struct {
 }
 
 // degrade notes a construct that became text.
-func (d *draft) degrade(k kind) { d.lost[constructs[k]] = true }
+func (d *draft) degrade(k kind) { d.lost[construct(k)] = true }
 
-var constructs = map[kind]string{
-	bold: "bold", italic: "italic", struck: "strike", heading: "headers", table: "tables", link: "links", image: "images",
-	code: "code", codeBlock: "code", list: "lists", quote: "quotes",
+// construct returns the name under which a report lists what became text; image and list
+// have names that no feature has. "": it is not listed.
+func construct(k kind) string {
+	switch k {
+	case bold:
+		return "bold"
+	case italic:
+		return "italic"
+	case struck:
+		return "strike"
+	case heading:
+		return "headers"
+	case table:
+		return "tables"
+	case link:
+		return "links"
+	case image:
+		return "images"
+	case code, codeBlock:
+		return "code"
+	case list:
+		return "lists"
+	case quote:
+		return "quotes"
+	}
+	return ""
 }
 
 // textForm walks the tree for a text.

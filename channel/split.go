@@ -213,17 +213,22 @@ func abbreviated(text string) bool {
 	if len(word) == 2 && word[0] <= '9' && word[1] <= '9' { // 31. of a month
 		return true
 	}
-	return slices.Contains(abbreviations[:], strings.ToLower(word))
+	return isAbbreviation(strings.ToLower(word))
 }
 
-// abbreviations end with a point within sentences, in the languages that have most of
-// them.
-var abbreviations = [...]string{
-	"dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
-	"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
-	"z.b", "d.h", "u.a", "bzw", "ca", "nr", "str", "hr", "fr", "evtl", "ggf", "usw", "inkl", "zzgl", "abs", "tel",
-	"mme", "mlle", "env", "art", "p.ex", "av", "bd", "sra", "srta", "ud", "uds", "pág", "núm", "p.ej", "ej", "aprox", "sig", "dott", "ecc", "pag", "sig.ra",
-	"г", "ул", "им", "т.е", "т.д", "руб", "стр", "д", "о.э", "np", "tzn", "ul", "tj", "např", "ing", "mgr",
+// isAbbreviation says whether a word ends with a point within sentences, in the languages
+// that have most of them: English, German, French, Spanish, Italian, Russian, Polish, Czech.
+// word is in lower case, without its last point.
+func isAbbreviation(word string) bool {
+	switch word {
+	case "dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
+		"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
+		"z.b", "d.h", "u.a", "bzw", "ca", "nr", "str", "hr", "fr", "evtl", "ggf", "usw", "inkl", "zzgl", "abs", "tel",
+		"mme", "mlle", "env", "art", "p.ex", "av", "bd", "sra", "srta", "ud", "uds", "pág", "núm", "p.ej", "ej", "aprox", "sig", "dott", "ecc", "pag", "sig.ra",
+		"г", "ул", "им", "т.е", "т.д", "руб", "стр", "д", "о.э", "np", "tzn", "ul", "tj", "např", "ing", "mgr":
+		return true
+	}
+	return false
 }
 
 func (s *splitter) wordEnd(start, end int) int {

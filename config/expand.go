@@ -1,13 +1,12 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-)
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	"sluice/internal/check"
+)
 
 // expandedStr reads a string and puts the environment's values in place of
 // ${NAME}. "$${" stands for "${" itself. What was put in is added to used unless
@@ -36,7 +35,7 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 		}
 		b.WriteString(before)
 		name, rest, closed := strings.Cut(after, "}")
-		if !closed || !variableName.MatchString(name) {
+		if !closed || !check.VariableName(name) {
 			f.fault(at, "${ must be followed by a variable's name and }; write $${ for a plain ${")
 			return "", false
 		}

@@ -23,28 +23,18 @@ func (e *finishError) Error() string {
 
 func (e *finishError) Unwrap() error { return e.means }
 
-// The reasons of candidates (FinishReason in google.ai.generativelanguage.v1beta)
-// that are not the end of an answer. A reason that is not here is a failure of
-// the service.
-var (
-	blockedReasons = map[string]bool{
-		"SAFETY": true, "RECITATION": true, "LANGUAGE": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
-		"IMAGE_SAFETY": true, "IMAGE_PROHIBITED_CONTENT": true, "IMAGE_RECITATION": true,
-	}
-	malformedReasons = map[string]bool{
-		"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "TOO_MANY_TOOL_CALLS": true,
-	}
-)
-
-// givenUp returns the error of an answer that ended for reason.
+// givenUp returns the error of an answer that ended for reason, one of those of candidates
+// (FinishReason in google.ai.generativelanguage.v1beta) that are not the end of an answer.
+// A reason that is not here is a failure of the service.
 func givenUp(reason string) error {
 	e := &finishError{reason: reason}
-	switch {
-	case blockedReasons[reason]:
+	switch reason {
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		e.means = &model.Blocked{Reason: reason}
-	case malformedReasons[reason]:
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
 		return &model.Malformed{Reason: e.Error()}
-	case reason == "MISSING_THOUGHT_SIGNATURE":
+	case "MISSING_THOUGHT_SIGNATURE":
 		e.means = model.ErrOurRequest
 	}
 	return e

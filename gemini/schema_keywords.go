@@ -38,7 +38,9 @@ func (w *writer) typ(n object) {
 
 // hints are the keywords that the API does not take, or is not documented to take,
 // but a model can heed.
-var hints = []string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default"}
+func hints() [8]string {
+	return [...]string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default"}
+}
 
 // maxHint is the longest hint in bytes: a default may be a whole document.
 const maxHint = 200
@@ -47,7 +49,7 @@ const maxHint = 200
 func (w *writer) description(n object) {
 	s := unquote(n.get("description"))
 	var told []string
-	for _, name := range hints {
+	for _, name := range hints() {
 		v := n.get(name)
 		switch k := v.Kind(); {
 		case len(v) > maxHint:

@@ -31,7 +31,7 @@ func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
-		learnable: unset(spec.Extra, chatLearnable),
+		learnable: unset(spec.Extra, chatLearnable()),
 		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut},
 	}
 }
@@ -48,9 +48,11 @@ func (c *Chat) NewAnswer() model.Answer {
 
 // chatLearnable are the members that are sent of our own accord, by the names that Omit
 // has for them.
-var chatLearnable = []string{
-	"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
-	"tool_choice", "response_format", "strict",
+func chatLearnable() []string {
+	return []string{
+		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
+		"tool_choice", "response_format", "strict",
+	}
 }
 
 // Refuse implements model.Codec.

@@ -82,12 +82,10 @@ func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 		keep(c, append(b, `]}`...))
 	}
 	if len(k.text) > 0 && len(calls) > 0 {
-		b := append([]byte(`{"`), thoughtFields[k.field]...)
+		b := append([]byte(`{"`), [...]string{"reasoning_content", "reasoning"}[k.field]...)
 		keep(c, append(model.AppendString(append(b, `":`...), string(k.text)), '}'))
 	}
 }
-
-var thoughtFields = [...]string{"reasoning_content", "reasoning"}
 
 func keep(c *chat.Chunk, b []byte) {
 	if jsontext.Value(b).IsValid() {

@@ -45,7 +45,9 @@ func scripts() []script {
 	}
 }
 
-var emojis = split("😀 ✅ ⚠️ 👍🏽 👨‍👩‍👧‍👦 🇩🇪 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ©")
+func emojis() []string {
+	return split("😀 ✅ ⚠️ 👍🏽 👨‍👩‍👧‍👦 🇩🇪 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ©")
+}
 
 // Generator makes texts; one of the same seed makes the same ones.
 type Generator struct {
@@ -162,7 +164,8 @@ func (w *writer) span() {
 	case 4:
 		w.link()
 	case 5:
-		w.b.WriteString(" " + emojis[w.n(len(emojis))] + " ")
+		all := emojis()
+		w.b.WriteString(" " + all[w.n(len(all))] + " ")
 	case 6:
 		number := strconv.Itoa(w.n(1_000_000)) + "." + strconv.Itoa(10+w.n(89))
 		w.t.Words = append(w.t.Words, number)

@@ -33,7 +33,7 @@ func (e *encoder) begin(dst []byte) []byte {
 			thread := t.thread
 			e.effect(func(ctx context.Context, s Store) error { return s.Create(ctx, t.owner, thread) })
 		}
-		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems)})
+		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems())})
 	}
 	if t.said != nil {
 		dst = e.message(dst)

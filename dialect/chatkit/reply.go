@@ -10,7 +10,7 @@ import (
 )
 
 // noItems is the page of a thread that has none, or does not show them.
-var noItems = page[jsontext.Value]{}
+func noItems() page[jsontext.Value] { return page[jsontext.Value]{} }
 
 // nothing is the reply of what is done, with nothing to tell.
 const nothing = "{}"
@@ -48,7 +48,7 @@ func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	}
 	threads, more, err := s.cfg.Store.Threads(ctx, req.owner, req.query)
 	for _, t := range threads {
-		list.Data = append(list.Data, t.body(noItems))
+		list.Data = append(list.Data, t.body(noItems()))
 	}
 	if list.More = more; more {
 		list.After = threads[len(threads)-1].ID
@@ -78,7 +78,7 @@ func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
 
 func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], error) {
 	if s.cfg.Store == nil {
-		return noItems, nil
+		return noItems(), nil
 	}
 	items, more, err := s.cfg.Store.Items(ctx, req.owner, req.threadID, req.query)
 	list := page[jsontext.Value]{More: more}
@@ -97,7 +97,7 @@ func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) 
 			Message: "No history is kept, so a thread has no title; SLUICE_CHATKIT_HISTORY=memory switches it on"}
 	}
 	t, err := s.cfg.Store.Rename(ctx, req.owner, req.threadID, req.title)
-	return rendered(t.body(noItems), found(err, noThread))
+	return rendered(t.body(noItems()), found(err, noThread))
 }
 
 func (s *Server) deleteThread(ctx context.Context, req request) ([]byte, error) {

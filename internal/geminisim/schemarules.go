@@ -34,7 +34,7 @@ func checkOpenAPINode(path string, node map[string]jsontext.Value, _ jsontext.Va
 
 func openAPIType(v jsontext.Value) string {
 	if v.Kind() == '0' && len(v) == 1 {
-		return openAPITypes[v[0]-'0']
+		return openAPITypes()[v[0]-'0']
 	}
 	return strings.ToUpper(stringOf(v))
 }
