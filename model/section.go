@@ -30,7 +30,7 @@ const (
 // of the file, and puts what no log may show into c.FileSecrets. It reads the rest of c,
 // which is whole by then.
 func Section(specs *[]Spec, c *config.Config) file.Section {
-	return file.Section{Name: "models", Schema: sectionSchema, Read: func(models *file.Node) {
+	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames()+`]`, 1), Read: func(models *file.Node) {
 		for m := range models.Members() {
 			r := reader{node: m, cfg: c, spec: Spec{Key: m.Name()}}
 			r.read()
@@ -100,9 +100,13 @@ func (r *reader) refuseFields() {
 	of := map[string][]string{
 		"api":        {OpenAI},
 		"driver":     {Gemini},
-		"endpoint":   {OpenAI, Anthropic, Gemini},
-		"api_key":    {OpenAI, Anthropic, Gemini},
 		"think_tags": {OpenAI},
+	}
+	for _, p := range presets() {
+		if p.name == p.protocol && p.endpoint != "" {
+			of["endpoint"] = append(of["endpoint"], p.name)
+			of["api_key"] = append(of["api_key"], p.name)
+		}
 	}
 	for m := range r.node.Members() {
 		if providers := of[m.Name()]; providers != nil && !slices.Contains(providers, r.spec.Provider) {
@@ -125,7 +129,8 @@ func (r *reader) name() {
 		switch s.Provider {
 		case Gemini:
 			s.Model = defaultGeminiModel
-		case OpenAI, Anthropic:
+		case Simulator:
+		default:
 			r.node.FaultMissing("model", "is required")
 		}
 		return

@@ -19,7 +19,7 @@ const (
 
 // endpoint reads where requests go, and with which key.
 func (r *reader) endpoint(p preset) {
-	if r.spec.Provider == Simulator {
+	if p.endpoint == "" {
 		return
 	}
 	s, n := &r.spec, r.node.Get("endpoint")
@@ -38,7 +38,7 @@ func (r *reader) endpoint(p preset) {
 		u = given
 		r.keepSecrets("endpoint")
 	}
-	r.address(*u)
+	r.address(*u, p.end)
 	r.key(p, sameOrigin(own, u))
 	if s.Provider == Gemini {
 		s.Driver = r.word("driver", "rest")
@@ -70,16 +70,17 @@ type errText string
 
 func (e errText) Error() string { return string(e) }
 
-// address completes the endpoint for the API.
-func (r *reader) address(u url.URL) {
+// address completes the endpoint for the API, or with the end that all paths of the
+// protocol have.
+func (r *reader) address(u url.URL, end string) {
 	s := &r.spec
 	switch s.Provider {
 	case OpenAI:
 		fromURL := apiOf(&u)
 		s.API = r.word("api", fromURL)
-		end, other := chatEnd, responsesEnd
+		own, other := chatEnd, responsesEnd
 		if s.API == ResponsesAPI {
-			end, other = responsesEnd, chatEnd
+			own, other = responsesEnd, chatEnd
 		}
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {
 			r.node.Get("api").Fault("is not the one that endpoint ends with")
@@ -87,12 +88,12 @@ func (r *reader) address(u url.URL) {
 		if tags := r.node.Get("think_tags"); tags != nil && s.API != ChatAPI {
 			tags.FaultKey("belongs to api chat")
 		}
-		s.Endpoint = completed(u, end)
-	case Anthropic:
-		s.Endpoint = completed(u, messagesEnd)
+		s.Endpoint = completed(u, own)
 	case Gemini: // the path is that of each call
 		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 		s.Endpoint = u.String()
+	default:
+		s.Endpoint = completed(u, end)
 	}
 }
 
