@@ -6,10 +6,6 @@ import (
 	"sluice/model"
 )
 
-// ErrMalformedCall is wrapped by the error of an answer that is no usable tool
-// call: asking once more often helps.
-var ErrMalformedCall = model.ErrMalformedCall
-
 // finishError tells of an answer that was given up for a reason. It wraps what that
 // means, if it is more than a failure of the service.
 type finishError struct {

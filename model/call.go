@@ -152,7 +152,7 @@ func (c *call) run(said *tally) error {
 		c.clear()
 		err := ans.Next(&c.chunk)
 		if err == io.EOF && first {
-			return ErrEmpty
+			return errEmpty
 		}
 		if err == io.EOF {
 			return c.last(ans, said)

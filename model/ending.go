@@ -64,7 +64,7 @@ func (m *Model) endingOf(err error) ending {
 		return m.shortageEnding(err)
 	}
 	end := m.unavailable(err, 0)
-	end.retry = errors.Is(err, ErrEmpty) || worthRedialing(err)
+	end.retry = errors.Is(err, errEmpty) || worthRedialing(err)
 	return end
 }
 

@@ -13,7 +13,7 @@ import (
 // Ways in which an answer can fail without saying so.
 var (
 	ErrSilent     = errors.New("no chunk in time")
-	ErrEmpty      = errors.New("stream ended without a chunk")
+	errEmpty      = errors.New("stream ended without a chunk")
 	ErrCut        = errors.New("stream ended without a finish reason")
 	ErrNoText     = errors.New("answer with neither text nor a call")
 	ErrUnreadable = errors.New("unreadable chunk")

@@ -18,8 +18,8 @@ const idLength = 9
 // some 120.
 const maxID = 256
 
-// NewID returns an id of nine letters and digits, which fits every protocol.
-func NewID() string { return rand.Text()[:idLength] }
+// newID returns an id of nine letters and digits, which fits every protocol.
+func newID() string { return rand.Text()[:idLength] }
 
 // IDs tells the calls of one answer apart. Its zero value is ready.
 type IDs struct{ taken map[string]bool }
@@ -27,7 +27,7 @@ type IDs struct{ taken map[string]bool }
 // Take returns id, or one of ours if it is missing, too long, or taken.
 func (s *IDs) Take(id string) string {
 	for id == "" || len(id) > maxID || s.taken[id] {
-		id = NewID()
+		id = newID()
 	}
 	if s.taken == nil {
 		s.taken = map[string]bool{}

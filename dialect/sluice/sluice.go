@@ -82,7 +82,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 
 // resume returns the encoder of a turn that is kept.
 func resume(k dialect.Kept) stream.Encoder {
-	return NewKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+	return newKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
 // notKept refuses what only turns that are kept can do.
