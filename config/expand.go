@@ -49,6 +49,8 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 	}
 }
 
+// variable returns the value of an environment variable that a file names. One
+// that is set to nothing is as good as any.
 func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok bool) {
 	if neverPassedOn(name) {
 		f.fault(at, name+" is never passed on")
@@ -76,4 +78,6 @@ func (f *mcpFile) expandedWithin(at jsontext.Pointer, used *[]Secret) (ok bool) 
 	return ok
 }
 
+// neverPassedOn are the keys of the model: no server and no child process gets
+// them, whatever a file says.
 func neverPassedOn(name string) bool { return name == "GEMINI_API_KEY" || name == "GOOGLE_API_KEY" }

@@ -13,10 +13,12 @@ type finishError struct {
 	means  error
 }
 
+// It names the reason, cut: it is the service's word, and logged.
 func (e *finishError) Error() string {
 	return fmt.Sprintf("finish reason %q", model.Shorten(e.reason))
 }
 
+// It leads to what the frame judges by; nil: the service failed.
 func (e *finishError) Unwrap() error { return e.means }
 
 // givenUp returns the error of an answer that ended for reason, one of those of candidates
@@ -39,8 +41,10 @@ func givenUp(reason string) error {
 // blockedPrompt is the error of a prompt that was not answered at all.
 type blockedPrompt struct{ reason string }
 
+// It names the reason of promptFeedback.
 func (e *blockedPrompt) Error() string {
 	return fmt.Sprintf("prompt blocked: %q", model.Shorten(e.reason))
 }
 
+// It makes the frame treat the prompt like an answer that was blocked.
 func (e *blockedPrompt) Unwrap() error { return &model.Blocked{Reason: e.reason} }

@@ -13,6 +13,7 @@ type writer struct {
 	some bool // a member was written
 }
 
+// key writes a member's name, and the comma in front of it.
 func (w *writer) key(name string) {
 	if w.some {
 		w.b = append(w.b, ',')
@@ -21,6 +22,7 @@ func (w *writer) key(name string) {
 	w.b = append(appendString(w.b, name), ':')
 }
 
+// raw writes a member as it came.
 func (w *writer) raw(name string, v jsontext.Value) {
 	w.key(name)
 	w.b = append(w.b, v...)
@@ -95,6 +97,8 @@ func (w *writer) keyword(n object, m member) {
 	}
 }
 
+// rawIf writes a member that is of the right type, and else leaves it out: a
+// wrong one would cost the whole request.
 func (w *writer) rawIf(ok bool, m member) {
 	if ok {
 		w.raw(m.name, m.value)
@@ -130,6 +134,8 @@ func (w *writer) items(n object, v jsontext.Value) {
 	}
 }
 
+// objectKeyword writes a keyword of objects. What no longer has a property to
+// refer to is left out of required.
 func (w *writer) objectKeyword(n object, m member) {
 	switch kind := m.value.Kind(); {
 	case m.name == "required":
@@ -145,6 +151,7 @@ func (w *writer) objectKeyword(n object, m member) {
 	}
 }
 
+// properties writes the schemas of the members, each converted.
 func (w *writer) properties(v jsontext.Value) {
 	properties, _ := members(v)
 	w.key("properties")
@@ -187,4 +194,6 @@ func is(n object, kind string) bool {
 	return false
 }
 
+// admits says whether values of that kind are allowed. A schema without a type
+// allows all.
 func admits(n object, kind string) bool { return !n.has("type") || is(n, kind) }

@@ -36,6 +36,8 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
+// faults returns everything that is wrong with a server, for who configures one
+// in code: the readers of files check the same and name the place.
 func (s Server) faults() []error {
 	var faults []error
 	add := func(bad bool, text string) {

@@ -66,8 +66,11 @@ func (s *SentIDs) Fit(id string, fits func(id string) bool) string {
 	return sent
 }
 
+// len counts the ids.
 func (s *SentIDs) len() int { return max(len(s.few), len(s.many)) }
 
+// has says whether an id was given before. Few are looked for one by one, which
+// allocates nothing.
 func (s *SentIDs) has(id string) bool {
 	if s.many != nil {
 		return s.many[id]
@@ -75,6 +78,8 @@ func (s *SentIDs) has(id string) bool {
 	return slices.Contains(s.few, id)
 }
 
+// add moves all ids into a map once there are more than fewIDs: a conversation may
+// have thousands.
 func (s *SentIDs) add(id string) {
 	switch {
 	case s.many != nil:

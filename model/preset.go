@@ -104,6 +104,8 @@ func completed(u url.URL, end string) string {
 	return u.String()
 }
 
+// sameOrigin says whether a preset's key may go to b as well. Ports are compared as
+// they are written.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }

@@ -69,6 +69,8 @@ type reader struct {
 	spec Spec
 }
 
+// read reads all fields, so that all faults of a model come at once. Nothing can be
+// said of a model without a provider.
 func (r *reader) read() {
 	s := &r.spec
 	name, ok := r.node.Get("provider").Text()
@@ -123,6 +125,8 @@ func (r *reader) word(field, otherwise string) string {
 	return otherwise
 }
 
+// name reads the model's name. Gemini's stands in the path of a URL, and so may hold
+// neither a slash nor a query.
 func (r *reader) name() {
 	s, n := &r.spec, r.node.Get("model")
 	if n == nil {
@@ -146,6 +150,8 @@ func (r *reader) name() {
 	s.Model = name
 }
 
+// sampling reads temperature, output limit and retries. A temperature of null means
+// that none is sent, ever: some models refuse it.
 func (r *reader) sampling() {
 	s := &r.spec
 	temperature := r.node.Get("temperature")
@@ -169,6 +175,8 @@ const (
 	mostGeminiThinking     = 32768 // that of Gemini 2.5 Pro
 )
 
+// thinking reads a word or a number of tokens. The schema has checked the words;
+// numbers have bounds that differ from provider to provider.
 func (r *reader) thinking() {
 	s, n := &r.spec, r.node.Get("thinking")
 	s.Thinking.Word = r.word("thinking", "summary")
@@ -189,6 +197,8 @@ func (r *reader) thinking() {
 	}
 }
 
+// times reads one duration for both timeouts, or an object with one of them. What is
+// not given is SLUICE_MODEL_TIMEOUT.
 func (r *reader) times() {
 	s, n := &r.spec, r.node.Get("timeout")
 	s.First, s.Idle = r.cfg.ModelTimeout, r.cfg.ModelTimeout
@@ -217,6 +227,9 @@ func duration(n *file.Node) (time.Duration, bool) {
 	return d, true
 }
 
+// breaker reads "failures, recovery, half-open calls". Without it a model has
+// the defaults of this package, which are not those of SLUICE_GEMINI_BREAKER: a
+// model that has a fallback may give up sooner.
 func (r *reader) breaker() {
 	s, n := &r.spec, r.node.Get("breaker")
 	s.Breaker = breaker.Config{Service: "model:" + s.Key, Failures: defaultFailures, Recovery: defaultRecovery, HalfOpenCalls: breaker.DefaultHalfOpenCalls}

@@ -68,6 +68,7 @@ func endpointURL(text string) (*url.URL, error) {
 // errText is an error that says what a value must be.
 type errText string
 
+// It is fit to follow a place in the file.
 func (e errText) Error() string { return string(e) }
 
 // address completes the endpoint for the API, or with the end that all paths of the
@@ -117,6 +118,7 @@ func (r *reader) key(p preset, home bool) {
 	r.setKey(text)
 }
 
+// hasVariable says whether ${NAME} stands in the text of n.
 func hasVariable(n *file.Node) bool {
 	for range n.Variables() {
 		return true
@@ -124,11 +126,16 @@ func hasVariable(n *file.Node) bool {
 	return false
 }
 
+// setKey keeps a key, and keeps it out of the log.
 func (r *reader) setKey(text string) {
 	r.spec.APIKey = config.Secret(text)
 	r.hide("api_key", text)
 }
 
+// presetKey takes the first variable of the preset that is set. It never sends
+// a key to a host that it does not belong to: home says whether the request
+// goes to the preset's own. That there is no key is only a warning, because
+// servers of one's own often want none.
 func (r *reader) presetKey(p preset, home bool) {
 	n := r.node.Get("provider")
 	for _, name := range p.keys {
@@ -155,6 +162,8 @@ func (r *reader) presetKey(p preset, home bool) {
 // refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
 const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host Content-Length X-Request-Id "
 
+// headers reads headers of the request. Each value is treated as a secret.
+// Names are compared in their canonical form, as they are sent.
 func (r *reader) headers() {
 	all := r.node.Get("headers")
 	seen := map[string]bool{}
@@ -228,6 +237,8 @@ func (r *reader) hide(field, value string) {
 	r.cfg.FileSecrets["/models/"+r.spec.Key+"/"+field] = config.Secret(value)
 }
 
+// visible says whether all characters can be printed. Spaces count as such,
+// line breaks do not.
 func visible(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }

@@ -25,6 +25,7 @@ var (
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
+// newChat returns a codec. leftOut is told of each tool that cannot be sent.
 func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 	return &Chat{
 		spec:      spec,
@@ -60,6 +61,8 @@ func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return c.refuse(status, body)
 }
 
+// refuse reads an error of any server that speaks this protocol: there is no
+// one form.
 func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
 	return readRefusal(status, body, c.learnable)
 }

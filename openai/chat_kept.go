@@ -20,6 +20,7 @@ type chatKept struct {
 	tooLarge bool
 }
 
+// reset forgets what was collected of an answer.
 func (k *chatKept) reset() {
 	clear(k.details)
 	*k = chatKept{text: k.text[:0], details: k.details[:0]}
@@ -87,6 +88,8 @@ func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 	}
 }
 
+// keep adds something for later requests to the chunk. What is not valid JSON
+// would spoil them, and is dropped.
 func keep(c *chat.Chunk, b []byte) {
 	if jsontext.Value(b).IsValid() {
 		c.Parts = append(c.Parts, chat.Part{Kept: string(b)})

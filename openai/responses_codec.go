@@ -24,6 +24,7 @@ var (
 	_ model.Asker  = (*responsesAnswer)(nil)
 )
 
+// newResponses returns a codec. leftOut is told of each tool that cannot be sent.
 func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
 	return &responsesCodec{
 		spec:      spec,

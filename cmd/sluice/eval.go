@@ -195,6 +195,8 @@ func showReports(out io.Writer, reports []gateway.RouterReport) {
 	}
 }
 
+// percent shows a share; a negative one could not be computed, because there
+// was nothing to divide by.
 func percent(share float64) string {
 	if share < 0 {
 		return "-"
@@ -202,4 +204,6 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
+// both shows how many of the chosen were right, and how many of the right ones
+// were chosen.
 func both(p gateway.Precision) string { return percent(p.Precision) + " / " + percent(p.Recall) }

@@ -34,6 +34,7 @@ func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 	return []byte(nothing), nil
 }
 
+// rendered makes the reply of a result, and passes an error on.
 func rendered(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -41,6 +42,8 @@ func rendered(v any, err error) ([]byte, error) {
 	return appendJSON(nil, v), nil
 }
 
+// listThreads replies with a page of the owner's threads; without a history it
+// is empty.
 func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	list := page[threadBody]{}
 	if s.cfg.Store == nil {
@@ -68,6 +71,8 @@ func (s *Server) getThread(ctx context.Context, req request) ([]byte, error) {
 	return rendered(t.body(items), err)
 }
 
+// thread returns a thread of the owner's. Without a history every id is taken
+// for a thread that has just begun, because the page may have kept it.
 func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
 	if s.cfg.Store == nil {
 		return Thread{ID: req.threadID, CreatedAt: time.Now()}, nil
@@ -76,6 +81,7 @@ func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
 	return t, found(err, noThread)
 }
 
+// items returns a page of a thread's items, as they were sent.
 func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], error) {
 	if s.cfg.Store == nil {
 		return noItems(), nil
@@ -91,6 +97,8 @@ func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], 
 	return list, found(err, noThread)
 }
 
+// renameThread sets a title. Without a history that is refused: the next list
+// would not have it.
 func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) {
 	if s.cfg.Store == nil {
 		return nil, &fault.Error{Type: fault.NotFound,
@@ -100,6 +108,8 @@ func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) 
 	return rendered(t.body(noItems()), found(err, noThread))
 }
 
+// deleteThread removes a thread and its items. To delete what nobody keeps
+// succeeds.
 func (s *Server) deleteThread(ctx context.Context, req request) ([]byte, error) {
 	if s.cfg.Store == nil {
 		return []byte(nothing), nil

@@ -51,6 +51,8 @@ func newKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
 	return newEncoder(turnID, requestID, accumulated, time.Second)
 }
 
+// newEncoder returns an encoder whose constant parts of a frame are rendered
+// once. id is what event ids begin with; retry 0 writes no retry line.
 func newEncoder(id, requestID string, accumulated bool, retry time.Duration) *encoder {
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
 	return &encoder{

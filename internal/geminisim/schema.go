@@ -28,6 +28,8 @@ func checkTools(tools []tool) *apiError {
 	return nil
 }
 
+// checkDeclaration checks a name and the one language in which parameters are
+// given.
 func checkDeclaration(path string, d *declaration) *apiError {
 	at := "* GenerateContentRequest." + path
 	if !isFunctionName(d.Name) {
@@ -114,6 +116,7 @@ func jsonSchemaSubset() dialect {
 	}
 }
 
+// checkParameters checks a schema and wants an object at its root.
 func checkParameters(d dialect, path string, root jsontext.Value) *apiError {
 	if err := d.checkNode(path, root, root); err != nil {
 		return err
@@ -144,6 +147,7 @@ func (d dialect) checkNode(path string, v, root jsontext.Value) *apiError {
 	return d.check(path, node, root)
 }
 
+// checkKeyword checks the value of a keyword by what kind of value it takes.
 func (d dialect) checkKeyword(path string, kind keyword, v, root jsontext.Value) *apiError {
 	switch kind {
 	case oneSchema:
@@ -168,6 +172,7 @@ func (d dialect) checkKeyword(path string, kind keyword, v, root jsontext.Value)
 	return nil
 }
 
+// checkList checks each schema of a list.
 func (d dialect) checkList(path string, v, root jsontext.Value) *apiError {
 	var list []jsontext.Value
 	if json.Unmarshal(v, &list) != nil {
@@ -181,6 +186,8 @@ func (d dialect) checkList(path string, v, root jsontext.Value) *apiError {
 	return nil
 }
 
+// checkMap checks each schema of a map, in the order of names, so that messages
+// do not change from run to run.
 func (d dialect) checkMap(path string, v, root jsontext.Value) *apiError {
 	node, ok := members(v)
 	if !ok {

@@ -54,8 +54,10 @@ func New(cfg Config) *Store {
 	return &Store{client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:")}
 }
 
+// silent takes the place of the client's own logger.
 type silent struct{}
 
+// Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
 // connect makes a client that sends each command once: a second try is the caller's
@@ -156,6 +158,7 @@ func failure(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
+// says whether an error is of that code.
 func says(err error, code string) bool {
 	return strings.HasPrefix(err.Error(), code+" ") || strings.Contains(err.Error(), "-"+code+" ")
 }
