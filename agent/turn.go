@@ -167,7 +167,7 @@ func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
 	return finish, err
 }
 
-// malformed asks for a method, because agent knows no model: whoever made the
+// malformed asks for a method, because agent knows no model: what made the
 // error can say it.
 func malformed(err error) bool {
 	var m interface{ MalformedCall() bool }

@@ -118,7 +118,7 @@ func (a *answer) release(d *decoder) {
 }
 
 // event takes one event of the stream. message_start may come again after a server
-// began anew, and then what was open is forgotten; an event of an unknown type says
+// started over, and then what was open is forgotten; an event of an unknown type says
 // nothing.
 func (a *answer) event(e *event, c *chat.Chunk) error {
 	switch e.typ {
