@@ -132,6 +132,7 @@ func (f *Formatter) Format(in Input) *Response {
 	return r
 }
 
+// listed makes an empty list of none, for JSON.
 func listed(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -205,6 +206,7 @@ func (d *draft) textForm(marked bool) *textForm {
 	return f
 }
 
+// text makes the forms that are one text: WhatsApp, plain, SMS.
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
@@ -228,6 +230,7 @@ func (d *draft) text() {
 	}
 }
 
+// dots returns s if a text was cut.
 func dots(truncated bool, s string) string {
 	if truncated {
 		return s
@@ -243,6 +246,8 @@ func (d *draft) own(content string) Own {
 	return Own{}
 }
 
+// splitter returns what cuts the text. 20 parts are the most unless the channel
+// says otherwise.
 func (d *draft) splitter(fl *flat, m meter) *splitter {
 	most := d.spec.MaxParts
 	if most == 0 {
@@ -251,6 +256,7 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
 }
 
+// sms makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
 func (d *draft) sms(fl *flat) {
 	m := &sms{
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
@@ -281,6 +287,7 @@ func (d *draft) sms(fl *flat) {
 	d.out.Content = content.String()
 }
 
+// counted is what an SMS costs in an encoding.
 func counted(content string, e Encoding) Own {
 	units, segments := e.count(content)
 	return Own{Encoding: e, Units: units, Segments: segments}

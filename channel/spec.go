@@ -75,6 +75,8 @@ func (f Features) Names() []string {
 	return list
 }
 
+// has says whether what k needs is in f. What needs nothing, such as a
+// paragraph, is in none.
 func (f Features) has(k kind) bool { return f&featureOf(k) != 0 }
 
 // Indicator is where a part says which one it is.

@@ -61,6 +61,7 @@ const (
 	byParen
 )
 
+// separator is what c is between groups of digits; 0: it is none.
 func separator(c byte) uint16 {
 	switch c {
 	case ' ':
@@ -151,6 +152,8 @@ func isCut(text string) bool {
 	return classes[text[0]]&(isUpper|isLower) != 0 && text[0] != 'x'
 }
 
+// isIPv4 says whether the number is an address, and sets its end, because an
+// address may go on where a number does not. What is called a version is none.
 func (d *digits) isIPv4(text string, at int) bool {
 	if d.n < 4 || d.seps&byDot == 0 {
 		return false

@@ -36,6 +36,7 @@ func (s Spec) Settled() Spec {
 	return s
 }
 
+// begin fills in the defaults once, whichever section comes first.
 func (s *Spec) begin() {
 	if !s.begun {
 		s.begun, s.Config = true, Defaults()
@@ -100,12 +101,14 @@ func AgentsSection(s *Spec, c *config.Config) file.Section {
 	}}
 }
 
+// agentReader reads one agent of the file.
 type agentReader struct {
 	node *file.Node
 	cfg  *config.Config
 	spec AgentSpec
 }
 
+// read reads all fields, so that all faults of an agent come at once.
 func (r *agentReader) read() {
 	s, n := &r.spec, r.node
 	take(&s.Description, n.Get("description"))
@@ -129,6 +132,7 @@ func (r *agentReader) read() {
 	}
 }
 
+// prompt reads the system prompt, from the file itself or from one beside it.
 func (r *agentReader) prompt() {
 	text, named := r.node.Get("prompt"), r.node.Get("prompt_file")
 	if text != nil && named != nil {
@@ -215,6 +219,8 @@ func RouterSection(s *Spec) file.Section {
 	}}
 }
 
+// readRule reads a rule that decides without a model. Its expression is of RE2,
+// and so takes linear time on any request.
 func readRule(n *file.Node) (r Rule) {
 	if text, ok := n.Get("match").Text(); ok {
 		var err error

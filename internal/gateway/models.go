@@ -90,11 +90,15 @@ func (m *Models) structured() *metrics.Registry {
 	return m.metrics
 }
 
+// add keeps a model under its key. The order is that in which they are closed
+// and listed.
 func (m *Models) add(key string, opened languageModel) {
 	m.all = append(m.all, opened)
 	m.links[key] = opened
 }
 
+// learned is what a model has refused so far in this process, for the ways of
+// asking for JSON.
 func (m *Models) learned(key string) model.Omit {
 	for _, each := range m.all {
 		if each.Key() == key {
