@@ -74,4 +74,5 @@ func containers(line string) (depth, at int) {
 	return depth, at
 }
 
+// isBlank says whether c is white space within a line.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -132,6 +132,7 @@ func (f *Formatter) Format(in Input) *Response {
 	return r
 }
 
+// listed makes an empty list of none, for JSON.
 func listed(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -167,11 +168,34 @@ type draft struct {
 }
 
 // degrade notes a construct that became text.
-func (d *draft) degrade(k kind) { d.lost[constructs[k]] = true }
+func (d *draft) degrade(k kind) { d.lost[construct(k)] = true }
 
-var constructs = map[kind]string{
-	bold: "bold", italic: "italic", struck: "strike", heading: "headers", table: "tables", link: "links", image: "images",
-	code: "code", codeBlock: "code", list: "lists", quote: "quotes",
+// construct returns the name under which a report lists what became text; image and list
+// have names that no feature has. "": it is not listed.
+func construct(k kind) string {
+	switch k {
+	case bold:
+		return "bold"
+	case italic:
+		return "italic"
+	case struck:
+		return "strike"
+	case heading:
+		return "headers"
+	case table:
+		return "tables"
+	case link:
+		return "links"
+	case image:
+		return "images"
+	case code, codeBlock:
+		return "code"
+	case list:
+		return "lists"
+	case quote:
+		return "quotes"
+	}
+	return ""
 }
 
 // textForm walks the tree for a text.
@@ -182,6 +206,7 @@ func (d *draft) textForm(marked bool) *textForm {
 	return f
 }
 
+// text makes the forms that are one text: WhatsApp, plain, SMS.
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
@@ -205,6 +230,7 @@ func (d *draft) text() {
 	}
 }
 
+// dots returns s if a text was cut.
 func dots(truncated bool, s string) string {
 	if truncated {
 		return s
@@ -220,6 +246,8 @@ func (d *draft) own(content string) Own {
 	return Own{}
 }
 
+// splitter returns what cuts the text. 20 parts are the most unless the channel
+// says otherwise.
 func (d *draft) splitter(fl *flat, m meter) *splitter {
 	most := d.spec.MaxParts
 	if most == 0 {
@@ -228,6 +256,7 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
 }
 
+// sms makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
 func (d *draft) sms(fl *flat) {
 	m := &sms{
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
@@ -258,6 +287,7 @@ func (d *draft) sms(fl *flat) {
 	d.out.Content = content.String()
 }
 
+// counted is what an SMS costs in an encoding.
 func counted(content string, e Encoding) Own {
 	units, segments := e.count(content)
 	return Own{Encoding: e, Units: units, Segments: segments}

@@ -25,10 +25,13 @@ const (
 	styleCell   = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start`
 )
 
+// write appends markup.
 func (f *htmlForm) write(s string) { f.buf = append(f.buf, s...) }
 
+// literal appends text, escaped.
 func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
 
+// lineBreak ends a line.
 func (f *htmlForm) lineBreak() { f.write("<br>\n") }
 
 // appendHTML escapes as golang.org/x/net/html does.
@@ -56,6 +59,8 @@ func appendHTML(b []byte, s string) []byte {
 	return append(b, s[from:]...)
 }
 
+// enter begins a node. Directions are automatic: an answer may hold Arabic and
+// English.
 func (f *htmlForm) enter(n *node) bool {
 	switch n.kind {
 	case paragraph:
@@ -104,18 +109,22 @@ func (f *htmlForm) enter(n *node) bool {
 	return true
 }
 
+// open opens an element in which paragraphs have their tags.
 func (f *htmlForm) open(s string) {
 	f.write(s)
 	f.tight = append(f.tight, false)
 }
 
+// close closes what open opened.
 func (f *htmlForm) close(s string) {
 	f.write(s)
 	f.tight = f.tight[:len(f.tight)-1]
 }
 
+// inItem says whether a paragraph is the text of an item, and so has no tags.
 func (f *htmlForm) inItem() bool { return len(f.tight) > 0 && f.tight[len(f.tight)-1] }
 
+// enterList begins a list, which counts from the number that the source has.
 func (f *htmlForm) enterList(n *node) {
 	tag := "<ul>\n"
 	if n.first != nil && n.first.mark != "-" {
@@ -141,6 +150,8 @@ func isTight(n *node) bool {
 	return true
 }
 
+// cell opens a cell. Styles stand in attributes, because mail programs drop
+// style sheets.
 func (f *htmlForm) cell() string {
 	if f.rows == 0 {
 		return `<th dir="auto" style="` + styleHeader + `">`
@@ -170,6 +181,7 @@ func (f *htmlForm) link(n *node) bool {
 	return true
 }
 
+// leave ends a node.
 func (f *htmlForm) leave(n *node) {
 	switch n.kind {
 	case paragraph:

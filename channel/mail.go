@@ -19,6 +19,7 @@ const clipAt = 102_400
 // name it fits a line of RFC 5322, 2.1.1.
 const maxSubject = 78
 
+// mail makes both forms of a mail. Only what neither shows counts as degraded.
 func (d *draft) mail() {
 	text := newTextForm(0, false)
 	text.degrade = func(k kind) {

@@ -33,6 +33,8 @@ func Section(specs *[]Spec) file.Section {
 	}}
 }
 
+// readSpec reads a channel into s, which holds what it extends. null takes a
+// limit away.
 func readSpec(n *file.Node, s *Spec) {
 	number := func(name string, into *int) {
 		switch v, ok := n.Get(name).Int(); {

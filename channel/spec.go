@@ -21,12 +21,36 @@ const (
 // Features are the constructs of Markdown that a channel shows as markup.
 type Features uint16
 
-// FeatureNames are the names of features, as in the configuration.
+// FeatureNames are the names of features, as in the configuration, in the order of
+// their bits.
 func FeatureNames() []string {
 	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
 }
 
-var featureKinds = map[kind]Features{bold: 1, italic: 2, struck: 4, heading: 8, table: 16, link: 32, image: 32, code: 64, codeBlock: 64, list: 128, quote: 256}
+// featureOf returns what a construct needs to be shown as markup; 0: nothing.
+func featureOf(k kind) Features {
+	switch k {
+	case bold:
+		return 1 << 0
+	case italic:
+		return 1 << 1
+	case struck:
+		return 1 << 2
+	case heading:
+		return 1 << 3
+	case table:
+		return 1 << 4
+	case link, image:
+		return 1 << 5
+	case code, codeBlock:
+		return 1 << 6
+	case list:
+		return 1 << 7
+	case quote:
+		return 1 << 8
+	}
+	return 0
+}
 
 const allFeatures Features = 1<<9 - 1
 
@@ -51,7 +75,9 @@ func (f Features) Names() []string {
 	return list
 }
 
-func (f Features) has(k kind) bool { return f&featureKinds[k] != 0 }
+// has says whether what k needs is in f. What needs nothing, such as a
+// paragraph, is in none.
+func (f Features) has(k kind) bool { return f&featureOf(k) != 0 }
 
 // Indicator is where a part says which one it is.
 type Indicator string

@@ -129,6 +129,7 @@ const maxFaults = 16
 // found first, for the document itself perhaps several.
 type ValidationError struct{ Fields []FieldError }
 
+// It lists all faults on one line, for the log. Clients get Fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid request")
@@ -138,6 +139,8 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
+// add reports a fault. A field has one fault at most, the first, which mostly
+// causes the others; what has no field is reported once each.
 func (e *ValidationError) add(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
@@ -170,6 +173,7 @@ func (e *ValidationError) own(field string, f *FieldError) {
 	}
 }
 
+// has says whether a field has a fault already.
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }

@@ -23,6 +23,8 @@ func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
 // IsTurnID says whether s can be the id of a turn.
 func IsTurnID(s string) bool { return isID(s, TurnPrefix) }
 
+// isID says whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns
+// are made. What else it might be is never asked of a store.
 func isID(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""

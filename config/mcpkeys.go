@@ -30,6 +30,7 @@ type mcpKey struct {
 	read func(at jsontext.Pointer, v jsontext.Value)
 }
 
+// keyNamed finds a key by its exact name.
 func keyNamed(keys []mcpKey, name string) (mcpKey, bool) {
 	for _, k := range keys {
 		if k.name == name {
@@ -78,6 +79,7 @@ func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsont
 	}
 }
 
+// str reads a string as it stands, without variables.
 func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		f.fault(at, "must be a string")
@@ -87,6 +89,7 @@ func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
 	return string(b), true
 }
 
+// command takes the program of a child process.
 func command(p *string) func(string) error {
 	return func(value string) error {
 		if value == "" {
@@ -106,6 +109,7 @@ func (f *mcpFile) dir(p *string) func(string) error {
 	}
 }
 
+// protocolVersion takes a version of MCP, which is a date, or auto.
 func protocolVersion(p *string) func(string) error {
 	return func(value string) error {
 		if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
@@ -116,6 +120,8 @@ func protocolVersion(p *string) func(string) error {
 	}
 }
 
+// url reads a URL, with variables filled in. What they held is kept, to be
+// hidden in the log.
 func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) string {
 	value, ok := f.expandedStr(at, v, &s.Expanded)
 	if !ok {
@@ -127,6 +133,8 @@ func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) strin
 	return value
 }
 
+// expandedList reads a list of strings with variables filled in. None may hold
+// a NUL, which would cut an argument of a process.
 func (f *mcpFile) expandedList(at jsontext.Pointer, v jsontext.Value, s *MCPServer) []string {
 	var list []string
 	for i, e := range f.elements(at, v) {

@@ -125,6 +125,7 @@ type formatFields struct {
 	faults  []chat.FieldError
 }
 
+// fault reports a fault of one field. All of a request are told at once.
 func (v *formatFields) fault(name, code, message string) {
 	v.faults = append(v.faults, chat.FieldError{Field: "/" + name, Code: code, Message: message})
 }
@@ -194,6 +195,8 @@ func (c *channels) list(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
+// listed is what GET /channels says of a channel. Limits that it does not have
+// are null.
 func listed(s channel.Spec) listedChannel {
 	l := listedChannel{
 		Name: s.Name, Extends: s.Form, SupportsMarkdown: s.Markdown, Features: slices.Clone(s.Features.Names()), SupportsEmojis: s.SupportsEmojis,

@@ -90,6 +90,8 @@ func (s *Server) attach(ctx context.Context, cancel context.CancelCauseFunc, w h
 	return nil
 }
 
+// keptAs is what an encoder must know of a turn that is read from its log, so
+// that a reader gets the same bytes as the first one.
 func keptAs(l *task.Log) dialect.Kept {
 	return dialect.Kept{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
 }

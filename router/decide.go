@@ -71,6 +71,8 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	return t.ask(ctx, req, agents)
 }
 
+// routed is a decision that no model made: it is certain, and method says whose
+// it is.
 func routed(method string, agents ...*Agent) decision {
 	return decision{kind: stream.Routed, agents: agents, confidence: 1, method: method}
 }
@@ -104,6 +106,8 @@ func (t *Team) routable() (agents []*Agent) {
 	return agents
 }
 
+// special says whether an id stands for no agent, but for a question or for
+// nobody.
 func (t *Team) special(id string) bool {
 	return id == t.cfg.ClarificationAgent || id == t.cfg.FallbackAgent
 }
@@ -127,6 +131,9 @@ func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) deci
 	return second
 }
 
+// askOnce asks the router's model once. Places bound how many decisions are
+// asked for at a time, of all turns together; a turn that waits for one waits
+// within its own time.
 func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
 	if err := t.enter(ctx); err != nil {
 		return t.failed(ctx, err, Reply{})
@@ -229,6 +236,7 @@ func (t *Team) withAdditional(primary *Agent, ids []string, known []*Agent) []*A
 	return chosen
 }
 
+// find returns the agent of an id, or nil. Catalogues are short.
 func find(agents []*Agent, id string) *Agent {
 	for _, a := range agents {
 		if a.ID == id {
@@ -281,4 +289,6 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 	}
 }
 
+// twoDecimals shows a confidence: more digits would promise what no model can
+// keep.
 func twoDecimals(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }

@@ -118,6 +118,7 @@ func (t *Team) history(req *chat.Request) string {
 	return b.String() + "\n"
 }
 
+// textOf is what a message says to a person: no calls, results and thoughts.
 func textOf(m *chat.Message) string {
 	var b strings.Builder
 	for i := range m.Parts {

@@ -122,12 +122,15 @@ func (r *turn) fill(template string, d *decision, req *chat.Request) string {
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
 }
 
+// emit passes an event on unless the sink has failed before. The first error
+// ends the turn.
 func (r *turn) emit(ev stream.Event) {
 	if r.sinkErr == nil {
 		r.sinkErr = r.sink.Emit(ev)
 	}
 }
 
+// flush says that the turn is about to wait.
 func (r *turn) flush() {
 	if r.sinkErr == nil {
 		r.sinkErr = r.sink.Flush()

@@ -145,10 +145,12 @@ func finite(f float64) float64 {
 	return f
 }
 
+// stored keeps arguments as a string, whose bytes stay as they were.
 func (c *Call) stored() storedCall {
 	return storedCall{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: string(c.Arguments)}
 }
 
+// call returns the call as it was told.
 func (c *storedCall) call() Call {
 	call := Call{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server}
 	if c.Arguments != "" {
@@ -178,6 +180,8 @@ func ReadStored(line []byte) (Stamp, Event, error) {
 	return Stamp{s.N, s.At}, ev, nil
 }
 
+// read returns the event. Those that hold a call have forms of their own; all
+// others are stored as they are.
 func (s *stored) read() (Event, error) {
 	ev := empty(s.Event)
 	if ev != nil {

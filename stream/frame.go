@@ -82,6 +82,8 @@ func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error 
 	return f.end(ctx, guard, &result, err)
 }
 
+// end tells the last events: what keeps the turn from being complete, if
+// anything, and Done. A sink that fails gets nothing more.
 func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err

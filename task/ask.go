@@ -19,6 +19,7 @@ type Caller struct {
 	UserID    string
 }
 
+// user is the owner of the caller's tasks.
 func (c Caller) user() string {
 	return owner(&chat.Request{Principal: c.Principal, UserID: c.UserID})
 }
@@ -32,6 +33,8 @@ func (c Caller) mine(t store.Task) bool {
 	return c.Principal.ID == "" || t.User == c.user()
 }
 
+// notFound is said of what is not there, and of what is not the caller's: the
+// difference would tell who has tasks.
 func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
@@ -111,6 +114,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	return readDocument(id, t).encode(), false, nil
 }
 
+// notCancelable is said of a task that has ended.
 func notCancelable() error {
 	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
 }
@@ -167,6 +171,8 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 	}
 }
 
+// forget deletes a task with its log. One that runs is asked to end first; what
+// it writes then finds no task and is dropped.
 func (s *Service) forget(ctx context.Context, id string, t store.Task) error {
 	if t.State == Working {
 		if err := s.ask(ctx, id, t); err != nil {

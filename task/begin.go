@@ -28,6 +28,7 @@ type Request struct {
 // same body: Turn runs, or has run.
 type Replay struct{ Turn string }
 
+// It is no failure: the caller reads the turn's log instead of running it.
 func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
 
 // keyed is what is kept of an idempotency key.
@@ -53,6 +54,9 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	return nil, nil
 }
 
+// begin claims the idempotency key, then the task, in this order: a key that is
+// taken must leave nothing behind. A process that has lost its lease gets a new
+// one first, with an epoch of its own.
 func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	if !s.leased.Load() {
 		if err := s.renew(); err != nil {
@@ -116,6 +120,8 @@ func (s *Service) open(ctx context.Context, t *Turn, req Request) error {
 	}}, s.cfg.TTL)
 }
 
+// takeUp continues a task that waits for an answer. It changes the document by
+// its version, so that of two answers at once one is refused.
 func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
 	task, err := s.cfg.Store.Task(ctx, req.TaskID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -136,12 +142,15 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
 	return err
 }
 
+// noSuchTask is a fault of the request: the field task_id.
 func noSuchTask() error {
 	e := new(chat.ValidationError)
 	e.Add("/task_id", chat.NoSuchTask())
 	return e
 }
 
+// newTurn makes a turn and its log's first line. Its context is not the
+// request's: what is stored must be stored also when the client has gone.
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	t := &Turn{
 		service: s, id: newID(chat.TurnPrefix), task: req.TaskID, version: 1, began: time.Now(),

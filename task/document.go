@@ -204,9 +204,11 @@ func (d *Document) ended(state string, said *answer, turn string, now time.Time,
 	said.describe(&d.Metadata)
 }
 
+// say adds a message, and drops the oldest beyond most.
 func (d *Document) say(m Message, most int) {
 	d.History = append(d.History, m)
 	d.History = d.History[max(0, len(d.History)-most):]
 }
 
+// stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

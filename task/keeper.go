@@ -26,8 +26,11 @@ const (
 
 const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
 
+// lost ends a turn whose process is gone. Whether its last tools ran is
+// unknown.
 func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
 
+// cancelled ends a turn that somebody asked to end.
 func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
 
 // keep is the keeper's loop.

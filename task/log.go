@@ -26,6 +26,7 @@ type head struct {
 	Accumulated bool   `json:"accumulated"`
 }
 
+// append writes the head as the first line of a log.
 func (h head) append(dst []byte) []byte {
 	line, _ := json.Marshal(h) // texts: cannot fail
 	return append(append(dst, line...), '\n')
@@ -155,6 +156,7 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 	}
 }
 
+// ends says whether a batch of events has the last one of a turn.
 func ends(told []Told) bool {
 	if len(told) == 0 {
 		return false
@@ -233,6 +235,8 @@ type closing struct {
 	data   []byte
 }
 
+// safe notes whether a call began that must not run twice. Only a turn without
+// one may be run again elsewhere.
 func (c *closing) safe(ev stream.Event) {
 	if started, ok := ev.(*stream.ToolStarted); ok && !started.Repeatable {
 		c.unsafe = true

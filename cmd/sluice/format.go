@@ -52,6 +52,8 @@ func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
 
+// textOf reads the text from a file or, for none or "-", from standard input,
+// of which it takes 1 MiB at most.
 func (p program) textOf(file string) (string, error) {
 	if file != "" && file != "-" {
 		b, err := p.readFile(file)
@@ -61,6 +63,8 @@ func (p program) textOf(file string) (string, error) {
 	return string(b), err
 }
 
+// printFormatted prints what a channel would send: JSON, a whole mail as MIME,
+// or the parts one after the other. at is the mail's date.
 func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) error {
 	switch {
 	case asJSON:

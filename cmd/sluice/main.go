@@ -25,6 +25,8 @@ const (
 	exitUsage  = 2 // bad flags or configuration; nothing was started
 )
 
+// main gives the program its surroundings. Everything else is in run, so that
+// tests can start the whole program.
 func main() {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -121,6 +123,7 @@ func run(ctx context.Context, args []string, p program) int {
 	return exitUsage
 }
 
+// help prints the commands, and all settings of the one that l belongs to.
 func (p program) help(w io.Writer, l *config.Loader) {
 	fmt.Fprint(w, usage)
 	l.Usage(w)

@@ -53,6 +53,8 @@ func (t Table) compile() (doc any, s *jsonschema.Schema) {
 // refuseAll is the loader of a compiler that must not load: its default one opens files.
 type refuseAll struct{}
 
+// Load refuses every reference: sections are composed in memory, and nothing is
+// fetched.
 func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
 }
@@ -72,6 +74,8 @@ type judgement struct {
 	schema any
 }
 
+// add makes faults of an error of the validator's, each at the node that it is
+// about. Errors that only say that another one is there are passed over.
 func (j *judgement) add(e *jsonschema.ValidationError) {
 	at := j.root.at(e.InstanceLocation)
 	if at == nil {
@@ -152,6 +156,8 @@ func (j *judgement) bounds(url string) string {
 	return fmt.Sprintf("must be %s or less", highest)
 }
 
+// patternWords returns what a schema says of its pattern in words: an
+// expression tells people little.
 func (j *judgement) patternWords(url, otherwise string) string {
 	schema, _ := j.part(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {
@@ -182,6 +188,7 @@ func (j *judgement) part(url string) any {
 	return part
 }
 
+// typeNames says in words which types are allowed.
 func typeNames(types []string) string {
 	words := map[string]string{
 		"object": "an object", "array": "a list", "string": "a string", "number": "a number",
@@ -194,6 +201,7 @@ func typeNames(types []string) string {
 	return strings.Join(list, " or ")
 }
 
+// listed joins what is allowed.
 func listed(values []any) string {
 	list := make([]string, len(values))
 	for i, v := range values {

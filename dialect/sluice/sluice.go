@@ -63,6 +63,8 @@ func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
 	return d.exchange(r, &asked, key, err)
 }
 
+// exchange makes a turn of what was asked, or returns the fault. Fields that
+// only a kept turn has are refused where none is kept.
 func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
 	if err == nil && !d.Kept {
 		err = notKept(asked)
@@ -82,7 +84,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 
 // resume returns the encoder of a turn that is kept.
 func resume(k dialect.Kept) stream.Encoder {
-	return NewKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+	return newKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
 // notKept refuses what only turns that are kept can do.
@@ -101,6 +103,7 @@ func notKept(asked *chat.Asked) error {
 	return e
 }
 
+// needsStore is the fault of a field that means nothing without a store.
 func needsStore() *chat.FieldError {
 	return &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a store, and this gateway has none (SLUICE_STORE)"}
 }

@@ -79,6 +79,8 @@ type Seams struct {
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
 
+// runner returns what answers: the agent, unless a test has put something
+// around it.
 func (s Seams) runner(a *agent.Agent) stream.Runner {
 	if s.Runner == nil {
 		return a
@@ -94,6 +96,7 @@ func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
 	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
 }
 
+// dialects returns the list, each replaced if a test wants that.
 func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 	if s.Dialect != nil {
 		for i := range list {
@@ -184,6 +187,7 @@ func (g *Gateway) agentConfig() agent.Config {
 	return cfg
 }
 
+// newBreaker makes the breaker of a service from its setting.
 func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,

@@ -124,6 +124,7 @@ func (r *registry) version() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// ids lists the agents in the order of the file.
 func (r *registry) ids() (ids []string) {
 	for _, a := range r.spec.Agents {
 		ids = append(ids, a.ID)

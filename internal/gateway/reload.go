@@ -49,6 +49,8 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	return &config.Error{Faults: faults}
 }
 
+// faultsOf lists the faults of a file that was refused, for the log; they hold
+// no values.
 func faultsOf(err error) (lines []string) {
 	e, ok := errors.AsType[*config.Error](err)
 	if !ok {

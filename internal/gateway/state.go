@@ -107,6 +107,8 @@ func (s *state) keeper() *task.Service {
 	return s.tasks
 }
 
+// checkers are the parts that readiness looks at. It works on nil: without a
+// store there are none.
 func (s *state) checkers() []health.Checker {
 	if s == nil {
 		return nil
@@ -114,6 +116,8 @@ func (s *state) checkers() []health.Checker {
 	return s.parts
 }
 
+// close stops keeping turns, and closes the store unless it was a test's. It
+// works on nil.
 func (s *state) close() {
 	if s == nil {
 		return
@@ -127,6 +131,7 @@ func (s *state) close() {
 // inMemory reports the engine in memory, which is always there.
 type inMemory struct{}
 
+// Check reports a store that cannot become unavailable.
 func (inMemory) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
 }

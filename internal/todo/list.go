@@ -23,6 +23,8 @@ type conditions struct {
 	values []any
 }
 
+// add adds a term, whose placeholders get values. No text of a user's becomes
+// part of the query.
 func (c *conditions) add(term string, values ...any) {
 	c.terms = append(c.terms, term)
 	c.values = append(c.values, values...)
