@@ -53,6 +53,7 @@ type fleet struct {
 	t     *testing.T
 	store store.Store
 	runs  int
+	file  string // what stands in the configuration file; empty: there is none
 }
 
 // gateway starts one.
@@ -62,11 +63,16 @@ func (f *fleet) gateway(env map[string]string) peer {
 	for name, value := range env {
 		all[name] = value
 	}
-	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	if f.file != "" {
+		all["SLUICE_CONFIG"] = "sluice.yaml"
+	}
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
+		func(string) ([]byte, error) { return []byte(f.file), nil })
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks}, zerolog.Nop(), Seams{
 		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
 		Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: &f.runs} },
 	})
@@ -201,6 +207,31 @@ func TestTurnEndsWithItsClientIfAsked(t *testing.T) {
 		}
 		if state := two.task(t, task).Status.State; state != "canceled" {
 			t.Errorf("the task is %q", state)
+		}
+	})
+}
+
+// tasks.on_disconnect holds where a request does not say what becomes of its turn.
+func TestTurnEndsWithItsClientIfConfigured(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		f.file = "tasks: {on_disconnect: cancel, event_ttl: 1m, ttl: 2m}"
+		one := f.gateway(nil)
+		for said, want := range map[string]string{"": "canceled", `,"on_disconnect":"continue"`: "completed"} {
+			ctx, leave := context.WithCancel(t.Context())
+			_, task, _ := startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", `{"input":"hi"`+said+`}`))
+			leave()
+			time.Sleep(20 * time.Second)
+			if state := one.task(t, task).Status.State; state != want {
+				t.Errorf("%q: the task is %q", said, state)
+			}
+			time.Sleep(90 * time.Second)
+			if status, _ := one.resume(t, "/tasks/"+task+"/events", ""); status != http.StatusNoContent {
+				t.Errorf("%q: its events are there after event_ttl: %d", said, status)
+			}
+			time.Sleep(time.Minute)
+			if status, _ := one.ask(t, http.MethodGet, "/tasks/"+task, ""); status != http.StatusNotFound {
+				t.Errorf("%q: it is there after ttl: %d", said, status)
+			}
 		}
 	})
 }
