@@ -53,7 +53,9 @@ type fleet struct {
 	t     *testing.T
 	store store.Store
 	runs  int
-	file  string // what stands in the configuration file; empty: there is none
+	// gemini is the model; nil: a slow runner answers in its place.
+	gemini http.Handler
+	file   string // what stands in the configuration file; empty: there is none
 }
 
 // gateway starts one.
@@ -65,6 +67,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 	}
 	if f.file != "" {
 		all["SLUICE_CONFIG"] = "sluice.yaml"
+		all["SLUICE_STORE"] = "memory" // so that the file may ask for more
 	}
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
@@ -72,15 +75,24 @@ func (f *fleet) gateway(env map[string]string) peer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks}, zerolog.Nop(), Seams{
+	with := Seams{
 		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
 		Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: &f.runs} },
-	})
+	}
+	if f.gemini != nil {
+		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
+	}
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(g.Close)
 	return peer{http.Client{Transport: testnet.Serve(f.t, g.server)}}
+}
+
+// inFleetNamed is inFleet for a part of a test.
+func inFleetNamed(t *testing.T, name string, test func(t *testing.T, f *fleet)) {
+	t.Run(name, func(t *testing.T) { inFleet(t, test) })
 }
 
 // inFleet runs a test in a bubble.
@@ -156,6 +168,7 @@ type document struct {
 	Status        struct{ State string }
 	History       []struct{ Role, Content string }
 	Artifacts     []struct{ Parts []struct{ Text string } }
+	Metadata      struct{ Turns []string }
 }
 
 func (p peer) task(t *testing.T, id string) (d document) {

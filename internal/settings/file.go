@@ -31,7 +31,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
 		router.AgentsSection(&f.Team, c),
-		router.RouterSection(&f.Team),
+		router.RouterSection(&f.Team, c),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
 		channel.Section(&f.Channels),
