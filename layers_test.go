@@ -59,7 +59,7 @@ func layers() []layer {
 		{"store/redis", 1.5, []string{"store", "health"}, "an engine, which knows no other"},
 		{"store/storetest", 1.5, []string{"store", "internal/testnet"}, "what engines have in common, whichever they are"},
 		{"store", 1, []string{"metrics"}, "it knows neither what state means nor what guards its engines"},
-		{"task", 2, []string{"chat", "stream", "fault", "metrics", "store"}, "it keeps turns, and knows neither who runs them nor who reads them"},
+		{"task", 2, []string{"chat", "stream", "fault", "config", "metrics", "store"}, "it keeps turns, and knows neither who runs them nor who reads them"},
 		{"channel", 2, []string{"config"}, "it words texts, and knows neither who wrote them nor who sends them"},
 		{"openai", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "codecs of the protocols that OpenAI began"},
 		{"anthropic", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "a codec of the Messages protocol"},
@@ -72,7 +72,7 @@ func layers() []layer {
 		{"handlers", 3, []string{"tool", "chat", "stream", "fault", "config", "health", "metrics", "trace", "dialect", "channel", "store", "task"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
-		{"internal/settings", 4, []string{"config", "channel", "agent", "router", "model", "gemini", "handlers", "mcpclient", "store"}, "the table of what can be set: a section a package"},
+		{"internal/settings", 4, []string{"config", "channel", "agent", "router", "model", "gemini", "handlers", "mcpclient", "store", "task"}, "the table of what can be set: a section a package"},
 		{"internal/telemetry", 4, []string{"trace"}, "the one place that knows how spans and metrics leave the process"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{

@@ -37,6 +37,10 @@ type Request struct {
 	Context []ContextEntry
 	// Note is what the gateway tells the agent of the turn, beside its instructions.
 	Note string
+	// Question is what the input answers; nil: it is a request of its own.
+	Question *Question
+	// LastAgent is who answered last in the conversation; empty: not known.
+	LastAgent string
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
@@ -69,17 +73,12 @@ type Principal struct {
 }
 
 // Messages returns the conversation as the model is shown it: the history, then the
-// input. A history that ends with a message of the user which was never answered is
-// continued by the input.
+// question that the input answers, then the input. A history that ends with a message
+// of the user which was never answered is continued by the input.
 func (r *Request) Messages() []Message {
-	messages := make([]Message, 0, len(r.History)+1)
-	messages = append(messages, r.History...)
-	input := r.Input
-	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
-		input = messages[n-1].Parts[0].Text + "\n\n" + input
-		messages = messages[:n-1]
-	}
-	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
+	history := r.asking()
+	messages := append(make([]Message, 0, len(history)+1), history...)
+	return appendSaid(messages, Said{RoleUser, r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model is told

@@ -197,6 +197,9 @@ func (s MCPServer) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 // MarshalText is String, so that JSON holds no more either.
 func (s MCPServer) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// HasStore says whether turns are kept.
+func (c *Config) HasStore() bool { return c.Store != "" && c.Store != "none" }
+
 // Offline says whether the built-in offline model is to be used: there is no
 // key, and no server other than Google's that might need none.
 func (c Config) Offline() bool {

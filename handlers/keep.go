@@ -40,7 +40,7 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 	defer leave()
 	t.kept, err = s.cfg.Tasks.Begin(ctx, task.Request{
 		Chat: &t.Request, TaskID: t.TaskID, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Detached: t.Detached, Key: t.Key, Body: t.sum, Cancel: cancel,
+		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Key: t.Key, Body: t.sum, Cancel: cancel,
 	})
 	if replay, ok := errors.AsType[*task.Replay](err); ok {
 		return s.attach(ctx, cancel, w, r, t, replay.Turn)

@@ -183,8 +183,9 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == name })
 }
 
-// RouterSection is the section router of the configuration file.
-func RouterSection(s *Spec) file.Section {
+// RouterSection is the section router of the configuration file. It asks
+// settings, which are whole by then, whether there is a store.
+func RouterSection(s *Spec, settings *config.Config) file.Section {
 	return file.Section{Name: "router", Schema: schema("router"), Read: func(n *file.Node) {
 		s.begin()
 		c := &s.Config
@@ -211,12 +212,25 @@ func RouterSection(s *Spec) file.Section {
 		take(&c.FallbackAgent, n.Get("fallback_agent"))
 		take(&c.ClarificationTemplate, n.Get("clarification_template"))
 		take(&c.FallbackTemplate, n.Get("fallback_template"))
+		takeInt(&c.MaxClarifications, n.Get("max_clarifications"))
+		c.Sticky = readSticky(n.Get("sticky"), c.Sticky, settings.HasStore())
 		takeInt(&c.HistoryTurns, n.Get("history_turns"))
 		takeInt(&c.MaxConcurrent, n.Get("max_concurrent"))
 		for rule := range n.Get("rules").Members() {
 			c.Rules = append(c.Rules, readRule(rule))
 		}
 	}}
+}
+
+func readSticky(n *file.Node, otherwise Sticky, store bool) Sticky {
+	word, ok := n.Text()
+	if !ok {
+		return otherwise
+	}
+	if Sticky(word) == StickyHold && !store {
+		n.Fault("hold needs a store: SLUICE_STORE")
+	}
+	return Sticky(word)
 }
 
 // readRule reads a rule that decides without a model. Its expression is of RE2,

@@ -203,6 +203,9 @@ type Done struct {
 	Agents []AgentOutcome `json:"agents,omitzero"`
 	// Route is what the routing of a team's turn took; 0: there was none.
 	Route time.Duration `json:"route,omitempty"`
+	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
+	// keeps turns: no encoder writes it.
+	Asker string `json:"asker,omitempty"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

@@ -33,6 +33,7 @@ type Result struct {
 	Keyed  bool            // as in Done
 	Agents []AgentOutcome  // of a team, in the order of their answers
 	Route  time.Duration   // that a team took to decide who answers
+	Asker  string          // as in Done
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -150,6 +151,6 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 func (r *Result) done() *Done {
 	return &Done{
 		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
-		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,
 	}
 }

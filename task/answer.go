@@ -10,6 +10,7 @@ type answer struct {
 	failure string // of the fatal error
 	reason  stream.FinishReason
 	agent   string // who was chosen to answer
+	asker   string // who asked the user
 	route   *stream.Route
 	runs    []AgentResponse
 }
@@ -25,7 +26,7 @@ func (a *answer) hear(ev stream.Event) {
 			a.failure = ev.Message
 		}
 	case *stream.Done:
-		a.reason = ev.Reason
+		a.reason, a.asker = ev.Reason, ev.Asker
 	case *stream.Route:
 		route := *ev
 		a.route, a.agent = &route, ev.AgentID
@@ -69,4 +70,7 @@ func (a *answer) describe(m *Metadata) {
 	m.RoutingConfidence = Number(a.route.Confidence)
 	m.Routing = &Routing{AgentID: a.route.AgentID, Confidence: Number(a.route.Confidence), Reasoning: a.route.Reasoning, AdditionalAgents: a.route.Additional}
 	m.AgentResponses = a.runs
+	if a.route.Decision == stream.Routed && a.reason.Success() {
+		m.LastAgent = a.route.AgentID
+	}
 }

@@ -25,6 +25,7 @@ import (
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task"
 	"sluice/web"
 )
 
@@ -40,6 +41,7 @@ type Config struct {
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
+	Tasks   task.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -123,7 +125,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with.Store); err != nil {
 		return nil, err
 	}
 	g.watch()
@@ -143,7 +145,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil, OnDisconnect: cfg.Tasks.OnDisconnect}, newChatKit(cfg.ChatKitHistory)),
 		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,

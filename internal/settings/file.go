@@ -7,6 +7,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/router"
+	"sluice/task"
 )
 
 // File is what the configuration file says, beside what is in config.Config. Without a
@@ -17,6 +18,7 @@ type File struct {
 	TurnTokens int // of the budget; 0: no limit
 	Team       router.Spec
 	Channels   []channel.Spec
+	Tasks      task.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -29,17 +31,18 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
 		router.AgentsSection(&f.Team, c),
-		router.RouterSection(&f.Team),
+		router.RouterSection(&f.Team, c),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
 		channel.Section(&f.Channels),
+		task.Section(&f.Tasks),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`, `tasks`",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)
