@@ -60,6 +60,7 @@ func layers() []layer {
 		{"store/storetest", 1.5, []string{"store", "internal/testnet"}, "what engines have in common, whichever they are"},
 		{"store", 1, []string{"metrics"}, "it knows neither what state means nor what guards its engines"},
 		{"task", 2, []string{"chat", "stream", "fault", "metrics", "store"}, "it keeps turns, and knows neither who runs them nor who reads them"},
+		{"toolcache", 2, []string{"tool", "chat", "metrics", "store"}, "it keeps results, and knows neither who runs tools nor who asks for them"},
 		{"channel", 2, []string{"config"}, "it words texts, and knows neither who wrote them nor who sends them"},
 		{"openai", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "codecs of the protocols that OpenAI began"},
 		{"anthropic", 2, []string{"tool", "chat", "fault", "config", "model", "internal/check"}, "a codec of the Messages protocol"},
@@ -76,7 +77,7 @@ func layers() []layer {
 		{"internal/telemetry", 4, []string{"trace"}, "the one place that knows how spans and metrics leave the process"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "router", "handlers", "store", "task", "internal/conns", "internal/home", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings", "internal/telemetry",
+			"tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "gemini", "openai", "anthropic", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "internal/home", "internal/todo", "internal/geminisim", "internal/offline", "internal/settings", "internal/telemetry",
 		}, "the wiring; it imports all"},
 		{"cmd", 6, []string{"config", "channel", "stream", "loadtest", "doctor", "internal/gateway", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline"}, "main, signals and commands; nobody imports it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},

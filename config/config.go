@@ -182,6 +182,13 @@ type MCPServer struct {
 	// in which they are tried: "<tool>" or "<server>/<tool>".
 	Fallback map[string][]string
 
+	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
+	// CacheShared that those for one user serve all.
+	Cache       map[string]time.Duration
+	CacheShared bool
+	// Identity tells the server for whom its tools are called.
+	Identity bool
+
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.
 	Expanded []Secret

@@ -262,7 +262,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"SLUICE_HEARTBEAT: must be a duration with its unit, such as 15s, 500ms or 1m30s (given as --heartbeat)",
 		"SLUICE_SYSTEM_PROMPT: there is no such file",
-		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust",
+		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust, cache, cache_shared, identity",
 		"MCP_CONFIG: /mcpServers/a: must have either command or url",
 		"MCP_CONFIG: /mcpServers/b/timeout: must be from 0.001 seconds to a day",
 	}
