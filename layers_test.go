@@ -68,6 +68,7 @@ func layers() []layer {
 		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
 		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for anyone who wants some"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/chatkit/threads", 2.5, []string{"dialect/chatkit", "fault", "store"}, "it keeps threads for the protocol, which knows no store"},
 		{"dialect/chatkit", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect", 1.5, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
 		{"handlers", 3, []string{"tool", "chat", "stream", "fault", "config", "health", "metrics", "trace", "dialect", "channel", "store", "task"}, "of what answers it knows one method, and of protocols their routes"},

@@ -84,7 +84,7 @@ type Config struct {
 	StorePrefix   string
 	StoreRequired bool
 
-	// ChatKitHistory is HistoryNone or HistoryInMemory.
+	// ChatKitHistory is HistoryNone, HistoryInMemory or HistoryInStore.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
 	LogLevel    string
@@ -111,6 +111,7 @@ type Config struct {
 const (
 	HistoryNone     = "none"
 	HistoryInMemory = "memory" // of the process
+	HistoryInStore  = "store"
 )
 
 // What decides whether a stream is admitted below MaxStreams.

@@ -143,7 +143,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory, g.state)),
 		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
