@@ -23,6 +23,10 @@ type Request struct {
 	History []Message
 	// Pruning tells what of the history was left out.
 	Pruning Pruning
+	// HasHistory says that the request brings its history along, whatever that holds, or
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. It
+	// counts beside an error too.
+	HasHistory bool
 	// Input is what the user says now.
 	Input          string
 	ConversationID string // empty: none
@@ -57,9 +61,6 @@ type Asked struct {
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
-	// HasHistory says that there is a history at the top level, whatever it holds. It
-	// counts beside an error too.
-	HasHistory bool
 }
 
 // ContextEntry is one member of Request.Context.

@@ -60,6 +60,9 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
+		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
+		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
+		{"identity", both, func(at jsontext.Pointer, v jsontext.Value) { s.Identity = f.truth(at, v) }},
 	}
 }
 

@@ -119,6 +119,7 @@ type ToolCompleted struct {
 	Duration  time.Duration
 	Result    string // the text of the result, whole; an encoder may shorten it
 	Truncated bool   // Result is not all that the tool said
+	Cached    bool   // the tool was not run: this is what it said before
 }
 
 // ToolFailed tells that the tool was not run, or answered with an error.

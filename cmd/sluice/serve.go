@@ -115,6 +115,9 @@ func banner(w io.Writer, s *gateway.Service) {
 	if cfg.ChatKitHistory == config.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
 	}
+	if cfg.ChatKitHistory == config.HistoryInStore {
+		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in the store\n", base)
+	}
 	fmt.Fprintln(w)
 }
 

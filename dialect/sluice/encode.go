@@ -232,6 +232,9 @@ func completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	if cut || ev.Truncated {
 		dst = append(dst, `,"truncated":true`...)
 	}
+	if ev.Cached {
+		dst = append(dst, `,"cached":true`...)
+	}
 	return dst
 }
 

@@ -26,6 +26,7 @@ import (
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
+	"sluice/toolcache"
 	"sluice/web"
 )
 
@@ -60,8 +61,9 @@ type Gateway struct {
 	// them; never nil if there is a file.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
-	state    *state      // nil without a store
-	todos    *todo.Store // nil unless the built-in todo server is used
+	state    *state           // nil without a store
+	cache    *toolcache.Cache // nil unless results of tools are kept
+	todos    *todo.Store      // nil unless the built-in todo server is used
 	with     Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
@@ -128,12 +130,13 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with.Store); err != nil {
 		return nil, err
 	}
+	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	g.alone = g.identified(with.budgeted(cfg.TurnTokens, g.agent()))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -145,7 +148,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil, OnDisconnect: cfg.Tasks.OnDisconnect}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil, OnDisconnect: cfg.Tasks.OnDisconnect}, newChatKit(cfg.ChatKitHistory, g.state)),
 		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
@@ -170,7 +173,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(model.DefaultKey)
-	cfg.Tools = g.tools
+	cfg.Tools = g.cached(g.tools)
 	cfg.Prompt = g.cfg.SystemPrompt
 	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
