@@ -171,6 +171,9 @@ func (s *Server) openREST(r *http.Request, body []byte) (dialect.Exchange, error
 	} else if len(body) > 0 && value.Kind() != '{' {
 		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "The body must be an object"))
 	}
+	if v03 && len(body) > 0 {
+		c.body = renamed(body)
+	}
 	return s.transport(c, path)
 }
 
@@ -241,6 +244,9 @@ func (r *recorder) reply(c *call) *dialect.Reply {
 		if !c.wire.rpc() {
 			status = errorStatus(body)
 		}
+	}
+	if status >= http.StatusBadRequest && !c.wire.rpc() {
+		body = c.wire.refailed(body)
 	}
 	return &dialect.Reply{Status: status, ContentType: "application/json", Body: body}
 }

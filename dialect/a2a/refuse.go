@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -17,54 +18,83 @@ import (
 // What the transports answer by themselves they also word. The rest is worded here, in
 // the same form.
 
-// codes are the error codes of JSON-RPC, and the words of google.rpc.Code beside HTTP's.
-var codes = []struct {
+// code is what an error is called: in JSON-RPC, beside a status of HTTP in the words of
+// google.rpc.Code, and by the libraries of 0.3.
+type code struct {
 	kind   error
-	code   int
+	rpc    int
 	status int
 	word   string
-}{
-	{sdk.ErrParseError, -32700, http.StatusBadRequest, "INVALID_ARGUMENT"},
-	{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, "INVALID_ARGUMENT"},
-	{sdk.ErrMethodNotFound, -32601, http.StatusNotImplemented, "UNIMPLEMENTED"},
-	{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, "INVALID_ARGUMENT"},
-	{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, "UNAVAILABLE"},
-	{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, "NOT_FOUND"},
-	{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, "FAILED_PRECONDITION"},
-	{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, "FAILED_PRECONDITION"},
-	{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, "INVALID_ARGUMENT"},
-	{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, "FAILED_PRECONDITION"},
-	{sdk.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL"}, // and all others
+	name   string
+}
+
+var codes = []code{
+	{sdk.ErrParseError, -32700, http.StatusBadRequest, "INVALID_ARGUMENT", "JSONParseError"},
+	{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidRequestError"},
+	{sdk.ErrMethodNotFound, -32601, http.StatusNotImplemented, "UNIMPLEMENTED", "MethodNotFoundError"},
+	{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidParamsError"},
+	{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, "UNAVAILABLE", "InternalError"},
+	{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, "NOT_FOUND", "TaskNotFoundError"},
+	{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, "FAILED_PRECONDITION", "TaskNotCancelableError"},
+	{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, "FAILED_PRECONDITION", "PushNotificationNotSupportedError"},
+	{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, "FAILED_PRECONDITION", "UnsupportedOperationError"},
+	{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, "INVALID_ARGUMENT", "ContentTypeNotSupportedError"},
+	{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, "FAILED_PRECONDITION", "VersionNotSupportedError"},
+	{sdk.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL", "InternalError"}, // and all others
+}
+
+// codeOf returns the first code that fits, or that of an internal error.
+func codeOf(fits func(code) bool) code {
+	if i := slices.IndexFunc(codes, fits); i >= 0 {
+		return codes[i]
+	}
+	return codes[len(codes)-1]
+}
+
+// statusError is the error object of HTTP+JSON.
+type statusError struct {
+	Code    int                   `json:"code"`
+	Status  string                `json:"status"`
+	Message string                `json:"message"`
+	Details []*errordetails.Typed `json:"details"`
 }
 
 // fail returns the reply that words err. status is that of the HTTP reply; 0: as the
 // binding has it, which for JSON-RPC is 200.
 func (e envelope) fail(err error, status int) dialect.Reply {
-	known := slices.IndexFunc(codes, func(c struct {
-		kind   error
-		code   int
-		status int
-		word   string
-	}) bool {
-		return errors.Is(err, c.kind)
-	})
-	if known < 0 {
-		known = len(codes) - 1
-	}
-	c := codes[known]
+	c := codeOf(func(c code) bool { return errors.Is(err, c.kind) })
 	details := []*errordetails.Typed{errordetails.NewErrorInfo(sdk.ErrorReason(c.kind), sdk.ProtocolDomain, nil)}
 	if !e.wire.rpc() {
-		if status == 0 {
-			status = c.status
-		}
-		body, _ := json.Marshal(map[string]any{"error": map[string]any{ // plain values: cannot fail
-			"code": status, "status": c.word, "message": err.Error(), "details": details,
-		}})
-		return dialect.Reply{Status: status, Body: body}
+		status = cmp.Or(status, c.status)
+		return dialect.Reply{Status: status, Body: e.wire.failure(c, statusError{status, c.word, err.Error(), details})}
 	}
-	body, _ := json.Marshal(map[string]any{"code": c.code, "message": err.Error(), "data": details})
+	body, _ := json.Marshal(map[string]any{"code": c.rpc, "message": err.Error(), "data": details}) // plain values: cannot fail
 	body = append(append(append(e.head(nil), `,"error":`...), body...), '}')
 	return dialect.Reply{Status: status, Body: body}
+}
+
+// failure returns the document of an error over HTTP+JSON. The libraries of 0.3 do not
+// agree on its form: each finds its own.
+func (w wire) failure(c code, told statusError) []byte {
+	document := map[string]any{"error": told}
+	if w.v03() {
+		document["code"], document["type"], document["message"] = c.rpc, c.name, told.Message
+	}
+	body, _ := json.Marshal(document) // plain values: cannot fail
+	return body
+}
+
+// refailed words an error of a transport as failure does.
+func (w wire) refailed(body []byte) []byte {
+	var told struct {
+		Error *statusError `json:"error"`
+	}
+	if !w.v03() || json.Unmarshal(body, &told) != nil || told.Error == nil {
+		return body
+	}
+	return w.failure(codeOf(func(c code) bool {
+		return slices.ContainsFunc(told.Error.Details, func(d *errordetails.Typed) bool { return d.Value["reason"] == sdk.ErrorReason(c.kind) })
+	}), *told.Error)
 }
 
 // refuse implements dialect.Route.Refuse and dialect.Exchange.Refuse.

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/dialect"
@@ -57,7 +56,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if streamed {
 		x.Encoder = s.follower(c, turn)
 	} else {
-		x.Early = cfg.ReturnImmediately && !blockingByDefault(c)
+		x.Early = cfg.ReturnImmediately
 		if x.Early && s.cfg.Tasks == nil {
 			return nil, sdk.NewError(sdk.ErrUnsupportedOperation, "Tasks are not kept by this gateway, so that it cannot return immediately")
 		}
@@ -156,21 +155,6 @@ func keyOf(c *call, m *sdk.Message) (key string, keyed []byte) {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.agent, m.ContextID, string(m.TaskID), m.ID}, "\x00")))
 	keyed, _ = json.Marshal(m) // it was read from JSON
 	return "a2a-" + hex.EncodeToString(sum[:16]), keyed
-}
-
-// blockingByDefault says that a client of HTTP+JSON in 0.3 did not say whether it waits:
-// it does, and a2a-go reads the opposite.
-func blockingByDefault(c *call) bool {
-	if c.wire != rest03 {
-		return false
-	}
-	var said struct {
-		Configuration struct {
-			Blocking jsontext.Value `json:"blocking"`
-		} `json:"configuration"`
-	}
-	_ = json.Unmarshal(c.body, &said)
-	return said.Configuration.Blocking == nil
 }
 
 // follower returns the encoder of a stream.
