@@ -57,6 +57,7 @@ type AgentSpec struct {
 	MaxSteps     int
 	Timeout      time.Duration // 0: Dispatch.Timeout
 	Hidden       bool          // from the router
+	Closed       bool          // it has no A2A endpoint of its own
 }
 
 // Defaults of an AgentSpec.
@@ -127,6 +128,8 @@ func (r *agentReader) read() {
 	takeDuration(&s.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
 	routable, given := n.Get("routable").Bool()
 	s.Hidden = given && !routable
+	exposed, given := n.Get("exposed").Bool()
+	s.Closed = given && !exposed
 	for item := range n.Get("tools").Members() {
 		r.tool(item)
 	}

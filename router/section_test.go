@@ -114,7 +114,6 @@ agents: {a: {description: x, card: "http://h", exposed: true, quality: {}, deleg
 router: {sticky: glue, max_clarifications: 6}
 `, []string{
 			"2:30: /agents/a/card: there is no such key",
-			"2:48: /agents/a/exposed: there is no such key",
 			"2:63: /agents/a/quality: there is no such key",
 			"2:76: /agents/a/delegates: there is no such key",
 			"3:18: /router/sticky: must be one of off, hint, hold",

@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/a2a"
 	"sluice/agent"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
 	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/telemetry"
@@ -43,6 +43,7 @@ type Config struct {
 	HasFile bool
 	Team    router.Spec
 	Tasks   task.Spec
+	A2A     a2a.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -148,7 +149,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil, OnDisconnect: cfg.Tasks.OnDisconnect}, newChatKit(cfg.ChatKitHistory, g.state)),
+		Dialects:      g.newDialects(),
 		Channels:      cfg.Channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,

@@ -43,6 +43,7 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
 	check("tasks", g.started.Tasks, cfg.Tasks)
+	check("a2a", g.started.A2A, cfg.A2A)
 	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
 	if len(faults) == 0 {
 		return nil
