@@ -110,13 +110,12 @@ func TestFaultsOfATeam(t *testing.T) {
 		want          []string
 	}{
 		{"what comes with a store or remote agents is not known", `
-agents: {a: {description: x, card: "http://h", exposed: true, quality: {}, delegates: []}}
+agents: {a: {description: x, card: "http://h", exposed: true, delegates: []}}
 router: {sticky: hold, max_clarifications: 1}
 `, []string{
 			"2:30: /agents/a/card: there is no such key",
 			"2:48: /agents/a/exposed: there is no such key",
-			"2:63: /agents/a/quality: there is no such key",
-			"2:76: /agents/a/delegates: there is no such key",
+			"2:63: /agents/a/delegates: there is no such key",
 			"3:10: /router/sticky: there is no such key",
 			"3:24: /router/max_clarifications: there is no such key"}},
 		{"memory, tasks and a2a neither", "agents: {}\nmemory: {}\ntasks: {}\na2a: {}\n", []string{
