@@ -199,7 +199,7 @@ type Formatted struct {
 	Channel  string         `json:"channel"`
 	IsSplit  bool           `json:"is_split"`
 	Parts    int            `json:"parts"` // how many messages there were
-	Metadata jsontext.Value `json:"metadata,omitempty"`
+	Metadata jsontext.Value `json:"metadata"`
 	Delivery *Delivery      `json:"delivery,omitzero"` // nil: none was asked for
 }
 

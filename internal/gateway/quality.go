@@ -108,7 +108,7 @@ func (a *checkAsker) Ask(ctx context.Context, q *quality.Question) (quality.Repl
 // Why a refinement cannot be used, although the model answered.
 var (
 	errBeganAgain = errors.New("the model began again when a part of its text was out")
-	errNoFinish  = errors.New("the text ended without a finish reason")
+	errNoFinish   = errors.New("the text ended without a finish reason")
 )
 
 // writer is a quality.Writer over the models of the gateway.
