@@ -103,12 +103,6 @@ func lastWord(text string) string {
 	return strings.ToLower(text)
 }
 
-// unchecked says whether a number claims nothing: it counts off steps, or is part of a name
-// or of a figure of speech.
-func (l *labels) unchecked(text string, n *number) bool {
-	return l.is(text, n) || isName(text, n) || isIdiom(text, n)
-}
-
 // labels are numbers that count off what follows: 1. … 2. …
 type labels struct{ next int }
 
@@ -177,14 +171,21 @@ var idioms = [...]string{
 	"7-day", "7 days a week", "60-minute", "60-second",
 }
 
+// idiomatic are the numbers in idioms.
+var idiomatic = [...]string{"24", "7", "365", "366", "50", "9", "5", "52", "12", "60"}
+
+// hyphens are those that idioms are written with.
+var hyphens = strings.NewReplacer("‑", "-", "–", "-")
+
 // isIdiom says whether n stands in a figure of speech.
 func isIdiom(text string, n *number) bool {
+	if !slices.Contains(idiomatic[:], n.raw()) {
+		return false
+	}
 	near := text[max(0, n.start-8):min(len(text), n.end+24)]
 	at := n.start - max(0, n.start-8)
-	lower := strings.ToLower(strings.NewReplacer("‑", "-", "–", "-").Replace(near))
-	if len(lower) != len(near) {
-		lower = near
-	}
+	at = len(strings.ToLower(hyphens.Replace(near[:at])))
+	lower := strings.ToLower(hyphens.Replace(near))
 	for _, idiom := range idioms {
 		for from := 0; ; {
 			i := strings.Index(lower[from:], idiom)

@@ -19,11 +19,7 @@ func (e *evidence) instants(text string, r *result) {
 			at++
 			continue
 		}
-		if t.Year() > 0 {
-			e.instant(t, hasZone, r)
-		} else {
-			e.clock(t.Hour(), t.Minute())
-		}
+		e.instant(t, size > len("-01-02"), hasZone, r)
 		at += size
 	}
 }
@@ -86,8 +82,9 @@ func zoneEnd(text string, at int) int {
 
 func isDigitByte(c byte) bool { return '0' <= c && c <= '9' }
 
-// instant adds a time, as it is written and as a clock beside the reader shows it.
-func (e *evidence) instant(t time.Time, hasZone bool, r *result) {
+// instant adds a time, as it is written and as a clock beside the reader shows it. In the
+// year 0 it is a time of any day.
+func (e *evidence) instant(t time.Time, hasClock, hasZone bool, r *result) {
 	if r != nil && len(r.instants) < maxInstants {
 		at := t
 		if !hasZone {
@@ -95,8 +92,12 @@ func (e *evidence) instant(t time.Time, hasZone bool, r *result) {
 		}
 		r.instants = append(r.instants, at)
 	}
-	e.date(t)
-	e.clock(t.Hour(), t.Minute())
+	if t.Year() > 0 {
+		e.date(t)
+	}
+	if hasClock || t.Year() == 0 {
+		e.clock(t.Hour(), t.Minute())
+	}
 	if hasZone {
 		local := t.In(e.zone)
 		e.date(local)
@@ -151,6 +152,17 @@ func (e *evidence) apart(r *result, x, minutes, tolerance float64) bool {
 			if near := max(span, -span) / minutes; near >= x-tolerance && near <= x+tolerance {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// yearsAgo says whether a number of a result is a year, and x years ago or ahead.
+func (e *evidence) yearsAgo(r *result, x float64) bool {
+	year := float64(e.now.Year())
+	for _, v := range r.values {
+		if v >= 1000 && v <= 2999 && (year-v == x || v-year == x) {
+			return true
 		}
 	}
 	return false

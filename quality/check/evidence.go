@@ -31,6 +31,7 @@ type day struct{ month, day int }
 // result is what a tool answered.
 type result struct {
 	values   []float64   // of its numbers, sorted, each at most twice
+	prose    []float64   // of numbers within its texts, which count if there are no others
 	lengths  []float64   // of its arrays
 	instants []time.Time // that it names
 }
@@ -43,7 +44,7 @@ const (
 )
 
 // nearDays is how far from today a date may be that needs no other evidence.
-const nearDays = 7
+const nearDays = 1
 
 func (in *Input) evidence() *evidence {
 	f := in.found()
@@ -75,6 +76,9 @@ func (in *Input) evidence() *evidence {
 }
 
 func (r *result) tidy() {
+	if len(r.values) == 0 {
+		r.values = r.prose
+	}
 	slices.Sort(r.values)
 	kept := r.values[:0]
 	for i, v := range r.values {
@@ -140,17 +144,21 @@ func (e *evidence) literal(s string, r *result) {
 		s = strconv.FormatFloat(math.Abs(v), 'f', -1, 64)
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
-	e.add(read(whole, fraction), r)
+	var operands *[]float64
+	if r != nil {
+		operands = &r.values
+	}
+	e.add(read(whole, fraction), operands)
 	if len(whole) >= minChain {
 		e.keys["#"+whole] = true
 	}
 }
 
-func (e *evidence) add(read reading, operand *result) {
+func (e *evidence) add(read reading, operands *[]float64) {
 	e.keys[read.key] = true
 	e.values = append(e.values, read.value)
-	if operand != nil && len(operand.values) < maxOperands {
-		operand.values = append(operand.values, read.value)
+	if operands != nil && len(*operands) < maxOperands {
+		*operands = append(*operands, read.value)
 	}
 }
 
@@ -163,11 +171,15 @@ func (e *evidence) text(text string, r *result) {
 	e.instants(text, r)
 	chain := chain{text: text}
 	eachNumber(text, func(n *number) {
-		var operand *result
-		if r != nil && !isPart(text, n) {
-			operand = r
+		var operands *[]float64
+		switch {
+		case r == nil || isPart(text, n):
+		case strings.Trim(text[:n.start], " $€£¥₹+-~") == "":
+			operands = &r.values // the text is a quantity: "$1,200 each"
+		default:
+			operands = &r.prose
 		}
-		e.number(n, operand)
+		e.number(n, operands)
 		for _, c := range chain.add(n) {
 			e.keys["#"+c] = true
 		}
@@ -182,10 +194,9 @@ func (e *evidence) text(text string, r *result) {
 	}
 }
 
-func (e *evidence) number(n *number, operand *result) {
-	readings := n.readings()
-	for _, read := range readings {
-		e.add(read, operand)
+func (e *evidence) number(n *number, operands *[]float64) {
+	for _, read := range n.readings() {
+		e.add(read, operands)
 	}
 	if len(n.groups) > 1 {
 		e.keys["="+n.raw()] = true

@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -129,10 +130,8 @@ func (n *number) joins(sep rune, next string) bool {
 		if len(next) != 3 || len(n.groups[0]) > 3 {
 			return false
 		}
-		for _, s := range n.seps {
-			if s != sep {
-				return false
-			}
+		if last := len(n.seps) - 1; last >= 0 && n.seps[last] != sep { // all before it are alike
+			return false
 		}
 	}
 	return true
@@ -215,11 +214,14 @@ func (n *number) raw() string {
 }
 
 // pieces are the numbers that n may be in place of one: those between spaces, or if it
-// has no reading at all those between any separators.
+// has no reading at all those of a date or a list. A version or an address is one thing.
 func (n *number) pieces() []*number {
 	var list []*number
 	splitAt := func(sep rune) bool { return sep == ' ' }
 	if len(n.readings()) == 0 {
+		if !slices.Contains(n.seps, ',') && !n.isDate() {
+			return nil
+		}
 		splitAt = func(rune) bool { return true }
 	}
 	from := 0
@@ -233,6 +235,15 @@ func (n *number) pieces() []*number {
 		return nil
 	}
 	return list
+}
+
+// isDate says whether n is written as 24.11.2026, 24.11.26 or 2026.11.24.
+func (n *number) isDate() bool {
+	if len(n.groups) != 3 {
+		return false
+	}
+	first, last := len(n.groups[0]), len(n.groups[2])
+	return len(n.groups[1]) <= 2 && (first <= 2 && (last == 2 || last == 4) || first == 4 && last <= 2)
 }
 
 // tolerance is how far a value may be from what is written with so many decimals.

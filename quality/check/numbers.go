@@ -104,9 +104,10 @@ func (s *search) text(text string) {
 		if ended != nil || before > 0 && len(chain.digits) == digitsOf(n) {
 			settle(ended)
 		}
-		if !s.labels.unchecked(text, n) && !s.backed(newClaim(text, n)) {
-			open = append(open, n)
+		if s.labels.is(text, n) || s.direct(n) || isName(text, n) || isIdiom(text, n) || s.backed(newClaim(text, n)) {
+			return
 		}
+		open = append(open, n)
 	})
 	settle(chain.end())
 }
@@ -118,16 +119,23 @@ func digitsOf(n *number) (count int) {
 	return count
 }
 
-func (s *search) backed(c claim) bool {
-	readings := c.readings()
-	for _, r := range readings {
+// direct says whether a number is in the evidence as it is.
+func (s *search) direct(n *number) bool {
+	for _, r := range n.readings() {
 		if s.keys[r.key] || s.allowed[r.key] {
 			return true
 		}
 	}
-	if len(c.groups) > 1 && (s.keys["="+c.raw()] || s.allowed["="+c.raw()]) {
-		return true
+	if len(n.groups) == 1 {
+		return false
 	}
+	raw := "=" + n.raw()
+	return s.keys[raw] || s.allowed[raw]
+}
+
+// backed says whether a number that is not in the evidence follows from it.
+func (s *search) backed(c claim) bool {
+	readings := c.readings()
 	if len(readings) > 0 && readings[0].decimals == 0 && s.dates[day{c.month, int(readings[0].value)}] {
 		return true
 	}
@@ -138,11 +146,21 @@ func (s *search) backed(c claim) bool {
 	}
 	pieces := c.pieces()
 	for _, piece := range pieces {
-		if !s.backed(claim{number: piece, text: c.text}) {
+		if !s.backedPiece(c, piece, len(readings) > 0) {
 			return false
 		}
 	}
 	return len(pieces) > 0
+}
+
+// backedPiece looks for a part of a number. Those of dates and versions are never derived.
+func (s *search) backedPiece(c claim, piece *number, mayFollow bool) bool {
+	for _, r := range piece.readings() {
+		if s.keys[r.key] || s.allowed[r.key] || mayFollow && s.follows(claim{number: piece, text: c.text}, r) {
+			return true
+		}
+	}
+	return false
 }
 
 // follows says whether a number is one of the evidence in another form, or derived from
@@ -185,6 +203,9 @@ func (s *search) isDerived(c claim, r reading) bool {
 		if r.decimals == 0 && slices.Contains(from.lengths, r.value) {
 			return true
 		}
+		if r.decimals == 0 && s.yearsAgo(from, r.value) {
+			return true
+		}
 		if c.minutes > 0 && s.apart(from, r.value, c.minutes, tolerance(r.decimals)) {
 			return true
 		}
@@ -203,11 +224,14 @@ func (s *search) isDerived(c claim, r reading) bool {
 // pairs are two numbers of a result.
 type pairs struct{ values []float64 }
 
-// have says whether x is a sum, difference, product or ratio of two. A ratio without
+// roundRatio is from where on a ratio may be rounded to a whole number.
+const roundRatio = 100
+
+// have says whether x is a sum, difference, product or ratio of two. A small ratio without
 // decimals must be exact: 40 to 32 is not 1.
 func (p pairs) have(x, within float64, rounded bool) bool {
 	ratio := within
-	if !rounded {
+	if !rounded && x < roundRatio {
 		ratio = exact * max(1, x)
 	}
 	for i, a := range p.values {
