@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/yuin/goldmark/parser"
+
+	"sluice/internal/markdown"
 )
 
 // Input is what is worded.
@@ -95,7 +97,7 @@ func New(spec Spec) *Formatter {
 	if spec.Words == nil {
 		spec.Words = DefaultWords()
 	}
-	return &Formatter{spec, newParser()}
+	return &Formatter{spec, markdown.NewParser()}
 }
 
 // Spec returns what the formatter goes by.
@@ -323,7 +325,7 @@ func indicated(body, indicator string, where Indicator) string {
 		}
 		return body + " " + indicator
 	}
-	if depth, _ := containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
+	if depth, _ := markdown.Containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
 		return indicator + "\n" + body
 	}
 	return indicator + " " + body

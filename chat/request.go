@@ -12,6 +12,8 @@ import (
 const (
 	MaxInput          = 5000 // code points, after control characters are stripped
 	MaxUserID         = 256  // code points, after control characters are stripped
+	MaxUserName       = 64   // code points, after control characters are stripped
+	MaxSubject        = 200  // code points, after control characters are stripped
 	maxConversationID = 64   // characters after "conv_"
 )
 
@@ -45,10 +47,38 @@ type Request struct {
 	Question *Question
 	// LastAgent is who answered last in the conversation; empty: not known.
 	LastAgent string
+	// Instruction is what the gateway adds to the instructions of every agent that takes
+	// part: how to write, the steps of a plan. Empty: nothing.
+	Instruction string
+	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
 }
+
+// ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the
+// answer as it is written.
+type ReplyForm struct {
+	Channel string // whose form the answer gets; empty: web
+	// Drafts says whether an answer that is held back is shown as it is written.
+	Drafts Choice
+	// UserName is what the user is called; empty: not known. The model sees it as data, and
+	// no log has it.
+	UserName string
+	Locale   string // BCP 47; empty: not known
+	Subject  string // of an e-mail; empty: made of the text
+	Deliver  bool   // the channel's receiver gets the answer too
+}
+
+// Choice is yes, no, or left to the configuration.
+type Choice int8
+
+// Choices.
+const (
+	Unsaid Choice = iota
+	No
+	Yes
+)
 
 // Asked is what a body or a query of our own protocol asks for: a turn, and how it is
 // to be told.

@@ -110,12 +110,11 @@ func TestFaultsOfATeam(t *testing.T) {
 		want          []string
 	}{
 		{"what comes with remote agents is not known", `
-agents: {a: {description: x, card: "http://h", exposed: true, quality: {}, delegates: []}}
+agents: {a: {description: x, card: "http://h", exposed: true, delegates: []}}
 router: {sticky: glue, max_clarifications: 6}
 `, []string{
 			"2:30: /agents/a/card: there is no such key",
-			"2:63: /agents/a/quality: there is no such key",
-			"2:76: /agents/a/delegates: there is no such key",
+			"2:63: /agents/a/delegates: there is no such key",
 			"3:18: /router/sticky: must be one of off, hint, hold",
 			"3:44: /router/max_clarifications: must be from 0 to 5"}},
 		{"memory, tasks and a2a neither", "agents: {}\nmemory: {}\ntasks: {}\na2a: {}\n", []string{

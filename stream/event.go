@@ -207,6 +207,13 @@ type Done struct {
 	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
 	// keeps turns: no encoder writes it.
 	Asker string `json:"asker,omitempty"`
+	// Quality is what became of the checks; nil: there were none, or the receipt is off.
+	Quality *Receipt `json:"quality,omitempty"`
+	// Channel is the form of the answer; nil: that of a page, which is none of its own.
+	Channel *Formatted `json:"channel,omitempty"`
+	// Checked is what is kept of the checks beside the receipt, as JSON. It is for who
+	// keeps turns; no encoder writes it, and no log has it.
+	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

@@ -22,6 +22,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/quality"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
@@ -38,6 +39,7 @@ type Config struct {
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
 	Channels   []channel.Spec
+	Quality    quality.Spec
 	TurnTokens int // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
@@ -59,7 +61,7 @@ type Gateway struct {
 	tools   *mcpclient.Client
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
-	// them; never nil if there is a file.
+	// them, and of how answers are checked.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
 	state    *state           // nil without a store
@@ -161,9 +163,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
+	g.registry.Store(g.newRegistry(cfg))
+	server.Choose = g.choose
 	if cfg.HasFile {
-		g.registry.Store(g.newRegistry(cfg.Team))
-		server.Choose = g.choose
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
 	}
 	g.server = handlers.NewServer(server)

@@ -7,6 +7,7 @@ import (
 	"sluice/config/file"
 	"sluice/mcpclient"
 	"sluice/model"
+	"sluice/quality"
 	"sluice/router"
 	"sluice/task"
 )
@@ -21,6 +22,7 @@ type File struct {
 	Channels   []channel.Spec
 	Tasks      task.Spec
 	A2A        a2a.Spec
+	Quality    quality.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -32,7 +34,8 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.Section(&f.Models, c),
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
-		router.AgentsSection(&f.Team, c),
+		quality.Section(&f.Quality),
+		quality.OfAgents(&f.Quality, router.AgentsSection(&f.Team, c)),
 		router.RouterSection(&f.Team, c),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
@@ -45,7 +48,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, `a2a`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, `quality`, `a2a`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)
