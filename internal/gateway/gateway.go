@@ -13,6 +13,7 @@ import (
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/deliver"
 	"sluice/dialect"
 	"sluice/dialect/sluice"
 	"sluice/handlers"
@@ -22,6 +23,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/quality/style"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
@@ -36,7 +38,9 @@ type Config struct {
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
 	Channels   []channel.Spec
-	TurnTokens int // most tokens of a turn; 0: no limit
+	Style      *style.Guide
+	Webhooks   []deliver.Config // of channels
+	TurnTokens int              // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
@@ -142,6 +146,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
 		Channels:      cfg.Channels,
+		Style:         cfg.Style,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,

@@ -4,8 +4,10 @@ import (
 	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/deliver"
 	"sluice/mcpclient"
 	"sluice/model"
+	"sluice/quality/style"
 	"sluice/router"
 )
 
@@ -17,8 +19,33 @@ type File struct {
 	TurnTokens int // of the budget; 0: no limit
 	Team       router.Spec
 	Channels   []channel.Spec
+	Style      *style.Guide // nil: there is none
+	Webhooks   []deliver.Config
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
+}
+
+// Forms are the channels, the built-in ones too, with what the style says of emojis and
+// the brand. Without a style they are Channels.
+func (f *File) Forms() []channel.Spec {
+	if f.Style == nil {
+		return f.Channels
+	}
+	specs := channel.ByName(f.Channels)
+	var styled []channel.Spec
+	for _, name := range channel.Names(specs) {
+		s := specs[name]
+		s.Brand = f.Style.Brand
+		s.Words = f.Style.Words()
+		switch e := f.Style.Emojis; {
+		case e.Off:
+			s.SupportsEmojis = false
+		case e.Max >= 0 && s.Emojis == channel.EmojisKeep:
+			s.Emojis = channel.EmojisMax(e.Max)
+		}
+		styled = append(styled, s)
+	}
+	return styled
 }
 
 // FileSections returns the table of what may stand in the configuration file, bound to
@@ -32,14 +59,19 @@ func FileSections(c *config.Config, f *File) file.Table {
 		router.RouterSection(&f.Team),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
-		channel.Section(&f.Channels),
+		channel.Section(&f.Channels, func(channel string, n *file.Node) {
+			if w, ok := deliver.Read(channel, n, c); ok {
+				f.Webhooks = append(f.Webhooks, w)
+			}
+		}),
+		style.Section(&f.Style),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, `style`, and a team of `agents` with its `router`, `dispatch` and `aggregate`",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)
