@@ -17,6 +17,8 @@ import (
 type Input struct {
 	RequestID string
 	Text      string // Markdown
+	Before    string // Markdown in front of it, which is no part of a subject; may be empty
+	After     string // Markdown behind it; may be empty
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
 	At        time.Time
@@ -108,12 +110,12 @@ func (f *Formatter) Format(in Input) *Response {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
 	r.Metadata.Degraded = []string{}
 	if f.spec.Form == Web {
-		r.Content = in.Text
-		r.Metadata.EmojisUsed = listed(emojisIn(in.Text))
+		r.Content = in.Before + in.Text + in.After
+		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 		return r
 	}
 	d := &draft{Formatter: f, in: in, out: r, lost: map[string]bool{}}
-	source := clean(in.Text)
+	source := clean(in.Before + in.Text + in.After)
 	t := tree{emojis: f.emojis()}
 	d.root = t.parse(f.parser, source)
 	d.markup = t.markup

@@ -14,6 +14,7 @@ import (
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/deliver"
 	"sluice/dialect"
 	"sluice/handlers"
 	"sluice/health"
@@ -23,6 +24,7 @@ import (
 	"sluice/metrics"
 	"sluice/model"
 	"sluice/quality"
+	"sluice/quality/style"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
@@ -40,7 +42,9 @@ type Config struct {
 	Models     []model.Spec
 	Channels   []channel.Spec
 	Quality    quality.Spec
-	TurnTokens int // most tokens of a turn; 0: no limit
+	Style      *style.Guide
+	Webhooks   []deliver.Config // of channels
+	TurnTokens int              // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
@@ -153,6 +157,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      g.newDialects(),
 		Channels:      cfg.Channels,
+		Style:         cfg.Style,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
