@@ -130,6 +130,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	name, nameErr := unquote(key) // now: the key is gone with the next read
 	if i := fieldOf(name); i >= 0 && fields[i].list != nil && nameErr == nil && !d.seen[name] && dec.PeekKind() == '[' {
 		d.seen[name] = true
+		d.values.listed = true
 		d.values.said, err = fields[i].list(dec, &d.faults)
 		return err
 	}

@@ -92,6 +92,8 @@ func fieldOf(name string) int {
 type raws struct {
 	of   [len(fields)]raw
 	said []Said // of the one field that is a list; nil: not given, or empty
+	// listed says that it was given.
+	listed bool
 }
 
 type raw struct {
@@ -102,6 +104,7 @@ type raw struct {
 // build checks and cleans the values, on top of the faults already found in e.
 func (v *raws) build(e *ValidationError) (Asked, error) {
 	r := Asked{Accumulated: true}
+	r.OwnHistory = v.listed
 	var wrong *FieldError
 	for i, f := range fields {
 		switch {

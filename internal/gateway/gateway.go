@@ -13,6 +13,7 @@ import (
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/conversation"
 	"sluice/dialect"
 	"sluice/dialect/sluice"
 	"sluice/handlers"
@@ -42,6 +43,7 @@ type Config struct {
 	HasFile bool
 	Team    router.Spec
 	Tasks   task.Spec
+	Memory  conversation.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -130,7 +132,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	g.alone = g.state.remembering(with.budgeted(cfg.TurnTokens, g.agent()))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -139,6 +141,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Forget:        g.state.forgetters(),
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -166,11 +169,17 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(model.DefaultKey)
+	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
 	cfg.Tools = g.tools
 	cfg.Prompt = g.cfg.SystemPrompt
 	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
+}
+
+// linked returns the model of a key for an agent, and the origin of what it makes of it.
+func (g *Gateway) linked(id, key string) (model.Link, string) {
+	link := g.models.Link(key)
+	return link, agent.Origin(id, link.Key(), link.Name())
 }
 
 // agentConfig returns what all agents have in common.

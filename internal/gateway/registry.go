@@ -45,7 +45,7 @@ func (g *Gateway) newRegistry(spec router.Spec) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+	r.runner = g.state.remembering(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
 	return r
 }
 
@@ -60,7 +60,7 @@ func routed(a router.AgentSpec) router.Agent {
 // member returns the agent that a file describes.
 func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(a.Model)
+	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
 	cfg.Tools = g.tools.Select(a.Tools)
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens

@@ -82,7 +82,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 	if f.gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks}, zerolog.Nop(), with)
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/conversation"
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/router"
@@ -19,6 +20,7 @@ type File struct {
 	Team       router.Spec
 	Channels   []channel.Spec
 	Tasks      task.Spec
+	Memory     conversation.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -36,13 +38,14 @@ func FileSections(c *config.Config, f *File) file.Table {
 		router.AggregateSection(&f.Team),
 		channel.Section(&f.Channels),
 		task.Section(&f.Tasks),
+		conversation.Section(&f.Memory, c),
 	}
 }
 
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`, `tasks`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`, `tasks`, `memory`",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)
