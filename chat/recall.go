@@ -49,6 +49,9 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 		}
 		all = append(all, m)
 	}
+	if len(lines) > 0 {
+		all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: strings.Join(lines, "\n")}}})
+	}
 	return all
 }
 

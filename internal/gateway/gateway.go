@@ -176,9 +176,13 @@ func (g *Gateway) agent() *agent.Agent {
 	return agent.New(cfg)
 }
 
-// linked returns the model of a key for an agent, and the origin of what it makes of it.
+// linked returns the model of a key for an agent, nil if there is none, and the origin of
+// what the agent makes with it.
 func (g *Gateway) linked(id, key string) (model.Link, string) {
 	link := g.models.Link(key)
+	if link == nil {
+		return nil, ""
+	}
 	return link, agent.Origin(id, link.Key(), link.Name())
 }
 
