@@ -14,6 +14,7 @@ import (
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/conversation"
 	"sluice/deliver"
 	"sluice/dialect"
 	"sluice/handlers"
@@ -50,6 +51,7 @@ type Config struct {
 	Team    router.Spec
 	Tasks   task.Spec
 	A2A     a2a.Spec
+	Memory  conversation.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -143,7 +145,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = g.identified(with.budgeted(cfg.TurnTokens, g.agent()))
+	g.alone = g.state.remembering(g.identified(with.budgeted(cfg.TurnTokens, g.agent())))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -152,6 +154,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Forget:        g.state.forgetters(),
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -180,11 +183,21 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(model.DefaultKey)
+	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
 	cfg.Tools = g.cached(g.tools)
 	cfg.Prompt = g.cfg.SystemPrompt
 	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
+}
+
+// linked returns the model of a key for an agent, nil if there is none, and the origin of
+// what the agent makes with it.
+func (g *Gateway) linked(id, key string) (model.Link, string) {
+	link := g.models.Link(key)
+	if link == nil {
+		return nil, ""
+	}
+	return link, agent.Origin(id, link.Key(), link.Name())
 }
 
 // agentConfig returns what all agents have in common.

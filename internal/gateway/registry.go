@@ -50,7 +50,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
+	r.runner = g.state.remembering(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}))
 	return r
 }
 
@@ -65,7 +65,7 @@ func routed(a router.AgentSpec) router.Agent {
 // member returns the agent that a file describes.
 func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(a.Model)
+	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
 	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
