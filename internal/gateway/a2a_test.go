@@ -41,7 +41,7 @@ func (c called) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		return stream.Result{Reason: stream.InputRequired}, nil
 	case strings.HasPrefix(req.Input, "fail"):
 		_ = sink.Emit(&stream.Delta{Text: "Hm. "})
-		return stream.Result{}, &fault.Error{Type: fault.ModelUnavailable, Message: "The model is away"}
+		return stream.Result{}, &fault.Error{Type: fault.ModelUnavailable, Message: "The model is unavailable"}
 	}
 	_ = sink.Emit(&stream.Thinking{Content: "let me see"})
 	_ = sink.Emit(&stream.Delta{Text: "You said: "})
@@ -319,7 +319,7 @@ func TestA2ASendWaits(t *testing.T) {
 					t.Errorf("the history is %+v", task.History)
 				}
 				failed := a.task(t, "SendMessage", a2aSaid("message-2", "fail"))
-				if s := failed.Status; s.State != "TASK_STATE_FAILED" || s.Message == nil || a2aText(s.Message.Parts) != "The model is away" {
+				if s := failed.Status; s.State != "TASK_STATE_FAILED" || s.Message == nil || a2aText(s.Message.Parts) != "The model is unavailable" {
 					t.Errorf("a turn that fails is %+v", failed)
 				}
 				none := a.task(t, "SendMessage", strings.TrimSuffix(a2aSaid("message-3", "hello"), "}")+`,"configuration":{"historyLength":0}}`)
