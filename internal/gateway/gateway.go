@@ -169,8 +169,8 @@ func (g *Gateway) agent() *agent.Agent {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(model.DefaultKey)
 	cfg.Tools = g.tools
-	cfg.Prompt = g.cfg.SystemPrompt
-	cfg.MaxSteps = g.cfg.MaxSteps
+	set := config.Of[agent.Config](&g.cfg.Config)
+	cfg.Prompt, cfg.MaxSteps = set.Prompt, set.MaxSteps
 	return agent.New(cfg)
 }
 
