@@ -182,11 +182,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
-	cfg := g.agentConfig()
+	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
 	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
 	cfg.Tools = g.cached(g.tools)
-	cfg.Prompt = g.cfg.SystemPrompt
-	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
 }
 
@@ -200,13 +198,15 @@ func (g *Gateway) linked(id, key string) (model.Link, string) {
 	return link, agent.Origin(id, link.Key(), link.Name())
 }
 
-// agentConfig returns what all agents have in common.
-func (g *Gateway) agentConfig() agent.Config {
-	cfg := agent.Config{
-		Location:    g.cfg.Timezone,
-		LogPayloads: g.cfg.LogPayloads,
-		Keyed:       len(g.cfg.Models) > 0,
-	}
+// agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
+// like set is not in it: an agent of the file brings its own.
+func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}) }
+
+// completed returns cfg with what the settings of an agent do not say.
+func (g *Gateway) completed(cfg agent.Config) agent.Config {
+	cfg.Location = g.cfg.Timezone
+	cfg.LogPayloads = g.cfg.LogPayloads
+	cfg.Keyed = len(g.cfg.Models) > 0
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}
