@@ -54,6 +54,7 @@ function begin(record) {
       if (isChosen()) showTurn(byId('turn-panel'), record);
     },
     show(event, data) { view.show(event, data); },
+    interrupted() { view.interrupted(); },
     changed: eachFrame(() => {
       view.draw();
       if (isChosen()) inspector.draw();
@@ -206,6 +207,7 @@ theme.addEventListener('change', () => {
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
 const cut = recall();
-if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
+if (cut?.task && cut.turn) session.rejoin(cut);
+else if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
 compose();
 gateway.refresh();
