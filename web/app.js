@@ -26,7 +26,7 @@ const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const gateway = new StatusPanel((model) => offer(model === offlineModel));
 const conversation = new Follower();
-const session = new Session(begin);
+const session = new Session(begin, () => gateway.keeps);
 
 /** @param {Ask} ask @returns {Via} */
 const viaFor = (ask) => (viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');

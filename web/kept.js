@@ -41,21 +41,23 @@ export async function takeUp({ task, turn, last }, listener, signal) {
 /**
  * Goes on with a turn whose stream has ended too early, until it is done or gone.
  * @param {Outcome} outcome  of the stream so far
- * @param {() => Place | null} place  null: the turn is not kept
+ * @param {() => Promise<Outcome> | null} again  asks for the rest; null: the turn is not kept
+ * @param {() => number} events  how many have come
  * @param {Listener} listener
  * @param {AbortSignal} signal
  * @returns {Promise<Outcome>}
  */
-export async function goOn(outcome, place, listener, signal) {
+export async function goOn(outcome, again, events, listener, signal) {
   let tried = 0;
   while (outcome.how === 'lost' && !outcome.gone && tried < waits.length) {
-    const at = place();
-    if (!at) return outcome;
-    listener.interrupted();
-    await pause(waits[tried], signal);
+    if (tried > 0) await pause(waits[tried], signal);
     if (signal.aborted) return { how: 'stopped' };
-    outcome = await takeUp(at, listener, signal);
-    tried = place()?.last === at.last ? tried + 1 : 0;
+    const before = events();
+    const next = again();
+    if (!next) return outcome;
+    listener.interrupted();
+    outcome = await next;
+    tried = events() === before ? tried + 1 : 0;
   }
   return outcome;
 }

@@ -31,9 +31,13 @@ export class Session {
   #running = null;
   #leaving = false;
 
-  /** @param {(record: TurnRecord) => View} begin  called for each turn before it is sent */
-  constructor(begin) {
+  /**
+   * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
+   * @param {() => boolean} keeps  whether the gateway keeps turns
+   */
+  constructor(begin, keeps) {
     this.begin = begin;
+    this.keeps = keeps;
   }
 
   get running() { return this.#running !== null; }
@@ -52,7 +56,9 @@ export class Session {
    * @param {Ask} ask @param {Via} via
    */
   run(ask, via) {
-    return this.#follow(new TurnRecord(ask, via), via === 'fetch' ? post : listen);
+    const key = newKey();
+    const send = via === 'fetch' ? post : listen;
+    return this.#follow(new TurnRecord(ask, via), (listener, signal) => send(ask, listener, signal, key));
   }
 
   /**
@@ -64,7 +70,7 @@ export class Session {
     if (conversation) this.#conversation = conversation;
     const record = new TurnRecord({ input, conversation_id: this.#conversation }, 'fetch');
     [record.requestId, record.task, record.turn] = [id, task, turn];
-    return this.#follow(record, async (_, listener, signal) => {
+    return this.#follow(record, async (listener, signal) => {
       const outcome = await takeUp(placeOf(record), listener, signal);
       return outcome.how === 'lost' && outcome.gone && record.events.length === 0 ? { ...outcome, reloaded: true } : outcome;
     });
@@ -72,7 +78,7 @@ export class Session {
 
   /**
    * @param {TurnRecord} record
-   * @param {(ask: Ask, listener: import('./transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin
+   * @param {(listener: import('./transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept
    */
   async #follow(record, begin) {
     if (this.#running) return false;
@@ -81,8 +87,12 @@ export class Session {
     const view = this.begin(record);
     this.#remember(record);
     const listener = this.#listener(turn, view);
-    let outcome = await begin(record.ask, listener, signal);
-    if (!this.#leaving) outcome = await goOn(outcome, () => (record.task && record.turn ? placeOf(record) : null), listener, signal);
+    const again = () => {
+      if (this.#leaving) return null;
+      if (record.task && record.turn) return takeUp(placeOf(record), listener, signal);
+      return record.events.length === 0 && this.keeps() ? begin(listener, signal) : null; // it may have been lost on its way here
+    };
+    const outcome = await goOn(await begin(listener, signal), again, () => record.events.length, listener, signal);
     if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
     this.#running = null;
     forget();

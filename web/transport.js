@@ -45,14 +45,15 @@ export const fitsAddress = (ask) => address(ask).length <= longestAddress;
  * @param {Ask} ask
  * @param {Listener} listener
  * @param {AbortSignal} signal
+ * @param {string} key  the same again is the same turn
  * @returns {Promise<Outcome>}
  */
-export async function post(ask, listener, signal) {
+export async function post(ask, listener, signal, key) {
   let sent = false;
   try {
     const response = await fetch(endpoint(), {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': newKey() },
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: body(ask),
       signal,
     });
@@ -123,11 +124,12 @@ const hidden = {
  * @param {Ask} ask
  * @param {Listener} listener
  * @param {AbortSignal} signal
+ * @param {string} key
  * @returns {Promise<Outcome>}
  */
-export function listen(ask, listener, signal) {
+export function listen(ask, listener, signal, key) {
   return new Promise((resolve) => {
-    const source = new EventSource(`${address(ask)}&idempotency_key=${newKey()}`);
+    const source = new EventSource(`${address(ask)}&idempotency_key=${key}`);
     let sent = false;
     let kept = false;
     /** @param {Outcome} outcome */

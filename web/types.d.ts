@@ -122,6 +122,7 @@ export interface Ready {
   breakers: Breaker[];
   mcp: { server: string; connected: boolean; tools: number }[];
   streams: number;
+  store?: { kind: string; state: string };
 }
 export interface Agent {
   id: string;

@@ -30,6 +30,7 @@ import (
 type relay struct {
 	gateways [2]*gateway
 	half     bool
+	nothing  bool // of the first stream but half an event
 	streams  atomic.Int64
 }
 
@@ -48,7 +49,7 @@ func (f *relay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Rewrite:  func(p *httputil.ProxyRequest) { p.SetURL(base); p.Out.Host = p.In.Host },
 		ModifyResponse: func(resp *http.Response) error {
 			if isStream && resp.StatusCode == http.StatusOK {
-				resp.Body = newOneEvent(resp.Body, f.half)
+				resp.Body = newOneEvent(resp.Body, f.half, n == 1 && f.nothing)
 				resp.Header.Del("Content-Length")
 			}
 			return nil
@@ -67,11 +68,13 @@ type oneEvent struct {
 	body io.Closer
 }
 
-func newOneEvent(body io.ReadCloser, half bool) *oneEvent {
+func newOneEvent(body io.ReadCloser, half, nothing bool) *oneEvent {
 	pass, out := io.Pipe()
 	go func() { // ends with its reader
 		stream := bufio.NewReader(body)
-		_, _ = io.WriteString(out, readEvent(stream))
+		if !nothing {
+			_, _ = io.WriteString(out, readEvent(stream))
+		}
 		if half {
 			next := readEvent(stream)
 			_, _ = io.WriteString(out, next[:len(next)/2])
@@ -131,7 +134,7 @@ func TestKeptTurns(t *testing.T) {
 	scripts["pauses"] = "thought **Hm**\ntext \"One \"\ndelay 3s\ntext two.\nfinish STOP"
 	gateways := keepers(t, startGemini(t, scripts))
 	cutting := func(half bool) string {
-		s := httptest.NewServer(&relay{gateways: gateways, half: half})
+		s := httptest.NewServer(&relay{gateways: gateways, half: half, nothing: half})
 		t.Cleanup(s.Close)
 		return s.URL
 	}
