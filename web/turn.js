@@ -25,6 +25,7 @@ export class TurnView {
   #items = el('div', { class: 'items' });
   #foot = el('div', { class: 'foot' });
   #waiting = el('p', { class: 'waiting', 'aria-hidden': 'true' }, 'Waiting for the first event');
+  #interrupted = el('p', { class: 'faint', 'data-testid': 'interrupted' }, 'The connection was lost. The rest of the turn is asked for.');
   /** @type {Map<string, ToolCard>} */
   #cards = new Map();
   /** @type {Thoughts | null} */
@@ -65,7 +66,13 @@ export class TurnView {
    * @param {any} data
    */
   show(event, data) {
+    this.#interrupted.remove();
     if (Object.hasOwn(this.#parts, event)) this.#parts[/** @type {EventName} */ (event)](data);
+  }
+
+  /** Tells that the stream broke off, and that the rest is asked for. */
+  interrupted() {
+    this.node.insertBefore(this.#interrupted, this.#foot);
   }
 
   /** Draws what has come since the last time. */
@@ -164,6 +171,7 @@ export class TurnView {
 
   /** @param {Fault} fault */
   #fault(fault) {
+    if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#speaks(fault.agent_id)) this.#closeText();
     const actions = [];
     if (fault.fatal && fault.recoverable) actions.push(this.#retry(fault.retry_after_ms));
@@ -188,6 +196,11 @@ export class TurnView {
   /** @param {Outcome} outcome */
   end(outcome) {
     this.#waiting.remove();
+    this.#interrupted.remove();
+    if (outcome.how === 'lost' && outcome.reloaded) {
+      this.reloaded(this.record.requestId);
+      return;
+    }
     this.#closeText();
     const state = stateOf(outcome, this.record);
     this.record.end(state);
@@ -266,6 +279,7 @@ function stateOf(outcome, record) {
     case 'lost': return 'dropped';
     case 'refused': return 'refused';
   }
+  if (record.done?.finish_reason === 'cancelled') return 'stopped';
   return record.done?.success ? 'done' : 'failed';
 }
 
@@ -282,6 +296,7 @@ function summary(record, outcome) {
   }
   const done = record.done;
   if (!done) return '';
+  if (done.finish_reason === 'cancelled') return `Cancelled after ${duration(done.timings.total_ms)}. What tools did until then stays done.`;
   const { model_ms: models, total_ms: total, first_delta_ms: first } = done.timings;
   const tokens = done.usage.input_tokens + done.usage.output_tokens + done.usage.thinking_tokens;
   return [

@@ -22,7 +22,8 @@ import (
 // maxFrame bounds one event that ask reads: an answer of 2 MiB, twice, escaped.
 const maxFrame = 16 << 20
 
-// ask posts one message, or holds a conversation, and shows the events as they come.
+// ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
+// and shows the events as they come.
 // Exit code 0 only when the done event of the last turn says success.
 func (p program) ask(ctx context.Context, args []string) int {
 	var file settings.File
@@ -31,13 +32,18 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
-	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk })
+	resume := l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id")
+	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk || *resume != "" })
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
 	text := strings.Join(l.Args(), "")
-	if text == "" && !*talk {
+	if *resume != "" && (text != "" || *talk || !canResume(*resume)) {
+		fmt.Fprintln(p.stderr, "sluice ask: --resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it")
+		return exitUsage
+	}
+	if text == "" && !*talk && *resume == "" {
 		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
 		return exitUsage
 	}
@@ -62,7 +68,10 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if *talk {
 		return p.converse(ctx, base, text, show)
 	}
-	_, success, err := post(ctx, base, conversation{Input: text}, show)
+	if *resume != "" {
+		return p.resume(ctx, base, *resume, show)
+	}
+	_, success, err := p.post(ctx, base, conversation{Input: text}, show)
 	return p.verdict(success, err)
 }
 
@@ -101,6 +110,7 @@ type viewer interface {
 // eventData is the union of what ask reads of the events' data.
 type eventData struct {
 	RequestID string         `json:"request_id"`
+	TaskID    string         `json:"task_id"`
 	Model     string         `json:"model"`
 	Key       string         `json:"key"`
 	Previous  string         `json:"previous"`
@@ -134,7 +144,7 @@ type eventData struct {
 
 // post runs one turn. It returns the text of the answer, as much of it as came, and
 // whether the turn was a success.
-func post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
+func (p program) post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return "", false, errors.New("the message is not valid UTF-8")
@@ -146,38 +156,9 @@ func post(ctx context.Context, base string, c conversation, show viewer) (answer
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", false, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", false, refused(resp)
-	}
-	return follow(resp.Body, show)
-}
-
-// follow shows the events of a stream up to its done.
-func follow(stream io.Reader, show viewer) (answer string, success bool, err error) {
-	var text strings.Builder
-	events := sse.NewReader(stream, maxFrame)
-	for {
-		ev, err := events.Next()
-		if err != nil {
-			return text.String(), false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
-		}
-		var data eventData
-		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-			return text.String(), false, fmt.Errorf("event %s: %w", ev.ID, err)
-		}
-		if err := show.show(ev, data); err != nil {
-			return text.String(), false, err
-		}
-		text.WriteString(data.Delta)
-		if ev.Type == "done" {
-			return text.String(), data.Success, nil
-		}
-	}
+	a := &asking{base: base, show: show, note: p.stderr}
+	success, err = a.run(ctx, req)
+	return a.answer.String(), success, err
 }
 
 // refused tells what a problem reply says.

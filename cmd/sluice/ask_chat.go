@@ -80,7 +80,7 @@ func (p program) converse(ctx context.Context, base, first string, show viewer) 
 			return exitFailed
 		}
 		c.Input = line
-		answer, success, err := post(ctx, base, c, show)
+		answer, success, err := p.post(ctx, base, c, show)
 		code = p.verdict(success, err)
 		if ctx.Err() != nil {
 			return exitFailed

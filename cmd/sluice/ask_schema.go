@@ -25,7 +25,7 @@ func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 			fault("--model", "belongs to --schema")
 		}
 		if *f.schema != "" && streamed() {
-			fault("--schema", "asks a model itself, so --url, --json and --chat have no meaning beside it")
+			fault("--schema", "asks a model itself, so --url, --json, --chat and --resume have no meaning beside it")
 		}
 	}
 	return f

@@ -64,6 +64,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
 
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
+  sluice ask --resume ID      follow a turn that was begun elsewhere, by its task or turn
   sluice ask --chat [flags]   the same for each line of stdin, as one conversation
   sluice ask --schema FILE TEXT
                               ask for one JSON object that a schema describes

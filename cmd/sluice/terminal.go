@@ -59,6 +59,9 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		if d.Model == gateway.OfflineModel {
 			note = " (a simulator, not Gemini)"
 		}
+		if d.TaskID != "" { // for --resume
+			note += " · " + d.TaskID
+		}
 		return t.line(s.dim, "model %s%s", d.Model, note)
 	case "model":
 		return t.line(s.yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
