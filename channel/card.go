@@ -54,7 +54,7 @@ const (
 )
 
 func newCardForm(f Features, chunk int) *cardForm {
-	return &cardForm{plain: newTextForm(f, false), chunk: chunk}
+	return &cardForm{plain: newTextForm(f, false, 0), chunk: chunk}
 }
 
 func (f *cardForm) enter(n *node) bool {
@@ -628,7 +628,11 @@ func isRTL(text string) bool {
 
 // card joins elements to a card. plain is their plain form.
 func card(elements []element, plain string, rtl bool) []byte {
-	b := []byte(`{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`)
+	size := len(plain)*9/8 + 256
+	for _, e := range elements {
+		size += len(e.json) + 1
+	}
+	b := append(make([]byte, 0, size), `{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`...)
 	b = appendJSON(b, plain)
 	if rtl {
 		b = append(b, `,"rtl":true`...)

@@ -20,14 +20,14 @@ const clipAt = 102_400
 const maxSubject = 78
 
 func (d *draft) mail() {
-	text := newTextForm(0, false)
+	text := newTextForm(0, false, len(d.in.Text))
 	text.degrade = func(k kind) {
 		if k == image {
 			d.degrade(k)
 		}
 	}
 	walk(text, d.root)
-	html := &htmlForm{}
+	html := &htmlForm{buf: make([]byte, 0, 2*len(d.in.Text))}
 	walk(html, d.root)
 	r := d.out
 	r.Content = string(text.buf)
@@ -61,8 +61,12 @@ func subjectOf(root *node) string {
 			}
 		}
 	}
-	text := newTextForm(0, false)
-	walk(text, root)
+	text := newTextForm(0, false, 0)
+	for n := root.first; n != nil && len(bytes.TrimSpace(text.buf)) == 0; n = n.next {
+		one := *n
+		one.next = nil
+		walk(text, &node{first: &one})
+	}
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text.buf), "\n "), "\n")
 	for i, r := range first {
 		if isSpace(r) && endsSentence(first[:i]) {
