@@ -307,8 +307,8 @@ func (f *cardForm) lineBreak() {
 	f.plain.lineBreak()
 	switch {
 	case f.textual > 0:
-	case f.cells == nil && len(f.cur) > f.chunk:
-		f.flush()
+	case f.cells == nil && (len(f.cur) > f.chunk || len(f.plain.buf)-f.from > 2*f.chunk):
+		f.flush() // the plain form has the marks of quotes in each line, and may be longer
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
 		f.cur = append(f.cur, ' ')
 	default:
