@@ -46,7 +46,7 @@ func (d *draft) unframed() *node {
 	if d.in.Before+d.in.After == "" {
 		return d.root
 	}
-	var t tree
+	t := tree{emojis: d.emojis()}
 	return t.parse(d.parser, clean(d.in.Text))
 }
 
