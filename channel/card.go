@@ -58,7 +58,7 @@ const (
 // newCardForm returns a form that cuts texts at about chunk bytes, because
 // clients show long ones badly.
 func newCardForm(f Features, chunk int) *cardForm {
-	return &cardForm{plain: newTextForm(f, false), chunk: chunk}
+	return &cardForm{plain: newTextForm(f, false, 0), chunk: chunk}
 }
 
 // enter begins a node. Within a table that is told as text the plain form does
@@ -322,8 +322,8 @@ func (f *cardForm) lineBreak() {
 	f.plain.lineBreak()
 	switch {
 	case f.textual > 0:
-	case f.cells == nil && len(f.cur) > f.chunk:
-		f.flush()
+	case f.cells == nil && (len(f.cur) > f.chunk || len(f.plain.buf)-f.from > 2*f.chunk):
+		f.flush() // the plain form has the marks of quotes in each line, and may be longer
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
 		f.cur = append(f.cur, ' ')
 	default:
@@ -657,7 +657,11 @@ func isRTL(text string) bool {
 
 // card joins elements to a card. plain is their plain form.
 func card(elements []element, plain string, rtl bool) []byte {
-	b := []byte(`{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`)
+	size := len(plain)*9/8 + 256
+	for _, e := range elements {
+		size += len(e.json) + 1
+	}
+	b := append(make([]byte, 0, size), `{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`...)
 	b = appendJSON(b, plain)
 	if rtl {
 		b = append(b, `,"rtl":true`...)

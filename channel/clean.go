@@ -79,7 +79,8 @@ func isCleanUnicode(s string) bool {
 
 // balanced drops the controls of order that no other one closes, or opens.
 func balanced(line string) string {
-	if !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+	// All of them begin with this byte, which few texts have.
+	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
 		return line
 	}
 	drop, open := map[int]bool{}, []int(nil) // offsets of the controls

@@ -204,7 +204,7 @@ func construct(k kind) string {
 
 // textForm walks the tree for a text.
 func (d *draft) textForm(marked bool) *textForm {
-	f := newTextForm(d.spec.Features, marked)
+	f := newTextForm(d.spec.Features, marked, len(d.in.Text))
 	f.degrade = d.degrade
 	walk(f, d.root)
 	return f

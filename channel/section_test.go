@@ -1,6 +1,7 @@
 package channel_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,5 +56,17 @@ func TestSectionFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// What stands around a text is no part of a subject that is made of it, and the brand of
+// neither; emojis of a subject are counted like those of the text.
+func TestFramedMail(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.Email)
+	spec.Brand, spec.Emojis = "Blue & Co", channel.EmojisMax(1)
+	r := channel.New(spec).Format(channel.Input{Text: "# Yes 😀 😀\n\nmore", Before: "Hi Ann!\n\n", After: "\n\nBye"})
+	if r.Subject != "Yes 😀" || r.Content != "Hi Ann!\n\nYes 😀 \nmore\n\nBye" || !strings.Contains(r.HTML, ">Blue &amp; Co</p>\n<p dir=\"auto\">Hi Ann!</p>") {
+		t.Errorf("got %q, %q, %s", r.Subject, r.Content, r.HTML)
 	}
 }

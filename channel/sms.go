@@ -172,6 +172,12 @@ func addUCS(p *packer, g string) {
 
 // fits says whether p has room for behind more.
 func (m *sms) fits(p packer, behind int) bool {
+	if m.maxUnits == 0 || p.units+behind <= m.maxUnits {
+		// Whatever they begin and end with, so many units need no more segments.
+		if m.maxSegments == 0 || p.full+2+behind/p.several < m.maxSegments {
+			return true
+		}
+	}
 	p.reserve(behind)
 	return (m.maxUnits == 0 || p.units <= m.maxUnits) && (m.maxSegments == 0 || p.segments() <= m.maxSegments)
 }
@@ -181,7 +187,15 @@ func (m *sms) gsmReach(start int, r room) int {
 	p := newPacker(GSM7)
 	p.reserve(r.before)
 	reach := start
-	m.gsm(start, func(s string, end int) bool {
+	// Most texts are nothing but characters of one byte that stand for themselves. The last
+	// one may be the base of a grapheme, and is left to gsm.
+	for end := reach + plainGSM(m.text[reach:]); reach < end-1 || reach < end && end == len(m.text); reach++ {
+		p.add(int(septets[m.text[reach]]))
+		if !m.fits(p, r.behind) {
+			return reach
+		}
+	}
+	m.gsm(reach, func(s string, end int) bool {
 		addGSM(&p, s)
 		if !m.fits(p, r.behind) {
 			return false
@@ -225,10 +239,24 @@ func (m *sms) reach(start int, r room) int {
 	return max(gsm, m.ucsReach(start, r))
 }
 
+// plainGSM returns how many characters that are in GSM-7 and in ASCII a text begins with.
+func plainGSM(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || septets[c] == 0 || c == '\r' {
+			return i
+		}
+	}
+	return len(text)
+}
+
 // write returns the part from start to end as it is sent.
 func (m *sms) write(start, end int) (string, Encoding) {
+	if plainGSM(m.text[start:end]) == end-start {
+		return m.text[start:end], GSM7
+	}
 	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 	var b strings.Builder
+	b.Grow(len(part.text))
 	reached := start == end
 	part.gsm(0, func(s string, at int) bool {
 		b.WriteString(s)
@@ -244,7 +272,13 @@ func (m *sms) write(start, end int) (string, Encoding) {
 // count returns what a text costs.
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
-	for at := 0; at < len(s); {
+	at := 0
+	if e == GSM7 && plainGSM(s) == len(s) {
+		for ; at < len(s); at++ {
+			p.add(int(septets[s[at]]))
+		}
+	}
+	for at < len(s) {
 		end := grapheme(s, at)
 		if e == GSM7 {
 			addGSM(&p, s[at:end])

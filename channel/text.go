@@ -38,9 +38,10 @@ type textForm struct {
 // span is a part of a text, in bytes.
 type span struct{ start, end int }
 
-// newTextForm returns a form of WhatsApp's markup if marked, or without any.
-func newTextForm(f Features, marked bool) *textForm {
-	return &textForm{features: f, marked: marked, pending: 1}
+// newTextForm returns a form of WhatsApp's markup if marked, or without any, with
+// room for a text of about size bytes.
+func newTextForm(f Features, marked bool, size int) *textForm {
+	return &textForm{features: f, marked: marked, pending: 1, buf: make([]byte, 0, size+size/8)}
 }
 
 // flush writes the line ends that are due, and what begins the line.

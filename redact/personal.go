@@ -132,6 +132,9 @@ func (w *finder) hide(start, end int, mark string) {
 	if w.found != nil {
 		w.found(w.text[start:end], mark)
 	} else {
+		if w.copied == 0 {
+			w.out.Grow(len(w.text) + len(mark))
+		}
 		w.out.WriteString(w.text[w.copied:start])
 		w.out.WriteString(mark)
 	}
