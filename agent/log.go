@@ -45,6 +45,9 @@ func (t *turn) logResult(j *job) {
 	}
 	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("call_id", loggedName(j.event.ID)).
 		Bool("success", j.err == nil && !j.result.IsError).Int("result_length", len(j.result.Text))
+	if j.result.Cached {
+		d.Bool("cached", true)
+	}
 	if t.agent.cfg.LogPayloads {
 		head, _ := chat.Truncate(j.result.Text, maxPreview)
 		d.Str("result_preview", head)

@@ -176,7 +176,7 @@ func (t *turn) close(j *job) {
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text})
+		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached})
 	case f.Unknown:
 		t.lose(j.key)
 		if j.fallbackOf != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sluice/internal/markdown"
 )
 
 // flat is a text with marks that are not in it: they are put in when a part is written,
@@ -209,7 +211,7 @@ func (fl *flat) quoteAt(start int) string {
 	for strings.HasPrefix(fl.text[end:start], "> ") {
 		end += 2
 	}
-	if end-line > 2*maxDepth { // it is no quote
+	if end-line > 2*markdown.MaxDepth { // it is no quote
 		return ""
 	}
 	return fl.text[line:end]

@@ -9,12 +9,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/yuin/goldmark/parser"
+
+	"sluice/internal/markdown"
 )
 
 // Input is what is worded.
 type Input struct {
 	RequestID string
 	Text      string // Markdown
+	Before    string // Markdown in front of it, which is no part of a subject; may be empty
+	After     string // Markdown behind it; may be empty
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
 	At        time.Time
@@ -95,7 +99,7 @@ func New(spec Spec) *Formatter {
 	if spec.Words == nil {
 		spec.Words = DefaultWords()
 	}
-	return &Formatter{spec, newParser()}
+	return &Formatter{spec, markdown.NewParser()}
 }
 
 // Spec returns what the formatter goes by.
@@ -106,12 +110,12 @@ func (f *Formatter) Format(in Input) *Response {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
 	r.Metadata.Degraded = []string{}
 	if f.spec.Form == Web {
-		r.Content = in.Text
-		r.Metadata.EmojisUsed = listed(emojisIn(in.Text))
+		r.Content = in.Before + in.Text + in.After
+		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 		return r
 	}
 	d := &draft{Formatter: f, in: in, out: r, lost: map[string]bool{}}
-	source := clean(in.Text)
+	source := clean(in.Before + in.Text + in.After)
 	t := tree{emojis: f.emojis()}
 	d.root = t.parse(f.parser, source)
 	d.markup = t.markup
@@ -323,7 +327,7 @@ func indicated(body, indicator string, where Indicator) string {
 		}
 		return body + " " + indicator
 	}
-	if depth, _ := containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
+	if depth, _ := markdown.Containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
 		return indicator + "\n" + body
 	}
 	return indicator + " " + body

@@ -18,6 +18,7 @@ type htmlForm struct {
 const (
 	styleBody   = `font-family: Arial, Helvetica, sans-serif; font-size: 15px; line-height: 1.5`
 	styleCode   = `font-family: Consolas, Menlo, monospace; font-size: 13px`
+	styleBrand  = `margin: 0 0 16px 0; padding: 0 0 8px 0; border-bottom: 1px solid #cccccc; color: #666666`
 	stylePre    = `padding: 8px; background-color: #f4f4f4; font-family: Consolas, Menlo, monospace; font-size: 13px; white-space: pre-wrap`
 	styleQuote  = `margin: 0 0 0 8px; padding: 0 0 0 8px; border-left: 3px solid #cccccc`
 	styleTable  = `border-collapse: collapse`
@@ -225,11 +226,14 @@ func (f *htmlForm) leave(n *node) {
 }
 
 // page is the whole document of an e-mail. lang is a language tag, or empty.
-func (f *htmlForm) page(lang, title string) string {
+func (f *htmlForm) page(lang, title, brand string) string {
 	head := "<!DOCTYPE html>\n<html"
 	if lang != "" {
 		head += ` lang="` + string(appendHTML(nil, lang)) + `"`
 	}
 	head += `><head><meta charset="utf-8"><title>` + string(appendHTML(nil, title)) + "</title></head>\n"
-	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + string(f.buf) + "</div></body></html>\n"
+	if brand != "" {
+		brand = `<p dir="auto" style="` + styleBrand + `">` + string(appendHTML(nil, brand)) + "</p>\n"
+	}
+	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + brand + string(f.buf) + "</div></body></html>\n"
 }

@@ -35,10 +35,19 @@ func (d *draft) mail() {
 	r.Text = r.Content
 	r.Subject = header(d.in.Subject)
 	if r.Subject == "" {
-		r.Subject = shortened(header(subjectOf(d.root)), maxSubject)
+		r.Subject = shortened(header(subjectOf(d.unframed())), maxSubject)
 	}
-	r.HTML = html.page(d.in.Locale, r.Subject)
+	r.HTML = html.page(d.in.Locale, r.Subject, header(d.spec.Brand))
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
+}
+
+// unframed is the tree of the text alone.
+func (d *draft) unframed() *node {
+	if d.in.Before+d.in.After == "" {
+		return d.root
+	}
+	var t tree
+	return t.parse(d.parser, clean(d.in.Text))
 }
 
 // header is what may stand in a header: one line.

@@ -97,6 +97,9 @@ const (
 	emojisMax   = "max:"
 )
 
+// EmojisMax is the policy that keeps the first n.
+func EmojisMax(n int) string { return emojisMax + strconv.Itoa(n) }
+
 // Spec says how one channel words what it is given.
 type Spec struct {
 	Name string
@@ -117,6 +120,9 @@ type Spec struct {
 	Indicator     Indicator
 	MaxParts      int // 1 to 20; 0: it is never split
 	Transliterate bool
+	// Greeting says that a greeting and a sign-off may stand around a text.
+	Greeting bool
+	Brand    string // stands above the HTML of an e-mail; may be empty
 }
 
 // DefaultWords are the emojis that have a word, and the words.
@@ -128,18 +134,18 @@ func DefaultWords() map[string]string {
 // docs/channels.md.
 func Builtin() []Spec {
 	return []Spec{
-		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
 		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: BySentence, Indicator: Prefix, MaxParts: 3, Transliterate: true},
 		{
 			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: FeaturesOf("bold", "italic", "strike", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
 		},
 		{
 			Name: Teams, Form: Teams, MaxLength: 28672, Markdown: true, Features: FeaturesOf("bold", "italic", "headers", "tables", "links", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
 		},
-		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
-		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
+		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
 	}
 }
 

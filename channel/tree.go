@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"sluice/internal/markdown"
 )
 
 // kind is what a node is.
@@ -69,46 +70,11 @@ type tree struct {
 // the block around it.
 const maxNesting = 40
 
-// newParser returns what reads Markdown: CommonMark with tables, strikethrough, task
-// lists and links that are written as they are. It may be used at the same time.
-func newParser() parser.Parser {
-	linkify := extension.NewLinkifyParser()
-	return parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(linkify, 999))...),
-		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200))...),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-	)
-}
-
-// boundedTables leaves a table alone whose rows would be filled up to more cells than a
-// text of this size can have written: its lines stay text.
-type boundedTables struct{ parser.ParagraphTransformer }
-
-const maxCells = 40_000
-
-// Transform makes a table of a paragraph unless it would have too many cells:
-// the parser's work grows with lines times columns.
-func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	lines, widest := node.Lines(), 0
-	for i := range lines.Len() {
-		line := lines.At(i)
-		widest = max(widest, 1+bytes.Count(line.Value(reader.Source()), []byte("|")))
-	}
-	if widest > 1 && widest*lines.Len() <= maxCells {
-		b.ParagraphTransformer.Transform(node, reader, pc)
-	}
-}
-
 // parse makes the tree of a source that is clean.
 func (t *tree) parse(p parser.Parser, source string) *node {
 	t.source, t.raw = source, []byte(source)
 	root := t.node(document)
-	if !bearable(source) {
+	if !markdown.Bearable(source) {
 		t.ignored = true
 		t.plain(root)
 		return root

@@ -22,7 +22,7 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{HasHistory: d.seen["history"]}, &d.faults
+		return Asked{Request: Request{HasHistory: d.seen["history"]}}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
 	asked.HasHistory = d.seen["history"]

@@ -12,6 +12,8 @@ import (
 const (
 	MaxInput          = 5000 // code points, after control characters are stripped
 	MaxUserID         = 256  // code points, after control characters are stripped
+	MaxUserName       = 64   // code points, after control characters are stripped
+	MaxSubject        = 200  // code points, after control characters are stripped
 	maxConversationID = 64   // characters after "conv_"
 )
 
@@ -23,6 +25,10 @@ type Request struct {
 	History []Message
 	// Pruning tells what of the history was left out.
 	Pruning Pruning
+	// HasHistory says that the request brings its history along, whatever that holds, or
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. It
+	// counts beside an error too.
+	HasHistory bool
 	// Input is what the user says now.
 	Input          string
 	ConversationID string // empty: none
@@ -37,10 +43,42 @@ type Request struct {
 	Context []ContextEntry
 	// Note is what the gateway tells the agent of the turn, beside its instructions.
 	Note string
+	// Question is what the input answers; nil: it is a request of its own.
+	Question *Question
+	// LastAgent is who answered last in the conversation; empty: not known.
+	LastAgent string
+	// Instruction is what the gateway adds to the instructions of every agent that takes
+	// part: how to write, the steps of a plan. Empty: nothing.
+	Instruction string
+	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
 }
+
+// ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the
+// answer as it is written.
+type ReplyForm struct {
+	Channel string // whose form the answer gets; empty: web
+	// Drafts says whether an answer that is held back is shown as it is written.
+	Drafts Choice
+	// UserName is what the user is called; empty: not known. The model sees it as data, and
+	// no log has it.
+	UserName string
+	Locale   string // BCP 47; empty: not known
+	Subject  string // of an e-mail; empty: made of the text
+	Deliver  bool   // the channel's receiver gets the answer too
+}
+
+// Choice is yes, no, or left to the configuration.
+type Choice int8
+
+// Choices.
+const (
+	Unsaid Choice = iota
+	No
+	Yes
+)
 
 // Asked is what a body or a query of our own protocol asks for: a turn, and how it is
 // to be told.
@@ -53,9 +91,6 @@ type Asked struct {
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
-	// HasHistory says that there is a history at the top level, whatever it holds. It
-	// counts beside an error too.
-	HasHistory bool
 }
 
 // ContextEntry is one member of Request.Context.
@@ -69,17 +104,12 @@ type Principal struct {
 }
 
 // Messages returns the conversation as the model is shown it: the history, then the
-// input. A history that ends with a message of the user which was never answered is
-// continued by the input.
+// question that the input answers, then the input. A history that ends with a message
+// of the user which was never answered is continued by the input.
 func (r *Request) Messages() []Message {
-	messages := make([]Message, 0, len(r.History)+1)
-	messages = append(messages, r.History...)
-	input := r.Input
-	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
-		input = messages[n-1].Parts[0].Text + "\n\n" + input
-		messages = messages[:n-1]
-	}
-	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
+	history := r.asking()
+	messages := append(make([]Message, 0, len(history)+1), history...)
+	return appendSaid(messages, Said{RoleUser, r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model is told

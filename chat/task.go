@@ -35,6 +35,11 @@ func NoSuchTask() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no task that waits for an input"}
 }
 
+// TaskNeedsApproval is the fault of an input for a task that waits for something else.
+func TaskNeedsApproval() *FieldError {
+	return &FieldError{Code: CodeNotAllowed, Message: "names a task that waits for an approval, and not for an input"}
+}
+
 // CheckTaskID wants what can be a task's id. Whether there is one, and it waits, is for
 // others to say.
 func CheckTaskID(s string) (string, *FieldError) {

@@ -60,11 +60,16 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
+		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
+		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
+		{"identity", both, func(at jsontext.Pointer, v jsontext.Value) { s.Identity = f.truth(at, v) }},
 	}
 }
 
 // builtins are the servers that the program brings along.
-func builtins() []string { return []string{"todo", "home-lights", "home-music", "home-climate"} }
+func builtins() []string {
+	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet"}
+}
 
 // checked reads a string that parse accepts.
 func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {

@@ -33,6 +33,11 @@ const (
 	Cancelled        Type = "cancelled" // somebody cancelled the task
 	TurnLost         Type = "turn_lost" // the process that ran it is gone
 	StoreUnavailable Type = "store_unavailable"
+	// Of answers that are checked or formatted. None ends a turn.
+	QualityFailed      Type = "quality_failed"
+	QualityUnavailable Type = "quality_unavailable" // the planner or the judge
+	ContentTruncated   Type = "content_truncated"
+	DeliveryFailed     Type = "delivery_failed"
 )
 
 // Types that are answered before a stream begins (ShuttingDown, Overloaded and
@@ -54,7 +59,8 @@ const (
 func (t Type) Recoverable() bool {
 	switch t {
 	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
-		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable:
+		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable,
+		QualityFailed, QualityUnavailable, DeliveryFailed:
 		return true
 	}
 	return false

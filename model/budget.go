@@ -58,7 +58,8 @@ func TurnBudgetOf(ctx context.Context) *TurnBudget {
 	return b
 }
 
-// Budgeted is a Runner whose turns have a budget each.
+// Budgeted is a Runner whose turns have a budget each, unless they run within a turn that
+// has one: they share that.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none
@@ -66,7 +67,7 @@ type Budgeted struct {
 
 // Run implements stream.Runner.
 func (r Budgeted) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if b := NewTurnBudget(r.Tokens); b != nil {
+	if b := NewTurnBudget(r.Tokens); b != nil && TurnBudgetOf(ctx) == nil {
 		ctx = WithTurnBudget(ctx, b)
 	}
 	return r.Runner.Run(ctx, req, sink)

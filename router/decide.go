@@ -18,6 +18,8 @@ import (
 // How a decision was made: Route.Method.
 const (
 	methodRequested = "requested"
+	methodSticky    = "sticky"
+	methodHold      = "hold"
 	methodRule      = "rule"
 	methodOnly      = "only_agent"
 	methodFirst     = "first"
@@ -55,7 +57,13 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	if a := t.byID[req.Agent]; a != nil {
 		return routed(methodRequested, a)
 	}
-	if agents := t.byRule(req.Input); len(agents) > 0 {
+	if a := t.sticky(req); a != nil {
+		return routed(methodSticky, a)
+	}
+	if a := t.held(req); a != nil {
+		return routed(methodHold, a)
+	}
+	if agents := t.byRule(req.Words()); len(agents) > 0 {
 		return routed(methodRule, agents...)
 	}
 	agents := t.routable()
@@ -68,7 +76,42 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	case t.cfg.Off:
 		return routed(methodFirst, agents[0])
 	}
-	return t.ask(ctx, req, agents)
+	d := t.ask(ctx, req, agents)
+	if d.kind == stream.Clarified && inARow(req) >= t.cfg.MaxClarifications {
+		d.kind, d.agents = stream.FellBack, nil
+	}
+	return d
+}
+
+// inARow is how many questions of the router the user has been asked about the request.
+func inARow(req *chat.Request) int {
+	if req.Question == nil {
+		return 0
+	}
+	return req.Question.InARow
+}
+
+// sticky returns the agent whose question the request answers; nil: none's.
+func (t *Team) sticky(req *chat.Request) *Agent {
+	if req.Question == nil {
+		return nil
+	}
+	return t.ifAvailable(req.Question.AgentID)
+}
+
+// held returns the agent that keeps the conversation; nil: none does.
+func (t *Team) held(req *chat.Request) *Agent {
+	if t.cfg.Sticky != StickyHold {
+		return nil
+	}
+	return t.ifAvailable(req.LastAgent)
+}
+
+func (t *Team) ifAvailable(id string) *Agent {
+	if a := t.byID[id]; a != nil && a.available() {
+		return a
+	}
+	return nil
 }
 
 // routed is a decision that no model made: it is certain, and method says whose

@@ -247,8 +247,7 @@ func (r *turn) aggregate(span trace.Span) error {
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
 		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
-	r.flush()
-	return r.sinkErr
+	return r.sinkErr // Done follows at once, and takes along what is not flushed yet
 }
 
 // successMessage begins the template of a partial failure: what the agents said.

@@ -204,12 +204,17 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
 	r.team.counts.ended(ev, lasted)
+	if ok && result.Reason == stream.InputRequired && m.role != stream.RoleClarification {
+		r.result.Asker = m.agent.ID
+	}
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
 	}
-	r.flush()
+	if r.several {
+		r.flush() // of a lone agent's end Done follows at once
+	}
 }
 
 // count adds the figures of an attempt to those of the turn.

@@ -57,6 +57,7 @@ type AgentSpec struct {
 	MaxSteps     int
 	Timeout      time.Duration // 0: Dispatch.Timeout
 	Hidden       bool          // from the router
+	Closed       bool          // it has no A2A endpoint of its own
 }
 
 // Defaults of an AgentSpec.
@@ -127,6 +128,8 @@ func (r *agentReader) read() {
 	takeDuration(&s.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
 	routable, given := n.Get("routable").Bool()
 	s.Hidden = given && !routable
+	exposed, given := n.Get("exposed").Bool()
+	s.Closed = given && !exposed
 	for item := range n.Get("tools").Members() {
 		r.tool(item)
 	}
@@ -183,8 +186,9 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == name })
 }
 
-// RouterSection is the section router of the configuration file.
-func RouterSection(s *Spec) file.Section {
+// RouterSection is the section router of the configuration file. It asks
+// settings, which are whole by then, whether there is a store.
+func RouterSection(s *Spec, settings *config.Config) file.Section {
 	return file.Section{Name: "router", Schema: schema("router"), Read: func(n *file.Node) {
 		s.begin()
 		c := &s.Config
@@ -211,12 +215,25 @@ func RouterSection(s *Spec) file.Section {
 		take(&c.FallbackAgent, n.Get("fallback_agent"))
 		take(&c.ClarificationTemplate, n.Get("clarification_template"))
 		take(&c.FallbackTemplate, n.Get("fallback_template"))
+		takeInt(&c.MaxClarifications, n.Get("max_clarifications"))
+		c.Sticky = readSticky(n.Get("sticky"), c.Sticky, settings.HasStore())
 		takeInt(&c.HistoryTurns, n.Get("history_turns"))
 		takeInt(&c.MaxConcurrent, n.Get("max_concurrent"))
 		for rule := range n.Get("rules").Members() {
 			c.Rules = append(c.Rules, readRule(rule))
 		}
 	}}
+}
+
+func readSticky(n *file.Node, otherwise Sticky, store bool) Sticky {
+	word, ok := n.Text()
+	if !ok {
+		return otherwise
+	}
+	if Sticky(word) == StickyHold && !store {
+		n.Fault("hold needs a store: SLUICE_STORE")
+	}
+	return Sticky(word)
 }
 
 // readRule reads a rule that decides without a model. Its expression is of RE2,

@@ -23,8 +23,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	ev := t.event(&d)
 	t.log(ctx, &d, ev)
 	t.counts.decided(&d, ev)
-	r.emit(ev)
-	r.flush()
+	r.emit(ev) // it leaves with what comes next, which comes at once
 	if r.sinkErr != nil {
 		return r.result, r.sinkErr
 	}
@@ -119,7 +118,7 @@ func (r *turn) fill(template string, d *decision, req *chat.Request) string {
 	if len(d.agents) > 0 {
 		agent = line(d.agents[0].name())
 	}
-	return strings.NewReplacer("{request}", req.Input, "{agents}", strings.Join(names, ", "),
+	return strings.NewReplacer("{request}", req.Whole(), "{agents}", strings.Join(names, ", "),
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
 }
 

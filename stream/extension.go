@@ -27,6 +27,12 @@ func newExtension(name string) Extension {
 		return new(Route)
 	case agentName:
 		return new(AgentRun)
+	case innerName:
+		return new(InnerDelta)
+	case qualityName:
+		return new(Quality)
+	case channelMessageName:
+		return new(ChannelMessage)
 	}
 	return nil
 }
@@ -36,6 +42,12 @@ type Turn struct {
 	texts int
 	seen  map[string]int
 	open  map[string]string // key → what it is, of things that must end before Done
+
+	// Of an answer that is checked or formatted; see Quality.
+	phase    int  // the last one, with its attempt
+	attempt  int  // the last one
+	messages int  // ChannelMessage.Total
+	said     bool // no piece of the answer may follow
 }
 
 // Answered says whether a piece of the answer was emitted.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/chat"
 	"sluice/fault"
 )
@@ -25,14 +27,27 @@ type Runner interface {
 
 // Result is how a Runner ended: what Done says beside what the events have said.
 type Result struct {
-	Reason FinishReason
-	Usage  chat.Usage
-	Model  []time.Duration // of each model call, in order, retries included
-	Tools  []ToolTiming    // in order of the events that closed the calls
-	Models []string        // as in Done
-	Keyed  bool            // as in Done
-	Agents []AgentOutcome  // of a team, in the order of their answers
-	Route  time.Duration   // that a team took to decide who answers
+	Reason  FinishReason
+	Usage   chat.Usage
+	Model   []time.Duration // of each model call, in order, retries included
+	Tools   []ToolTiming    // in order of the events that closed the calls
+	Models  []string        // as in Done
+	Keyed   bool            // as in Done
+	Agents  []AgentOutcome  // of a team, in the order of their answers
+	Route   time.Duration   // that a team took to decide who answers
+	Asker   string          // as in Done
+	*Checks                 // of an answer that was checked or formatted; nil: it was not
+}
+
+// Checks is what an answer that was checked or formatted adds to a Result.
+type Checks struct {
+	Quality *Receipt       // as in Done
+	Channel *Formatted     // as in Done
+	Checked jsontext.Value // as in Done
+	// Said is the answer as its author wrote it, in Markdown, where that is not what the
+	// events have told: they tell the form of its channel. Empty where nothing was sent
+	// of it.
+	Said string
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -148,8 +163,12 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 
 // done returns the event of a turn that ended well.
 func (r *Result) done() *Done {
-	return &Done{
+	d := &Done{
 		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
-		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,
 	}
+	if c := r.Checks; c != nil {
+		d.Quality, d.Channel, d.Checked = c.Quality, c.Channel, c.Checked
+	}
+	return d
 }

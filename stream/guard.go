@@ -47,6 +47,7 @@ type state int
 const (
 	expectStart state = iota
 	expectAny
+	expectTail // as expectAny, but the answer is complete
 	expectDone // after a fatal Error
 	ended
 )
@@ -73,6 +74,9 @@ func (g *Guard) Emit(ev Event) error {
 	}
 	if err := g.pass(ev); err != nil {
 		return err
+	}
+	if next == expectAny && g.turn.said {
+		next = expectTail
 	}
 	g.state = next
 	return nil
@@ -110,14 +114,14 @@ func (g *Guard) fail(err error, so *Result) error {
 	if g.state == expectStart {
 		_ = g.Emit(&Start{})
 	}
-	if g.state == expectAny {
+	g.turn.open = nil // what an extension has opened ends with the turn
+	if g.state == expectAny || g.state == expectTail {
 		for _, c := range g.open() {
 			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 		}
 		_ = g.Emit(NewError(err, true))
 	}
 	so.Reason = ReasonFor(err)
-	g.turn.open = nil // what an extension has opened ends with the turn
 	_ = g.Emit(so.done())
 	return g.Flush()
 }
@@ -160,6 +164,9 @@ func (g *Guard) check(ev Event) (state, error) {
 		if ev.Text == "" {
 			return 0, fmt.Errorf("%w: empty Delta", ErrGrammar)
 		}
+		if g.state == expectTail {
+			return 0, fmt.Errorf("%w: Delta after the answer is complete", ErrGrammar)
+		}
 	case *ToolStarted:
 		return expectAny, g.begin(ev.Call)
 	case *ToolProgress:
@@ -176,7 +183,7 @@ func (g *Guard) check(ev Event) (state, error) {
 			return expectDone, g.closed()
 		}
 	case *Done:
-		if ev.Reason == "" || ev.Reason.Success() != (g.state == expectAny) {
+		if ev.Reason == "" || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 		}
 		return ended, g.closed()

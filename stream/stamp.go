@@ -6,7 +6,8 @@ import "time"
 // its stamp before an encoder sees it, so an encoder needs no counter and no clock:
 // events that were stored are encoded again to the same bytes.
 type Stamp struct {
-	// N counts the events of a turn: 1, 2, 3, … without gaps.
+	// N counts the events of a turn: 1, 2, 3, … without gaps. An event that is Passing
+	// has 0.
 	N int
 	// At is the time since the turn's request arrived. Pieces of the answer that came
 	// together, without a Flush between them, share that of the first.
@@ -65,6 +66,10 @@ func (s *Stamper) Emit(ev Event) error {
 	}
 	s.fresh = 0
 	at := s.now()
+	if Passing(ev) {
+		s.n--
+		return s.out.Write(Stamp{At: at}, ev)
+	}
 	switch e := ev.(type) {
 	case *Start:
 		s.firstEvent = at

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/stream"
 )
 
@@ -10,8 +12,10 @@ type answer struct {
 	failure string // of the fatal error
 	reason  stream.FinishReason
 	agent   string // who was chosen to answer
+	asker   string // who asked the user
 	route   *stream.Route
 	runs    []AgentResponse
+	checked jsontext.Value // how the answer was checked; nil: it was not
 }
 
 // hear takes the next event.
@@ -25,7 +29,7 @@ func (a *answer) hear(ev stream.Event) {
 			a.failure = ev.Message
 		}
 	case *stream.Done:
-		a.reason = ev.Reason
+		a.reason, a.asker, a.checked = ev.Reason, ev.Asker, ev.Checked
 	case *stream.Route:
 		route := *ev
 		a.route, a.agent = &route, ev.AgentID
@@ -60,8 +64,14 @@ func (a *answer) ran(ev *stream.AgentRun) {
 	}
 }
 
-// describe writes who was chosen, and what each agent said.
+// describe writes how the answer was checked, who was chosen, and what each agent said.
 func (a *answer) describe(m *Metadata) {
+	if a.checked != nil {
+		if m.Others == nil {
+			m.Others = Others{}
+		}
+		m.Others["quality"] = a.checked
+	}
 	if a.route == nil {
 		return
 	}
@@ -69,4 +79,7 @@ func (a *answer) describe(m *Metadata) {
 	m.RoutingConfidence = Number(a.route.Confidence)
 	m.Routing = &Routing{AgentID: a.route.AgentID, Confidence: Number(a.route.Confidence), Reasoning: a.route.Reasoning, AdditionalAgents: a.route.Additional}
 	m.AgentResponses = a.runs
+	if a.route.Decision == stream.Routed && a.reason.Success() {
+		m.LastAgent = a.route.AgentID
+	}
 }

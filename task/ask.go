@@ -69,6 +69,15 @@ func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, er
 	return t.Turn, err
 }
 
+// Told returns the document of a task, and the turn of its log.
+func (s *Service) Told(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return readDocument(id, t).encode(), t.Turn, nil
+}
+
 // List returns a page of c's tasks, newest first, as one JSON document. q's tenant and user
 // are c's.
 func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, error) {

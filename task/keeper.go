@@ -173,7 +173,9 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 
 // changed tells of a task's new state.
 func (s *Service) changed(ctx context.Context, task, before, state string) {
-	s.states.Inc(state)
+	if state != Working {
+		s.states.Inc(state)
+	}
 	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().
 		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
 }

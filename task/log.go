@@ -131,6 +131,27 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
+// Past passes over what the log holds now, all of which told is told of. It says whether
+// the turn has ended with it.
+func (l *Log) Past(ctx context.Context, told func(stream.Event)) (ended bool, err error) {
+	for {
+		for _, t := range l.ready {
+			told(t.Event)
+		}
+		if ends(l.ready) {
+			return true, nil
+		}
+		l.ready = nil
+		before := l.last
+		if err := l.more(ctx, l.Turn); err != nil {
+			return false, err
+		}
+		if l.last == before {
+			return false, nil
+		}
+	}
+}
+
 // Events returns the rest of the log and then what comes, up to Done: those events
 // together that came together. An error comes alone and last: ErrGone, or that of ctx.
 func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {

@@ -77,7 +77,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 
 // log adds the event to what the log will get.
 func (t *Turn) log(s stream.Stamp, ev stream.Event) {
-	if !t.logging {
+	if !t.logging || stream.Passing(ev) {
 		return
 	}
 	if completed, ok := ev.(*stream.ToolCompleted); ok && len(completed.Result) > maxResult {

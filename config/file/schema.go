@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -95,8 +96,10 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 		}
 		return
 	case *rule.PropertyNames:
-		if m := at.Get(k.Property); m != nil && len(e.Causes) > 0 {
-			m.FaultKey(j.words(e.Causes[0]))
+		for _, object := range objectsOf(j.root, e.SchemaURL) {
+			if m := object.Get(k.Property); m != nil && len(e.Causes) > 0 {
+				m.FaultKey(j.words(e.Causes[0]))
+			}
 		}
 		return
 	}
@@ -109,6 +112,33 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 	if !at.faulty { // a variable that is not set, for one, says enough
 		at.Fault(j.words(e))
 	}
+}
+
+// objectsOf returns the objects whose names the schema at url is about, on the way that
+// the URL takes. The error's own location cannot be relied on: it shares memory with
+// those of its neighbours (jsonschema v6.0.3, validator.go, propertyNames).
+func objectsOf(root *Node, url string) []*Node {
+	_, pointer, _ := strings.Cut(url, "#")
+	tokens := slices.Collect(jsontext.Pointer(pointer).Tokens())
+	nodes := []*Node{root}
+	for i := 0; i < len(tokens); i++ {
+		var inner []*Node
+		switch tokens[i] {
+		case "properties":
+			i++
+			for _, n := range nodes {
+				inner = append(inner, n.Get(tokens[i]))
+			}
+		case "additionalProperties", "items":
+			for _, n := range nodes {
+				inner = slices.AppendSeq(inner, n.Members())
+			}
+		default: // propertyNames, or a choice between schemas of the same value
+			continue
+		}
+		nodes = slices.DeleteFunc(inner, func(n *Node) bool { return n == nil })
+	}
+	return nodes
 }
 
 // words says what the value must be.

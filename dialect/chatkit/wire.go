@@ -145,6 +145,12 @@ type errorEvent struct {
 	AllowRetry bool   `json:"allow_retry"`
 }
 
+// progressEvent shows what goes on until the next event of the thread. It is not kept.
+type progressEvent struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 // noticeEvent shows a text beside the thread. It is not kept.
 type noticeEvent struct {
 	Type    string `json:"type"`

@@ -11,6 +11,7 @@
 package sluice
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -33,6 +34,9 @@ type Dialect struct {
 	GetTools chat.ToolAccess
 	// Kept says that turns are kept, and can be resumed.
 	Kept bool
+	// OnDisconnect is what becomes of such a turn whose client leaves, unless its request
+	// says it. Empty: chat.OnDisconnectContinue.
+	OnDisconnect string
 }
 
 // Routes implements dialect.Dialect.
@@ -78,7 +82,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
 		TaskID:      asked.TaskID,
 		Accumulated: asked.Accumulated,
-		Detached:    asked.OnDisconnect != chat.OnDisconnectCancel,
+		Detached:    cmp.Or(asked.OnDisconnect, d.OnDisconnect) != chat.OnDisconnectCancel,
 	}, nil
 }
 

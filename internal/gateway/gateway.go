@@ -9,12 +9,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/a2a"
 	"sluice/agent"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/deliver"
 	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/telemetry"
@@ -22,9 +23,13 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/quality"
+	"sluice/quality/style"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task"
+	"sluice/toolcache"
 	"sluice/web"
 )
 
@@ -36,10 +41,15 @@ type Config struct {
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
 	Channels   []channel.Spec
-	TurnTokens int // most tokens of a turn; 0: no limit
+	Quality    quality.Spec
+	Style      *style.Guide
+	Webhooks   []deliver.Config // of channels
+	TurnTokens int              // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
+	Tasks   task.Spec
+	A2A     a2a.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -55,11 +65,12 @@ type Gateway struct {
 	tools   *mcpclient.Client
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
-	// them; never nil if there is a file.
+	// them, and of how answers are checked.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
-	state    *state      // nil without a store
-	todos    *todo.Store // nil unless the built-in todo server is used
+	state    *state           // nil without a store
+	cache    *toolcache.Cache // nil unless results of tools are kept
+	todos    *todo.Store      // nil unless the built-in todo server is used
 	with     Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
@@ -123,15 +134,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with.Store); err != nil {
 		return nil, err
 	}
+	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	g.alone = g.identified(with.budgeted(cfg.TurnTokens, g.agent()))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -143,8 +155,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      g.newDialects(),
 		Channels:      cfg.Channels,
+		Style:         cfg.Style,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
@@ -155,9 +168,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
+	g.registry.Store(g.newRegistry(cfg))
+	server.Choose = g.choose
 	if cfg.HasFile {
-		g.registry.Store(g.newRegistry(cfg.Team))
-		server.Choose = g.choose
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
 	}
 	g.server = handlers.NewServer(server)
@@ -168,7 +181,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
 	cfg.Model = g.models.Link(model.DefaultKey)
-	cfg.Tools = g.tools
+	cfg.Tools = g.cached(g.tools)
 	return agent.New(cfg)
 }
 

@@ -6,15 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/model"
+	"sluice/quality"
 	"sluice/router"
 	"sluice/stream"
 )
@@ -27,12 +26,18 @@ type registry struct {
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
+
+	quality *quality.Checker
+	tokens  int // of a turn; 0: no limit
 }
 
-// newRegistry makes the agents of a file, and the team that they are.
-func (g *Gateway) newRegistry(spec router.Spec) *registry {
-	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout}
+// newRegistry makes the agents of a file, the team that they are, and what checks their
+// answers.
+func (g *Gateway) newRegistry(file Config) *registry {
+	spec := file.Team
+	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
 	r.told = r.tell()
+	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
 		return r
 	}
@@ -45,7 +50,7 @@ func (g *Gateway) newRegistry(spec router.Spec) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+	r.runner = g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
 	return r
 }
 
@@ -61,7 +66,7 @@ func routed(a router.AgentSpec) router.Agent {
 func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(a.Model)
-	cfg.Tools = g.tools.Select(a.Tools)
+	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
@@ -84,15 +89,39 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 // choose returns what answers a request, and within which time.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := g.registry.Load()
-	switch {
-	case req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)):
-		return nil, 0, handlers.UnknownAgent()
-	case r.team == nil:
-		return g.alone, r.single, nil
-	case req.Agent != "" || len(r.spec.Agents) == 1:
-		return r.runner, r.single, nil
+	agent := req.Agent
+	if agent == "" && len(r.spec.Agents) == 1 {
+		agent = r.spec.Agents[0].ID
 	}
-	return r.runner, r.spec.TurnTimeout, nil
+	if err := r.refuse(req, agent); err != nil {
+		return nil, 0, err
+	}
+	runner, timeout := g.alone, r.single
+	if r.team != nil {
+		runner = r.runner
+		if agent == "" {
+			timeout = r.spec.TurnTimeout
+		}
+	}
+	return r.checked(runner, req, agent), timeout, nil
+}
+
+// refuse returns why a request cannot be answered as it is; agent is whom it is for, if
+// that is certain.
+func (r *registry) refuse(req *chat.Request, agent string) error {
+	wrong := new(chat.ValidationError)
+	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
+		wrong.Add("/agent", chat.UnknownAgent())
+	}
+	if faults := r.quality.Check(req, agent); len(faults) > 0 {
+		for _, name := range chat.FieldNames(false) {
+			wrong.Add("/"+name, faults[name])
+		}
+	}
+	if len(wrong.Fields) == 0 {
+		return nil
+	}
+	return wrong
 }
 
 // tell returns what GET /agents tells.
@@ -130,55 +159,6 @@ func (r *registry) ids() (ids []string) {
 		ids = append(ids, a.ID)
 	}
 	return ids
-}
-
-// asker is a router.Asker over the models of the gateway.
-type asker struct {
-	models *Models
-
-	mu     sync.Mutex // guards the fields below
-	asked  string     // the text of the last schema: it changes with who can be chosen
-	schema *model.Schema
-}
-
-// Ask implements router.Asker.
-func (a *asker) Ask(ctx context.Context, q *router.Question) (router.Reply, error) {
-	schema, err := a.compiled(q)
-	if err != nil {
-		return router.Reply{}, err
-	}
-	req := chat.ModelRequest{
-		System:      q.System,
-		Messages:    []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: q.User}}}},
-		Step:        1,
-		Temperature: q.Temperature,
-		MaxTokens:   q.MaxTokens,
-		Thinking:    q.Thinking,
-	}
-	got, err := a.models.Forms().Ask(ctx, a.models.Link(q.Model), &req, schema, model.AskOptions{Attempts: q.MaxAttempts, Lenient: true})
-	reply := router.Reply{JSON: got.JSON, Usage: got.Usage, Attempts: got.Attempts, Model: cmp.Or(got.Key, model.DefaultKey)}
-	reply.Unreadable = max(reply.Attempts-1, 0)
-	if invalid, ok := errors.AsType[*model.Invalid](err); ok {
-		err = errors.Join(router.ErrUnreadable, invalid)
-		reply.Unreadable = reply.Attempts
-	}
-	return reply, err
-}
-
-// compiled returns the schema of a question, which is nearly always that of the one
-// before.
-func (a *asker) compiled(q *router.Question) (*model.Schema, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.schema != nil && a.asked == string(q.Schema) {
-		return a.schema, nil
-	}
-	schema, err := model.NewSchema("route", q.Schema, q.Open...)
-	if err != nil {
-		return nil, err
-	}
-	a.asked, a.schema = string(q.Schema), schema
-	return schema, nil
 }
 
 // changed tells which agents one registry has and the other has not.

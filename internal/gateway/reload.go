@@ -11,7 +11,7 @@ import (
 
 // Reload takes over the team of another reading of the configuration file, for the
 // turns that begin from now on. err is that of the reading. A file that is faulty, or
-// whose models, budget or MCP servers are not those that run, changes nothing: the
+// whose models, budget, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
 func (g *Gateway) Reload(cfg Config, err error) error {
 	if err == nil {
@@ -21,7 +21,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
 		return err
 	}
-	now := g.newRegistry(cfg.Team)
+	now := g.newRegistry(cfg)
 	before := g.registry.Swap(now)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
@@ -42,6 +42,8 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	}
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("tasks", g.started.Tasks, cfg.Tasks)
+	check("a2a", g.started.A2A, cfg.A2A)
 	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
 	if len(faults) == 0 {
 		return nil

@@ -36,7 +36,7 @@ const (
 )
 
 // openState opens the store. given, if not nil, is used in place of the configured one.
-func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
+func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
 	s := &state{store: given}
 	if given == nil {
 		at, err := store.ParseLocation(cfg.Store.Reveal())
@@ -47,7 +47,10 @@ func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *me
 			return nil, err
 		}
 	}
-	s.tasks = task.New(task.Config{Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log})
+	s.tasks = task.New(task.Config{
+		Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log,
+		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
+	})
 	return s, nil
 }
 

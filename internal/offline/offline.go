@@ -31,7 +31,13 @@ func (Model) Version() string { return Version }
 
 // Answer implements geminisim.Model.
 func (m Model) Answer(q geminisim.Question) geminisim.Answer {
+	if again, ok := rewritten(q); ok {
+		return text(again)
+	}
 	t := readTurn(q, m.Now)
+	if in := readTimesheet(t.text, q.Functions); in != nil {
+		return in.next(t)
+	}
 	if home, ok := readOrders(t.text, q.Functions); ok {
 		return home.next(t)
 	}
@@ -154,4 +160,4 @@ func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
 }
 
 // Roles returns what the demo's model knows of structured output.
-func Roles() []geminisim.Role { return []geminisim.Role{Route} }
+func Roles() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge} }

@@ -72,8 +72,20 @@ func todoServer(c *config.Config) config.Section {
 // chatKit has those of the ChatKit endpoint.
 func chatKit(c *config.Config) config.Section {
 	return config.Section{Name: "chatkit", Settings: []config.Setting{
-		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, config.HistoryNone, []string{config.HistoryNone, config.HistoryInMemory},
-			"threads of [ChatKit](docs/chatkit.md): `none`, or `memory` of this process, for development"),
+		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, "", []string{config.HistoryNone, config.HistoryInMemory, config.HistoryInStore},
+			"threads of [ChatKit](docs/chatkit.md): `none`, `memory` of this process, for development, or the `store`, for all gateways").
+			As("`store` with a store, else `none`").Finally(func(fault func(string)) {
+			at, err := store.ParseLocation(c.Store.Reveal())
+			kept := err == nil && at.Kind != store.None
+			switch {
+			case c.ChatKitHistory == "" && kept:
+				c.ChatKitHistory = config.HistoryInStore
+			case c.ChatKitHistory == "":
+				c.ChatKitHistory = config.HistoryNone
+			case c.ChatKitHistory == config.HistoryInStore && err == nil && !kept:
+				fault("needs SLUICE_STORE")
+			}
+		}),
 	}}
 }
 

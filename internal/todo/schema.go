@@ -12,7 +12,7 @@ import (
 //
 // seq is the order of creation. title_folded is the title in lower case, because
 // SQLite folds ASCII only. At most one of due_wall and due_instant is set; see
-// due. tags is a JSON array of strings.
+// due. tags is a JSON array of strings. owner is whose list it is on; see owner.
 func migrations() []string {
 	return []string{
 		`CREATE TABLE todos (
@@ -30,6 +30,7 @@ func migrations() []string {
 		created_at   TEXT NOT NULL,
 		completed_at TEXT
 	) STRICT`,
+		`ALTER TABLE todos ADD COLUMN owner TEXT NOT NULL DEFAULT ''`,
 	}
 }
 

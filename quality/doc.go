@@ -1,0 +1,11 @@
+// Package quality puts a check between an answer and its reader. It is a runner around
+// another one, which agent, team or workflow may be:
+//
+//	plan ── inner runner ── style ── channel's form ── checks by code ── judge ── one refinement ── sending
+//
+// The text is held back until the verdict on it stands; all other events pass. What code
+// can check, code checks, and the judge, a model, gets the rest. A refinement is one call
+// of a model without tools: what a tool did, it does not do again.
+//
+// Nothing of a text that was withheld is kept. docs/quality.md tells the rules.
+package quality
