@@ -234,6 +234,8 @@ func key(secret string) ([]byte, error) {
 	return key, nil
 }
 
+// checkURL accepts where messages may be sent: https, or http to this machine.
+// A name or password would end up in logs.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -247,6 +249,8 @@ func checkURL(text string) error {
 	return nil
 }
 
+// isLoopback says whether host is this machine by its very text: names are not
+// resolved.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -176,6 +176,8 @@ func (c *Cache) raise(ctx context.Context, server string) (int64, error) {
 // entry names what is kept of a call, whichever generation it is of.
 type entry struct{ tenant, user, server, tool, arguments string }
 
+// key is where a result is kept. It has everything that a result may depend on;
+// the generation grows when a server's results may have changed.
 func (e entry) key(generation int64) string {
 	return store.CacheKey(e.tenant, e.user, e.server, e.tool, e.arguments, generation)
 }
