@@ -3,6 +3,19 @@
 //
 // A Team is a stream.Runner over stream.Runners. Whom it asks for a decision, and
 // what its agents are made of, it does not know.
+//
+// A turn goes through three stages. The decision: a request may name its agent,
+// a rule may know it, one agent may be the only one; else a model is asked for
+// ids and a confidence, within a time limit. The dispatch: the chosen agents
+// run side by side or one after the other, each with a deadline of its own; the
+// first one's events go straight on, those of the others wait in queues. The
+// answer: texts are joined in the order of the decision, and what failed is
+// said.
+//
+// One goroutine emits, the one that called Run. Each further agent has one of
+// its own, which Run waits for. An agent whose client has gone is cancelled
+// with the cause. An agent is tried again only if it has called nothing that
+// must not run twice.
 package router
 
 import (

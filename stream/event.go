@@ -6,6 +6,15 @@
 //
 // It knows what events mean; how they look on the wire is an Encoder's business
 // (stream/sse, dialect/*).
+//
+// Core events are closed: their grammar is the Guard's. What packages add are
+// extensions, each with its name, its members and its rule in one file. An
+// event that came through the Guard is safe to show: an encoder may rely on
+// every rule, such as a start for each end.
+//
+// Events are pointers to structs that nobody changes after Emit. A Sink may
+// keep them. Emit and Flush are called by one goroutine at a time; Flush says
+// that the next event may take a while.
 package stream
 
 import (

@@ -4,6 +4,9 @@
 // What is kept belongs to a user, unless the operator says that all may share it, and to
 // a generation of its server. Any call that may change something begins a new generation,
 // before it runs and after: what was read before, or meanwhile, is not found any more.
+//
+// A cache that cannot be reached is as good as an empty one: the tool runs.
+// Nothing is kept of a call that failed, and nothing larger than a bound.
 package toolcache
 
 import (
