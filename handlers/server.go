@@ -13,9 +13,9 @@
 // told in-band. Refusals before that are replies in the dialect's own words;
 // which status a fault has stands in one ordered table.
 //
-// A Server is safe for concurrent use. A turn runs on
-// the goroutine of its request. At the end Drain refuses new streams, Wait waits for those
-// that run, and Abort cancels them with a cause.
+// A Server is safe for concurrent use. A turn runs on the goroutine of its
+// request. At the end Drain refuses new streams, Wait waits for those that run,
+// and Abort cancels them with a cause.
 package handlers
 
 import (

@@ -3,10 +3,9 @@
 // configuration. Keys and KeyLike find by its looks what nobody configured.
 //
 // A Scrubber is made once, of all secrets that the configuration holds, and is
-// safe for concurrent use. It looks for each secret as it
-// is and as JSON writes it. Secrets shorter than MinLength are not looked
-// for, because they would be found everywhere; the program warns of them at its
-// start.
+// safe for concurrent use. It looks for each secret as it is and as JSON writes
+// it. Secrets shorter than MinLength are not looked for, because they would be
+// found everywhere; the program warns of them at its start.
 //
 // What is personal (cards, numbers of accounts, addresses, phones) is found by
 // its form and by check digits. It takes one pass over the text.

@@ -17,8 +17,8 @@
 // A document is changed by its version: who loses a race reads again. A log is
 // appended to at a number: two writers cannot both succeed.
 //
-// A Service is safe for concurrent use. One goroutine renews its lease
-// and sweeps; it ends with Close, which waits for it.
+// A Service is safe for concurrent use. One goroutine renews its lease and
+// sweeps; it ends with Close, which waits for it.
 package task
 
 import (
