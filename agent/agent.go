@@ -70,6 +70,8 @@ type Budget interface {
 
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
+	// Model is asked in each step, and Tools are what it may call. Both are
+	// required, and shared by all turns.
 	Model Model
 	Tools Tools
 	// Prompt is the system prompt's first part; empty means the built-in one. Date,

@@ -27,7 +27,9 @@ type turn struct {
 	budget Budget  // nil: none
 	shared *shared // nil: no other agent takes part
 
-	state   State
+	state State
+	// tools is the set of this step. It may be another one in the next:
+	// servers come and go.
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
 	step    step

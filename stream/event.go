@@ -149,8 +149,12 @@ type ToolUnknown struct {
 // Error tells of a failure. A fatal one comes right before Done.
 type Error struct {
 	Attribution
-	Type        fault.Type    `json:"type"`
-	Message     string        `json:"message"`
+	// Type is for programs and Message for people: fit to be shown, and
+	// without text of an upstream's.
+	Type    fault.Type `json:"type"`
+	Message string     `json:"message"`
+	// Recoverable says that the same request may succeed later; Fatal that the
+	// turn ends with this.
 	Recoverable bool          `json:"recoverable"`
 	Fatal       bool          `json:"fatal"`
 	RetryAfter  time.Duration `json:"retry_after,omitempty"` // 0: left out

@@ -66,6 +66,8 @@ const (
 
 // Config describes a Service. Store is required; everything else may be zero.
 type Config struct {
+	// Store is where all of it is kept. It is required, and the caller closes
+	// it.
 	Store Store
 	// TTL is how long a task is kept after it was written last; EventTTL the same of the
 	// log of a turn.
@@ -99,8 +101,9 @@ type Service struct {
 	resumes  metrics.Counter
 	lost     metrics.Counter
 	detached atomic.Int64
-	readers  atomic.Int64
-	failed   atomic.Int64 // when the store was unavailable last, as UnixNano
+	// readers are those who follow a log that may belong to another process.
+	readers atomic.Int64
+	failed  atomic.Int64 // when the store was unavailable last, as UnixNano
 }
 
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,

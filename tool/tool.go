@@ -39,6 +39,8 @@ type Spec struct {
 // Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
 // tool without annotations is taken to be destructive and not idempotent.
 type Annotations struct {
+	// Title is for people. The rest are hints of the server's, whose defaults
+	// are the careful ones (MCP 2025-11-25, ToolAnnotations).
 	Title       string
 	ReadOnly    bool
 	Destructive bool
