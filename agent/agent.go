@@ -3,6 +3,23 @@
 //
 // An Agent is a stream.Runner: who runs it adds Start and Done. What the loop knows
 // between two model calls is a State, a value that can be stored and continued.
+//
+// Run is Loop for a turn that begins and ends in one go. A step of Loop asks
+// the model, then runs the calls of its answer: what the model says is emitted
+// while it comes, and calls are kept until the answer is complete, because only
+// then it is known that the answer counts. Calls are admitted one after the
+// other (the ledger refuses what was made before and must not be repeated) and
+// then run side by side, at most 8 at a time. Results go back in the order of
+// the calls, whatever the order of their ends.
+//
+// All events of a turn are emitted by the goroutine that called Run or Loop.
+// Tools run on goroutines of their own, which Run waits for, also after a
+// panic; what they report of their progress waits in a mailbox for one report.
+// So a client that reads slowly holds up no tool.
+//
+// Errors of the model end the turn. An error of a tool is a result that says
+// so: the model decides what to make of it. A context that ends gives its
+// cause, which is why callers cancel with one.
 package agent
 
 import (
@@ -53,6 +70,8 @@ type Budget interface {
 
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
+	// Model is asked in each step, and Tools are what it may call. Both are
+	// required, and shared by all turns.
 	Model Model
 	Tools Tools
 	// Prompt is the system prompt's first part; empty means the built-in one. Date,

@@ -27,6 +27,7 @@ var ErrState = errors.New("stored turn cannot be continued")
 // storedState is a State with its version and a checksum. The checksum tells damage
 // from bugs; it is no seal against somebody who wants to forge a State.
 type storedState struct {
+	// Version is that of the form of State; Sum finds what was cut or altered.
 	Version int             `json:"version"`
 	Sum     string          `json:"sum"`
 	State   json.RawMessage `json:"state"`
@@ -46,14 +47,19 @@ type stateBody struct {
 	Model    []time.Duration     `json:"model,omitempty"` // nanoseconds
 	Tools    []stream.ToolTiming `json:"tools,omitempty"`
 	Reason   stream.FinishReason `json:"reason,omitempty"`
-	Tail     byte                `json:"tail,omitempty"`
-	Missing  []string            `json:"missing,omitempty"`
-	Answered string              `json:"answered,omitempty"`
-	Models   []string            `json:"models,omitempty"`
-	Kept     int                 `json:"kept,omitempty"`
-	Given    int                 `json:"given_ids,omitempty"`
-	IDs      []string            `json:"ids,omitempty"`
-	Made     []storedMade        `json:"made,omitempty"`
+	// Tail is the last byte of the answer so far: whether the next text needs
+	// a line end in front. Missing are servers that were told to be
+	// unavailable.
+	Tail     byte     `json:"tail,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
+	Answered string   `json:"answered,omitempty"`
+	Models   []string `json:"models,omitempty"`
+	// Kept counts the bytes that go back to the model; Given and IDs are what
+	// ids of calls are made from.
+	Kept  int          `json:"kept,omitempty"`
+	Given int          `json:"given_ids,omitempty"`
+	IDs   []string     `json:"ids,omitempty"`
+	Made  []storedMade `json:"made,omitempty"`
 }
 
 // storedMessage is a chat.Message as it is saved.

@@ -22,6 +22,8 @@ const (
 
 // job is one tool call of a step.
 type job struct {
+	// call is the model's own, event what clients are told of it: with our id
+	// and the server. spec is nil for a tool that is not offered.
 	call   tool.Call
 	event  stream.Call
 	spec   *tool.Spec

@@ -27,8 +27,10 @@ type turn struct {
 	budget Budget  // nil: none
 	shared *shared // nil: no other agent takes part
 
-	state   State
-	asked   int // of the messages those that were there when the turn began
+	state State
+	asked int // of the messages those that were there when the turn began
+	// tools is the set of this step. It may be another one in the next:
+	// servers come and go.
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
 	step    step

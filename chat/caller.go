@@ -24,6 +24,7 @@ func (r *Request) Caller() Caller {
 	return c
 }
 
+// callerKey is the key of a caller in a context.
 type callerKey struct{}
 
 // WithCaller returns a context whose tools are called for c.

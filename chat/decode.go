@@ -80,6 +80,8 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
+	// values are those of the fields, as they were read; seen are the names
+	// that were there.
 	values raws
 	faults ValidationError
 	seen   map[string]bool

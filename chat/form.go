@@ -67,6 +67,8 @@ func CheckLocale(s string) (string, *FieldError) {
 
 const maxLocale = 35 // RFC 5646, section 4.4.1
 
+// isLanguageTag accepts the shape of a tag (RFC 5646, section 2.1); whether
+// there is such a language is not asked.
 func isLanguageTag(s string) bool {
 	for i, sub := range strings.Split(s, "-") {
 		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {

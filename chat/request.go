@@ -1,5 +1,10 @@
 // Package chat holds what is asked and said: the request of a chat turn with its
 // validation, the messages that a model sees, and the tools that it may call.
+//
+// Everything that a client sends is untrusted: decoding lists all faults at
+// once, with JSON pointers, in bounded time and memory, and what passes it
+// needs no further check. One table of fields (fields.go) says what there is,
+// for bodies, queries and the other protocols.
 package chat
 
 import (

@@ -4,6 +4,11 @@
 // once. What there is to set it does not know: each package registers its own
 // Section, and the program joins them to a Table. The values are the program's to
 // hand out: a package gets its part in its own Config.
+//
+// A value comes from a flag, else from the environment, else from the default.
+// One that is empty counts as not given, as container platforms set variables
+// to nothing. Neither faults nor logs repeat a value: it may be a secret that
+// got under the wrong name. Secret is a string that prints as dots.
 package config
 
 import (

@@ -2,6 +2,11 @@
 // signs them as Standard Webhooks 1.0.0 says (standardwebhooks.com), and reports what the
 // receiver answered. Nothing is kept: what is not delivered within the time of a turn is
 // not delivered later.
+//
+// A receiver is asked again only if it cannot have taken the message, or says
+// that it wants it again; each message has an id by which it finds repetitions.
+// URLs come from the configuration, never from a request. Redirects are not
+// followed: the signature is for the place that was named.
 package deliver
 
 import (
@@ -234,6 +239,8 @@ func key(secret string) ([]byte, error) {
 	return key, nil
 }
 
+// checkURL accepts where messages may be sent: https, or http to this machine.
+// A name or password would end up in logs.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -247,6 +254,8 @@ func checkURL(text string) error {
 	return nil
 }
 
+// isLoopback says whether host is this machine by its very text: names are not
+// resolved.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

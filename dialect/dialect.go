@@ -1,6 +1,10 @@
 // Package dialect holds what every protocol of the gateway has in common: its routes,
 // what one request of it becomes, and how it words a refusal. A protocol lies in a
 // folder of its own below this one and is registered by one line.
+//
+// An encoder is a function of the request and the stamped events, without
+// clock, randomness and store. So a stream can be told a second time from its
+// log, to the byte.
 package dialect
 
 import (

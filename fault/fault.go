@@ -2,6 +2,11 @@
 //
 // An Error keeps apart what a program acts on (Type), what a person may read
 // (Message), what the model is told (Hint) and what only the operator sees (Err).
+//
+// An error that is no Error is a bug or a surprise: clients are told
+// internal_error, and the log has the rest. So nothing that an upstream wrote
+// reaches a client unless some code has decided that it may. Causes of
+// cancelled contexts are Errors, too: who cancels says why.
 package fault
 
 import (

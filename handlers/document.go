@@ -47,6 +47,7 @@ func (d *document) Flush() error {
 	return nil
 }
 
+// send sends the reply, once.
 func (d *document) send() {
 	d.sent = true
 	respond(d.w, dialect.JSON(d.text))

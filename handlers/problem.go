@@ -86,6 +86,7 @@ type worded struct {
 	refuse func(dialect.Refusal) dialect.Reply
 }
 
+// It leads to the error that is worded differently for this client.
 func (e *worded) Unwrap() error { return e.error }
 
 // wording returns what words a refusal of r because of err.

@@ -1,6 +1,21 @@
 // Package handlers is the HTTP face of the gateway: it decodes and validates a
 // request, decides whether it may run, runs it and streams what comes out. Of
 // what answers it knows one method: that of stream.Runner.
+//
+// A turn goes through five steps, for every protocol alike: the dialect decodes
+// and validates the request; admission decides; a Runner is run inside a Frame,
+// which makes sure of one start and one done; and an Output writes the frames.
+// What is cheap to refuse is refused first: host, origin, headers and a full
+// gateway before the body is read, and the body only within a budget that all
+// requests share.
+//
+// From the first byte of a stream on the status is 200, and whatever happens is
+// told in-band. Refusals before that are replies in the dialect's own words;
+// which status a fault has stands in one ordered table.
+//
+// A Server is safe for concurrent use. A turn runs on the goroutine of its
+// request. At the end Drain refuses new streams, Wait waits for those that run,
+// and Abort cancels them with a cause.
 package handlers
 
 import (

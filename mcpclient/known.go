@@ -28,6 +28,7 @@ func (s *Selection) Known(name string) *tool.Known {
 	return t.known()
 }
 
+// known is what is known of the tool without asking its server.
 func (t *boundTool) known() *tool.Known {
 	return &tool.Known{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
 }

@@ -4,6 +4,10 @@
 //
 // Neither a nil *Registry nor a zero instrument has to be asked for: both do nothing
 // and cost nothing.
+//
+// Labels are made of words of our own, of ids of the configuration and of
+// bounded sets of types. A text of a user's or a model's is never one: it would
+// make a series for each.
 package metrics
 
 import (

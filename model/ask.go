@@ -98,8 +98,9 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 
 // asking is one call of Ask.
 type asking struct {
-	forms   *Forms
-	model   Link
+	forms *Forms
+	model Link
+	// asked is the caller's request, which is never changed.
 	asked   *chat.ModelRequest
 	schema  *Schema
 	opts    AskOptions
@@ -241,7 +242,8 @@ func (a *asking) corrected(messages []chat.Message) []chat.Message {
 
 // reply collects an answer that nobody is shown.
 type reply struct {
-	out    *Answered
+	out *Answered
+	// text is what the model said, without thoughts.
 	text   strings.Builder
 	call   string // the arguments of the first call
 	calls  int

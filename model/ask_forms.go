@@ -31,7 +31,9 @@ type Forms struct {
 	fixed map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
 	omit  func(key string) Omit
 
-	mu    sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	// known is what was learned of models, by key. It is forgotten with the
+	// process.
 	known map[string]experience
 }
 

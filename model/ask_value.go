@@ -193,6 +193,7 @@ const maxLoosening = 20_000
 // loses nothing: "3" for a number, 1 for a text. left bounds how many nodes it looks
 // at.
 type loosener struct {
+	// root is the whole schema, for references within it.
 	root    map[string]any
 	left    int
 	changed bool

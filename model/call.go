@@ -30,13 +30,16 @@ type call struct {
 	cancel context.CancelCauseFunc
 	watchdog
 
-	req      *chat.ModelRequest
-	omit     Omit  // what body leaves out
-	body     *Body // nil once no attempt can need it
+	req  *chat.ModelRequest
+	omit Omit  // what body leaves out
+	body *Body // nil once no attempt can need it
+	// yield is the caller's. Its error ends the call, and is not the model's
+	// fault.
 	yield    func(*chat.Chunk) error
 	yieldErr error
 	handed   bool // something was handed to yield, so nothing can be taken back
-	chunk    chat.Chunk
+	// chunk is used again for each event.
+	chunk chat.Chunk
 }
 
 // newCall begins a call and starts its watchdog. The caller must call end, which

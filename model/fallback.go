@@ -165,8 +165,9 @@ func (e *asked) Error() string { return e.err.Error() }
 
 // relay hands on the answer to one call, from whichever model gives it.
 type relay struct {
-	ctx   context.Context
-	req   *chat.ModelRequest
+	ctx context.Context
+	req *chat.ModelRequest
+	// yield is the caller's, who sees one answer whichever model it is of.
 	yield func(*chat.Chunk) error
 
 	told   Link   // the model that the caller takes the answer to be of

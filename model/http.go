@@ -178,6 +178,7 @@ func isDocument(h http.Header) bool {
 
 // Events are those of one reply. They go back to their pool when closed.
 type Events struct {
+	// http takes the Events back on Close.
 	http     *HTTP
 	body     io.ReadCloser
 	events   eventReader

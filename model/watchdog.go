@@ -4,6 +4,8 @@ import "time"
 
 // watchdog ends a call that is silent for too long.
 type watchdog struct {
+	// timer fires once the model has been silent for too long. While the
+	// caller works on a chunk it does not run.
 	timer *time.Timer
 	idle  time.Duration
 	// due is when the timer fires. It is kept only if exact, that is if there can be

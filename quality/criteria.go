@@ -66,6 +66,7 @@ func (t *turn) scorecard() (card []criterion) {
 // our own.
 const maxScorecard = 32 + 16 + 8
 
+// formName is the form that the answer will have.
 func (t *turn) formName() string {
 	if t.form == nil {
 		return Web
@@ -81,4 +82,5 @@ type verdict struct {
 	feedback      string // of the check or the judge; it may quote the answer
 }
 
+// failed is true only of a verdict that was given: what nobody judged is open.
 func (v verdict) failed() bool { return v.given && !v.passed }

@@ -45,6 +45,8 @@ func (t *turn) first() *attempt {
 	return t.attempted(b.String(), t.out.Reason, true)
 }
 
+// attempted notes an answer. What style adds around it belongs to what users
+// see, and so is checked with it.
 func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool) *attempt {
 	a := &attempt{text: text, styled: text, reason: reason, unchanged: unchanged}
 	if strings.TrimSpace(text) != "" {
@@ -169,6 +171,7 @@ func (t *turn) validate(a *attempt) {
 	t.flush()
 }
 
+// zone is where the user's dates are meant.
 func (t *turn) zone() *time.Location {
 	if t.req.Location != nil {
 		return t.req.Location
@@ -181,6 +184,7 @@ func (a *attempt) failedMust() bool {
 	return a.count(func(c *criterion, v verdict) bool { return c.Must && v.failed() }) > 0
 }
 
+// count counts the criteria of which is holds.
 func (a *attempt) count(is func(*criterion, verdict) bool) (n int) {
 	for i := range a.card {
 		if is(&a.card[i], a.verdicts[i]) {
@@ -190,10 +194,12 @@ func (a *attempt) count(is func(*criterion, verdict) bool) (n int) {
 	return n
 }
 
+// failures counts criteria that were judged and not met.
 func (a *attempt) failures() int {
 	return a.count(func(_ *criterion, v verdict) bool { return v.failed() })
 }
 
+// open counts criteria that nobody judged.
 func (a *attempt) open() int { return a.count(func(_ *criterion, v verdict) bool { return !v.given }) }
 
 // ids returns those of the criteria that passed, and of those that failed.

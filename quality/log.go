@@ -18,6 +18,7 @@ import (
 // maxLogged bounds a text in the log, in bytes.
 const maxLogged = 8 << 10
 
+// log is the logger of the request.
 func (t *turn) log() *zerolog.Logger { return zerolog.Ctx(t.ctx) }
 
 // logInteraction tells what one of those that take part did: counts, no text.
@@ -37,6 +38,7 @@ func (t *turn) logInteraction(agent, action string, took time.Duration, err erro
 	line.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg("agent_interaction")
 }
 
+// countsOf logs counts in the order of their names.
 func countsOf(all map[string]int) *zerolog.Event {
 	d := zerolog.Dict()
 	for _, name := range slices.Sorted(keys(all)) {
@@ -45,6 +47,7 @@ func countsOf(all map[string]int) *zerolog.Event {
 	return d
 }
 
+// keys yields the names of a map.
 func keys(all map[string]int) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for name := range all {
@@ -55,16 +58,19 @@ func keys(all map[string]int) func(func(string) bool) {
 	}
 }
 
+// logChecked logs what checking found: sizes and counts, never the answer.
 func (t *turn) logChecked(a *attempt, began time.Time) {
 	t.logInteraction("quality", "validate", time.Since(began), nil, map[string]int{"answer": len(a.text), "criteria": len(a.card)},
 		map[string]int{"failed": a.failures(), "open": a.open()})
 }
 
+// logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
 	t.logInteraction("channel", "format_for_channel", 0, nil, map[string]int{"answer": len(a.styled)},
 		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
 }
 
+// logDelivered logs how handing over ended.
 func (t *turn) logDelivered(d *stream.Delivery, f *Formatted, began time.Time) {
 	var err error
 	if d.Status != "delivered" {
@@ -134,6 +140,7 @@ func (t *turn) failureReason() string {
 	return strings.Join(parts, "; ")
 }
 
+// unjudged lists the criteria that nobody judged.
 func (a *attempt) unjudged() (ids []string) {
 	for i, v := range a.verdicts {
 		if !v.given {

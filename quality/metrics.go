@@ -13,6 +13,7 @@ type instruments struct {
 	seconds, held                                   metrics.Histogram
 }
 
+// newInstruments registers what this package counts. r may be nil.
 func newInstruments(r *metrics.Registry) *instruments {
 	return &instruments{
 		turns:      r.Counter("quality_turns_total", "Turns whose answer was checked, by outcome.", "outcome"),
@@ -25,8 +26,10 @@ func newInstruments(r *metrics.Registry) *instruments {
 	}
 }
 
+// step observes how long a step took that ends now.
 func (in *instruments) step(name string, began time.Time) { in.observe(name, time.Since(began)) }
 
+// observe observes how long a step took.
 func (in *instruments) observe(name string, took time.Duration) {
 	in.seconds.Observe(took.Seconds(), name)
 }
@@ -34,6 +37,8 @@ func (in *instruments) observe(name string, took time.Duration) {
 // plannedID stands for the ids of planned criteria.
 const plannedID = "planned"
 
+// judged counts each criterion by its result. Criteria that a model planned
+// share one id: their names are its own.
 func (in *instruments) judged(a *attempt) {
 	for i, v := range a.verdicts {
 		id, result := a.card[i].ID, "open"

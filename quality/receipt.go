@@ -43,6 +43,7 @@ func (t *turn) counted() *attempt {
 	return t.best()
 }
 
+// receipt is what the client is told of the checks, at the end.
 func (t *turn) receipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
 		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
@@ -68,6 +69,8 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 	return r
 }
 
+// scorecardID is made of the request's id, so that both can be found by one of
+// them.
 func (t *turn) scorecardID() string { return "sc_" + chat.RequestID(t.ctx) }
 
 // keptCriterion is a criterion as a task keeps it. Its feedback is made by code: the
@@ -82,6 +85,8 @@ type keptCriterion struct {
 	Feedback    string `json:"feedback,omitempty"`
 }
 
+// keptScorecard is what is stored for later questions. Texts of answers are not
+// in it.
 type keptScorecard struct {
 	ID        string          `json:"scorecard_id"`
 	RequestID string          `json:"request_id"`

@@ -110,6 +110,7 @@ func (t *turn) author() string {
 	return t.agent
 }
 
+// said is a message of one text.
 func said(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }

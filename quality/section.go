@@ -53,12 +53,15 @@ func OfAgents(s *Spec, agents file.Section) file.Section {
 	return agents
 }
 
+// begin fills in the defaults once, whichever section comes first.
 func (s *Spec) begin() {
 	if !s.begun {
 		s.begun, s.settings = true, Defaults()
 	}
 }
 
+// read reads settings over those that s holds. The schema has checked words and
+// bounds.
 func read(n *file.Node, s *Settings) {
 	word(&s.Mode, n.Get("mode"))
 	word(&s.Plan, n.Get("plan"))
@@ -83,12 +86,14 @@ func read(n *file.Node, s *Settings) {
 	}
 }
 
+// word reads a word if there is one; else *p stays. So do its siblings.
 func word[T ~string](p *T, n *file.Node) {
 	if s, ok := n.Text(); ok {
 		*p = T(s)
 	}
 }
 
+// modelKey reads the key of a model, which must exist.
 func modelKey(p *string, n *file.Node) {
 	key, ok := n.Text()
 	if !ok {
@@ -101,6 +106,7 @@ func modelKey(p *string, n *file.Node) {
 	*p = key
 }
 
+// duration reads a duration from least to most, both included.
 func duration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	text, ok := n.Text()
 	if !ok {
@@ -114,6 +120,7 @@ func duration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	*p = d
 }
 
+// criteria reads a list of criteria. An id that is there twice is a fault.
 func criteria(list *file.Node) (all []Criterion) {
 	for n := range list.Members() {
 		id, ok := n.Get("id").Text()

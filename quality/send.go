@@ -20,6 +20,7 @@ func (t *turn) say(text string) {
 	}
 }
 
+// piece passes a piece of the answer on, and notes when the first one went out.
 func (t *turn) piece(d *stream.Delta) {
 	if t.sentAt.IsZero() {
 		t.sentAt = time.Now()

@@ -79,6 +79,8 @@ type told struct {
 	usage chat.Usage
 }
 
+// newTurn begins a turn, whose channel decides which form and which criteria
+// there are.
 func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
 	t := &turn{Checker: r.Checker, ctx: ctx, req: req, sink: sink, start: time.Now(), agent: r.agent, attempt: 1, channel: req.Channel}
 	if t.channel == "" {
@@ -206,6 +208,7 @@ func (t *turn) Emit(ev stream.Event) error {
 	return t.sinkErr
 }
 
+// ran notes whether an agent ended well. A later run replaces an earlier one.
 func (t *turn) ran(agent string, well bool) {
 	if t.ended == nil {
 		t.ended = map[string]bool{}
@@ -301,12 +304,15 @@ func (t *turn) tell(p stream.Phase) {
 	t.flush()
 }
 
+// emit passes an event on unless the sink has failed before. The first error
+// ends the turn.
 func (t *turn) emit(ev stream.Event) {
 	if t.sinkErr == nil {
 		t.sinkErr = t.sink.Emit(ev)
 	}
 }
 
+// flush says that the turn is about to wait.
 func (t *turn) flush() {
 	if t.sinkErr == nil {
 		t.sinkErr = t.sink.Flush()

@@ -41,13 +41,16 @@ const patience = time.Second
 
 // decision is what becomes of a request.
 type decision struct {
+	// kind says which of the fields below count: agents if it is Routed.
 	kind       stream.Decision
 	agents     []*Agent // those that answer, the primary first; empty unless routed
 	confidence float64
 	reasoning  string
 	method     string
-	reply      Reply
-	took       time.Duration
+	// reply is the model's, if one was asked; took is how long all of it
+	// lasted.
+	reply Reply
+	took  time.Duration
 	// err is why routing failed; nil: it did not.
 	err *fault.Error
 }
@@ -230,6 +233,7 @@ func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
 
 // choice is what the model says.
 type choice struct {
+	// AgentID may name what is no agent: a question, or nobody.
 	AgentID    string   `json:"agentId"`
 	Confidence float64  `json:"confidence"`
 	Reasoning  string   `json:"reasoning"`

@@ -25,7 +25,8 @@ type member struct {
 	req   *chat.Request
 	index int // in the order of the answers
 
-	ctx     context.Context // with its span
+	ctx context.Context // with its span
+	// cancel ends the attempt at hand. attempt counts from 1.
 	cancel  context.CancelFunc
 	began   time.Time
 	attempt int
@@ -40,6 +41,7 @@ type member struct {
 	ended   bool
 	err     *fault.Error // why it failed; nil: it did not
 	failed  error        // it was stopped for this
+	// outcome is what Done tells of it.
 	outcome stream.AgentOutcome
 	made    []chat.Made // by its last attempt
 }

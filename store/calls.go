@@ -28,6 +28,7 @@ type CallsConfig struct {
 // Calls is what all commands of an engine go through, if it can be unavailable: time
 // limit, breaker, figures, and the log of its failures. It is safe for concurrent use.
 type Calls struct {
+	// cfg is complete: defaults are filled in.
 	cfg     CallsConfig
 	seconds metrics.Histogram
 	errors  metrics.Counter

@@ -22,13 +22,15 @@ const (
 
 // Location says where state is kept.
 type Location struct {
+	// Kind says which of the fields below count.
 	Kind Kind
 	Path string // of SQLite's file
 	// Addrs are Redis's host and port, its socket's path if Socket is set, or those of
 	// the sentinels if Master is.
-	Addrs          []string
-	Socket, TLS    bool
-	Master         string
+	Addrs       []string
+	Socket, TLS bool
+	Master      string
+	// User and Password are for the server; DB is the number of its database.
 	User, Password string
 	DB             int
 }

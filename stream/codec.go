@@ -22,8 +22,11 @@ import (
 
 // stored is the envelope.
 type stored struct {
-	N     int             `json:"n"`
-	At    time.Duration   `json:"at"`
+	// N and At are the stamp: the number, from 1, and the time since the
+	// turn's start.
+	N  int           `json:"n"`
+	At time.Duration `json:"at"`
+	// Event is the event's name, by which its type is found again.
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
 }

@@ -6,6 +6,15 @@
 //
 // It knows what events mean; how they look on the wire is an Encoder's business
 // (stream/sse, dialect/*).
+//
+// Core events are closed: their grammar is the Guard's. What packages add are
+// extensions, each with its name, its members and its rule in one file. An
+// event that came through the Guard is safe to show: an encoder may rely on
+// every rule, such as a start for each end.
+//
+// Events are pointers to structs that nobody changes after Emit. A Sink may
+// keep them. Emit and Flush are called by one goroutine at a time; Flush says
+// that the next event may take a while.
 package stream
 
 import (
@@ -140,8 +149,12 @@ type ToolUnknown struct {
 // Error tells of a failure. A fatal one comes right before Done.
 type Error struct {
 	Attribution
-	Type        fault.Type    `json:"type"`
-	Message     string        `json:"message"`
+	// Type is for programs and Message for people: fit to be shown, and
+	// without text of an upstream's.
+	Type    fault.Type `json:"type"`
+	Message string     `json:"message"`
+	// Recoverable says that the same request may succeed later; Fatal that the
+	// turn ends with this.
 	Recoverable bool          `json:"recoverable"`
 	Fatal       bool          `json:"fatal"`
 	RetryAfter  time.Duration `json:"retry_after,omitempty"` // 0: left out

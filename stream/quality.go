@@ -53,6 +53,8 @@ const (
 
 // Quality tells how far a turn has come whose answer is held back, or watched.
 type Quality struct {
+	// Phase begins with this event, and Millis is the time since the turn's
+	// start.
 	Phase   Phase `json:"phase"`
 	Attempt int   `json:"attempt"` // 1, or 2 from Refining on
 	Millis  int64 `json:"elapsed_ms"`
@@ -94,6 +96,7 @@ func (q *Quality) Allow(t *Turn) error {
 
 // ChannelMessage is a message in the form of a channel.
 type ChannelMessage struct {
+	// Channel is a name of the configuration; the text may be one of several.
 	Channel     string `json:"channel"`
 	Sequence    int    `json:"sequence"` // from 1
 	Total       int    `json:"total"`
@@ -155,6 +158,7 @@ const (
 
 // Receipt is what Done tells of the checks.
 type Receipt struct {
+	// Passed is what Outcome means to a program that needs yes or no.
 	Passed       bool             `json:"passed"`
 	Outcome      Outcome          `json:"outcome"`
 	Refined      bool             `json:"refined"` // a second attempt was made
@@ -180,6 +184,7 @@ type CriterionCheck struct {
 
 // ReceiptMillis says what each step took.
 type ReceiptMillis struct {
+	// Each is a part of the turn's time, in ms; parts may overlap.
 	Plan   int64 `json:"plan"`
 	Format int64 `json:"format"`
 	Check  int64 `json:"check"`
@@ -205,7 +210,9 @@ type Formatted struct {
 
 // Delivery is what became of a message that was to be delivered.
 type Delivery struct {
-	Status   string `json:"status"` // delivered, rejected or failed
+	Status string `json:"status"` // delivered, rejected or failed
+	// Attempts counts requests, and Millis is the time of all. ID is what the
+	// receiver knows the messages by.
 	Attempts int    `json:"attempts"`
 	Millis   int64  `json:"ms"`
 	ID       string `json:"id"`

@@ -41,11 +41,13 @@ type Encoder interface {
 // Stamper is the Sink in front of an Output: it numbers the events, notes their
 // times, and fills in the Timings of Done. Use NewStamper.
 type Stamper struct {
+	// out gets each event with its stamp. n is the number of the last one.
 	out   Output
 	began time.Time
 	n     int
 	fresh time.Duration // of a Delta that nothing but others followed; 0: look at the clock
 
+	// Times from began to what users wait for; 0: there was none.
 	firstEvent, firstDelta time.Duration
 }
 

@@ -8,12 +8,14 @@ import (
 
 // answer is what a task's document tells of a turn, gathered as the turn is told.
 type answer struct {
+	// text is the answer as clients saw it, to its last byte.
 	text    []byte
 	failure string // of the fatal error
 	reason  stream.FinishReason
 	agent   string // who was chosen to answer
 	asker   string // who asked the user
 	route   *stream.Route
+	// runs are the agents' parts, in the order in which they began.
 	runs    []AgentResponse
 	checked jsontext.Value // how the answer was checked; nil: it was not
 }

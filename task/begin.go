@@ -17,12 +17,15 @@ type Request struct {
 	TaskID string // that waits for the input; empty: see Recall
 	// Recall looks at the newest task of the conversation: the input answers its question, if
 	// it has one, and Chat is told who answered last. Else the turn gets a task of its own.
-	Recall      bool
+	Recall bool
+	// RequestID is what frames carry. Accumulated is kept for readers of the
+	// log, whose frames must be the same.
 	RequestID   string
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
-	Key         string
-	Body        *[32]byte // SHA-256 of what came with Key; nil without one
+	// Key is the client's idempotency key; empty: none.
+	Key  string
+	Body *[32]byte // SHA-256 of what came with Key; nil without one
 	// Cancel ends the turn.
 	Cancel context.CancelCauseFunc
 }

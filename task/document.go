@@ -54,6 +54,8 @@ func stateOf(reason stream.FinishReason) string {
 
 // Document is a task as it is stored and shown. Members that it does not know it keeps.
 type Document struct {
+	// ID is the task's, SessionID and ContextID the conversation's, under the
+	// names of two protocols.
 	ID        string     `json:"id"`
 	SessionID string     `json:"sessionId,omitzero"`
 	ContextID string     `json:"contextId,omitzero"`
@@ -61,7 +63,8 @@ type Document struct {
 	History   []Message  `json:"history,omitempty"`
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Metadata  Metadata   `json:"metadata,omitzero"`
-	Others    Others     `json:",embed"`
+	// Others are members that another version or program wrote. They are kept.
+	Others Others `json:",embed"`
 }
 
 // Others are the members of an object that this version does not know.
@@ -69,6 +72,7 @@ type Others map[string]jsontext.Value
 
 // Status is a task's state, and what is to be said of it.
 type Status struct {
+	// State is one of the constants above; Timestamp is of its last change.
 	State     string   `json:"state"`
 	Message   *Message `json:"message,omitzero"`
 	Timestamp string   `json:"timestamp,omitzero"`
@@ -77,6 +81,7 @@ type Status struct {
 
 // Message is one of a task's history.
 type Message struct {
+	// Role is user or assistant. AgentID says which agent spoke.
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitzero"`
@@ -87,6 +92,8 @@ type Message struct {
 
 // Artifact is what a task has made.
 type Artifact struct {
+	// ArtifactID is unique within the task. Name is what the artifact is, such
+	// as the answer.
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
 	Parts      []Part `json:"parts,omitempty"`
@@ -102,6 +109,8 @@ type Part struct {
 // Metadata is what is known of a task beside the conversation. The rest is the client's
 // context, and what this version does not know.
 type Metadata struct {
+	// AgentSelections are the agents that answered, and RoutingConfidence is 0
+	// to 1.
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
 	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
 	Routing           *Routing        `json:"routing,omitzero"`
@@ -124,6 +133,8 @@ type Routing struct {
 
 // AgentResponse is what an agent added to the last turn.
 type AgentResponse struct {
+	// AgentID ran once; an agent that ran again has an entry more.
+	// ErrorMessage is fit for users.
 	AgentID         string `json:"agentId"`
 	Content         string `json:"content,omitzero"`
 	Success         bool   `json:"success"`

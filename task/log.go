@@ -19,6 +19,7 @@ import (
 
 // head is the first line of a log.
 type head struct {
+	// Task and Turn are what the log belongs to; Tenant is whose.
 	Task        string `json:"task"`
 	Turn        string `json:"turn"`
 	Tenant      string `json:"tenant,omitempty"`
@@ -251,9 +252,11 @@ func runs(list []stream.AgentRun, ev stream.Event) []stream.AgentRun {
 type closing struct {
 	open   bool // before, nothing is stored: it is in the log
 	unsafe bool // a tool ran that may not run again
-	n      int
-	at     time.Duration
-	data   []byte
+	// n and at are those of the last event, and data is what is appended to
+	// end the log.
+	n    int
+	at   time.Duration
+	data []byte
 }
 
 // safe notes whether a call began that must not run twice. Only a turn without

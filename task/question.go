@@ -118,6 +118,7 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req *Request) error {
 	return err
 }
 
+// taskFault is a fault of the field task_id.
 func taskFault(f *chat.FieldError) error {
 	e := new(chat.ValidationError)
 	e.Add("/task_id", f)

@@ -28,6 +28,7 @@ type Turn struct {
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn
 	cancel   context.CancelCauseFunc
+	// next is the client's, which gets an event once the log has it.
 	next     stream.Output
 	detached bool // the turn goes on without its client
 	left     bool // the client has
@@ -38,8 +39,10 @@ type Turn struct {
 	marks   []mark // what was sent of pending, and perhaps arrived
 	at      int    // the last event that it has
 	n       int    // the last event in pending
-	retry   time.Time
+	// retry is when the store is tried again after it was unavailable.
+	retry time.Time
 
+	// doc is what the store has, as this process wrote it last.
 	doc   *Document
 	said  answer
 	last  []byte // the document at the end, and the task's state

@@ -31,6 +31,7 @@ type kept struct {
 // size counts 200 bytes for the map, the list and the headers.
 func (k *kept) size() int { return len(k.key) + len(k.data) + 200 }
 
+// newLocal returns an empty cache of this process.
 func newLocal() *local {
 	return &local{values: map[string]*list.Element{}, order: list.New(), counters: map[string]int64{}}
 }

@@ -4,6 +4,9 @@
 // What is kept belongs to a user, unless the operator says that all may share it, and to
 // a generation of its server. Any call that may change something begins a new generation,
 // before it runs and after: what was read before, or meanwhile, is not found any more.
+//
+// A cache that cannot be reached is as good as an empty one: the tool runs.
+// Nothing is kept of a call that failed, and nothing larger than a bound.
 package toolcache
 
 import (
@@ -176,6 +179,8 @@ func (c *Cache) raise(ctx context.Context, server string) (int64, error) {
 // entry names what is kept of a call, whichever generation it is of.
 type entry struct{ tenant, user, server, tool, arguments string }
 
+// key is where a result is kept. It has everything that a result may depend on;
+// the generation grows when a server's results may have changed.
 func (e entry) key(generation int64) string {
 	return store.CacheKey(e.tenant, e.user, e.server, e.tool, e.arguments, generation)
 }

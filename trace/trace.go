@@ -7,6 +7,9 @@
 //
 // A span holds names from the configuration, words from our own tables, and numbers:
 // never what a user or a model wrote, an argument, a result or a secret.
+//
+// Recorder is what a telemetry library implements. Its methods are called by
+// whatever goroutine runs the work, one span by one goroutine at a time.
 package trace
 
 import (

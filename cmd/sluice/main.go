@@ -1,6 +1,11 @@
 // Command sluice is a stateless Server-Sent Events gateway: a chat turn goes in,
 // what a Gemini agent thinks, which tools it calls and what it answers comes out
 // as a live event stream.
+//
+// Everything that a command touches of its process is in one value (program):
+// streams, environment, files and signals. run takes it and returns the exit
+// code, so that tests start the whole program in their own process. Nothing
+// else is in this package but commands and what they print.
 package main
 
 import (

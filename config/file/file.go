@@ -4,6 +4,15 @@
 // the program joins them to a Table. One Read checks all of the file and lists every
 // fault at once, each with its line and column. No fault and no warning holds a value,
 // which may be a secret.
+//
+// The order of work: YAML is parsed to a tree with places; variables are filled
+// in; the JSON Schemas of the sections judge the whole; and each Section reads
+// what it needs from Nodes, which know where they stand, and report what a
+// schema cannot say. A Node with a fault answers as if it were not there, so a
+// reader needs no checks of its own.
+//
+// The size of a file, its depth and the work of aliases are bounded, because a
+// file may be made by a program.
 package file
 
 import (

@@ -57,6 +57,8 @@ func (s *Server) render(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
 	return a2av0.NewStaticAgentCardProducer(card).(a2asrv.AgentCardJSONProducer).CardJSON(r.Context())
 }
 
+// card is the card of the whole gateway, made for each request: the team may
+// change, and the URLs in it are those by which the client came.
 func (s *Server) card(r *http.Request) (*sdk.AgentCard, error) {
 	card := &sdk.AgentCard{
 		Name: "Sluice", Description: "A team of agents behind one address.", Version: s.cfg.Version,
@@ -93,6 +95,7 @@ func (s *Server) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
+// interfaces lists the protocols, each with its URL, the preferred one first.
 func (s *Server) interfaces(base string) []*sdk.AgentInterface {
 	list := []*sdk.AgentInterface{
 		sdk.NewAgentInterface(base, sdk.TransportProtocolJSONRPC),
@@ -122,6 +125,8 @@ func (s *Server) skills() []sdk.AgentSkill {
 	return list
 }
 
+// skill shows an agent as a skill. A2A wants a tag at least, so an agent
+// without capabilities gets its id.
 func (a Agent) skill() sdk.AgentSkill {
 	tags := a.Capabilities
 	if len(tags) == 0 {

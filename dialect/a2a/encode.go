@@ -89,6 +89,8 @@ func (e *teller) newPattern(first bool, agent string) {
 	e.piece = pattern{made: true, first: first, agent: agent, before: frame[:at:at], behind: frame[at+len(quotedHole):]}
 }
 
+// artifact is a piece of the answer. The first one opens the artifact, further
+// ones are appended to it.
 func (e *teller) artifact(text string, first bool, agent string) *sdk.TaskArtifactUpdateEvent {
 	ev := sdk.NewArtifactUpdateEvent(e.info(), answer, sdk.NewTextPart(text))
 	ev.Append = !first

@@ -59,6 +59,7 @@ func (c *call) pass(err error) error {
 	return errTaken
 }
 
+// failing is a stream that is nothing but an error.
 func failing(err error) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) { yield(nil, err) }
 }

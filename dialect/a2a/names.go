@@ -49,6 +49,7 @@ func message(name string, value jsontext.Value) (string, jsontext.Value) {
 	return name, text
 }
 
+// plain changes a name to camel case and leaves the value as it is.
 func plain(name string, value jsontext.Value) (string, jsontext.Value) { return camel(name), value }
 
 // within changes the members of an object.

@@ -34,6 +34,7 @@ type call struct {
 	err  error
 }
 
+// callKey is the key of a call in the context that the SDK passes through.
 type callKey struct{}
 
 // callOf returns the call whose context it is.
@@ -99,6 +100,7 @@ func (s *Server) version(r *http.Request, old bool) (v03 bool, err error) {
 	return v03, nil
 }
 
+// supported says which versions are spoken, for a refusal.
 func (s *Server) supported() string {
 	if s.cfg.V03 {
 		return "supported are 1.0 and 0.3"
@@ -203,8 +205,10 @@ func (s *Server) transport(c *call, path string) (dialect.Exchange, error) {
 	return dialect.Exchange{Reply: out.reply(c)}, nil
 }
 
+// readCloser is a body that was read already.
 type readCloser struct{ *bytes.Reader }
 
+// Close does nothing: there is no connection behind it.
 func (readCloser) Close() error { return nil }
 
 // recorder takes what a transport answers at once.

@@ -8,6 +8,8 @@ import (
 
 // What is not supported: clients would name URLs, and the gateway would call them.
 
+// noPush refuses what needs push notifications, and says what there is in their
+// place.
 func noPush() error {
 	return sdk.NewError(sdk.ErrPushNotificationNotSupported, "Push notifications are not supported; subscribe to the task")
 }

@@ -116,6 +116,8 @@ func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 	return e.fail(sdk.NewError(kind, r.Fault.Message), status)
 }
 
+// noTask says whether the only trouble is the task: A2A has an error of its own
+// for that.
 func noTask(fields []chat.FieldError) bool {
 	return slices.ContainsFunc(fields, func(f chat.FieldError) bool { return f.Field == "/task_id" })
 }

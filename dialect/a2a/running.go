@@ -21,6 +21,8 @@ type registry struct {
 	runs map[sdk.TaskID]*run
 }
 
+// add makes a run findable by its task. It is safe for concurrent use, as are
+// all methods.
 func (r *registry) add(a *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,12 +32,14 @@ func (r *registry) add(a *run) {
 	r.runs[sdk.TaskID(a.task)] = a
 }
 
+// remove forgets a run.
 func (r *registry) remove(a *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.runs, sdk.TaskID(a.task))
 }
 
+// get returns the run of a task, or nil if it runs elsewhere or not at all.
 func (r *registry) get(id sdk.TaskID) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,6 +89,8 @@ func (e *ear) Write(s stream.Stamp, ev stream.Event) error {
 	return e.Output.Write(s, ev)
 }
 
+// hear takes an event of the run. It never blocks: those who listen read what
+// is kept.
 func (e *ear) hear(s stream.Stamp, ev stream.Event) {
 	a := e.run
 	a.mu.Lock()

@@ -25,6 +25,7 @@ const maxMessageID = 256
 // Ids of our own, as package task makes them.
 const conversationPrefix = "conv_"
 
+// newID returns prefix and 26 characters that nobody can guess.
 func newID(prefix string) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -24,12 +24,14 @@ type document struct {
 	Metadata  map[string]any
 }
 
+// status is the state of a stored task.
 type status struct {
 	State     string `json:"state"`
 	Message   *said  `json:"message"`
 	Timestamp string `json:"timestamp"`
 }
 
+// said is a message of a stored task.
 type said struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
@@ -37,6 +39,7 @@ type said struct {
 	AgentID   string `json:"agentId"`
 }
 
+// artifact is an answer of a stored task.
 type artifact struct {
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name"`
@@ -67,6 +70,8 @@ func readTask(doc []byte) (*sdk.Task, error) {
 	return d.task(), nil
 }
 
+// task is the document in A2A's form. A state that A2A has no word for stays
+// unspecified.
 func (d *document) task() *sdk.Task {
 	t := &sdk.Task{ID: sdk.TaskID(d.ID), ContextID: d.ContextID, Metadata: d.Metadata}
 	for _, s := range states {
@@ -208,6 +213,8 @@ func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.List
 	return s.count(ctx, c, q, req, page)
 }
 
+// count counts the tasks that match, up to maxCounted: A2A wants a total, and
+// to count all would cost a look at each.
 func (s *Server) count(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
 	q.Cursor, q.Limit, page.TotalSize = "", store.MaxPage, 0
 	for page.TotalSize < maxCounted {
@@ -249,6 +256,7 @@ func (s *Server) pageOf(ctx context.Context, c *call, q store.Query, after *time
 	return tasks, list.Next, nil
 }
 
+// updated is when a task changed last; zero if nobody says.
 func updated(t *sdk.Task) time.Time {
 	if t.Status.Timestamp == nil {
 		return time.Time{}

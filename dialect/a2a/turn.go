@@ -145,6 +145,7 @@ func (c *collector) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	return dst
 }
 
+// reply writes the task as the one document of a blocking reply.
 func (c *collector) reply(dst []byte, task *sdk.Task) []byte {
 	result, err := c.wire.sent(task)
 	if err != nil { // plain values: cannot happen

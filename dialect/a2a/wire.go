@@ -21,8 +21,10 @@ const (
 	rest03
 )
 
+// rpc says whether requests are JSON-RPC; else they are plain HTTP.
 func (w wire) rpc() bool { return w == rpc10 || w == rpc03 }
 
+// v03 says whether it is the older version, whose names and states differ.
 func (w wire) v03() bool { return w == rpc03 || w == rest03 }
 
 // event returns the JSON of an event of a stream.

@@ -1,5 +1,17 @@
 // Package gateway wires the parts of a gateway together, listens and drains: one file
 // for each capability. It is what command sluice starts.
+//
+// New makes the parts from the bottom up: MCP servers, models, the store,
+// telemetry, the agent or the team, and the HTTP server on top, whose Config is
+// the whole list of what there is. Listen adds the connections, Run waits, and
+// the end goes the other way: new streams are refused, running ones may end,
+// and each part is closed after those that use it.
+//
+// What a configuration file may change while the gateway runs is one immutable
+// registry behind a pointer. A turn keeps the one it began with.
+//
+// Seams are for tests alone: they put a test's own transport, runner or store
+// in place of the real one.
 package gateway
 
 import (

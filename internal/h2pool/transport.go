@@ -5,6 +5,12 @@
 // connections to a server that took 100 streams on each. Here a request that finds
 // no free stream waits, and there are as many dials as the waiting requests fill
 // connections, by the number of streams that the server announces.
+//
+// A request that the server refused before it looked at it (REFUSED_STREAM, or
+// a GOAWAY behind which it stands) is sent again, as RFC 9113 allows, up to a
+// limit. Nothing else is repeated here: a request that may have been seen is
+// its caller's to judge. Servers that speak HTTP/1.1 alone are served by
+// net/http.
 package h2pool
 
 import (

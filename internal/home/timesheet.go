@@ -14,6 +14,8 @@ type hours struct {
 	Target int `json:"hours_target"`
 }
 
+// timesheet declares a tool whose answer never changes, for the example of
+// checks.
 func timesheet() []server.ServerTool {
 	get := mcp.NewTool("get_timesheet", reads("Show timesheet"), mcp.WithDescription("Show the hours logged this week, and how many it should be."))
 	return []server.ServerTool{serve(get, func(struct{}) (any, error) { return hours{Logged: 32, Target: 40}, nil })}

@@ -33,6 +33,8 @@ type boundedTables struct{ parser.ParagraphTransformer }
 
 const maxCells = 40_000
 
+// Transform makes a table of a paragraph unless it would have too many cells:
+// the parser's work grows with lines times columns.
 func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines, widest := node.Lines(), 0
 	for i := range lines.Len() {

@@ -7,6 +7,12 @@
 // declarations, what became of a call from the function responses, and the time
 // from the date line of the system instruction. So the same request always gets
 // the same answer.
+//
+// Rules are tables of patterns, tried in order (phrases.go); what none of them
+// fits gets an honest answer. A pattern names the parts of a phrase that
+// matter, and small readers make dates, priorities and tags of them. There is
+// no state: a turn that is asked again, or continued elsewhere, gets the same
+// calls.
 package offline
 
 import (

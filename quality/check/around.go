@@ -20,6 +20,8 @@ type claim struct {
 // maxAround is how far a word may reach that is looked at, in bytes.
 const maxAround = 40
 
+// newClaim reads what stands around a number: its unit makes a different claim
+// of it.
 func newClaim(text string, n *number) claim {
 	c := claim{number: n, text: text}
 	rest := text[n.end:min(len(text), n.end+maxAround)]
@@ -202,6 +204,7 @@ func isIdiom(text string, n *number) bool {
 	return false
 }
 
+// isWordAt says whether a word goes on at that byte.
 func isWordAt(text string, at int) bool {
 	if at < 0 || at >= len(text) {
 		return false

@@ -59,6 +59,8 @@ type ArgsError struct {
 	Text    string
 }
 
+// It says what the arguments of a check must be, with their place, and repeats
+// no value.
 func (e *ArgsError) Error() string {
 	if e.Pointer == "" {
 		return e.Text
@@ -107,6 +109,7 @@ func Compile(name string, arguments jsontext.Value) (Check, error) {
 	return a.compile()
 }
 
+// argsError words an error of the JSON reader.
 func argsError(err error) error {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	switch {
@@ -118,10 +121,15 @@ func argsError(err error) error {
 	return &ArgsError{semantic.JSONPointer, "has the wrong type"}
 }
 
+// passed is the outcome of an answer that keeps to the criterion.
 func passed() Outcome { return Outcome{Passed: true} }
 
+// failed is the outcome of one that does not. feedback is for a model to act
+// on.
 func failed(feedback string) Outcome { return Outcome{Feedback: feedback} }
 
+// notApplicable is the outcome where the criterion has nothing to look at; it
+// counts as passed.
 func notApplicable(why string) Outcome {
 	return Outcome{Passed: true, NotApplicable: true, Feedback: why}
 }
@@ -133,6 +141,9 @@ type findings struct {
 	facts  *evidence
 }
 
+// found returns what checks of the same answer share, so that it is parsed
+// once. It is not safe for concurrent use: the checks of one answer run one
+// after the other.
 func (in *Input) found() *findings {
 	if in.seen == nil {
 		in.seen = new(findings)

@@ -80,6 +80,7 @@ func zoneEnd(text string, at int) int {
 	return at
 }
 
+// isDigitByte says whether c is a digit of ASCII.
 func isDigitByte(c byte) bool { return '0' <= c && c <= '9' }
 
 // instant adds a time, as it is written and as a clock beside the reader shows it. In the
@@ -118,6 +119,8 @@ func (e *evidence) date(t time.Time) {
 	e.dates[day{int(m), d}] = true
 }
 
+// clock notes a time of day in the forms in which an answer may write it, of 24
+// and of 12 hours.
 func (e *evidence) clock(h, m int) {
 	twelve := (h+11)%12 + 1
 	for _, n := range [...]int{h, m, twelve} {
@@ -129,6 +132,7 @@ func (e *evidence) clock(h, m int) {
 	}
 }
 
+// two writes two digits.
 func two(n int) string {
 	if n < 10 {
 		return "0" + strconv.Itoa(n)
@@ -168,6 +172,8 @@ func (e *evidence) yearsAgo(r *result, x float64) bool {
 	return false
 }
 
+// dayNumber counts days, so that the difference of two is exact across changes
+// of the clock.
 func dayNumber(t time.Time) int64 {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400

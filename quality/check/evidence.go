@@ -46,6 +46,7 @@ const (
 // nearDays is how far from today a date may be that needs no other evidence.
 const nearDays = 1
 
+// evidence collects what the turn's tools have said, once for all checks.
 func (in *Input) evidence() *evidence {
 	f := in.found()
 	if f.facts != nil {
@@ -75,6 +76,8 @@ func (in *Input) evidence() *evidence {
 	return e
 }
 
+// tidy sorts values and drops repetitions. Numbers in prose count only where a
+// result has no others.
 func (r *result) tidy() {
 	if len(r.values) == 0 {
 		r.values = r.prose
@@ -154,6 +157,8 @@ func (e *evidence) literal(s string, r *result) {
 	}
 }
 
+// add notes a reading. operands, unless nil, collects what sums and differences
+// are made of, within a bound.
 func (e *evidence) add(read reading, operands *[]float64) {
 	e.keys[read.key] = true
 	e.values = append(e.values, read.value)
@@ -194,6 +199,7 @@ func (e *evidence) text(text string, r *result) {
 	}
 }
 
+// number notes all readings of a number: 1.234 is a thousand or a fraction.
 func (e *evidence) number(n *number, operands *[]float64) {
 	for _, read := range n.readings() {
 		e.add(read, operands)

@@ -16,6 +16,7 @@ type requiredFacts struct {
 	} `json:"facts"`
 }
 
+// compile checks the arguments. It returns an *ArgsError.
 func (c *requiredFacts) compile() (Check, error) {
 	if n := len(c.Facts); n == 0 || n > maxTexts {
 		return nil, &ArgsError{"/facts", "must have 1 to 100 facts"}
@@ -32,6 +33,8 @@ func (c *requiredFacts) compile() (Check, error) {
 	return c, nil
 }
 
+// Run wants each fact that a tool has told in the answer, in any form. A fact
+// whose tool was not called is not asked for.
 func (c *requiredFacts) Run(in *Input) Outcome {
 	var missing []string
 	told := 0

@@ -15,6 +15,7 @@ type linksBacked struct {
 	Hosts []string `json:"hosts"`
 }
 
+// compile checks that hosts are hosts.
 func (c *linksBacked) compile() (Check, error) {
 	for i, host := range c.Hosts {
 		c.Hosts[i] = strings.ToLower(host)
@@ -29,6 +30,8 @@ func (c *linksBacked) compile() (Check, error) {
 // the evidence.
 const maxLinks = 200
 
+// Run wants that each link was in what a tool or the user said, or leads to a
+// host that is allowed. It opens none.
 func (c *linksBacked) Run(in *Input) Outcome {
 	links := slices.Compact(slices.Sorted(slices.Values(in.prose().links)))
 	if len(links) == 0 {
@@ -49,6 +52,7 @@ func (c *linksBacked) Run(in *Input) Outcome {
 	return passed()
 }
 
+// backed says whether a link may stand in the answer.
 func (c *linksBacked) backed(in *Input, link string) bool {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -24,6 +24,7 @@ type contains struct {
 	all, any []string // folded
 }
 
+// compile checks the arguments, and folds the texts once.
 func (c *contains) compile() (Check, error) {
 	if len(c.All)+len(c.Any) == 0 {
 		return nil, &ArgsError{"", "must have all or any, with a text at least"}
@@ -36,6 +37,7 @@ func (c *contains) compile() (Check, error) {
 	return c, err
 }
 
+// Run looks for the texts without regard to case and width.
 func (c *contains) Run(in *Input) Outcome {
 	text := in.folded()
 	var missing []string
@@ -65,6 +67,7 @@ type excludes struct {
 	folded []string
 }
 
+// compile checks the arguments, and folds the texts once.
 func (c *excludes) compile() (Check, error) {
 	if len(c.Texts) == 0 {
 		return nil, &ArgsError{"/texts", "must have a text at least"}
@@ -74,6 +77,7 @@ func (c *excludes) compile() (Check, error) {
 	return c, err
 }
 
+// Run wants that none of the texts is there.
 func (c *excludes) Run(in *Input) Outcome {
 	text := in.folded()
 	var found []string
@@ -95,6 +99,8 @@ type matches struct {
 	pattern *regexp.Regexp
 }
 
+// compile compiles the expression, which is of RE2: it takes linear time on any
+// answer.
 func (c *matches) compile() (Check, error) {
 	if c.Pattern == "" || len([]rune(c.Pattern)) > maxLiteral {
 		return nil, &ArgsError{"/pattern", "must have 1 to 1,000 characters"}
@@ -106,6 +112,7 @@ func (c *matches) compile() (Check, error) {
 	return c, nil
 }
 
+// Run wants that the expression matches somewhere.
 func (c *matches) Run(in *Input) Outcome {
 	if !c.pattern.MatchString(in.Text) {
 		return failed("The answer must match " + strconv.Quote(c.Pattern) + ".")
@@ -113,6 +120,7 @@ func (c *matches) Run(in *Input) Outcome {
 	return passed()
 }
 
+// literals folds texts. at is where they stand, for an error.
 func literals(at jsontext.Pointer, texts []string) ([]string, error) {
 	if len(texts) > maxTexts {
 		return nil, &ArgsError{at, "must have at most 100 texts"}
@@ -128,6 +136,7 @@ func literals(at jsontext.Pointer, texts []string) ([]string, error) {
 	return all, nil
 }
 
+// quoted lists texts for feedback.
 func quoted(texts []string) string {
 	var list []string
 	for _, text := range texts {
@@ -136,6 +145,7 @@ func quoted(texts []string) string {
 	return strings.Join(list, ", ")
 }
 
+// folded is the answer in the form in which texts are compared, made once.
 func (in *Input) folded() string {
 	f := in.found()
 	if f.folded == nil {
@@ -171,6 +181,8 @@ func folded(text string) string {
 	return norm.NFKC.String(b.String())
 }
 
+// isLowerASCII says whether folding would change nothing, which saves an
+// allocation.
 func isLowerASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x80 || 'A' <= c && c <= 'Z' {

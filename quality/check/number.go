@@ -63,6 +63,8 @@ func eachNumber(text string, each func(n *number)) {
 	}
 }
 
+// readNumber reads a number with its groups and separators. What they mean
+// depends on the language, so all readings are kept.
 func readNumber(text string, start int) *number {
 	n := &number{start: start}
 	group, at := digits(text, start)
@@ -188,6 +190,8 @@ func grouped(groups []string, seps []rune) bool {
 	return true
 }
 
+// read makes a reading of digits. Its key is the same for all ways to write the
+// same value.
 func read(whole, fraction string) reading {
 	whole = strings.TrimLeft(whole, "0")
 	if whole == "" {

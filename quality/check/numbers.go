@@ -18,6 +18,7 @@ type numbersBacked struct {
 	allowed map[string]bool
 }
 
+// compile reads which numbers are allowed in any case.
 func (c *numbersBacked) compile() (Check, error) {
 	c.derived = c.Derived == nil || *c.Derived
 	c.allowed = map[string]bool{}
@@ -32,6 +33,7 @@ func (c *numbersBacked) compile() (Check, error) {
 	return c, nil
 }
 
+// allow notes an allowed number, given as a number or a text.
 func (c *numbersBacked) allow(v jsontext.Value) bool {
 	e := &evidence{keys: c.allowed, dates: map[day]bool{}}
 	switch v.Kind() {
@@ -58,6 +60,9 @@ const (
 	maxDerived = 256 // different numbers that are looked for among the derived
 )
 
+// Run wants that each number of the answer is one that a tool or the user said,
+// or follows from such numbers. Without results of tools there is nothing to
+// compare with.
 func (c *numbersBacked) Run(in *Input) Outcome {
 	e := in.evidence()
 	if len(e.results) == 0 {
@@ -112,6 +117,7 @@ func (s *search) text(text string) {
 	settle(chain.end())
 }
 
+// digitsOf counts the digits of a number.
 func digitsOf(n *number) (count int) {
 	for _, g := range n.groups {
 		count += len(g)
@@ -178,6 +184,8 @@ func (s *search) follows(c claim, r reading) bool {
 // exact is the tolerance where nothing is rounded.
 const exact = 1e-9
 
+// inOtherForm says whether the same value stands in the evidence in another
+// form, rounded or with another unit.
 func (s *search) inOtherForm(c claim, r reading) bool {
 	within := exact
 	if s.derived {
@@ -198,6 +206,8 @@ func near(values []float64, x, within float64) bool {
 	return i < len(values) && values[i] <= x+within
 }
 
+// isDerived says whether a number follows from one result: a count, a sum, a
+// difference, a share, an age.
 func (s *search) isDerived(c claim, r reading) bool {
 	for _, from := range s.results {
 		if r.decimals == 0 && slices.Contains(from.lengths, r.value) {

@@ -28,6 +28,7 @@ type built struct{ kind, begin string }
 
 var reader = markdown.NewParser()
 
+// prose is the answer's text without markup, parsed once.
 func (in *Input) prose() *prose {
 	f := in.found()
 	if f.prose == nil {
@@ -49,6 +50,7 @@ func parse(source string) *prose {
 	return &p.prose
 }
 
+// proseParser walks the tree of an answer and writes what a reader sees.
 type proseParser struct {
 	raw   []byte
 	prose prose
@@ -60,6 +62,7 @@ type proseParser struct {
 // maxBegin is how much of its text tells one construct from another.
 const maxBegin = 64
 
+// visit is called for each node before and after its children.
 func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		p.enter(n)
@@ -78,6 +81,7 @@ func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	return ast.WalkContinue, nil
 }
 
+// enter writes what stands in a node.
 func (p *proseParser) enter(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
@@ -113,6 +117,7 @@ func (p *proseParser) enter(n ast.Node) {
 	}
 }
 
+// leave notes links and ends blocks.
 func (p *proseParser) leave(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Link:
@@ -168,6 +173,8 @@ func (p *proseParser) write(s string) {
 	p.keep(s)
 }
 
+// keep notes letters and digits, by which two forms of the same text can be
+// compared.
 func (p *proseParser) keep(s string) {
 	for _, r := range s {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {
@@ -176,6 +183,7 @@ func (p *proseParser) keep(s string) {
 	}
 }
 
+// lines calls each with the lines of a block, as they stand.
 func (p *proseParser) lines(n ast.Node, each func(string)) {
 	for i := range n.Lines().Len() {
 		at := n.Lines().At(i)
@@ -198,8 +206,11 @@ func resolved(s []byte) string {
 // plainText asks that no markup of the source is left in the text.
 type plainText struct{}
 
+// compile has nothing to check.
 func (c *plainText) compile() (Check, error) { return c, nil }
 
+// Run wants an answer without Markdown. Characters that only look like markup,
+// because the source escaped them, are none.
 func (*plainText) Run(in *Input) Outcome {
 	source, left := in.prose(), in.prose()
 	if in.Text != in.source() {

@@ -8,12 +8,15 @@ import (
 // sameScript asks that most letters are of the script of the question, or of the locale.
 type sameScript struct{}
 
+// compile has nothing to check.
 func (c *sameScript) compile() (Check, error) { return c, nil }
 
 // minShare is how many of 100 letters must have the script: names and terms of another one
 // are in most answers.
 const minShare = 60
 
+// Run wants the answer in the script of the question, or in that of the user's
+// locale.
 func (*sameScript) Run(in *Input) Outcome {
 	var wanted []*writing
 	for _, w := range []*writing{writingOf(in.Question), writingOfLocale(in.Locale)} {

@@ -14,8 +14,10 @@ import (
 // notEmpty asks for something that can be read.
 type notEmpty struct{}
 
+// compile has nothing to check.
 func (c *notEmpty) compile() (Check, error) { return c, nil }
 
+// Run wants one visible character at least.
 func (*notEmpty) Run(in *Input) Outcome {
 	if strings.IndexFunc(in.Text, isVisible) < 0 {
 		return failed("There is no text.")
@@ -23,13 +25,16 @@ func (*notEmpty) Run(in *Input) Outcome {
 	return passed()
 }
 
+// isVisible says whether r can be seen.
 func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
 // complete asks that the answer was not cut.
 type complete struct{}
 
+// compile has nothing to check.
 func (c *complete) compile() (Check, error) { return c, nil }
 
+// Run wants that the model stopped by itself.
 func (*complete) Run(in *Input) Outcome {
 	if in.Finish != "stop" {
 		return failed("The answer was cut before its end.")
@@ -40,8 +45,10 @@ func (*complete) Run(in *Input) Outcome {
 // dataUsed asks that a tool did something.
 type dataUsed struct{}
 
+// compile has nothing to check.
 func (c *dataUsed) compile() (Check, error) { return c, nil }
 
+// Run wants that one tool at least has answered.
 func (*dataUsed) Run(in *Input) Outcome {
 	for _, e := range in.Evidence {
 		if e.Completed {
@@ -60,6 +67,8 @@ type maxLength struct {
 	Parts    int `json:"parts"`
 }
 
+// compile wants a bound, and that none is negative. 0 is as if it were not
+// given.
 func (c *maxLength) compile() (Check, error) {
 	some := false
 	for _, bound := range c.bounds() {
@@ -74,12 +83,14 @@ func (c *maxLength) compile() (Check, error) {
 	return c, nil
 }
 
+// bound is one of the lengths that can be bounded.
 type bound struct {
 	what string
 	most int
 	size func(*Input) int
 }
 
+// bounds lists the lengths with what measures them.
 func (c *maxLength) bounds() []bound {
 	return []bound{
 		{"chars", c.Chars, func(in *Input) int { return utf8.RuneCountInString(in.Text) }},
@@ -89,6 +100,8 @@ func (c *maxLength) bounds() []bound {
 	}
 }
 
+// Run tells all bounds that the answer exceeds, with how much, so that a model
+// can shorten it at once.
 func (c *maxLength) Run(in *Input) Outcome {
 	var over []string
 	for _, b := range c.bounds() {
@@ -107,6 +120,8 @@ func (c *maxLength) Run(in *Input) Outcome {
 
 var names = map[string]string{"chars": "characters", "words": "words", "segments": "segments of SMS", "parts": "messages"}
 
+// countWords counts words as Unicode segments text (UAX #29), which works
+// without spaces, too.
 func countWords(text string) int {
 	n := 0
 	for it := words.FromString(text); it.Next(); {
@@ -117,4 +132,5 @@ func countWords(text string) int {
 	return n
 }
 
+// isWord says whether r makes a segment a word.
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

@@ -17,6 +17,7 @@ func Section(guide **Guide) file.Section {
 	}}
 }
 
+// read reads a guide. What is not given has the defaults that stand here.
 func read(n *file.Node) *Guide {
 	tone, emojis, humor, formatting := n.Get("tone"), n.Get("emojis"), n.Get("humor"), n.Get("formatting")
 	g := &Guide{
@@ -38,6 +39,7 @@ func read(n *file.Node) *Guide {
 	return g
 }
 
+// text reads a text, or returns otherwise.
 func text(n *file.Node, name, otherwise string) string {
 	if s, ok := n.Get(name).Text(); ok {
 		return s
@@ -45,6 +47,7 @@ func text(n *file.Node, name, otherwise string) string {
 	return otherwise
 }
 
+// flag reads a flag, or returns otherwise.
 func flag(n *file.Node, name string, otherwise bool) bool {
 	if v := n.Get(name); v != nil && v.Sound() {
 		return string(v.JSON()) == "true"

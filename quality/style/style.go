@@ -122,6 +122,8 @@ func (g *Guide) filled(text string, r Reader) string {
 	return strings.TrimSpace(put(put(text, "{name}", name), "{brand}", literal(g.Brand)))
 }
 
+// put replaces a placeholder. Without a value the sentence that it stands in is
+// dropped, so that no half of one is shown.
 func put(text, place, value string) string {
 	if value != "" {
 		return strings.ReplaceAll(text, place, value)
@@ -219,6 +221,7 @@ func (g *Guide) Prompt(r Reader) string {
 	return b.String()
 }
 
+// tone words the tones for the prompt.
 func (g *Guide) tone() string {
 	var list []string
 	for _, t := range []struct{ tone, when string }{{g.Tone.Default, ""}, {g.Tone.Error, " where something failed"}, {g.Tone.Success, " where something worked"}} {
@@ -229,6 +232,7 @@ func (g *Guide) tone() string {
 	return strings.Join(list, ", ")
 }
 
+// humor words the humor for the prompt.
 func (g *Guide) humor() string {
 	if g.Humor.Off {
 		return "No humor."
@@ -240,6 +244,7 @@ func (g *Guide) humor() string {
 	return strings.ToUpper(what[:1]) + what[1:] + ", " + g.Humor.Frequency + "."
 }
 
+// emojis words which emojis may be used for the prompt.
 func (g *Guide) emojis() string {
 	if g.Emojis.Off || g.Emojis.Max == 0 {
 		return "No emojis."

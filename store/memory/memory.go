@@ -1,4 +1,10 @@
 // Package memory keeps state in one process, for as long as it lives.
+//
+// It is for one process and for tests: a restart forgets all. Tasks, logs and
+// values count against one bound of bytes; when it is reached the oldest give
+// way, and never what is written at that moment. One mutex guards everything,
+// and nothing waits under it. What has expired is removed when somebody comes
+// across it: there is no goroutine.
 package memory
 
 import (

@@ -1,6 +1,12 @@
 // Package redis keeps state in Redis from 6.2 on or Valkey, for any number of processes.
 // It needs one primary, behind Sentinel if need be, and no Cluster: its scripts touch
 // several keys.
+//
+// Every change of more than one key is a script, which runs as a whole or not
+// at all. A command is sent once: whether it may be sent again is for the
+// caller to say, as after a lost connection nobody knows whether it ran.
+// Signals travel by Pub/Sub and may get lost; those who wait look for
+// themselves now and then.
 package redis
 
 import (

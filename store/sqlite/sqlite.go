@@ -1,5 +1,11 @@
 // Package sqlite keeps state in a file, for one process that runs turns. Others may read
 // it (Config.ReadOnly).
+//
+// One connection does all: several would only wait for each other's locks. A
+// lock beside the file keeps a second process from running turns on it; that
+// one is told at its start. What was committed survives a crash of the process;
+// after a loss of power the last moments may be missing, but never a part of a
+// transaction.
 package sqlite
 
 import (

@@ -78,6 +78,8 @@ func (s *Store) Thread(ctx context.Context, owner, threadID string) (chatkit.Thr
 	return t.named(threadID), nil
 }
 
+// named is the thread as ChatKit knows it. Its id is the key, and so not stored
+// twice.
 func (t thread) named(id string) chatkit.Thread {
 	return chatkit.Thread{ID: id, Title: t.Title, CreatedAt: t.Created}
 }
@@ -260,6 +262,7 @@ func (s *Store) items(ctx context.Context, owner, threadID string) ([]chatkit.It
 	return all, nil
 }
 
+// indexOf returns the place of an item, or an error that wraps ErrNotFound.
 func indexOf(all []chatkit.Item, threadID, itemID string) (int, error) {
 	at := slices.IndexFunc(all, func(i chatkit.Item) bool { return i.ID == itemID })
 	if at < 0 || itemID == "" {
