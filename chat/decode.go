@@ -22,12 +22,15 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{Request: Request{HasHistory: d.seen["history"]}}, &d.faults
+		return Asked{Request: Request{HasHistory: d.hasHistory()}}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
-	asked.HasHistory = d.seen["history"]
+	asked.HasHistory = d.hasHistory()
 	return asked, err
 }
+
+// hasHistory says whether there is a history: null is none.
+func (d *decoder) hasHistory() bool { return d.seen["history"] && !d.noHistory }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored.
@@ -84,6 +87,8 @@ type decoder struct {
 	faults ValidationError
 	seen   map[string]bool
 	broken bool // the document's structure is lost
+	// noHistory says that the history is null.
+	noHistory bool
 }
 
 // document reads the body's object member by member. It goes on after a fault
@@ -184,6 +189,7 @@ func (d *decoder) take(name string, value jsontext.Value) {
 	case fields[i].flag != nil:
 		d.takeBool(i, value)
 	case value.Kind() == 'n':
+		d.noHistory = d.noHistory || fields[i].list != nil
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':
