@@ -22,15 +22,13 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{Request: Request{HasHistory: d.hasHistory()}}, &d.faults
+		return Asked{NamesHistory: d.seen["history"]}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
-	asked.HasHistory = d.hasHistory()
+	asked.NamesHistory = d.seen["history"]
+	asked.HasHistory = asked.NamesHistory && !d.noHistory
 	return asked, err
 }
-
-// hasHistory says whether there is a history: null is none.
-func (d *decoder) hasHistory() bool { return d.seen["history"] && !d.noHistory }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored.
