@@ -22,10 +22,11 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{Request: Request{HasHistory: d.seen["history"]}}, &d.faults
+		return Asked{NamesHistory: d.seen["history"]}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
-	asked.HasHistory = d.seen["history"]
+	asked.NamesHistory = d.seen["history"]
+	asked.HasHistory = asked.NamesHistory && !d.noHistory
 	return asked, err
 }
 
@@ -86,6 +87,8 @@ type decoder struct {
 	faults ValidationError
 	seen   map[string]bool
 	broken bool // the document's structure is lost
+	// noHistory says that the history is null.
+	noHistory bool
 }
 
 // document reads the body's object member by member. It goes on after a fault
@@ -186,6 +189,7 @@ func (d *decoder) take(name string, value jsontext.Value) {
 	case fields[i].flag != nil:
 		d.takeBool(i, value)
 	case value.Kind() == 'n':
+		d.noHistory = d.noHistory || fields[i].list != nil
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':

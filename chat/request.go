@@ -31,8 +31,8 @@ type Request struct {
 	// Pruning tells what of the history was left out.
 	Pruning Pruning
 	// HasHistory says that the request brings its history along, whatever that holds, or
-	// that its dialect keeps it: nothing else that was said before belongs to the turn. It
-	// counts beside an error too.
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
+	// history that is null is none.
 	HasHistory bool
 	// Input is what the user says now.
 	Input          string
@@ -95,6 +95,9 @@ type Asked struct {
 	Accumulated bool
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
+	// NamesHistory says that there is a history at the top level, be it null or at fault: the
+	// body may then be longer. It counts beside an error too.
+	NamesHistory bool
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string

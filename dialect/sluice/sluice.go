@@ -50,7 +50,7 @@ func (d Dialect) Routes() []dialect.Route {
 // post reads the request of a POST from its body.
 func (d Dialect) post(r *http.Request, body []byte) (dialect.Exchange, error) {
 	asked, err := chat.DecodeRequest(body)
-	if len(body) > dialect.MaxBody && !asked.HasHistory {
+	if len(body) > dialect.MaxBody && !asked.NamesHistory {
 		return dialect.Exchange{}, &fault.Error{Type: fault.PayloadTooLarge,
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
 	}
