@@ -47,6 +47,8 @@ type Route struct {
 	// NoBody says that the request is complete without a body. One that comes all the
 	// same may be of any type and as long as MaxBody; Open does not see it.
 	NoBody bool
+	// Headers are request headers of its own, which allowed foreign pages may set too.
+	Headers []string
 	// Reconnects says that its clients send a request again by themselves, as an
 	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
 	// refusal.

@@ -13,6 +13,7 @@ package a2a
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -42,6 +43,8 @@ type Config struct {
 	Agents func() []Agent
 	// Tasks knows the turns that are kept. nil: none are.
 	Tasks Tasks
+	// Attached says that a client that leaves ends its turn, although it is kept.
+	Attached bool
 	// Native returns the encoder of our own protocol for a turn, of which the extension
 	// takes names and data. nil: there is no extension.
 	Native func(requestID string) stream.Encoder
@@ -55,7 +58,10 @@ type Agent struct {
 	Routable               bool // the team's router may choose it
 }
 
-// Tasks are the turns that are kept, and whatever else is of type *fault.Error if it fails.
+// ErrGone says that there is no log of a turn, or none that can be read.
+var ErrGone = errors.New("no log of this turn")
+
+// Tasks are the turns that are kept. An error that a client can be told is a *fault.Error.
 type Tasks interface {
 	// Task returns the document of a task, and the id of its last turn.
 	Task(ctx context.Context, who chat.Principal, id string) (doc []byte, turn string, err error)
@@ -63,7 +69,7 @@ type Tasks interface {
 	List(ctx context.Context, who chat.Principal, q store.Query) ([]byte, error)
 	// Cancel asks that a task be cancelled. It may take a moment.
 	Cancel(ctx context.Context, who chat.Principal, id string) error
-	// Log returns the events of a turn.
+	// Log returns the events of a turn. The error may be ErrGone, also of what it returns.
 	Log(ctx context.Context, turn string) (Log, error)
 }
 
@@ -113,7 +119,10 @@ func (s *Server) Routes() []dialect.Route {
 
 // below returns the routes of one endpoint.
 func (s *Server) below(path string) []dialect.Route {
-	rpc := dialect.Route{Methods: []string{http.MethodPost}, ContentType: "*/*", Mixed: true, Open: s.openRPC, Refuse: envelope{wire: rpc10}.refuse}
+	rpc := dialect.Route{
+		Methods: []string{http.MethodPost}, ContentType: "*/*", Mixed: true, Headers: []string{sdk.SvcParamVersion, sdk.SvcParamExtensions},
+		Open: s.openRPC, Refuse: envelope{wire: rpc10}.refuse,
+	}
 	both := []dialect.Route{rpc, rpc}
 	both[0].Path, both[1].Path = path, path+"/"
 	read := dialect.Route{

@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -205,14 +206,16 @@ func (s *Server) listen(x *dialect.Exchange, e *teller, id sdk.TaskID) error {
 // read follows a turn that is kept. What its log has already is part of the task.
 func (s *Server) read(ctx context.Context, x *dialect.Exchange, e *teller, task *sdk.Task, kept string) error {
 	log, err := s.cfg.Tasks.Log(ctx, kept)
-	if err != nil {
-		return err
+	over := false
+	if err == nil {
+		over, err = log.Past(ctx, e.Skip)
 	}
-	over, err := log.Past(ctx, e.Skip)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrGone):
+		return sdk.NewError(sdk.ErrUnsupportedOperation, "The task's events are not kept; ask for the task")
+	case err != nil:
 		return err
-	}
-	if over {
+	case over:
 		return ended()
 	}
 	now := e.snapshot(sdk.TaskStateWorking, 0)

@@ -45,7 +45,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if err != nil {
 		return nil, err
 	}
-	x := &dialect.Exchange{Refuse: c.refuse, Attach: true, Detached: true}
+	x := &dialect.Exchange{Refuse: c.refuse, Attach: true, Detached: !s.cfg.Attached}
 	if err := s.request(c, req.Message, x); err != nil {
 		return nil, err
 	}
@@ -61,6 +61,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 		if x.Early && s.cfg.Tasks == nil {
 			return nil, sdk.NewError(sdk.ErrUnsupportedOperation, "Tasks are not kept by this gateway, so that it cannot return immediately")
 		}
+		x.Detached = x.Detached || x.Early
 		x.Collect, x.Told, x.Encoder = true, true, &collector{turn: turn, early: x.Early}
 	}
 	s.hear(x, turn)

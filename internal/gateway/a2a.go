@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"sluice/chat"
 	"sluice/dialect"
@@ -74,10 +75,27 @@ func (k keptTasks) Cancel(ctx context.Context, who chat.Principal, id string) er
 // Log implements a2a.Tasks.
 func (k keptTasks) Log(ctx context.Context, turn string) (a2awire.Log, error) {
 	log, err := k.OpenLog(ctx, turn)
-	return keptLog{log}, err
+	if err == nil {
+		k.Resumed("resumed")
+	}
+	return keptLog{log}, gone(err)
+}
+
+// gone translates the error of a log that is not there.
+func gone(err error) error {
+	if errors.Is(err, task.ErrGone) {
+		return a2awire.ErrGone
+	}
+	return err
 }
 
 type keptLog struct{ *task.Log }
+
+// Past implements a2a.Log.
+func (l keptLog) Past(ctx context.Context, told func(stream.Event)) (bool, error) {
+	ended, err := l.Log.Past(ctx, told)
+	return ended, gone(err)
+}
 
 // Rest implements a2a.Log.
 func (l keptLog) Rest(ctx context.Context, told func(stream.Stamp, stream.Event), flush func() error) error {

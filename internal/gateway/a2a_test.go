@@ -720,6 +720,18 @@ func TestA2ACards(t *testing.T) {
 	})
 }
 
+// A foreign page that is allowed may name version and extensions.
+func TestA2AOverCORS(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := startA2A(t, nil, func(cfg *Config) { cfg.CORSOrigins = []string{"https://app.example"} })
+		resp := a.send(t, t.Context(), http.MethodOptions, "/a2a", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
+		if names := resp.Header.Get("Access-Control-Allow-Headers"); resp.StatusCode != http.StatusNoContent || !strings.HasSuffix(names, "A2A-Version, A2A-Extensions") {
+			t.Errorf("%d %q", resp.StatusCode, names)
+		}
+	})
+}
+
 // A gateway that has no place for a turn, or drains, still shows and cancels tasks. A
 // message is refused with 503 and when to come back, under its own id.
 func TestA2AWhileFull(t *testing.T) {
