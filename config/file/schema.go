@@ -91,8 +91,8 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 		}
 		return
 	case *rule.PropertyNames:
-		if m := at.Get(k.Property); m != nil && len(e.Causes) > 0 {
-			m.FaultKey(j.words(e.Causes[0]))
+		if len(e.Causes) > 0 {
+			j.badName(k.Property, e)
 		}
 		return
 	}
@@ -105,6 +105,53 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 	if !at.faulty { // a variable that is not set, for one, says enough
 		at.Fault(j.words(e))
 	}
+}
+
+// badName reports a key that is not accepted, wherever it stands below the schema that
+// does not accept it. Where it stood the validator does not say: its InstanceLocation
+// shares memory with that of the values after it (jsonschema v6.0.3, objValidate).
+func (j *judgement) badName(name string, e *jsonschema.ValidationError) {
+	found := false
+	_, at, _ := strings.Cut(e.SchemaURL, "#")
+	for _, object := range places([]*Node{j.root}, jsontext.Pointer(at)) {
+		if m := object.Get(name); m != nil {
+			m.FaultKey(j.words(e.Causes[0]))
+			found = true
+		}
+	}
+	if !found {
+		j.root.Fault("one of its keys is not accepted")
+	}
+}
+
+// places returns the values to which the schema at a pointer applies.
+func places(nodes []*Node, schema jsontext.Pointer) []*Node {
+	isName := false
+	for token := range schema.Tokens() {
+		var next []*Node
+		switch {
+		case isName:
+			for _, n := range nodes {
+				if m := n.Get(token); m != nil {
+					next = append(next, m)
+				}
+			}
+			isName = false
+		case token == "properties":
+			isName = true
+			continue
+		case token == "additionalProperties", token == "items":
+			for _, n := range nodes {
+				next = append(next, n.members...)
+			}
+		case token == "propertyNames":
+			return nodes
+		default: // it applies to the same value, or to none that can be found so
+			continue
+		}
+		nodes = next
+	}
+	return nodes
 }
 
 // words says what the value must be.
