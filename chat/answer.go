@@ -20,6 +20,8 @@ const (
 type Answer struct {
 	// Token is what the question came with; of an answer to a task it is empty.
 	Token string
+	// UserID is who answers a task, by the client's own word; elsewhere the request has it.
+	UserID string
 	// ApprovalID names the question of a task; empty: the only one.
 	ApprovalID string
 	// Action is for all calls; empty: Calls says it of each.
@@ -73,6 +75,10 @@ func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 		case value.Kind() == 'n':
 		case name == "token":
 			a.Token = answerText(value, where, e)
+		case name == "user_id" && at == "":
+			user, wrong := CheckUserID(answerText(value, where, e))
+			a.UserID = user
+			e.Add(where, wrong)
 		case name == "approval_id":
 			a.ApprovalID = answerText(value, where, e)
 		case name == "action":

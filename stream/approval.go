@@ -10,7 +10,7 @@ import (
 )
 
 // Approval asks a person. It comes right before Done, once for each question, and the
-// turn ends with ApprovalRequired: whoever answers goes on with it in another stream.
+// turn ends with ApprovalRequired: an answer goes on with it in another stream.
 type Approval struct {
 	ID     string            `json:"approval_id"`
 	Kind   chat.QuestionKind `json:"kind"`
