@@ -7,7 +7,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -78,8 +77,7 @@ type Config struct {
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
-	// means that none must. Such calls are for Loop: Run, which cannot return them,
-	// fails.
+	// means that none must. Run ends with them as Result.Paused if it can (stream.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
 }
 
@@ -107,19 +105,23 @@ func New(cfg Config) *Agent {
 	return &Agent{cfg: cfg}
 }
 
-// Run answers a request: it is Loop from the first State to the last. See
-// stream.Runner for what it returns.
+// Run answers a request: it is Loop from the first State, or from the one that was
+// paused, to the last, or until calls must wait. See stream.Runner for what it returns.
+// The Usage of a turn that goes on holds what it has spent before; times are its own.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	t := a.turn(ctx, sink)
-	err := t.begin(req)
+	var p *chat.Paused
+	err := t.enter(req)
+	calls, tools := len(t.state.Model), len(t.state.Tools)
 	if err == nil {
-		err = t.loop()
-	}
-	if err == nil && !t.state.Over() {
-		err = errors.New("calls wait for an answer that nobody can give")
+		p, err = t.answer()
 	}
 	result := t.state.result()
+	result.Model, result.Tools = result.Model[calls:], result.Tools[tools:]
 	result.Keyed = a.cfg.Keyed
+	if p != nil {
+		result.Reason, result.Paused = stream.ApprovalRequired, p
+	}
 	return result, err
 }
 

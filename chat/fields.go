@@ -46,11 +46,22 @@ var fields = [...]field{
 		r.Context = readContext(members, e)
 		return r
 	}},
+	{name: approvalField, object: func(r Asked, object jsontext.Value, e *ValidationError) Asked {
+		a := readAnswer(object, "/approval", e)
+		if a.Token == "" {
+			e.addOne("/approval/token", CodeRequired, "is required")
+		}
+		r.Approval = &a
+		return r
+	}},
 	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
 		r.History, r.Pruning = PruneHistory(said)
 		return r
 	}},
 }
+
+// approvalField answers a question; a request with it has no input.
+const approvalField = "approval"
 
 // field is one entry of the table. Exactly one of text, flag, object and list is
 // set;
@@ -103,11 +114,16 @@ type raw struct {
 func (v *raws) build(e *ValidationError) (Asked, error) {
 	r := Asked{Accumulated: true}
 	var wrong *FieldError
+	answers := v.of[fieldOf(approvalField)].given
 	for i, f := range fields {
 		switch {
 		case f.list != nil:
 			if len(e.Fields) == 0 { // else the work would be for nothing
 				r = f.said(r, v.said)
+			}
+		case f.required && answers:
+			if v.of[i].given {
+				e.add("/"+f.name, CodeNotAllowed, "must not stand beside an approval")
 			}
 		case !v.of[i].given:
 			if f.required {

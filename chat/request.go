@@ -40,6 +40,15 @@ type Request struct {
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
+	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
+	// that keeps it sets them.
+	Task, Turn string
+	// Mute says that the client could not show a question to its user: calls that a person
+	// must allow are refused. The code of a protocol sets it.
+	Mute bool
+	// Resumed goes on with a turn that was paused; nil: the request begins one. The rest of
+	// the request is then as it was, but for its History.
+	Resumed *Resumed
 }
 
 // Asked is what a body or a query of our own protocol asks for: a turn, and how it is
@@ -53,6 +62,9 @@ type Asked struct {
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
+	// Approval answers a question of a turn that was paused; nil: the request asks for
+	// a new turn.
+	Approval *Answer
 	// HasHistory says that there is a history at the top level, whatever it holds. It
 	// counts beside an error too.
 	HasHistory bool

@@ -56,7 +56,7 @@ func TestMCPConfig(t *testing.T) {
 
 func TestMCPConfigFaults(t *testing.T) {
 	t.Parallel()
-	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust"
+	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust"
 	tests := []struct {
 		name, content string
 		want          []string // without "MCP_CONFIG: "

@@ -58,6 +58,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"readOnly", both, func(at jsontext.Pointer, v jsontext.Value) { s.ReadOnly = f.tools(at, v) }},
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
+		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 	}
 }

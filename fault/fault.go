@@ -48,6 +48,11 @@ const (
 	RequestTimeout       Type = "request_timeout"
 	KeyReused            Type = "key_reused" // an idempotency key, with another body
 	TaskNotCancelable    Type = "task_not_cancelable"
+	// Of answers to approvals.
+	ApprovalInvalid  Type = "approval_invalid" // altered, of another key, or of another user
+	ApprovalExpired  Type = "approval_expired"
+	ApprovalUsed     Type = "approval_used"
+	ApprovalConflict Type = "approval_conflict" // not the one that waits
 )
 
 // Recoverable says whether the same request is worth sending again.

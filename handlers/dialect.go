@@ -7,6 +7,7 @@ import (
 
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/task"
 )
 
 // The handlers leave reading to functions of their own: an open stream keeps the
@@ -19,6 +20,15 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 		t, err := s.open(w, r, rt)
 		if t == nil {
 			return err
+		}
+		if t.Approval != nil {
+			err = s.goOn(r, t)
+			if replay, ok := errors.AsType[*task.Replay](err); ok {
+				return s.reattach(w, r, t, replay.Turn)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if t.frame, err = s.frameOf(&t.Request); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"sluice/approval"
 	"sluice/channel"
 	"sluice/chat"
 	"sluice/dialect"
@@ -48,6 +49,8 @@ type Config struct {
 	TokensByModel bool
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
+	// Approvals asks people about tool calls, and hears their answers; nil: nobody is asked.
+	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.
@@ -139,6 +142,7 @@ func NewServer(cfg Config) *Server {
 	s.serve(e, forms)
 	readable(e, "/channels", raw(forms.list))
 	s.serveTasks(e)
+	s.serveApprovals(e)
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/agents", raw(s.agents))

@@ -56,7 +56,8 @@ func TurnBudgetOf(ctx context.Context) *TurnBudget {
 	return b
 }
 
-// Budgeted is a Runner whose turns have a budget each.
+// Budgeted is a Runner whose turns have a budget each. One that goes on has spent what it
+// had spent before.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none
@@ -65,6 +66,9 @@ type Budgeted struct {
 // Run implements stream.Runner.
 func (r Budgeted) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if b := NewTurnBudget(r.Tokens); b != nil {
+		if req.Resumed != nil {
+			b.Spend(req.Resumed.Usage)
+		}
 		ctx = WithTurnBudget(ctx, b)
 	}
 	return r.Runner.Run(ctx, req, sink)

@@ -27,6 +27,8 @@ func newExtension(name string) Extension {
 		return new(Route)
 	case agentName:
 		return new(AgentRun)
+	case approvalName:
+		return new(Approval)
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ type Result struct {
 	Keyed  bool            // as in Done
 	Agents []AgentOutcome  // of a team, in the order of their answers
 	Route  time.Duration   // that a team took to decide who answers
+	// Paused is what waits, if Reason is ApprovalRequired.
+	Paused *chat.Paused
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"time"
+
 	"sluice/stream"
 )
 
@@ -12,6 +14,10 @@ type answer struct {
 	agent   string // who was chosen to answer
 	route   *stream.Route
 	runs    []AgentResponse
+
+	asked   []string  // ids of the questions that wait for a person
+	prompt  string    // of the first of them
+	expires time.Time // the last of them
 }
 
 // hear takes the next event.
@@ -31,7 +37,26 @@ func (a *answer) hear(ev stream.Event) {
 		a.route, a.agent = &route, ev.AgentID
 	case *stream.AgentRun:
 		a.ran(ev)
+	case *stream.Approval:
+		a.asks(ev)
 	}
+}
+
+func (a *answer) asks(ev *stream.Approval) {
+	if a.asked = append(a.asked, ev.ID); a.prompt == "" {
+		a.prompt = ev.Prompt
+	}
+	if at, err := time.Parse(stream.ExpiryFormat, ev.ExpiresAt); err == nil && at.After(a.expires) {
+		a.expires = at
+	}
+}
+
+// waits is how long a person may take to answer.
+func (a *answer) waits() time.Duration {
+	if a.expires.IsZero() {
+		return 0
+	}
+	return max(0, time.Until(a.expires))
 }
 
 // spoke adds a piece to what its agent has said, where there are several.

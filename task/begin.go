@@ -13,8 +13,11 @@ import (
 
 // Request says what is to be kept of a turn.
 type Request struct {
-	Chat        *chat.Request
-	TaskID      string // that waits for the input; empty: a new one
+	Chat   *chat.Request
+	TaskID string // that waits for the input; empty: a new one
+	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
+	// waits for an input.
+	Asked       string
 	RequestID   string
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
@@ -117,6 +120,9 @@ func (s *Service) open(ctx context.Context, t *Turn, req Request) error {
 }
 
 func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
+	if req.Asked != "" {
+		return s.goOn(ctx, t, req)
+	}
 	task, err := s.cfg.Store.Task(ctx, req.TaskID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -124,6 +130,9 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
 	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == owner(req.Chat)
 	if err != nil || !mine || task.State != InputRequired {
 		return noSuchTask()
+	}
+	if len(readDocument(t.task, task).Status.Approvals) > 0 {
+		return waitsForApproval()
 	}
 	t.version = task.Version + 1
 	t.doc = readDocument(t.task, task)

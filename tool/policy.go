@@ -19,6 +19,8 @@ type Policy struct {
 	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
 	// other server that offers it, or else of this one. An empty name means none.
 	Fallback map[string][]string
+	// Confirm says of tools, whatever they do, whether a person must allow their calls.
+	Confirm map[string]Confirm
 }
 
 // Override changes a, which the server says of the tool of that name, to what the
@@ -41,5 +43,6 @@ func (p Policy) Named() map[string][]string {
 	return map[string][]string{
 		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
 		"fallback": slices.Sorted(maps.Keys(p.Fallback)),
+		"confirm":  slices.Sorted(maps.Keys(p.Confirm)),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/agent"
+	"sluice/approval"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
@@ -58,9 +59,11 @@ type Gateway struct {
 	// them; never nil if there is a file.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
-	state    *state      // nil without a store
-	todos    *todo.Store // nil unless the built-in todo server is used
-	with     Seams
+	state    *state // nil without a store
+	// approvals asks people; nil if nobody is to be asked.
+	approvals *approval.Service
+	todos     *todo.Store // nil unless the built-in todo server is used
+	with      Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
@@ -128,7 +131,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	if err := g.openApprovals(); err != nil {
+		return nil, err
+	}
+	g.alone = g.asking(with.budgeted(cfg.TurnTokens, g.agent()))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -137,6 +143,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -177,6 +184,7 @@ func (g *Gateway) agentConfig() agent.Config {
 		Location:    g.cfg.Timezone,
 		LogPayloads: g.cfg.LogPayloads,
 		Keyed:       len(g.cfg.Models) > 0,
+		Hold:        g.hold(),
 	}
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }

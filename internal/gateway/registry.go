@@ -45,7 +45,7 @@ func (g *Gateway) newRegistry(spec router.Spec) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+	r.runner = g.asking(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
 	return r
 }
 
@@ -76,7 +76,11 @@ type teamRunner struct {
 
 // Run implements stream.Runner.
 func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	result, err := r.team.Run(agent.WithShared(ctx), req, sink)
+	ctx, own, err := withShared(ctx, req)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	result, err := r.team.Run(sharing(ctx), own, sink)
 	result.Keyed = r.keyed
 	return result, err
 }
@@ -84,15 +88,25 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 // choose returns what answers a request, and within which time.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := g.registry.Load()
+	if req.Resumed != nil {
+		runner, err := g.choosePaused(r, req)
+		return runner, r.timeout(req), err
+	}
 	switch {
 	case req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)):
 		return nil, 0, handlers.UnknownAgent()
 	case r.team == nil:
 		return g.alone, r.single, nil
-	case req.Agent != "" || len(r.spec.Agents) == 1:
-		return r.runner, r.single, nil
 	}
-	return r.runner, r.spec.TurnTimeout, nil
+	return r.runner, r.timeout(req), nil
+}
+
+// timeout returns how long the turn of a request may take.
+func (r *registry) timeout(req *chat.Request) time.Duration {
+	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
+		return r.single
+	}
+	return r.spec.TurnTimeout
 }
 
 // tell returns what GET /agents tells.
