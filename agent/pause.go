@@ -101,7 +101,10 @@ func (t *turn) paused() (*chat.Paused, error) {
 
 // recheck says whether an approved call may still run.
 func (t *turn) recheck(j *job, c *OpenCall) error {
-	if c.print != "" && (j.spec == nil || j.spec.Fingerprint() != c.print) {
+	if c.print != "" && j.spec == nil {
+		return refusal(j.call, "the tool is not available at the moment", "Tell the user so.")
+	}
+	if c.print != "" && j.spec.Fingerprint() != c.print {
 		return refusal(j.call, "the tool is not the one that was asked about any more", "Call it again if it is still needed.")
 	}
 	if c.Changed == nil {

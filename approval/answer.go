@@ -69,8 +69,11 @@ func (s *Service) refuse(ctx context.Context, r *record, err error) error {
 		kind, id = r.Kind, r.ID
 	}
 	s.counts.Inc(string(kind), string(f.Type))
-	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().Str("approval_id", id).Str("error_type", string(f.Type)).
-		AnErr("reason", f.Err)).Msg("approval_refused")
+	details := zerolog.Dict().Str("approval_id", id).Str("error_type", string(f.Type))
+	if f.Err != nil {
+		details.AnErr("reason", f.Err)
+	}
+	zerolog.Ctx(ctx).Info().Dict("details", details).Msg("approval_refused")
 	return err
 }
 

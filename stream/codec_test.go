@@ -32,6 +32,10 @@ func everyEvent() []stream.Event {
 		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
 		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
+		&stream.Approval{
+			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow <b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1",
+			Calls: []stream.ApprovalCall{{CallID: "a", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":1.50}`), Reason: "writes", AgentID: "light-agent"}},
+		},
 		&stream.Done{
 			Reason: stream.MaxSteps, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
