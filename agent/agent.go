@@ -125,12 +125,27 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	return result, err
 }
 
-// Begin returns the State of a turn that has not asked the model yet. It emits which
-// tools cannot be used.
+// Begin returns the State of a turn that has not asked the model yet, or of the one that
+// req.Resumed goes on with. It emits which tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
 	t := a.turn(ctx, sink)
-	err := t.begin(req)
+	err := t.enter(req)
 	return t.state, err
+}
+
+// Waits returns what is asked about the calls of a State that wait; nil: none does.
+func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
+	if s.Over() || !s.waits() {
+		return nil, nil
+	}
+	t := a.turn(ctx, nil)
+	t.state, t.tools = s, nil
+	t.tools = t.available()
+	p, err := t.paused()
+	if err != nil {
+		return nil, err
+	}
+	return &p.Questions[0], nil
 }
 
 // Step continues a turn by one model call and the tools that it asks for; or, if

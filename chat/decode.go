@@ -177,6 +177,8 @@ func (d *decoder) take(name string, value jsontext.Value) {
 	case fields[i].flag != nil:
 		d.takeBool(i, value)
 	case value.Kind() == 'n':
+	case fields[i].number != nil:
+		d.takeNumber(i, value)
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':
@@ -195,6 +197,14 @@ func (d *decoder) takeString(i int, value jsontext.Value) {
 	case kind != 'n' || fields[i].required:
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
+}
+
+func (d *decoder) takeNumber(i int, value jsontext.Value) {
+	if value.Kind() != '0' {
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a number")
+		return
+	}
+	d.values.of[i] = raw{given: true, text: string(value)}
 }
 
 func (d *decoder) takeBool(i int, value jsontext.Value) {

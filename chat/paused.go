@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/tool"
@@ -24,6 +26,8 @@ type Paused struct {
 const (
 	PausedAgent = "agent"
 	PausedTeam  = "team"
+
+	PausedWorkflow = "workflow"
 )
 
 // Question is one thing that a person is asked.
@@ -31,6 +35,13 @@ type Question struct {
 	Kind   QuestionKind
 	Prompt string // empty: it is worded from Calls
 	Calls  []PendingCall
+	// Of a node of a workflow: its name, by which Decision.CallID answers it where there
+	// are no Calls; what a person may fill in; until when; and who may decide, owner, any or
+	// users.
+	Node      string
+	Schema    jsontext.Value
+	Expires   time.Time // zero: as long as any question
+	Approvers []string
 }
 
 // QuestionKind is what is asked for.
@@ -38,6 +49,9 @@ type QuestionKind string
 
 // AskTools asks whether calls may run.
 const AskTools QuestionKind = "tool"
+
+// AskHuman asks what a workflow asks a person.
+const AskHuman QuestionKind = "human"
 
 // PendingCall is a call that must not run before a person has allowed it.
 type PendingCall struct {
@@ -51,7 +65,7 @@ type PendingCall struct {
 	// Fingerprint is that of the tool that is meant (tool.Spec.Fingerprint).
 	Fingerprint string
 	// Spec is the tool as the runner knows it; nil: it knows none. It is not kept.
-	Spec *tool.Spec
+	Spec *tool.Spec `json:"-"`
 }
 
 // Resumed is how a turn goes on that was paused.
@@ -87,6 +101,7 @@ type Decision struct {
 	Action    Action
 	Arguments jsontext.Value // of Modify
 	Message   string         // for the model; may be empty
+	Input     jsontext.Value // what a person has filled in; nil: nothing
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.
 	Fingerprint string

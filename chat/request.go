@@ -32,6 +32,11 @@ type Request struct {
 	Location  *time.Location // nil: the gateway's own
 	// Agent is the id of the agent that is to answer; empty: the router decides.
 	Agent string
+	// Workflow is the name of the workflow that is to answer; empty: none. Kind and
+	// RetentionDays (nil: as configured) say how long the records of its run are kept.
+	Workflow      string
+	Kind          string
+	RetentionDays *int
 	// Context is what the client says of the circumstances: data for agents to read, by
 	// name, in the order in which it came.
 	Context []ContextEntry

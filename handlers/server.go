@@ -33,6 +33,9 @@ type Config struct {
 	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
 	// Team returns the agents that can be named, for GET /agents; nil: there are none.
 	Team func() *Team
+	// Workflows returns the workflows that can be named, for GET /workflows; nil: there are
+	// none.
+	Workflows func() []Workflow
 	// Model is the name in the start event.
 	Model string
 	// Timeout bounds a turn; 0 means DefaultTimeout.
@@ -146,6 +149,7 @@ func NewServer(cfg Config) *Server {
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/agents", raw(s.agents))
+	readable(e, "/workflows", raw(s.workflows))
 	readable(e, "/agents/:id", func(c echo.Context) error { return s.agent(c.Response().Writer, c.Param("id")) })
 	readable(e, "/healthz", raw(s.healthz))
 	readable(e, "/readyz", raw(s.readyz))

@@ -153,7 +153,7 @@ func NewError(err error, fatal bool) *Error {
 	return &Error{
 		Type:        f.Type,
 		Message:     f.Message,
-		Recoverable: f.Type.Recoverable(),
+		Recoverable: f.Recoverable(),
 		Fatal:       fatal,
 		RetryAfter:  f.RetryAfter,
 		Service:     f.Service,

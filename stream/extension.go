@@ -29,6 +29,10 @@ func newExtension(name string) Extension {
 		return new(AgentRun)
 	case approvalName:
 		return new(Approval)
+	case nodeName:
+		return new(NodeRun)
+	case innerDeltaName:
+		return new(InnerDelta)
 	}
 	return nil
 }

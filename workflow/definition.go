@@ -129,6 +129,15 @@ type Edge struct {
 	at     string // JSON pointer below the workflow, for faults
 }
 
+// Mapped returns for which value an edge of a map is taken; nil: it is of none, or its
+// default.
+func (e *Edge) Mapped() *string {
+	if !e.mapped || e.Default {
+		return nil
+	}
+	return &e.Match
+}
+
 // storedEdge tells a map's empty value from no map.
 type storedEdge struct {
 	From      string  `json:"from"`
@@ -141,9 +150,7 @@ type storedEdge struct {
 // MarshalJSON implements json.Marshaler.
 func (e Edge) MarshalJSON() ([]byte, error) {
 	s := storedEdge{From: e.From, To: e.To, Condition: e.Condition, Default: e.Default}
-	if e.mapped && !e.Default {
-		s.Match = &e.Match
-	}
+	s.Match = e.Mapped()
 	return json.Marshal(s)
 }
 

@@ -336,7 +336,7 @@ func (r *reader) fault(p Problem) {
 	for token := range p.Pointer.Tokens() {
 		next := found.Get(token)
 		if i, err := strconv.Atoi(token); next == nil && err == nil {
-			next = item(found, i)
+			next = itemOf(found, i)
 		}
 		if next == nil {
 			if found.IsObject() { // else it has a fault itself
@@ -355,8 +355,8 @@ func (r *reader) fault(p Problem) {
 	found.Fault(p.Text)
 }
 
-// item returns an item of a list; nil: there is none.
-func item(list *file.Node, i int) *file.Node {
+// itemOf returns an item of a list; nil: there is none.
+func itemOf(list *file.Node, i int) *file.Node {
 	for m := range list.Members() {
 		if i == 0 {
 			return m

@@ -94,7 +94,7 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 
 func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
 	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens,
-		HasFile: file.Path != "", Team: file.Team, Channels: file.Channels, Warnings: file.Warnings}
+		HasFile: file.Path != "", Team: file.Team, Channels: file.Channels, Workflows: file.Workflows, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.

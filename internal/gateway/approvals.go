@@ -19,7 +19,7 @@ import (
 
 // openApprovals makes what asks people, if anybody is to be asked.
 func (g *Gateway) openApprovals() error {
-	if !g.confirms() {
+	if !g.confirms() && !g.mayWait() {
 		return nil
 	}
 	cfg := approval.Config{
@@ -67,7 +67,7 @@ func (g *Gateway) problems(ctx context.Context, name string, args jsontext.Value
 
 // hold returns what says that a call must wait for a person; nil: none must.
 func (g *Gateway) hold() func(tool.Call, *tool.Spec) bool {
-	if g.approvals == nil {
+	if !g.confirms() {
 		return nil
 	}
 	return approval.Mode(g.cfg.Confirm).Holds
@@ -75,9 +75,13 @@ func (g *Gateway) hold() func(tool.Call, *tool.Spec) bool {
 
 // asking returns r with questions to people, if there are any.
 func (g *Gateway) asking(r stream.Runner) stream.Runner {
-	if g.approvals == nil {
+	if !g.confirms() {
 		return r
 	}
+	return g.alwaysAsking(r)
+}
+
+func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
 	return approval.Runner{Runner: r, Service: g.approvals}
 }
 
@@ -92,6 +96,9 @@ func readable(by string, state []byte) error {
 			return err
 		}
 		return router.Readable(s.Team, readable)
+	case chat.PausedWorkflow:
+		_, err := readRun(state)
+		return err
 	}
 	return fmt.Errorf("nobody knows how to go on with the state of %q", by)
 }
@@ -143,6 +150,8 @@ func (g *Gateway) choosePaused(r *registry, req *chat.Request) (stream.Runner, e
 	switch {
 	case req.Resumed.By == chat.PausedAgent:
 		return g.alone, nil
+	case req.Resumed.By == chat.PausedWorkflow:
+		return r.chooseRun(req)
 	case r != nil && r.runner != nil:
 		return r.runner, nil
 	}

@@ -27,6 +27,7 @@ import (
 	"sluice/store"
 	"sluice/stream"
 	"sluice/web"
+	"sluice/workflow"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.
@@ -41,6 +42,8 @@ type Config struct {
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
+	// Workflows are those of the file.
+	Workflows []*workflow.Workflow
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -160,9 +163,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		LogPayloads:   cfg.LogPayloads,
 	}
 	if cfg.HasFile {
-		g.registry.Store(g.newRegistry(cfg.Team))
+		g.registry.Store(g.newRegistry(cfg))
 		server.Choose = g.choose
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
+		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
 	g.server = handlers.NewServer(server)
 	return g, nil

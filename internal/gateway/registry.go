@@ -27,12 +27,15 @@ type registry struct {
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
+	flows  workflows
 }
 
 // newRegistry makes the agents of a file, and the team that they are.
-func (g *Gateway) newRegistry(spec router.Spec) *registry {
+func (g *Gateway) newRegistry(file Config) *registry {
+	spec := file.Team
 	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout}
 	r.told = r.tell()
+	r.flows = g.newWorkflows(file.Workflows, spec.Agents)
 	if len(spec.Agents) == 0 {
 		return r
 	}
@@ -58,14 +61,16 @@ func routed(a router.AgentSpec) router.Agent {
 }
 
 // member returns the agent that a file describes.
-func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
+func (g *Gateway) member(a router.AgentSpec) *agent.Agent { return agent.New(g.memberConfig(a)) }
+
+func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(a.Model)
 	cfg.Tools = g.tools.Select(a.Tools)
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
-	return agent.New(cfg)
+	return cfg
 }
 
 // teamRunner runs the turns of a team.
@@ -90,7 +95,17 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	r := g.registry.Load()
 	if req.Resumed != nil {
 		runner, err := g.choosePaused(r, req)
+		if f, ok := runner.(*flow); ok {
+			return f.runner, f.timeout, err
+		}
 		return runner, r.timeout(req), err
+	}
+	if req.Workflow != "" {
+		f := r.flows.byName[req.Workflow]
+		if f == nil {
+			return nil, 0, handlers.UnknownWorkflow()
+		}
+		return f.runner, f.timeout, nil
 	}
 	switch {
 	case req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)):

@@ -21,7 +21,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
 		return err
 	}
-	now := g.newRegistry(cfg.Team)
+	now := g.newRegistry(cfg)
 	before := g.registry.Swap(now)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
