@@ -133,6 +133,9 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 
 // decide makes the decisions of an answer: one for each call, and no other.
 func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
+	if r.Kind == chat.AskHuman {
+		return r.decideHuman(a)
+	}
 	e := new(chat.ValidationError)
 	given := a.Calls
 	at := func(i int, member string) string { return a.At + "/calls/" + strconv.Itoa(i) + member }
@@ -192,7 +195,7 @@ func (r *record) call(id string) *recordedCall {
 func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decision) (ids []string) {
 	var tools *tool.Set
 	for _, d := range decisions {
-		if d.Action == chat.Reject {
+		if d.Action == chat.Reject || r.Kind == chat.AskHuman {
 			continue
 		}
 		if tools == nil {

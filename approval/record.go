@@ -49,7 +49,10 @@ type record struct {
 	Task string `json:"task,omitempty"`
 	Turn string `json:"turn,omitempty"`
 
-	Calls []recordedCall  `json:"calls"`
+	Calls []recordedCall `json:"calls"`
+	// Of a node of a workflow that asks.
+	Node  string          `json:"node,omitempty"`
+	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
 	By    string          `json:"by"`
 	Usage chat.Usage      `json:"usage"`
 	State json.RawMessage `json:"state"`
@@ -81,6 +84,12 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	}
 	for _, c := range q.Calls {
 		r.Calls = append(r.Calls, recordedCall{c.ID, c.Tool, c.Server, c.AgentID, string(c.Arguments), hashOf(c.Arguments), c.Fingerprint, c.Reason})
+	}
+	if q.Kind == chat.AskHuman {
+		r.Node, r.Fill = q.Node, json.RawMessage(q.Schema)
+	}
+	if !q.Expires.IsZero() {
+		r.Expires = q.Expires.UnixMilli()
 	}
 	if r.Prompt == "" {
 		r.Prompt = promptOf(r.Calls)
@@ -119,7 +128,7 @@ func readRecord(text []byte) (*record, error) {
 			return nil, fmt.Errorf("%w: a call in it contradicts itself", errRecord)
 		}
 	}
-	if r.ID == "" || len(r.State) == 0 || len(r.Calls) == 0 {
+	if r.ID == "" || len(r.State) == 0 || len(r.Calls) == 0 && r.Node == "" {
 		return nil, fmt.Errorf("%w: something is missing", errRecord)
 	}
 	return r, nil
@@ -129,7 +138,7 @@ func (r *record) expiry() time.Time { return time.UnixMilli(r.Expires).UTC() }
 
 // question returns the event that asks, without its token.
 func (r *record) question() *stream.Approval {
-	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task}
+	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task}
 	for _, c := range r.Calls {
 		ev.Calls = append(ev.Calls, stream.ApprovalCall{
 			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: object(c.Arguments), Reason: c.Reason, AgentID: c.Agent,

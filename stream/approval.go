@@ -17,6 +17,8 @@ type Approval struct {
 	Prompt string            `json:"prompt"`
 	// Calls are those that wait. They have not been told as tool calls.
 	Calls []ApprovalCall `json:"calls,omitempty"`
+	// Schema is the JSON Schema of what a person may fill in; nil: nothing.
+	Schema jsontext.Value `json:"schema,omitempty"`
 	// ExpiresAt is after when nobody can answer any more, as in RFC 3339, in UTC.
 	ExpiresAt string `json:"expires_at"`
 	// Token is what an answer needs; empty where the question is only listed.

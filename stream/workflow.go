@@ -32,7 +32,7 @@ type NodeRun struct {
 	Attempt int        `json:"attempt"` // from 1; a later one follows a process that is gone
 
 	// The rest is set at the end of an attempt.
-	Iteration int        `json:"iteration,omitempty"` // how often a node ran that repeats itself
+	Iteration int        `json:"iteration,omitzero"` // how often a node ran that repeats itself
 	Millis    *int64     `json:"duration_ms,omitempty"`
 	Output    string     `json:"output,omitempty"` // up to 2 KiB of its text
 	ErrorType fault.Type `json:"error_type,omitempty"`
@@ -76,7 +76,7 @@ func (r *NodeRun) Allow(t *Turn) error {
 type InnerDelta struct {
 	Attribution
 	Delta   string `json:"delta"`
-	Attempt int    `json:"attempt,omitempty"` // the draft, from 1; 0: there is one only
+	Attempt int    `json:"attempt,omitzero"` // the draft, from 1; 0: there is one only
 }
 
 const innerDeltaName = "inner_delta"

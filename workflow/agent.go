@@ -114,7 +114,9 @@ func (k *worker) history() (list []chat.Message) {
 			if len(open) > 0 {
 				name, open = open[0].Tool, open[1:]
 			}
-			list = append(list, said(chat.RoleUser, "Result of "+name+":\n"+m.Content))
+			list = append(list, said(chat.RoleModel, "Result of "+name+":\n"+m.Content))
+		case roleSystem:
+			list = append(list, said(chat.RoleModel, m.Content))
 		default:
 			list = append(list, said(chat.RoleUser, m.Content))
 		}
