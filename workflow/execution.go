@@ -389,10 +389,6 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 		x.fail(err)
 		return
 	}
-	x.voice.end(n)
-	for _, s := range skipped {
-		x.voice.end(s)
-	}
 	if x.state.over() {
 		x.state.Progress.Status = StatusCompleted
 	}
@@ -411,6 +407,7 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 	for _, s := range skipped {
 		x.emit(&stream.NodeRun{NodeID: s.ID, Type: string(s.Type), Status: stream.NodeSkipped, Attempt: 1})
 	}
+	x.voice.advance()
 	x.flush()
 }
 
@@ -653,13 +650,6 @@ func (v *voice) inner(k *worker, text string, draft int) {
 	}
 	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Attempt = k.n.ID, k.n.Agent, text, draft
 	v.x.emit(&v.draft)
-}
-
-// end lets the next node speak if n was the one before it.
-func (v *voice) end(n *node) {
-	if n.speaks {
-		v.advance()
-	}
 }
 
 // advance moves on to the first node that has not ended, and tells what was kept.

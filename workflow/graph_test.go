@@ -53,7 +53,7 @@ func randomGraph(r *rand.Rand) graph {
 }
 
 func (g graph) definition() workflow.Definition {
-	d := workflow.Definition{Name: "g", Entry: name(g.Entry), MaxIterations: 50}
+	d := workflow.Definition{Name: "g", Timeout: 1, Entry: name(g.Entry), MaxIterations: 50}
 	for i := range g.Nodes {
 		d.Nodes = append(d.Nodes, workflow.Node{ID: name(i), Type: workflow.AgentNode, Agent: "a"})
 	}

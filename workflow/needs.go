@@ -80,7 +80,7 @@ type Reply struct {
 // Journal kept last of each node into Open.Entry, and calls Restore and Runner.Continue.
 //
 // An error of any method ends the run's stream with that error, and no node starts any
-// more: *fault.Error of type store_unavailable if the store is away, or that of a lease
+// more: *fault.Error of type store_unavailable if the store is unavailable, or that of a lease
 // that another process has. What runs by then is cancelled.
 type Records interface {
 	// Save keeps a checkpoint with what has been added since the one before.
