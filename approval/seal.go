@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ import (
 //	base64url, without padding:
 //	  salt                       16 bytes
 //	  nonce                      12 bytes
-//	  AES-256-GCM of the record, compressed (RFC 1951), under the key that
-//	    HKDF-SHA256 makes of ours and the salt
+//	  AES-256-GCM of the record's length, 4 bytes, and the record, compressed
+//	    (RFC 1951), under the key that HKDF-SHA256 makes of ours and the salt
 //
 // or, where the record itself is in a store, the same prefix with 32 random bytes:
 // the record's id and a secret.
@@ -79,7 +80,8 @@ type sealer struct {
 
 func (s *sealer) seal(record []byte) (string, error) {
 	var packed bytes.Buffer
-	packed.Grow(len(record)/2 + 64)
+	packed.Grow(len(record)*3/4 + 64)
+	packed.Write(binary.BigEndian.AppendUint32(nil, uint32(len(record))))
 	w, _ := s.writers.Get().(*flate.Writer)
 	if w == nil {
 		w, _ = flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
@@ -128,7 +130,11 @@ func (s *sealer) open(token string) ([]byte, error) {
 }
 
 func (s *sealer) unpack(packed []byte) ([]byte, error) {
-	in := bytes.NewReader(packed)
+	if len(packed) < 4 || binary.BigEndian.Uint32(packed) > maxRecord {
+		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
+	}
+	record := make([]byte, binary.BigEndian.Uint32(packed))
+	in := bytes.NewReader(packed[4:])
 	r, _ := s.readers.Get().(io.ReadCloser)
 	if r == nil {
 		r = flate.NewReader(in)
@@ -136,8 +142,7 @@ func (s *sealer) unpack(packed []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer s.readers.Put(r)
-	record, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
-	if err != nil || len(record) > maxRecord {
+	if _, err := io.ReadFull(r, record); err != nil {
 		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
 	}
 	return record, nil

@@ -42,12 +42,13 @@ export class Session {
 
   /**
    * Runs a turn to its end. False: another one is running.
-   * @param {Ask} ask @param {Via} via
+   * @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with
    */
-  async run(ask, via) {
+  async run(ask, via, after = null) {
     if (this.#running) return false;
     const controller = this.#running = new AbortController();
     const record = new TurnRecord(ask, via);
+    record.after = after;
     const view = this.begin(record);
     remember({ input: ask.input, id: '' });
     const outcome = await (via === 'fetch' ? post : listen)(ask, this.#listener(record, view), controller.signal);

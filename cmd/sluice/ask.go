@@ -31,6 +31,8 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	approve := l.Bool("approve", "allow every tool call that a person must allow")
+	reject := l.Bool("reject", "allow none of them")
 	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk })
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -39,6 +41,10 @@ func (p program) ask(ctx context.Context, args []string) int {
 	text := strings.Join(l.Args(), "")
 	if text == "" && !*talk {
 		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
+		return exitUsage
+	}
+	if *approve && *reject {
+		fmt.Fprintln(p.stderr, "sluice ask: --approve and --reject exclude each other")
 		return exitUsage
 	}
 	ctx, cancel := p.untilSignal(ctx)
@@ -59,10 +65,12 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if *raw {
 		show = &jsonLines{out: p.stdout}
 	}
+	lines := p.lineReader(ctx)
+	decide := p.deciderOf(*approve, *reject, lines)
 	if *talk {
-		return p.converse(ctx, base, text, show)
+		return p.converse(ctx, base, text, show, lines, decide)
 	}
-	_, success, err := post(ctx, base, conversation{Input: text}, show)
+	_, success, err := turn(ctx, base, conversation{Input: text}, show, decide)
 	return p.verdict(success, err)
 }
 
@@ -70,6 +78,9 @@ func (p program) ask(ctx context.Context, args []string) int {
 func (p program) verdict(success bool, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
+		if errors.Is(err, errAsked) {
+			return exitAsked
+		}
 		return exitFailed
 	}
 	if !success {
@@ -100,28 +111,29 @@ type viewer interface {
 
 // eventData is the union of what ask reads of the events' data.
 type eventData struct {
-	RequestID string         `json:"request_id"`
-	Model     string         `json:"model"`
-	Key       string         `json:"key"`
-	Previous  string         `json:"previous"`
-	Reason    string         `json:"reason"`
-	Content   string         `json:"content"`
-	Tool      string         `json:"tool_name"`
-	Server    string         `json:"server"`
-	Arguments jsontext.Value `json:"arguments"`
-	Status    string         `json:"status"`
-	Progress  float64        `json:"progress"`
-	Total     float64        `json:"total"`
-	Duration  int64          `json:"duration_ms"`
-	Result    string         `json:"result"`
-	Error     string         `json:"error"`
-	Delta     string         `json:"delta"`
-	ErrorType string         `json:"error_type"`
-	Message   string         `json:"message"`
-	Success   bool           `json:"success"`
-	Finish    string         `json:"finish_reason"`
-	teamData  `json:",inline"`
-	Usage     struct {
+	RequestID    string         `json:"request_id"`
+	Model        string         `json:"model"`
+	Key          string         `json:"key"`
+	Previous     string         `json:"previous"`
+	Reason       string         `json:"reason"`
+	Content      string         `json:"content"`
+	Tool         string         `json:"tool_name"`
+	Server       string         `json:"server"`
+	Arguments    jsontext.Value `json:"arguments"`
+	Status       string         `json:"status"`
+	Progress     float64        `json:"progress"`
+	Total        float64        `json:"total"`
+	Duration     int64          `json:"duration_ms"`
+	Result       string         `json:"result"`
+	Error        string         `json:"error"`
+	Delta        string         `json:"delta"`
+	ErrorType    string         `json:"error_type"`
+	Message      string         `json:"message"`
+	Success      bool           `json:"success"`
+	Finish       string         `json:"finish_reason"`
+	teamData     `json:",inline"`
+	approvalData `json:",inline"`
+	Usage        struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`
 		Thinking int `json:"thinking_tokens"`
@@ -132,53 +144,72 @@ type eventData struct {
 	} `json:"timings"`
 }
 
-// post runs one turn. It returns the text of the answer, as much of it as came, and
-// whether the turn was a success.
-func post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
+// said is what came of a stream.
+type said struct {
+	text    string // of the answer, as much of it as came
+	success bool
+	asked   *approvalData // what a person must answer; nil: nothing
+}
+
+// post runs one turn, or goes on with one.
+func post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
-		return "", false, errors.New("the message is not valid UTF-8")
+		return said{}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return "", false, err
+		return said{}, err
 	}
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", false, err
+		return said{}, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", false, refused(resp)
+		return said{}, refused(resp)
 	}
 	return follow(resp.Body, show)
 }
 
 // follow shows the events of a stream up to its done.
-func follow(stream io.Reader, show viewer) (answer string, success bool, err error) {
+func follow(stream io.Reader, show viewer) (got said, err error) {
 	var text strings.Builder
+	defer func() { got.text = text.String() }()
 	events := sse.NewReader(stream, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return text.String(), false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
+			return got, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
 		}
 		var data eventData
 		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-			return text.String(), false, fmt.Errorf("event %s: %w", ev.ID, err)
+			return got, fmt.Errorf("event %s: %w", ev.ID, err)
 		}
 		if err := show.show(ev, data); err != nil {
-			return text.String(), false, err
+			return got, err
 		}
 		text.WriteString(data.Delta)
-		if ev.Type == "done" {
-			return text.String(), data.Success, nil
+		switch ev.Type {
+		case "approval":
+			got.asked = &data.approvalData
+		case "done":
+			got.success = data.Success
+			return got, nil
 		}
 	}
 }
+
+// refusal is what a problem reply says.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
 
 // refused tells what a problem reply says.
 func refused(resp *http.Response) error {
@@ -187,9 +218,9 @@ func refused(resp *http.Response) error {
 		Detail string `json:"detail"`
 	}
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		return fmt.Errorf("the gateway answered %s", resp.Status)
+		return &refusal{resp.StatusCode, "the gateway answered " + resp.Status}
 	}
-	return fmt.Errorf("the gateway answered %s: %s", resp.Status, p.Detail)
+	return &refusal{resp.StatusCode, fmt.Sprintf("the gateway answered %s: %s", resp.Status, p.Detail)}
 }
 
 // jsonLines prints each event as one line of JSON.

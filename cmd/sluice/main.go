@@ -23,6 +23,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
 	exitUsage  = 2 // bad flags or configuration; nothing was started
+	exitAsked  = 3 // a person is asked, and none is there
 )
 
 func main() {
