@@ -192,8 +192,9 @@ func follow(stream io.Reader, show viewer) (got said, err error) {
 		if err := show.show(ev, data); err != nil {
 			return got, err
 		}
-		text.WriteString(data.Delta)
 		switch ev.Type {
+		case "response_delta":
+			text.WriteString(data.Delta)
 		case "approval":
 			got.asked = &data.approvalData
 		case "done":

@@ -29,9 +29,10 @@ type pendingCall struct {
 
 // approvalAnswer is the member approval of a body.
 type approvalAnswer struct {
-	Token  string       `json:"token"`
-	Action string       `json:"action,omitzero"`
-	Calls  []callAnswer `json:"calls,omitempty"`
+	Token   string       `json:"token"`
+	Action  string       `json:"action,omitzero"`
+	Message string       `json:"message,omitzero"`
+	Calls   []callAnswer `json:"calls,omitempty"`
 }
 
 type callAnswer struct {
@@ -95,6 +96,9 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	if d.line == nil {
 		return nil, errAsked
 	}
+	if len(q.Calls) == 0 {
+		return a, d.askNode(q, a)
+	}
 	for _, c := range q.Calls {
 		one, err := d.ask(&c)
 		if err != nil {
@@ -103,6 +107,27 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 		a.Calls = append(a.Calls, one)
 	}
 	return a, nil
+}
+
+// askNode asks what a node of a workflow asks until the answer can be read.
+func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
+	for {
+		fmt.Fprintf(d.out, "%s [y]es, or [n]o and why: ", printable(q.Prompt))
+		text, err := d.line()
+		if err != nil {
+			return errAsked
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch strings.ToLower(strings.TrimRight(word, ",.:")) {
+		case "y", "yes":
+			a.Action, a.Message = "approve", rest
+			return nil
+		case "n", "no":
+			a.Action, a.Message = "reject", rest
+			return nil
+		}
+		fmt.Fprintln(d.out, "Write y or n.")
+	}
 }
 
 // ask asks about one call until the answer can be read.

@@ -31,6 +31,7 @@ type pastMessage struct {
 type conversation struct {
 	Input       string        `json:"input,omitzero"`
 	ID          string        `json:"conversation_id,omitzero"`
+	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
 	History     []pastMessage `json:"history,omitempty"`
 	// Approval answers a question; all but Accumulated is empty then.

@@ -71,6 +71,8 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		return t.route(d)
 	case "agent":
 		return t.agent(d)
+	case "node":
+		return t.node(d)
 	case "tool_call":
 		return t.tool(d)
 	case "approval":
