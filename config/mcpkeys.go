@@ -64,7 +64,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 }
 
 // builtins are the servers that the program brings along.
-func builtins() []string { return []string{"todo", "home-lights", "home-music", "home-climate"} }
+func builtins() []string { return []string{"todo", "home-lights", "home-music", "home-climate", "fake-payments"} }
 
 // checked reads a string that parse accepts.
 func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {

@@ -36,6 +36,8 @@ func NewServer(name, version string) *server.MCPServer {
 		m.AddTools(newPlayer().tools()...)
 	case Climate:
 		m.AddTools(newHeating().tools()...)
+	case Payments:
+		m.AddTools(new(payments).tools()...)
 	default:
 		return nil
 	}

@@ -31,6 +31,9 @@ func (Model) Version() string { return Version }
 
 // Answer implements geminisim.Model.
 func (m Model) Answer(q geminisim.Question) geminisim.Answer {
+	if answer, ok := role(q); ok {
+		return answer
+	}
 	t := readTurn(q, m.Now)
 	if home, ok := readOrders(t.text, q.Functions); ok {
 		return home.next(t)
@@ -154,4 +157,4 @@ func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
 }
 
 // Roles returns what the demo's model knows of structured output.
-func Roles() []geminisim.Role { return []geminisim.Role{Route} }
+func Roles() []geminisim.Role { return []geminisim.Role{Route, Judge} }
