@@ -64,7 +64,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
 			[]string{"/", "/agents", "/agents/{id}", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse",
-				"/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/decision", "/tasks/{id}/events", "/tools"}},
+				"/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/decision", "/tasks/{id}/events", "/tools", "/workflows"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},
@@ -80,12 +80,13 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"agent", "approval", "done", "error", "model", "response_delta", "route", "start", "thinking", "tool_call"}},
+			[]string{"agent", "approval", "done", "error", "inner_delta", "model", "node", "response_delta", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
 			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed,
-			fault.Cancelled, fault.TurnLost, fault.StoreUnavailable)},
+			fault.Cancelled, fault.TurnLost, fault.StoreUnavailable,
+			fault.WorkflowLimit, fault.WorkflowExpression, fault.WorkflowNoBranch, fault.WorkflowNodeFailed, fault.WorkflowRecovery, fault.ApprovalRejected)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal,
