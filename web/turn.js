@@ -45,6 +45,8 @@ export class TurnView {
     model: (change) => this.#change(change),
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
+    node: (run) => this.#step(run),
+    inner_delta: ({ delta, node_id, agent_id }) => this.#think(delta, node_id ?? agent_id),
     thinking: ({ content, agent_id }) => this.#think(content, agent_id),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta, agent_id }) => this.#say(delta, agent_id),
@@ -105,6 +107,22 @@ export class TurnView {
   /** @param {string} [agent] */
   #speaks(agent) {
     return !agent || !this.#speaker || agent === this.#speaker;
+  }
+
+  /** @type {Map<string, HTMLElement>} a line for each node of a workflow */
+  #steps = new Map();
+
+  /** @param {{ node_id: string, type: string, status: string }} run */
+  #step({ node_id, type, status }) {
+    const text = `${node_id} (${type}): ${status}`;
+    const known = this.#steps.get(node_id);
+    if (known) {
+      known.textContent = text;
+      return;
+    }
+    const line = el('p', { class: 'faint', 'data-testid': 'node' }, text);
+    this.#steps.set(node_id, line);
+    this.#beside(line);
   }
 
   /** @param {string} content @param {string} [agent] */

@@ -151,12 +151,10 @@ func (v *view) latest() {
 		return
 	}
 	v.result, v.critic, v.decision = map[string]any{}, map[string]any{}, map[string]any{}
+	var last *Ended
 	v.seen(func(_ *node, e *Ended) {
-		if text, ok := v.textOf(e); ok {
-			v.result = map[string]any{"text": text, "is_error": e.Outcome == outcomeFailed}
-			if value, ok := jsonOf(text); ok {
-				v.result["json"] = value
-			}
+		if e.Result >= 0 {
+			last = e
 		}
 		if e.Critic != nil {
 			v.critic = map[string]any{"text": textOf(e.Critic), "json": e.Critic}
@@ -168,6 +166,15 @@ func (v *view) latest() {
 			}
 		}
 	})
+	if last == nil {
+		return
+	}
+	if text, ok := v.textOf(last); ok {
+		v.result = map[string]any{"text": text, "is_error": last.Outcome == outcomeFailed}
+		if value, ok := jsonOf(text); ok {
+			v.result["json"] = value
+		}
+	}
 }
 
 // textOf returns the text of a node's result.

@@ -144,13 +144,13 @@ func TestWorkflowRequests(t *testing.T) {
 	t.Parallel()
 	f := startFlows(t, "agents: {a: {description: x}}\nworkflows: {one: {nodes: {n: {type: agent, agent: a}}}}\n", nil)
 	for body, want := range map[string]string{
-		`{"input":"x","workflow":"two"}`:                       `{"pointer":"/workflow","code":"unknown_value"`,
-		`{"input":"x","workflow":"Not a name"}`:                `{"pointer":"/workflow","code":"unknown_value"`,
-		`{"input":"x","workflow":"one","agent":"a"}`:           `{"pointer":"/agent","code":"not_allowed"`,
-		`{"input":"x","workflow":"one","kind":"A B"}`:          `{"pointer":"/kind","code":"invalid_format"`,
-		`{"input":"x","workflow":"one","retention_days":"7"}`:  `{"pointer":"/retention_days","code":"wrong_type"`,
-		`{"input":"x","workflow":"one","retention_days":1.5}`:  `{"pointer":"/retention_days","code":"invalid_format"`,
-		`{"input":"x","workflow":"one","retention_days":3651}`: `{"pointer":"/retention_days","code":"invalid_format"`,
+		`{"input":"x","workflow":"two"}`:                       `{"field":"/workflow","code":"unknown_value"`,
+		`{"input":"x","workflow":"Not a name"}`:                `{"field":"/workflow","code":"unknown_value"`,
+		`{"input":"x","workflow":"one","agent":"a"}`:           `{"field":"/agent","code":"not_allowed"`,
+		`{"input":"x","workflow":"one","kind":"A B"}`:          `{"field":"/kind","code":"invalid_format"`,
+		`{"input":"x","workflow":"one","retention_days":"7"}`:  `{"field":"/retention_days","code":"wrong_type"`,
+		`{"input":"x","workflow":"one","retention_days":1.5}`:  `{"field":"/retention_days","code":"invalid_format"`,
+		`{"input":"x","workflow":"one","retention_days":3651}`: `{"field":"/retention_days","code":"invalid_format"`,
 	} {
 		if status, got := f.post(body); status != 422 || !strings.Contains(got, want) {
 			t.Errorf("%s: %d %s", body, status, got)

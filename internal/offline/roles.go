@@ -94,7 +94,9 @@ func write(messages []geminisim.Message, request string, earlier []geminisim.Mes
 	var found []string
 	for _, m := range messages {
 		if m.Model && !strings.HasPrefix(m.Text, draftBegins) && !strings.HasPrefix(m.Text, greeting) {
-			found = append(found, sentences(m.Text)...)
+			for part := range strings.SplitSeq(m.Text, "\n\n") { // what several nodes have said
+				found = append(found, sentences(part)...)
+			}
 		}
 	}
 	body := draftBegins + " " + strings.Join(found, " ")
