@@ -29,6 +29,7 @@ type asking struct {
 	note io.Writer // for what the turn itself does not tell
 
 	answer strings.Builder
+	asked  *approvalData          // what a person must answer; nil: nothing
 	task   atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
 	last   string                 // the id of the last event
 }
@@ -177,7 +178,12 @@ func (a *asking) take(ev sse.Event) (success, done bool, err error) {
 		return false, false, err
 	}
 	a.last = ev.ID
-	a.answer.WriteString(data.Delta)
+	switch ev.Type {
+	case "response_delta":
+		a.answer.WriteString(data.Delta)
+	case "approval":
+		a.asked = &data.approvalData
+	}
 	return data.Success, ev.Type == "done", nil
 }
 

@@ -32,6 +32,9 @@ func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
 // isTerminal says whether a reader or writer is a character device, which is most
 // likely a terminal.
 func isTerminal(stream any) bool {
+	if t, ok := stream.(interface{ isTerminal() bool }); ok { // of a test
+		return t.isTerminal()
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false
@@ -71,8 +74,12 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		return t.route(d)
 	case "agent":
 		return t.agent(d)
+	case "node":
+		return t.node(d)
 	case "tool_call":
 		return t.tool(d)
+	case "approval":
+		return t.question(d)
 	case "response_delta":
 		if !t.inText {
 			fmt.Fprintln(t.out)
@@ -106,6 +113,16 @@ func (t *terminal) tool(d eventData) error {
 	default:
 		return t.lineOf(d, s.yellow, "? %s%s  %s: %s", whose(d), d.Tool, d.Status, d.Error)
 	}
+}
+
+// question writes the calls that wait for a person.
+func (t *terminal) question(d eventData) error {
+	for _, c := range d.Calls {
+		if err := t.lineOf(d, t.style.yellow, "! %s %s  waits to be allowed (%s)", c.Tool, string(c.Arguments), strings.ReplaceAll(c.Reason, "_", " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // far tells how far a tool has come: "3 of 10: page 3".

@@ -23,6 +23,7 @@ import (
 
 	"sluice/a2a"
 	"sluice/agent"
+	"sluice/approval"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
@@ -44,6 +45,7 @@ import (
 	"sluice/task"
 	"sluice/toolcache"
 	"sluice/web"
+	"sluice/workflow"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.
@@ -64,6 +66,8 @@ type Config struct {
 	Tasks   task.Spec
 	A2A     a2a.Spec
 	Memory  conversation.Spec
+	// Workflows are those of the file.
+	Workflows []*workflow.Workflow
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -84,8 +88,10 @@ type Gateway struct {
 	registry atomic.Pointer[registry]
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
-	todos    *todo.Store      // nil unless the built-in todo server is used
-	with     Seams
+	// approvals asks people; nil if nobody is to be asked.
+	approvals *approval.Service
+	todos     *todo.Store // nil unless the built-in todo server is used
+	with      Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
@@ -157,7 +163,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = g.state.remembering(g.identified(with.budgeted(cfg.TurnTokens, g.agent())))
+	if err := g.openApprovals(); err != nil {
+		return nil, err
+	}
+	g.alone = g.asking(g.state.remembering(g.identified(with.budgeted(cfg.TurnTokens, g.agent()))))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -167,6 +176,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
 		Forget:        g.state.forgetters(),
+		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -187,6 +197,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	server.Choose = g.choose
 	if cfg.HasFile {
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
+		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
 	g.server = handlers.NewServer(server)
 	return g, nil
@@ -219,6 +230,7 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.Location = g.cfg.Timezone
 	cfg.LogPayloads = g.cfg.LogPayloads
 	cfg.Keyed = len(g.cfg.Models) > 0
+	cfg.Hold = g.hold()
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}

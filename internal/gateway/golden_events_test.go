@@ -14,6 +14,7 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	j.must(!j.done, "%s after done", ev.kind)
 	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
 	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
+	j.must(!j.asked || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
 	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
 	j.explain = wrong && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
 	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
@@ -32,6 +33,13 @@ func (j *judgement) event(ev wireEvent, first bool) {
 		j.route(ev)
 	case "agent":
 		j.agent(ev)
+	case "approval":
+		j.asked = true
+		j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
+		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && tokens.MatchString(ev.Token) && approvalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
+		for _, c := range ev.Waiting {
+			j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
+		}
 	case "error":
 		j.failure(ev)
 	case "done":
@@ -139,6 +147,9 @@ func (j *judgement) end(ev wireEvent) {
 	want := []string{"stop", "max_tokens", "max_steps"}
 	if j.clarified {
 		want = []string{"input_required"}
+	}
+	if j.asked {
+		want = []string{"approval_required"}
 	}
 	if j.fatal != "" {
 		want = []string{"error"}

@@ -52,6 +52,7 @@ type judgement struct {
 	missing     []string             // services that were told to be unavailable
 	text        string               // deltas so far
 	accumulates *bool
+	asked       bool // a person is asked
 
 	routes    int
 	clarified bool
@@ -104,7 +105,15 @@ type wireEvent struct {
 	Reasoning    string          `json:"reasoning"`
 	Attempt      int             `json:"attempt"`
 	ErrorMessage string          `json:"error_message"`
-	Agents       []struct {
+	ApprovalID   string          `json:"approval_id"`
+	Prompt       string          `json:"prompt"`
+	Token        string          `json:"token"`
+	Waiting      []struct {
+		CallID    string          `json:"call_id"`
+		Arguments json.RawMessage `json:"arguments"`
+		Reason    string          `json:"reason"`
+	} `json:"calls"`
+	Agents []struct {
 		AgentID string `json:"agent_id"`
 		Success bool   `json:"success"`
 	} `json:"agents"`
@@ -136,6 +145,7 @@ var vocabulary = map[string]string{
 	"tool_call/failed":      "request_id agent_id? call_id tool_name server arguments status duration_ms error",
 	"tool_call/unknown":     "request_id agent_id? call_id tool_name server arguments status duration_ms error",
 	"response_delta":        "request_id agent_id? delta accumulated?",
+	"approval":              "request_id approval_id kind prompt calls? expires_at token task_id?",
 	"error":                 "request_id agent_id? error_type message recoverable fatal retry_after_ms? service?",
 	"done":                  "request_id final_output tools_called success finish_reason usage timings agents?",
 }

@@ -27,6 +27,7 @@ type registry struct {
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
 
+	flows   workflows
 	quality *quality.Checker
 	tokens  int // of a turn; 0: no limit
 }
@@ -37,6 +38,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	spec := file.Team
 	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
 	r.told = r.tell()
+	r.flows = g.newWorkflows(file.Workflows, spec.Agents)
 	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
 		return r
@@ -50,7 +52,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.state.remembering(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}))
+	r.runner = g.asking(g.state.remembering(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})))
 	return r
 }
 
@@ -63,14 +65,16 @@ func routed(a router.AgentSpec) router.Agent {
 }
 
 // member returns the agent that a file describes.
-func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
+func (g *Gateway) member(a router.AgentSpec) *agent.Agent { return agent.New(g.memberConfig(a)) }
+
+func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
 	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
-	return agent.New(cfg)
+	return cfg
 }
 
 // teamRunner runs the turns of a team.
@@ -81,7 +85,11 @@ type teamRunner struct {
 
 // Run implements stream.Runner.
 func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	result, err := r.team.Run(agent.WithShared(ctx), req, sink)
+	ctx, own, err := withShared(ctx, req)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	result, err := r.team.Run(sharing(ctx), own, sink)
 	result.Keyed = r.keyed
 	return result, err
 }
@@ -89,6 +97,20 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 // choose returns what answers a request, and within which time.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := g.registry.Load()
+	if req.Resumed != nil {
+		runner, err := g.choosePaused(r, req)
+		if f, ok := runner.(*flow); ok {
+			return r.checked(f.runner, req, ""), f.timeout, err
+		}
+		return r.checked(runner, req, req.Agent), r.timeout(req), err
+	}
+	if req.Workflow != "" {
+		f := r.flows.byName[req.Workflow]
+		if f == nil {
+			return nil, 0, handlers.UnknownWorkflow()
+		}
+		return r.checked(f.runner, req, ""), f.timeout, nil
+	}
 	agent := req.Agent
 	if agent == "" && len(r.spec.Agents) == 1 {
 		agent = r.spec.Agents[0].ID
@@ -96,14 +118,11 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	if err := r.refuse(req, agent); err != nil {
 		return nil, 0, err
 	}
-	runner, timeout := g.alone, r.single
+	runner := g.alone
 	if r.team != nil {
 		runner = r.runner
-		if agent == "" {
-			timeout = r.spec.TurnTimeout
-		}
 	}
-	return r.checked(runner, req, agent), timeout, nil
+	return r.checked(runner, req, agent), r.timeout(req), nil
 }
 
 // refuse returns why a request cannot be answered as it is; agent is whom it is for, if
@@ -122,6 +141,14 @@ func (r *registry) refuse(req *chat.Request, agent string) error {
 		return nil
 	}
 	return wrong
+}
+
+// timeout returns how long the turn of a request may take.
+func (r *registry) timeout(req *chat.Request) time.Duration {
+	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
+		return r.single
+	}
+	return r.spec.TurnTimeout
 }
 
 // tell returns what GET /agents tells.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/agent"
+	"sluice/approval"
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
@@ -26,6 +27,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		todoServer(c),
 		handlers.Settings(c),
 		state(c),
+		approval.Settings(c),
 		chatKit(c),
 		logging(c),
 		telemetry(c),
