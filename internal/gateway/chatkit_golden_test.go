@@ -28,7 +28,7 @@ func TestChatKitTellsEveryTranscript(t *testing.T) {
 		for _, file := range files {
 			name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 			t.Run(name, func(t *testing.T) {
-				if name == "body_too_large" || name == "repeated_get" || name == "get_readonly" {
+				if name == "body_too_large" || name == "repeated_get" || name == "get_readonly" || strings.HasPrefix(name, "approval_") {
 					return // what they are about is lost in translation
 				}
 				t.Parallel()

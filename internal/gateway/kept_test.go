@@ -76,10 +76,12 @@ func withoutBeats(body string) string { return strings.ReplaceAll(body, ": ping\
 
 var keptStart = regexp.MustCompile(`,"task_id":"task_[0-9a-z]{26}","turn_id":"turn_[0-9a-z]{26}"`)
 
+var keptTask = regexp.MustCompile(`,"task_id":"task_[0-9a-z]{26}"`) // of a question
+
 // plain returns a kept stream as it is without a store.
 func plain(body string) string {
 	body = strings.Replace(body, "retry: 1000\n", "retry: 86400000\n", 1)
-	return keptStart.ReplaceAllString(keptID.ReplaceAllString(body, "id: "+goldenID+":$2"), "")
+	return withoutChance(keptTask.ReplaceAllString(keptStart.ReplaceAllString(keptID.ReplaceAllString(body, "id: "+goldenID+":$2"), ""), ""))
 }
 
 // peer is a further gateway.

@@ -119,7 +119,7 @@ func replayAll(t *testing.T, path string, encoder func() stream.Encoder) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			tr := readTranscript(t, file)
 			if path == chatkit.Path {
-				if !tr.translate(t) {
+				if strings.HasPrefix(filepath.Base(file), "approval_") || !tr.translate(t) {
 					return // no request for a turn
 				}
 				tr.set("request", inThread.Replace(tr.get("request")))

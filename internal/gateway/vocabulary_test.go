@@ -30,8 +30,8 @@ import (
 	"sluice/stream"
 )
 
-// everyEvent returns one of each event of package stream, in an order that the grammar
-// allows and with every field set.
+// everyEvent returns one of each event of package stream, in the order of a turn
+// and with every field set.
 func everyEvent() []stream.Event {
 	from := stream.Attribution{AgentID: "light-agent", NodeID: "n1", SessionID: "s1"}
 	call := func(id string) stream.Call {
@@ -64,6 +64,10 @@ func everyEvent() []stream.Event {
 		&failure,
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
 		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n\ndata: x\n\n"},
+		&stream.Approval{
+			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1",
+			Calls: []stream.ApprovalCall{{CallID: "d", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":"\u2028"}`), Reason: "writes", AgentID: "light-agent"}},
+		},
 		&fatal,
 		&stream.Done{
 			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
@@ -72,6 +76,12 @@ func everyEvent() []stream.Event {
 			Timings: stream.Timings{Total: 4, FirstEvent: 5, FirstDelta: 6, Blocked: 7},
 		},
 	}
+}
+
+// ofOneTurn returns those of everyEvent that can stand in one turn: it fails, or asks a
+// person.
+func ofOneTurn() []stream.Event {
+	return slices.DeleteFunc(everyEvent(), func(ev stream.Event) bool { return stream.Name(ev) == "approval" })
 }
 
 // madeUp is an extension that this version does not know. The embedded event lends it
@@ -256,7 +266,7 @@ func TestStorageTakesWholeEventsOrRefuses(t *testing.T) {
 type emitter struct{ refused []string }
 
 func (e *emitter) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
-	all := append(everyEvent(), madeUp{Note: "a\n\nb"}, madeUp{Refuse: true}, foreign{&stream.Delta{Text: "d"}}, nil)
+	all := append(ofOneTurn(), madeUp{Note: "a\n\nb"}, madeUp{Refuse: true}, foreign{&stream.Delta{Text: "d"}}, nil)
 	for _, ev := range all {
 		_, framing := ev.(*stream.Done)
 		if failure, ok := ev.(*stream.Error); framing || ok && failure.Fatal {
@@ -290,7 +300,7 @@ func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
 		want := map[string]int{"made_up": 1}
-		for _, ev := range everyEvent() {
+		for _, ev := range ofOneTurn() {
 			want[stream.Name(ev)]++
 		}
 		got := map[string]int{}
