@@ -111,7 +111,7 @@ type Part struct {
 // Metadata is what is known of a task beside the conversation. The rest is the client's
 // context, and what this version does not know.
 type Metadata struct {
-	// AgentSelections are the agents that answered, and RoutingConfidence is 0
+	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
 	// to 1.
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
 	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
