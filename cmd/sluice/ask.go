@@ -23,7 +23,7 @@ import (
 const maxFrame = 16 << 20
 
 // ask posts one message, or holds a conversation, and shows the events as they come.
-// Exit code 0 only when the done event of the last turn says success.
+// The exit code is that of the last turn: see codeOf.
 func (p program) ask(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
@@ -31,6 +31,8 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	channel := l.String("channel", "", "have the answer in the form of a channel, such as sms or email")
+	drafts := l.Bool("drafts", "show an answer that is held back until it is checked as it is written")
 	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk })
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -59,21 +61,31 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if *raw {
 		show = &jsonLines{out: p.stdout}
 	}
+	asked := conversation{Input: text, Channel: *channel, Drafts: *drafts}
 	if *talk {
-		return p.converse(ctx, base, text, show)
+		return p.converse(ctx, base, asked, show)
 	}
-	_, success, err := post(ctx, base, conversation{Input: text}, show)
-	return p.verdict(success, err)
+	_, code, err := post(ctx, base, asked, show)
+	return p.verdict(code, err)
 }
 
 // verdict returns the exit code of a turn, whose error it prints.
-func (p program) verdict(success bool, err error) int {
+func (p program) verdict(code int, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
 		return exitFailed
 	}
-	if !success {
+	return code
+}
+
+// codeOf returns the exit code of a turn, which its done tells: 0 is a success, and
+// exitUnchecked one whose answer did not pass its checks.
+func codeOf(done eventData) int {
+	switch {
+	case !done.Success:
 		return exitFailed
+	case done.Quality != nil && !done.Quality.Passed:
+		return exitUnchecked
 	}
 	return exitOK
 }
@@ -121,6 +133,7 @@ type eventData struct {
 	Success   bool           `json:"success"`
 	Finish    string         `json:"finish_reason"`
 	teamData  `json:",inline"`
+	checkData `json:",inline"`
 	Usage     struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`
@@ -132,50 +145,52 @@ type eventData struct {
 	} `json:"timings"`
 }
 
-// post runs one turn. It returns the text of the answer, as much of it as came, and
-// whether the turn was a success.
-func post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
+// post runs one turn. It returns the text of the answer, as much of it as came, and the
+// exit code of the turn.
+func post(ctx context.Context, base string, c conversation, show viewer) (answer string, code int, err error) {
 	body, err := json.Marshal(c)
 	if err != nil {
-		return "", false, errors.New("the message is not valid UTF-8")
+		return "", exitFailed, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return "", false, err
+		return "", exitFailed, err
 	}
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", false, err
+		return "", exitFailed, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", false, refused(resp)
+		return "", exitFailed, refused(resp)
 	}
 	return follow(resp.Body, show)
 }
 
 // follow shows the events of a stream up to its done.
-func follow(stream io.Reader, show viewer) (answer string, success bool, err error) {
+func follow(stream io.Reader, show viewer) (answer string, code int, err error) {
 	var text strings.Builder
 	events := sse.NewReader(stream, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return text.String(), false, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
+			return text.String(), exitFailed, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
 		}
 		var data eventData
 		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-			return text.String(), false, fmt.Errorf("event %s: %w", ev.ID, err)
+			return text.String(), exitFailed, fmt.Errorf("event %s: %w", ev.ID, err)
 		}
 		if err := show.show(ev, data); err != nil {
-			return text.String(), false, err
+			return text.String(), exitFailed, err
 		}
-		text.WriteString(data.Delta)
-		if ev.Type == "done" {
-			return text.String(), data.Success, nil
+		switch ev.Type {
+		case "response_delta":
+			text.WriteString(data.Delta)
+		case "done":
+			return text.String(), codeOf(data), nil
 		}
 	}
 }

@@ -32,6 +32,8 @@ type conversation struct {
 	Input       string        `json:"input"`
 	ID          string        `json:"conversation_id,omitzero"`
 	Accumulated bool          `json:"accumulated"`
+	Channel     string        `json:"channel,omitzero"`
+	Drafts      bool          `json:"drafts,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
 }
 
@@ -69,17 +71,17 @@ func beginning(s string) string {
 
 // converse sends each line of stdin, with what was said before, until stdin ends. It
 // returns the exit code of the last turn.
-func (p program) converse(ctx context.Context, base, first string, show viewer) int {
-	c := conversation{ID: "conv_" + rand.Text()}
+func (p program) converse(ctx context.Context, base string, c conversation, show viewer) int {
+	c.ID = "conv_" + rand.Text()
 	code := exitOK
-	for line, err := range p.lines(ctx, first) {
+	for line, err := range p.lines(ctx, c.Input) {
 		if err != nil {
 			fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
 			return exitFailed
 		}
 		c.Input = line
-		answer, success, err := post(ctx, base, c, show)
-		code = p.verdict(success, err)
+		answer, ended, err := post(ctx, base, c, show)
+		code = p.verdict(ended, err)
 		if ctx.Err() != nil {
 			return exitFailed
 		}

@@ -23,6 +23,8 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
 	exitUsage  = 2 // bad flags or configuration; nothing was started
+	// exitUnchecked: the turn was a success, and its answer did not pass its checks.
+	exitUnchecked = 4
 )
 
 func main() {
