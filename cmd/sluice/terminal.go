@@ -133,7 +133,6 @@ func (t *terminal) closing(d eventData) error {
 	if t.inText {
 		fmt.Fprintln(t.out)
 	}
-	t.inText = false
 	if err := t.receipt(d); err != nil {
 		return err
 	}
