@@ -154,6 +154,8 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 	return t.state, err
 }
 
+// turn begins a turn: its state is still empty. What ctx carries (logger,
+// budget, what other agents of the team lost) is looked up once.
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
 	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
 	if a.cfg.Budget != nil {

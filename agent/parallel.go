@@ -60,6 +60,8 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	return t.over()
 }
 
+// start runs j on a goroutine of its own, which ends with j and is waited for
+// by wait. ended has room for all, so nobody blocks on it.
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
@@ -84,6 +86,7 @@ func (c *parallel) end(j *job) {
 	}
 }
 
+// without removes j in place.
 func without(jobs []*job, j *job) []*job {
 	kept := jobs[:0]
 	for _, other := range jobs {

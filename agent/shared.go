@@ -15,6 +15,7 @@ type shared struct {
 	keys map[string]struct{}
 }
 
+// sharedKey is the key of what agents of one turn share, in its context.
 type sharedKey struct{}
 
 // WithShared returns a context for a turn in which several agents take part: a call
@@ -23,11 +24,15 @@ func WithShared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sharedKey{}, &shared{keys: map[string]struct{}{}})
 }
 
+// sharedOf returns what the agents of a team share, or nil in a turn of one
+// agent. All methods work on nil.
 func sharedOf(ctx context.Context) *shared {
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	return s
 }
 
+// lose notes that a call went out whose outcome is unknown. It is safe for
+// concurrent use, as are all methods.
 func (s *shared) lose(key string) {
 	if s == nil || key == "" {
 		return
@@ -37,6 +42,8 @@ func (s *shared) lose(key string) {
 	s.keys[key] = struct{}{}
 }
 
+// lost says whether another agent of the turn sent the same call and never
+// learned what became of it.
 func (s *shared) lost(c tool.Call) bool {
 	if s == nil {
 		return false

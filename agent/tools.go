@@ -125,10 +125,14 @@ func (t *turn) lose(key string) {
 	t.shared.lose(key)
 }
 
+// newJob gives the call an id that is unique in the turn, because models repeat
+// theirs.
 func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
 	return newJob(t.state.calls.id(c.ID), c, spec)
 }
 
+// newJob makes a job of a call. spec is nil for a tool that is not offered;
+// such a job is only reported, never run.
 func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	j := &job{call: c, spec: spec}
 	j.event = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
@@ -172,7 +176,7 @@ func (t *turn) close(j *job) {
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text})
+		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached})
 	case f.Unknown:
 		t.lose(j.key)
 		if j.fallbackOf != nil {
@@ -246,6 +250,8 @@ func (j *job) forModel() *tool.Result {
 	return r
 }
 
+// capResult cuts what the model gets to maxForModel bytes, and tells it so: it
+// can ask for less, which a silent cut would not suggest.
 func capResult(s string) string {
 	head, cut := chat.Truncate(s, maxForModel)
 	if !cut {

@@ -45,6 +45,8 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// isClean says whether nothing would be taken out, without an allocation: so it
+// is mostly.
 func isClean(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -58,6 +60,8 @@ func isClean(s string) bool {
 	return true
 }
 
+// isCleanUnicode is isClean for what is not ASCII alone: no controls, no
+// separators of lines, no marks that turn the direction, no broken UTF-8.
 func isCleanUnicode(s string) bool {
 	for i, r := range s {
 		switch {

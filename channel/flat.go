@@ -57,6 +57,7 @@ func wordBehind(text string, at int) bool {
 	return isWord(r)
 }
 
+// isWord says whether r belongs to a word. What cannot be read does not.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
@@ -77,6 +78,7 @@ type sign struct {
 	open, close bool // it may begin a span, or end one
 }
 
+// guardAll keeps c from being read as markup, line by line.
 func (fl *flat) guardAll(c byte) {
 	if strings.IndexByte(fl.text, c) < 0 {
 		return
@@ -111,6 +113,8 @@ func (fl *flat) guardAll(c byte) {
 	}
 }
 
+// sign looks at a character's neighbours: they decide whether it can open or
+// close markup.
 func (fl *flat) sign(at int) sign {
 	before, behind := byte(' '), byte(' ')
 	if at > 0 {
@@ -126,6 +130,7 @@ func (fl *flat) sign(at int) sign {
 	}
 }
 
+// guardLine puts something between signs that would pair up.
 func (fl *flat) guardLine(line []sign) {
 	if len(line) < 2 {
 		return

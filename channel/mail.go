@@ -19,6 +19,7 @@ const clipAt = 102_400
 // name it fits a line of RFC 5322, 2.1.1.
 const maxSubject = 78
 
+// mail makes both forms of a mail. Only what neither shows counts as degraded.
 func (d *draft) mail() {
 	text := newTextForm(0, false)
 	text.degrade = func(k kind) {
@@ -34,10 +35,19 @@ func (d *draft) mail() {
 	r.Text = r.Content
 	r.Subject = header(d.in.Subject)
 	if r.Subject == "" {
-		r.Subject = shortened(header(subjectOf(d.root)), maxSubject)
+		r.Subject = shortened(header(subjectOf(d.unframed())), maxSubject)
 	}
-	r.HTML = html.page(d.in.Locale, r.Subject)
+	r.HTML = html.page(d.in.Locale, r.Subject, header(d.spec.Brand))
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
+}
+
+// unframed is the tree of the text alone.
+func (d *draft) unframed() *node {
+	if d.in.Before+d.in.After == "" {
+		return d.root
+	}
+	var t tree
+	return t.parse(d.parser, clean(d.in.Text))
 }
 
 // header is what may stand in a header: one line.

@@ -10,7 +10,7 @@ import (
 )
 
 func readSection(content string) (specs []channel.Spec, faults []string) {
-	r := file.Table{channel.Section(&specs)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
+	r := file.Table{channel.Section(&specs, nil)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
 	for _, f := range r.Faults {
 		faults = append(faults, f.Name+": "+f.Message)
 	}
@@ -38,7 +38,7 @@ func TestSectionFaults(t *testing.T) {
 	t.Parallel()
 	_, got := readSection(`channels:
   fax: {max_parts: 2}
-  sms: {max_length: 39, deliver: {url: x}}
+  sms: {max_length: 39, send: {url: x}}
   email: {max_length: 100}
   teams: {max_length: 1000, max_parts: 21}
   plain: {emojis: auto, max_segments: 2}
@@ -46,7 +46,7 @@ func TestSectionFaults(t *testing.T) {
 	want := []string{
 		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, email, whatsapp, teams, plain",
 		"f.yaml:3:21: /channels/sms/max_length: must be from 40 to 1000000",
-		"f.yaml:3:25: /channels/sms/deliver: there is no such key; there are emojis, extends, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
+		"f.yaml:3:25: /channels/sms/send: there is no such key; there are deliver, emojis, extends, greeting, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
 		"f.yaml:4:23: /channels/email/max_length: belongs to sms, whatsapp, teams, plain: this channel is never split",
 		"f.yaml:5:23: /channels/teams/max_length: must be 4096 or more: an indicator and a character must fit",
 		"f.yaml:5:40: /channels/teams/max_parts: must be from 1 to 20",

@@ -32,11 +32,14 @@ type packer struct {
 	full, fill     int // segments before the one at hand, and units in it
 }
 
+// newPacker returns a packer of empty segments.
 func newPacker(e Encoding) packer {
 	alone, several := e.capacity()
 	return packer{alone: alone, several: several}
 }
 
+// add packs a grapheme, whole into one segment if it fits into any (3GPP TS
+// 23.040 concatenates after that).
 func (p *packer) add(units int) {
 	p.units += units
 	if p.fill+units > p.several {
@@ -50,6 +53,8 @@ func (p *packer) add(units int) {
 	}
 }
 
+// segments counts them. A text that fits into one alone has room for more: no
+// header is needed.
 func (p *packer) segments() int {
 	if p.units <= p.alone {
 		return min(1, p.units)
@@ -91,6 +96,8 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	return transliterated(g, before)
 }
 
+// transliterated writes a grapheme in characters of GSM-7; before is what
+// stands in front of it. ok is false if there is no such form.
 func transliterated(g string, before byte) (string, bool) {
 	var out string
 	for _, r := range g {
@@ -142,16 +149,19 @@ func (m *sms) gsm(start int, take func(s string, end int) bool) {
 	}
 }
 
+// isWordByte says whether c belongs to a word.
 func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
 }
 
+// addGSM packs s in GSM-7.
 func addGSM(p *packer, s string) {
 	for _, r := range s {
 		p.add(septetsOf(r))
 	}
 }
 
+// addUCS packs a grapheme in UCS-2, surrogate pairs whole.
 func addUCS(p *packer, g string) {
 	n := 0
 	for _, r := range g {
@@ -182,12 +192,14 @@ func (m *sms) gsmReach(start int, r room) int {
 	return reach
 }
 
+// reserve keeps room for an indicator.
 func (p *packer) reserve(units int) {
 	for range units {
 		p.add(1)
 	}
 }
 
+// ucsReach is how far a part reaches from start in UCS-2.
 func (m *sms) ucsReach(start int, r room) int {
 	p := newPacker(UCS2)
 	p.reserve(r.before)
@@ -203,6 +215,8 @@ func (m *sms) ucsReach(start int, r room) int {
 	return at
 }
 
+// reach is how far a part reaches from start, in whichever encoding carries
+// more of the text.
 func (m *sms) reach(start int, r room) int {
 	gsm := m.gsmReach(start, r)
 	if gsm == len(m.text) {

@@ -2,6 +2,7 @@ package chat
 
 import "context"
 
+// requestIDKey is the key of a request's id in its context.
 type requestIDKey struct{}
 
 // WithRequestID returns a context that carries the request's id, so that calls

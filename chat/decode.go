@@ -22,7 +22,7 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{HasHistory: d.seen["history"]}, &d.faults
+		return Asked{Request: Request{HasHistory: d.seen["history"]}}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
 	asked.HasHistory = d.seen["history"]
@@ -59,6 +59,8 @@ func QueryRequest(rawQuery string) (Asked, error) {
 	return v.build(&e)
 }
 
+// queryValue returns a parameter that is given once, or nil. Twice is a fault:
+// programs disagree on which of the two counts.
 func queryValue(query url.Values, name string, e *ValidationError) *string {
 	values := query[name]
 	if len(values) == 0 {
@@ -84,6 +86,9 @@ type decoder struct {
 	broken bool // the document's structure is lost
 }
 
+// document reads the body's object member by member. It goes on after a fault
+// of a value, so that all are reported at once, and stops where the JSON itself
+// is broken.
 func (d *decoder) document(body []byte) {
 	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
@@ -151,6 +156,8 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 
 const duplicateKey = "the key is given more than once"
 
+// duplicate reports a name that is there twice. Unknown names share one report,
+// so that a body full of them makes no large reply.
 func (d *decoder) duplicate(name string) {
 	if fieldOf(name) >= 0 {
 		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
@@ -197,6 +204,8 @@ func (d *decoder) takeString(i int, value jsontext.Value) {
 	}
 }
 
+// takeBool reads a flag. null is as if it were not given; "true" in quotes is a
+// fault.
 func (d *decoder) takeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
@@ -213,6 +222,8 @@ func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
+// unquote returns the string that v is. The error is one of invalid UTF-8 or of
+// a lone surrogate.
 func unquote(v jsontext.Value) (string, error) {
 	var short [64]byte // room for most, which are keys and ids
 	b, err := jsontext.AppendUnquote(short[:0], v)

@@ -120,6 +120,7 @@ type raws struct {
 	said []Said // of the one field that is a list; nil: not given, or empty
 }
 
+// raw is the value of one field as it was read, before its rule was asked.
 type raw struct {
 	given, flag bool
 	text        string

@@ -25,6 +25,10 @@ type Request struct {
 	History []Message
 	// Pruning tells what of the history was left out.
 	Pruning Pruning
+	// HasHistory says that the request brings its history along, whatever that holds, or
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. It
+	// counts beside an error too.
+	HasHistory bool
 	// Input is what the user says now.
 	Input          string
 	ConversationID string // empty: none
@@ -39,6 +43,10 @@ type Request struct {
 	Context []ContextEntry
 	// Note is what the gateway tells the agent of the turn, beside its instructions.
 	Note string
+	// Question is what the input answers; nil: it is a request of its own.
+	Question *Question
+	// LastAgent is who answered last in the conversation; empty: not known.
+	LastAgent string
 	// Instruction is what the gateway adds to the instructions of every agent that takes
 	// part: how to write, the steps of a plan. Empty: nothing.
 	Instruction string
@@ -83,9 +91,6 @@ type Asked struct {
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
-	// HasHistory says that there is a history at the top level, whatever it holds. It
-	// counts beside an error too.
-	HasHistory bool
 }
 
 // ContextEntry is one member of Request.Context.
@@ -99,17 +104,12 @@ type Principal struct {
 }
 
 // Messages returns the conversation as the model is shown it: the history, then the
-// input. A history that ends with a message of the user which was never answered is
-// continued by the input.
+// question that the input answers, then the input. A history that ends with a message
+// of the user which was never answered is continued by the input.
 func (r *Request) Messages() []Message {
-	messages := make([]Message, 0, len(r.History)+1)
-	messages = append(messages, r.History...)
-	input := r.Input
-	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
-		input = messages[n-1].Parts[0].Text + "\n\n" + input
-		messages = messages[:n-1]
-	}
-	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
+	history := r.asking()
+	messages := append(make([]Message, 0, len(history)+1), history...)
+	return appendSaid(messages, Said{RoleUser, r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model is told
@@ -159,6 +159,7 @@ const maxFaults = 16
 // found first, for the document itself perhaps several.
 type ValidationError struct{ Fields []FieldError }
 
+// It lists all faults on one line, for the log. Clients get Fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid request")
@@ -168,6 +169,8 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
+// add reports a fault. A field has one fault at most, the first, which mostly
+// causes the others; what has no field is reported once each.
 func (e *ValidationError) add(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
@@ -200,6 +203,7 @@ func (e *ValidationError) own(field string, f *FieldError) {
 	}
 }
 
+// has says whether a field has a fault already.
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }

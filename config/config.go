@@ -84,7 +84,7 @@ type Config struct {
 	StorePrefix   string
 	StoreRequired bool
 
-	// ChatKitHistory is HistoryNone or HistoryInMemory.
+	// ChatKitHistory is HistoryNone, HistoryInMemory or HistoryInStore.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
 	LogLevel    string
@@ -111,6 +111,7 @@ type Config struct {
 const (
 	HistoryNone     = "none"
 	HistoryInMemory = "memory" // of the process
+	HistoryInStore  = "store"
 )
 
 // What decides whether a stream is admitted below MaxStreams.
@@ -182,6 +183,13 @@ type MCPServer struct {
 	// in which they are tried: "<tool>" or "<server>/<tool>".
 	Fallback map[string][]string
 
+	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
+	// CacheShared that those for one user serve all.
+	Cache       map[string]time.Duration
+	CacheShared bool
+	// Identity tells the server for whom its tools are called.
+	Identity bool
+
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.
 	Expanded []Secret
@@ -196,6 +204,9 @@ func (s MCPServer) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
 // MarshalText is String, so that JSON holds no more either.
 func (s MCPServer) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// HasStore says whether turns are kept.
+func (c *Config) HasStore() bool { return c.Store != "" && c.Store != "none" }
 
 // Offline says whether the built-in offline model is to be used: there is no
 // key, and no server other than Google's that might need none.

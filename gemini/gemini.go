@@ -157,6 +157,8 @@ func (cfg *Config) frame(c *codec) model.Frame {
 	return f
 }
 
+// target returns where requests go. The key travels in a header, never in the
+// URL, which proxies log.
 func (cfg *Config) target() model.Target {
 	t := model.Target{
 		URL:       endpoint(cfg.BaseURL, cfg.Model),

@@ -17,6 +17,7 @@ import (
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/metrics"
+	"sluice/quality/style"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/tool"
@@ -54,6 +55,7 @@ type Config struct {
 	Dialects []dialect.Dialect
 	// Channels are forms of texts on top of the built-in ones, or in place of those.
 	Channels []channel.Spec
+	Style    *style.Guide // what stands around texts; nil: nothing
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -135,7 +137,7 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
-	forms := newChannels(cfg.Channels)
+	forms := newChannels(cfg.Channels, cfg.Style)
 	s.serve(e, forms)
 	readable(e, "/channels", raw(forms.list))
 	s.serveTasks(e)

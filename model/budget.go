@@ -39,10 +39,12 @@ func (b *TurnBudget) Reached(own chat.Usage) bool {
 	return b != nil && max(b.spent.Load(), tokensOf(own)) >= b.tokens
 }
 
+// tokensOf is what counts: cached tokens are part of the input already.
 func tokensOf(u chat.Usage) int64 {
 	return int64(u.InputTokens) + int64(u.OutputTokens) + int64(u.ThinkingTokens)
 }
 
+// budgetKey is the key of a turn's budget in its context.
 type budgetKey struct{}
 
 // WithTurnBudget returns a context whose calls share b.

@@ -39,6 +39,8 @@ type call struct {
 	chunk    chat.Chunk
 }
 
+// newCall begins a call and starts its watchdog. The caller must call end, which
+// stops it.
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
 	c := &call{m: m, parent: parent, req: req, yield: yield}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
@@ -46,6 +48,8 @@ func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield fun
 	return c
 }
 
+// end stops the timer and frees the context. A body that a transport still reads is
+// not reused; see Body.
 func (c *call) end() {
 	c.watchdog.stop()
 	c.cancel(nil)
@@ -152,7 +156,7 @@ func (c *call) run(said *tally) error {
 		c.clear()
 		err := ans.Next(&c.chunk)
 		if err == io.EOF && first {
-			return ErrEmpty
+			return errEmpty
 		}
 		if err == io.EOF {
 			return c.last(ans, said)

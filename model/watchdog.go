@@ -35,4 +35,6 @@ func (w *watchdog) resume(left time.Duration) {
 	}
 }
 
+// stop makes sure of nothing but that no timer is left: one that fires at this
+// moment cancels a context that is over anyway.
 func (w *watchdog) stop() { w.timer.Stop() }

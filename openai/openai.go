@@ -41,6 +41,8 @@ type host struct {
 	openAI, azure, deepSeek, mistral, gemini bool
 }
 
+// hostOf finds out what a server is by its host's name, or by the preset:
+// several take or want other members than OpenAI's own.
 func hostOf(spec *model.Spec) host {
 	u, err := url.Parse(spec.Endpoint)
 	if err != nil {

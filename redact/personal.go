@@ -245,6 +245,8 @@ func (w *finder) emails(start, end int) {
 	}
 }
 
+// isLocal says whether c can stand in front of the @ of an address (RFC 5322,
+// atext, and letters of other scripts).
 func isLocal(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c >= 0x80 || strings.IndexByte("+%&'*/=?^{|}~!#$", c) >= 0
 }

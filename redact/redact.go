@@ -61,6 +61,8 @@ func quoted(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
+// headOf is how a secret begins, cut between characters: a text without any
+// head needs no further look.
 func headOf(needle string) string {
 	n := MinLength
 	for n > 0 && n < len(needle) && needle[n]&0xC0 == 0x80 {
@@ -156,6 +158,7 @@ func markEnd(text string, at int) int {
 	return at
 }
 
+// merged joins spans that overlap, in their order.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	all := spans[:1]

@@ -83,8 +83,10 @@ type direct struct {
 	m    *member
 }
 
+// Emit passes an event of the first agent on at once, without a queue.
 func (d *direct) Emit(ev stream.Event) error { return d.turn.take(d.m, ev) }
 
+// Flush flushes the turn's sink, whose first error ends the turn.
 func (d *direct) Flush() error {
 	d.turn.flush()
 	return d.turn.sinkErr
@@ -219,6 +221,8 @@ func (r *turn) finish() error {
 	return err
 }
 
+// aggregate makes the outcome of the turn of those of its members. If some
+// failed the answer says so; if all failed the turn does.
 func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
 	for _, m := range r.members {
@@ -243,8 +247,7 @@ func (r *turn) aggregate(span trace.Span) error {
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
 		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
-	r.flush()
-	return r.sinkErr
+	return r.sinkErr // Done follows at once, and takes along what is not flushed yet
 }
 
 // successMessage begins the template of a partial failure: what the agents said.

@@ -38,8 +38,11 @@ type Agent struct {
 	Available func() bool
 }
 
+// available says whether the agent can answer now; without a function it always
+// can.
 func (a *Agent) available() bool { return a.Available == nil || a.Available() }
 
+// name is what people are shown: the name, or else the id.
 func (a *Agent) name() string {
 	if a.Name != "" {
 		return a.Name
@@ -109,6 +112,12 @@ type Config struct {
 	FallbackAgent         string
 	FallbackTemplate      string
 
+	// MaxClarifications is how many questions may come in a row, then a request that is
+	// not clear gets the fallback. Where no questions are kept it is never reached, unless
+	// it is 0.
+	MaxClarifications int
+	Sticky            Sticky
+
 	HistoryTurns  int // how many turns before are shown to the model that decides
 	Rules         []Rule
 	MaxConcurrent int // routing calls at the same time
@@ -121,6 +130,16 @@ type Config struct {
 	// LogPayloads puts the reasoning of decisions into the log.
 	LogPayloads bool
 }
+
+// Sticky says how a conversation and its agent hold together: Request.LastAgent.
+type Sticky string
+
+// Ways to be sticky.
+const (
+	StickyOff  Sticky = "off"
+	StickyHint Sticky = "hint" // the model that decides is told who answered last
+	StickyHold Sticky = "hold" // the conversation keeps its agent
+)
 
 // Rule sends requests to agents without asking a model.
 type Rule struct {
@@ -173,6 +192,9 @@ func Defaults() Config {
 		ClarificationTemplate: defaultClarification,
 		FallbackAgent:         DefaultFallbackAgent,
 		FallbackTemplate:      defaultFallback,
+
+		MaxClarifications: 2,
+		Sticky:            StickyHint,
 
 		HistoryTurns:  1,
 		MaxConcurrent: 64,

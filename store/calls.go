@@ -89,6 +89,8 @@ func expected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }
 
+// note logs when the store begins to fail and when it works again, once each. A
+// call whose caller gave up says nothing of the store.
 func (c *Calls) note(ctx context.Context, op string, err error) {
 	if ctx.Err() != nil {
 		return // nothing was learnt

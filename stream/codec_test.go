@@ -28,6 +28,7 @@ func everyEvent() []stream.Event {
 		&stream.ToolStarted{Call: call, Repeatable: true},
 		&stream.ToolProgress{Call: call, Progress: 0.5, Total: 2, Message: "half\nway"},
 		&stream.ToolCompleted{Call: call, Duration: time.Second, Result: "{\"id\": 1}", Truncated: true},
+		&stream.ToolCompleted{Call: call, Result: "kept", Cached: true},
 		&stream.ToolFailed{Call: call, Duration: 1, Message: "no"},
 		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
 		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},

@@ -119,6 +119,7 @@ type ToolCompleted struct {
 	Duration  time.Duration
 	Result    string // the text of the result, whole; an encoder may shorten it
 	Truncated bool   // Result is not all that the tool said
+	Cached    bool   // the tool was not run: this is what it said before
 }
 
 // ToolFailed tells that the tool was not run, or answered with an error.
@@ -203,6 +204,9 @@ type Done struct {
 	Agents []AgentOutcome `json:"agents,omitzero"`
 	// Route is what the routing of a team's turn took; 0: there was none.
 	Route time.Duration `json:"route,omitempty"`
+	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
+	// keeps turns: no encoder writes it.
+	Asker string `json:"asker,omitempty"`
 	// Quality is what became of the checks; nil: there were none, or the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`
 	// Channel is the form of the answer; nil: that of a page, which is none of its own.

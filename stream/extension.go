@@ -82,6 +82,7 @@ func (t *Turn) Close(key string) bool {
 	return ok
 }
 
+// count notes that an extension was told. Rules ask how often.
 func (t *Turn) count(name string) {
 	if t.seen == nil {
 		t.seen = map[string]int{}

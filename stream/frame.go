@@ -35,6 +35,7 @@ type Result struct {
 	Keyed   bool            // as in Done
 	Agents  []AgentOutcome  // of a team, in the order of their answers
 	Route   time.Duration   // that a team took to decide who answers
+	Asker   string          // as in Done
 	*Checks                 // of an answer that was checked or formatted; nil: it was not
 }
 
@@ -96,6 +97,8 @@ func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error 
 	return f.end(ctx, guard, &result, err)
 }
 
+// end tells the last events: what keeps the turn from being complete, if
+// anything, and Done. A sink that fails gets nothing more.
 func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
@@ -162,7 +165,7 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 func (r *Result) done() *Done {
 	d := &Done{
 		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
-		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,
 	}
 	if c := r.Checks; c != nil {
 		d.Quality, d.Channel, d.Checked = c.Quality, c.Channel, c.Checked

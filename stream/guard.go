@@ -41,6 +41,7 @@ type tracked struct {
 	over bool
 }
 
+// state is how far a turn has come.
 type state int
 
 const (
@@ -141,6 +142,7 @@ func ReasonFor(err error) FinishReason {
 	return Failed
 }
 
+// pass hands an event on. The first error of the sink stays.
 func (g *Guard) pass(ev Event) error {
 	g.err = g.sink.Emit(ev)
 	return g.err
@@ -194,6 +196,7 @@ func (g *Guard) check(ev Event) (state, error) {
 	return expectAny, nil
 }
 
+// extension asks the event's own rule.
 func (g *Guard) extension(ev Extension) error {
 	if err := ev.Allow(&g.turn); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrGrammar, ev.Name(), err)
@@ -202,6 +205,7 @@ func (g *Guard) extension(ev Extension) error {
 	return nil
 }
 
+// begin opens a call. More than fewCalls are found by a map.
 func (g *Guard) begin(c Call) error {
 	if c.ID == "" || g.find(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
@@ -219,6 +223,7 @@ func (g *Guard) begin(c Call) error {
 	return nil
 }
 
+// find returns a call by its id, or nil.
 func (g *Guard) find(id string) *tracked {
 	if g.at != nil {
 		if i, ok := g.at[id]; ok {
@@ -243,6 +248,7 @@ func (g *Guard) running(c Call) (*tracked, error) {
 	return t, nil
 }
 
+// end closes a call. Its id stays taken, the rest is let go.
 func (g *Guard) end(c Call) error {
 	t, err := g.running(c)
 	if err == nil {
@@ -262,6 +268,8 @@ func (g *Guard) open() (calls []Call) {
 	return calls
 }
 
+// closed wants that nothing is under way any more: a client must be able to
+// close whatever it shows.
 func (g *Guard) closed() error {
 	if n := len(g.open()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)

@@ -27,7 +27,7 @@ type Route struct {
 	Additional []string `json:"additional_agents"` // never null on the wire
 	Confidence float64  `json:"confidence"`        // 0–1
 	Reasoning  string   `json:"reasoning,omitempty"`
-	// Method says what decided: requested, rule, only_agent, first, none or model.
+	// Method says what decided: requested, sticky, hold, rule, only_agent, first, none or model.
 	Method   string `json:"method"`
 	Attempts int    `json:"attempts"`        // calls of a model
 	Millis   int64  `json:"duration_ms"`     // that the decision took

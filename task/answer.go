@@ -12,6 +12,7 @@ type answer struct {
 	failure string // of the fatal error
 	reason  stream.FinishReason
 	agent   string // who was chosen to answer
+	asker   string // who asked the user
 	route   *stream.Route
 	runs    []AgentResponse
 	checked jsontext.Value // how the answer was checked; nil: it was not
@@ -28,7 +29,7 @@ func (a *answer) hear(ev stream.Event) {
 			a.failure = ev.Message
 		}
 	case *stream.Done:
-		a.reason, a.checked = ev.Reason, ev.Checked
+		a.reason, a.asker, a.checked = ev.Reason, ev.Asker, ev.Checked
 	case *stream.Route:
 		route := *ev
 		a.route, a.agent = &route, ev.AgentID
@@ -46,6 +47,8 @@ func (a *answer) spoke(ev *stream.Delta) {
 	}
 }
 
+// ran notes that an agent began or ended. An agent may run more than once; the
+// run that is open ends.
 func (a *answer) ran(ev *stream.AgentRun) {
 	if ev.Status == stream.AgentStarted {
 		a.runs = append(a.runs, AgentResponse{AgentID: ev.AgentID})
@@ -76,4 +79,7 @@ func (a *answer) describe(m *Metadata) {
 	m.RoutingConfidence = Number(a.route.Confidence)
 	m.Routing = &Routing{AgentID: a.route.AgentID, Confidence: Number(a.route.Confidence), Reasoning: a.route.Reasoning, AdditionalAgents: a.route.Additional}
 	m.AgentResponses = a.runs
+	if a.route.Decision == stream.Routed && a.reason.Success() {
+		m.LastAgent = a.route.AgentID
+	}
 }

@@ -19,6 +19,7 @@ type Caller struct {
 	UserID    string
 }
 
+// user is the owner of the caller's tasks.
 func (c Caller) user() string {
 	return owner(&chat.Request{Principal: c.Principal, UserID: c.UserID})
 }
@@ -32,6 +33,8 @@ func (c Caller) mine(t store.Task) bool {
 	return c.Principal.ID == "" || t.User == c.user()
 }
 
+// notFound is said of what is not there, and of what is not the caller's: the
+// difference would tell who has tasks.
 func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
@@ -64,6 +67,15 @@ func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, er
 		err = notFound()
 	}
 	return t.Turn, err
+}
+
+// Told returns the document of a task, and the turn of its log.
+func (s *Service) Told(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return readDocument(id, t).encode(), t.Turn, nil
 }
 
 // List returns a page of c's tasks, newest first, as one JSON document. q's tenant and user
@@ -111,6 +123,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	return readDocument(id, t).encode(), false, nil
 }
 
+// notCancelable is said of a task that has ended.
 func notCancelable() error {
 	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
 }
@@ -167,6 +180,8 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 	}
 }
 
+// forget deletes a task with its log. One that runs is asked to end first; what
+// it writes then finds no task and is dropped.
 func (s *Service) forget(ctx context.Context, id string, t store.Task) error {
 	if t.State == Working {
 		if err := s.ask(ctx, id, t); err != nil {

@@ -4,6 +4,7 @@ package task
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,10 @@ type Metadata struct {
 	Routing           *Routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
-	Others            Others          `json:",embed"`
+	// These two have names that none of the client's context can have.
+	PendingQuestion *Question `json:"pendingQuestion,omitzero"`
+	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
+	Others          Others    `json:",embed"`
 }
 
 // Routing is why the agents of a task were chosen.
@@ -156,8 +160,14 @@ func newDocument(id string, req *chat.Request) *Document {
 
 // readDocument reads a task. What cannot be read of it is made of the rest.
 func readDocument(id string, t store.Task) *Document {
-	d := new(Document)
-	err := json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d, err := new(Document), errors.New("not ours")
+	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
+		err = json.Unmarshal(t.Doc, d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
+	if err != nil || !IsState(d.Status.State) {
+		d = new(Document)
+		err = json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
 	if err != nil {
 		d = &Document{Status: Status{State: Unknown}}
 	}
@@ -190,6 +200,7 @@ func (d *Document) asked(turn, input string, now time.Time, most int) {
 // ended notes what a turn has said, and the task's state after it.
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = Status{State: state, Timestamp: stamp(now)}
+	d.Metadata.PendingQuestion = d.question(said)
 	if said.failure != "" {
 		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
 	}
@@ -204,9 +215,11 @@ func (d *Document) ended(state string, said *answer, turn string, now time.Time,
 	said.describe(&d.Metadata)
 }
 
+// say adds a message, and drops the oldest beyond most.
 func (d *Document) say(m Message, most int) {
 	d.History = append(d.History, m)
 	d.History = d.History[max(0, len(d.History)-most):]
 }
 
+// stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -93,6 +93,7 @@ func (t *Turn) log(s stream.Stamp, ev stream.Event) {
 	t.pending, t.n = append(line, '\n'), s.N
 }
 
+// cut bounds what a document keeps of a result.
 func cut(text string) string {
 	head, _ := chat.Truncate(text, maxResult)
 	return head
@@ -147,6 +148,8 @@ func (t *Turn) append() {
 	}
 }
 
+// send appends what is pending to the log. The store refuses it if another
+// process holds the task by now.
 func (t *Turn) send() error {
 	return t.service.cfg.Store.AppendLog(t.ctx, t.id, store.Append{
 		Entry: store.Entry{N: t.n, Data: t.pending}, At: t.at, TTL: t.service.cfg.EventTTL, Task: t.task, Holder: t.service.holder,

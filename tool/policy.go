@@ -3,6 +3,7 @@ package tool
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Policy is what the operator says of a server's tools. It names tools as the server
@@ -19,6 +20,10 @@ type Policy struct {
 	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
 	// other server that offers it, or else of this one. An empty name means none.
 	Fallback map[string][]string
+	// Cache says, by tool, for how long results are kept, of tools that are read-only;
+	// CacheShared that those of one user serve all.
+	Cache       map[string]time.Duration
+	CacheShared bool
 }
 
 // Override changes a, which the server says of the tool of that name, to what the
@@ -40,6 +45,6 @@ func (p Policy) Override(name string, a *Annotations) {
 func (p Policy) Named() map[string][]string {
 	return map[string][]string{
 		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
-		"fallback": slices.Sorted(maps.Keys(p.Fallback)),
+		"fallback": slices.Sorted(maps.Keys(p.Fallback)), "cache": slices.Sorted(maps.Keys(p.Cache)),
 	}
 }

@@ -89,4 +89,6 @@ type Result struct {
 	Text string
 	// IsError marks a result that tells of a failure.
 	IsError bool
+	// Cached says that the tool was not run: this is what it said before.
+	Cached bool
 }

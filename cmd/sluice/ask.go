@@ -210,6 +210,7 @@ func refused(resp *http.Response) error {
 // jsonLines prints each event as one line of JSON.
 type jsonLines struct{ out io.Writer }
 
+// show prints an event as one line, data as it was sent.
 func (j *jsonLines) show(ev sse.Event, _ eventData) error {
 	line, err := json.Marshal(struct {
 		ID    string         `json:"id"`

@@ -49,6 +49,8 @@ func (c *conversation) answered(text string) {
 	}
 }
 
+// tooLong says whether a conversation is longer than the gateway takes. Cutting
+// here keeps requests small; the gateway would cut by the same rule.
 func tooLong(list []pastMessage) bool {
 	chars := 0
 	for _, s := range list {
@@ -123,6 +125,7 @@ func (p program) lines(ctx context.Context, first string) iter.Seq2[string, erro
 	}
 }
 
+// line is what was typed, or why nothing more comes.
 type line struct {
 	text string
 	err  error

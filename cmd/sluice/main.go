@@ -27,6 +27,8 @@ const (
 	exitUnchecked = 4
 )
 
+// main gives the program its surroundings. Everything else is in run, so that
+// tests can start the whole program.
 func main() {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -123,6 +125,7 @@ func run(ctx context.Context, args []string, p program) int {
 	return exitUsage
 }
 
+// help prints the commands, and all settings of the one that l belongs to.
 func (p program) help(w io.Writer, l *config.Loader) {
 	fmt.Fprint(w, usage)
 	l.Usage(w)

@@ -96,14 +96,19 @@ type note struct {
 	text    string
 }
 
+// fault reports what keeps the file from being used. Faults are collected, and
+// come in the order of the file.
 func (d *document) fault(at place, pointer, text string) {
 	d.faults = append(d.faults, note{at, pointer, text})
 }
 
+// warn reports what is odd and harmless.
 func (d *document) warn(at place, pointer, text string) {
 	d.warnings = append(d.warnings, note{at, pointer, text})
 }
 
+// result returns all faults and warnings, each with its line and column, which
+// count from 1.
 func (d *document) result() Result {
 	var r Result
 	for _, n := range inOrder(d.faults) {
@@ -115,6 +120,7 @@ func (d *document) result() Result {
 	return r
 }
 
+// where is file:line:column, as editors and terminals make a link of it.
 func (d *document) where(n note) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
 }

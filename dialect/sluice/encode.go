@@ -45,12 +45,14 @@ func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.
 	return newEncoder(requestID, requestID, accumulated, retry)
 }
 
-// NewKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
+// newKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
 // of the turn, and a client that lost its stream comes back after a second.
-func NewKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
+func newKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
 	return newEncoder(turnID, requestID, accumulated, time.Second)
 }
 
+// newEncoder returns an encoder whose constant parts of a frame are rendered
+// once. id is what event ids begin with; retry 0 writes no retry line.
 func newEncoder(id, requestID string, accumulated bool, retry time.Duration) *encoder {
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
 	return &encoder{
@@ -232,6 +234,9 @@ func completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	dst = str(dst, "result", text)
 	if cut || ev.Truncated {
 		dst = append(dst, `,"truncated":true`...)
+	}
+	if ev.Cached {
+		dst = append(dst, `,"cached":true`...)
 	}
 	return dst
 }

@@ -11,6 +11,7 @@
 package sluice
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -33,6 +34,9 @@ type Dialect struct {
 	GetTools chat.ToolAccess
 	// Kept says that turns are kept, and can be resumed.
 	Kept bool
+	// OnDisconnect is what becomes of such a turn whose client leaves, unless its request
+	// says it. Empty: chat.OnDisconnectContinue.
+	OnDisconnect string
 }
 
 // Routes implements dialect.Dialect.
@@ -63,6 +67,8 @@ func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
 	return d.exchange(r, &asked, key, err)
 }
 
+// exchange makes a turn of what was asked, or returns the fault. Fields that
+// only a kept turn has are refused where none is kept.
 func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
 	if err == nil && !d.Kept {
 		err = notKept(asked)
@@ -76,13 +82,13 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
 		TaskID:      asked.TaskID,
 		Accumulated: asked.Accumulated,
-		Detached:    asked.OnDisconnect != chat.OnDisconnectCancel,
+		Detached:    cmp.Or(asked.OnDisconnect, d.OnDisconnect) != chat.OnDisconnectCancel,
 	}, nil
 }
 
 // resume returns the encoder of a turn that is kept.
 func resume(k dialect.Kept) stream.Encoder {
-	return NewKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+	return newKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
 // notKept refuses what only turns that are kept can do.
@@ -101,6 +107,7 @@ func notKept(asked *chat.Asked) error {
 	return e
 }
 
+// needsStore is the fault of a field that means nothing without a store.
 func needsStore() *chat.FieldError {
 	return &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a store, and this gateway has none (SLUICE_STORE)"}
 }

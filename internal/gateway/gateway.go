@@ -9,12 +9,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/a2a"
 	"sluice/agent"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/deliver"
 	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/telemetry"
@@ -23,9 +24,12 @@ import (
 	"sluice/metrics"
 	"sluice/model"
 	"sluice/quality"
+	"sluice/quality/style"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task"
+	"sluice/toolcache"
 	"sluice/web"
 )
 
@@ -38,10 +42,14 @@ type Config struct {
 	Models     []model.Spec
 	Channels   []channel.Spec
 	Quality    quality.Spec
-	TurnTokens int // most tokens of a turn; 0: no limit
+	Style      *style.Guide
+	Webhooks   []deliver.Config // of channels
+	TurnTokens int              // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
+	Tasks   task.Spec
+	A2A     a2a.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -60,8 +68,9 @@ type Gateway struct {
 	// them, and of how answers are checked.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
-	state    *state      // nil without a store
-	todos    *todo.Store // nil unless the built-in todo server is used
+	state    *state           // nil without a store
+	cache    *toolcache.Cache // nil unless results of tools are kept
+	todos    *todo.Store      // nil unless the built-in todo server is used
 	with     Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
@@ -81,6 +90,8 @@ type Seams struct {
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
 
+// runner returns what answers: the agent, unless a test has put something
+// around it.
 func (s Seams) runner(a *agent.Agent) stream.Runner {
 	if s.Runner == nil {
 		return a
@@ -96,6 +107,7 @@ func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
 	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
 }
 
+// dialects returns the list, each replaced if a test wants that.
 func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 	if s.Dialect != nil {
 		for i := range list {
@@ -122,15 +134,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with.Store); err != nil {
 		return nil, err
 	}
+	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = with.budgeted(cfg.TurnTokens, g.agent())
+	g.alone = g.identified(with.budgeted(cfg.TurnTokens, g.agent()))
 	server := handlers.Config{
 		Runner:        g.alone,
 		Model:         g.Model(),
@@ -142,8 +155,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      g.newDialects(),
 		Channels:      cfg.Channels,
+		Style:         cfg.Style,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
@@ -167,7 +181,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(model.DefaultKey)
-	cfg.Tools = g.tools
+	cfg.Tools = g.cached(g.tools)
 	cfg.Prompt = g.cfg.SystemPrompt
 	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
@@ -186,6 +200,7 @@ func (g *Gateway) agentConfig() agent.Config {
 	return cfg
 }
 
+// newBreaker makes the breaker of a service from its setting.
 func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,

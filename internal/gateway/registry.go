@@ -50,7 +50,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+	r.runner = g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
 	return r
 }
 
@@ -66,7 +66,7 @@ func routed(a router.AgentSpec) router.Agent {
 func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
 	cfg := g.agentConfig()
 	cfg.Model = g.models.Link(a.Model)
-	cfg.Tools = g.tools.Select(a.Tools)
+	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
@@ -153,6 +153,7 @@ func (r *registry) version() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// ids lists the agents in the order of the file.
 func (r *registry) ids() (ids []string) {
 	for _, a := range r.spec.Agents {
 		ids = append(ids, a.ID)

@@ -11,7 +11,7 @@ import (
 
 // Reload takes over the team of another reading of the configuration file, for the
 // turns that begin from now on. err is that of the reading. A file that is faulty, or
-// whose models, budget or MCP servers are not those that run, changes nothing: the
+// whose models, budget, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
 func (g *Gateway) Reload(cfg Config, err error) error {
 	if err == nil {
@@ -42,6 +42,8 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	}
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("tasks", g.started.Tasks, cfg.Tasks)
+	check("a2a", g.started.A2A, cfg.A2A)
 	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
 	if len(faults) == 0 {
 		return nil
@@ -49,6 +51,8 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	return &config.Error{Faults: faults}
 }
 
+// faultsOf lists the faults of a file that was refused, for the log; they hold
+// no values.
 func faultsOf(err error) (lines []string) {
 	e, ok := errors.AsType[*config.Error](err)
 	if !ok {

@@ -36,7 +36,7 @@ const (
 )
 
 // openState opens the store. given, if not nil, is used in place of the configured one.
-func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
+func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
 	s := &state{store: given}
 	if given == nil {
 		at, err := store.ParseLocation(cfg.Store.Reveal())
@@ -47,7 +47,10 @@ func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *me
 			return nil, err
 		}
 	}
-	s.tasks = task.New(task.Config{Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log})
+	s.tasks = task.New(task.Config{
+		Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log,
+		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
+	})
 	return s, nil
 }
 
@@ -107,6 +110,8 @@ func (s *state) keeper() *task.Service {
 	return s.tasks
 }
 
+// checkers are the parts that readiness looks at. It works on nil: without a
+// store there are none.
 func (s *state) checkers() []health.Checker {
 	if s == nil {
 		return nil
@@ -114,6 +119,8 @@ func (s *state) checkers() []health.Checker {
 	return s.parts
 }
 
+// close stops keeping turns, and closes the store unless it was a test's. It
+// works on nil.
 func (s *state) close() {
 	if s == nil {
 		return
@@ -127,6 +134,7 @@ func (s *state) close() {
 // inMemory reports the engine in memory, which is always there.
 type inMemory struct{}
 
+// Check reports a store that cannot become unavailable.
 func (inMemory) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
 }

@@ -55,7 +55,7 @@ func everyEvent() []stream.Event {
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
 		&stream.ToolStarted{Repeatable: true, Call: call("a")},
 		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},
-		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true},
+		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true, Cached: true},
 		&stream.ToolStarted{Repeatable: true, Call: call("b")},
 		&stream.ToolProgress{Call: call("b"), Progress: math.NaN(), Total: math.Inf(1), Message: "\u2028"},
 		&stream.ToolFailed{Call: call("b"), Duration: 1, Message: "no"},

@@ -92,6 +92,7 @@ func (t *Transport) CloseIdleConnections() {
 	t.base.CloseIdleConnections()
 }
 
+// host returns the pool of a URL's host and port.
 func (t *Transport) host(u *url.URL) *host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,6 +118,8 @@ func ascii(host string) bool {
 	return true
 }
 
+// closeBody closes the body of a request that is not sent, as a RoundTripper
+// must.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()

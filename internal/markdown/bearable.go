@@ -75,4 +75,5 @@ func Containers(line string) (depth, at int) {
 	return depth, at
 }
 
+// isBlank says whether c is white space within a line.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

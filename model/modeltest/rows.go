@@ -86,6 +86,8 @@ func (p Protocol) waits() []row {
 	}
 }
 
+// kindOf is what an error in the middle of a stream means, where there is no status
+// any more.
 func kindOf(status int) model.Kind {
 	if status == 429 {
 		return model.KindRateLimited

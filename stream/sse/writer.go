@@ -114,6 +114,8 @@ func (s *Writer) WriteFrame(frame []byte) error {
 	return s.spill()
 }
 
+// buffer returns the buffer for frames that wait. A stream without any has
+// none: most of them wait for a model.
 func (s *Writer) buffer() *[]byte {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[]byte)
