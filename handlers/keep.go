@@ -62,6 +62,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return nil
 	}
 	defer t.kept.End()
+	if t.Request.Deliver {
+		ctx = chat.WithTurnID(ctx, t.kept.ID())
+	}
 	if t.route.Resume != nil {
 		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 	}

@@ -34,7 +34,11 @@ func BenchmarkHeld(b *testing.B) {
 			req := chat.Request{Input: "hello"}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Around(inner(pour), &req, "").Run(b.Context(), &req, nowhere{}); err != nil {
+				var run stream.Runner = inner(pour)
+				if c.Applies(&req, "") {
+					run = c.Around(run, "")
+				}
+				if _, err := run.Run(b.Context(), &req, nowhere{}); err != nil {
 					b.Fatal(err)
 				}
 			}

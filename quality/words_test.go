@@ -122,6 +122,7 @@ type plain struct{}
 func (plain) Version() string                               { return "7" }
 func (plain) Instruction(*chat.Request, string) string      { return "Be brief." }
 func (plain) Around(*chat.Request, string) (string, string) { return "Hi!\n\n", "\n\nBye." }
+func (plain) Language(*chat.Request) string                 { return "en" }
 func (plain) Failure(*chat.Request) string                  { return "Sorry." }
 
 func TestStyle(t *testing.T) {

@@ -52,7 +52,7 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 		sim = wrap(sim)
 	}
 	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
-	whole := Config{Config: cfg, Version: "test", HasFile: true, Quality: file.Quality, Channels: file.Channels}
+	whole := Config{Config: cfg, Version: "test", HasFile: true, Quality: file.Quality, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks}
 	g, err := New(t.Context(), whole, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +259,14 @@ func TestReloadOfChecks(t *testing.T) {
 		}
 		if text := askChecked(t, client, `{"input":"Check my timesheet","channel":"pager","accumulated":false}`); !strings.Contains(text, `"outcome":"passed"`) || !strings.Contains(text, `"channel":"pager"`) {
 			t.Errorf("%s", text)
+		}
+		resp, err := client.Get("http://gateway/channels")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte(`"pager"`)) {
+			t.Errorf("%s", body)
 		}
 	})
 }

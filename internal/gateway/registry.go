@@ -109,6 +109,9 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 // refuse returns why a request cannot be answered as it is; agent is whom it is for, if
 // that is certain.
 func (r *registry) refuse(req *chat.Request, agent string) error {
+	if req.Agent == "" && req.ReplyForm == (chat.ReplyForm{}) { // nearly all
+		return nil
+	}
 	wrong := new(chat.ValidationError)
 	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
 		wrong.Add("/agent", chat.UnknownAgent())
