@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -269,4 +272,45 @@ func TestReloadOfChecks(t *testing.T) {
 			t.Errorf("%s", body)
 		}
 	})
+}
+
+// A graceful text gets the style's words and is delivered, once, under the turn's id.
+func TestCheckedAnswerIsDelivered(t *testing.T) {
+	t.Parallel()
+	got := make(chan *http.Request, 3)
+	var body []byte
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		got <- r
+	}))
+	defer receiver.Close()
+	name := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(name, []byte(checkedYAML+`
+style: {version: "7", texts: {en: {greeting_text: "Hello {name}!", failure_text: "Sorry, {name}."}}}
+channels: {text: {extends: sms, deliver: {url: "`+receiver.URL+`", secret: "${HOOK}"}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, map[string]string{"SLUICE_CONFIG": name, "HOOK": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz", "SLUICE_STORE": "memory"})
+	resp, err := http.Post(r.Base+"/chat/stream", "application/json",
+		strings.NewReader(`{"input":"Guess wildly how many todos I have","channel":"text","deliver":true,"user_name":"Ann","user_id":"u1","accumulated":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, done := eventOf(t, string(text), "start"), eventOf(t, string(text), "done")
+	if done["final_output"] != "Sorry, Ann." || !strings.Contains(string(text), `"delivery":{"status":"delivered","attempts":1,`) || !strings.Contains(string(text), `"style_version":"7"`) {
+		t.Fatalf("%s", text)
+	}
+	hook := <-got
+	if id := hook.Header.Get("webhook-id"); id != "msg_"+start["turn_id"].(string) || len(got) != 0 {
+		t.Errorf("webhook-id %q, %d more", id, len(got))
+	}
+	if !strings.Contains(string(body), `"quality":{"passed":false,"outcome":"graceful_failure"}`) || !strings.Contains(string(body), `"user_id":"u1"`) || strings.Contains(string(body), "4567") {
+		t.Errorf("%s", body)
+	}
 }
