@@ -69,6 +69,9 @@ type Config struct {
 	// leave that to the model's configuration.
 	Temperature *float64
 	MaxTokens   int
+	// Origin names the agent and its model: calls of earlier turns go back to their own
+	// origin alone; see chat.Portable.
+	Origin string
 	// Keyed says that models are configured by key, so that all figures of the usage
 	// are told.
 	Keyed bool
@@ -120,6 +123,9 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	result := t.state.result()
 	result.Keyed = a.cfg.Keyed
+	if req.Record {
+		result.Made = t.made()
+	}
 	return result, err
 }
 

@@ -28,6 +28,7 @@ type turn struct {
 	shared *shared // nil: no other agent takes part
 
 	state   State
+	asked   int // of the messages those that were there when the turn began
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
 	step    step
@@ -41,7 +42,8 @@ func (t *turn) begin(req *chat.Request) error {
 	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
-	t.state.Messages = req.Messages()
+	t.state.Messages = chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil })
+	t.asked = len(t.state.Messages)
 	return t.over()
 }
 

@@ -76,7 +76,7 @@ type OpenError struct {
 	RetryAfter time.Duration
 }
 
-// It is for the log. Until says when a call is let through again.
+// It is for the log; RetryAfter is for the caller.
 func (e *OpenError) Error() string { return "circuit breaker of " + e.Service + " is open" }
 
 // Breaker is a circuit breaker for one service, safe for concurrent use.

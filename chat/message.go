@@ -25,6 +25,9 @@ type Message struct {
 	// Maker names the model that made the message, as Chunk.Maker did; empty for
 	// messages that none of ours made. Signatures and Kept go back to their maker alone.
 	Maker string
+	// Origin says of a message with calls of an earlier turn which agent and model made it;
+	// see Portable. Empty: it is of this turn, or has no calls.
+	Origin string
 }
 
 // Spoken says whether the message is the user's own words, and not results of tools.

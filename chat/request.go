@@ -43,6 +43,8 @@ type Request struct {
 	Context []ContextEntry
 	// Note is what the gateway tells the agent of the turn, beside its instructions.
 	Note string
+	// Record asks for what the agents do: stream.Result.Made.
+	Record bool
 	// Question is what the input answers; nil: it is a request of its own.
 	Question *Question
 	// LastAgent is who answered last in the conversation; empty: not known.
@@ -101,6 +103,15 @@ type ContextEntry struct{ Name, Value string }
 type Principal struct {
 	Tenant string // empty: there is only one
 	ID     string // empty: not known
+}
+
+// Owner returns the user whom what is kept of the request belongs to: who was made sure
+// of, else who the client says.
+func (r *Request) Owner() string {
+	if r.Principal.ID != "" {
+		return r.Principal.ID + "\x00" + r.UserID
+	}
+	return r.UserID
 }
 
 // Messages returns the conversation as the model is shown it: the history, then the

@@ -47,17 +47,16 @@ type Config struct {
 	// pointers, so that the log can be kept free of them.
 	FileSecrets map[string]Secret
 
-	// SystemPrompt is the text of the prompt, not the path of its file. Empty
-	// means the built-in one.
-	SystemPrompt string
+	// Parts holds what packages keep themselves of what was set; see Bind.
+	Parts Parts `json:"-"`
+
 	// Timezone is never nil.
 	Timezone *time.Location
 
-	// The three timeouts, and how many model calls a turn may make, are positive.
+	// The three timeouts are positive.
 	RequestTimeout time.Duration
 	ModelTimeout   time.Duration
 	ToolTimeout    time.Duration
-	MaxSteps       int
 
 	// Heartbeat is 0 when there is none.
 	Heartbeat    time.Duration

@@ -41,7 +41,7 @@ func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 
 // Flush has nothing to do: the client gets all of it at the end, unless it is not to wait.
 func (d *document) Flush() error {
-	if d.turn.Early && !d.sent {
+	if d.turn.Early && !d.sent && len(d.text) > 0 {
 		d.send()
 	}
 	return nil

@@ -49,6 +49,8 @@ type Config struct {
 	TokensByModel bool
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
+	// Forget is what forgets a conversation, after its tasks are gone.
+	Forget []Forget
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.

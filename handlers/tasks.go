@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -151,8 +152,16 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	if err := s.cfg.Tasks.Forget(r.Context(), c, conversation); err != nil {
 		return err
 	}
+	for _, forget := range s.cfg.Forget {
+		if err := forget(r.Context(), c.Principal.Tenant, c.Owner(), conversation); err != nil {
+			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+		}
+	}
 	return giveUp(w)
 }
+
+// Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
+type Forget func(ctx context.Context, tenant, owner, conversation string) error
 
 // changes returns who asks for a change, unless a foreign page does.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, error) {

@@ -227,6 +227,7 @@ func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
+		r.result.Made = append(r.result.Made, m.made...)
 		if m.err != nil {
 			failures = append(failures, r.failure(m))
 		}

@@ -41,6 +41,7 @@ type member struct {
 	err     *fault.Error // why it failed; nil: it did not
 	failed  error        // it was stopped for this
 	outcome stream.AgentOutcome
+	made    []chat.Made // by its last attempt
 }
 
 // start opens the member's part.
@@ -224,6 +225,7 @@ func (r *turn) count(m *member, result stream.Result) {
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
+	m.made = result.Made
 	for _, key := range result.Models {
 		if !slices.Contains(r.result.Models, key) {
 			r.result.Models = append(r.result.Models, key)

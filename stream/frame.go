@@ -36,6 +36,7 @@ type Result struct {
 	Agents  []AgentOutcome  // of a team, in the order of their answers
 	Route   time.Duration   // that a team took to decide who answers
 	Asker   string          // as in Done
+	Made    []chat.Made     // what agents did, in their order, if the request asked for it
 	*Checks                 // of an answer that was checked or formatted; nil: it was not
 }
 

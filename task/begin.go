@@ -86,7 +86,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 
 // claim makes the idempotency key the turn's.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
-	key := store.IdempotencyKey(req.Chat.Principal.Tenant, owner(req.Chat), req.Key)
+	key := store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key)
 	data, _ := json.Marshal(keyed{t.id, req.Body[:]})
 	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: data}, longestTurn+keyMemory)
 	if err == nil {
@@ -134,7 +134,7 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.doc.Metadata.LastAgent = req.Chat.LastAgent
 	t.doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
 	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
-		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: owner(req.Chat), Conversation: t.doc.ContextID,
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}, s.cfg.TTL)
 }

@@ -79,7 +79,7 @@ func (q *Question) forRequest() *chat.Question {
 // last and, if the task waits for an input, makes the request its reply.
 func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (taken bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
-		Tenant: req.Chat.Principal.Tenant, User: owner(req.Chat), Conversation: req.Chat.ConversationID, Limit: 1,
+		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
 	})
 	if err != nil || len(page.IDs) == 0 {
 		return false, err
@@ -102,7 +102,7 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req *Request) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == owner(req.Chat) &&
+	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == req.Chat.Owner() &&
 		(req.Chat.ConversationID == "" || req.Chat.ConversationID == task.Conversation)
 	if err != nil || !mine || task.State != InputRequired {
 		return taskFault(chat.NoSuchTask())

@@ -20,7 +20,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
 	"sluice/store"
@@ -140,15 +139,6 @@ func newID(prefix string) string {
 
 // idText writes 26 of [0-9a-v] for 16 bytes.
 var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
-
-// owner returns the user to whom tasks and idempotency keys belong: who was made sure
-// of, else who the client says.
-func owner(req *chat.Request) string {
-	if req.Principal.ID != "" {
-		return req.Principal.ID + "\x00" + req.UserID
-	}
-	return req.UserID
-}
 
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {

@@ -44,6 +44,7 @@ type Turn struct {
 	said  answer
 	last  []byte // the document at the end, and the task's state
 	state string
+	known bool // to the store
 	gone  bool // the task is somebody else's now
 }
 
@@ -110,8 +111,13 @@ func (t *Turn) leave(err error) error {
 }
 
 // Flush appends what came since the last one to the log, and then hands it to the client.
+// Before a client hears of the end the task has its state: what the client sends next may
+// depend on that.
 func (t *Turn) Flush() error {
 	t.append()
+	if t.said.reason != "" && !t.gone && (!t.logging || t.n == t.at) {
+		t.settle()
+	}
 	if t.left {
 		return nil
 	}
@@ -236,8 +242,11 @@ func (t *Turn) closeLog() {
 	t.append()
 }
 
-// settle writes the task's last state. It returns false if the store is unavailable.
+// settle writes the task's last state, once. It returns false if the store is unavailable.
 func (t *Turn) settle() bool {
+	if t.known {
+		return true
+	}
 	s := t.service
 	if t.last == nil {
 		t.state = Canceled // its client left, and the turn with it
@@ -253,5 +262,6 @@ func (t *Turn) settle() bool {
 	if err == nil {
 		s.changed(t.ctx, t.task, Working, t.state)
 	}
-	return !errors.Is(err, store.ErrUnavailable)
+	t.known = !errors.Is(err, store.ErrUnavailable)
+	return t.known
 }

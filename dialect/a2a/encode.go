@@ -30,8 +30,8 @@ type pattern struct {
 	before, behind []byte
 }
 
-// hole is the text of a piece that is cut out of a frame to make a pattern. No other text
-// of the frame can be equal to it.
+// hole is the text of a piece that is cut out of a frame to make a pattern. No text behind
+// it can be equal to it.
 const hole = "\x00"
 
 const quotedHole = `"\u0000"`
@@ -85,8 +85,8 @@ func (e *teller) delta(dst []byte, ev *stream.Delta) []byte {
 // newPattern makes the frame of a piece, as a2a-go has it.
 func (e *teller) newPattern(first bool, agent string) {
 	frame := e.event(nil, e.artifact(hole, first, agent))
-	before, behind, _ := bytes.Cut(frame, []byte(quotedHole))
-	e.piece = pattern{made: true, first: first, agent: agent, before: before, behind: behind}
+	at := bytes.LastIndex(frame, []byte(quotedHole)) // the id of a request may look like it, and comes before
+	e.piece = pattern{made: true, first: first, agent: agent, before: frame[:at:at], behind: frame[at+len(quotedHole):]}
 }
 
 func (e *teller) artifact(text string, first bool, agent string) *sdk.TaskArtifactUpdateEvent {

@@ -62,7 +62,7 @@ type run struct {
 	late    []string // of the answer, not flushed yet
 	done    *stream.Done
 	at      time.Duration // of done
-	changed chan struct{} // closed when there is more to tell
+	changed chan struct{} // closed when there is more to tell; nil: nobody waits for that
 }
 
 // begun notes what ends the turn.
@@ -121,9 +121,19 @@ func (a *run) publish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pieces = append(a.pieces, a.late...)
-	a.late = nil
-	close(a.changed)
-	a.changed = make(chan struct{})
+	a.late = a.late[:0]
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
+}
+
+// more needs mu. It returns what is closed when there is more to tell.
+func (a *run) more() <-chan struct{} {
+	if a.changed == nil {
+		a.changed = make(chan struct{})
+	}
+	return a.changed
 }
 
 // shown returns the task as it is now.
@@ -148,7 +158,7 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 	defer cancel()
 	for {
 		a.mu.Lock()
-		task, ended, changed := a.now(), a.done != nil, a.changed
+		task, ended, changed := a.now(), a.done != nil, a.more()
 		a.mu.Unlock()
 		if ended {
 			return task
@@ -166,7 +176,7 @@ func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
 	heard := len(e.pieces)
 	for {
 		a.mu.Lock()
-		fresh, done, failure, at, changed := a.pieces[heard:], a.done, a.failure, a.at, a.changed
+		fresh, done, failure, at, changed := a.pieces[heard:], a.done, a.failure, a.at, a.more()
 		a.mu.Unlock()
 		heard += len(fresh)
 		var frames []byte

@@ -168,7 +168,7 @@ func (s *Server) follower(c *call, t *turn) *teller {
 
 // hear makes a turn that is not kept known while it runs.
 func (s *Server) hear(x *dialect.Exchange, t *turn) {
-	run := &run{turn: *t, changed: make(chan struct{})}
+	run := &run{turn: *t}
 	x.Begun = run.begun
 	x.Output = func(next stream.Output) stream.Output { return &ear{Output: next, run: run, all: &s.running} }
 	x.Close = func() { s.running.remove(run) }

@@ -14,6 +14,7 @@ import (
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/conversation"
 	"sluice/deliver"
 	"sluice/dialect"
 	"sluice/handlers"
@@ -50,6 +51,7 @@ type Config struct {
 	Team    router.Spec
 	Tasks   task.Spec
 	A2A     a2a.Spec
+	Memory  conversation.Spec
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -66,7 +68,7 @@ type Gateway struct {
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
 	// them, and of how answers are checked.
-	alone    stream.Runner
+	alone    answerer
 	registry atomic.Pointer[registry]
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
@@ -143,15 +145,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = g.identified(with.budgeted(cfg.TurnTokens, g.agent()))
+	g.alone = g.state.answerer(g.identified(with.budgeted(cfg.TurnTokens, g.agent())))
 	server := handlers.Config{
-		Runner:        g.alone,
+		Runner:        g.alone.remembered,
 		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Forget:        g.state.forgetters(),
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -179,21 +182,31 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
-	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(model.DefaultKey)
+	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
+	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
 	cfg.Tools = g.cached(g.tools)
-	cfg.Prompt = g.cfg.SystemPrompt
-	cfg.MaxSteps = g.cfg.MaxSteps
 	return agent.New(cfg)
 }
 
-// agentConfig returns what all agents have in common.
-func (g *Gateway) agentConfig() agent.Config {
-	cfg := agent.Config{
-		Location:    g.cfg.Timezone,
-		LogPayloads: g.cfg.LogPayloads,
-		Keyed:       len(g.cfg.Models) > 0,
+// linked returns the model of a key for an agent, nil if there is none, and the origin of
+// what the agent makes with it.
+func (g *Gateway) linked(id, key string) (model.Link, string) {
+	link := g.models.Link(key)
+	if link == nil {
+		return nil, ""
 	}
+	return link, agent.Origin(id, link.Key(), link.Name())
+}
+
+// agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
+// like set is not in it: an agent of the file brings its own.
+func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}) }
+
+// completed returns cfg with what the settings of an agent do not say.
+func (g *Gateway) completed(cfg agent.Config) agent.Config {
+	cfg.Location = g.cfg.Timezone
+	cfg.LogPayloads = g.cfg.LogPayloads
+	cfg.Keyed = len(g.cfg.Models) > 0
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}

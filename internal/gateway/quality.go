@@ -46,12 +46,9 @@ func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 	return quality.New(cfg)
 }
 
-// checked returns what answers a request, and checks and formats the answer if that is
-// asked for. The calls of models that this takes count for the turn's budget.
-func (r *registry) checked(inner stream.Runner, req *chat.Request, agent string) stream.Runner {
-	if !r.quality.Applies(req, agent) {
-		return inner
-	}
+// checked returns what answers, and checks and formats its answers. The calls of models
+// that this takes count for the turn's budget.
+func (r *registry) checked(inner stream.Runner, agent string) stream.Runner {
 	return model.Budgeted{Runner: r.quality.Around(inner, agent), Tokens: r.tokens}
 }
 

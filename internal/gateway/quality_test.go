@@ -20,6 +20,7 @@ import (
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
 	"sluice/internal/testnet"
+	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task"
@@ -44,7 +45,7 @@ func checked(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(htt
 func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(http.Handler) http.Handler) (*http.Client, *Gateway, Config) {
 	t.Helper()
 	tr := transcript{&txtar.Archive{Files: []txtar.File{
-		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nGEMINI_MODEL=" + OfflineModel + "\n")},
+		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nSLUICE_STORE=memory\nGEMINI_MODEL=" + OfflineModel + "\n")},
 		{Name: "sluice.yaml", Data: []byte(yaml)},
 		{Name: "mcp", Data: []byte(`[{"name":"get_timesheet","result":"{\"hours_logged\":32,\"hours_target\":40}"}]`)},
 	}}}
@@ -55,7 +56,7 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 		sim = wrap(sim)
 	}
 	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
-	whole := Config{Config: cfg, Version: "test", HasFile: true, Quality: file.Quality, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks}
+	whole := Config{Config: cfg, Version: "test", HasFile: true, Quality: file.Quality, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Memory: file.Memory}
 	g, err := New(t.Context(), whole, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
@@ -313,4 +314,29 @@ channels: {text: {extends: sms, deliver: {url: "`+receiver.URL+`", secret: "${HO
 	if !strings.Contains(string(body), `"quality":{"passed":false,"outcome":"graceful_failure"}`) || !strings.Contains(string(body), `"user_id":"u1"`) || strings.Contains(string(body), "4567") {
 		t.Errorf("%s", body)
 	}
+}
+
+// The memory of a conversation has what was sent, in Markdown, and nothing of a draft that
+// was withheld.
+func TestMemoryOfCheckedAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := memory.New(memory.Config{})
+		client := checked(t, checkedYAML+"memory: {enabled: true}\n", io.Discard, Seams{Store: kept}, nil)
+		askChecked(t, client, `{"input":"Guess my timesheet","channel":"sms","conversation_id":"conv_1","accumulated":false}`)
+		askChecked(t, client, `{"input":"Show my todos as a table","channel":"sms","conversation_id":"conv_1","accumulated":false}`)
+		synctest.Wait()
+		items, err := kept.List(t.Context(), store.MemoryKey("", "", "conv_1"), 0, 0)
+		if err != nil || len(items) != 2 {
+			t.Fatalf("%q %v", items, err)
+		}
+		for _, item := range items {
+			if text := string(item); strings.Contains(text, "35/40") {
+				t.Errorf("a draft is remembered: %s", text)
+			}
+		}
+		if !strings.Contains(string(items[0]), "32/40 hours") {
+			t.Errorf("%s", items[0])
+		}
+	})
 }

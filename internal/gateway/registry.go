@@ -22,7 +22,7 @@ import (
 // turn that has begun with it ends with it.
 type registry struct {
 	spec   router.Spec
-	runner stream.Runner // nil: there are no agents
+	runner answerer // zero: there are no agents
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
@@ -50,7 +50,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
+	r.runner = g.state.answerer(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}))
 	return r
 }
 
@@ -65,7 +65,7 @@ func routed(a router.AgentSpec) router.Agent {
 // member returns the agent that a file describes.
 func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(a.Model)
+	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
 	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
@@ -103,7 +103,10 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 			timeout = r.spec.TurnTimeout
 		}
 	}
-	return r.checked(runner, req, agent), timeout, nil
+	if !r.quality.Applies(req, agent) {
+		return runner.remembered, timeout, nil
+	}
+	return g.state.remembering(r.checked(runner.bare, agent)), timeout, nil
 }
 
 // refuse returns why a request cannot be answered as it is; agent is whom it is for, if

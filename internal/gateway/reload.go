@@ -10,8 +10,9 @@ import (
 )
 
 // Reload takes over the team of another reading of the configuration file, and what it
-// says of quality, channels and style, for the turns that begin from now on. err is that of the reading. A file that is faulty, or
-// whose models, budget, tasks or MCP servers are not those that run, changes nothing: the
+// says of quality, channels and style, for the turns that begin from now on. err is that of
+// the reading. A file that is faulty, or
+// whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
 func (g *Gateway) Reload(cfg Config, err error) error {
 	if err == nil {
@@ -43,6 +44,7 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	}
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("memory", g.started.Memory, cfg.Memory)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
 	check("mcpServers", g.started.MCPServers, cfg.MCPServers)

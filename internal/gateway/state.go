@@ -10,12 +10,15 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/conversation"
+	"sluice/handlers"
 	"sluice/health"
 	"sluice/metrics"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
 	"sluice/store/sqlite"
+	"sluice/stream"
 	"sluice/task"
 )
 
@@ -23,8 +26,10 @@ import (
 type state struct {
 	store store.Store
 	tasks *task.Service
-	parts []health.Checker
-	owned bool // the store is closed with the gateway
+	// memory remembers conversations; nil: nothing does.
+	memory *conversation.Memory
+	parts  []health.Checker
+	owned  bool // the store is closed with the gateway
 }
 
 // Breaker of the store.
@@ -51,7 +56,33 @@ func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.R
 		Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
 	})
+	if cfg.Memory.Enabled {
+		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
+	}
 	return s, nil
+}
+
+// remembering puts the memory of conversations around a runner, if there is one.
+func (s *state) remembering(r stream.Runner) stream.Runner {
+	if s == nil || s.memory == nil {
+		return r
+	}
+	return s.memory.Around(r)
+}
+
+// answerer is what answers, without the memory of conversations around it and with it. An
+// answer that is checked is remembered as it was sent: the memory stands around the checks
+// then.
+type answerer struct{ bare, remembered stream.Runner }
+
+func (s *state) answerer(r stream.Runner) answerer { return answerer{r, s.remembering(r)} }
+
+// forgetters returns what forgets a conversation, beside its tasks.
+func (s *state) forgetters() (all []handlers.Forget) {
+	if s != nil && s.memory != nil {
+		all = append(all, s.memory.Forget)
+	}
+	return all
 }
 
 // open opens an engine.

@@ -62,12 +62,12 @@ type fleet struct {
 func (f *fleet) gateway(env map[string]string) peer {
 	f.t.Helper()
 	all := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
-	for name, value := range env {
-		all[name] = value
-	}
 	if f.file != "" {
 		all["SLUICE_CONFIG"] = "sluice.yaml"
 		all["SLUICE_STORE"] = "memory" // so that the file may ask for more
+	}
+	for name, value := range env {
+		all[name] = value
 	}
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
@@ -82,7 +82,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 	if f.gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks}, zerolog.Nop(), with)
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}

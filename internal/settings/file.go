@@ -5,6 +5,7 @@ import (
 	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/conversation"
 	"sluice/deliver"
 	"sluice/mcpclient"
 	"sluice/model"
@@ -27,6 +28,7 @@ type File struct {
 	Quality    quality.Spec
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
+	Memory     conversation.Spec
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -74,6 +76,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		style.Section(&f.Style),
 		task.Section(&f.Tasks),
 		a2a.Section(&f.A2A),
+		conversation.Section(&f.Memory, c),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/agent"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/internal/settings"
@@ -58,7 +59,6 @@ func TestDefaults(t *testing.T) {
 		RequestTimeout: 30 * time.Second,
 		ModelTimeout:   15 * time.Second,
 		ToolTimeout:    10 * time.Second,
-		MaxSteps:       8,
 		Heartbeat:      15 * time.Second,
 		WriteTimeout:   5 * time.Second,
 		MaxStreams:     10000,
@@ -78,6 +78,10 @@ func TestDefaults(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		want.ChildEnv = append(want.ChildEnv, "LOCALAPPDATA="+home)
 	}
+	if set := config.Of[agent.Config](&got); set.Prompt != "" || set.MaxSteps != 8 {
+		t.Errorf("an agent's prompt is %q, with %d steps", set.Prompt, set.MaxSteps)
+	}
+	got.Parts = nil
 	if diff := cmp.Diff(want, got, cmp.Comparer(sameZone)); diff != "" {
 		t.Errorf("Load() (-want +got):\n%s", diff)
 	}
@@ -117,12 +121,12 @@ func TestGoodValues(t *testing.T) {
 		{"MCP_SERVER_URL", "http://h/mcp", func(c config.Config) any { return c.MCPServers[0].String() }, "todo (http)"},
 		{"MCP_CONFIG", "mcp.json", func(c config.Config) any { return c.MCPServers[0].Name }, "files"},
 		{"SLUICE_TODO_DB", ":memory:", func(c config.Config) any { return c.TodoDB }, ":memory:"},
-		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return c.SystemPrompt }, "Be brief.\n"},
+		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return config.Of[agent.Config](&c).Prompt }, "Be brief.\n"},
 		{"SLUICE_TIMEZONE", "Asia/Kathmandu", func(c config.Config) any { return c.Timezone.String() }, "Asia/Kathmandu"},
 		{"SLUICE_REQUEST_TIMEOUT", "1m30s", func(c config.Config) any { return c.RequestTimeout }, 90 * time.Second},
 		{"SLUICE_MODEL_TIMEOUT", "500ms", func(c config.Config) any { return c.ModelTimeout }, 500 * time.Millisecond},
 		{"SLUICE_TOOL_TIMEOUT", "1ns", func(c config.Config) any { return c.ToolTimeout }, time.Nanosecond},
-		{"SLUICE_MAX_STEPS", "64", func(c config.Config) any { return c.MaxSteps }, 64},
+		{"SLUICE_MAX_STEPS", "64", func(c config.Config) any { return config.Of[agent.Config](&c).MaxSteps }, 64},
 		{"SLUICE_HEARTBEAT", "0", func(c config.Config) any { return c.Heartbeat }, time.Duration(0)},
 		{"SLUICE_WRITE_TIMEOUT", "2s", func(c config.Config) any { return c.WriteTimeout }, 2 * time.Second},
 		{"SLUICE_MAX_STREAMS", "1000000", func(c config.Config) any { return c.MaxStreams }, 1000000},
