@@ -77,6 +77,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return s.unheard(ctx, cancel, leave, w, r, t)
 	}
 	defer t.kept.End()
+	if t.Request.Deliver {
+		ctx = chat.WithTurnID(ctx, t.kept.ID())
+	}
 	if t.route.Resume != nil {
 		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 	}

@@ -125,6 +125,7 @@ type Server struct {
 	refusals  *refusals
 	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
 	shapes    []*routed                         // of the routes that have refusals of their own
+	channels  forms
 	routes    http.Handler
 }
 
@@ -160,9 +161,9 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
-	forms := newChannels(cfg.Channels, cfg.Style)
-	s.serve(e, forms)
-	readable(e, "/channels", raw(forms.list))
+	s.SetChannels(cfg.Channels, cfg.Style)
+	s.serve(e, &s.channels)
+	readable(e, "/channels", raw(s.channels.list))
 	s.serveTasks(e)
 	s.serveApprovals(e)
 	e.GET("/diag/sse", raw(s.diagnose))

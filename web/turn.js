@@ -44,6 +44,9 @@ export class TurnView {
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
     model: (change) => this.#change(change),
+    quality: ({ phase }) => { this.#waiting.textContent = `The answer is checked: ${phase}`; },
+    inner_delta: () => {},
+    channel_message: () => {},
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
     node: (run) => this.#step(run),

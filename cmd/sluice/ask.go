@@ -24,7 +24,7 @@ const maxFrame = 16 << 20
 
 // ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
 // and shows the events as they come.
-// Exit code 0 only when the done event of the last turn says success.
+// The exit code is that of the last turn: see codeOf.
 func (p program) ask(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
@@ -32,6 +32,8 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	channel := l.String("channel", "", "have the answer in the form of a channel, such as sms or email")
+	drafts := l.Bool("drafts", "show an answer that is held back until it is checked as it is written")
 	approve := l.Bool("approve", "allow every tool call that a person must allow")
 	reject := l.Bool("reject", "allow none of them")
 	resume := l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id")
@@ -73,18 +75,19 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	lines := p.lineReader(ctx)
 	decide := p.deciderOf(*approve, *reject, lines)
+	asked := conversation{Input: text, Channel: *channel, Drafts: *drafts}
 	if *talk {
-		return p.converse(ctx, base, text, show, lines, decide)
+		return p.converse(ctx, base, asked, show, lines, decide)
 	}
 	if *resume != "" {
 		return p.resume(ctx, base, *resume, show)
 	}
-	_, success, err := p.turn(ctx, base, conversation{Input: text}, show, decide)
-	return p.verdict(success, err)
+	_, code, err := p.turn(ctx, base, asked, show, decide)
+	return p.verdict(code, err)
 }
 
 // verdict returns the exit code of a turn, whose error it prints.
-func (p program) verdict(success bool, err error) int {
+func (p program) verdict(code int, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
 		if errors.Is(err, errAsked) {
@@ -92,8 +95,17 @@ func (p program) verdict(success bool, err error) int {
 		}
 		return exitFailed
 	}
-	if !success {
+	return code
+}
+
+// codeOf returns the exit code of a turn, which its done tells: 0 is a success, and
+// exitUnchecked one whose answer did not pass its checks.
+func codeOf(done eventData) int {
+	switch {
+	case !done.Success:
 		return exitFailed
+	case done.Quality != nil && !done.Quality.Passed:
+		return exitUnchecked
 	}
 	return exitOK
 }
@@ -143,6 +155,7 @@ type eventData struct {
 	Finish       string         `json:"finish_reason"`
 	teamData     `json:",inline"`
 	approvalData `json:",inline"`
+	checkData    `json:",inline"`
 	Usage        struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`
@@ -156,27 +169,27 @@ type eventData struct {
 
 // said is what came of a stream.
 type said struct {
-	text    string // of the answer, as much of it as came
-	success bool
-	asked   *approvalData // what a person must answer; nil: nothing
+	text  string        // of the answer, as much of it as came
+	code  int           // the exit code of the turn
+	asked *approvalData // what a person must answer; nil: nothing
 }
 
 // post runs one turn, or goes on with one.
 func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
-		return said{}, errors.New("the message is not valid UTF-8")
+		return said{code: exitFailed}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return said{}, err
+		return said{code: exitFailed}, err
 	}
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	a := &asking{base: base, show: show, note: p.stderr}
-	success, err := a.run(ctx, req)
-	return said{text: a.answer.String(), success: success, asked: a.asked}, err
+	code, err := a.run(ctx, req)
+	return said{text: a.answer.String(), code: code, asked: a.asked}, err
 }
 
 // refusal is what a problem reply says.

@@ -154,7 +154,7 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 
 // turn runs one turn to its end, with the answers to its questions. Answers that the
 // gateway cannot take are asked for again.
-func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, success bool, err error) {
+func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
 	said, err := p.post(ctx, base, c, show)
 	for err == nil && said.asked != nil {
 		var given *approvalAnswer
@@ -172,5 +172,5 @@ func (p program) turn(ctx context.Context, base string, c conversation, show vie
 		answer += said.text
 		said, err = next, failed
 	}
-	return answer + said.text, said.success, err
+	return answer + said.text, said.code, err
 }

@@ -29,6 +29,8 @@ const (
 	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
 	exitUsage  = 2 // bad flags or configuration; nothing was started
 	exitAsked  = 3 // a person is asked, and none is there
+	// exitUnchecked: the turn was a success, and its answer did not pass its checks.
+	exitUnchecked = 4
 )
 
 // main gives the program its surroundings. Everything else is in run, so that

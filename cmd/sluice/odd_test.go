@@ -137,7 +137,7 @@ func longID(n int) string { return strings.Repeat("i", n) }
 
 // How turns end.
 const (
-	answered      = "Hm., stop"
+	answered  = "Hm., stop"
 	cutShort  = "Hm., max_tokens"
 	withdrawn = "error model_blocked, Hm., error"
 	ran       = "now completed, It is noon., stop"

@@ -72,7 +72,7 @@ func (tr transcript) translate(t *testing.T) bool {
 		if _, ok := asked["input"].(string); !ok || req.URL.Path != "/chat/stream" {
 			return false
 		}
-		if asked["agent"] != nil || asked["history"] != nil && tr.has("sluice.yaml") {
+		if asked["agent"] != nil || asked["channel"] != nil || asked["history"] != nil && tr.has("sluice.yaml") {
 			return false // ChatKit has no word for it
 		}
 		head := "POST /chatkit\nContent-Type: application/json\n"

@@ -84,7 +84,7 @@ type Gateway struct {
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
 	// them, and of how answers are checked.
-	alone    stream.Runner
+	alone    *answerer
 	registry atomic.Pointer[registry]
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
@@ -166,9 +166,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.openApprovals(); err != nil {
 		return nil, err
 	}
-	g.alone = g.asking(g.state.remembering(g.identified(with.budgeted(cfg.TurnTokens, g.agent()))))
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
 	server := handlers.Config{
-		Runner:        g.alone,
+		Runner:        g.alone.whole,
 		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,

@@ -22,7 +22,7 @@ import (
 // turn that has begun with it ends with it.
 type registry struct {
 	spec   router.Spec
-	runner stream.Runner // nil: there are no agents
+	runner *answerer // nil: there are no agents
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
@@ -52,7 +52,8 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.asking(g.state.remembering(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})))
+	team := teamRunner{r.team, len(g.cfg.Models) > 0}
+	r.runner = g.answering(model.Budgeted{Runner: team, Tokens: g.cfg.TurnTokens}, g.asking)
 	return r
 }
 
@@ -92,63 +93,6 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	result, err := r.team.Run(sharing(ctx), own, sink)
 	result.Keyed = r.keyed
 	return result, err
-}
-
-// choose returns what answers a request, and within which time.
-func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
-	r := g.registry.Load()
-	if req.Resumed != nil {
-		runner, err := g.choosePaused(r, req)
-		if f, ok := runner.(*flow); ok {
-			return r.checked(f.runner, req, ""), f.timeout, err
-		}
-		return r.checked(runner, req, req.Agent), r.timeout(req), err
-	}
-	if req.Workflow != "" {
-		f := r.flows.byName[req.Workflow]
-		if f == nil {
-			return nil, 0, handlers.UnknownWorkflow()
-		}
-		return r.checked(f.runner, req, ""), f.timeout, nil
-	}
-	agent := req.Agent
-	if agent == "" && len(r.spec.Agents) == 1 {
-		agent = r.spec.Agents[0].ID
-	}
-	if err := r.refuse(req, agent); err != nil {
-		return nil, 0, err
-	}
-	runner := g.alone
-	if r.team != nil {
-		runner = r.runner
-	}
-	return r.checked(runner, req, agent), r.timeout(req), nil
-}
-
-// refuse returns why a request cannot be answered as it is; agent is whom it is for, if
-// that is certain.
-func (r *registry) refuse(req *chat.Request, agent string) error {
-	wrong := new(chat.ValidationError)
-	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
-		wrong.Add("/agent", chat.UnknownAgent())
-	}
-	if faults := r.quality.Check(req, agent); len(faults) > 0 {
-		for _, name := range chat.FieldNames(false) {
-			wrong.Add("/"+name, faults[name])
-		}
-	}
-	if len(wrong.Fields) == 0 {
-		return nil
-	}
-	return wrong
-}
-
-// timeout returns how long the turn of a request may take.
-func (r *registry) timeout(req *chat.Request) time.Duration {
-	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
-		return r.single
-	}
-	return r.spec.TurnTimeout
 }
 
 // tell returns what GET /agents tells.
