@@ -83,6 +83,8 @@ export interface AgentRun {
   request_id: string;
   agent_id: string;
   role: string;
+  /** Of an agent that another one has called. */
+  session_id?: string;
   attempt: number;
   status: 'started' | 'retrying' | 'completed' | 'failed' | 'cancelled';
   execution_time_ms?: number;
