@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
+	"sluice/channel"
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/tool"
@@ -118,10 +121,21 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 }
 
 // contentPolicy lets the page load its own files and talk to its own server, and
-// nothing else. Where trusted types are known, no text can become markup or code.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+// nothing else. Where trusted types are known, no text can become markup or code. An
+// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
+var contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles() + "; img-src 'self'; connect-src 'self'; " +
+	"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
+
+// mailStyles returns what allows the style attributes of e-mails, each by its hash.
+func mailStyles() string {
+	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
+	for _, style := range channel.InlineStyles() {
+		sum := sha256.Sum256([]byte(style))
+		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return allowed
+}
 
 // page serves the files of cfg.Page, index.html as /.
 func (s *Server) page(e *echo.Echo) {

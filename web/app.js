@@ -2,6 +2,7 @@
 // the panel beside it.
 
 import { spoken } from './approval.js';
+import { ChannelPicker } from './channel.js';
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
 import { Inspector } from './inspector.js';
@@ -25,9 +26,10 @@ const send = /** @type {HTMLButtonElement} */ (byId('send'));
 const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
-const gateway = new StatusPanel((model) => offer(model === offlineModel));
+const picker = new ChannelPicker();
+const gateway = new StatusPanel((model) => offer(model === offlineModel), (channels) => picker.offer(channels));
 const conversation = new Follower();
-const session = new Session(begin, () => gateway.keeps);
+const session = new Session(begin, () => gateway.keeps, () => picker.fields);
 
 /** @param {Ask} ask @returns {Via} */
 const viaFor = (ask) => (viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');

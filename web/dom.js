@@ -99,6 +99,22 @@ export function link(address, ...label) {
   return el('span', { class: 'link' }, a, el('bdi', { class: 'host' }, ` (${place})`));
 }
 
+/**
+ * A frame that shows a document which may run, load and send nothing: it has an origin
+ * of its own and no rights. Its content policy is this page's.
+ * @param {string} html
+ * @param {string} title
+ */
+export function frame(html, title) {
+  const node = el('iframe', { title, tabindex: 0 });
+  node.sandbox.value = '';
+  node.referrerPolicy = 'no-referrer';
+  const address = URL.createObjectURL(new Blob([html], { type: 'text/html;charset=utf-8' }));
+  node.addEventListener('load', () => URL.revokeObjectURL(address), { once: true });
+  node.src = address;
+  return node;
+}
+
 /** @param {string} id */
 export function byId(id) {
   const node = document.getElementById(id);

@@ -23,9 +23,10 @@ export class StatusPanel {
   #shown = ''; // the tools that are listed
   #team = ''; // the agents that are
 
-  /** @param {(model: string) => void} onModel */
-  constructor(onModel) {
+  /** @param {(model: string) => void} onModel @param {(channels: import('./types').Channel[]) => void} onChannels */
+  constructor(onModel, onChannels) {
     this.onModel = onModel;
+    this.onChannels = onChannels;
     document.addEventListener('visibilitychange', () => this.#schedule());
   }
 
@@ -40,6 +41,7 @@ export class StatusPanel {
     if (this.#ready) {
       this.#agents((await getJSON('agents'))?.agents ?? []);
       this.#tools((await getJSON('tools'))?.tools ?? []);
+      this.onChannels((await getJSON('channels'))?.channels ?? []);
     }
     this.#schedule();
   }

@@ -37,7 +37,7 @@ export function body({ approval, ...ask }) {
  * @param {Ask} ask
  */
 export function address({ history: _, approval: __, ...ask }) {
-  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
   return `${endpoint()}?${query.join('&')}&accumulated=false`;
 }
 
