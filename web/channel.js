@@ -1,5 +1,5 @@
-// The channel that an answer is for: a list of those that the gateway has. Without one
-// the answer is for this page.
+// The channel that an answer is for, and the workflow that is to answer: lists of those
+// that the gateway has. Without a channel the answer is for this page.
 
 import { attribute, byId, el, set } from './dom.js';
 
@@ -14,7 +14,9 @@ export const titleOf = (name) => titles[name] ?? name;
 export class ChannelPicker {
   #select = /** @type {HTMLSelectElement} */ (byId('channel'));
   #drafts = /** @type {HTMLInputElement} */ (byId('drafts'));
+  #workflow = /** @type {HTMLSelectElement} */ (byId('workflow'));
   #shown = ''; // the channels that are listed
+  #known = ''; // the workflows
 
   /** @param {Channel[]} channels */
   offer(channels) {
@@ -28,9 +30,20 @@ export class ChannelPicker {
     attribute(this.#select, 'data-count', channels.length);
   }
 
+  /** @param {{ name: string, description?: string }[]} workflows */
+  offerWorkflows(workflows) {
+    const key = JSON.stringify(workflows.map(({ name }) => name));
+    byId('workflows').hidden = workflows.length === 0;
+    if (key === this.#known) return;
+    this.#known = key;
+    const chosen = this.#workflow.value;
+    set(this.#workflow, el('option', { value: '' }, 'None'), ...workflows.map(({ name, description }) => el('option', { value: name, title: description }, name)));
+    this.#workflow.value = workflows.some(({ name }) => name === chosen) ? chosen : '';
+  }
+
   /** What a request says of it: nothing unless something was chosen. */
   get fields() {
     const channel = this.#select.value;
-    return { ...(channel && channel !== 'web' ? { channel } : {}), ...(this.#drafts.checked ? { drafts: true } : {}) };
+    return { ...(channel && channel !== 'web' ? { channel } : {}), ...(this.#drafts.checked ? { drafts: true } : {}), ...(this.#workflow.value ? { workflow: this.#workflow.value } : {}) };
   }
 }

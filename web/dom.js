@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 // An attribute that is not named here cannot be set: no handler, no style, and no
 // address, which only link gives.
-const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|class|colspan|dir|disabled|for|height|hidden|id|max|name|open|preserveAspectRatio|role|rx|scope|start|tabindex|title|type|value|viewBox|width|x|y|d)$/;
+const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|class|colspan|dir|disabled|for|height|hidden|id|max|maxlength|name|open|placeholder|preserveAspectRatio|role|rx|scope|start|tabindex|title|type|value|viewBox|width|x|y|d)$/;
 
 /**
  * @param {Element} node

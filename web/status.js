@@ -23,10 +23,10 @@ export class StatusPanel {
   #shown = ''; // the tools that are listed
   #team = ''; // the agents that are
 
-  /** @param {(model: string) => void} onModel @param {(channels: import('./types').Channel[]) => void} onChannels */
-  constructor(onModel, onChannels) {
+  /** @param {(model: string) => void} onModel @param {(ready: Ready, get: typeof getJSON) => Promise<void>} onReady  asks for more */
+  constructor(onModel, onReady) {
     this.onModel = onModel;
-    this.onChannels = onChannels;
+    this.onReady = onReady;
     document.addEventListener('visibilitychange', () => this.#schedule());
   }
 
@@ -41,7 +41,7 @@ export class StatusPanel {
     if (this.#ready) {
       this.#agents((await getJSON('agents'))?.agents ?? []);
       this.#tools((await getJSON('tools'))?.tools ?? []);
-      this.onChannels((await getJSON('channels'))?.channels ?? []);
+      await this.onReady(this.#ready, getJSON);
     }
     this.#schedule();
   }

@@ -21,7 +21,7 @@ import { adviceFor, counted, duration, ending, number, passing } from './words.j
  * @property {(input: string) => void} again
  * @property {(input: string) => void} edit
  * @property {() => void} inspect
- * @property {(card: ApprovalCard, decisions: import('./types').Decision[]) => void} [decide]
+ * @property {(card: ApprovalCard, answer: import('./types').Answer) => void} [decide]
  */
 /** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown, agent?: string }} Thoughts */
 
@@ -218,8 +218,9 @@ export class TurnView {
   /** @param {import('./types').Approval} approval */
   #ask(approval) {
     this.#closeText();
-    const card = new ApprovalCard(approval, (decisions) => this.actions.decide?.(card, decisions));
+    const card = new ApprovalCard(approval, (answer) => this.actions.decide?.(card, answer));
     this.#add(card.node);
+    say(approval.prompt);
   }
 
   /** @param {Fault} fault */

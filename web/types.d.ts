@@ -12,7 +12,8 @@ export interface Ask {
   channel?: string; // none: this page
   drafts?: boolean;
   /** Answers a question: input then says so to the person, and is not sent. */
-  approval?: { token: string; calls: Decision[] };
+  approval?: Answer & Address;
+  workflow?: string;
 }
 
 /** What a person is asked about calls that wait. */
@@ -22,8 +23,16 @@ export interface Approval {
   prompt: string;
   expires_at: string;
   token: string;
-  calls: { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }[];
+  task_id?: string; // with a store
+  calls?: Pending[];
+  schema?: Schema; // of what a person may fill in
 }
+export interface Pending { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }
+
+/** One action for all, or a decision for each call. */
+export interface Answer { calls?: Decision[]; action?: 'approve' | 'reject'; message?: string; input?: Record<string, unknown> }
+/** Of a question: its token, or the task that waits. */
+export interface Address { token?: string; task?: string; approval_id?: string; user_id?: string }
 
 /** What becomes of one call. */
 export interface Decision {
@@ -203,6 +212,7 @@ export interface Ready {
   mcp: { server: string; connected: boolean; tools: number }[];
   streams: number;
   store?: { kind: string; state: string };
+  approvals?: boolean;
 }
 export interface Agent {
   id: string;

@@ -24,7 +24,22 @@ func TestChannelPreviews(t *testing.T) {
 	for _, name := range []string{"refined", "withheld", "sms", "email", "teams", "whatsapp"} {
 		flows = append(flows, flow{name, checked.base})
 	}
-	journeys := travel(t, browser, flows)
+	check(t, flows, travel(t, browser, flows))
+}
+
+// What waits for a person, in Chromium: at a page that knows nothing of the turn.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory"})
+	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
+	flows := []flow{{"waitingCall", careful.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base}}
+	check(t, flows, travel(t, browser, flows))
+}
+
+// check reports what went wrong.
+func check(t *testing.T, flows []flow, journeys map[string]journey) {
+	t.Helper()
 	for _, f := range flows {
 		j, ok := journeys[f.Name]
 		if !ok {
