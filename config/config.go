@@ -98,6 +98,7 @@ type Config struct {
 
 	MCPBreaker    Breaker
 	GeminiBreaker Breaker
+	A2ABreaker    Breaker // of each remote agent
 
 	// TodoDB is the file of the built-in todo server, or ":memory:", which is
 	// also what it is when no folder of the user's is known.

@@ -58,6 +58,8 @@ type AgentSpec struct {
 	Timeout      time.Duration // 0: Dispatch.Timeout
 	Hidden       bool          // from the router
 	Closed       bool          // it has no A2A endpoint of its own
+	// Remote is where a remote agent is; nil: it runs here. Then Role to MaxSteps say nothing.
+	Remote *Remote `json:",omitempty"`
 }
 
 // Defaults of an AgentSpec.
@@ -115,6 +117,7 @@ func (r *agentReader) read() {
 	take(&s.Description, n.Get("description"))
 	take(&s.Name, n.Get("name"))
 	take(&s.Role, n.Get("role"))
+	r.remote()
 	s.Capabilities = texts(n.Get("capabilities"))
 	s.Examples = texts(n.Get("examples"))
 	r.prompt()

@@ -84,6 +84,8 @@ type AgentRun struct {
 	Role    Role        `json:"role"`
 	Attempt int         `json:"attempt"` // from 1
 	Status  AgentStatus `json:"status"`
+	// Remote says that the agent runs somewhere else.
+	Remote bool `json:"remote,omitempty"`
 
 	// The rest is set at the end of a run; nil and empty before it.
 	Success      *bool       `json:"success,omitempty"`

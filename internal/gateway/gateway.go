@@ -82,6 +82,7 @@ type Gateway struct {
 	// them, and of how answers are checked.
 	alone    stream.Runner
 	registry atomic.Pointer[registry]
+	remotes  *remotes
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
 	todos    *todo.Store      // nil unless the built-in todo server is used
@@ -98,6 +99,7 @@ type Seams struct {
 	Servers []mcpclient.Server // on top of the configured ones
 	// Runner returns what answers requests. nil: the agent itself.
 	Runner func(*agent.Agent) stream.Runner
+	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
 	// Dialect wraps each protocol. nil: nothing does.
@@ -183,12 +185,13 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
-	g.registry.Store(g.newRegistry(cfg))
+	g.openRemotes(cfg)
 	server.Choose = g.choose
 	if cfg.HasFile {
-		server.Team = func() *handlers.Team { return g.registry.Load().told }
+		server.Team = g.team
 	}
 	g.server = handlers.NewServer(server)
+	g.remotes.settle(ctx)
 	return g, nil
 }
 
@@ -258,6 +261,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.remotes.close()
 	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()

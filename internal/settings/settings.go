@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/a2aclient"
 	"sluice/agent"
 	"sluice/config"
 	"sluice/gemini"
@@ -23,6 +24,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		gemini.Settings(c),
 		agent.Settings(c),
 		mcpclient.Settings(c),
+		a2aclient.Settings(c),
 		todoServer(c),
 		handlers.Settings(c),
 		state(c),
