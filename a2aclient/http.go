@@ -94,11 +94,13 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	case kind == eventStream:
 		resp.Body = &events{body: resp.Body}
 	case req.Header.Get("Accept") == eventStream && resp.StatusCode == http.StatusOK:
-		err = asEvent(resp)
+		if err := asEvent(resp); err != nil {
+			return nil, err
+		}
 	default:
 		resp.Body = &bounded{body: resp.Body, left: maxReply}
 	}
-	return resp, err
+	return resp, nil
 }
 
 // asEvent makes one event of a reply that is not the stream it was asked for, but one value
