@@ -29,6 +29,8 @@ const DefaultGeminiBaseURL = "https://generativelanguage.googleapis.com"
 type Config struct {
 	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
 	Addr string
+	// AdminAddr is the listen address for operators; empty: there is none.
+	AdminAddr string
 
 	// GeminiAPIKey is empty when there is none.
 	GeminiAPIKey Secret

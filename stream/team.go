@@ -85,7 +85,7 @@ type AgentRun struct {
 	Attempt int         `json:"attempt"` // from 1
 	Status  AgentStatus `json:"status"`
 	// Remote says that the agent runs somewhere else.
-	Remote bool `json:"remote,omitempty"`
+	Remote bool `json:"remote,omitzero"`
 
 	// The rest is set at the end of a run; nil and empty before it.
 	Success      *bool       `json:"success,omitempty"`

@@ -187,7 +187,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	}
 	g.openRemotes(cfg)
 	server.Choose = g.choose
-	if cfg.HasFile {
+	if cfg.HasFile || cfg.AdminAddr != "" {
 		server.Team = g.team
 	}
 	g.server = handlers.NewServer(server)

@@ -24,9 +24,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 	before, now := g.remotes.takeOver(cfg)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
-	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
-		g.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
-	}
+	g.logChanges(before, now)
 	return nil
 }
 

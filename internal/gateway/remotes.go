@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"sluice/breaker"
 	"sluice/handlers"
 	"sluice/router"
+	"sluice/store/memory"
 )
 
 // settleTime is how long the start, and a reload, wait for cards: a request that comes
@@ -28,8 +30,12 @@ type remotes struct {
 	file     Config
 	agents   map[string]*remote
 	breakers map[string]*breaker.Breaker // they outlive what they guard
+	extra    []router.AgentSpec          // that were added
 	closed   bool
 	ending   sync.WaitGroup // agents that nobody has any more
+
+	added added
+	stop  context.CancelFunc // of what follows the store
 }
 
 // remote is an agent, and what it was made of.
@@ -45,6 +51,15 @@ func (g *Gateway) openRemotes(file Config) {
 		m.transport = a2aclient.NewTransport(nil)
 	}
 	g.remotes = m
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
+	m.added.busy = make(chan struct{}, 1)
+	m.added.values = memory.New(memory.Config{})
+	if g.state != nil && (g.cfg.HasFile || g.cfg.AdminAddr != "") {
+		m.added.values = g.state.store
+		m.read(ctx)
+		m.ending.Go(func() { m.follow(ctx) })
+	}
 	m.takeOver(file)
 	for _, a := range file.Team.Agents {
 		if b := m.breakers[a.ID]; b != nil {
@@ -77,7 +92,7 @@ func (m *remotes) changed() {
 
 // remake is takeOver under the lock. Agents that are no longer in use are closed.
 func (m *remotes) remake() (before, now *registry) {
-	now = m.gateway.newRegistry(m.file)
+	now = m.gateway.newRegistry(m.whole())
 	before = m.gateway.registry.Swap(now)
 	for id, a := range m.agents {
 		if now.remotes[id] != a.Agent {
@@ -86,6 +101,20 @@ func (m *remotes) remake() (before, now *registry) {
 		}
 	}
 	return before, now
+}
+
+// whole returns the file with the agents that were added. Those of the file come first, and
+// win over one that was added with the same id.
+func (m *remotes) whole() Config {
+	file := m.file
+	file.Team.Agents = slices.Clone(file.Team.Agents)
+	for _, a := range m.extra {
+		same := func(b router.AgentSpec) bool { return a.ID == b.ID }
+		if len(file.Team.Agents) < maxAgents && !slices.ContainsFunc(file.Team.Agents, same) {
+			file.Team.Agents = append(file.Team.Agents, a)
+		}
+	}
+	return file
 }
 
 // of returns specs with what the cards of remote agents add, and the agents. The caller
@@ -167,6 +196,7 @@ func (m *remotes) close() {
 	if m == nil {
 		return
 	}
+	m.stop()
 	m.making.Lock()
 	m.closed = true
 	for id, a := range m.agents {

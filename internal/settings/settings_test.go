@@ -105,6 +105,7 @@ func TestGoodValues(t *testing.T) {
 		want        any
 	}{
 		{"SLUICE_ADDR", "127.0.0.1:0", func(c config.Config) any { return c.Addr }, "127.0.0.1:0"},
+		{"SLUICE_ADMIN_ADDR", "127.0.0.1:0", func(c config.Config) any { return c.AdminAddr }, "127.0.0.1:0"},
 		{"SLUICE_ADDR", "[::1]:9000", func(c config.Config) any { return c.Addr }, "[::1]:9000"},
 		{"SLUICE_ADDR", "my-host.internal:65535", func(c config.Config) any { return c.Addr }, "my-host.internal:65535"},
 		{"PORT", "3000", func(c config.Config) any { return c.Addr }, ":3000"},
@@ -170,6 +171,7 @@ func TestBadValues(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"empty.txt": " \n", "latin1.txt": "\xe9", "huge.txt": strings.Repeat("x", 64<<10+1)}
 	bad := map[string][]string{
+		"SLUICE_ADMIN_ADDR":      {"8080", "h:http"},
 		"SLUICE_ADDR":            {"8080", "host", "h:http", ":65536", ":-1", ":08", "a b:1", "http://h:1", "[::1:1"},
 		"SLUICE_CONFIG":          {"nowhere.yaml"},
 		"PORT":                   {"http", ":80", "65536", "-1"},
