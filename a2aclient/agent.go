@@ -125,12 +125,17 @@ func (a *Agent) keepCard() {
 // readCard reads the card once, and returns when it is to be read again.
 func (a *Agent) readCard() time.Duration {
 	c, err := a.fetch(a.ctx)
-	if a.ctx.Err() != nil {
-		return 0
-	}
 	a.mu.Lock()
 	before := a.card
 	first := !a.told && a.failures == 0
+	if first {
+		defer close(a.tried) // when its texts are known
+	}
+	if a.ctx.Err() != nil {
+		a.failures++
+		a.mu.Unlock()
+		return time.Hour
+	}
 	a.card = c
 	changed := false
 	wait := a.cfg.Refresh
@@ -143,9 +148,6 @@ func (a *Agent) readCard() time.Duration {
 		wait = min(firstWait<<min(a.failures-1, 10), mostWait, a.cfg.Refresh)
 	}
 	a.mu.Unlock()
-	if first {
-		close(a.tried)
-	}
 	switch {
 	case err != nil && (before != nil || first):
 		a.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("agent_id", a.cfg.ID).AnErr("cause", err)).Msg("remote_agent_unavailable")

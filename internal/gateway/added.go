@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,9 +27,6 @@ const (
 	followTime = time.Second
 	// maxAgents bounds a team, with the agents that are added.
 	maxAgents = 64
-	// agentVariables begin the names of the variables that ${NAME} may put into an agent
-	// that is added: who may add one shall not read the others.
-	agentVariables = "SLUICE_AGENT_"
 )
 
 // added are the agents that operators have added while gateways run. They are one value in
@@ -225,7 +221,7 @@ func readAgent(id string, body []byte) (router.AgentSpec, error) {
 	quoted, _ := jsontext.AppendQuote(nil, id)
 	content := slices.Concat([]byte(`{"agents":{`), quoted, []byte(":"), body, []byte("}}"))
 	var spec router.Spec
-	faults := file.Table{router.AgentsSection(&spec, new(config.Config))}.ReadFrom("", content, config.Sources{Lookup: agentVariable}).Faults
+	faults := file.Table{router.AgentsSection(&spec, new(config.Config))}.ReadFrom("", content, config.Sources{Lookup: config.AgentVariable}).Faults
 	wrong := new(chat.ValidationError)
 	prefix := "/agents/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(id)
 	for _, f := range faults {
@@ -257,20 +253,12 @@ func codeOf(message string) string {
 		return chat.CodeUnsupported
 	case strings.HasPrefix(message, "must not be longer"):
 		return chat.CodeTooLong
-	case strings.Contains(message, "must have "):
+	case message == "is required":
 		return chat.CodeRequired
 	case strings.HasPrefix(message, "is not taken"):
 		return chat.CodeNotAllowed
 	}
 	return chat.CodeInvalidFormat
-}
-
-// agentVariable looks up a variable that may be put into an agent.
-func agentVariable(name string) (string, bool) {
-	if !strings.HasPrefix(name, agentVariables) {
-		return "", false
-	}
-	return os.LookupEnv(name)
 }
 
 // logChanges logs which agents came and went.

@@ -69,8 +69,8 @@ func TestRemoteGateway(t *testing.T) {
 	})
 }
 
-// An agent that is away is not chosen; when it is back it is.
-func TestRemoteAgentIsAway(t *testing.T) {
+// An agent that is unavailable is not chosen; when it is back it is.
+func TestUnavailableRemoteAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		far := startA2A(t, nil, nil)
@@ -88,7 +88,7 @@ func TestRemoteAgentIsAway(t *testing.T) {
 	})
 }
 
-// switched is a network that can be away.
+// switched is a network that can fail.
 type switched struct {
 	next http.RoundTripper
 	off  bool
