@@ -24,7 +24,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -100,8 +99,7 @@ type Config struct {
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
-	// means that none must. Such calls are for Loop: Run, which cannot return them,
-	// fails.
+	// means that none must. Run ends with them as Result.Paused if it can (stream.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
 }
 
@@ -129,31 +127,50 @@ func New(cfg Config) *Agent {
 	return &Agent{cfg: cfg}
 }
 
-// Run answers a request: it is Loop from the first State to the last. See
-// stream.Runner for what it returns.
+// Run answers a request: it is Loop from the first State, or from the one that was
+// paused, to the last, or until calls must wait. See stream.Runner for what it returns.
+// The Usage of a turn that goes on holds what it has spent before; times are its own.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	t := a.turn(ctx, sink)
-	err := t.begin(req)
+	var p *chat.Paused
+	err := t.enter(req)
+	calls, tools := len(t.state.Model), len(t.state.Tools)
 	if err == nil {
-		err = t.loop()
-	}
-	if err == nil && !t.state.Over() {
-		err = errors.New("calls wait for an answer that nobody can give")
+		p, err = t.answer()
 	}
 	result := t.state.result()
+	result.Model, result.Tools = result.Model[calls:], result.Tools[tools:]
 	result.Keyed = a.cfg.Keyed
 	if req.Record {
 		result.Made = t.made()
 	}
+	if p != nil {
+		result.Reason, result.Paused = stream.ApprovalRequired, p
+	}
 	return result, err
 }
 
-// Begin returns the State of a turn that has not asked the model yet. It emits which
-// tools cannot be used.
+// Begin returns the State of a turn that has not asked the model yet, or of the one that
+// req.Resumed goes on with. It emits which tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
 	t := a.turn(ctx, sink)
-	err := t.begin(req)
+	err := t.enter(req)
 	return t.state, err
+}
+
+// Waits returns what is asked about the calls of a State that wait; nil: none does.
+func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
+	if s.Over() || !s.waits() {
+		return nil, nil
+	}
+	t := a.turn(ctx, nil)
+	t.state, t.tools = s, nil
+	t.tools = t.available()
+	p, err := t.paused()
+	if err != nil {
+		return nil, err
+	}
+	return &p.Questions[0], nil
 }
 
 // Step continues a turn by one model call and the tools that it asks for; or, if

@@ -36,6 +36,7 @@ type scene struct {
 	timeout         time.Duration // of the turn; 0: 30 s
 	cut             bool          // the turn is stored and continued between steps
 	decide          func(*agent.State)
+	wrap            func(*agent.Agent) stream.Runner // what runs the agent; nil: it does so itself
 }
 
 // logged logs the error that ends a turn, as the package that frames turns does.
@@ -87,6 +88,9 @@ func play(t *testing.T, s scene) (got outcome) {
 		}
 		began := time.Now()
 		var run stream.Runner = agent.New(s.Config)
+		if s.wrap != nil {
+			run = s.wrap(agent.New(s.Config))
+		}
 		if s.cut {
 			run = &stepwise{[]*agent.Agent{agent.New(s.Config), agent.New(s.Config)}, s.decide}
 		}

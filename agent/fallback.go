@@ -26,6 +26,9 @@ func (t *turn) fallback(j *job, tools *tool.Set) *job {
 		return nil
 	}
 	call := tool.Call{Name: spec.Name, Arguments: first.call.Arguments}
+	if hold := t.agent.cfg.Hold; hold != nil && hold(call, spec) { // nobody was asked about this one
+		return nil
+	}
 	key, err := t.admitCall(call, 0)
 	if err != nil { // it was tried before, and the reason to refuse it holds here, too
 		return nil

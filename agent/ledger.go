@@ -24,8 +24,9 @@ type ledger struct {
 
 // made is what became of the calls with one key.
 type made struct {
-	times int
-	lost  bool // the outcome of one is unknown
+	times    int
+	lost     bool // the outcome of one is unknown
+	rejected bool // a person has not allowed one
 }
 
 // find returns the entry of a key, a new one if there is none.
@@ -61,14 +62,30 @@ func (l *ledger) admit(c tool.Call, running int) (key string, err error) {
 		return "", refusal(c, fmt.Sprintf("at most %d calls run in one step", maxParallel), "Call it again if it is still needed.")
 	}
 	key = callKey(c)
-	m := l.find(key)
-	if m.lost {
-		return "", refusalOfLost(c)
+	if err := l.refusal(c, key); err != nil {
+		return "", err
 	}
+	m := l.find(key)
 	if m.times++; m.times >= maxIdentical {
 		return "", refusal(c, "the same call was made twice before", "Use the results that you have.")
 	}
 	return key, nil
+}
+
+// refusal returns why a call with that key may not be made again; nil: it may.
+func (l *ledger) refusal(c tool.Call, key string) error {
+	switch m := l.made.find(key); {
+	case m == nil:
+	case m.lost:
+		return refusalOfLost(c)
+	case m.rejected:
+		return refusalOfRejected(c)
+	}
+	return nil
+}
+
+func refusalOfRejected(c tool.Call) error {
+	return refusal(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
 }
 
 // refusalOfLost is told to the model in place of a call whose first outcome

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/chat"
 	"sluice/stream"
 	"sluice/tool"
@@ -60,12 +62,17 @@ type OpenCall struct {
 	Call tool.Call
 	// Answer says what becomes of a call that has not run; Waiting until Decide.
 	Answer Answer
-	// Note is what the model is told of a rejected call.
+	// Note is what the model is told of a call that was rejected or refused, or with the
+	// result of one that was approved.
 	Note string
+	// Changed are the arguments with which an approved call runs in place of its own; nil:
+	// those.
+	Changed jsontext.Value
 	// Result is that of a call that has run, or that was answered from outside.
 	Result *tool.Result
 
-	key string // under which equal calls are counted
+	key   string // under which equal calls are counted
+	print string // of the tool that was approved; empty: whichever there is
 }
 
 // Answer is what somebody outside says of a call.
@@ -76,7 +83,8 @@ const (
 	Waiting  Answer = ""
 	Ran      Answer = "ran"      // it did not wait: Result is what came of it
 	Approved Answer = "approved" // it may run
-	Rejected Answer = "rejected" // it must not run; Note tells the model why
+	Rejected Answer = "rejected" // a person has not allowed it; Note tells the model why
+	Refused  Answer = "refused"  // nobody could be asked; Note tells the model so
 	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
 )
 
@@ -112,6 +120,17 @@ func (s *State) Approve(id string) error {
 // to the model.
 func (s *State) Reject(id, note string) error {
 	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = Rejected, note })
+}
+
+// Modify lets a waiting call run with other arguments.
+func (s *State) Modify(id string, args jsontext.Value) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Changed = Approved, args })
+}
+
+// Refuse closes a waiting call that nobody could be asked about. Unlike one that was
+// rejected, it may be made again.
+func (s *State) Refuse(id, why string) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = Refused, why })
 }
 
 // Supply closes a waiting call with the result that it had elsewhere.
@@ -177,16 +196,21 @@ func (t *turn) runAnswered() error {
 	jobs := make([]*job, len(s.Open))
 	var approved []*job
 	for i := range s.Open {
-		c := &s.Open[i]
-		switch c.Answer {
-		case Approved:
-			jobs[i] = newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
-			jobs[i].key = c.key
-			approved = append(approved, jobs[i])
-			t.start(jobs[i])
+		if c := &s.Open[i]; c.Answer == Approved {
+			jobs[i] = t.approved(c)
+			if jobs[i].err == nil {
+				approved = append(approved, jobs[i])
+			}
+		}
+	}
+	for i := range s.Open { // later, as an equal call may have been allowed
+		switch c := &s.Open[i]; c.Answer {
 		case Rejected:
+			t.forbid(c)
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
 				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
+		case Refused:
+			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
 		}
 	}
 	t.flush()
@@ -195,9 +219,34 @@ func (t *turn) runAnswered() error {
 	}
 	for i, j := range jobs {
 		if j != nil {
-			s.Open[i].Result = j.forModel()
+			s.Open[i].Result = s.Open[i].result(j)
 		}
 	}
 	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
 	return nil
+}
+
+// approved tells of a call that was allowed to run, and closes one that may not any more.
+func (t *turn) approved(c *OpenCall) *job {
+	call := c.Call
+	if c.Changed != nil {
+		call.Arguments = c.Changed
+	}
+	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
+	j.key = c.key
+	j.err = t.recheck(j, c)
+	t.start(j)
+	if j.err != nil {
+		t.close(j)
+	}
+	return j
+}
+
+// result returns what the model is told of an approved call.
+func (c *OpenCall) result(j *job) *tool.Result {
+	r := j.forModel()
+	if c.Changed != nil {
+		r = modified(r, c.Changed)
+	}
+	return noted(r, c.Note)
 }

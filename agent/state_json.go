@@ -96,6 +96,8 @@ type storedOpen struct {
 	Note   string       `json:"note,omitempty"`
 	Result *tool.Result `json:"result,omitempty"`
 	Key    string       `json:"key,omitempty"`
+	Args   string       `json:"changed,omitempty"`
+	Print  string       `json:"print,omitempty"`
 }
 
 // storedMade is a call that was made, as the ledger counts it: by a key that is
@@ -104,6 +106,7 @@ type storedMade struct {
 	Key   string `json:"key"`
 	Times int    `json:"times"`
 	Lost  bool   `json:"lost,omitempty"`
+	No    bool   `json:"rejected,omitempty"`
 }
 
 // MarshalJSON returns the State in the form that UnmarshalJSON reads.
@@ -143,13 +146,13 @@ func (s *State) body() stateBody {
 		b.Messages = append(b.Messages, stored)
 	}
 	for _, c := range s.Open {
-		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key})
+		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print})
 	}
 	for _, id := range s.calls.ids.entries {
 		b.IDs = append(b.IDs, id.key)
 	}
 	for _, m := range s.calls.made.entries {
-		b.Made = append(b.Made, storedMade{m.key, m.value.times, m.value.lost})
+		b.Made = append(b.Made, storedMade{m.key, m.value.times, m.value.lost, m.value.rejected})
 	}
 	return b
 }
@@ -161,6 +164,14 @@ func storeCall(c tool.Call) storedCall { return storedCall{c.ID, c.Name, string(
 // call returns the call as it was made.
 func (c storedCall) call() tool.Call {
 	return tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
+}
+
+// changed is nil where nothing was changed.
+func (c *storedOpen) changed() jsontext.Value {
+	if c.Args == "" {
+		return nil
+	}
+	return jsontext.Value(c.Args)
 }
 
 // UnmarshalJSON reads a stored State. Its error wraps ErrState.
@@ -253,14 +264,14 @@ func (b *stateBody) state() State {
 		s.Messages = append(s.Messages, message)
 	}
 	for _, c := range b.Open {
-		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.Result, c.Key})
+		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Key, c.Print})
 	}
 	s.calls.n = b.Given
 	for _, id := range b.IDs {
 		s.calls.ids.add(id)
 	}
 	for _, m := range b.Made {
-		*s.calls.made.add(m.Key) = made{m.Times, m.Lost}
+		*s.calls.made.add(m.Key) = made{m.Times, m.Lost, m.No}
 	}
 	return s
 }

@@ -107,16 +107,17 @@ func (t *turn) start(j *job) {
 // admit decides whether a call may run, as ledger.admit does. Tools knows more tools
 // than a turn of limited access was given, and would run them.
 func (t *turn) admit(j *job, running int) (key string, err error) {
-	if j.spec == nil && t.state.Access != chat.ToolsAll {
+	if j.spec == nil && (t.state.Access != chat.ToolsAll || t.agent.cfg.Hold != nil) {
 		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
 	}
 	return t.admitCall(j.call, running)
 }
 
-// admitCall is ledger.admit, which also refuses what another agent of the turn has lost.
+// admitCall is ledger.admit, which also refuses what another agent of the turn has lost, or
+// was not allowed.
 func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
-	if t.shared.lost(c) {
-		return "", refusalOfLost(c)
+	if err := t.shared.refusal(c); err != nil {
+		return "", err
 	}
 	return t.state.calls.admit(c, running)
 }
@@ -124,7 +125,7 @@ func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
 // lose notes that the outcome of a call is unknown, for all agents of the turn.
 func (t *turn) lose(key string) {
 	t.state.calls.lose(key)
-	t.shared.lose(key)
+	t.shared.note(key, lostOnce)
 }
 
 // newJob gives the call an id that is unique in the turn, because models repeat

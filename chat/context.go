@@ -11,6 +11,19 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
+type turnIDKey struct{}
+
+// WithTurnID returns a context that carries the id of a turn that is kept.
+func WithTurnID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, turnIDKey{}, id)
+}
+
+// TurnID returns the id that WithTurnID put into ctx, or "": the turn is not kept.
+func TurnID(ctx context.Context) string {
+	id, _ := ctx.Value(turnIDKey{}).(string)
+	return id
+}
+
 // RequestID returns the id that WithRequestID put into ctx, or "".
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)

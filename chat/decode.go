@@ -190,6 +190,8 @@ func (d *decoder) take(name string, value jsontext.Value) {
 		d.takeBool(i, value)
 	case value.Kind() == 'n':
 		d.noHistory = d.noHistory || fields[i].list != nil
+	case fields[i].number != nil:
+		d.takeNumber(i, value)
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':
@@ -208,6 +210,14 @@ func (d *decoder) takeString(i int, value jsontext.Value) {
 	case kind != 'n' || fields[i].required:
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
+}
+
+func (d *decoder) takeNumber(i int, value jsontext.Value) {
+	if value.Kind() != '0' {
+		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a number")
+		return
+	}
+	d.values.of[i] = raw{given: true, text: string(value)}
 }
 
 // takeBool reads a flag. null is as if it were not given; "true" in quotes is a

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,6 +33,18 @@ var fields = [...]field{
 	}},
 	{name: "agent", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
 		r.Agent, wrong = CheckAgent(s)
+		return r, wrong
+	}},
+	{name: "workflow", text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Workflow, wrong = CheckWorkflow(s)
+		return r, wrong
+	}},
+	{name: "kind", text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Kind, wrong = CheckKind(s)
+		return r, wrong
+	}},
+	{name: "retention_days", number: func(r Asked, n float64) (_ Asked, wrong *FieldError) {
+		r.RetentionDays, wrong = CheckRetentionDays(n)
 		return r, wrong
 	}},
 	{name: "task_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
@@ -72,15 +85,25 @@ var fields = [...]field{
 		r.Deliver = b
 		return r
 	}},
+	{name: approvalField, object: func(r Asked, object jsontext.Value, e *ValidationError) Asked {
+		a := readAnswer(object, "/approval", e)
+		if a.Token == "" {
+			e.addOne("/approval/token", CodeRequired, "is required")
+		}
+		r.Approval = &a
+		return r
+	}},
 	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
 		r.History, r.Pruning = PruneHistory(said)
 		return r
 	}},
 }
 
-// field is one entry of the table. Exactly one of text, flag, object and list is
-// set;
-// beside list also said.
+// approvalField answers a question; a request with it has no input.
+const approvalField = "approval"
+
+// field is one entry of the table. Exactly one of text, number, flag, object and list is
+// set; beside list also said.
 type field struct {
 	name     string
 	required bool // and then null is a fault, not absence
@@ -88,8 +111,9 @@ type field struct {
 
 	// The functions return what is Asked with the field set. By value, because a pointer
 	// that goes through the table would move each of them to the heap.
-	text func(Asked, string) (Asked, *FieldError)
-	flag func(Asked, bool) Asked
+	text   func(Asked, string) (Asked, *FieldError)
+	number func(Asked, float64) (Asked, *FieldError)
+	flag   func(Asked, bool) Asked
 	// object takes a JSON object and adds its faults by itself.
 	object func(Asked, jsontext.Value, *ValidationError) Asked
 	// list reads an array, in front of which the decoder is, and adds its faults by
@@ -130,11 +154,16 @@ type raw struct {
 func (v *raws) build(e *ValidationError) (Asked, error) {
 	r := Asked{Accumulated: true}
 	var wrong *FieldError
+	answers := v.of[fieldOf(approvalField)].given
 	for i, f := range fields {
 		switch {
 		case f.list != nil:
 			if len(e.Fields) == 0 { // else the work would be for nothing
 				r = f.said(r, v.said)
+			}
+		case f.required && answers:
+			if v.of[i].given {
+				e.add("/"+f.name, CodeNotAllowed, "must not stand beside an approval")
 			}
 		case !v.of[i].given:
 			if f.required {
@@ -144,6 +173,11 @@ func (v *raws) build(e *ValidationError) (Asked, error) {
 			r = f.object(r, jsontext.Value(v.of[i].text), e)
 		case f.text != nil:
 			if r, wrong = f.text(r, v.of[i].text); wrong != nil {
+				e.add("/"+f.name, wrong.Code, wrong.Message)
+			}
+		case f.number != nil:
+			n, _ := strconv.ParseFloat(v.of[i].text, 64) // it is a JSON number
+			if r, wrong = f.number(r, n); wrong != nil {
 				e.add("/"+f.name, wrong.Code, wrong.Message)
 			}
 		default:

@@ -2,8 +2,8 @@ package chat
 
 import "strings"
 
-// Question is one that a turn has ended with, and that the next input answers.
-type Question struct {
+// Clarification is a question that a turn has ended with, and that the next input answers.
+type Clarification struct {
 	// Said is what was said since the user asked for something, in turns: the request, the
 	// question, and if that was not the first one, replies and questions in between. It
 	// ends with the question.
@@ -15,7 +15,7 @@ type Question struct {
 }
 
 // text returns the question itself.
-func (q *Question) text() string {
+func (q *Clarification) text() string {
 	if len(q.Said) == 0 {
 		return ""
 	}

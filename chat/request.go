@@ -43,6 +43,11 @@ type Request struct {
 	Location  *time.Location // nil: the gateway's own
 	// Agent is the id of the agent that is to answer; empty: the router decides.
 	Agent string
+	// Workflow is the name of the workflow that is to answer; empty: none. Kind and
+	// RetentionDays (nil: as configured) say how long the records of its run are kept.
+	Workflow      string
+	Kind          string
+	RetentionDays *int
 	// Context is what the client says of the circumstances: data for agents to read, by
 	// name, in the order in which it came.
 	Context []ContextEntry
@@ -51,7 +56,7 @@ type Request struct {
 	// Record asks for what the agents do: stream.Result.Made.
 	Record bool
 	// Question is what the input answers; nil: it is a request of its own.
-	Question *Question
+	Question *Clarification
 	// LastAgent is who answered last in the conversation; empty: not known.
 	LastAgent string
 	// Instruction is what the gateway adds to the instructions of every agent that takes
@@ -61,6 +66,15 @@ type Request struct {
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
+	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
+	// that keeps it sets them.
+	Task, Turn string
+	// Mute says that the client could not show a question to its user: calls that a person
+	// must allow are refused. The code of a protocol sets it.
+	Mute bool
+	// Resumed goes on with a turn that was paused; nil: the request begins one. The rest of
+	// the request is then as it was, but for its History.
+	Resumed *Resumed
 }
 
 // ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the
@@ -101,6 +115,9 @@ type Asked struct {
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
+	// Approval answers a question of a turn that was paused; nil: the request asks for
+	// a new turn.
+	Approval *Answer
 }
 
 // ContextEntry is one member of Request.Context.

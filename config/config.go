@@ -90,6 +90,13 @@ type Config struct {
 	StorePrefix   string
 	StoreRequired bool
 
+	// Confirm says which tool calls a person must allow: off, destructive, writes or all.
+	Confirm string
+	// ApprovalKey holds keys as approval.ParseKeys reads them; empty: a random one.
+	// ApprovalTTL is 0 where the default holds, which depends on the store.
+	ApprovalKey Secret
+	ApprovalTTL time.Duration
+
 	// ChatKitHistory is HistoryNone, HistoryInMemory or HistoryInStore.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
@@ -189,6 +196,9 @@ type MCPServer struct {
 	// Fallback names, by tool, those to run when the server is unavailable, in the order
 	// in which they are tried: "<tool>" or "<server>/<tool>".
 	Fallback map[string][]string
+	// Confirm says of tools, by name, whether a person must allow their calls: always or
+	// never.
+	Confirm map[string]string
 
 	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
 	// CacheShared that those for one user serve all.
@@ -229,6 +239,7 @@ func (c Config) Secrets() []string {
 	for _, v := range c.OTel.Hidden {
 		all = append(all, v.Reveal())
 	}
+	all = append(all, strings.Split(c.ApprovalKey.Reveal(), ",")...)
 	if _, credentials, ok := strings.Cut(c.Store.Reveal(), "://"); ok {
 		if userinfo, _, ok := strings.Cut(credentials, "@"); ok {
 			_, password, _ := strings.Cut(userinfo, ":")

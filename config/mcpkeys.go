@@ -59,6 +59,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"readOnly", both, func(at jsontext.Pointer, v jsontext.Value) { s.ReadOnly = f.tools(at, v) }},
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
+		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
 		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
@@ -68,7 +69,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 
 // builtins are the servers that the program brings along.
 func builtins() []string {
-	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet"}
+	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet", "fake-payments"}
 }
 
 // checked reads a string that parse accepts.

@@ -47,6 +47,28 @@ func (f *mcpFile) addFallback(list []string, at jsontext.Pointer, v jsontext.Val
 	return append(list, to)
 }
 
+// confirm reads an object of tool names with always or never.
+func (f *mcpFile) confirm(at jsontext.Pointer, v jsontext.Value) map[string]string {
+	if v.Kind() != '{' {
+		f.fault(at, `must be an object of always and never, such as {"refund": "always"}`)
+		return nil
+	}
+	all := make(map[string]string)
+	for _, m := range members(v) {
+		at := at.AppendToken(m.name)
+		how, ok := f.str(at, m.value)
+		switch {
+		case !ok:
+		case m.name == "":
+			f.fault(at, "must not be empty")
+		case how != "always" && how != "never":
+			f.fault(at, "must be always or never")
+		}
+		all[m.name] = how
+	}
+	return all
+}
+
 // truth reads a boolean.
 func (f *mcpFile) truth(at jsontext.Pointer, v jsontext.Value) bool {
 	kind := v.Kind()

@@ -66,6 +66,13 @@ func (s Setting) Or(second string, parse func(value string) error) Setting {
 	return s
 }
 
+// Hidden takes the setting from the environment alone: on a command line others on the
+// machine would see it.
+func (s Setting) Hidden() Setting {
+	s.secret = true
+	return s
+}
+
 // name is what a fault of s is listed under.
 func (s Setting) name() string {
 	if s.Variable == "" {

@@ -56,6 +56,9 @@ func (l *listener) record(input string, result *stream.Result, err error) record
 	case r.Answer == "":
 		r.Answer = "[No text.]"
 	}
+	if c := result.Checks; c != nil && c.Said != "" { // the events have told the form of a channel
+		r.Answer = clip(strings.TrimSpace(c.Said), l.most)
+	}
 	r.Steps = stepsOf(result.Made)
 	return r
 }

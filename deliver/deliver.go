@@ -113,7 +113,7 @@ func New(cfg Config) (*Sender, error) {
 		transport = newTransport(cfg.Proxy)
 	}
 	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	s.count = cfg.Metrics.Counter("sluice_deliveries_total", "Messages handed to webhooks, by what became of them.", "channel", "status")
+	s.count = cfg.Metrics.Counter("deliveries_total", "Messages handed to webhooks, by what became of them.", "channel", "status")
 	return s, nil
 }
 

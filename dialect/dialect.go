@@ -86,6 +86,13 @@ type Exchange struct {
 	Encoder stream.Encoder
 	// TaskID is the task that the input is for; empty: it begins one.
 	TaskID string
+	// Approval answers a question: Request then says who answers, and the turn that was
+	// paused goes on. nil: Request asks for a turn.
+	Approval *chat.Answer
+	// Decides is the task whose question Approval answers; empty: it has a token.
+	Decides string
+	// Unheard answers with the task, and no stream, while a turn that is kept runs.
+	Unheard bool
 	// Accumulated is kept with the turn, for Route.Resume.
 	Accumulated bool
 	// Detached says that the turn goes on when its client leaves, if it is kept.

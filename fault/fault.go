@@ -34,6 +34,13 @@ const (
 	AgentFailed      Type = "agent_failed"      // one of several
 	AgentUnavailable Type = "agent_unavailable" // there is none to answer
 	RoutingFailed    Type = "routing_failed"
+	// Of workflows.
+	WorkflowLimit      Type = "workflow_limit"
+	WorkflowExpression Type = "workflow_expression"
+	WorkflowNoBranch   Type = "workflow_no_branch"
+	WorkflowNodeFailed Type = "workflow_node_failed"
+	WorkflowRecovery   Type = "workflow_recovery" // what a run needs to go on is gone
+	ApprovalRejected   Type = "approval_rejected" // the answer was no, and nothing follows it
 	// Of turns that are kept.
 	Cancelled        Type = "cancelled" // somebody cancelled the task
 	TurnLost         Type = "turn_lost" // the process that ran it is gone
@@ -58,6 +65,11 @@ const (
 	RequestTimeout       Type = "request_timeout"
 	KeyReused            Type = "key_reused" // an idempotency key, with another body
 	TaskNotCancelable    Type = "task_not_cancelable"
+	// Of answers to approvals.
+	ApprovalInvalid  Type = "approval_invalid" // altered, of another key, or of another user
+	ApprovalExpired  Type = "approval_expired"
+	ApprovalUsed     Type = "approval_used"
+	ApprovalConflict Type = "approval_conflict" // not the one that waits
 )
 
 // Recoverable says whether the same request is worth sending again.
@@ -69,6 +81,17 @@ func (t Type) Recoverable() bool {
 		return true
 	}
 	return false
+}
+
+// Recoverable says whether the same request is worth sending again. A node of a workflow
+// that failed is so as its cause is.
+func (e *Error) Recoverable() bool {
+	if e.Type == WorkflowNodeFailed {
+		if cause, ok := errors.AsType[*Error](e.Err); ok {
+			return cause.Recoverable()
+		}
+	}
+	return e.Type.Recoverable()
 }
 
 // Texts that a person sees when an upstream service is unavailable. The wording is part

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +36,15 @@ type channels struct {
 	style      *style.Guide
 }
 
+// forms are the channels as they are configured now.
+type forms struct{ now atomic.Pointer[channels] }
+
+// SetChannels takes over what a file says of channels, own ones and in place of the
+// built-in ones, and of what stands around texts. It may be called at any time.
+func (s *Server) SetChannels(own []channel.Spec, guide *style.Guide) {
+	s.channels.now.Store(newChannels(own, guide))
+}
+
 // newChannels knows the built-in channels, and own ones.
 func newChannels(own []channel.Spec, guide *style.Guide) *channels {
 	specs := channel.ByName(own)
@@ -46,12 +56,13 @@ func newChannels(own []channel.Spec, guide *style.Guide) *channels {
 }
 
 // Routes are those of the formatter.
-func (c *channels) Routes() []dialect.Route {
-	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Open: c.format}}
+func (f *forms) Routes() []dialect.Route {
+	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Open: f.format}}
 }
 
 // format answers POST /channels/{channel}/format.
-func (c *channels) format(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (all *forms) format(r *http.Request, body []byte) (dialect.Exchange, error) {
+	c := all.now.Load()
 	f, ok := c.formatters[r.PathValue("channel")]
 	if !ok {
 		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is no such channel; GET /channels lists them"}
@@ -191,7 +202,8 @@ type listedChannel struct {
 }
 
 // list answers GET /channels.
-func (c *channels) list(w http.ResponseWriter, _ *http.Request) error {
+func (f *forms) list(w http.ResponseWriter, _ *http.Request) error {
+	c := f.now.Load()
 	list := struct {
 		Channels []listedChannel `json:"channels"`
 	}{Channels: []listedChannel{}}

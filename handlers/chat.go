@@ -10,6 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/approval"
+	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
 	"sluice/stream"
@@ -26,6 +28,9 @@ type turn struct {
 	// Of a turn that is kept.
 	kept *task.Turn
 	sum  *[32]byte // of what came with Key; nil without one
+	// Of a turn that goes on because a person has answered.
+	accepted *approval.Accepted
+	asked    string // the kept turn that waited; empty: it was not kept
 }
 
 // stream decides, runs and streams. An error means that nothing was sent. A reply
@@ -43,6 +48,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer release()
+	if err := t.take(ctx); err != nil {
+		return err
+	}
 	s.run(ctx, cancel, w, r, t)
 	return nil
 }
@@ -64,12 +72,20 @@ func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http
 	seen := &observer{next: stamper}
 	err := t.frame.Run(ctx, &t.Request, seen)
 	closeErr := out.Close()
-	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began))
+	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began), spentBefore(t))
 	logCompleted(log, seen, err, time.Since(t.began))
 	seen.endSpan(span)
-	if closeErr != nil || seen.reason == "" {
+	if (closeErr != nil || seen.reason == "") && !t.Unheard {
 		abort(r)
 	}
+}
+
+// spentBefore returns what a turn that goes on had spent, and told, before it was paused.
+func spentBefore(t *turn) chat.Usage {
+	if t.Request.Resumed == nil {
+		return chat.Usage{}
+	}
+	return t.Request.Resumed.Usage
 }
 
 // behind returns what the turn writes to: what the dialect puts in front of out, and in
@@ -116,6 +132,9 @@ type writer interface {
 
 // writer returns what writes the reply. That of a stream commits it.
 func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel context.CancelCauseFunc) writer {
+	if t.Unheard {
+		return nobody{}
+	}
 	if t.Collect {
 		return &document{server: s, w: w, r: r, turn: t}
 	}

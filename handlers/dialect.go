@@ -8,6 +8,7 @@ import (
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/task"
 )
 
 // The handlers leave reading to functions of their own: an open stream keeps the
@@ -20,6 +21,15 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 		t, err := s.open(w, r, rt)
 		if t == nil {
 			return err
+		}
+		if t.Approval != nil {
+			err = s.goOn(r, t)
+			if replay, ok := errors.AsType[*task.Replay](err); ok {
+				return s.reattach(w, r, t, replay.Turn)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if err = s.serveTurn(w, r, t); err != nil && t.Refuse != nil {
 			return &worded{err, t.Refuse}

@@ -42,11 +42,18 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 	if err != nil {
 		return err
 	}
-	defer leave()
-	t.kept, err = s.cfg.Tasks.Begin(ctx, task.Request{
-		Chat: &t.Request, TaskID: t.TaskID, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Key: t.Key, Body: t.sum, Cancel: cancel,
-	})
+	unheard := false // then the turn's own goroutine leaves
+	defer func() {
+		if !unheard {
+			leave()
+		}
+	}()
+	if err := t.take(ctx); err != nil {
+		return err
+	}
+	request := s.kept(r, t)
+	request.Cancel = cancel
+	t.kept, err = s.cfg.Tasks.Begin(ctx, request)
 	if replay, ok := errors.AsType[*task.Replay](err); ok {
 		return s.attach(ctx, cancel, w, r, t, replay.Turn)
 	}
@@ -61,12 +68,31 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 		s.run(ctx, cancel, w, r, t)
 		return nil
 	}
+	if t.asked != "" {
+		t.accepted.Decided(ctx)
+	}
+	t.Request.Task, t.Request.Turn = t.kept.Task(), t.kept.ID()
+	if t.Unheard {
+		unheard = true
+		return s.unheard(ctx, cancel, leave, w, r, t)
+	}
 	defer t.kept.End()
+	if t.Request.Deliver {
+		ctx = chat.WithTurnID(ctx, t.kept.ID())
+	}
 	if t.route.Resume != nil {
 		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 	}
 	s.run(ctx, cancel, w, r, t)
 	return nil
+}
+
+// kept returns what is to be kept of a turn.
+func (s *Server) kept(r *http.Request, t *turn) task.Request {
+	return task.Request{
+		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Key: t.Key, Body: t.sum,
+	}
 }
 
 // keptWriter has nothing written that the log does not have. A client that leaves does not

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
 	"sluice/stream"
@@ -57,8 +58,9 @@ func metricsHandler(r *metrics.Registry) http.Handler {
 // rejected counts a request that was refused.
 func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 
-// turn adds up a turn that has ended.
-func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration) {
+// turn adds up a turn that has ended. before is what it had spent, and was counted, before
+// it was paused.
+func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration, before chat.Usage) {
 	reason := string(seen.reason)
 	if reason == "" {
 		reason = "cancelled"
@@ -82,9 +84,9 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took 
 	for _, d := range seen.done.Model {
 		m.modelTime.Observe(d.Seconds())
 	}
-	m.tokens.Add(float64(seen.done.Usage.InputTokens), "input")
-	m.tokens.Add(float64(seen.done.Usage.OutputTokens), "output")
-	m.tokens.Add(float64(seen.done.Usage.ThinkingTokens), "thinking")
+	m.tokens.Add(float64(max(0, seen.done.Usage.InputTokens-before.InputTokens)), "input")
+	m.tokens.Add(float64(max(0, seen.done.Usage.OutputTokens-before.OutputTokens)), "output")
+	m.tokens.Add(float64(max(0, seen.done.Usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
 	m.written(s, w)
 }
 

@@ -38,6 +38,10 @@ var statuses = [...]struct {
 	{fault.StoreUnavailable, http.StatusServiceUnavailable},
 	{fault.KeyReused, http.StatusUnprocessableEntity},
 	{fault.TaskNotCancelable, http.StatusConflict},
+	{fault.ApprovalInvalid, http.StatusForbidden},
+	{fault.ApprovalExpired, http.StatusGone},
+	{fault.ApprovalUsed, http.StatusConflict},
+	{fault.ApprovalConflict, http.StatusConflict},
 }
 
 // statusOf returns the HTTP status of a fault that no stream reports.

@@ -27,6 +27,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
+	"sluice/approval"
 	"sluice/channel"
 	"sluice/chat"
 	"sluice/dialect"
@@ -48,6 +49,9 @@ type Config struct {
 	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
 	// Team returns the agents that can be named, for GET /agents; nil: there are none.
 	Team func() *Team
+	// Workflows returns the workflows that can be named, for GET /workflows; nil: there are
+	// none.
+	Workflows func() []Workflow
 	// Model is the name in the start event.
 	Model string
 	// Timeout bounds a turn; 0 means DefaultTimeout.
@@ -66,6 +70,8 @@ type Config struct {
 	Tasks *task.Service
 	// Forget is what forgets a conversation, after its tasks are gone.
 	Forget []Forget
+	// Approvals asks people about tool calls, and hears their answers; nil: nobody is asked.
+	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.
@@ -119,6 +125,7 @@ type Server struct {
 	refusals  *refusals
 	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
 	shapes    []*routed                         // of the routes that have refusals of their own
+	channels  forms
 	routes    http.Handler
 }
 
@@ -154,13 +161,15 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
-	forms := newChannels(cfg.Channels, cfg.Style)
-	s.serve(e, forms)
-	readable(e, "/channels", raw(forms.list))
+	s.SetChannels(cfg.Channels, cfg.Style)
+	s.serve(e, &s.channels)
+	readable(e, "/channels", raw(s.channels.list))
 	s.serveTasks(e)
+	s.serveApprovals(e)
 	e.GET("/diag/sse", raw(s.diagnose))
 	readable(e, "/tools", raw(s.tools))
 	readable(e, "/agents", raw(s.agents))
+	readable(e, "/workflows", raw(s.workflows))
 	readable(e, "/agents/:id", func(c echo.Context) error { return s.agent(c.Response().Writer, c.Param("id")) })
 	readable(e, "/healthz", raw(s.healthz))
 	readable(e, "/readyz", raw(s.readyz))

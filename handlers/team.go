@@ -62,13 +62,65 @@ func (s *Server) agent(w http.ResponseWriter, id string) error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such agent; GET /agents lists them"}
 }
 
+// Workflow is what GET /workflows tells of one.
+type Workflow struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Kind        string         `json:"kind,omitempty"`
+	Entry       string         `json:"entry_point"`
+	Nodes       []WorkflowNode `json:"nodes"`
+	Edges       []WorkflowEdge `json:"edges"`   // never null
+	Mermaid     string         `json:"mermaid"` // the graph as a text that is drawn by others
+}
+
+// WorkflowNode is a node of a Workflow.
+type WorkflowNode struct {
+	ID    string `json:"id"`
+	Type  string `json:"type"`
+	Agent string `json:"agent,omitempty"`
+	Tool  string `json:"tool,omitempty"`
+}
+
+// WorkflowEdge is an edge of a Workflow.
+type WorkflowEdge struct {
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	Condition string  `json:"condition,omitempty"`
+	Match     *string `json:"match,omitempty"` // of the value of the condition's expression
+}
+
+func (s *Server) workflows(w http.ResponseWriter, _ *http.Request) error {
+	list := []Workflow{}
+	if s.cfg.Workflows != nil {
+		list = append(list, s.cfg.Workflows()...)
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Workflows []Workflow `json:"workflows"`
+	}{list})
+}
+
+// UnknownWorkflow is the refusal of a request for a workflow that there is not.
+func UnknownWorkflow() error {
+	v := new(chat.ValidationError)
+	v.Add("/workflow", chat.UnknownWorkflow())
+	return v
+}
+
 // frameOf returns the frame of a turn, with what answers it. An error means that the
 // request is refused.
 func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
 	frame := s.frame
+	if req.Workflow != "" && req.Agent != "" {
+		v := new(chat.ValidationError)
+		v.Add("/agent", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "must not stand beside a workflow"})
+		return frame, v
+	}
 	if s.cfg.Choose == nil {
 		if req.Agent != "" {
 			return frame, UnknownAgent()
+		}
+		if req.Workflow != "" {
+			return frame, UnknownWorkflow()
 		}
 		return frame, nil
 	}

@@ -196,6 +196,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 	}
 	spec := t.spec(s.Name)
 	s.Policy.Override(t.Name, &spec.Annotations)
+	spec.Confirm = s.Policy.Confirm[t.Name]
 	return &offer{name: t.Name, spec: spec, schema: schema, work: work}, t.Name, work, nil
 }
 
@@ -229,6 +230,7 @@ func (t *wireTool) spec(server string) tool.Spec {
 			Idempotent:  or(t.Annotations.Idempotent, false),
 			OpenWorld:   or(t.Annotations.OpenWorld, true),
 		},
+		ClaimsDestructive: or(t.Annotations.Destructive, false),
 	}
 }
 

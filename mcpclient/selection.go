@@ -28,6 +28,18 @@ func (c *Client) Select(entries []string) *Selection {
 	return &Selection{client: c, entries: entries}
 }
 
+// Named returns the name that a tool of a server has in the Set; empty: the server has no
+// such tool, or cannot be asked.
+func (c *Client) Named(ctx context.Context, server, name string) string {
+	c.reconnect(ctx, func(s string) bool { return s == server })
+	for _, t := range c.currentView().tools {
+		if t.up.Name == server && t.offer.name == name {
+			return t.name
+		}
+	}
+	return ""
+}
+
 // Tools returns what can be called now, as Client.Tools does; servers of which nothing is
 // selected are not waited for. A fallback that is not selected is none.
 func (s *Selection) Tools(ctx context.Context) *tool.Set {

@@ -59,7 +59,7 @@ func TurnBudgetOf(ctx context.Context) *TurnBudget {
 }
 
 // Budgeted is a Runner whose turns have a budget each, unless they run within a turn that
-// has one: they share that.
+// has one: they share that. A turn that goes on has spent what it had spent before.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none
@@ -68,6 +68,9 @@ type Budgeted struct {
 // Run implements stream.Runner.
 func (r Budgeted) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if b := NewTurnBudget(r.Tokens); b != nil && TurnBudgetOf(ctx) == nil {
+		if req.Resumed != nil {
+			b.Spend(req.Resumed.Usage)
+		}
 		ctx = WithTurnBudget(ctx, b)
 	}
 	return r.Runner.Run(ctx, req, sink)

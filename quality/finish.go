@@ -26,8 +26,9 @@ const (
 // attempt is one text, and what was found of it.
 type attempt struct {
 	text      string // as a model wrote it
-	styled    string // with what the style adds
-	unchanged bool   // the pieces of the turn are this text
+	before    string // what the style adds
+	after     string
+	unchanged bool // the pieces of the turn are this text
 	reason    stream.FinishReason
 
 	formatted *Formatted // nil: not yet, or there is no form
@@ -48,20 +49,23 @@ func (t *turn) first() *attempt {
 // attempted notes an answer. What style adds around it belongs to what users
 // see, and so is checked with it.
 func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool) *attempt {
-	a := &attempt{text: text, styled: text, reason: reason, unchanged: unchanged}
+	a := &attempt{text: text, reason: reason, unchanged: unchanged}
 	if strings.TrimSpace(text) != "" {
-		a.styled = t.before + text + t.after
+		a.before, a.after = t.before, t.after
 	}
 	return a
 }
+
+// styled returns the text with what the style adds.
+func (a *attempt) styled() string { return a.before + a.text + a.after }
 
 // format returns the attempt in the form of the turn's channel, which there must be.
 func (a *attempt) format(t *turn) *Formatted {
 	if a.formatted == nil {
 		began := time.Now()
 		a.formatted = t.form.Format(Text{
-			RequestID: chat.RequestID(t.ctx), Markdown: a.styled, Subject: t.req.Subject, Locale: t.req.Locale,
-			At: time.Now().Truncate(time.Millisecond),
+			RequestID: chat.RequestID(t.ctx), Markdown: a.text, Before: a.before, After: a.after, Subject: t.req.Subject,
+			Locale: t.locale, At: time.Now().Truncate(time.Millisecond),
 		})
 		t.told.ms.Format += time.Since(began).Milliseconds()
 		t.counts().step("format", began)
@@ -140,7 +144,7 @@ func (t *turn) validate(a *attempt) {
 	t.attempts = append(t.attempts, a)
 	t.tell(stream.Formatting)
 	in := check.Input{
-		Text: a.styled, Source: a.styled, Question: t.req.Input, Locale: t.req.Locale, Now: time.Now().In(t.zone()),
+		Text: a.styled(), Source: a.styled(), Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
 		Evidence: t.evidence, Finish: string(a.reason), Parts: 1,
 	}
 	if t.form != nil {
@@ -285,7 +289,7 @@ func (t *turn) conclude(a *attempt) {
 				text = own
 			}
 		}
-		t.send(&attempt{text: text, styled: text}, stream.Failing, err)
+		t.send(&attempt{text: text}, stream.Failing, err)
 	default:
 		t.send(a, stream.Sending, err)
 	}

@@ -162,7 +162,7 @@ type phone struct{}
 func (phone) Form() string { return "sms" }
 
 func (phone) Format(in quality.Text) *quality.Formatted {
-	parts := strings.Split(strings.ToUpper(in.Markdown), "|")
+	parts := strings.Split(strings.ToUpper(in.Before+in.Markdown+in.After), "|")
 	f := &quality.Formatted{Content: strings.Join(parts, ""), IsSplit: len(parts) > 1, Metadata: jsontext.Value(`{"x":1}`), Segments: len(parts),
 		Response: func() jsontext.Value { return jsontext.Value(`{"content":"x"}`) }}
 	f.Truncated = strings.Contains(in.Markdown, "cut")
@@ -215,7 +215,11 @@ func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
 		tt.req.Input = "How many hours?"
 	}
 	sink := new(told)
-	frame := stream.Frame{Runner: c.Around(tt.inner, &tt.req, tt.agent), Timeout: tt.timeout, Model: "m"}
+	run := tt.inner
+	if c.Applies(&tt.req, tt.agent) {
+		run = c.Around(run, tt.agent)
+	}
+	frame := stream.Frame{Runner: run, Timeout: tt.timeout, Model: "m"}
 	_ = frame.Run(ctx, &tt.req, sink)
 	return sink
 }

@@ -78,7 +78,7 @@ func (t *turn) judge(a *attempt, text string) {
 		Answer      string           `json:"answer"`
 		Results     []shownResult    `json:"tool_results"`
 		Criteria    []askedCriterion `json:"criteria"`
-	}{t.req.Input, t.channel, t.req.Locale, text, t.shown(), asked}, jsontext.AllowInvalidUTF8(true))
+	}{t.req.Input, t.channel, t.locale, text, t.shown(), asked}, jsontext.AllowInvalidUTF8(true))
 	err := errors.New("there is nobody to ask")
 	var reply Reply
 	if t.cfg.Asker != nil {

@@ -66,7 +66,7 @@ func (t *turn) logChecked(a *attempt, began time.Time) {
 
 // logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
-	t.logInteraction("channel", "format_for_channel", 0, nil, map[string]int{"answer": len(a.styled)},
+	t.logInteraction("channel", "format_for_channel", 0, nil, map[string]int{"answer": len(a.styled())},
 		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
 }
 

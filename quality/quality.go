@@ -26,9 +26,11 @@ type Formatter interface {
 type Text struct {
 	RequestID string
 	Markdown  string
-	Subject   string // of an e-mail; empty: made of the text
-	Locale    string
-	At        time.Time
+	// Before and After are what the style adds; they are no part of a subject.
+	Before, After string
+	Subject       string // of an e-mail; empty: made of the text
+	Locale        string
+	At            time.Time
 }
 
 // Formatted is a text in the form of a channel.
@@ -92,6 +94,8 @@ type Style interface {
 	Around(req *chat.Request, channel string) (before, after string)
 	// Failure is sent in place of an answer that did not pass; empty: the built-in text.
 	Failure(req *chat.Request) string
+	// Language is that of the request, as a tag; empty: any.
+	Language(req *chat.Request) string
 }
 
 // Message is what a Sender delivers.
@@ -170,13 +174,15 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 	return faults
 }
 
-// Around returns what answers a request that Check has no fault with: inner itself if
-// nothing is to be done to its answer. agent is whose settings hold; empty: that is known
-// when the turn is routed.
-func (c *Checker) Around(inner stream.Runner, req *chat.Request, agent string) stream.Runner {
-	if c.formatter(req) == nil && c.cfg.Style == nil && c.cfg.Spec.off(agent) {
-		return inner
-	}
+// Applies says whether anything is to be done to the answer to a request that Check has
+// no fault with. agent is whose settings hold; empty: that is known when the turn is
+// routed.
+func (c *Checker) Applies(req *chat.Request, agent string) bool {
+	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent)
+}
+
+// Around returns what answers a request of which Applies is true.
+func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
 	return &runner{c, inner, agent}
 }
 

@@ -187,7 +187,8 @@ func (t *turn) keepTexts(s *keptState, a *attempt) {
 	if sent == a {
 		s.Composed = &sent.text
 	}
-	s.Final = &sent.styled
+	final := sent.styled()
+	s.Final = &final
 	if sent.formatted != nil {
 		s.Final = &sent.formatted.Content
 		if whole := sent.formatted.Response(); len(whole) <= maxKeptForm {

@@ -69,7 +69,7 @@ func (t *turn) order(a *attempt) *Order {
 		Channel     string        `json:"channel"`
 		Locale      string        `json:"locale,omitempty"`
 		Results     []shownResult `json:"tool_results"`
-	}{t.req.Input, t.channel, t.req.Locale, t.shown()}, jsontext.AllowInvalidUTF8(true))
+	}{t.req.Input, t.channel, t.locale, t.shown()}, jsontext.AllowInvalidUTF8(true))
 	var failed []askedCriterion
 	for i, v := range a.verdicts {
 		if c := &a.card[i]; v.failed() {

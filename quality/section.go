@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/config"
 	"sluice/config/file"
 	"sluice/quality/check"
 )
@@ -114,7 +113,7 @@ func duration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < least || d > most {
-		n.Fault(fmt.Sprintf("must be a duration from %s to %s, with its unit, such as 6s", config.DurationText(least), config.DurationText(most)))
+		n.Fault(fmt.Sprintf("must be a duration from %s to %s, with its unit, such as 6s", least, strings.TrimSuffix(most.String(), "0s")))
 		return
 	}
 	*p = d

@@ -41,7 +41,7 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
 	case a.unchanged:
 		t.again()
 	default:
-		t.say(a.styled)
+		t.say(a.styled())
 	}
 	t.flush()
 	if !t.firstText.IsZero() && !t.sentAt.IsZero() {
@@ -75,7 +75,7 @@ func (t *turn) messages(a *attempt) {
 	if f.Truncated {
 		t.warn(fault.ContentTruncated, "The answer was too long for its channel and was cut")
 	}
-	t.checks.Said = a.styled
+	t.checks.Said = a.styled()
 	t.checks.Channel.Parts = len(f.Messages)
 	t.say(f.Content)
 	for i := range f.Messages {
@@ -101,7 +101,6 @@ func (t *turn) deliver(f *Formatted) {
 		Segments: f.Segments, Parts: len(f.Messages),
 	})
 	t.checks.Channel.Delivery = &d
-	t.counts().deliveries.Inc(t.channel, d.Status)
 	t.logDelivered(&d, f, began)
 	if d.Status != "delivered" {
 		t.warn(fault.DeliveryFailed, "The answer could not be delivered to its channel")

@@ -34,6 +34,7 @@ type turn struct {
 	form    Formatter // nil: the answer stays as it is
 	before  string    // of the style
 	after   string
+	locale  string
 
 	agent   string // whose settings hold
 	set     Settings
@@ -86,9 +87,10 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 	if t.channel == "" {
 		t.channel = Web
 	}
-	t.form = r.formatter(req)
+	t.form, t.locale = r.formatter(req), req.Locale
 	if r.cfg.Style != nil {
 		t.before, t.after = r.cfg.Style.Around(req, t.channel)
+		t.locale = r.cfg.Style.Language(req)
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,23 +16,43 @@ import (
 // answer has the chosen agents answer.
 func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 	if len(agents) == 1 {
-		return r.alone(&member{agent: agents[0], role: stream.RolePrimary, req: req})
+		r.planned = []*member{{agent: agents[0], role: stream.RolePrimary, req: req}}
+		return r.dispatch()
 	}
 	r.several, r.chosen = true, len(agents)
-	members := make([]*member, len(agents))
+	r.planned = make([]*member, len(agents))
 	for i, a := range agents {
 		role := stream.RoleAdditional
 		if i == 0 {
 			role = stream.RolePrimary
 		}
-		members[i] = &member{agent: a, role: role, index: i, req: withNote(req, colleagues(agents, i))}
+		r.planned[i] = &member{agent: a, role: role, index: i, req: withNote(req, colleagues(agents, i))}
 	}
-	if r.team.cfg.Dispatch.Sequential {
-		r.inTurn(members)
-	} else {
-		r.together(members)
+	return r.dispatch()
+}
+
+// dispatch runs those of the planned members that have not ended, until all have ended
+// or wait for a person.
+func (r *turn) dispatch() error {
+	for {
+		switch {
+		case !r.several:
+			r.alone(r.planned[0])
+		case r.team.cfg.Dispatch.Sequential:
+			r.inTurn(r.planned)
+		default:
+			r.together(r.planned)
+		}
+		if r.sinkErr != nil || r.ctx.Err() != nil {
+			r.abandon()
+		}
+		if !r.waiting() {
+			return r.finish()
+		}
+		if paused, err := r.pause(); paused {
+			return err
+		}
 	}
-	return r.finish()
 }
 
 // withNote returns a copy of req with a note for the agent.
@@ -55,10 +76,9 @@ func colleagues(agents []*Agent, self int) string {
 }
 
 // alone runs the one agent that answers, on the caller's goroutine.
-func (r *turn) alone(m *member) error {
+func (r *turn) alone(m *member) {
 	r.start(m)
 	r.attempts(m)
-	return r.finish()
 }
 
 // attempts runs a member on the caller's goroutine until it has ended.
@@ -110,7 +130,13 @@ func (r *turn) inTurn(members []*member) {
 		if r.sinkErr != nil || r.ctx.Err() != nil {
 			return
 		}
+		if m.ended {
+			continue
+		}
 		for _, before := range members[:i] {
+			if m.attempt > 0 { // it goes on, and has read that
+				break
+			}
 			if text := strings.Join(before.text, ""); text != "" {
 				m.req.Note += "\n\n" + line(before.agent.name()) + " has answered:\n" + text
 			}
@@ -118,6 +144,9 @@ func (r *turn) inTurn(members []*member) {
 		r.speaker = i
 		r.start(m)
 		r.attempts(m)
+		if m.paused != nil {
+			return // those after it are to see its answer
+		}
 	}
 }
 
@@ -137,13 +166,18 @@ func (r *turn) together(members []*member) {
 			q.end(m, result, err)
 		})
 	}
+	open := 0
 	for _, m := range members {
+		if m.ended {
+			continue
+		}
+		open++
 		r.start(m)
 		stop := context.AfterFunc(m.ctx, q.wake)
 		defer stop()
 		launch(m, 0)
 	}
-	for open := len(members); open > 0; {
+	for open > 0 {
 		for _, item := range q.take() {
 			if item.over == nil {
 				r.post(&item)
@@ -225,6 +259,8 @@ func (r *turn) finish() error {
 // failed the answer says so; if all failed the turn does.
 func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
+	r.inOrder()
+	r.result.Reason = r.ended(r.result.Reason)
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
 		r.result.Made = append(r.result.Made, m.made...)
@@ -249,6 +285,12 @@ func (r *turn) aggregate(span trace.Span) error {
 		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
 	return r.sinkErr // Done follows at once, and takes along what is not flushed yet
+}
+
+// inOrder puts those that began in the order of the answers: of a team that goes on, those
+// that have ended were there first.
+func (r *turn) inOrder() {
+	slices.SortStableFunc(r.members, func(a, b *member) int { return a.index - b.index })
 }
 
 // successMessage begins the template of a partial failure: what the agents said.

@@ -39,8 +39,11 @@ type member struct {
 	changed bool       // a tool ran that must not run again
 	usage   chat.Usage // of all attempts
 	ended   bool
-	err     *fault.Error // why it failed; nil: it did not
-	failed  error        // it was stopped for this
+	err     *fault.Error   // why it failed; nil: it did not
+	failed  error          // it was stopped for this
+	paused  *chat.Paused   // it waits for a person; nil: it does not
+	result  *stream.Result // of one that waits, so far
+	again   bool           // it goes on in the stream in which it has begun
 	// outcome is what Done tells of it.
 	outcome stream.AgentOutcome
 	made    []chat.Made // by its last attempt
@@ -55,9 +58,16 @@ func (r *turn) start(m *member) {
 	m.ctx, m.cancel = context.WithTimeoutCause(m.beginSpan(r.ctx), timeout, &fault.Error{
 		Type: fault.Timeout, Message: "The agent took too long and was stopped",
 	})
-	m.began, m.attempt = time.Now(), 1
+	if stream.CanPause(r.ctx) {
+		m.ctx = stream.WithPauses(m.ctx, func(*chat.Paused) string { return "" }) // it is for the team to ask
+	}
+	if m.again {
+		m.again = false
+		return
+	}
+	m.began, m.attempt = time.Now(), max(m.attempt, 1)
 	r.members = append(r.members, m)
-	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: 1, Status: stream.AgentStarted, Remote: m.agent.Remote})
+	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentStarted, Remote: m.agent.Remote})
 	r.flush()
 	m.logStarted()
 }
@@ -181,8 +191,14 @@ func (r *turn) retry(m *member) {
 	r.flush()
 }
 
-// end closes the member's part.
+// end closes the member's part, unless it waits for a person.
 func (r *turn) end(m *member, result stream.Result, err error) {
+	if err == nil && result.Paused != nil {
+		m.paused, m.result = result.Paused, &result
+		result.Paused = nil
+		m.cancel()
+		return
+	}
 	lasted := time.Since(m.began)
 	took := lasted.Milliseconds()
 	m.ended = true

@@ -13,6 +13,9 @@ import (
 // Run answers a request: it decides, runs the agents and joins their answers. See
 // stream.Runner.
 func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	if req.Resumed != nil {
+		return t.resume(ctx, req, sink)
+	}
 	began := time.Now()
 	d := t.route(ctx, req)
 	d.took = time.Since(began)
@@ -23,6 +26,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	ev := t.event(&d)
 	t.log(ctx, &d, ev)
 	t.counts.decided(&d, ev)
+	r.route = ev
 	r.emit(ev) // it leaves with what comes next, which comes at once
 	if r.sinkErr != nil {
 		return r.result, r.sinkErr
@@ -61,8 +65,11 @@ type turn struct {
 	sinkErr error // the sink's first error; nothing is emitted after it
 	result  stream.Result
 
+	route   *stream.Route
+	clarify bool         // what the agent says is a question
 	several bool         // more than one agent answers
 	chosen  int          // how many are to answer, where there are several
+	planned []*member    // all, in the order of the answers
 	members []*member    // those that began
 	speaker int          // the member whose text is written as it comes
 	said    answer       // so far
@@ -80,11 +87,8 @@ func (r *turn) carryOut(d *decision, req *chat.Request) error {
 		return r.answer(d.agents, req)
 	case stream.Clarified:
 		text := r.fill(cfg.ClarificationTemplate, d, req)
-		err := r.instead(cfg.ClarificationAgent, stream.RoleClarification, text, req)
-		if r.result.Reason.Success() {
-			r.result.Reason = stream.InputRequired
-		}
-		return err
+		r.clarify = true
+		return r.instead(cfg.ClarificationAgent, stream.RoleClarification, text, req)
 	}
 	text := r.fill(cfg.FallbackTemplate, d, req)
 	err := r.instead(cfg.FallbackAgent, stream.RoleFallback, text, req)
@@ -100,12 +104,21 @@ func (r *turn) instead(id string, role stream.Role, text string, req *chat.Reque
 	if a := r.team.byID[id]; a != nil && a.available() {
 		task := *req
 		task.Input = text
-		return r.alone(&member{agent: a, role: role, req: &task})
+		r.planned = []*member{{agent: a, role: role, req: &task}}
+		return r.dispatch()
 	}
 	r.say(strings.TrimSpace(text))
 	r.flush()
-	r.result.Reason = stream.Stop
+	r.result.Reason = r.ended(stream.Stop)
 	return r.sinkErr
+}
+
+// ended returns why the turn has ended: one that says a question ends with that.
+func (r *turn) ended(reason stream.FinishReason) stream.FinishReason {
+	if r.clarify && reason.Success() {
+		return stream.InputRequired
+	}
+	return reason
 }
 
 // fill fills in a template. What is filled in is never read as a template.

@@ -219,15 +219,15 @@ func TestReplyGoesToWhoAsked(t *testing.T) {
 		cfg.Asker = &asker{choose("a", 1)}
 		return cfg
 	}
-	question := &chat.Question{Said: []chat.Said{{Role: chat.RoleUser, Text: "Do it"}, {Role: chat.RoleModel, Text: "Which one?"}}, AgentID: "b"}
+	question := &chat.Clarification{Said: []chat.Said{{Role: chat.RoleUser, Text: "Do it"}, {Role: chat.RoleModel, Text: "Which one?"}}, AgentID: "b"}
 	for name, tt := range map[string]struct {
 		req  chat.Request
 		want string
 	}{
 		"the asker":    {chat.Request{Input: "x", Question: question}, `route route b [] sticky ""`},
 		"another one":  {chat.Request{Input: "x", Question: question, Agent: "a"}, `route route a [] requested ""`},
-		"the router's": {chat.Request{Input: "x", Question: &chat.Question{Said: question.Said}}, `route route a [] model "because"`},
-		"gone":         {chat.Request{Input: "x", Question: &chat.Question{Said: question.Said, AgentID: "c"}}, `route route a [] model "because"`},
+		"the router's": {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said}}, `route route a [] model "because"`},
+		"gone":         {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said, AgentID: "c"}}, `route route a [] model "because"`},
 	} {
 		if lines := run(t, team(), &tt.req); lines[0] != tt.want {
 			t.Errorf("%s: %q", name, lines[0])

@@ -12,6 +12,7 @@
 #   .venv/a2a/                    A2A's SDK, from PyPI
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
+#   .venv/graphs/                 networkx, from PyPI
 #   Go's module cache             the libraries that internal/judges sets beside our codecs
 #   .venv/channel/                a counter of SMS segments, from PyPI
 #   internal/peers/npm/           see npm-peers-install.sh
@@ -115,6 +116,17 @@ a2a() {
 		sum "$want" >"$venv/.peers" || fail "A2A's SDK for Python could not be installed"
 }
 
+# graphs installs the judge of workflows' graphs.
+graphs() {
+	local want=internal/peers/testdata/graphs-requirements.txt venv=.venv/graphs
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "networkx could not be installed"
+}
+
 # models installs what speaks the protocols of language models. uv is used as pip
 # would take a minute.
 models() {
@@ -164,6 +176,7 @@ a2a
 models
 llamacpp
 channel
+graphs
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1

@@ -47,6 +47,10 @@ func everyEvent() []stream.Event {
 			}, Millis: stream.ReceiptMillis{Plan: 1, Held: 2}, Usage: stream.TokenUsage{Input: 1}, Plan: stream.ReceiptPlan{Steps: 3, Ran: 2}},
 			Channel: &stream.Formatted{Channel: "sms", IsSplit: true, Parts: 2, Metadata: jsontext.Value(`{"x":[]}`), Delivery: &stream.Delivery{Status: "failed", Attempts: 1, Millis: 2, ID: "msg_1"}},
 		},
+		&stream.Approval{
+			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow <b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1",
+			Calls: []stream.ApprovalCall{{CallID: "a", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":1.50}`), Reason: "writes", AgentID: "light-agent"}},
+		},
 		&stream.Done{
 			Reason: stream.MaxSteps, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},

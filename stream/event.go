@@ -167,7 +167,7 @@ func NewError(err error, fatal bool) *Error {
 	return &Error{
 		Type:        f.Type,
 		Message:     f.Message,
-		Recoverable: f.Type.Recoverable(),
+		Recoverable: f.Recoverable(),
 		Fatal:       fatal,
 		RetryAfter:  f.RetryAfter,
 		Service:     f.Service,
@@ -188,11 +188,13 @@ const (
 	Shutdown  FinishReason = "shutdown"
 	// InputRequired: the answer is a question to the user.
 	InputRequired FinishReason = "input_required"
+	// ApprovalRequired: a person must answer before the turn goes on.
+	ApprovalRequired FinishReason = "approval_required"
 )
 
 // Success says whether a turn that ended so did what it was asked for.
 func (r FinishReason) Success() bool {
-	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired
+	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired || r == ApprovalRequired
 }
 
 // Done is always the last event. The final output is not part of it: it is the

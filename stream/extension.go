@@ -33,6 +33,10 @@ func newExtension(name string) Extension {
 		return new(Quality)
 	case channelMessageName:
 		return new(ChannelMessage)
+	case approvalName:
+		return new(Approval)
+	case nodeName:
+		return new(NodeRun)
 	}
 	return nil
 }

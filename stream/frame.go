@@ -27,17 +27,19 @@ type Runner interface {
 
 // Result is how a Runner ended: what Done says beside what the events have said.
 type Result struct {
-	Reason  FinishReason
-	Usage   chat.Usage
-	Model   []time.Duration // of each model call, in order, retries included
-	Tools   []ToolTiming    // in order of the events that closed the calls
-	Models  []string        // as in Done
-	Keyed   bool            // as in Done
-	Agents  []AgentOutcome  // of a team, in the order of their answers
-	Route   time.Duration   // that a team took to decide who answers
-	Asker   string          // as in Done
-	Made    []chat.Made     // what agents did, in their order, if the request asked for it
-	*Checks                 // of an answer that was checked or formatted; nil: it was not
+	Reason FinishReason
+	Usage  chat.Usage
+	Model  []time.Duration // of each model call, in order, retries included
+	Tools  []ToolTiming    // in order of the events that closed the calls
+	Models []string        // as in Done
+	Keyed  bool            // as in Done
+	Agents []AgentOutcome  // of a team, in the order of their answers
+	Route  time.Duration   // that a team took to decide who answers
+	Asker  string          // as in Done
+	Made   []chat.Made     // what agents did, in their order, if the request asked for it
+	// Paused is what waits, if Reason is ApprovalRequired.
+	Paused  *chat.Paused
+	*Checks // of an answer that was checked or formatted; nil: it was not
 }
 
 // Checks is what an answer that was checked or formatted adds to a Result.

@@ -17,12 +17,16 @@ type foreign struct{ *stream.Delta }
 // anyEvent returns any event at all. Few ids, so that they come again.
 func anyEvent(r *rand.Rand) stream.Event {
 	call := stream.Call{ID: []string{"", "a", "b", "c"}[r.IntN(4)], Tool: "t"}
-	reasons := []stream.FinishReason{stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown, ""}
+	reasons := []stream.FinishReason{stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown, stream.ApprovalRequired, stream.ApprovalRequired, ""}
 	change := stream.ModelChanged{Step: 1, Key: "b", Model: "m", Previous: "a", Reason: "timeout"}
 	none, back, first, why := change, change, change, change
 	none.Key, back.Key, first.Step, why.Reason = "", "a", 0, ""
 	changes := []stream.Event{&change, &change, &change, &none, &back, &first, &why}
+	asks := stream.Approval{ID: "q", Kind: "tool", ExpiresAt: "soon", Token: "t", Calls: []stream.ApprovalCall{{CallID: "d"}}}
+	mute := asks
+	mute.Token = ""
 	events := []stream.Event{
+		&asks, &asks, &mute,
 		&stream.Start{}, &stream.Thinking{Content: "t"}, &stream.Thinking{}, &stream.Delta{Text: "d"}, &stream.Delta{},
 		&stream.ToolStarted{Call: call}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call},
 		&stream.ToolUnknown{Call: call}, &stream.ToolProgress{Call: call}, &stream.ToolProgress{Call: call}, &stream.Error{}, &stream.Error{Fatal: true}, &stream.Done{Reason: reasons[r.IntN(len(reasons))]},

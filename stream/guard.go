@@ -18,7 +18,9 @@ import (
 // A fatal Error is followed by Done, and Done
 // after a fatal Error, and only then, has a reason that is no success. Nothing
 // follows Done, and nothing follows a sink that failed. An extension has a rule of
-// its own (Extension.Allow), and what it opened must be closed before Done.
+// its own (Extension.Allow), and what it opened must be closed before Done. Of the
+// extensions an Approval is followed by others and Done alone, whose reason is
+// ApprovalRequired then and only then.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
@@ -47,8 +49,9 @@ type state int
 const (
 	expectStart state = iota
 	expectAny
-	expectTail // as expectAny, but the answer is complete
-	expectDone // after a fatal Error
+	expectTail   // as expectAny, but the answer is complete
+	expectAnswer // after an Approval
+	expectDone   // after a fatal Error
 	ended
 )
 
@@ -115,6 +118,9 @@ func (g *Guard) fail(err error, so *Result) error {
 		_ = g.Emit(&Start{})
 	}
 	g.turn.open = nil // what an extension has opened ends with the turn
+	if g.state == expectAnswer {
+		g.state = expectAny
+	}
 	if g.state == expectAny || g.state == expectTail {
 		for _, c := range g.open() {
 			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
@@ -159,6 +165,9 @@ func (g *Guard) check(ev Event) (state, error) {
 	if _, ok := ev.(*Done); !ok && g.state == expectDone {
 		return 0, fmt.Errorf("%w: %T between a fatal Error and Done", ErrGrammar, ev)
 	}
+	if g.state == expectAnswer {
+		return g.afterApproval(ev)
+	}
 	switch ev := ev.(type) {
 	case *Delta:
 		if ev.Text == "" {
@@ -183,17 +192,41 @@ func (g *Guard) check(ev Event) (state, error) {
 			return expectDone, g.closed()
 		}
 	case *Done:
-		if ev.Reason == "" || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
+		if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 		}
 		return ended, g.closed()
 	case *Start, *Thinking:
+	case *Approval:
+		return g.question(ev)
 	case Extension:
 		return expectAny, g.extension(ev)
 	default: // nil, or a type of another package that embeds one of ours
 		return 0, fmt.Errorf("%w: %T is not an event", ErrGrammar, ev)
 	}
 	return expectAny, nil
+}
+
+// question takes an Approval, before which everything has ended.
+func (g *Guard) question(ev *Approval) (state, error) {
+	if err := g.closed(); err != nil {
+		return 0, err
+	}
+	return expectAnswer, g.extension(ev)
+}
+
+// afterApproval returns the state after ev, which follows an Approval.
+func (g *Guard) afterApproval(ev Event) (state, error) {
+	switch ev := ev.(type) {
+	case *Approval:
+		return g.question(ev)
+	case *Done:
+		if ev.Reason != ApprovalRequired {
+			return 0, fmt.Errorf("%w: Done with reason %q after an Approval", ErrGrammar, ev.Reason)
+		}
+		return ended, nil
+	}
+	return 0, fmt.Errorf("%w: %T after an Approval", ErrGrammar, ev)
 }
 
 // extension asks the event's own rule.

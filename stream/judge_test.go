@@ -10,14 +10,14 @@ import (
 // The grammar a second time, as a language over letters: what a client may have
 // seen at some moment, and what it has seen when the turn is over.
 var (
-	begun    = regexp.MustCompile(`^(S[TDMe+p-]*(E?|X|Ex))?$`)
-	complete = regexp.MustCompile(`^S[TDMe+p-]*(X|Ex)$`)
+	begun    = regexp.MustCompile(`^(S[TDMe+p-]*(E?|X|Ex|A+|A+Q))?$`)
+	complete = regexp.MustCompile(`^S[TDMe+p-]*(X|Ex|A+Q|A+Ex)$`)
 )
 
 // letters writes events as letters: S start, T thinking, D delta, M another model, e and E errors
 // that are not and are fatal, + and - a tool call that begins and ends, p its
-// progress, X and x a done that is a success and that is none, ? what is no event
-// of a turn.
+// progress, A a question to a person and Q the done that follows it, X and x a done that
+// is another success and that is none, ? what is no event of a turn.
 func letters(events []stream.Event) string {
 	b := make([]byte, len(events))
 	for i, ev := range events {
@@ -44,8 +44,13 @@ func letter(ev stream.Event) byte {
 		return 'p'
 	case *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
 		return '-'
+	case *stream.Approval:
+		return either(ev.ID != "" && ev.Token != "" && len(ev.Calls) > 0, 'A', '?')
 	case *stream.Done:
 		switch ev.Reason {
+		case "approval_required":
+			return 'Q'
+
 		case "stop", "max_tokens", "max_steps":
 			return 'X'
 		case "error", "timeout", "cancelled", "shutdown":
@@ -88,7 +93,7 @@ func legal(events []stream.Event, language *regexp.Regexp) bool {
 			if used[callID(ev)] != 1 {
 				return false
 			}
-		case 'E', 'X':
+		case 'E', 'X', 'A':
 			if open > 0 {
 				return false
 			}

@@ -85,9 +85,11 @@ func (q *Quality) Allow(t *Turn) error {
 		return fmt.Errorf("attempt %d", q.Attempt)
 	case q.Phase == Refining && q.Attempt != lastAttempt:
 		return errors.New("the first attempt refines nothing")
+	case q.Attempt == lastAttempt && rank > Refining.rank() && rank < Formatting.rank():
+		return errors.New("a second attempt plans and composes nothing")
 	case q.Attempt == lastAttempt && t.phase < lastAttempt*(lastRank+1) && q.Phase != Refining:
 		return errors.New("a second attempt begins with refining")
-	case at < t.phase, at == t.phase && (rank == lastRank || q.Phase == Refining):
+	case t.phase%(lastRank+1) == lastRank, at < t.phase, at == t.phase && q.Phase == Refining:
 		return fmt.Errorf("phase %q comes too late", q.Phase)
 	}
 	t.phase, t.attempt = at, q.Attempt

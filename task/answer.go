@@ -1,6 +1,8 @@
 package task
 
 import (
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/stream"
@@ -18,6 +20,10 @@ type answer struct {
 	// runs are the agents' parts, in the order in which they began.
 	runs    []AgentResponse
 	checked jsontext.Value // how the answer was checked; nil: it was not
+
+	asked   []string  // ids of the questions that wait for a person
+	prompt  string    // of the first of them
+	expires time.Time // the last of them
 }
 
 // hear takes the next event.
@@ -37,7 +43,26 @@ func (a *answer) hear(ev stream.Event) {
 		a.route, a.agent = &route, ev.AgentID
 	case *stream.AgentRun:
 		a.ran(ev)
+	case *stream.Approval:
+		a.asks(ev)
 	}
+}
+
+func (a *answer) asks(ev *stream.Approval) {
+	if a.asked = append(a.asked, ev.ID); a.prompt == "" {
+		a.prompt = ev.Prompt
+	}
+	if at, err := time.Parse(stream.ExpiryFormat, ev.ExpiresAt); err == nil && at.After(a.expires) {
+		a.expires = at
+	}
+}
+
+// waits is how long a person may take to answer.
+func (a *answer) waits() time.Duration {
+	if a.expires.IsZero() {
+		return 0
+	}
+	return max(0, time.Until(a.expires))
 }
 
 // spoke adds a piece to what its agent has said, where there are several.

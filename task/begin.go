@@ -18,6 +18,9 @@ type Request struct {
 	// Recall looks at the newest task of the conversation: the input answers its question, if
 	// it has one, and Chat is told who answered last. Else the turn gets a task of its own.
 	Recall bool
+	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
+	// waits for an input.
+	Asked string
 	// RequestID is what frames carry. Accumulated is kept for readers of the
 	// log, whose frames must be the same.
 	RequestID   string
@@ -118,6 +121,8 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	taken := false
 	var err error
 	switch {
+	case req.Asked != "":
+		taken, err = true, s.goOn(ctx, t, req)
 	case req.TaskID != "":
 		taken, err = true, s.takeUp(ctx, t, req)
 	case req.Recall && req.Chat.ConversationID != "":

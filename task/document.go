@@ -41,7 +41,7 @@ func final(state string) bool { return state == Completed || state == Failed || 
 // stateOf returns the state of a task whose turn has ended so.
 func stateOf(reason stream.FinishReason) string {
 	switch reason {
-	case stream.InputRequired:
+	case stream.InputRequired, stream.ApprovalRequired:
 		return InputRequired
 	case stream.Cancelled:
 		return Canceled
@@ -76,6 +76,8 @@ type Status struct {
 	State     string   `json:"state"`
 	Message   *Message `json:"message,omitzero"`
 	Timestamp string   `json:"timestamp,omitzero"`
+	// Approvals are the ids of the questions that wait for a person.
+	Approvals []string `json:"approvals,omitempty"`
 	Others    Others   `json:",embed"`
 }
 
@@ -109,7 +111,7 @@ type Part struct {
 // Metadata is what is known of a task beside the conversation. The rest is the client's
 // context, and what this version does not know.
 type Metadata struct {
-	// AgentSelections are the agents that answered, and RoutingConfidence is 0
+	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
 	// to 1.
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
 	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
@@ -208,6 +210,12 @@ func (d *Document) asked(turn, input string, now time.Time, most int) {
 	d.say(Message{Role: "user", Content: input, Timestamp: stamp(now), MessageID: turn + ":user"}, most)
 }
 
+// resumed notes a turn that goes on with what an approval has answered.
+func (d *Document) resumed(turn string, now time.Time) {
+	d.Status = Status{State: Working, Timestamp: stamp(now)}
+	d.Metadata.Turns = append(d.Metadata.Turns, turn)
+}
+
 // ended notes what a turn has said, and the task's state after it.
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = Status{State: state, Timestamp: stamp(now)}
@@ -222,6 +230,10 @@ func (d *Document) ended(state string, said *answer, turn string, now time.Time,
 		if state == InputRequired {
 			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
 		}
+	}
+	if state == InputRequired && len(said.asked) > 0 {
+		d.Status.Message = &Message{Role: "assistant", Content: said.prompt}
+		d.Status.Approvals = said.asked
 	}
 	said.describe(&d.Metadata)
 }

@@ -157,6 +157,7 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 	doc.ended(state, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
 	c.Task = task
 	c.Doc, c.State, c.Holder = doc.encode(), state, store.Holder{}
+	c.TTL += said.waits()
 	err = s.cfg.Store.CloseTask(ctx, id, c)
 	if errors.Is(err, store.ErrTooLarge) { // the log is gone, and with it its readers
 		c.LogOf = ""

@@ -63,8 +63,8 @@ func (d *Document) lastInput() string {
 }
 
 // forRequest returns the question as a request answers it.
-func (q *Question) forRequest() *chat.Question {
-	asked := &chat.Question{AgentID: q.AgentID, InARow: int(q.InARow)}
+func (q *Question) forRequest() *chat.Clarification {
+	asked := &chat.Clarification{AgentID: q.AgentID, InARow: int(q.InARow)}
 	for _, m := range q.Asked {
 		role := chat.RoleModel
 		if m.Role == "user" {

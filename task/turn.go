@@ -55,6 +55,9 @@ type Turn struct {
 // arrived.
 type mark struct{ n, offset int }
 
+// Task returns the id of the turn's task.
+func (t *Turn) Task() string { return t.task }
+
 // ID returns the turn's id.
 func (t *Turn) ID() string { return t.id }
 
@@ -261,7 +264,7 @@ func (t *Turn) settle() bool {
 	}
 	err := s.note(s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
 		Version: t.version, Turn: t.id, State: t.state,
-	}}, s.cfg.TTL))
+	}}, s.cfg.TTL+t.said.waits()))
 	if err == nil {
 		s.changed(t.ctx, t.task, Working, t.state)
 	}

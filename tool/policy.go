@@ -24,6 +24,8 @@ type Policy struct {
 	// CacheShared that those of one user serve all.
 	Cache       map[string]time.Duration
 	CacheShared bool
+	// Confirm says of tools, whatever they do, whether a person must allow their calls.
+	Confirm map[string]Confirm
 }
 
 // Override changes a, which the server says of the tool of that name, to what the
@@ -46,5 +48,6 @@ func (p Policy) Named() map[string][]string {
 	return map[string][]string{
 		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
 		"fallback": slices.Sorted(maps.Keys(p.Fallback)), "cache": slices.Sorted(maps.Keys(p.Cache)),
+		"confirm": slices.Sorted(maps.Keys(p.Confirm)),
 	}
 }

@@ -27,6 +27,12 @@ type Spec struct {
 	// InputSchema is the server's JSON Schema of the arguments, untouched.
 	InputSchema jsontext.Value
 	Annotations Annotations
+	// ClaimsDestructive says that the server itself calls the tool destructive, whatever
+	// the operator or its other hints say.
+	ClaimsDestructive bool
+	// Confirm is what the operator says of whether a person must allow a call, whatever the
+	// annotations are.
+	Confirm Confirm
 	// Fallback is the Name of the tool to run, with the same arguments, when the
 	// server of this one is unavailable; empty means none. It may not be in the
 	// Set: then it is not available either.
@@ -35,6 +41,16 @@ type Spec struct {
 	// is unavailable too.
 	More []string
 }
+
+// Confirm says whether a person must allow the calls of a tool.
+type Confirm string
+
+// What an operator can say.
+const (
+	ConfirmByClass Confirm = "" // it depends on what the tool does
+	ConfirmAlways  Confirm = "always"
+	ConfirmNever   Confirm = "never"
+)
 
 // Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
 // tool without annotations is taken to be destructive and not idempotent.

@@ -1,6 +1,7 @@
 // The page: it runs one turn at a time and shows it in the conversation and in
 // the panel beside it.
 
+import { spoken } from './approval.js';
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
 import { Inspector } from './inspector.js';
@@ -41,11 +42,33 @@ async function runTurn(text) {
 }
 
 /**
+ * Goes on with a turn that waits. An answer that is not taken can be given again.
+ * @param {TurnRecord} waiting @param {import('./approval.js').ApprovalCard} card @param {import('./types').Decision[]} calls
+ */
+async function decide(waiting, card, calls) {
+  if (session.running) {
+    say('A turn is running. Stop it first.');
+    card.reopen();
+    return;
+  }
+  const { conversation_id } = waiting.ask;
+  const ask = { input: spoken(calls, card.approval), conversation_id, approval: { token: card.approval.token, calls } };
+  const run = session.run(ask, 'fetch', waiting);
+  compose();
+  await run;
+  if (last?.state === 'refused' && last.after === waiting && last.status === 422) card.reopen();
+}
+
+/** @type {TurnRecord | null} the last turn that was sent */
+let last = null;
+
+/**
  * Shows a turn that is about to be sent.
  * @param {TurnRecord} record
  * @returns {import('./session.js').View}
  */
 function begin(record) {
+  last = record;
   const view = addTurn(record);
   const isChosen = () => inspector.record === record;
   choose(record);
@@ -90,6 +113,7 @@ function eachFrame(draw) {
 function addTurn(record) {
   const view = new TurnView(record, {
     again: (text) => runTurn(text),
+    decide: (card, calls) => decide(record, card, calls),
     edit(text) {
       input.value = text;
       compose();

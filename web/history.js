@@ -21,13 +21,19 @@ export class History {
   get field() { return this.empty ? {} : { history: [...this.#said] }; }
 
   /**
-   * Takes a turn that has ended, however it did. One without a word of an answer is
+   * Takes a turn that has ended, however it did. One that goes on with another is a part of
+   * that one's answer. One without a word of an answer is
    * left out: the next question would be joined to it and ask for both.
    * @param {TurnRecord} record
    */
   add(record) {
     if (record.answer.trim() === '') return;
-    this.#said.push({ role: 'user', content: beginning(record.ask.input) }, { role: 'assistant', content: beginning(record.answer) });
+    const last = this.#said.at(-1);
+    if (record.ask.approval && last && record.after?.answer.trim()) {
+      last.content = beginning(last.content + record.answer);
+      return;
+    }
+    this.#said.push({ role: 'user', content: beginning((record.first ?? record).ask.input) }, { role: 'assistant', content: beginning(record.answer) });
     while (this.#said.length > 2 && exceeds(this.#said.slice(2))) this.#said.splice(0, 2);
   }
 

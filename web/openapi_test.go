@@ -63,8 +63,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse",
-				"/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/events", "/tools"}},
+			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/decision", "/tasks/{id}/events", "/tools", "/workflows"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},
@@ -80,23 +79,24 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"agent", "channel_message", "done", "error", "inner_delta", "model", "quality", "response_delta", "route", "start", "thinking", "tool_call"}},
+			[]string{"agent", "approval", "channel_message", "done", "error", "inner_delta", "model", "node", "quality", "response_delta", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
 			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed,
 			fault.Cancelled, fault.TurnLost, fault.StoreUnavailable,
-			fault.QualityFailed, fault.QualityUnavailable, fault.ContentTruncated, fault.DeliveryFailed)},
+			fault.QualityFailed, fault.QualityUnavailable, fault.ContentTruncated, fault.DeliveryFailed,
+			fault.WorkflowLimit, fault.WorkflowExpression, fault.WorkflowNoBranch, fault.WorkflowNodeFailed, fault.WorkflowRecovery, fault.ApprovalRejected)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal,
-			fault.KeyReused, fault.TaskNotCancelable, fault.StoreUnavailable)},
+			fault.KeyReused, fault.TaskNotCancelable, fault.ApprovalInvalid, fault.ApprovalExpired, fault.ApprovalUsed, fault.ApprovalConflict, fault.StoreUnavailable)},
 		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
 			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
 			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported,
 			chat.CodeUnknownValue, chat.CodeNotConfigured, chat.CodeNotAllowed, chat.CodeNameTaken)},
 		{"finish reasons", enum(doc, "DoneEvent", "properties", "finish_reason"), sorted(
-			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.InputRequired, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
+			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.InputRequired, stream.ApprovalRequired, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {

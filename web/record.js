@@ -36,6 +36,9 @@ export class TurnRecord {
   firstDelta = NaN;
   lastDelta = NaN;
   ended = NaN;
+  status = 0; // of a refusal
+  /** @type {TurnRecord | null} the turn that this one goes on with */
+  after = null;
 
   /** @param {Ask} ask @param {import('./types').Via} via */
   constructor(ask, via) {
@@ -43,6 +46,9 @@ export class TurnRecord {
     this.via = via;
     this.began = performance.now();
   }
+
+  /** @returns {TurnRecord} the one that began what this one goes on with */
+  get first() { return this.after?.first ?? this; }
 
   /** Milliseconds since the request was sent. */
   now() { return performance.now() - this.began; }

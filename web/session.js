@@ -53,12 +53,14 @@ export class Session {
 
   /**
    * Runs a turn to its end. False: another one is running.
-   * @param {Ask} ask @param {Via} via
+   * @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with
    */
-  run(ask, via) {
+  run(ask, via, after = null) {
     const key = newKey();
     const send = via === 'fetch' ? post : listen;
-    return this.#follow(new TurnRecord(ask, via), (listener, signal) => send(ask, listener, signal, key));
+    const record = new TurnRecord(ask, via);
+    record.after = after;
+    return this.#follow(record, (listener, signal) => send(ask, listener, signal, key));
   }
 
   /**

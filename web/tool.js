@@ -88,7 +88,7 @@ function result(text, truncated) {
 }
 
 /** @param {Record<string, unknown>} given */
-function args(given) {
+export function args(given) {
   const names = Object.keys(given ?? {});
   if (names.length === 0) return el('p', { class: 'faint' }, 'without arguments');
   return el('dl', { class: 'args' }, ...names.flatMap((name) => {

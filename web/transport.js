@@ -27,13 +27,16 @@ export function newKey() {
 export const endpoint = () => new URL('chat/stream', document.baseURI).href;
 
 /** @param {Ask} ask */
-export const body = (ask) => JSON.stringify({ ...ask, accumulated: false });
+export function body({ approval, ...ask }) {
+  if (approval) return JSON.stringify({ approval, accumulated: false });
+  return JSON.stringify({ ...ask, accumulated: false });
+}
 
 /**
  * The address of a GET, which cannot carry a history.
  * @param {Ask} ask
  */
-export function address({ history: _, ...ask }) {
+export function address({ history: _, approval: __, ...ask }) {
   const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return `${endpoint()}?${query.join('&')}&accumulated=false`;
 }

@@ -1,5 +1,6 @@
 // One turn in the conversation: the question, then what came, in its order.
 
+import { ApprovalCard } from './approval.js';
 import { attribute, copyButton, el, say, set, text } from './dom.js';
 import { Markdown } from './markdown.js';
 import { editButton, notice, retryButton } from './notice.js';
@@ -18,6 +19,7 @@ import { adviceFor, counted, duration, ending, number, passing } from './words.j
  * @property {(input: string) => void} again
  * @property {(input: string) => void} edit
  * @property {() => void} inspect
+ * @property {(card: ApprovalCard, decisions: import('./types').Decision[]) => void} [decide]
  */
 /** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown, agent?: string }} Thoughts */
 
@@ -42,12 +44,18 @@ export class TurnView {
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
     model: (change) => this.#change(change),
+    quality: ({ phase }) => { this.#waiting.textContent = `The answer is checked: ${phase}`; },
+    inner_delta: () => {},
+    channel_message: () => {},
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
+    node: (run) => this.#step(run),
+    inner_delta: ({ delta, node_id, agent_id }) => this.#think(delta, node_id ?? agent_id),
     thinking: ({ content, agent_id }) => this.#think(content, agent_id),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta, agent_id }) => this.#say(delta, agent_id),
     error: (fault) => this.#fault(fault),
+    approval: (approval) => this.#ask(approval),
     done: () => {}, // the turn's outcome has it: see end
   };
 
@@ -111,6 +119,22 @@ export class TurnView {
     return !agent || !this.#speaker || agent === this.#speaker;
   }
 
+  /** @type {Map<string, HTMLElement>} a line for each node of a workflow */
+  #steps = new Map();
+
+  /** @param {{ node_id: string, type: string, status: string }} run */
+  #step({ node_id, type, status }) {
+    const text = `${node_id} (${type}): ${status}`;
+    const known = this.#steps.get(node_id);
+    if (known) {
+      known.textContent = text;
+      return;
+    }
+    const line = el('p', { class: 'faint', 'data-testid': 'node' }, text);
+    this.#steps.set(node_id, line);
+    this.#beside(line);
+  }
+
   /** @param {string} content @param {string} [agent] */
   #think(content, agent) {
     if (this.#thoughts && this.#thoughts.agent !== agent) this.#closeThoughts();
@@ -169,12 +193,19 @@ export class TurnView {
     this.#closeThoughts();
   }
 
+  /** @param {import('./types').Approval} approval */
+  #ask(approval) {
+    this.#closeText();
+    const card = new ApprovalCard(approval, (decisions) => this.actions.decide?.(card, decisions));
+    this.#add(card.node);
+  }
+
   /** @param {Fault} fault */
   #fault(fault) {
     if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#speaks(fault.agent_id)) this.#closeText();
     const actions = [];
-    if (fault.fatal && fault.recoverable) actions.push(this.#retry(fault.retry_after_ms));
+    if (fault.fatal && fault.recoverable && !this.record.ask.approval) actions.push(this.#retry(fault.retry_after_ms));
     const about = fault.service ? `, service ${fault.service}` : '';
     const node = notice({
       title: fault.message,
@@ -250,12 +281,13 @@ export class TurnView {
     this.#add(notice({
       title: heading, what, advice, facts: this.record.requestId, tone: 'bad',
       hooks: { 'data-testid': 'dropped' },
-    }, editButton(() => this.actions.edit(this.record.ask.input))));
+    }, editButton(() => this.actions.edit(this.record.first.ask.input))));
   }
 
   /** @param {Problem} problem */
   #refused(problem) {
     if (problem.request_id) this.record.requestId = problem.request_id;
+    this.record.status = problem.status;
     const hidden = problem.status === 0;
     const advice = hidden
       ? 'EventSource does not say why: it may be a repetition, a fault in the request, or a gateway that is full or stopping. Switch to fetch to see the reason.'
@@ -268,7 +300,7 @@ export class TurnView {
       facts: hidden ? undefined : `${problem.error_type}, status ${problem.status}`,
       tone: 'bad',
       hooks: { 'data-testid': 'error', 'data-error-type': problem.error_type, 'data-fatal': 'true' },
-    }, passing(problem.error_type) ? this.#retry(problem.retry_after_ms) : edit));
+    }, ...(this.record.ask.approval ? [] : [passing(problem.error_type) ? this.#retry(problem.retry_after_ms) : edit])));
   }
 }
 

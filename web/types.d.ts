@@ -9,6 +9,25 @@ export interface Ask {
   conversation_id: string;
   timezone?: string;
   history?: Said[];
+  /** Answers a question: input then says so to the person, and is not sent. */
+  approval?: { token: string; calls: Decision[] };
+}
+
+/** What a person is asked about calls that wait. */
+export interface Approval {
+  request_id: string;
+  approval_id: string;
+  prompt: string;
+  expires_at: string;
+  token: string;
+  calls: { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }[];
+}
+
+/** What becomes of one call. */
+export interface Decision {
+  call_id: string;
+  action: 'approve' | 'reject' | 'modify';
+  arguments?: Record<string, unknown>;
 }
 
 /** One message of before, for the model to read. */

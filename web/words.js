@@ -47,6 +47,10 @@ const advice = {
   origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
   duplicate_request: 'The gateway has seen this very request before and does not run it twice. Browsers repeat a request by themselves when its connection breaks: then the first one may have run, and what it did is not known here.',
   overloaded: 'The gateway has reached its limits: try again in a moment.',
+  approval_invalid: 'Nothing was run. The question is of another gateway or another user.',
+  approval_expired: 'Nothing was run. Ask again.',
+  approval_used: 'The question was answered before, perhaps in another window.',
+  approval_conflict: 'Nothing was run. The task does not wait for this any more.',
   request_timeout: 'Nothing was run. The message took too long to arrive.',
 };
 
@@ -69,6 +73,7 @@ const endings = {
   stop: 'Answered',
   max_tokens: 'Cut short at the most text the model may write',
   max_steps: 'Answered at the limit of model steps',
+  approval_required: 'Waits for your decision',
   error: 'Failed',
   timeout: 'Out of time',
   cancelled: 'Cancelled',

@@ -24,7 +24,7 @@ const maxFrame = 16 << 20
 
 // ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
 // and shows the events as they come.
-// Exit code 0 only when the done event of the last turn says success.
+// The exit code is that of the last turn: see codeOf.
 func (p program) ask(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
@@ -32,6 +32,10 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	channel := l.String("channel", "", "have the answer in the form of a channel, such as sms or email")
+	drafts := l.Bool("drafts", "show an answer that is held back until it is checked as it is written")
+	approve := l.Bool("approve", "allow every tool call that a person must allow")
+	reject := l.Bool("reject", "allow none of them")
 	resume := l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id")
 	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk || *resume != "" })
 	cfg, code, ok := p.load(l, args)
@@ -45,6 +49,10 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	if text == "" && !*talk && *resume == "" {
 		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
+		return exitUsage
+	}
+	if *approve && *reject {
+		fmt.Fprintln(p.stderr, "sluice ask: --approve and --reject exclude each other")
 		return exitUsage
 	}
 	ctx, cancel := p.untilSignal(ctx)
@@ -65,24 +73,39 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if *raw {
 		show = &jsonLines{out: p.stdout}
 	}
+	lines := p.lineReader(ctx)
+	decide := p.deciderOf(*approve, *reject, lines)
+	asked := conversation{Input: text, Channel: *channel, Drafts: *drafts}
 	if *talk {
-		return p.converse(ctx, base, text, show)
+		return p.converse(ctx, base, asked, show, lines, decide)
 	}
 	if *resume != "" {
 		return p.resume(ctx, base, *resume, show)
 	}
-	_, success, err := p.post(ctx, base, conversation{Input: text}, show)
-	return p.verdict(success, err)
+	_, code, err := p.turn(ctx, base, asked, show, decide)
+	return p.verdict(code, err)
 }
 
 // verdict returns the exit code of a turn, whose error it prints.
-func (p program) verdict(success bool, err error) int {
+func (p program) verdict(code int, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
+		if errors.Is(err, errAsked) {
+			return exitAsked
+		}
 		return exitFailed
 	}
-	if !success {
+	return code
+}
+
+// codeOf returns the exit code of a turn, which its done tells: 0 is a success, and
+// exitUnchecked one whose answer did not pass its checks.
+func codeOf(done eventData) int {
+	switch {
+	case !done.Success:
 		return exitFailed
+	case done.Quality != nil && !done.Quality.Passed:
+		return exitUnchecked
 	}
 	return exitOK
 }
@@ -109,29 +132,31 @@ type viewer interface {
 
 // eventData is the union of what ask reads of the events' data.
 type eventData struct {
-	RequestID string         `json:"request_id"`
-	TaskID    string         `json:"task_id"`
-	Model     string         `json:"model"`
-	Key       string         `json:"key"`
-	Previous  string         `json:"previous"`
-	Reason    string         `json:"reason"`
-	Content   string         `json:"content"`
-	Tool      string         `json:"tool_name"`
-	Server    string         `json:"server"`
-	Arguments jsontext.Value `json:"arguments"`
-	Status    string         `json:"status"`
-	Progress  float64        `json:"progress"`
-	Total     float64        `json:"total"`
-	Duration  int64          `json:"duration_ms"`
-	Result    string         `json:"result"`
-	Error     string         `json:"error"`
-	Delta     string         `json:"delta"`
-	ErrorType string         `json:"error_type"`
-	Message   string         `json:"message"`
-	Success   bool           `json:"success"`
-	Finish    string         `json:"finish_reason"`
-	teamData  `json:",inline"`
-	Usage     struct {
+	RequestID    string         `json:"request_id"`
+	TaskID       string         `json:"task_id"`
+	Model        string         `json:"model"`
+	Key          string         `json:"key"`
+	Previous     string         `json:"previous"`
+	Reason       string         `json:"reason"`
+	Content      string         `json:"content"`
+	Tool         string         `json:"tool_name"`
+	Server       string         `json:"server"`
+	Arguments    jsontext.Value `json:"arguments"`
+	Status       string         `json:"status"`
+	Progress     float64        `json:"progress"`
+	Total        float64        `json:"total"`
+	Duration     int64          `json:"duration_ms"`
+	Result       string         `json:"result"`
+	Error        string         `json:"error"`
+	Delta        string         `json:"delta"`
+	ErrorType    string         `json:"error_type"`
+	Message      string         `json:"message"`
+	Success      bool           `json:"success"`
+	Finish       string         `json:"finish_reason"`
+	teamData     `json:",inline"`
+	approvalData `json:",inline"`
+	checkData    `json:",inline"`
+	Usage        struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`
 		Thinking int `json:"thinking_tokens"`
@@ -142,24 +167,38 @@ type eventData struct {
 	} `json:"timings"`
 }
 
-// post runs one turn. It returns the text of the answer, as much of it as came, and
-// whether the turn was a success.
-func (p program) post(ctx context.Context, base string, c conversation, show viewer) (answer string, success bool, err error) {
+// said is what came of a stream.
+type said struct {
+	text  string        // of the answer, as much of it as came
+	code  int           // the exit code of the turn
+	asked *approvalData // what a person must answer; nil: nothing
+}
+
+// post runs one turn, or goes on with one.
+func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
-		return "", false, errors.New("the message is not valid UTF-8")
+		return said{code: exitFailed}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return "", false, err
+		return said{code: exitFailed}, err
 	}
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	a := &asking{base: base, show: show, note: p.stderr}
-	success, err = a.run(ctx, req)
-	return a.answer.String(), success, err
+	code, err := a.run(ctx, req)
+	return said{text: a.answer.String(), code: code, asked: a.asked}, err
 }
+
+// refusal is what a problem reply says.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
 
 // refused tells what a problem reply says.
 func refused(resp *http.Response) error {
@@ -168,9 +207,9 @@ func refused(resp *http.Response) error {
 		Detail string `json:"detail"`
 	}
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		return fmt.Errorf("the gateway answered %s", resp.Status)
+		return &refusal{resp.StatusCode, "the gateway answered " + resp.Status}
 	}
-	return fmt.Errorf("the gateway answered %s: %s", resp.Status, p.Detail)
+	return &refusal{resp.StatusCode, fmt.Sprintf("the gateway answered %s: %s", resp.Status, p.Detail)}
 }
 
 // jsonLines prints each event as one line of JSON.

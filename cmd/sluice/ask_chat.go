@@ -29,10 +29,15 @@ type pastMessage struct {
 
 // conversation is a body of POST /chat/stream, and grows with each turn.
 type conversation struct {
-	Input       string        `json:"input"`
+	Input       string        `json:"input,omitzero"`
 	ID          string        `json:"conversation_id,omitzero"`
+	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
+	Channel     string        `json:"channel,omitzero"`
+	Drafts      bool          `json:"drafts,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
+	// Approval answers a question; all but Accumulated is empty then.
+	Approval *approvalAnswer `json:"approval,omitzero"`
 }
 
 // answered adds the turn that has ended. One that was not answered at all is left out:
@@ -71,19 +76,22 @@ func beginning(s string) string {
 
 // converse sends each line of stdin, with what was said before, until stdin ends. It
 // returns the exit code of the last turn.
-func (p program) converse(ctx context.Context, base, first string, show viewer) int {
-	c := conversation{ID: "conv_" + rand.Text()}
+func (p program) converse(ctx context.Context, base string, c conversation, show viewer, lines func() (string, error), decide *decider) int {
+	c.ID = "conv_" + rand.Text()
 	code := exitOK
-	for line, err := range p.lines(ctx, first) {
+	for line, err := range p.lines(c.Input, lines) {
 		if err != nil {
 			fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
 			return exitFailed
 		}
 		c.Input = line
-		answer, success, err := p.post(ctx, base, c, show)
-		code = p.verdict(success, err)
+		answer, ended, err := p.turn(ctx, base, c, show, decide)
+		code = p.verdict(ended, err)
 		if ctx.Err() != nil {
 			return exitFailed
+		}
+		if code == exitAsked {
+			return code
 		}
 		c.answered(answer)
 	}
@@ -92,32 +100,26 @@ func (p program) converse(ctx context.Context, base, first string, show viewer) 
 
 // lines yields first, if it is not empty, and then the lines of stdin that are not
 // blank. A person at a terminal is shown a prompt, on stderr.
-func (p program) lines(ctx context.Context, first string) iter.Seq2[string, error] {
+func (p program) lines(first string, next func() (string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if first != "" && !yield(first, nil) {
 			return
 		}
-		read := reading(ctx, p.stdin)
 		prompt := ""
 		if isTerminal(p.stdin) {
 			prompt = "\n> "
 		}
 		for {
 			fmt.Fprint(p.stderr, prompt)
-			select {
-			case <-ctx.Done():
-				yield("", context.Cause(ctx))
+			text, err := next()
+			if err == io.EOF {
 				return
-			case l, ok := <-read:
-				if !ok {
-					return
-				}
-				if l.err == nil && strings.TrimSpace(l.text) == "" {
-					continue
-				}
-				if !yield(l.text, l.err) || l.err != nil {
-					return
-				}
+			}
+			if err == nil && strings.TrimSpace(text) == "" {
+				continue
+			}
+			if !yield(text, err) || err != nil {
+				return
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type asking struct {
 	note io.Writer // for what the turn itself does not tell
 
 	answer strings.Builder
+	asked  *approvalData          // what a person must answer; nil: nothing
 	task   atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
 	last   string                 // the id of the last event
 }
@@ -39,13 +40,13 @@ func takeUpWaits() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
 }
 
-// run shows the events of the stream that req is answered with, up to its done, and says
-// whether the turn was a success. A turn that the gateway keeps is taken up where its
+// run shows the events of the stream that req is answered with, up to its done, and returns
+// the turn's exit code. A turn that the gateway keeps is taken up where its
 // stream breaks, and cancelled when ctx ends.
-func (a *asking) run(ctx context.Context, req *http.Request) (success bool, err error) {
+func (a *asking) run(ctx context.Context, req *http.Request) (code int, err error) {
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
-	success, err = a.follow(req.WithContext(following))
+	code, err = a.follow(req.WithContext(following))
 	waits := takeUpWaits()
 	for i := 0; errors.Is(err, errBroken) && a.kept() && i < len(waits); i++ {
 		if i == 0 {
@@ -55,7 +56,7 @@ func (a *asking) run(ctx context.Context, req *http.Request) (success bool, err 
 			break
 		}
 		before := a.last
-		success, err = a.follow(a.rest(following))
+		code, err = a.follow(a.rest(following))
 		if a.last != before {
 			i = 0
 		}
@@ -63,7 +64,7 @@ func (a *asking) run(ctx context.Context, req *http.Request) (success bool, err 
 	if task := a.task.Load(); task != nil && err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w; sluice ask --url %s --resume %s tells it from its beginning", err, a.base, *task)
 	}
-	return success, err
+	return code, err
 }
 
 // untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
@@ -135,50 +136,55 @@ func askFor(ctx context.Context, url, last string) *http.Request {
 }
 
 // follow shows the events of one reply.
-func (a *asking) follow(req *http.Request) (success bool, err error) {
+func (a *asking) follow(req *http.Request) (code int, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
-		return false, fmt.Errorf("%w: %w", errBroken, err)
+		return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	if err != nil {
-		return false, err
+		return exitFailed, err
 	}
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusNoContent:
-		return false, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
+		return exitFailed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
-		return false, fmt.Errorf("%w: %w", errBroken, refused(resp))
+		return exitFailed, fmt.Errorf("%w: %w", errBroken, refused(resp))
 	case resp.StatusCode != http.StatusOK:
-		return false, refused(resp)
+		return exitFailed, refused(resp)
 	}
 	events := sse.NewReader(resp.Body, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return false, fmt.Errorf("%w: %w", errBroken, err)
+			return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
 		}
-		if success, done, err := a.take(ev); done || err != nil {
-			return success, err
+		if code, done, err := a.take(ev); done || err != nil {
+			return code, err
 		}
 	}
 }
 
 // take shows one event.
-func (a *asking) take(ev sse.Event) (success, done bool, err error) {
+func (a *asking) take(ev sse.Event) (code int, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-		return false, false, fmt.Errorf("event %s: %w", ev.ID, err)
+		return exitFailed, false, fmt.Errorf("event %s: %w", ev.ID, err)
 	}
 	if ev.Type == "start" && data.TaskID != "" {
 		a.task.Store(&data.TaskID)
 	}
 	if err := a.show.show(ev, data); err != nil {
-		return false, false, err
+		return exitFailed, false, err
 	}
 	a.last = ev.ID
-	a.answer.WriteString(data.Delta)
-	return data.Success, ev.Type == "done", nil
+	switch ev.Type {
+	case "response_delta":
+		a.answer.WriteString(data.Delta)
+	case "approval":
+		a.asked = &data.approvalData
+	}
+	return codeOf(data), ev.Type == "done", nil
 }
 
 // pause waits, unless ctx ends first.
@@ -210,8 +216,8 @@ func (p program) resume(ctx context.Context, base, id string, show viewer) int {
 	if strings.HasPrefix(id, "task_") {
 		a.task.Store(&id)
 	}
-	success, err := a.run(ctx, askFor(ctx, url, last))
-	return p.verdict(success, err)
+	code, err := a.run(ctx, askFor(ctx, url, last))
+	return p.verdict(code, err)
 }
 
 // canResume checks the flag --resume.

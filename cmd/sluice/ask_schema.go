@@ -51,5 +51,5 @@ func (p program) fillIn(ctx context.Context, cfg gateway.Config, f formFlags, te
 	case err == nil:
 		_, err = p.stdout.Write(printableJSON(answer.Bytes()))
 	}
-	return p.verdict(true, err)
+	return p.verdict(exitOK, err)
 }

@@ -28,6 +28,9 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
 	exitUsage  = 2 // bad flags or configuration; nothing was started
+	exitAsked  = 3 // a person is asked, and none is there
+	// exitUnchecked: the turn was a success, and its answer did not pass its checks.
+	exitUnchecked = 4
 )
 
 // main gives the program its surroundings. Everything else is in run, so that
@@ -82,6 +85,11 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice doctor --config FILE ask each model of a configuration file what it can do
   sluice format [flags] [FILE]
                               word a text for a channel: sms, whatsapp, teams, email, plain
+  sluice workflow check [FILE]
+                              check the workflows of the configuration file
+  sluice workflow graph NAME  print the graph of a workflow for Mermaid
+  sluice workflow run NAME TEXT
+                              run a workflow once and show the events live
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
@@ -118,6 +126,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.format(args)
 	case "config":
 		return p.configFile(args)
+	case "workflow":
+		return p.workflow(ctx, args)
 	case "version":
 		fmt.Fprintln(p.stdout, version)
 		return exitOK

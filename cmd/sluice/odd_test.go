@@ -54,7 +54,7 @@ func TestOddAnswers(t *testing.T) {
 }
 
 // oddServer answers a request with the row that its last message names, or with second
-// once the conversation holds what the tool said.
+// once the conversation holds what the tool answered.
 func oddServer(rows []odd, second string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -72,7 +72,7 @@ func oddServer(rows []odd, second string) http.Handler {
 }
 
 // turnLine is what a turn says, on one line: its calls as they ended, errors, the text, how
-// it ended, and figures of its usage that cannot be. Long ids are told by their length.
+// it ended, and figures of its usage that cannot be. Long ids are answered by their length.
 func turnLine(frames []gatewaytest.Frame) string {
 	var line []string
 	text := ""
@@ -137,7 +137,7 @@ func longID(n int) string { return strings.Repeat("i", n) }
 
 // How turns end.
 const (
-	said      = "Hm., stop"
+	answered  = "Hm., stop"
 	cutShort  = "Hm., max_tokens"
 	withdrawn = "error model_blocked, Hm., error"
 	ran       = "now completed, It is noon., stop"
@@ -155,25 +155,25 @@ func oddChat() (rows []odd) {
 		rows = append(rows, odd{"a call's index " + index, []string{call(index, "a", "{"), choice(`"tool_calls":[{"index":`+index+`,"function":{"arguments":"}"}}]`, `"tool_calls"`), "[DONE]"}, ran})
 	}
 	for _, index := range oddIndexes() {
-		want := said
+		want := answered
 		if index == "-1" || index == "1000000000" {
 			want = failed // another choice than the one that was asked for
 		}
 		rows = append(rows, odd{"a choice's index " + index, []string{`{"choices":[{"index":` + index + `,"delta":{"content":"Hm."},"finish_reason":"stop"}]}`, "[DONE]"}, want})
 	}
 	for _, n := range oddCounts() {
-		rows = append(rows, odd{"usage " + n, []string{choice(`"content":"Hm."`, `"stop"`), `{"choices":[],"usage":{"prompt_tokens":` + n + `,"completion_tokens":` + n + `}}`, "[DONE]"}, said})
+		rows = append(rows, odd{"usage " + n, []string{choice(`"content":"Hm."`, `"stop"`), `{"choices":[],"usage":{"prompt_tokens":` + n + `,"completion_tokens":` + n + `}}`, "[DONE]"}, answered})
 	}
 	many := strings.Repeat(`{"index":7,"delta":{"content":"no"},"finish_reason":"stop"},`, 999)
 	return append(rows,
 		odd{"an id of 64 KiB", []string{call("0", longID(64<<10), "{}"), choice("", `"tool_calls"`)}, ran},
 		odd{"an id of 1 MiB", []string{call("0", longID(1<<20), "{}"), choice("", `"tool_calls"`)}, failed},
 		odd{"stop, then length", []string{choice(`"content":"Hm."`, `"stop"`), choice("", `"length"`)}, cutShort},
-		odd{"length, then stop", []string{choice(`"content":"Hm."`, `"length"`), choice("", `"stop"`)}, said},
+		odd{"length, then stop", []string{choice(`"content":"Hm."`, `"length"`), choice("", `"stop"`)}, answered},
 		odd{"stop, then content_filter", []string{choice(`"content":"Hm."`, `"stop"`), choice("", `"content_filter"`)}, withdrawn},
 		odd{"stop, with a call", []string{call("0", "a", "{}"), choice("", `"stop"`)}, ran},
-		odd{"tool_calls, without one", []string{choice(`"content":"Hm."`, `"tool_calls"`)}, said},
-		odd{"1,000 choices", []string{`{"choices":[` + many + `{"index":0,"delta":{"content":"Hm."},"finish_reason":"stop"}]}`}, said},
+		odd{"tool_calls, without one", []string{choice(`"content":"Hm."`, `"tool_calls"`)}, answered},
+		odd{"1,000 choices", []string{`{"choices":[` + many + `{"index":0,"delta":{"content":"Hm."},"finish_reason":"stop"}]}`}, answered},
 	)
 }
 
@@ -189,19 +189,19 @@ func oddResponses() (rows []odd) {
 	}
 	for _, index := range oddIndexes() {
 		rows = append(rows, odd{"an item's index " + index, []string{call(index, "a"), end("completed", "")}, ran},
-			odd{"a text's index " + index, []string{text(index), end("completed", "")}, said})
+			odd{"a text's index " + index, []string{text(index), end("completed", "")}, answered})
 	}
 	for _, n := range oddCounts() {
-		rows = append(rows, odd{"usage " + n, []string{text("0"), end("completed", `,"usage":{"input_tokens":`+n+`,"output_tokens":`+n+`}`)}, said})
+		rows = append(rows, odd{"usage " + n, []string{text("0"), end("completed", `,"usage":{"input_tokens":`+n+`,"output_tokens":`+n+`}`)}, answered})
 	}
 	item := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":""}]}`
 	return append(rows,
 		odd{"an id of 64 KiB", []string{call("0", longID(64<<10)), end("completed", "")}, ran},
 		odd{"an id of 1 MiB", []string{call("0", longID(1<<20)), end("completed", "")}, failed},
-		odd{"completed, then incomplete", []string{text("0"), end("completed", ""), end("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`)}, said},
+		odd{"completed, then incomplete", []string{text("0"), end("completed", ""), end("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`)}, answered},
 		odd{"incomplete, then completed", []string{text("0"), end("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`), end("completed", "")}, cutShort},
 		odd{"completed, and says that it failed", []string{text("0"), `{"type":"response.completed","response":{"status":"failed","error":{"code":"server_error","message":"no"}}}`}, "error model_unavailable, Hm., error"},
-		odd{"1,000 items", []string{text("0"), end("completed", `,"output":[`+strings.Repeat(item+",", 999)+item+`]`)}, said},
+		odd{"1,000 items", []string{text("0"), end("completed", `,"output":[`+strings.Repeat(item+",", 999)+item+`]`)}, answered},
 	)
 }
 
@@ -229,10 +229,10 @@ func oddMessages() (rows []odd) {
 		return odd{name, slices.Concat([]string{begin}, blocks, ends), want}
 	}
 	for _, index := range oddIndexes() {
-		rows = append(rows, row("a call's index "+index, ran, call(index, "a"), stop("tool_use"), over), row("a text's index "+index, said, text(index), stop("end_turn"), over))
+		rows = append(rows, row("a call's index "+index, ran, call(index, "a"), stop("tool_use"), over), row("a text's index "+index, answered, text(index), stop("end_turn"), over))
 	}
 	for _, n := range oddCounts() {
-		rows = append(rows, row("usage "+n, said, text("0"), `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":`+n+`,"output_tokens":`+n+`}}`, over))
+		rows = append(rows, row("usage "+n, answered, text("0"), `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":`+n+`,"output_tokens":`+n+`}}`, over))
 	}
 	var many []string
 	for i := range 1000 {
@@ -242,11 +242,11 @@ func oddMessages() (rows []odd) {
 		row("an id of 64 KiB", ran, call("0", longID(64<<10)), stop("tool_use"), over),
 		row("an id of 1 MiB", failed, call("0", longID(1<<20)), stop("tool_use"), over),
 		row("end_turn, then max_tokens", cutShort, text("0"), stop("end_turn"), stop("max_tokens"), over),
-		row("max_tokens, then end_turn", said, text("0"), stop("max_tokens"), stop("end_turn"), over),
+		row("max_tokens, then end_turn", answered, text("0"), stop("max_tokens"), stop("end_turn"), over),
 		row("end_turn, then refusal", withdrawn, text("0"), stop("end_turn"), stop("refusal"), over),
 		row("end_turn, with a call", ran, call("0", "a"), stop("end_turn"), over),
-		row("tool_use, without one", said, text("0"), stop("tool_use"), over),
-		row("1,000 blocks", said, slices.Concat(text("0"), many), stop("end_turn"), over),
+		row("tool_use, without one", answered, text("0"), stop("tool_use"), over),
+		row("1,000 blocks", answered, slices.Concat(text("0"), many), stop("end_turn"), over),
 	)
 }
 
@@ -260,19 +260,19 @@ func oddGemini() (rows []odd) {
 		return `{"functionCall":{"name":"now","args":{},"id":` + quoted(id) + `},"thoughtSignature":"c2ln"}`
 	}
 	for _, index := range oddIndexes() {
-		rows = append(rows, odd{"a candidate's index " + index, []string{chunk(candidate(index, text, stop), "")}, said},
+		rows = append(rows, odd{"a candidate's index " + index, []string{chunk(candidate(index, text, stop), "")}, answered},
 			odd{"a candidate's index " + index + ", with a call", []string{chunk(candidate(index, call("a"), stop), "")}, ran})
 	}
 	for _, n := range oddCounts() {
-		rows = append(rows, odd{"usage " + n, []string{chunk(candidate("0", text, stop), `,"usageMetadata":{"promptTokenCount":`+n+`,"candidatesTokenCount":`+n+`}`)}, said})
+		rows = append(rows, odd{"usage " + n, []string{chunk(candidate("0", text, stop), `,"usageMetadata":{"promptTokenCount":`+n+`,"candidatesTokenCount":`+n+`}`)}, answered})
 	}
 	many := strings.Repeat(","+candidate("7", `{"text":"no"}`, stop), 999)
 	return append(rows,
 		odd{"an id of 64 KiB", []string{chunk(candidate("0", call(longID(64<<10)), stop), "")}, ran},
 		odd{"an id of 1 MiB", []string{chunk(candidate("0", call(longID(1<<20)), stop), "")}, failed},
 		odd{"STOP, then MAX_TOKENS", []string{chunk(candidate("0", text, stop), ""), chunk(candidate("0", "", length), "")}, cutShort},
-		odd{"MAX_TOKENS, then STOP", []string{chunk(candidate("0", text, length), ""), chunk(candidate("0", "", stop), "")}, said},
+		odd{"MAX_TOKENS, then STOP", []string{chunk(candidate("0", text, length), ""), chunk(candidate("0", "", stop), "")}, answered},
 		odd{"STOP, then SAFETY", []string{chunk(candidate("0", text, stop), ""), chunk(candidate("0", "", `,"finishReason":"SAFETY"`), "")}, withdrawn},
-		odd{"1,000 candidates", []string{chunk(candidate("0", text, stop)+many, "")}, said},
+		odd{"1,000 candidates", []string{chunk(candidate("0", text, stop)+many, "")}, answered},
 	)
 }

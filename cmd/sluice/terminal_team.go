@@ -16,6 +16,9 @@ type teamData struct {
 	Attempt      int      `json:"attempt"`
 	Took         int64    `json:"execution_time_ms"`
 	ErrorMessage string   `json:"error_message"`
+	NodeID       string   `json:"node_id"`
+	NodeType     string   `json:"type"`
+	Iteration    int      `json:"iteration"`
 }
 
 // teamView is what the terminal knows of the agents of a turn.
@@ -63,6 +66,29 @@ func (t *terminal) agent(d eventData) error {
 		return t.lineOf(d, s.green, "● %s done  %s", d.AgentID, millis(d.Took))
 	}
 	return t.lineOf(d, s.red, "● %s %s  %s  %s", d.AgentID, d.Status, millis(d.Took), d.ErrorMessage)
+}
+
+// node shows what becomes of a node of a workflow.
+func (t *terminal) node(d eventData) error {
+	s := t.style
+	if t.team.running == nil {
+		t.team.running = map[string]bool{}
+	}
+	rounds := ""
+	if d.Iteration > 1 {
+		rounds = fmt.Sprintf("  after %d rounds", d.Iteration)
+	}
+	switch d.Status {
+	case "started":
+		return t.lineOf(d, s.dim, "▸ %s (%s)", d.NodeID, d.NodeType)
+	case "skipped":
+		return t.lineOf(d, s.dim, "▹ %s skipped", d.NodeID)
+	case "waiting":
+		return t.lineOf(d, s.yellow, "▸ %s waits for a person", d.NodeID)
+	case "completed":
+		return t.lineOf(d, s.green, "▸ %s done  %s%s", d.NodeID, millis(d.Duration), rounds)
+	}
+	return t.lineOf(d, s.red, "▸ %s %s  %s  %s", d.NodeID, d.Status, millis(d.Duration), d.ErrorType)
 }
 
 // lineOf prints a line that is about an agent. While another one's text is on the

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"sluice/chat"
 	"sluice/dialect"
@@ -23,6 +24,9 @@ import (
 
 // Path is where turns are asked for, with POST and with GET.
 const Path = "/chat/stream"
+
+// DecisionPath is where the questions of tasks are answered.
+const DecisionPath = "/tasks/{id}/decision"
 
 // maxBody bounds the body of a request with a history. Without one it may have
 // dialect.MaxBody.
@@ -41,10 +45,14 @@ type Dialect struct {
 
 // Routes implements dialect.Dialect.
 func (d Dialect) Routes() []dialect.Route {
-	return []dialect.Route{
+	routes := []dialect.Route{
 		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume},
 		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume},
 	}
+	if d.Kept {
+		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: DecisionPath, Open: d.decide, Resume: resume})
+	}
+	return routes
 }
 
 // post reads the request of a POST from its body.
@@ -81,9 +89,37 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 		Key:         key,
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
 		TaskID:      asked.TaskID,
+		Approval:    asked.Approval,
 		Accumulated: asked.Accumulated,
 		Detached:    cmp.Or(asked.OnDisconnect, d.OnDisconnect) != chat.OnDisconnectCancel,
 	}, nil
+}
+
+// decide reads an answer to the question of a task. Who wants no stream says so.
+func (d Dialect) decide(r *http.Request, body []byte) (dialect.Exchange, error) {
+	answer, err := chat.ReadAnswer(body)
+	key, err := dialect.HeaderKey(r, err)
+	if err != nil {
+		return dialect.Exchange{}, err
+	}
+	id := r.PathValue("id")
+	if !chat.IsTaskID(id) {
+		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
+	}
+	return dialect.Exchange{
+		Request:  chat.Request{UserID: answer.UserID},
+		Key:      key,
+		Encoder:  NewEncoder(chat.RequestID(r.Context()), true, 0),
+		Approval: &answer, Decides: id,
+		Unheard:     wantsDocument(r),
+		Accumulated: true, Detached: true,
+	}, nil
+}
+
+// wantsDocument says whether a client asks for JSON and takes no stream.
+func wantsDocument(r *http.Request) bool {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/event-stream")
 }
 
 // resume returns the encoder of a turn that is kept.

@@ -77,8 +77,9 @@ func TestPage(t *testing.T) {
 	fragile := startGateway(t, sim.env("SLUICE_GEMINI_BREAKER", "1,60s,1"))
 	full := startGateway(t, sim.env("SLUICE_MAX_STREAMS", "1"))
 	house := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/home/sluice.yaml"})
+	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes"})
 	pass := cut{headers: true, events: uncut} // until the flow asks for the cut
-	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
+	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
 	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {

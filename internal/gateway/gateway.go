@@ -23,6 +23,7 @@ import (
 
 	"sluice/a2a"
 	"sluice/agent"
+	"sluice/approval"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
@@ -44,6 +45,7 @@ import (
 	"sluice/task"
 	"sluice/toolcache"
 	"sluice/web"
+	"sluice/workflow"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.
@@ -64,6 +66,8 @@ type Config struct {
 	Tasks   task.Spec
 	A2A     a2a.Spec
 	Memory  conversation.Spec
+	// Workflows are those of the file.
+	Workflows []*workflow.Workflow
 	// Warnings are lines for the log, which hold no value.
 	Warnings []string
 }
@@ -80,13 +84,15 @@ type Gateway struct {
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
 	// them, and of how answers are checked.
-	alone    stream.Runner
+	alone    *answerer
 	registry atomic.Pointer[registry]
 	remotes  *remotes
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
-	todos    *todo.Store      // nil unless the built-in todo server is used
-	with     Seams
+	// approvals asks people; nil if nobody is to be asked.
+	approvals *approval.Service
+	todos     *todo.Store // nil unless the built-in todo server is used
+	with      Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
 }
@@ -159,9 +165,12 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.startTelemetry(); err != nil {
 		return nil, err
 	}
-	g.alone = g.state.remembering(g.identified(with.budgeted(cfg.TurnTokens, g.agent())))
+	if err := g.openApprovals(); err != nil {
+		return nil, err
+	}
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
 	server := handlers.Config{
-		Runner:        g.alone,
+		Runner:        g.alone.whole,
 		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,
@@ -169,6 +178,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
 		Forget:        g.state.forgetters(),
+		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
@@ -189,6 +199,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	server.Choose = g.choose
 	if cfg.HasFile || cfg.AdminAddr != "" {
 		server.Team = g.team
+	}
+	if cfg.HasFile {
+		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
 	g.server = handlers.NewServer(server)
 	g.remotes.settle(ctx)
@@ -222,6 +235,7 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.Location = g.cfg.Timezone
 	cfg.LogPayloads = g.cfg.LogPayloads
 	cfg.Keyed = len(g.cfg.Models) > 0
+	cfg.Hold = g.hold()
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}

@@ -91,10 +91,15 @@ func (j *judgement) agent(ev wireEvent) {
 
 // teamEnded judges what done tells of a team.
 func (j *judgement) teamEnded(ev wireEvent) {
-	j.must(len(ev.Agents) == len(j.agents), "done tells of %d agents of %d", len(ev.Agents), len(j.agents))
+	told := 0
 	for _, a := range ev.Agents {
-		status := j.agents[a.AgentID]
+		status, here := j.agents[a.AgentID]
+		if !here && j.routes == 1 && len(j.agents) > 0 { // it ended before a pause, in another stream
+			continue
+		}
+		told++
 		j.must(status == "completed" || status == "failed" || status == "cancelled", "agent %s is %s at done", a.AgentID, status)
 		j.must(a.Success == (status == "completed"), "agent %s is %s, and success is %v", a.AgentID, status, a.Success)
 	}
+	j.must(told == len(j.agents), "done tells of %d agents of %d", told, len(j.agents))
 }

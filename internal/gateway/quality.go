@@ -33,22 +33,23 @@ func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 	if g.cfg.TurnTokens > 0 {
 		cfg.Spent = func(ctx context.Context) bool { return model.TurnBudgetOf(ctx).Reached(chat.Usage{}) }
 	}
-	for name, spec := range channel.ByName(file.Channels) {
+	specs := channel.ByName(file.Channels)
+	for name, spec := range specs {
 		if spec.Form != channel.Web {
 			cfg.Formatters[name] = formatter{channel.New(spec)}
 		}
 	}
+	if file.Style != nil {
+		cfg.Style = voice{file.Style, specs}
+	}
+	cfg.Senders = g.webhooks(file.Webhooks)
 	return quality.New(cfg)
 }
 
-// checked returns what answers a request, and checks and formats the answer if that is
-// asked for. The calls of models that this takes count for the turn's budget.
-func (r *registry) checked(inner stream.Runner, req *chat.Request, agent string) stream.Runner {
-	outer := r.quality.Around(inner, req, agent)
-	if outer == inner {
-		return inner
-	}
-	return model.Budgeted{Runner: outer, Tokens: r.tokens}
+// checked returns what answers, and checks and formats its answers. The calls of models
+// that this takes count for the turn's budget.
+func (r *registry) checked(inner stream.Runner, agent string) stream.Runner {
+	return model.Budgeted{Runner: r.quality.Around(inner, agent), Tokens: r.tokens}
 }
 
 // catalogue returns who may answer, as the planner sees it.
@@ -157,7 +158,7 @@ func (f formatter) Form() string { return f.Spec().Form }
 
 // Format implements quality.Formatter.
 func (f formatter) Format(in quality.Text) *quality.Formatted {
-	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Subject: in.Subject, Locale: in.Locale, At: in.At})
+	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Before: in.Before, After: in.After, Subject: in.Subject, Locale: in.Locale, At: in.At})
 	metadata, _ := json.Marshal(&r.Metadata, jsontext.AllowInvalidUTF8(true))
 	out := &quality.Formatted{
 		Content: r.Content, IsSplit: r.IsSplit, Metadata: metadata, Truncated: r.Metadata.Truncated,

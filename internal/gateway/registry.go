@@ -23,13 +23,14 @@ import (
 // turn that has begun with it ends with it.
 type registry struct {
 	spec   router.Spec
-	runner stream.Runner // nil: there are no agents
+	runner *answerer // nil: there are no agents
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
 	// remotes are the agents that are somewhere else, by id.
 	remotes map[string]*a2aclient.Agent
 
+	flows   workflows
 	quality *quality.Checker
 	tokens  int // of a turn; 0: no limit
 }
@@ -42,6 +43,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	version := r.version()
 	r.spec.Agents, r.remotes = g.remotes.of(spec.Agents)
 	r.told = r.tell(version)
+	r.flows = g.newWorkflows(file.Workflows, spec.Agents)
 	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
 		return r
@@ -59,7 +61,8 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.state.remembering(g.identified(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}))
+	team := teamRunner{r.team, len(g.cfg.Models) > 0}
+	r.runner = g.answering(model.Budgeted{Runner: team, Tokens: g.cfg.TurnTokens}, g.asking)
 	return r
 }
 
@@ -72,14 +75,16 @@ func routed(a router.AgentSpec) router.Agent {
 }
 
 // member returns the agent that a file describes.
-func (g *Gateway) member(a router.AgentSpec) *agent.Agent {
+func (g *Gateway) member(a router.AgentSpec) *agent.Agent { return agent.New(g.memberConfig(a)) }
+
+func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
 	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
-	return agent.New(cfg)
+	return cfg
 }
 
 // teamRunner runs the turns of a team.
@@ -90,47 +95,13 @@ type teamRunner struct {
 
 // Run implements stream.Runner.
 func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	result, err := r.team.Run(agent.WithShared(ctx), req, sink)
+	ctx, own, err := withShared(ctx, req)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	result, err := r.team.Run(sharing(ctx), own, sink)
 	result.Keyed = r.keyed
 	return result, err
-}
-
-// choose returns what answers a request, and within which time.
-func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
-	r := g.registry.Load()
-	agent := req.Agent
-	if agent == "" && len(r.spec.Agents) == 1 {
-		agent = r.spec.Agents[0].ID
-	}
-	if err := r.refuse(req, agent); err != nil {
-		return nil, 0, err
-	}
-	runner, timeout := g.alone, r.single
-	if r.team != nil {
-		runner = r.runner
-		if agent == "" {
-			timeout = r.spec.TurnTimeout
-		}
-	}
-	return r.checked(runner, req, agent), timeout, nil
-}
-
-// refuse returns why a request cannot be answered as it is; agent is whom it is for, if
-// that is certain.
-func (r *registry) refuse(req *chat.Request, agent string) error {
-	wrong := new(chat.ValidationError)
-	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
-		wrong.Add("/agent", chat.UnknownAgent())
-	}
-	if faults := r.quality.Check(req, agent); len(faults) > 0 {
-		for _, name := range chat.FieldNames(false) {
-			wrong.Add("/"+name, faults[name])
-		}
-	}
-	if len(wrong.Fields) == 0 {
-		return nil
-	}
-	return wrong
 }
 
 // tell returns what GET /agents tells.

@@ -9,8 +9,9 @@ import (
 	"sluice/config"
 )
 
-// Reload takes over the team of another reading of the configuration file, for the
-// turns that begin from now on. err is that of the reading. A file that is faulty, or
+// Reload takes over the team of another reading of the configuration file, and what it
+// says of quality, channels and style, for the turns that begin from now on. err is that of
+// the reading. A file that is faulty, or
 // whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
 func (g *Gateway) Reload(cfg Config, err error) error {
@@ -22,6 +23,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		return err
 	}
 	before, now := g.remotes.takeOver(cfg)
+	g.server.SetChannels(cfg.Channels, cfg.Style)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)

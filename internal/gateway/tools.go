@@ -87,12 +87,24 @@ func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 		Deny:            s.Deny,
 		Policy: tool.Policy{
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
-			Untrusted: s.Untrusted, Fallback: s.Fallback,
+			Untrusted: s.Untrusted, Fallback: s.Fallback, Confirm: confirmed(s.Confirm),
 			Cache: s.Cache, CacheShared: s.CacheShared,
 		},
 		Identity: s.Identity,
 		Breaker:  newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
 	}
+}
+
+// confirmed returns what the operator says of the confirmation of tools.
+func confirmed(how map[string]string) map[string]tool.Confirm {
+	if how == nil {
+		return nil
+	}
+	all := make(map[string]tool.Confirm, len(how))
+	for name, value := range how {
+		all[name] = tool.Confirm(value)
+	}
+	return all
 }
 
 // reveal returns the plain values of secrets.

@@ -38,6 +38,8 @@ func NewServer(name, version string) *server.MCPServer {
 		m.AddTools(newHeating().tools()...)
 	case Timesheet:
 		m.AddTools(timesheet()...)
+	case Payments:
+		m.AddTools(new(payments).tools()...)
 	default:
 		return nil
 	}

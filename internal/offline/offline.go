@@ -40,6 +40,9 @@ func (m Model) Answer(q geminisim.Question) geminisim.Answer {
 	if again, ok := rewritten(q); ok {
 		return text(again)
 	}
+	if answer, ok := role(q); ok {
+		return answer
+	}
 	t := readTurn(q, m.Now)
 	if in := readTimesheet(t.text, q.Functions); in != nil {
 		return in.next(t)
@@ -166,4 +169,4 @@ func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
 }
 
 // Roles returns what the demo's model knows of structured output.
-func Roles() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge} }
+func Roles() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }

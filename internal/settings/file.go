@@ -13,6 +13,7 @@ import (
 	"sluice/quality/style"
 	"sluice/router"
 	"sluice/task"
+	"sluice/workflow"
 )
 
 // File is what the configuration file says, beside what is in config.Config. Without a
@@ -29,6 +30,7 @@ type File struct {
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
+	Workflows  []*workflow.Workflow
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
 }
@@ -77,6 +79,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.Section(&f.Tasks),
 		a2a.Section(&f.A2A),
 		conversation.Section(&f.Memory, c),
+		workflow.Section(&f.Workflows, c),
 	}
 }
 

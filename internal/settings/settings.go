@@ -9,6 +9,7 @@ import (
 
 	"sluice/a2aclient"
 	"sluice/agent"
+	"sluice/approval"
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
@@ -28,6 +29,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		todoServer(c),
 		handlers.Settings(c),
 		state(c),
+		approval.Settings(c),
 		chatKit(c),
 		logging(c),
 		telemetry(c),

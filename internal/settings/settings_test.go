@@ -66,6 +66,7 @@ func TestDefaults(t *testing.T) {
 		GetTools:       "all",
 		DrainTimeout:   30 * time.Second,
 		Store:          "none",
+		Confirm:        "off",
 		ChatKitHistory: "none",
 		LogLevel:       "info",
 		MCPBreaker:     config.Breaker{Failures: 5, Recovery: 30 * time.Second, HalfOpenCalls: 3},
@@ -139,6 +140,9 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_HOSTS", "Chat.example.com, [2001:db8::1],b", func(c config.Config) any { return strings.Join(c.Hosts, " ") }, "chat.example.com 2001:db8::1 b"},
 		{"SLUICE_CORS_ORIGINS", "*", func(c config.Config) any { return strings.Join(c.CORSOrigins, " ") }, "*"},
 		{"SLUICE_CORS_ORIGINS", "https://a.test, http://b.test:8080,app://x", func(c config.Config) any { return strings.Join(c.CORSOrigins, " ") }, "https://a.test http://b.test:8080 app://x"},
+		{"SLUICE_CONFIRM", "writes", func(c config.Config) any { return c.Confirm }, "writes"},
+		{"SLUICE_APPROVAL_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", func(c config.Config) any { return len(c.ApprovalKey.Reveal()) }, 44},
+		{"SLUICE_APPROVAL_TTL", "720h", func(c config.Config) any { return c.ApprovalTTL }, 720 * time.Hour},
 		{"SLUICE_CHATKIT_HISTORY", "memory", func(c config.Config) any { return c.ChatKitHistory }, "memory"},
 		{"SLUICE_STORE", "memory", func(c config.Config) any { return c.ChatKitHistory }, "store"},
 		{"SLUICE_LOG_LEVEL", "warning", func(c config.Config) any { return c.LogLevel }, "warning"},
@@ -156,7 +160,7 @@ func TestGoodValues(t *testing.T) {
 				t.Errorf("by the environment: got %v, want %v", got, tt.want)
 			}
 			flag := "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(tt.name, "SLUICE_")), "_", "-")
-			if tt.name == "PORT" || strings.HasSuffix(tt.name, "_API_KEY") {
+			if tt.name == "PORT" || strings.HasSuffix(tt.name, "_API_KEY") || tt.name == "SLUICE_APPROVAL_KEY" {
 				return
 			}
 			c = mustLoad(t, configtest.World{Env: map[string]string{tt.name: "\x00 not looked at"}, Files: files}, flag+"="+tt.value)
@@ -203,6 +207,9 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_STORE":           {"disk", "Memory", "redis://u:password9@h:port", "http://h"},
 		"SLUICE_STORE_PREFIX":    {"a b", "é", strings.Repeat("x", 65)},
 		"SLUICE_STORE_REQUIRED":  {"yes"},
+		"SLUICE_CONFIRM":         {"write", "on", "Destructive", "true"},
+		"SLUICE_APPROVAL_KEY":    {"c2hvcnQ=", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,x", strings.Repeat("!", 44)},
+		"SLUICE_APPROVAL_TTL":    {"9s", "721h", "5", "0"},
 		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true", "store"},
 		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
 		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
@@ -272,7 +279,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"SLUICE_HEARTBEAT: must be a duration with its unit, such as 15s, 500ms or 1m30s (given as --heartbeat)",
 		"SLUICE_SYSTEM_PROMPT: there is no such file",
-		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, trust, cache, cache_shared, identity",
+		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust, cache, cache_shared, identity",
 		"MCP_CONFIG: /mcpServers/a: must have either command or url",
 		"MCP_CONFIG: /mcpServers/b/timeout: must be from 0.001 seconds to a day",
 	}

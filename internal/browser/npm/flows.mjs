@@ -2,6 +2,7 @@
 // from stdin, and writes {name, faults, facts, ms} for each.
 import { text } from 'node:stream/consumers';
 import { launch } from './browser.mjs';
+import * as approval from './flows/approval.mjs';
 import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
 import * as team from './flows/team.mjs';
@@ -9,7 +10,7 @@ import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...kept, ...look, ...team, ...turn };
+const all = { ...approval, ...kept, ...look, ...team, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base }) {

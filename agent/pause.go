@@ -1,0 +1,177 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+// enter makes the first State of a request's turn, or goes on with the one that was
+// paused.
+func (t *turn) enter(req *chat.Request) error {
+	if req.Resumed == nil {
+		return t.begin(req)
+	}
+	var s State
+	if err := s.UnmarshalJSON(req.Resumed.State); err != nil {
+		return err
+	}
+	if err := s.decide(req.Resumed.Decisions); err != nil {
+		return err
+	}
+	t.state = s
+	if err := t.over(); err != nil {
+		return err
+	}
+	t.tools = t.available()
+	return t.over()
+}
+
+// decide answers the calls that wait.
+func (s *State) decide(decisions []chat.Decision) error {
+	for _, d := range decisions {
+		var err error
+		switch d.Action {
+		case chat.Approve:
+			err = s.Approve(d.CallID)
+		case chat.Modify:
+			err = s.Modify(d.CallID, d.Arguments)
+		case chat.Reject:
+			err = s.Reject(d.CallID, d.Message)
+		case chat.Refuse:
+			err = s.Refuse(d.CallID, d.Message)
+		default:
+			err = fmt.Errorf("action %q of a decision", d.Action)
+		}
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == d.CallID })
+		if s.Open[i].print = d.Fingerprint; d.Action == chat.Approve || d.Action == chat.Modify {
+			s.Open[i].Note = d.Message
+		}
+	}
+	return nil
+}
+
+// answer runs the loop until the turn is over or paused. Calls that nobody can be asked
+// about are refused, and the model goes on without them.
+func (t *turn) answer() (*chat.Paused, error) {
+	for {
+		if err := t.loop(); err != nil || t.state.Over() {
+			return nil, err
+		}
+		p, err := t.paused()
+		if err != nil {
+			return nil, err
+		}
+		refusal := stream.Pause(t.ctx, p)
+		if refusal == "" {
+			return p, nil
+		}
+		for _, c := range t.state.Waiting() {
+			_ = t.state.Refuse(c.ID, refusal)
+		}
+	}
+}
+
+// paused returns what is asked about the calls that wait.
+func (t *turn) paused() (*chat.Paused, error) {
+	state, err := json.Marshal(t.state)
+	if err != nil {
+		return nil, err
+	}
+	q := chat.Question{Kind: chat.AskTools}
+	for _, c := range t.state.Waiting() {
+		call := chat.PendingCall{ID: c.ID, Tool: c.Call.Name, Arguments: c.Call.Arguments, Spec: t.tools.Lookup(c.Call.Name)}
+		if call.Spec != nil {
+			call.Server, call.Fingerprint = call.Spec.Server, call.Spec.Fingerprint()
+		}
+		q.Calls = append(q.Calls, call)
+	}
+	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
+}
+
+// recheck says whether an approved call may still run.
+func (t *turn) recheck(j *job, c *OpenCall) error {
+	if c.print != "" && j.spec == nil {
+		return refusal(j.call, "the tool is not available at the moment", "Tell the user so.")
+	}
+	if c.print != "" && j.spec.Fingerprint() != c.print {
+		return refusal(j.call, "the tool is not the one that was asked about any more", "Call it again if it is still needed.")
+	}
+	if c.Changed == nil {
+		return t.outlawed(j.call)
+	}
+	key, err := t.admitCall(j.call, 0)
+	j.key = key
+	return err
+}
+
+// outlawed returns why nobody in the turn may make a call: its outcome is unknown, or a
+// person has not allowed it.
+func (t *turn) outlawed(c tool.Call) error {
+	if err := t.shared.refusal(c); err != nil {
+		return err
+	}
+	return t.state.calls.refusal(c, callKey(c))
+}
+
+// forbid notes that a person has not allowed a call, for all agents of the turn.
+func (t *turn) forbid(c *OpenCall) {
+	key := c.key
+	if key == "" {
+		key = callKey(c.Call)
+	}
+	t.state.calls.find(key).rejected = true
+	t.shared.note(key, rejected)
+}
+
+// SharedState returns what the agents of the turn in ctx know of one another's calls, as
+// WithSharedState takes it; nil: nothing.
+func SharedState(ctx context.Context) []byte {
+	s := sharedOf(ctx)
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.keys) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(s.keys) // of strings and numbers
+	return text
+}
+
+// WithSharedState is WithShared for a turn that goes on: state is that of SharedState.
+func WithSharedState(ctx context.Context, state []byte) (context.Context, error) {
+	s := &shared{keys: map[string]verdict{}}
+	if len(state) > 0 {
+		if err := json.Unmarshal(state, &s.keys); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	return context.WithValue(ctx, sharedKey{}, s), nil
+}
+
+// modified returns the result of a call whose arguments a person has changed: the model
+// is told with which ones it ran.
+func modified(r *tool.Result, args jsontext.Value) *tool.Result {
+	r.Text = fmt.Sprintf("[The user changed the arguments; the call was made with %s]\n%s", args, r.Text)
+	return r
+}
+
+// noted returns a result with what the person said who allowed the call.
+func noted(r *tool.Result, note string) *tool.Result {
+	if note != "" {
+		r.Text += "\n[The user says: " + note + "]"
+	}
+	return r
+}

@@ -1,0 +1,302 @@
+package approval
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/tool"
+)
+
+// Accepted is a good answer. Nothing is used up until Take.
+type Accepted struct {
+	// Request goes on with the turn.
+	Request chat.Request
+
+	service   *Service
+	record    *record
+	decisions []chat.Decision
+}
+
+// Check reads an answer by its token. now is the request that it came with: it says who
+// answers. The error is a *fault.Error or a *chat.ValidationError.
+func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (*Accepted, error) {
+	r, err := s.find(ctx, a.Token)
+	if err == nil {
+		var acc *Accepted
+		if acc, err = s.check(ctx, r, a, now); err == nil {
+			return acc, nil
+		}
+	}
+	return nil, s.refuse(ctx, r, err)
+}
+
+// CheckTask reads an answer to a question of a task, by its id.
+func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now chat.Request) (*Accepted, error) {
+	if s.cfg.Store == nil {
+		return nil, Conflict()
+	}
+	r, _, err := s.load(ctx, id)
+	if err == nil && r == nil {
+		err = Conflict()
+	}
+	if err == nil {
+		var acc *Accepted
+		if acc, err = s.check(ctx, r, a, now); err == nil {
+			return acc, nil
+		}
+	}
+	return nil, s.refuse(ctx, r, err)
+}
+
+// refuse counts and logs an answer that is refused for what it answers.
+func (s *Service) refuse(ctx context.Context, r *record, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	kind, id := chat.AskTools, ""
+	if r != nil {
+		kind, id = r.Kind, r.ID
+	}
+	s.counts.Inc(string(kind), string(f.Type))
+	details := zerolog.Dict().Str("approval_id", id).Str("error_type", string(f.Type))
+	if f.Err != nil {
+		details.AnErr("reason", f.Err)
+	}
+	zerolog.Ctx(ctx).Info().Dict("details", details).Msg("approval_refused")
+	return err
+}
+
+// find returns the record that a token holds or names.
+func (s *Service) find(ctx context.Context, token string) (*record, error) {
+	h, ok := handleOf(token)
+	if !ok {
+		text, err := s.sealer.open(token)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		r, err := readRecord(text)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		return r, nil
+	}
+	if s.cfg.Store == nil {
+		return nil, invalid(errors.New("there is no store that could have it"))
+	}
+	r, used, err := s.load(ctx, h.id())
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil && used:
+		return nil, Used()
+	case r == nil || subtle.ConstantTimeCompare(r.Handle, h.sum()) != 1:
+		return nil, invalid(errToken)
+	}
+	return r, nil
+}
+
+func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
+	if !(Caller{now.Principal, now.UserID}).mine(r) {
+		return nil, invalid(errors.New("it is somebody else's"))
+	}
+	if !time.Now().Before(r.expiry()) {
+		return nil, expired()
+	}
+	if s.cfg.Readable != nil {
+		if err := s.cfg.Readable(r.By, r.State); err != nil {
+			return nil, invalid(err)
+		}
+	}
+	decisions, err := s.decide(ctx, r, a)
+	if err != nil {
+		return nil, err
+	}
+	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions}
+	if changed := s.changed(ctx, r, decisions); len(changed) > 0 {
+		acc.Request.Resumed.Changed = changed
+	} else {
+		acc.Request.Resumed.Decisions = decisions
+	}
+	return acc, nil
+}
+
+// decide makes the decisions of an answer: one for each call, and no other.
+func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
+	if r.Kind == chat.AskHuman {
+		return r.decideHuman(a)
+	}
+	e := new(chat.ValidationError)
+	given := a.Calls
+	at := func(i int, member string) string { return a.At + "/calls/" + strconv.Itoa(i) + member }
+	if a.Action != "" {
+		if a.Action == chat.Modify && (a.Arguments == nil || len(r.Calls) > 1) {
+			e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeRequired, Message: "must give each call its arguments"})
+			return nil, e
+		}
+		given = nil
+		for _, c := range r.Calls {
+			given = append(given, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message})
+		}
+		at = func(_ int, member string) string { return a.At + member }
+	}
+	var decisions []chat.Decision
+	seen := map[string]bool{}
+	for i, g := range given {
+		call := r.call(g.CallID)
+		switch {
+		case call == nil:
+			e.Add(at(i, "/call_id"), &chat.FieldError{Code: chat.CodeUnknownValue, Message: "names no call that waits"})
+			continue
+		case seen[g.CallID]:
+			e.Add(at(i, "/call_id"), &chat.FieldError{Code: chat.CodeDuplicateKey, Message: "is decided twice"})
+			continue
+		}
+		seen[g.CallID] = true
+		if g.Action == chat.Modify && s.cfg.Problems != nil {
+			for _, p := range s.cfg.Problems(ctx, call.Tool, g.Arguments) {
+				e.Add(at(i, "/arguments"+p.Pointer), &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
+			}
+		}
+		decisions = append(decisions, chat.Decision{
+			CallID: g.CallID, Action: g.Action, Arguments: g.Arguments, Message: g.Message, Fingerprint: call.Print,
+		})
+	}
+	if missing := len(r.Calls) - len(seen); missing > 0 {
+		e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeRequired, Message: fmt.Sprintf("must decide each call; undecided: %d", missing)})
+	}
+	if len(e.Fields) > 0 {
+		return nil, e
+	}
+	return decisions, nil
+}
+
+func (r *record) call(id string) *recordedCall {
+	for i := range r.Calls {
+		if r.Calls[i].ID == id {
+			return &r.Calls[i]
+		}
+	}
+	return nil
+}
+
+// changed returns the calls that were allowed and whose tools are not the ones that were
+// asked about. A tool that is gone does not run, so nobody need be asked again.
+func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decision) (ids []string) {
+	var tools *tool.Set
+	for _, d := range decisions {
+		if d.Action == chat.Reject || r.Kind == chat.AskHuman {
+			continue
+		}
+		if tools == nil {
+			tools = s.cfg.Tools(ctx)
+		}
+		if spec := tools.Lookup(r.call(d.CallID).Tool); spec != nil && spec.Fingerprint() != d.Fingerprint {
+			ids = append(ids, d.CallID)
+		}
+	}
+	return ids
+}
+
+// Kept says whether the turn that waits is that of a kept task: then taking up the task
+// is what uses the answer up, and Take does nothing.
+func (a *Accepted) Kept() bool { return a.record.Task != "" }
+
+// Take uses the token up. Of several answers one succeeds, as far as this process and,
+// if there is one, the store can tell.
+func (a *Accepted) Take(ctx context.Context) error {
+	if a.Kept() {
+		return nil
+	}
+	if err := a.service.take(ctx, a.record); err != nil {
+		return a.service.refuse(ctx, a.record, err)
+	}
+	a.Decided(ctx)
+	return nil
+}
+
+func (s *Service) take(ctx context.Context, r *record) error {
+	if s.cfg.Store != nil {
+		data, _ := json.Marshal(stored{Used: true})
+		_, err := s.cfg.Store.PutValue(ctx, key(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			return Used()
+		case err != nil:
+			return unavailable(err)
+		}
+	}
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.used[r.ID]; ok {
+		return Used()
+	}
+	if len(s.used)%64 == 63 {
+		for id, until := range s.used {
+			if now.After(until) {
+				delete(s.used, id)
+			}
+		}
+	}
+	s.used[r.ID] = r.expiry()
+	return nil
+}
+
+// Decided logs and counts an answer that was taken; what the store has of the question is
+// not needed any more.
+func (a *Accepted) Decided(ctx context.Context) {
+	r, s := a.record, a.service
+	action := a.action()
+	s.counts.Inc(string(r.Kind), action)
+	r.log(ctx, "approval_decided", action)
+	if s.cfg.Store == nil || r.Handle == nil {
+		return
+	}
+	data, _ := json.Marshal(stored{Used: true})
+	if v, err := s.cfg.Store.Value(ctx, key(r.ID)); err == nil {
+		v.Data = data
+		_, _ = s.cfg.Store.PutValue(ctx, key(r.ID), v, time.Until(r.expiry())+grace)
+	}
+}
+
+// action is what was decided of all calls, or mixed.
+func (a *Accepted) action() string {
+	if len(a.Request.Resumed.Changed) > 0 {
+		return ReasonChanged
+	}
+	action := a.decisions[0].Action
+	for _, d := range a.decisions {
+		if d.Action != action {
+			return "mixed"
+		}
+	}
+	return string(action)
+}
+
+// log writes a line about a question: of the arguments their hashes.
+func (r *record) log(ctx context.Context, event, action string) {
+	e := zerolog.Ctx(ctx).Info()
+	if !e.Enabled() {
+		return
+	}
+	var tools, hashes []string
+	for _, c := range r.Calls {
+		tools, hashes = append(tools, chat.Clip(c.Tool, 128)), append(hashes, c.Hash)
+	}
+	d := zerolog.Dict().Str("approval_id", r.ID).Str("kind", string(r.Kind))
+	if action != "" {
+		d.Str("action", action)
+	}
+	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", r.Principal)).Msg(event)
+}

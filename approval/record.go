@@ -1,0 +1,201 @@
+package approval
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// schema is the version of a record. One of another version is not read: what its
+// members mean may have changed.
+const schema = 1
+
+// errRecord is wrapped by the error of a record that cannot be read.
+var errRecord = errors.New("the record cannot be read")
+
+// record is a turn that waits, with all that is needed to go on with it.
+type record struct {
+	Schema  int               `json:"schema"`
+	ID      string            `json:"id"`
+	Kind    chat.QuestionKind `json:"kind"`
+	Prompt  string            `json:"prompt"`
+	Expires int64             `json:"expires"` // Unix time in milliseconds
+	// Handle is the sum of the token of a record that is in a store.
+	Handle []byte `json:"handle,omitempty"`
+
+	// Who may answer.
+	Tenant    string `json:"tenant,omitempty"`
+	Principal string `json:"principal,omitempty"`
+	User      string `json:"user,omitempty"`
+	// The request of the turn, without what only its first step needs.
+	Conversation string              `json:"conversation,omitempty"`
+	Input        string              `json:"input,omitempty"`
+	Agent        string              `json:"agent,omitempty"`
+	Zone         string              `json:"zone,omitempty"`
+	Context      []chat.ContextEntry `json:"context,omitempty"`
+	Access       chat.ToolAccess     `json:"access,omitempty"`
+	Form         chat.ReplyForm      `json:"form,omitzero"`
+	// The task that waits, if it is kept.
+	Task string `json:"task,omitempty"`
+	Turn string `json:"turn,omitempty"`
+
+	Calls []recordedCall `json:"calls"`
+	// Of a node of a workflow that asks.
+	Node  string          `json:"node,omitempty"`
+	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
+	By    string          `json:"by"`
+	Usage chat.Usage      `json:"usage"`
+	State json.RawMessage `json:"state"`
+}
+
+// recordedCall is a call that waits. Its arguments are a string: as JSON they would be
+// compacted.
+type recordedCall struct {
+	ID        string `json:"id"`
+	Tool      string `json:"tool"`
+	Server    string `json:"server,omitempty"`
+	Agent     string `json:"agent,omitempty"`
+	Arguments string `json:"arguments"`
+	Hash      string `json:"hash"` // of the canonical arguments
+	Print     string `json:"print,omitempty"`
+	Reason    string `json:"reason"`
+}
+
+// newRecord returns the record of one question of a turn.
+func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time.Time) *record {
+	r := &record{
+		Schema: schema, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
+		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID,
+		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools, Form: req.ReplyForm,
+		Task: req.Task, Turn: req.Turn, By: p.By, Usage: p.Usage, State: p.State,
+	}
+	if req.Location != nil {
+		r.Zone = req.Location.String()
+	}
+	for _, c := range q.Calls {
+		r.Calls = append(r.Calls, recordedCall{c.ID, c.Tool, c.Server, c.AgentID, string(c.Arguments), hashOf(c.Arguments), c.Fingerprint, c.Reason})
+	}
+	if q.Kind == chat.AskHuman {
+		r.Node, r.Fill = q.Node, json.RawMessage(q.Schema)
+	}
+	if !q.Expires.IsZero() {
+		r.Expires = q.Expires.UnixMilli()
+	}
+	if r.Prompt == "" {
+		r.Prompt = promptOf(r.Calls)
+	}
+	return r
+}
+
+// promptOf words a question about calls.
+func promptOf(calls []recordedCall) string {
+	if len(calls) == 1 {
+		return "Allow the call of " + shown(calls[0].Tool) + "?"
+	}
+	return fmt.Sprintf("Allow these %d calls?", len(calls))
+}
+
+func shown(name string) string {
+	if name == "" {
+		return "a tool"
+	}
+	return name
+}
+
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+
+// readRecord reads a record, which the gateway itself has made, or one of another version.
+func readRecord(text []byte) (*record, error) {
+	r := new(record)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%w: %w", errRecord, err)
+	}
+	if r.Schema != schema {
+		return nil, fmt.Errorf("%w: it has version %d, this is version %d", errRecord, r.Schema, schema)
+	}
+	for _, c := range r.Calls {
+		if c.ID == "" || c.Hash != hashOf(jsontext.Value(c.Arguments)) {
+			return nil, fmt.Errorf("%w: a call in it contradicts itself", errRecord)
+		}
+	}
+	if r.ID == "" || len(r.State) == 0 || len(r.Calls) == 0 && r.Node == "" {
+		return nil, fmt.Errorf("%w: something is missing", errRecord)
+	}
+	return r, nil
+}
+
+func (r *record) expiry() time.Time { return time.UnixMilli(r.Expires).UTC() }
+
+// question returns the event that asks, without its token.
+func (r *record) question() *stream.Approval {
+	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task}
+	for _, c := range r.Calls {
+		ev.Calls = append(ev.Calls, stream.ApprovalCall{
+			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: object(c.Arguments), Reason: c.Reason, AgentID: c.Agent,
+		})
+	}
+	return ev
+}
+
+// object returns arguments as an object, whatever the model wrote. What is no object is
+// refused when the call is made, so nobody allows more than is shown here.
+func object(args string) jsontext.Value {
+	if v := jsontext.Value(args); v.Kind() == '{' && v.IsValid() {
+		return v
+	}
+	return jsontext.Value("{}")
+}
+
+// request returns the request of the turn that goes on.
+func (r *record) request(now chat.Request) chat.Request {
+	req := chat.Request{
+		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: now.Principal, Agent: r.Agent, Context: r.Context,
+		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,
+	}
+	if r.Zone != "" {
+		req.Location, _ = chat.CheckTimezone(r.Zone)
+	}
+	req.Resumed = &chat.Resumed{By: r.By, State: r.State, Usage: r.Usage, Task: r.Task, Turn: r.Turn}
+	return req
+}
+
+// hashOf is equal for arguments that mean the same.
+func hashOf(args jsontext.Value) string {
+	canonical := args.Clone()
+	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		canonical = args
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:12])
+}
+
+// idPrefix begins the ids of questions.
+const idPrefix = "appr_"
+
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return idOf(b[:])
+}
+
+func idOf(b []byte) string { return idPrefix + strings.ToLower(idText.EncodeToString(b)) }
+
+// idText writes 26 of [0-9a-v] for 16 bytes.
+var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// IsID says whether s can be the id of a question.
+func IsID(s string) bool {
+	rest, ok := strings.CutPrefix(s, idPrefix)
+	return ok && len(rest) == 26 && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuv") == ""
+}

@@ -1,0 +1,203 @@
+package approval
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// A token is text:
+//
+//	slap1.                       the version, which is also sealed with the rest
+//	base64url, without padding:
+//	  salt                       16 bytes
+//	  nonce                      12 bytes
+//	  AES-256-GCM of the record's length, 4 bytes, and the record, compressed
+//	    (RFC 1951), under the key that HKDF-SHA256 makes of ours and the salt
+//
+// or, where the record itself is in a store, the same prefix with 32 random bytes:
+// the record's id and a secret.
+const (
+	prefix     = "slap1."
+	saltSize   = 16
+	nonceSize  = 12
+	handleSize = 32
+
+	// MaxToken is how many bytes a token may have: a request has room for it, with an
+	// answer beside it.
+	MaxToken = 64 << 10
+	// maxRecord bounds what a token is opened to.
+	maxRecord = 4 << 20
+)
+
+// errToken is wrapped by the error of a token that is none of ours.
+var errToken = errors.New("it is no token of ours")
+
+// errLong is the error of a record that no token has room for.
+var errLong = errors.New("the token would be too long")
+
+// Key seals tokens. Two gateways with the same key open each other's.
+type Key [32]byte
+
+// ParseKeys reads keys in base64 of any alphabet, separated by commas. The error does not
+// repeat them.
+func ParseKeys(text string) (keys []Key, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimRight(strings.TrimSpace(part), "=")
+		part = strings.NewReplacer("+", "-", "/", "_").Replace(part)
+		raw, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil || len(raw) != len(Key{}) {
+			return nil, errors.New("must be 32 bytes in base64, or several of these separated by commas")
+		}
+		keys = append(keys, Key(raw))
+	}
+	return keys, nil
+}
+
+// newKey returns a random key.
+func newKey() (k Key) {
+	_, _ = rand.Read(k[:]) // never fails
+	return k
+}
+
+// sealer seals and opens tokens. It is safe for concurrent use.
+type sealer struct {
+	keys    []Key // the first one seals, all open
+	writers sync.Pool
+	readers sync.Pool
+}
+
+func (s *sealer) seal(record []byte) (string, error) {
+	var packed bytes.Buffer
+	packed.Grow(len(record)*3/4 + 64)
+	packed.Write(binary.BigEndian.AppendUint32(nil, uint32(len(record))))
+	w, _ := s.writers.Get().(*flate.Writer)
+	if w == nil {
+		w, _ = flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
+	} else {
+		w.Reset(&packed)
+	}
+	defer s.writers.Put(w)
+	_, err := w.Write(record)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", err
+	}
+	size := saltSize + nonceSize + packed.Len() + 16
+	if len(prefix)+base64.RawURLEncoding.EncodedLen(size) > MaxToken {
+		return "", errLong
+	}
+	raw := make([]byte, saltSize+nonceSize, size)
+	_, _ = rand.Read(raw) // never fails
+	aead, err := aeadOf(s.keys[0], raw[:saltSize])
+	if err != nil {
+		return "", err
+	}
+	raw = aead.Seal(raw, raw[saltSize:], packed.Bytes(), []byte(prefix))
+	return prefix + base64.RawURLEncoding.EncodeToString(raw), nil
+}
+
+// open returns the record of a token that one of the keys has sealed.
+func (s *sealer) open(token string) ([]byte, error) {
+	raw, err := rawOf(token)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) < saltSize+nonceSize+16 {
+		return nil, fmt.Errorf("%w: it is too short", errToken)
+	}
+	salt, nonce, sealed := raw[:saltSize], raw[saltSize:saltSize+nonceSize], raw[saltSize+nonceSize:]
+	for _, key := range s.keys {
+		aead, err := aeadOf(key, salt)
+		if err != nil {
+			return nil, err
+		}
+		if packed, err := aead.Open(nil, nonce, sealed, []byte(prefix)); err == nil {
+			return s.unpack(packed)
+		}
+	}
+	return nil, fmt.Errorf("%w: no key opens it", errToken)
+}
+
+func (s *sealer) unpack(packed []byte) ([]byte, error) {
+	if len(packed) < 4 || binary.BigEndian.Uint32(packed) > maxRecord {
+		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
+	}
+	record := make([]byte, binary.BigEndian.Uint32(packed))
+	in := bytes.NewReader(packed[4:])
+	r, _ := s.readers.Get().(io.ReadCloser)
+	if r == nil {
+		r = flate.NewReader(in)
+	} else if err := r.(flate.Resetter).Reset(in, nil); err != nil {
+		return nil, err
+	}
+	defer s.readers.Put(r)
+	if _, err := io.ReadFull(r, record); err != nil {
+		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
+	}
+	return record, nil
+}
+
+// aeadOf returns the cipher of one token.
+func aeadOf(key Key, salt []byte) (cipher.AEAD, error) {
+	own, err := hkdf.Key(sha256.New, key[:], salt, prefix, len(key))
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(own)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// rawOf returns the bytes of a token.
+func rawOf(token string) ([]byte, error) {
+	text, ok := strings.CutPrefix(token, prefix)
+	if !ok || len(token) > MaxToken {
+		return nil, fmt.Errorf("%w: its form is another one", errToken)
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || strings.ContainsAny(text, "\r\n") { // which base64 skips
+		return nil, fmt.Errorf("%w: its form is another one", errToken)
+	}
+	return raw, nil
+}
+
+// handle is a token whose record is in a store.
+type handle [handleSize]byte
+
+func newHandle() (h handle) {
+	_, _ = rand.Read(h[:]) // never fails
+	return h
+}
+
+// handleOf returns the handle that a token is.
+func handleOf(token string) (h handle, ok bool) {
+	raw, err := rawOf(token)
+	if err != nil || len(raw) != handleSize {
+		return h, false
+	}
+	return handle(raw), true
+}
+
+func (h handle) token() string { return prefix + base64.RawURLEncoding.EncodeToString(h[:]) }
+
+// id is that of the record, and of the question.
+func (h handle) id() string { return idOf(h[:16]) }
+
+// sum is what the record keeps of the handle.
+func (h handle) sum() []byte {
+	sum := sha256.Sum256(h[:])
+	return sum[:]
+}

@@ -1,0 +1,108 @@
+package chat
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/tool"
+)
+
+// Paused is a turn that cannot go on before somebody has answered: what runs it knows
+// no more, and State is all that it needs to go on, in this process or another.
+type Paused struct {
+	// By names what can go on with State: PausedAgent, PausedTeam, or another runner's own
+	// name.
+	By    string
+	State []byte // one JSON value
+	// Usage is what the turn has spent.
+	Usage Usage
+	// Questions are what is asked, each to be answered by itself. A turn or a team has
+	// one.
+	Questions []Question
+}
+
+// What can go on with a State.
+const (
+	PausedAgent = "agent"
+	PausedTeam  = "team"
+
+	PausedWorkflow = "workflow"
+)
+
+// Question is one thing that a person is asked.
+type Question struct {
+	Kind   QuestionKind
+	Prompt string // empty: it is worded from Calls
+	Calls  []PendingCall
+	// Of a node of a workflow: its name, by which Decision.CallID answers it where there
+	// are no Calls; what a person may fill in; until when; and who may decide, owner, any or
+	// users.
+	Node      string
+	Schema    jsontext.Value
+	Expires   time.Time // zero: as long as any question
+	Approvers []string
+}
+
+// QuestionKind is what is asked for.
+type QuestionKind string
+
+// AskTools asks whether calls may run.
+const AskTools QuestionKind = "tool"
+
+// AskHuman asks what a workflow asks a person.
+const AskHuman QuestionKind = "human"
+
+// PendingCall is a call that must not run before a person has allowed it.
+type PendingCall struct {
+	ID        string // as its events will have it
+	Tool      string
+	Server    string
+	Arguments jsontext.Value
+	AgentID   string // in a team
+	// Reason says in a word why a person is asked.
+	Reason string
+	// Fingerprint is that of the tool that is meant (tool.Spec.Fingerprint).
+	Fingerprint string
+	// Spec is the tool as the runner knows it; nil: it knows none. It is not kept.
+	Spec *tool.Spec `json:"-"`
+}
+
+// Resumed is how a turn goes on that was paused.
+type Resumed struct {
+	By    string
+	State []byte
+	Usage Usage // that was spent before
+	// Decisions are what was decided of the calls that wait. Without any the turn asks
+	// again.
+	Decisions []Decision
+	// Changed are the ids of calls that are asked about again because their tools have
+	// changed.
+	Changed []string
+	// Task and Turn are those that waited; empty: they were not kept.
+	Task, Turn string
+}
+
+// Action is what somebody decided.
+type Action string
+
+// Actions.
+const (
+	Approve Action = "approve"
+	Reject  Action = "reject"
+	Modify  Action = "modify"
+	// Refuse is a decision of the gateway's own: nobody can be asked. No client sends it.
+	Refuse Action = "refuse"
+)
+
+// Decision is what becomes of one call.
+type Decision struct {
+	CallID    string
+	Action    Action
+	Arguments jsontext.Value // of Modify
+	Message   string         // for the model; may be empty
+	Input     jsontext.Value // what a person has filled in; nil: nothing
+	// Fingerprint is that of the tool that was decided about. A call whose tool is another
+	// one by then does not run.
+	Fingerprint string
+}

@@ -1,0 +1,44 @@
+package chat
+
+import (
+	"math"
+	"strings"
+)
+
+// Bounds of what a request says of a run.
+const (
+	maxWorkflow      = 64
+	maxKind          = 32
+	maxRetentionDays = 3650
+)
+
+// UnknownWorkflow is the fault of a request for a workflow that there is not.
+func UnknownWorkflow() *FieldError {
+	return &FieldError{Code: CodeUnknownValue, Message: "names no workflow; GET /workflows lists them"}
+}
+
+// CheckWorkflow wants what can be a workflow's name. Whether there is one is for others
+// to say.
+func CheckWorkflow(s string) (string, *FieldError) {
+	if s == "" || len(s) > maxWorkflow || s[0] < 'a' || s[0] > 'z' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return "", UnknownWorkflow()
+	}
+	return s, nil
+}
+
+// CheckKind wants a short word.
+func CheckKind(s string) (string, *FieldError) {
+	if s == "" || len(s) > maxKind || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
+		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be 1 to 32 of a-z 0-9 _ -"}
+	}
+	return s, nil
+}
+
+// CheckRetentionDays wants a whole number of days.
+func CheckRetentionDays(n float64) (*int, *FieldError) {
+	if n != math.Trunc(n) || n < 0 || n > maxRetentionDays {
+		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be a whole number from 0 to 3650"}
+	}
+	days := int(n)
+	return &days, nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// approvalData is what ask reads of the event approval.
+type approvalData struct {
+	Token  string        `json:"token"`
+	Prompt string        `json:"prompt"`
+	Calls  []pendingCall `json:"calls"`
+}
+
+// pendingCall is a call that waits for a person.
+type pendingCall struct {
+	CallID    string         `json:"call_id"`
+	Tool      string         `json:"tool_name"`
+	Server    string         `json:"server"`
+	Arguments jsontext.Value `json:"arguments"`
+	Reason    string         `json:"reason"`
+	AgentID   string         `json:"agent_id"`
+}
+
+// approvalAnswer is the member approval of a body.
+type approvalAnswer struct {
+	Token   string       `json:"token"`
+	Action  string       `json:"action,omitzero"`
+	Message string       `json:"message,omitzero"`
+	Calls   []callAnswer `json:"calls,omitempty"`
+}
+
+type callAnswer struct {
+	CallID    string         `json:"call_id"`
+	Action    string         `json:"action"`
+	Arguments jsontext.Value `json:"arguments,omitempty"`
+	Message   string         `json:"message,omitzero"`
+}
+
+// errAsked is the error of a turn that waits for a person where there is none.
+var errAsked = errors.New("a person must allow a tool call, and there is none to ask: run it in a terminal, or with --approve or --reject")
+
+// decider answers questions: by a flag, or by a person at the terminal.
+type decider struct {
+	action string // of every call; empty: a person is asked
+	out    io.Writer
+	// line returns the next line that the person writes; nil: there is no terminal.
+	line func() (string, error)
+}
+
+// deciderOf returns who answers.
+func (p program) deciderOf(approve, reject bool, line func() (string, error)) *decider {
+	d := &decider{out: p.stderr, line: line}
+	switch {
+	case approve:
+		d.action = "approve"
+	case reject:
+		d.action = "reject"
+	case !isTerminal(p.stdin):
+		d.line = nil
+	}
+	return d
+}
+
+// lineReader returns what reads the lines of stdin one after the other. Nothing is read
+// before the first is wanted.
+func (p program) lineReader(ctx context.Context) func() (string, error) {
+	var lines <-chan line
+	return func() (string, error) {
+		if lines == nil {
+			lines = reading(ctx, p.stdin)
+		}
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case l, ok := <-lines:
+			if !ok {
+				return "", io.EOF
+			}
+			return l.text, l.err
+		}
+	}
+}
+
+// decide returns the answer to a question. Its error is errAsked if nobody can answer.
+func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
+	a := &approvalAnswer{Token: q.Token, Action: d.action}
+	if d.action != "" {
+		return a, nil
+	}
+	if d.line == nil {
+		return nil, errAsked
+	}
+	if len(q.Calls) == 0 {
+		return a, d.askNode(q, a)
+	}
+	for _, c := range q.Calls {
+		one, err := d.ask(&c)
+		if err != nil {
+			return nil, errAsked
+		}
+		a.Calls = append(a.Calls, one)
+	}
+	return a, nil
+}
+
+// askNode asks what a node of a workflow asks until the answer can be read.
+func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
+	for {
+		fmt.Fprintf(d.out, "%s [y]es, or [n]o and why: ", printable(q.Prompt))
+		text, err := d.line()
+		if err != nil {
+			return errAsked
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch strings.ToLower(strings.TrimRight(word, ",.:")) {
+		case "y", "yes":
+			a.Action, a.Message = "approve", rest
+			return nil
+		case "n", "no":
+			a.Action, a.Message = "reject", rest
+			return nil
+		}
+		fmt.Fprintln(d.out, "Write y or n.")
+	}
+}
+
+// ask asks about one call until the answer can be read.
+func (d *decider) ask(c *pendingCall) (callAnswer, error) {
+	for {
+		fmt.Fprintf(d.out, "Allow %s %s? [y]es, [n]o and why, or other arguments as JSON: ", printable(c.Tool), printable(string(c.Arguments)))
+		text, err := d.line()
+		if err != nil {
+			return callAnswer{}, err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch strings.ToLower(strings.TrimRight(word, ",.:")) {
+		case "y", "yes":
+			return callAnswer{CallID: c.CallID, Action: "approve", Message: rest}, nil
+		case "n", "no":
+			return callAnswer{CallID: c.CallID, Action: "reject", Message: rest}, nil
+		}
+		if v := jsontext.Value(strings.TrimSpace(text)); v.Kind() == '{' && v.IsValid() {
+			return callAnswer{CallID: c.CallID, Action: "modify", Arguments: v}, nil
+		}
+		fmt.Fprintln(d.out, "Write y, n or a JSON object.")
+	}
+}
+
+// turn runs one turn to its end, with the answers to its questions. Answers that the
+// gateway cannot take are asked for again.
+func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
+	said, err := p.post(ctx, base, c, show)
+	for err == nil && said.asked != nil {
+		var given *approvalAnswer
+		if given, err = d.decide(said.asked); err != nil {
+			break
+		}
+		question := said.asked
+		next, failed := p.post(ctx, base, conversation{Approval: given}, show)
+		var refused *refusal
+		if errors.As(failed, &refused) && refused.status == 422 && d.action == "" {
+			fmt.Fprintln(d.out, printable(refused.Error()))
+			said.asked = question
+			continue
+		}
+		answer += said.text
+		said, err = next, failed
+	}
+	return answer + said.text, said.code, err
+}

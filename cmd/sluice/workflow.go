@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sluice/config"
+	"sluice/internal/settings"
+	"sluice/workflow"
+)
+
+// workflow checks, draws or runs workflows of the configuration file.
+func (p program) workflow(ctx context.Context, args []string) int {
+	what := ""
+	if len(args) > 0 {
+		what, args = args[0], args[1:]
+	}
+	switch what {
+	case "check":
+		return p.workflowCheck(args)
+	case "graph":
+		return p.workflowGraph(args)
+	case "run":
+		return p.workflowRun(ctx, args)
+	case "-h", "-help", "--help":
+		p.help(p.stdout, settings.Loader())
+		return exitOK
+	}
+	fmt.Fprintln(p.stderr, "sluice workflow: say what to do: sluice workflow check [FILE], graph NAME, or run NAME TEXT")
+	return exitUsage
+}
+
+// workflowCheck checks the configuration file, and tells which workflows are in it.
+func (p program) workflowCheck(args []string) int {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		args = append([]string{"--config"}, args...)
+	}
+	var f settings.File
+	l := settings.LoaderWith(&f)
+	_, err := l.Load(args, p.lookup, p.readFile)
+	for _, w := range f.Warnings {
+		fmt.Fprintln(p.stderr, "warning:", w)
+	}
+	if faults, ok := errors.AsType[*config.Error](err); ok {
+		fmt.Fprintln(p.stdout, faults.Error())
+		return exitUsage
+	}
+	if err != nil {
+		p.help(p.stdout, l)
+		return exitOK
+	}
+	if f.Path == "" {
+		fmt.Fprintln(p.stderr, "sluice workflow check: name the file, or set SLUICE_CONFIG")
+		return exitUsage
+	}
+	for _, w := range f.Workflows {
+		d := w.Definition()
+		fmt.Fprintf(p.stdout, "%s: ok (%d nodes, %d edges)\n", d.Name, len(d.Nodes), len(d.Edges))
+	}
+	if len(f.Workflows) == 0 {
+		fmt.Fprintln(p.stdout, "there are no workflows in the file")
+	}
+	return exitOK
+}
+
+// workflowGraph prints the graph of a workflow for Mermaid.
+func (p program) workflowGraph(args []string) int {
+	var f settings.File
+	l := settings.LoaderWith(&f)
+	l.MaxArgs = 1
+	if _, code, ok := p.load(l, args); !ok {
+		return code
+	}
+	w, ok := p.workflowOf(f, l.Args())
+	if !ok {
+		return exitUsage
+	}
+	fmt.Fprint(p.stdout, w.Mermaid())
+	return exitOK
+}
+
+// workflowOf returns the workflow that is named.
+func (p program) workflowOf(f settings.File, args []string) (*workflow.Workflow, bool) {
+	var names []string
+	for _, w := range f.Workflows {
+		if len(args) > 0 && w.Definition().Name == args[0] {
+			return w, true
+		}
+		names = append(names, w.Definition().Name)
+	}
+	if len(names) == 0 {
+		fmt.Fprintln(p.stderr, "sluice workflow: the configuration file has no workflows (--config, SLUICE_CONFIG)")
+	} else {
+		fmt.Fprintf(p.stderr, "sluice workflow: name one of %s\n", strings.Join(names, ", "))
+	}
+	return nil, false
+}
+
+// workflowRun runs a workflow once and shows its events live.
+func (p program) workflowRun(ctx context.Context, args []string) int {
+	var f settings.File
+	l := settings.LoaderWith(&f)
+	l.MaxArgs = 2
+	raw := l.Bool("json", "print the raw events, one JSON object a line")
+	approve := l.Bool("approve", "say yes to every question to a person")
+	reject := l.Bool("reject", "say no to all of them")
+	cfg, code, ok := p.load(l, args)
+	if !ok {
+		return code
+	}
+	w, ok := p.workflowOf(f, l.Args())
+	if !ok {
+		return exitUsage
+	}
+	if len(l.Args()) < 2 {
+		fmt.Fprintln(p.stderr, `sluice workflow run: give the name and the input: sluice workflow run NAME "TEXT"`)
+		return exitUsage
+	}
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	s, err := p.startForAsk(ctx, cfg, f)
+	if err != nil {
+		return p.refuse(err)
+	}
+	defer s.Close()
+	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
+	if *raw {
+		show = &jsonLines{out: p.stdout}
+	}
+	decide := p.deciderOf(*approve, *reject, p.lineReader(ctx))
+	_, code, err = p.turn(ctx, "http://"+reachable(s.Addr()), conversation{Input: l.Args()[1], Workflow: w.Definition().Name}, show, decide)
+	return p.verdict(code, err)
+}

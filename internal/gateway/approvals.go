@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/agent"
+	"sluice/approval"
+	"sluice/chat"
+	"sluice/config"
+	"sluice/router"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+// openApprovals makes what asks people, if anybody is to be asked.
+func (g *Gateway) openApprovals() error {
+	if !g.confirms() && !g.mayWait() {
+		return nil
+	}
+	cfg := approval.Config{
+		Mode: approval.Mode(g.cfg.Confirm), TTL: g.cfg.ApprovalTTL, Tools: g.tools.Tools, Problems: g.problems,
+		Readable: readable, Metrics: g.metrics,
+	}
+	if key := g.cfg.ApprovalKey.Reveal(); key != "" {
+		keys, err := approval.ParseKeys(key)
+		if err != nil {
+			return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_KEY", Message: err.Error()}}}
+		}
+		cfg.Keys = keys
+	}
+	if g.state != nil {
+		cfg.Store = g.state.store
+	} else if cfg.TTL > approval.MaxTTL {
+		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_TTL", Message: "must be at most 24h without a store (SLUICE_STORE)"}}}
+	}
+	if cfg.Store == nil && len(cfg.Keys) == 0 {
+		g.log.Warn().Msg("approval_key_random")
+	}
+	g.approvals = approval.New(cfg)
+	return nil
+}
+
+// confirms says whether any call may need a person.
+func (g *Gateway) confirms() bool {
+	if mode := approval.Mode(g.cfg.Confirm); mode != "" && mode != approval.Off {
+		return true
+	}
+	for _, s := range g.cfg.MCPServers {
+		for _, how := range s.Confirm {
+			if tool.Confirm(how) == tool.ConfirmAlways {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// problems says what is wrong with the arguments of a call.
+func (g *Gateway) problems(ctx context.Context, name string, args jsontext.Value) []tool.Problem {
+	return g.tools.Problems(ctx, name, args)
+}
+
+// hold returns what says that a call must wait for a person; nil: none must.
+func (g *Gateway) hold() func(tool.Call, *tool.Spec) bool {
+	if !g.confirms() {
+		return nil
+	}
+	return approval.Mode(g.cfg.Confirm).Holds
+}
+
+// asking returns r with questions to people, if there are any.
+func (g *Gateway) asking(r stream.Runner) stream.Runner {
+	if !g.confirms() {
+		return r
+	}
+	return g.alwaysAsking(r)
+}
+
+func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
+	return approval.Runner{Runner: r, Service: g.approvals}
+}
+
+// readable says why the state of a paused turn cannot go on here.
+func readable(by string, state []byte) error {
+	switch by {
+	case chat.PausedAgent:
+		return new(agent.State).UnmarshalJSON(state)
+	case chat.PausedTeam:
+		var s teamState
+		if err := json.Unmarshal(state, &s); err != nil {
+			return err
+		}
+		return router.Readable(s.Team, readable)
+	case chat.PausedWorkflow:
+		_, err := readRun(state)
+		return err
+	}
+	return fmt.Errorf("nobody knows how to go on with the state of %q", by)
+}
+
+// teamState is a team that waits, with what its agents know of one another's calls.
+type teamState struct {
+	Team   json.RawMessage `json:"team"`
+	Shared json.RawMessage `json:"shared,omitempty"`
+}
+
+// withShared returns the context of a team's turn, and the request as the team itself
+// takes it.
+func withShared(ctx context.Context, req *chat.Request) (context.Context, *chat.Request, error) {
+	if req.Resumed == nil {
+		return agent.WithShared(ctx), req, nil
+	}
+	var s teamState
+	if err := json.Unmarshal(req.Resumed.State, &s); err != nil {
+		return nil, nil, err
+	}
+	ctx, err := agent.WithSharedState(ctx, s.Shared)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, resumed := *req, *req.Resumed
+	resumed.State = s.Team
+	own.Resumed = &resumed
+	return ctx, &own, nil
+}
+
+// sharing returns a context in which what a team pauses with holds what its agents share.
+func sharing(ctx context.Context) context.Context {
+	if !stream.CanPause(ctx) {
+		return ctx
+	}
+	outer := ctx
+	return stream.WithPauses(ctx, func(p *chat.Paused) string {
+		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer)})
+		if err != nil {
+			return stream.NobodyToAsk
+		}
+		p.State = state
+		return stream.Pause(outer, p)
+	})
+}

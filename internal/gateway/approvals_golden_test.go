@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"sluice/internal/testnet"
+	"sluice/store/memory"
+)
+
+var (
+	tokens      = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
+	approvalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
+	frameHead   = regexp.MustCompile(`(?m)^id: .*\n`)
+	// ofOneStream matches what belongs to one stream, and not to the turn.
+	ofOneStream = regexp.MustCompile(`(?s)^(retry: \d+\n)?event: (start|approval|done|route|agent)\n|"phase":"(planning|extracting)"`)
+	accumulated = regexp.MustCompile(`,"accumulated":"(?:[^"\\]|\\.)*"`)
+	callTime    = regexp.MustCompile(`"(duration|elapsed)_ms":\d+`)
+)
+
+// A turn whose calls all wait for a person, who allows them, asks the model what it would
+// have asked without, and tells the same. So it does with a store, where each answer is a
+// new turn of the task.
+func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		tr := readTranscript(t, file)
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if !strings.Contains(tr.get("want.sse"), `"tool_call`) && !strings.Contains(tr.get("want.sse"), "event: tool_call") || differs[name] != "" || strings.HasPrefix(name, "approval_") {
+			continue
+		}
+		for _, with := range []string{"a token", "a store"} {
+			t.Run(name+" with "+with, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					seams := Seams{}
+					if with == "a store" {
+						seams.Store = memory.New(memory.Config{})
+					}
+					plain, sim := tr.approving(t, "off", Seams{})
+					paused, simPaused := tr.approving(t, "all", seams)
+					if diff := cmp.Diff(wireRequests(t, sim.Requests()), wireRequests(t, simPaused.Requests())); diff != "" {
+						t.Errorf("what the model was sent (-never paused +paused):\n%s", diff)
+					}
+					if diff := cmp.Diff(told(plain), told(paused)); diff != "" {
+						t.Errorf("what was told (-never paused +paused):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+// differs names transcripts of turns that cannot be the same, and why.
+var differs = map[string]string{
+	"team_retry_after_reading": "an agent that has paused is not tried again",
+	"fallback":                 "nobody was asked about the fallback, so it does not run",
+	"mcp_unavailable_once":     "nobody was asked about the fallback, so it does not run",
+	"nine_parallel_calls":      "the ninth is refused at once, while the others wait",
+	"mcp_down_tool_called":     "what a person might have to allow must be known",
+	"team_tool_not_ours":       "what a person might have to allow must be known",
+	"get_readonly":             "a call that is refused is told at once, while the others wait",
+	"unknown_tool":             "what a person might have to allow must be known",
+}
+
+// told returns the frames of a turn, over all its streams, that are the turn's and not a
+// stream's.
+func told(streams []string) (frames []string) {
+	for _, body := range streams {
+		for block := range strings.SplitSeq(body, "\n\n") {
+			block = accumulated.ReplaceAllString(block, "")
+			block = callTime.ReplaceAllString(frameHead.ReplaceAllString(block, ""), `"${1}_ms":0`)
+			if block != "" && !ofOneStream.MatchString(block) {
+				frames = append(frames, block)
+			}
+		}
+	}
+	if slices.ContainsFunc(frames, func(f string) bool { return strings.Contains(f, `"agent_id"`) }) {
+		slices.Sort(frames) // of agents that work at the same time
+	}
+	return frames
+}
+
+// approving plays a transcript's only request, and allows all that is asked until the turn
+// has ended. It returns the streams.
+func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams []string, sim *geminiSim) {
+	t.Helper()
+	sim = tr.gemini(t)
+	cfg, file := tr.config(t)
+	cfg.MCPServers, cfg.Confirm = nil, mode
+	models, _ := tr.byAgent(t, sim)
+	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Quality: file.Quality}, zerolog.Nop(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	synctest.Wait()
+	client := http.Client{Transport: testnet.Serve(t, g.server)}
+	requests := tr.requests(t)
+	req := requests[len(requests)-1]
+	for n := 0; ; n++ {
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := readReply(t, resp)
+		synctest.Wait()
+		if r.status != http.StatusOK {
+			t.Fatalf("reply %d: %s", n, r.text())
+		}
+		streams = append(streams, r.body)
+		token := tokens.FindString(r.body)
+		if token == "" {
+			return streams, sim
+		}
+		if n > 9 {
+			t.Fatal("it never ends")
+		}
+		body, _ := json.Marshal(map[string]any{"accumulated": false, "approval": map[string]any{"token": token, "action": "approve"}})
+		req = readRequest(t, "POST /chat/stream\nContent-Type: application/json\n\n"+string(body))
+	}
+}
+
+// withTokens puts the token of the last question into a request that says {{token}}.
+func withTokens(t *testing.T, req *http.Request, replies []wireReply) *http.Request {
+	t.Helper()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(req.Body); err != nil {
+		t.Fatal(err)
+	}
+	text := body.String()
+	if strings.Contains(text, "{{token}}") {
+		token := ""
+		for _, r := range replies {
+			if found := tokens.FindString(r.body); found != "" {
+				token = found
+			}
+		}
+		text = strings.ReplaceAll(text, "{{token}}", token)
+	}
+	again, err := http.NewRequestWithContext(t.Context(), req.Method, req.URL.String(), strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Header = req.Header
+	return again
+}
+
+// withoutChance replaces what is random in a question.
+func withoutChance(text string) string {
+	return approvalIDs.ReplaceAllString(tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
+}

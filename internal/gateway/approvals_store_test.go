@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/store/memory"
+)
+
+// inVault runs a test in a bubble, with a store.
+func inVault(t *testing.T, test func(t *testing.T, b *bank)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		b.store = memory.New(memory.Config{})
+		test(t, b)
+	})
+}
+
+func (b *bank) get(p peer, path string) (int, string) {
+	b.t.Helper()
+	resp := p.send(b.t, b.t.Context(), http.MethodGet, path, "")
+	defer resp.Body.Close()
+	r := readReply(b.t, resp)
+	return r.status, r.body
+}
+
+// state returns the state of a task.
+func (b *bank) state(p peer, task string) string {
+	b.t.Helper()
+	_, body := b.get(p, "/tasks/"+task)
+	var doc struct {
+		Status struct {
+			State     string
+			Approvals []string
+		}
+		Metadata struct{ Turns []string }
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		b.t.Fatal(err, body)
+	}
+	return fmt.Sprintf("%s, %d turns, %d questions", doc.Status.State, len(doc.Metadata.Turns), len(doc.Status.Approvals))
+}
+
+// A question is answered by the id of its task, on another gateway, whose key is another
+// one: as a new turn of the same task.
+func TestDecisionsByTask(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		first, second := b.gateway(nil), b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": ""})
+		q := b.ask(first, `,"user_id":"ann"`)
+		if got := b.state(second, q.Task); got != "input-required, 1 turns, 1 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		status, body := b.get(second, "/approvals?user_id=ann")
+		if status != 200 || !strings.Contains(body, q.ID) || strings.Contains(body, "slap1.") || !strings.Contains(body, q.Task) {
+			t.Errorf("%d %s", status, body)
+		}
+		if _, body := b.get(second, "/approvals?user_id=bob"); strings.TrimSpace(body) != `{"approvals":[]}` {
+			t.Errorf("bob sees %s", body)
+		}
+		path := "/tasks/" + q.Task + "/decision"
+		for _, bad := range []struct {
+			path, body string
+			status     int
+			kind       string
+			pointer    string
+		}{
+			{"/tasks/task_00000000000000000000000000/decision", `{"action":"approve"}`, 404, "not_found", ""},
+			{"/tasks/nonsense/decision", `{"action":"approve"}`, 404, "not_found", ""},
+			{path, `{"action":"approve","approval_id":"appr_00000000000000000000000000"}`, 409, "approval_conflict", ""},
+			{path, `{}`, 422, "validation_error", "/action"},
+			{path, `[]`, 422, "validation_error", ""},
+			{path, `{"action":"approve"`, 422, "validation_error", ""},
+			{path, `{"action":"approve","action":"reject"}`, 422, "validation_error", ""},
+			{path, `{"calls":[{"call_id":"call_9","action":"approve"}]}`, 422, "validation_error", "/calls/0/call_id"},
+			{path, `{"action":"approve","user_id":"bob"}`, 403, "approval_invalid", ""},
+		} {
+			status, body := b.post(second, bad.path, bad.body)
+			b.refused(status, body, bad.status, bad.kind)
+			if bad.pointer != "" && !strings.Contains(body, `"field":"`+bad.pointer+`"`) {
+				t.Errorf("%s: %s", bad.body, body)
+			}
+		}
+		status, body = b.post(first, "/chat/stream", fmt.Sprintf(`{"input":"yes","user_id":"ann","task_id":%q}`, q.Task))
+		b.refused(status, body, 422, "validation_error", "/task_id")
+		b.wantPaid(0)
+		status, body = b.post(second, path, `{"action":"approve","user_id":"ann"}`)
+		if status != 200 || !strings.Contains(body, "Done.") || !strings.Contains(body, q.Task) {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+		if got := b.state(first, q.Task); got != "completed, 2 turns, 0 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		status, body = b.post(first, path, `{"action":"approve","user_id":"ann"}`)
+		b.refused(status, body, 409, "approval_conflict")
+		status, body = b.answer(first, q.Token, `"action":"approve"`)
+		b.refused(status, body, 409, "approval_used")
+		if _, body := b.get(first, "/approvals?user_id=ann"); strings.TrimSpace(body) != `{"approvals":[]}` {
+			t.Errorf("what was answered is listed: %s", body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// Who wants no stream gets the task, and the turn runs all the same.
+func TestDecisionWithoutAStream(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		status, body := b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, "Accept", "application/json")
+		if status != http.StatusAccepted || !strings.Contains(body, `"state":"working"`) {
+			t.Errorf("%d %s", status, body)
+		}
+		time.Sleep(time.Second)
+		b.wantPaid(1)
+		if got := b.state(p, q.Task); got != "completed, 2 turns, 0 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		if _, body := b.get(p, "/tasks/"+q.Task+"/events"); !strings.Contains(body, `"final_output":"Done."`) {
+			t.Errorf("its log: %s", body)
+		}
+	})
+}
+
+// An answer that is sent again with its idempotency key gets the stream of the first.
+func TestRepeatedAnswerGetsTheSameStream(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		body := fmt.Sprintf(`{"approval":{"token":%q,"action":"approve"}}`, q.Token)
+		_, once := b.post(p, "/chat/stream", body, "Idempotency-Key", "answer-0001")
+		status, again := b.post(p, "/chat/stream", body, "Idempotency-Key", "answer-0001")
+		if status != 200 || once != again {
+			t.Errorf("%d %s\nwant %s", status, again, once)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// A task that was cancelled while it waited runs nothing any more.
+func TestCancelledTaskTakesNoAnswer(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		if status, body := b.post(p, "/tasks/"+q.Task+"/cancel", ""); status != 200 && status != 202 {
+			t.Errorf("%d %s", status, body)
+		}
+		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		b.refused(status, body, 409, "approval_conflict")
+		status, body = b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`)
+		b.refused(status, body, 409, "approval_conflict")
+		b.wantPaid(0)
+	})
+}
+
+// The task outlives its own life as long as somebody may answer.
+func TestTaskWaitsAsLongAsItsQuestion(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "240h"})
+		q := b.ask(p, "")
+		time.Sleep(239 * time.Hour)
+		if status, body := b.answer(p, q.Token, `"action":"approve"`); status != 200 {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+	})
+}

@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/handlers"
+	"sluice/mcpclient"
+	"sluice/model"
+	"sluice/router"
+	"sluice/stream"
+	"sluice/tool"
+	"sluice/workflow"
+)
+
+// workflows are those of one reading of the configuration file.
+type workflows struct {
+	byName map[string]*answerer
+	told   []handlers.Workflow
+}
+
+// newWorkflows makes the workflows of a file, whose agents are those of the same file.
+func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec) workflows {
+	flows := workflows{byName: map[string]*answerer{}}
+	if len(list) == 0 {
+		return flows
+	}
+	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
+	for _, a := range team {
+		if a.Remote != nil {
+			continue // it has no steps that could be kept
+		}
+		agents.agents[a.ID], agents.specs[a.ID] = g.worker(a), a
+	}
+	for _, w := range list {
+		run := workflow.New(workflow.Config{
+			Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics,
+		})
+		inner := model.Budgeted{Runner: workRunner{run, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+		_, sum := w.Stored()
+		f := g.answering(inner, g.waiting)
+		f.timeout, f.sum = w.Definition().Timeout, sum
+		flows.byName[w.Definition().Name] = f
+		flows.told = append(flows.told, describe(w))
+	}
+	return flows
+}
+
+// workTools are the tools of tool nodes: those of all servers, with the cache.
+type workTools struct {
+	cachedTools
+	servers *mcpclient.Client
+}
+
+// cachedTools has a name that its methods do not have.
+type cachedTools = interface {
+	Tools(ctx context.Context) *tool.Set
+	Call(ctx context.Context, call tool.Call) (tool.Result, error)
+}
+
+// Named implements workflow.Tools.
+func (t workTools) Named(ctx context.Context, server, name string) string {
+	return t.servers.Named(ctx, server, name)
+}
+
+// worker returns an agent as nodes run it: what its tools do is recorded.
+func (g *Gateway) worker(a router.AgentSpec) *agent.Agent {
+	cfg := g.memberConfig(a)
+	cfg.Tools = recordedTools{cfg.Tools}
+	return agent.New(cfg)
+}
+
+// mayWait says whether runs of workflows can wait for people.
+func (g *Gateway) mayWait() bool { return g.state != nil && g.cfg.HasFile }
+
+// waiting returns r with questions to people, if there is a store: without one no run
+// waits.
+func (g *Gateway) waiting(r stream.Runner) stream.Runner {
+	if !g.mayWait() {
+		return r
+	}
+	return g.alwaysAsking(r)
+}
+
+func describe(w *workflow.Workflow) handlers.Workflow {
+	d := w.Definition()
+	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
+	for _, n := range d.Nodes {
+		t.Nodes = append(t.Nodes, handlers.WorkflowNode{ID: n.ID, Type: string(n.Type), Agent: n.Agent, Tool: n.Tool})
+	}
+	for i := range d.Edges {
+		e := &d.Edges[i]
+		t.Edges = append(t.Edges, handlers.WorkflowEdge{From: e.From, To: e.To, Condition: e.Condition, Match: e.Mapped()})
+	}
+	return t
+}
+
+// workRunner runs a workflow whose agents know of one another's lost calls.
+type workRunner struct {
+	run   *workflow.Runner
+	keyed bool // models are configured by key
+}
+
+// Run implements stream.Runner.
+func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	ctx, own, err := withShared(ctx, req)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	result, err := r.run.Run(sharing(ctx), own, sink)
+	result.Keyed = r.keyed
+	return result, err
+}
+
+// readRun reads the head of a run that waits.
+func readRun(state []byte) (workflow.Header, error) {
+	var s struct {
+		Team struct {
+			Header workflow.Header `json:"header"`
+		} `json:"team"`
+	}
+	err := json.Unmarshal(state, &s)
+	if err == nil && s.Team.Header.Workflow == "" {
+		err = workflow.ErrRun
+	}
+	return s.Team.Header, err
+}
+
+// chooseRun returns the workflow of a run that waited.
+func (r *registry) chooseRun(req *chat.Request) (*answerer, error) {
+	h, err := readRun(req.Resumed.State)
+	if err != nil {
+		return nil, err
+	}
+	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
+		return f, nil
+	}
+	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
+}
+
+// workAgents are the agents of a file as nodes of workflows use them.
+type workAgents struct {
+	agents map[string]*agent.Agent
+	specs  map[string]router.AgentSpec
+	asker  *asker
+}
+
+// Begin implements workflow.Agents.
+func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, sink stream.Sink) (workflow.Session, error) {
+	a := w.agents[id]
+	if a == nil {
+		return nil, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
+	}
+	s := &session{agent: a, ctx: ctx}
+	var err error
+	if s.state, err = a.Begin(ctx, req, sink); err != nil {
+		return nil, err
+	}
+	if req.Resumed != nil {
+		s.before, s.calls, s.tools = s.state.Usage, len(s.state.Model), len(s.state.Tools)
+	}
+	return s, s.look()
+}
+
+// Ask implements workflow.Asker.
+func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.Value) (workflow.Reply, error) {
+	spec, ok := w.specs[id]
+	if !ok {
+		return workflow.Reply{}, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
+	}
+	got, err := w.asker.Ask(ctx, &router.Question{
+		Model: spec.Model, System: strings.TrimSpace(spec.Role + "\n" + spec.Prompt), User: text, Schema: schema,
+		Temperature: spec.Temperature, MaxTokens: spec.MaxTokens, MaxAttempts: 3,
+	})
+	if errors.Is(err, router.ErrUnreadable) {
+		err = &fault.Error{Type: fault.ModelError, Message: "The critic's answer could not be read", Err: err}
+	}
+	return workflow.Reply{JSON: got.JSON, Usage: got.Usage, Model: got.Model}, err
+}
+
+// session is a workflow.Session over an agent.
+type session struct {
+	agent  *agent.Agent
+	ctx    context.Context
+	state  agent.State
+	asked  *chat.Question
+	before chat.Usage // of a session that goes on
+	calls  int        // of models, and tools, before
+	tools  int
+}
+
+// Step implements workflow.Session.
+func (s *session) Step(ctx context.Context, sink stream.Sink) (err error) {
+	if s.state, err = s.agent.Step(ctx, s.state, sink); err != nil {
+		return err
+	}
+	return s.look()
+}
+
+// look learns whether calls wait.
+func (s *session) look() (err error) {
+	s.asked = nil
+	if len(s.state.Open) > 0 {
+		s.asked, err = s.agent.Waits(s.ctx, s.state)
+	}
+	return err
+}
+
+func (s *session) Over() bool { return s.state.Over() }
+
+func (s *session) Waits() *chat.Question { return s.asked }
+
+func (s *session) State() (jsontext.Value, error) {
+	text, err := json.Marshal(s.state)
+	return text, err
+}
+
+// Result returns what the session took here.
+func (s *session) Result() stream.Result {
+	u := s.state.Usage
+	u.InputTokens -= s.before.InputTokens
+	u.OutputTokens -= s.before.OutputTokens
+	u.ThinkingTokens -= s.before.ThinkingTokens
+	u.CachedTokens -= s.before.CachedTokens
+	return stream.Result{Reason: s.state.Reason, Usage: u, Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
+		Models: slices.Clone(s.state.Models)}
+}
+
+// recordedTools are an agent's tools whose calls the records of a run know of.
+type recordedTools struct{ of agent.Tools }
+
+// Tools implements agent.Tools.
+func (r recordedTools) Tools(ctx context.Context) *tool.Set { return r.of.Tools(ctx) }
+
+// Call implements agent.Tools.
+func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return workflow.Recorded(ctx, r.of, call)
+}

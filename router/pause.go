@@ -1,0 +1,291 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// A team pauses when each of its agents has ended or waits for a person, and then asks
+// once for all of them. What it has told is not told again: the text of an agent that
+// waits follows, in its place, in the stream in which the team goes on.
+
+// savedVersion is the version of a saved team.
+const savedVersion = 1
+
+// errSaved is wrapped by the error of a saved team that cannot go on.
+var errSaved = errors.New("saved team cannot go on")
+
+// saved is a team that waits.
+type saved struct {
+	Version int                 `json:"version"`
+	Route   *stream.Route       `json:"route"`
+	Clarify bool                `json:"clarify,omitempty"` // what is said is a question
+	Several bool                `json:"several,omitempty"`
+	Chosen  int                 `json:"chosen,omitempty"`
+	Speaker int                 `json:"speaker,omitempty"`
+	Said    savedText           `json:"said"`
+	Members []savedMember       `json:"members"` // in the order of the answers
+	IDs     map[string]string   `json:"ids,omitempty"`
+	Usage   chat.Usage          `json:"usage"` // of those that have ended
+	Models  []string            `json:"models,omitempty"`
+	Reason  stream.FinishReason `json:"reason,omitempty"`
+	History []chat.Message      `json:"history,omitempty"` // for those that have not begun
+}
+
+type savedText struct {
+	Length int    `json:"length,omitempty"`
+	Block  bool   `json:"block,omitempty"`
+	Tail   []byte `json:"tail,omitempty"`
+}
+
+type savedMember struct {
+	ID      string               `json:"id"`
+	Role    stream.Role          `json:"role"`
+	Attempt int                  `json:"attempt,omitempty"` // 0: it has not begun
+	Input   string               `json:"input,omitempty"`
+	Note    string               `json:"note,omitempty"`
+	Pending []string             `json:"pending,omitempty"`
+	Text    []string             `json:"text,omitempty"`
+	Size    int                  `json:"size,omitempty"`
+	Spoke   bool                 `json:"spoke,omitempty"`
+	Usage   chat.Usage           `json:"usage"`
+	Ended   bool                 `json:"ended,omitempty"`
+	Outcome *stream.AgentOutcome `json:"outcome,omitempty"`
+	Failed  *savedFault          `json:"failed,omitempty"`
+	By      string               `json:"by,omitempty"`
+	State   json.RawMessage      `json:"state,omitempty"` // of one that waits
+	Calls   []savedCall          `json:"calls,omitempty"` // that wait, by the ids of their events
+}
+
+type savedFault struct {
+	Type    fault.Type `json:"type"`
+	Message string     `json:"message"`
+	Service string     `json:"service,omitempty"`
+}
+
+type savedCall struct {
+	ID  string `json:"id"`
+	Own string `json:"own"`
+}
+
+// waiting says whether an agent waits for a person.
+func (r *turn) waiting() bool {
+	return slices.ContainsFunc(r.planned, func(m *member) bool { return m.paused != nil })
+}
+
+// pause ends a turn some of whose agents wait. It returns false if nobody can be asked:
+// then their calls were refused, and they go on.
+func (r *turn) pause() (bool, error) {
+	p, err := r.question()
+	if err != nil {
+		return true, err
+	}
+	refusal := stream.Pause(r.ctx, p)
+	if refusal != "" {
+		for _, m := range r.planned {
+			m.refuse(refusal)
+		}
+		return false, nil
+	}
+	r.inOrder()
+	for _, m := range r.members {
+		if m.paused != nil {
+			result := *m.result
+			m.paused = nil
+			r.end(m, result, nil)
+		}
+		r.result.Agents = append(r.result.Agents, m.outcome)
+	}
+	r.result.Reason, r.result.Paused = stream.ApprovalRequired, p
+	r.flush()
+	return true, r.sinkErr
+}
+
+// abandon ends those that wait in a turn that ends without a question.
+func (r *turn) abandon() {
+	for _, m := range r.planned {
+		if m.paused != nil {
+			result := *m.result
+			m.paused, m.failed = nil, cmp.Or(r.sinkErr, fault.Cause(r.ctx))
+			r.end(m, result, m.failed)
+		}
+	}
+}
+
+// question returns what is asked for all agents that wait.
+func (r *turn) question() (*chat.Paused, error) {
+	q := chat.Question{Kind: chat.AskTools}
+	usage := r.result.Usage
+	s := saved{
+		Version: savedVersion, Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.speaker,
+		Said: savedText{r.said.length, r.said.block, r.said.tail}, IDs: r.ids, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason,
+	}
+	for _, m := range r.planned {
+		stored := m.save()
+		if m.paused != nil {
+			usage.Add(m.paused.Usage)
+			for _, asked := range m.paused.Questions {
+				for _, c := range asked.Calls {
+					own := c.ID
+					c.ID, c.AgentID = r.callID(m, own), m.agent.ID
+					stored.Calls = append(stored.Calls, savedCall{c.ID, own})
+					q.Calls = append(q.Calls, c)
+				}
+			}
+		}
+		if m.attempt == 0 {
+			s.History = m.req.History
+		}
+		s.Members = append(s.Members, stored)
+	}
+	s.IDs = r.ids
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return &chat.Paused{By: chat.PausedTeam, State: text, Usage: usage, Questions: []chat.Question{q}}, nil
+}
+
+func (m *member) save() savedMember {
+	s := savedMember{
+		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Note: m.req.Note, Pending: m.pending, Text: m.text, Size: m.size,
+		Spoke: m.spoke, Usage: m.usage, Ended: m.ended,
+	}
+	if m.attempt == 0 {
+		s.Input = m.req.Input
+	}
+	if m.ended {
+		s.Outcome = &m.outcome
+	}
+	if m.err != nil {
+		s.Failed = &savedFault{m.err.Type, m.err.Message, m.err.Service}
+	}
+	if m.paused != nil {
+		s.By, s.State = m.paused.By, m.paused.State
+	}
+	return s
+}
+
+// refuse has a member that waits go on without its calls.
+func (m *member) refuse(why string) {
+	if m.paused == nil {
+		return
+	}
+	again := *m.req
+	again.Resumed = &chat.Resumed{By: m.paused.By, State: m.paused.State, Usage: m.paused.Usage}
+	for _, q := range m.paused.Questions {
+		for _, c := range q.Calls {
+			again.Resumed.Decisions = append(again.Resumed.Decisions, chat.Decision{CallID: c.ID, Action: chat.Refuse, Message: why})
+		}
+	}
+	m.req, m.paused, m.again, m.changed = &again, nil, true, true
+}
+
+// Readable says why a saved team cannot go on; nil: it can. state says the same of what
+// one of its agents has saved.
+func Readable(team []byte, state func(by string, state []byte) error) error {
+	s, err := readSaved(team)
+	if err != nil {
+		return err
+	}
+	for _, m := range s.Members {
+		if len(m.State) == 0 {
+			continue
+		}
+		if err := state(m.By, m.State); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSaved(text []byte) (*saved, error) {
+	s := new(saved)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%w: %w", errSaved, err)
+	}
+	switch {
+	case s.Version != savedVersion:
+		return nil, fmt.Errorf("%w: it has version %d, this is version %d", errSaved, s.Version, savedVersion)
+	case s.Route == nil, len(s.Members) == 0, s.Speaker < 0 || s.Speaker >= len(s.Members):
+		return nil, fmt.Errorf("%w: it contradicts itself", errSaved)
+	}
+	return s, nil
+}
+
+// resume goes on with a team that was paused.
+func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	s, err := readSaved(req.Resumed.State)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	r := &turn{
+		team: t, ctx: ctx, sink: sink, route: s.Route, clarify: s.Clarify, several: s.Several, chosen: s.Chosen, speaker: s.Speaker,
+		said: answer{length: s.Said.Length, block: s.Said.Block, tail: s.Said.Tail}, ids: s.IDs,
+	}
+	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Agents: []stream.AgentOutcome{}}
+	for i := range s.Members {
+		m := t.restore(&s.Members[i], i, req, s.History)
+		r.planned = append(r.planned, m)
+		if m.ended {
+			r.members = append(r.members, m)
+		}
+	}
+	if err := fault.Cause(ctx); err != nil {
+		return r.result, err
+	}
+	r.emit(r.route)
+	r.flush()
+	err = r.dispatch()
+	return r.result, err
+}
+
+// restore returns a member as it was saved. What waited goes on with the decisions about
+// its calls.
+func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
+	m := &member{
+		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, pending: s.Pending, text: s.Text, size: s.Size,
+		spoke: s.Spoke, shown: s.Spoke, usage: s.Usage, ended: s.Ended, changed: len(s.State) > 0,
+	}
+	if m.agent == nil {
+		m.agent = &Agent{ID: s.ID, Runner: gone{}}
+	}
+	own := *req
+	own.Note, own.History, own.Resumed = s.Note, nil, nil
+	switch {
+	case len(s.State) > 0:
+		own.Resumed = &chat.Resumed{By: s.By, State: s.State, Changed: req.Resumed.Changed}
+		for _, d := range req.Resumed.Decisions {
+			i := slices.IndexFunc(s.Calls, func(c savedCall) bool { return c.ID == d.CallID })
+			if i >= 0 {
+				d.CallID = s.Calls[i].Own
+				own.Resumed.Decisions = append(own.Resumed.Decisions, d)
+			}
+		}
+	case s.Attempt == 0:
+		own.Input, own.History = s.Input, history
+	}
+	m.req = &own
+	if s.Outcome != nil {
+		m.outcome = *s.Outcome
+	}
+	if s.Failed != nil {
+		m.err = &fault.Error{Type: s.Failed.Type, Message: s.Failed.Message, Service: s.Failed.Service}
+	}
+	return m
+}
+
+// gone is what runs an agent that is not configured any more.
+type gone struct{}
+
+func (gone) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+	return stream.Result{}, &fault.Error{Type: fault.AgentUnavailable, Message: "The agent is not configured any more"}
+}

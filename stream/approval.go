@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// Approval asks a person. It comes right before Done, once for each question, and the
+// turn ends with ApprovalRequired: an answer goes on with it in another stream.
+type Approval struct {
+	ID     string            `json:"approval_id"`
+	Kind   chat.QuestionKind `json:"kind"`
+	Prompt string            `json:"prompt"`
+	// Calls are those that wait. They have not been told as tool calls.
+	Calls []ApprovalCall `json:"calls,omitempty"`
+	// Schema is the JSON Schema of what a person may fill in; nil: nothing.
+	Schema jsontext.Value `json:"schema,omitempty"`
+	// ExpiresAt is after when nobody can answer any more, as in RFC 3339, in UTC.
+	ExpiresAt string `json:"expires_at"`
+	// Token is what an answer needs; empty where the question is only listed.
+	Token  string `json:"token,omitempty"`
+	TaskID string `json:"task_id,omitempty"` // empty: the turn is not kept
+}
+
+// ApprovalCall is a call that waits for a person.
+type ApprovalCall struct {
+	CallID    string         `json:"call_id"`
+	Tool      string         `json:"tool_name"`
+	Server    string         `json:"server"`
+	Arguments jsontext.Value `json:"arguments"` // one object
+	// Reason is destructive, writes, all, confirm or tool_changed.
+	Reason  string `json:"reason"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+const approvalName = "approval"
+
+// ExpiryFormat is the form of Approval.ExpiresAt.
+const ExpiryFormat = "2006-01-02T15:04:05.000Z07:00"
+
+func (*Approval) event() {}
+
+// Name returns "approval".
+func (*Approval) Name() string { return approvalName }
+
+// Allow wants a question that can be answered. That nothing but others and Done follow
+// is the Guard's own rule.
+func (a *Approval) Allow(*Turn) error {
+	switch {
+	case a.ID == "" || a.Kind == "" || a.ExpiresAt == "" || a.Token == "":
+		return errors.New("nobody can answer it")
+	case a.Kind == chat.AskTools && len(a.Calls) == 0:
+		return errors.New("it asks about no call")
+	}
+	return nil
+}
+
+type pausesKey struct{}
+
+// WithPauses returns a context in which a turn may pause. put is told of what would
+// wait; it returns why it cannot be asked, as the model is told then, or nothing.
+func WithPauses(ctx context.Context, put func(*chat.Paused) (refusal string)) context.Context {
+	return context.WithValue(ctx, pausesKey{}, put)
+}
+
+// Pause is called by a Runner that is about to end with p in its Result. It returns an
+// empty text if it may. Else nobody can be asked: the calls are refused with the text,
+// and the turn goes on.
+func Pause(ctx context.Context, p *chat.Paused) (refusal string) {
+	put, ok := ctx.Value(pausesKey{}).(func(*chat.Paused) string)
+	if !ok {
+		return NobodyToAsk
+	}
+	return put(p)
+}
+
+// CanPause says whether Pause can succeed in ctx.
+func CanPause(ctx context.Context) bool { return ctx.Value(pausesKey{}) != nil }
+
+// NobodyToAsk is the refusal where no person can be reached.
+const NobodyToAsk = "A person must confirm this call, and this client cannot ask for that. Do not call it again; tell the user so."

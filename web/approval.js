@@ -1,0 +1,121 @@
+// The card of a question: may these calls run? Each call has three buttons; when all are
+// decided, the answer is sent, and the turn goes on below.
+
+import { el, say, set } from './dom.js';
+import { args } from './tool.js';
+
+/** @typedef {import('./types').Approval} Approval */
+/** @typedef {import('./types').Decision} Decision */
+/** @typedef {Approval['calls'][number]} Pending */
+
+/** @type {Record<string, string>} */
+const reasons = {
+  destructive: 'It may destroy something.',
+  writes: 'It changes something.',
+  all: 'Every call is asked about.',
+  confirm: 'The operator wants this tool to be asked about.',
+  tool_changed: 'The tool has changed since you were asked: look again.',
+};
+
+/** @type {Record<Decision['action'], string>} */
+const decided = { approve: 'Allowed', reject: 'Not allowed', modify: 'Allowed with your changes' };
+
+export class ApprovalCard {
+  /** @type {Map<string, Decision>} */
+  #decisions = new Map();
+
+  /** @param {Approval} approval @param {(decisions: Decision[]) => void} answer  called once */
+  constructor(approval, answer) {
+    this.approval = approval;
+    this.answer = answer;
+    const until = new Date(approval.expires_at);
+    this.state = el('p', { class: 'faint' }, `It can be answered until ${until.toLocaleString()}.`);
+    this.node = el('section', { class: 'approval', 'data-testid': 'approval', 'aria-label': approval.prompt },
+      el('h3', { dir: 'auto' }, approval.prompt), ...approval.calls.map((call) => this.#call(call)), this.state);
+    say(approval.prompt);
+  }
+
+  /** @param {Pending} call */
+  #call(call) {
+    const foot = el('div', { class: 'actions' });
+    const node = el('div', { class: 'tool', 'data-testid': 'pending-call', 'data-tool': call.tool_name },
+      el('div', { class: 'tool-head' }, el('code', { class: 'name' }, call.tool_name),
+        call.server ? el('span', { class: 'faint' }, `on ${call.server}`) : null,
+        call.agent_id ? el('span', { class: 'faint' }, `for ${call.agent_id}`) : null),
+      args(call.arguments), el('p', { class: 'faint' }, reasons[call.reason] ?? call.reason), foot);
+    this.#offer(call, foot);
+    return node;
+  }
+
+  /** @param {Pending} call @param {HTMLElement} foot */
+  #offer(call, foot) {
+    const name = call.tool_name;
+    set(foot,
+      button('Allow', `Allow ${name}`, 'approve', () => this.#decide(call, foot, { call_id: call.call_id, action: 'approve' })),
+      button('Do not allow', `Do not allow ${name}`, 'reject', () => this.#decide(call, foot, { call_id: call.call_id, action: 'reject' })),
+      button('Change…', `Change the arguments of ${name}`, 'modify', () => this.#edit(call, foot)));
+  }
+
+  /** @param {Pending} call @param {HTMLElement} foot */
+  #edit(call, foot) {
+    const box = el('textarea', { class: 'arguments', 'data-testid': 'arguments', 'aria-label': `Arguments of ${call.tool_name}, as JSON` });
+    box.spellcheck = false;
+    box.rows = 6;
+    box.value = JSON.stringify(call.arguments, null, 2);
+    const fault = el('p', { class: 'bad', role: 'alert' });
+    const run = () => {
+      const given = object(box.value);
+      if (given) this.#decide(call, foot, { call_id: call.call_id, action: 'modify', arguments: given });
+      else fault.textContent = 'This is no JSON object.';
+    };
+    set(foot, box, fault, button('Allow with these', `Allow with these arguments: ${call.tool_name}`, 'run-modified', run),
+      button('Back', 'Back to the three choices', 'back', () => this.#offer(call, foot)));
+    box.focus();
+  }
+
+  /** @param {Pending} call @param {HTMLElement} foot @param {Decision} decision */
+  #decide(call, foot, decision) {
+    this.#decisions.set(call.call_id, decision);
+    set(foot, el('p', { 'data-testid': 'decided' }, `${decided[decision.action]}.`));
+    if (this.#decisions.size < this.approval.calls.length) return;
+    this.state.textContent = 'Answered.';
+    this.answer([...this.#decisions.values()]);
+  }
+
+  /** Offers the choices again, as the answer was not taken. */
+  reopen() {
+    this.#decisions.clear();
+    this.state.textContent = 'The answer was not taken. Nothing was run.';
+    for (const [i, foot] of [...this.node.querySelectorAll('.actions')].entries()) {
+      this.#offer(this.approval.calls[i], /** @type {HTMLElement} */ (foot));
+    }
+  }
+}
+
+/** @param {string} words @param {string} name @param {string} id @param {() => void} act */
+function button(words, name, id, act) {
+  const node = el('button', { type: 'button', 'aria-label': name, 'data-testid': id }, words);
+  node.addEventListener('click', act);
+  return node;
+}
+
+/** @param {string} text @returns {Record<string, unknown> | null} */
+function object(text) {
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === 'object' && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What a person decided, in a line.
+ * @param {Decision[]} decisions @param {Approval} approval
+ */
+export function spoken(decisions, approval) {
+  return decisions.map(({ call_id, action }) => {
+    const call = approval.calls.find((c) => c.call_id === call_id);
+    return `${decided[action]}: ${call?.tool_name ?? call_id}`;
+  }).join('; ');
+}

@@ -1,0 +1,220 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice/fault"
+)
+
+// outcome is how an execution of a node ended.
+type outcome struct {
+	messages []Message
+	result   int // the number of the message with its text; -1: there is none
+	rounds   int
+	value    any // of a condition's expression
+	critic   any
+	decision *Decision
+	failed   *fault.Error // an edge goes on from there; nil: it did not fail
+}
+
+// record returns the outcome as the run keeps it, without edges and fields. before is how
+// many messages there are without its own.
+func (o *outcome) record(n *node, before int) Ended {
+	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision}
+	if o.failed != nil {
+		e.Outcome = outcomeFailed
+	}
+	if o.result >= 0 {
+		e.Result = before + o.result
+	}
+	return e
+}
+
+// end takes the outcome of a node into the run: fields, edges, messages, and which nodes
+// are next. It returns those that are skipped for good. With an error nothing has
+// changed.
+func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, err error) {
+	e := o.record(n, len(r.Messages))
+	v := r.view(n)
+	v.own, v.added, v.round = &e, o.messages, max(o.rounds, 1)
+	if err := r.room(o); err != nil {
+		return nil, err
+	}
+	if e.Outcome == outcomeCompleted {
+		if e.Wrote, err = v.assign(ctx, n); err != nil {
+			return nil, inNode(n, err)
+		}
+	}
+	v.known = nil // the node's own fields count for its edges
+	if e.Taken, err = v.take(ctx, n, o); err != nil {
+		return nil, inNode(n, err)
+	}
+	r.Messages = append(r.Messages, o.messages...)
+	r.append(n, e)
+	r.Progress.Frontier = slices.DeleteFunc(r.Progress.Frontier, func(x Open) bool { return x.Node == n.ID })
+	r.Progress.Position = n.ID
+	return r.open(), nil
+}
+
+// room refuses messages for which there is no room.
+func (r *Run) room(o *outcome) error {
+	size := 0
+	for _, m := range o.messages {
+		if len(m.Content) > maxState {
+			return limit("A text of the workflow is longer than 1 MiB")
+		}
+		size += messageSize(&m)
+	}
+	if size == 0 {
+		return nil
+	}
+	for i := range r.Messages {
+		size += messageSize(&r.Messages[i])
+	}
+	if size > maxMessages {
+		return limit("The messages of the workflow are longer than 8 MiB")
+	}
+	return nil
+}
+
+func messageSize(m *Message) int {
+	size := len(m.Content)
+	for _, c := range m.ToolCalls {
+		size += len(c.Arguments)
+	}
+	return size
+}
+
+func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
+
+// inNode makes the fault of an expression that failed in a node.
+func inNode(n *node, err error) error {
+	e, ok := err.(*expressionError)
+	if !ok {
+		return err
+	}
+	return &fault.Error{
+		Type:    fault.WorkflowExpression,
+		Message: fmt.Sprintf("An expression of node %s failed: %s", n.ID, oneLine(e.source)),
+		Err:     e.err,
+	}
+}
+
+// assign returns the values of a node's output.
+func (v *view) assign(ctx context.Context, n *node) (list []Wrote, err error) {
+	for i, o := range n.Output {
+		value, err := n.output[i].eval(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		w := Wrote{o.Field, value}
+		switch o.Field {
+		case fieldRouting, fieldAction:
+			if w.Value, err = word(value); err != nil {
+				return nil, &expressionError{o.Expression, err}
+			}
+		case fieldMetadata:
+			if _, ok := value.(map[string]any); !ok {
+				return nil, &expressionError{o.Expression, fmt.Errorf("metadata must be an object")}
+			}
+		}
+		list = append(list, w)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	v.own.Wrote, v.known = list, nil
+	if text, err := json.Marshal(v.fields().metadata); err != nil || len(text) > maxMetadata {
+		return nil, limit("The metadata of the workflow is longer than 64 KiB")
+	}
+	return list, nil
+}
+
+// maxWord is the longest routing key or next action, in bytes.
+const maxWord = 1024
+
+// word makes a short text of a value.
+func word(value any) (string, error) {
+	switch value.(type) {
+	case nil:
+		return "", nil
+	case map[string]any, []any:
+		return "", fmt.Errorf("the value must be a text")
+	}
+	text := textOf(value)
+	if len(text) > maxWord {
+		return "", fmt.Errorf("the text is longer than 1 KiB")
+	}
+	return text, nil
+}
+
+// take returns the edges that are taken from a node.
+func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err error) {
+	if n.Type == ConditionNode {
+		e, err := v.choose(ctx, n, o)
+		if err != nil {
+			return nil, err
+		}
+		return []int{e.number}, nil
+	}
+	for _, e := range n.out {
+		yes := true
+		if e.condition != nil {
+			if yes, err = e.condition.test(ctx, v); err != nil {
+				return nil, err
+			}
+		}
+		if yes {
+			taken = append(taken, e.number)
+		}
+	}
+	return taken, nil
+}
+
+// choose returns the edge that a condition takes.
+func (v *view) choose(ctx context.Context, n *node, o *outcome) (*edge, error) {
+	var otherwise *edge
+	for _, e := range n.out {
+		switch {
+		case e.mapped && !e.Default:
+			if textOf(o.value) == e.Match {
+				return e, nil
+			}
+		case e.condition != nil:
+			yes, err := e.condition.test(ctx, v)
+			if yes || err != nil {
+				return e, err
+			}
+		default:
+			otherwise = e
+		}
+	}
+	if otherwise == nil {
+		return nil, &fault.Error{Type: fault.WorkflowNoBranch, Message: "No edge of condition " + n.ID + " fits"}
+	}
+	return otherwise, nil
+}
+
+// checkpoint returns the run as it is now, as the next checkpoint. since is how much of
+// it the one before had.
+func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
+	r.Progress.Elapsed = elapsed
+	c := &Checkpoint{
+		ID: newUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
+		AwaitingHuman: status == CheckpointAwaiting, Status: status,
+		EndedCount: len(r.Ended), MessageCount: len(r.Messages), Header: &r.Header,
+		Ended: slices.Clone(r.Ended[since.ended:]), Messages: slices.Clone(r.Messages[since.messages:]),
+	}
+	r.Progress.Sequence++
+	c.Progress = r.Progress
+	c.Progress.Frontier = slices.Clone(r.Progress.Frontier)
+	c.Progress.Told = slices.Clone(r.Progress.Told)
+	return c
+}
+
+// counts is how much of a run is kept already.
+type counts struct{ ended, messages int }

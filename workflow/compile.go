@@ -1,0 +1,381 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Fields of the State that a node may replace.
+const (
+	fieldRouting   = "routing_key"
+	fieldAction    = "next_action"
+	fieldMetadata  = "metadata"
+	metadataPrefix = "metadata."
+)
+
+// maxCycles is how many cycles of one workflow are told.
+const maxCycles = 10
+
+// Workflow is a Definition that can be run. It never changes.
+type Workflow struct {
+	def   Definition
+	text  []byte
+	sum   string
+	nodes []*node // in the graph's order
+	byID  map[string]*node
+	edges []*edge
+	entry *node
+}
+
+// Problem is something wrong with a Definition.
+type Problem struct {
+	// Pointer leads from the workflow to the value: /nodes/pay/tool.
+	Pointer jsontext.Pointer
+	// Text is fit for the author of the definition. It names nodes and holds no value.
+	Text string
+}
+
+// Error implements error.
+func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
+
+// Compile makes a Workflow of a Definition, or lists all that is wrong with it. Whether
+// there are such agents and tools it does not know.
+func Compile(def Definition) (*Workflow, []Problem) {
+	c := compiler{w: &Workflow{def: def, byID: map[string]*node{}}}
+	c.join()
+	c.types()
+	c.order()
+	c.nodes()
+	c.edges()
+	c.names()
+	var err error
+	if c.w.text, c.w.sum, err = def.Stored(); err != nil {
+		c.problem("", "cannot be stored")
+	}
+	if len(c.w.text) > maxDefinition {
+		c.problem("", "must not be longer than 256 KiB")
+	}
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return c.w, nil
+}
+
+// Read compiles a stored Definition.
+func Read(text []byte) (*Workflow, error) {
+	var def Definition
+	if err := json.Unmarshal(text, &def); err != nil {
+		return nil, err
+	}
+	w, problems := Compile(def)
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	return w, nil
+}
+
+// Definition returns what was compiled. It must not be changed.
+func (w *Workflow) Definition() *Definition { return &w.def }
+
+// Stored returns the definition's JSON, which Read takes, and its SHA-256.
+func (w *Workflow) Stored() (text []byte, sum string) { return w.text, w.sum }
+
+// Agents returns the agents that the workflow names, critics among them.
+func (w *Workflow) Agents() (ids []string) {
+	for _, n := range w.def.Nodes {
+		if n.Agent != "" {
+			ids = append(ids, n.Agent)
+		}
+		if n.Repeat != nil && n.Repeat.Critic != "" {
+			ids = append(ids, n.Repeat.Critic)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// NeedsStore says whether a person is asked.
+func (w *Workflow) NeedsStore() bool {
+	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type == HumanNode })
+}
+
+type compiler struct {
+	w        *Workflow
+	list     []*node // in the order of the file
+	problems []Problem
+}
+
+func (c *compiler) problem(pointer, format string, args ...any) {
+	c.problems = append(c.problems, Problem{jsontext.Pointer(pointer), fmt.Sprintf(format, args...)})
+}
+
+// at returns the pointer of a node, or of what it has under these keys.
+func at(n *node, keys ...string) string {
+	p := jsontext.Pointer("/nodes").AppendToken(n.ID)
+	for _, key := range keys {
+		p = p.AppendToken(key)
+	}
+	return string(p)
+}
+
+// join makes the graph. Edges of nodes that there are not are left out.
+func (c *compiler) join() {
+	w := c.w
+	for i := range w.def.Nodes {
+		n := &node{Node: w.def.Nodes[i], file: i}
+		c.list = append(c.list, n)
+		w.byID[n.ID] = n
+	}
+	for i, e := range w.def.Edges {
+		made := &edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]}
+		if made.at == "" {
+			made.at = "/edges/" + strconv.Itoa(i)
+		}
+		if made.from == nil {
+			c.problem(edgeAt(made)+"/from", "there is no such node")
+		}
+		if made.to == nil {
+			c.problem(toAt(made), "there is no such node")
+		}
+		w.edges = append(w.edges, made)
+		if made.from != nil && made.to != nil {
+			made.from.out = append(made.from.out, made)
+			made.to.in = append(made.to.in, made)
+		}
+	}
+}
+
+// edgeAt returns where the edge stands in the file; one of a map stands in its to.
+func edgeAt(e *edge) string {
+	before, _, _ := strings.Cut(e.at, "/to")
+	return before
+}
+
+func toAt(e *edge) string {
+	if e.mapped {
+		return e.at
+	}
+	return e.at + "/to"
+}
+
+// types wants the keys that each type of node needs. Which others it may have, the
+// reader of the file knows.
+func (c *compiler) types() {
+	for _, n := range c.list {
+		need := func(key, value string) {
+			if value == "" {
+				c.problem(at(n, key), "is required of a node of type %s", n.Type)
+			}
+		}
+		switch n.Type {
+		case AgentNode:
+			need("agent", n.Agent)
+			if n.Pattern == PatternReflection && (n.Repeat == nil || n.Repeat.Critic == "") {
+				c.problem(at(n, "repeat"), "reflection needs a critic")
+			}
+		case ToolNode:
+			need("tool", n.Tool)
+		case HumanNode:
+			need("prompt", n.Prompt)
+		case ConditionNode:
+			if len(n.out) == 0 {
+				c.problem(at(n), "a condition needs an edge that leads on")
+			}
+		default:
+			c.problem(at(n, "type"), "there is no such type")
+		}
+	}
+}
+
+// order finds the entry, cycles and what is out of reach, and sorts the nodes.
+func (c *compiler) order() {
+	w := c.w
+	for _, cycle := range cycles(c.list, maxCycles) {
+		c.problem(toAt(cycle[len(cycle)-1]), "closes a cycle: %s", path(cycle))
+	}
+	w.entry = c.findEntry()
+	if w.entry != nil {
+		seen := reached(w.entry)
+		for _, n := range c.list {
+			if !seen[n] {
+				c.problem(at(n), "is out of reach: no way leads here from %s", w.entry.ID)
+			}
+		}
+	}
+	var rest []*node
+	if w.nodes, rest = sorted(c.list); len(rest) > 0 || w.entry == nil {
+		return
+	}
+	for _, x := range parallel(w.nodes, w.entry) {
+		c.problem(at(x.second, "output", x.second.Output[x.output].Field), "%s puts a value into the same field, and both can run at the same time", x.first.ID)
+	}
+}
+
+func (c *compiler) findEntry() *node {
+	if name := c.w.def.Entry; name != "" {
+		n := c.w.byID[name]
+		if n == nil {
+			c.problem("/entry_point", "there is no such node")
+		}
+		return n
+	}
+	var first []string
+	for _, n := range c.list {
+		if !slices.ContainsFunc(c.w.def.Edges, func(e Edge) bool { return e.To == n.ID }) {
+			first = append(first, n.ID)
+		}
+	}
+	switch len(first) {
+	case 1:
+		c.w.def.Entry = first[0]
+		return c.w.byID[first[0]]
+	case 0:
+		if len(c.list) > 0 {
+			c.problem("/entry_point", "is required where each node has an incoming edge")
+		}
+	default:
+		c.problem("/entry_point", "is required where several nodes have no incoming edge: %s", strings.Join(first, ", "))
+	}
+	return nil
+}
+
+// nodes compiles what nodes say.
+func (c *compiler) nodes() {
+	for _, n := range c.list {
+		if n.Expression != "" {
+			n.expression = c.expression(at(n, "expression"), n.Expression, false)
+		}
+		if n.Prompt != "" {
+			n.prompt = c.template(at(n, "prompt"), n.Prompt)
+		}
+		if n.Input != "" {
+			n.input = c.template(at(n, "input"), n.Input)
+		}
+		for _, a := range n.Arguments {
+			var e *expression
+			if a.Value == nil {
+				e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
+			}
+			n.arguments = append(n.arguments, e)
+		}
+		c.output(n)
+		if r := n.Repeat; r != nil {
+			n.until = c.expression(at(n, "repeat", "until"), r.Until, true)
+			if r.Max < 1 || r.Max > maxRounds {
+				c.problem(at(n, "repeat", "max"), "must be from 1 to 20")
+			}
+		}
+	}
+}
+
+func (c *compiler) output(n *node) {
+	for i, o := range n.Output {
+		where := at(n, "output", o.Field)
+		switch key, isKey := strings.CutPrefix(o.Field, metadataPrefix); {
+		case isKey && key != "" && len(key) <= 128:
+		case o.Field == fieldRouting, o.Field == fieldAction, o.Field == fieldMetadata:
+		default:
+			c.problem(where, "must be routing_key, next_action, metadata or metadata.KEY")
+		}
+		if slices.ContainsFunc(n.Output[:i], func(w Assignment) bool { return overlap(w.Field, o.Field) }) {
+			c.problem(where, "the node puts a value into this field already")
+		}
+		n.output = append(n.output, c.expression(where, o.Expression, false))
+	}
+}
+
+func (c *compiler) expression(where, source string, condition bool) *expression {
+	e, err := compile(source, condition)
+	if err != nil {
+		c.problem(where, "%s", err)
+	}
+	return e
+}
+
+func (c *compiler) template(where, text string) *template {
+	t, err := parseTemplate(text)
+	if err != nil {
+		c.problem(where, "%s", err)
+	}
+	return t
+}
+
+// edges compiles conditions, and looks for edges that could never be taken.
+func (c *compiler) edges() {
+	for _, e := range c.w.edges {
+		if e.Condition != "" {
+			if e.condition = c.expression(e.at+"/condition", e.Condition, true); e.mapped {
+				c.problem(e.at, "is an object: its edge has no condition")
+			}
+		}
+		if e.from == nil {
+			continue
+		}
+		if e.condition != nil && e.condition.failure {
+			e.from.forgiving = true
+		}
+		if e.mapped && e.from.Type != ConditionNode {
+			c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
+		}
+	}
+	for _, n := range c.list {
+		if n.Type == ConditionNode {
+			c.choices(n)
+		}
+	}
+}
+
+// choices checks the edges of a condition, which takes one.
+func (c *compiler) choices(n *node) {
+	var always *edge
+	seen := map[string]bool{}
+	mapped := false
+	for _, e := range n.out {
+		mapped = mapped || e.mapped
+		switch {
+		case e.mapped && !e.Default:
+			if seen[e.Match] {
+				c.problem(e.at, "this value leads elsewhere already")
+			}
+			seen[e.Match] = true
+		case e.condition != nil || e.Condition != "":
+		case always != nil:
+			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
+		default:
+			always = e
+		}
+	}
+	switch {
+	case mapped && n.Expression == "":
+		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
+	case !mapped && n.Expression != "" && len(n.out) > 0:
+		c.problem(at(n, "expression"), "is never used: no to of its edges is an object")
+	}
+}
+
+// names checks the names of nodes in the workflow's own keys.
+func (c *compiler) names() {
+	w := c.w
+	for i, id := range w.def.Checkpoints {
+		n := w.byID[id]
+		if n == nil {
+			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
+			continue
+		}
+		if n.Type == HumanNode {
+			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
+		}
+		n.checkpoint = true
+	}
+	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
+		c.problem("/answer", "there is no such node")
+	}
+	for _, n := range c.list {
+		n.speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
+	}
+}

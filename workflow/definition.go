@@ -1,0 +1,175 @@
+package workflow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of a configuration.
+const (
+	maxNodes      = 200
+	maxEdges      = 1000
+	maxDefinition = 256 << 10 // bytes of a Definition as JSON
+	maxExpression = 2000      // characters
+	maxRounds     = 20
+)
+
+// Defaults of what a file does not say.
+const (
+	DefaultIterations   = 50
+	DefaultTimeout      = 10 * time.Minute
+	defaultToolTimeout  = 300 * time.Second
+	defaultHumanTimeout = 7 * 24 * time.Hour
+	defaultRounds       = 3
+)
+
+// Definition is a workflow as the file says it, with all defaults put in. It is plain
+// data: its JSON is what a run is pinned to, and what another process compiles again.
+type Definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Kind        string `json:"kind,omitempty"`
+	// RetentionDays is how long a run's records are kept; nil: as the policy says.
+	RetentionDays *int `json:"retention_days,omitempty"`
+	// Answer is the node whose text is the answer; empty: all end nodes.
+	Answer string `json:"answer,omitempty"`
+	Entry  string `json:"entry_point"`
+	// Checkpoints are nodes before which a person is asked.
+	Checkpoints   []string      `json:"checkpoints,omitempty"`
+	MaxIterations int           `json:"max_iterations"`
+	Timeout       time.Duration `json:"timeout"` // of running, without waits
+	Nodes         []Node        `json:"nodes"`   // in the order of the file
+	Edges         []Edge        `json:"edges"`   // in the order of the file
+}
+
+// NodeType is what a node does.
+type NodeType string
+
+// Types of a Node.
+const (
+	AgentNode     NodeType = "agent"
+	ToolNode      NodeType = "tool"
+	ConditionNode NodeType = "condition"
+	HumanNode     NodeType = "human"
+)
+
+// Patterns of an agent node.
+const (
+	PatternReact      = "react"
+	PatternReflection = "reflection"
+)
+
+// What becomes of a person's wait that ran out.
+const (
+	RejectOnTimeout = "reject"
+	FailOnTimeout   = "fail"
+)
+
+// Node is one node. Which fields have a meaning depends on its Type.
+type Node struct {
+	ID   string   `json:"id"`
+	Type NodeType `json:"type"`
+
+	Agent   string `json:"agent,omitempty"`
+	Input   string `json:"input,omitempty"` // a template; empty: the run's input
+	Pattern string `json:"pattern,omitempty"`
+
+	Tool      string     `json:"tool,omitempty"` // server/name
+	Arguments []Argument `json:"arguments,omitempty"`
+
+	Expression string `json:"expression,omitempty"`
+
+	Prompt    string         `json:"prompt,omitempty"` // a template
+	Schema    jsontext.Value `json:"schema,omitempty"` // of a person's input
+	OnTimeout string         `json:"on_timeout,omitempty"`
+	Approvers []string       `json:"approvers,omitempty"` // owner, any, or ids
+
+	// Timeout bounds one execution; of a human node the wait. 0: there is no bound.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	Output  []Assignment  `json:"output,omitempty"`
+	Repeat  *Repeat       `json:"repeat,omitempty"`
+	Speak   bool          `json:"speak,omitempty"` // its text is part of the answer
+}
+
+// Argument is one argument of a tool: an expression, or a value as it stands.
+type Argument struct {
+	Name       string         `json:"name"`
+	Expression string         `json:"expression,omitempty"`
+	Value      jsontext.Value `json:"value,omitempty"`
+}
+
+// Assignment puts the value of an expression into a field of the State: routing_key,
+// next_action, metadata, or metadata.KEY.
+type Assignment struct {
+	Field      string `json:"field"`
+	Expression string `json:"expression"`
+}
+
+// Repeat runs a node again until an expression is true, at most Max times.
+type Repeat struct {
+	Critic string `json:"critic,omitempty"` // an agent that judges each draft; empty: none
+	Until  string `json:"until"`
+	Max    int    `json:"max"`
+}
+
+// Edge leads from one node to another. Of an edge that belongs to a map Match is the
+// value of the node's expression for which it is taken, or Default is set.
+type Edge struct {
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Condition string `json:"condition,omitempty"`
+	Match     string `json:"match,omitempty"`
+	Default   bool   `json:"default,omitempty"`
+
+	mapped bool   // of a map; Match may be empty
+	at     string // JSON pointer below the workflow, for faults
+}
+
+// Mapped returns for which value an edge of a map is taken; nil: it is of none, or its
+// default.
+func (e *Edge) Mapped() *string {
+	if !e.mapped || e.Default {
+		return nil
+	}
+	return &e.Match
+}
+
+// storedEdge tells a map's empty value from no map.
+type storedEdge struct {
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	Condition string  `json:"condition,omitempty"`
+	Match     *string `json:"match,omitempty"`
+	Default   bool    `json:"default,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e Edge) MarshalJSON() ([]byte, error) {
+	s := storedEdge{From: e.From, To: e.To, Condition: e.Condition, Default: e.Default}
+	s.Match = e.Mapped()
+	return json.Marshal(s)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Edge) UnmarshalJSON(data []byte) error {
+	var s storedEdge
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	*e = Edge{From: s.From, To: s.To, Condition: s.Condition, Default: s.Default, mapped: s.Match != nil || s.Default}
+	if s.Match != nil {
+		e.Match = *s.Match
+	}
+	return nil
+}
+
+// Stored returns the definition's JSON, and the SHA-256 of it in hexadecimal digits.
+func (d *Definition) Stored() (text []byte, sum string, err error) {
+	text, err = json.Marshal(d)
+	hash := sha256.Sum256(text)
+	return text, hex.EncodeToString(hash[:]), err
+}

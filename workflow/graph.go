@@ -1,0 +1,236 @@
+package workflow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// node is a node of the graph, with all that was compiled of it.
+type node struct {
+	Node
+	file  int // its number in the file
+	order int // in the graph: no edge leads from a higher one to a lower one
+	in    []*edge
+	out   []*edge // in the order of the file
+	above bits    // by order: the nodes from which a way leads here
+
+	expression *expression
+	prompt     *template     // of a human node
+	input      *template     // of an agent node; nil: the run's input
+	arguments  []*expression // one for each of Arguments; nil: the value as it stands
+	output     []*expression // one for each of Output
+	until      *expression
+
+	checkpoint bool // a person is asked before it
+	speaks     bool // its text is part of the answer
+	forgiving  bool // an edge looks at result.is_error: a failure goes on
+}
+
+// edge is an edge of the graph.
+type edge struct {
+	Edge
+	number    int // in the file
+	from, to  *node
+	condition *expression // nil: none
+}
+
+// bits is a set of nodes by their order.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (b bits) set(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+
+func (b bits) add(other bits) {
+	for i := range other {
+		b[i] |= other[i]
+	}
+}
+
+// sorted returns the nodes in the graph's order, which the file's decides where the edges
+// do not. It gives each its number and the nodes above it. rest are those of cycles, and
+// behind them.
+func sorted(nodes []*node) (list, rest []*node) {
+	open := map[*node]int{}
+	for _, n := range nodes {
+		open[n] = len(n.in)
+	}
+	for {
+		i := slices.IndexFunc(nodes, func(n *node) bool { left, ok := open[n]; return ok && left == 0 })
+		if i < 0 {
+			break
+		}
+		n := nodes[i]
+		delete(open, n)
+		n.order, n.above = len(list), newBits(len(nodes))
+		for _, e := range n.in {
+			n.above.set(e.from.order)
+			n.above.add(e.from.above)
+		}
+		for _, e := range n.out {
+			open[e.to]--
+		}
+		list = append(list, n)
+	}
+	for _, n := range nodes {
+		if _, ok := open[n]; ok {
+			rest = append(rest, n)
+		}
+	}
+	return list, rest
+}
+
+// cycles returns cycles of the nodes, each as the edges that make it, the last of which
+// closes it. There is one at least if there is any, and no more than most.
+func cycles(nodes []*node, most int) (found [][]*edge) {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := map[*node]int{}
+	var way []*edge
+	var visit func(n *node)
+	visit = func(n *node) {
+		state[n] = open
+		for _, e := range n.out {
+			if len(found) == most {
+				return
+			}
+			switch state[e.to] {
+			case fresh:
+				way = append(way, e)
+				visit(e.to)
+				way = way[:len(way)-1]
+			case open:
+				begin := slices.IndexFunc(way, func(w *edge) bool { return w.from == e.to })
+				cycle := []*edge{}
+				if begin >= 0 {
+					cycle = append(cycle, way[begin:]...)
+				}
+				found = append(found, append(cycle, e))
+			}
+		}
+		state[n] = done
+	}
+	for _, n := range nodes {
+		if state[n] == fresh {
+			visit(n)
+		}
+	}
+	return found
+}
+
+// path writes a cycle: a → b → a.
+func path(cycle []*edge) string {
+	names := []string{cycle[0].from.ID}
+	for _, e := range cycle {
+		names = append(names, e.to.ID)
+	}
+	return strings.Join(names, " → ")
+}
+
+// reached returns the nodes to which a way leads from the entry, itself among them.
+func reached(entry *node) map[*node]bool {
+	seen := map[*node]bool{entry: true}
+	for list := []*node{entry}; len(list) > 0; {
+		n := list[len(list)-1]
+		list = list[:len(list)-1]
+		for _, e := range n.out {
+			if !seen[e.to] {
+				seen[e.to] = true
+				list = append(list, e.to)
+			}
+		}
+	}
+	return seen
+}
+
+// together returns for each pair of nodes, by their order, whether both can run in one
+// run: whether two ways lead from the entry to them that take the same edge at each
+// condition on both. The nodes are sorted; what expressions say is not looked at.
+//
+// Two ways are followed at once, always that one further which is behind. So both are at
+// a node that they share at the same time, and a condition can send both the same way.
+func together(list []*node, entry *node) func(a, b *node) bool {
+	n := len(list)
+	met := make([]bits, n) // met[a].has(b), a ≤ b: ways have come to a and b at once
+	for i := range met {
+		met[i] = newBits(n)
+	}
+	met[entry.order].set(entry.order)
+	come := func(a, b *node) {
+		if a.order > b.order {
+			a, b = b, a
+		}
+		met[a.order].set(b.order)
+	}
+	for _, behind := range list {
+		for _, ahead := range list[behind.order:] {
+			if !met[behind.order].has(ahead.order) {
+				continue
+			}
+			for _, e := range behind.out {
+				switch {
+				case behind != ahead:
+					come(e.to, ahead)
+				case behind.Type == ConditionNode:
+					come(e.to, e.to)
+				default:
+					for _, f := range behind.out {
+						come(e.to, f.to)
+					}
+				}
+			}
+		}
+	}
+	return func(a, b *node) bool {
+		if a.order > b.order {
+			a, b = b, a
+		}
+		// The way that is ahead goes on to b: no node of the other is on the rest of it.
+		return slices.ContainsFunc(list[a.order:], func(via *node) bool {
+			return met[a.order].has(via.order) && (via == b || b.above.has(via.order))
+		})
+	}
+}
+
+// parallel returns the pairs of nodes that can run at the same time and put a value into
+// the same field, each with the number of the assignment of the later one in the file.
+func parallel(list []*node, entry *node) (found []collision) {
+	var both func(a, b *node) bool
+	for _, a := range list {
+		for _, b := range list[a.order+1:] {
+			first, second := a, b
+			if first.file > second.file {
+				first, second = second, first
+			}
+			i := slices.IndexFunc(second.Output, func(w Assignment) bool {
+				return slices.ContainsFunc(first.Output, func(v Assignment) bool { return overlap(v.Field, w.Field) })
+			})
+			if i < 0 || b.above.has(a.order) {
+				continue
+			}
+			if both == nil {
+				both = together(list, entry)
+			}
+			if both(a, b) {
+				found = append(found, collision{first, second, i})
+			}
+		}
+	}
+	slices.SortFunc(found, func(x, y collision) int { return cmp.Compare(x.second.file, y.second.file) })
+	return found
+}
+
+type collision struct {
+	first, second *node
+	output        int // of second
+}
+
+// overlap says whether two fields have something in common: metadata holds metadata.x.
+func overlap(a, b string) bool {
+	return a == b || a == fieldMetadata && strings.HasPrefix(b, metadataPrefix) || b == fieldMetadata && strings.HasPrefix(a, metadataPrefix)
+}

@@ -1,0 +1,56 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mermaid returns the graph as a text that Mermaid draws.
+func (w *Workflow) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	for i := range w.def.Nodes {
+		n := &w.def.Nodes[i]
+		shape := [2]string{"[", "]"}
+		label := n.ID
+		switch n.Type {
+		case AgentNode:
+			label += "<br/>agent " + n.Agent
+			if n.Repeat != nil && n.Repeat.Critic != "" {
+				label += ", critic " + n.Repeat.Critic
+			}
+		case ToolNode:
+			shape = [2]string{"[[", "]]"}
+			label += "<br/>" + escaped(n.Tool)
+		case ConditionNode:
+			shape = [2]string{"{", "}"}
+		case HumanNode:
+			shape = [2]string{"[/", "/]"}
+			label += "<br/>a person"
+		}
+		fmt.Fprintf(&b, "  %s%s\"%s\"%s\n", drawn(n.ID), shape[0], label, shape[1])
+	}
+	for _, e := range w.def.Edges {
+		label := e.Condition
+		switch {
+		case e.Default:
+			label = "default"
+		case e.mapped:
+			label = e.Match
+		}
+		if label == "" {
+			fmt.Fprintf(&b, "  %s --> %s\n", drawn(e.From), drawn(e.To))
+		} else {
+			fmt.Fprintf(&b, "  %s -->|\"%s\"| %s\n", drawn(e.From), escaped(label), drawn(e.To))
+		}
+	}
+	return b.String()
+}
+
+// drawn returns a name that is no word of Mermaid's, as end is.
+func drawn(id string) string { return "n_" + id }
+
+// escaped writes a text so that it is no part of the drawing's own language.
+func escaped(text string) string {
+	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ").Replace(text)
+}

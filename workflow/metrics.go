@@ -1,0 +1,30 @@
+package workflow
+
+import (
+	"sync/atomic"
+	"time"
+
+	"sluice/metrics"
+)
+
+// instruments count runs and nodes. Of an absent registry they do nothing.
+type instruments struct {
+	runs   metrics.Counter
+	nodes  metrics.Histogram
+	active *atomic.Int64
+}
+
+func newInstruments(m *metrics.Registry) instruments {
+	return instruments{
+		runs:   m.Counter("workflow_runs_total", "Runs of workflows that ended or wait.", "workflow", "status"),
+		nodes:  m.Histogram("workflow_node_seconds", "Executions of nodes.", "type"),
+		active: new(atomic.Int64),
+	}
+}
+
+func (i *instruments) began() { i.active.Add(1) }
+func (i *instruments) left()  { i.active.Add(-1) }
+
+func (i *instruments) ended(kind NodeType, took time.Duration) {
+	i.nodes.Observe(took.Seconds(), string(kind))
+}

@@ -1,0 +1,282 @@
+package workflow
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+)
+
+// schemaNumber is the version of a stored Run.
+const schemaNumber = 1
+
+// Run is what a run has come to: a value that can be stored and gone on with elsewhere.
+// Its parts are stored apart: Header once, Ended and Messages as they grow, Progress
+// in place of the one before. So what is stored of a run grows with what is said in it,
+// and not with the square of that.
+type Run struct {
+	Header   Header    `json:"header"`
+	Ended    []Ended   `json:"ended"`    // append only, in the order of the ends
+	Messages []Message `json:"messages"` // append only, in the order of the ends
+	Progress Progress  `json:"progress"`
+
+	w  *Workflow
+	at []int // by the order of a node: its number in Ended, or -1
+}
+
+// Header is what never changes of a run.
+type Header struct {
+	Schema     int       `json:"schema"`
+	ID         string    `json:"id"` // the task's; one of our own where turns are not kept
+	Workflow   string    `json:"workflow"`
+	Definition string    `json:"definition"` // its SHA-256
+	CreatedAt  time.Time `json:"created_at"`
+	Asked      Asked     `json:"asked"`
+}
+
+// Asked is what a run keeps of its request.
+type Asked struct {
+	Input          string              `json:"input"`
+	History        []Said              `json:"history,omitempty"`
+	ConversationID string              `json:"conversation_id,omitempty"`
+	UserID         string              `json:"user_id,omitempty"`
+	Tenant         string              `json:"tenant,omitempty"`
+	Principal      string              `json:"principal,omitempty"`
+	Timezone       string              `json:"timezone,omitempty"`
+	Context        []chat.ContextEntry `json:"context,omitempty"`
+	Tools          chat.ToolAccess     `json:"tools,omitempty"`
+	Kind           string              `json:"kind,omitempty"`
+	RetentionDays  *int                `json:"retention_days,omitempty"`
+}
+
+// Said is one message of the history.
+type Said struct {
+	Role chat.Role `json:"role"`
+	Text string    `json:"text"`
+}
+
+// Message is one message of a run.
+type Message struct {
+	Role      string     `json:"role"` // user, assistant, tool or system
+	Content   string     `json:"content"`
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"` // of an assistant; their results follow in their order
+	Timestamp time.Time  `json:"timestamp"`
+	Node      string     `json:"node,omitempty"` // empty: the request
+}
+
+// Roles of a Message.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+	roleSystem    = "system"
+)
+
+// ToolCall is a call in a Message.
+type ToolCall struct {
+	ID        string         `json:"id"` // that of its events
+	Server    string         `json:"server"`
+	Tool      string         `json:"tool"`
+	Arguments jsontext.Value `json:"arguments"`
+}
+
+// Outcome of a node.
+const (
+	outcomeCompleted = "completed"
+	outcomeFailed    = "failed" // and an edge goes on from there
+	outcomeSkipped   = "skipped"
+)
+
+// Ended is what became of a node.
+type Ended struct {
+	Node    string  `json:"node"`
+	Outcome string  `json:"outcome"`
+	Rounds  int     `json:"rounds,omitempty"`
+	Taken   []int   `json:"taken,omitempty"` // numbers of edges
+	Wrote   []Wrote `json:"wrote,omitempty"`
+	// Result is the number of the Message that holds its text; -1: it has none.
+	Result   int       `json:"result"`
+	Value    any       `json:"value,omitempty"` // of a condition's expression
+	Critic   any       `json:"critic,omitempty"`
+	Decision *Decision `json:"decision,omitempty"`
+}
+
+// Wrote is a value that a node put into a field.
+type Wrote struct {
+	Field string `json:"field"`
+	Value any    `json:"value"`
+}
+
+// Decision is what a person decided.
+type Decision struct {
+	Action  string `json:"action"` // approve, reject or modify
+	Message string `json:"message,omitempty"`
+	Input   any    `json:"input,omitempty"`
+	// Late says that nobody decided in time.
+	Late bool `json:"late,omitempty"`
+}
+
+// Status of a run.
+const (
+	StatusRunning   = "running"
+	StatusWaiting   = "waiting" // for a person, and nothing else can run
+	StatusCompleted = "completed"
+	StatusFailed    = "failed"
+)
+
+// Progress is what is replaced with each checkpoint.
+type Progress struct {
+	Status string `json:"status"`
+	// Sequence is how many checkpoints there are.
+	Sequence   int           `json:"sequence"`
+	Position   string        `json:"position"` // the node that ended last, or that waits
+	Iterations int           `json:"iterations"`
+	Elapsed    time.Duration `json:"elapsed"` // of running
+	Usage      chat.Usage    `json:"usage"`
+	// Frontier are the nodes that run or can, or wait for a person, in the graph's order.
+	Frontier []Open `json:"frontier"`
+	// Told are the nodes whose text is part of the answer and is out.
+	Told []string `json:"told,omitempty"`
+	Tail string   `json:"tail,omitempty"` // the end of what is out
+	Long int      `json:"long,omitempty"` // code points of what is out
+	// Block says that what is out is more than one paragraph of prose.
+	Block bool `json:"block,omitempty"`
+}
+
+// Open is a node of the frontier.
+type Open struct {
+	Node    string `json:"node"`
+	Attempt int    `json:"attempt"` // from 1
+	Round   int    `json:"round"`   // from 1, of a node that repeats itself
+	// Asks is set while a person is asked: before the node, if it is of type human or
+	// one of checkpoints, or within it, about calls of its agent.
+	Asks *Question `json:"asks,omitempty"`
+	// Decision is the answer to a question before the node.
+	Decision *Decision `json:"decision,omitempty"`
+	// Calls are what was decided of the calls in Asks.
+	Calls []chat.Decision `json:"calls,omitempty"`
+	// Entry is where an agent's session was, for an attempt that goes on with it.
+	Entry *Entry `json:"entry,omitempty"`
+}
+
+// waits says whether a person must answer first.
+func (o *Open) waits() bool {
+	switch {
+	case o.Asks == nil:
+		return false
+	case len(o.Asks.Calls) > 0:
+		return len(o.Calls) < len(o.Asks.Calls)
+	}
+	return o.Decision == nil
+}
+
+// Question is what a person is asked.
+type Question struct {
+	Kind   chat.QuestionKind `json:"kind"`
+	Prompt string            `json:"prompt,omitempty"`
+	Schema jsontext.Value    `json:"schema,omitempty"`
+	// Expires is after when nobody can answer; zero: as the gateway is configured.
+	Expires time.Time `json:"expires,omitzero"`
+	// Calls are those of the node's agent that wait.
+	Calls []chat.PendingCall `json:"calls,omitempty"`
+}
+
+// State is what a run shows of itself.
+type State struct {
+	Messages     []Message      `json:"messages"` // in the graph's order
+	NextAction   string         `json:"next_action,omitempty"`
+	CurrentAgent string         `json:"current_agent"`
+	RoutingKey   string         `json:"routing_key,omitempty"`
+	Metadata     map[string]any `json:"metadata,omitempty"`
+}
+
+// begin returns a run that has not done anything.
+func begin(w *Workflow, h Header) *Run {
+	h.Schema, h.Workflow, h.Definition = schemaNumber, w.def.Name, w.sum
+	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.entry.ID}}
+	r.Messages = []Message{{Role: roleUser, Content: h.Asked.Input, Timestamp: h.CreatedAt}}
+	r.bind(w)
+	r.open()
+	return r
+}
+
+// bind joins a run to its definition.
+func (r *Run) bind(w *Workflow) {
+	r.w, r.at = w, make([]int, len(w.nodes))
+	for i := range r.at {
+		r.at[i] = -1
+	}
+	for i, e := range r.Ended {
+		if n := w.byID[e.Node]; n != nil {
+			r.at[n.order] = i
+		}
+	}
+}
+
+// ended returns what became of a node, or nil.
+func (r *Run) ended(n *node) *Ended {
+	if i := r.at[n.order]; i >= 0 {
+		return &r.Ended[i]
+	}
+	return nil
+}
+
+// find returns the open node of that name, or nil.
+func (r *Run) find(id string) *Open {
+	i := slices.IndexFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == id })
+	if i < 0 {
+		return nil
+	}
+	return &r.Progress.Frontier[i]
+}
+
+// open moves the nodes into the frontier to which a taken edge leads and whose other
+// edges are decided too, and skips those whose edges are all dead. It returns the ones
+// that it skipped. A single pass is enough, as edges lead upwards only.
+func (r *Run) open() (skipped []*node) {
+	for _, n := range r.w.nodes {
+		if r.at[n.order] >= 0 || r.find(n.ID) != nil {
+			continue
+		}
+		ready, taken := true, n == r.w.entry
+		for _, e := range n.in {
+			from := r.ended(e.from)
+			if from == nil {
+				ready = false
+				break
+			}
+			taken = taken || slices.Contains(from.Taken, e.number)
+		}
+		switch {
+		case !ready:
+		case taken:
+			r.Progress.Frontier = append(r.Progress.Frontier, Open{Node: n.ID, Attempt: 1, Round: 1})
+		default:
+			r.append(n, Ended{Node: n.ID, Outcome: outcomeSkipped, Result: -1})
+			skipped = append(skipped, n)
+		}
+	}
+	slices.SortFunc(r.Progress.Frontier, func(a, b Open) int {
+		return cmp.Compare(r.w.byID[a.Node].order, r.w.byID[b.Node].order)
+	})
+	return skipped
+}
+
+func (r *Run) append(n *node, e Ended) {
+	r.at[n.order] = len(r.Ended)
+	r.Ended = append(r.Ended, e)
+}
+
+// over says whether there is nothing left to do.
+func (r *Run) over() bool { return len(r.Progress.Frontier) == 0 }
+
+// State returns what the run shows of itself. It does not depend on the order in which
+// parallel nodes ended.
+func (r *Run) State() State {
+	v := r.view(nil)
+	s := State{Messages: v.said(nil), NextAction: v.fields().action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().routing, Metadata: v.fields().metadata}
+	return s
+}

@@ -1,0 +1,200 @@
+package workflow
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+)
+
+// view is a run as one node sees it: what its ancestors have said and written, in the
+// graph's order. So parallel branches change nothing of one another. It is a
+// cel.Activation whose variables are made when they are asked for; one goroutine uses it.
+type view struct {
+	run   *Run
+	n     *node     // nil: all nodes are seen
+	own   *Ended    // what the node has come to itself; nil: nothing yet
+	added []Message // by the node itself
+	round int
+
+	// What was made.
+	known    *fields
+	messages any
+	result   map[string]any
+	critic   map[string]any
+	decision map[string]any
+}
+
+// fields are the fields of the State.
+type fields struct {
+	action, agent, routing string
+	metadata               map[string]any
+}
+
+func (r *Run) view(n *node) *view { return &view{run: r, n: n, round: 1} }
+
+// seen calls f for each node that has ended and is seen, in the graph's order, and for the
+// node itself.
+func (v *view) seen(f func(n *node, e *Ended)) {
+	for _, n := range v.run.w.nodes {
+		if v.n != nil && !v.n.above.has(n.order) {
+			continue
+		}
+		if e := v.run.ended(n); e != nil {
+			f(n, e)
+		}
+	}
+	if v.n != nil && v.own != nil {
+		f(v.n, v.own)
+	}
+}
+
+// fields returns the fields as they are seen.
+func (v *view) fields() *fields {
+	if v.known != nil {
+		return v.known
+	}
+	k := &fields{metadata: map[string]any{}}
+	v.seen(func(n *node, e *Ended) {
+		if n.Type == AgentNode && e.Outcome != outcomeSkipped {
+			k.agent = n.Agent
+		}
+		for _, w := range e.Wrote {
+			k.write(w)
+		}
+	})
+	v.known = k
+	return k
+}
+
+func (k *fields) write(w Wrote) {
+	switch w.Field {
+	case fieldRouting:
+		k.routing, _ = w.Value.(string)
+	case fieldAction:
+		k.action, _ = w.Value.(string)
+	case fieldMetadata:
+		object, _ := w.Value.(map[string]any)
+		if k.metadata = maps.Clone(object); k.metadata == nil {
+			k.metadata = map[string]any{}
+		}
+	default:
+		k.metadata[strings.TrimPrefix(w.Field, metadataPrefix)] = w.Value
+	}
+}
+
+// said returns the messages that are seen, that of the request first. keep, if it is not
+// nil, says of which nodes.
+func (v *view) said(keep func(*node) bool) (list []Message) {
+	of := make([][]Message, len(v.run.w.nodes))
+	for _, m := range v.run.Messages {
+		if m.Node == "" {
+			list = append(list, m)
+			continue
+		}
+		if n := v.run.w.byID[m.Node]; n != nil {
+			of[n.order] = append(of[n.order], m)
+		}
+	}
+	v.seen(func(n *node, _ *Ended) {
+		if keep == nil || keep(n) {
+			list = append(list, of[n.order]...)
+		}
+	})
+	return append(list, v.added...)
+}
+
+// ResolveName implements cel.Activation.
+func (v *view) ResolveName(name string) (any, bool) {
+	switch name {
+	case "input":
+		return v.run.Header.Asked.Input, true
+	case "messages":
+		if v.messages == nil {
+			list := []map[string]string{}
+			for _, m := range v.said(nil) {
+				list = append(list, map[string]string{"role": m.Role, "content": m.Content, "node": m.Node})
+			}
+			v.messages = list
+		}
+		return v.messages, true
+	case "routing_key":
+		return v.fields().routing, true
+	case "next_action":
+		return v.fields().action, true
+	case "current_agent":
+		return v.fields().agent, true
+	case "metadata":
+		return v.fields().metadata, true
+	case "iteration":
+		return v.round, true
+	case "result":
+		v.latest()
+		return v.result, true
+	case "critic":
+		v.latest()
+		return v.critic, true
+	case "decision":
+		v.latest()
+		return v.decision, true
+	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (v *view) Parent() cel.Activation { return nil }
+
+// latest finds the last result, judgement and decision that are seen.
+func (v *view) latest() {
+	if v.result != nil {
+		return
+	}
+	v.result, v.critic, v.decision = map[string]any{}, map[string]any{}, map[string]any{}
+	var last *Ended
+	v.seen(func(_ *node, e *Ended) {
+		if e.Result >= 0 {
+			last = e
+		}
+		if e.Critic != nil {
+			v.critic = map[string]any{"text": textOf(e.Critic), "json": e.Critic}
+		}
+		if d := e.Decision; d != nil {
+			v.decision = map[string]any{"action": d.Action, "message": d.Message}
+			if d.Input != nil {
+				v.decision["input"] = d.Input
+			}
+		}
+	})
+	if last == nil {
+		return
+	}
+	if text, ok := v.textOf(last); ok {
+		v.result = map[string]any{"text": text, "is_error": last.Outcome == outcomeFailed}
+		if value, ok := jsonOf(text); ok {
+			v.result["json"] = value
+		}
+	}
+}
+
+// textOf returns the text of a node's result.
+func (v *view) textOf(e *Ended) (string, bool) {
+	switch {
+	case e.Result < 0:
+		return "", false
+	case e.Result < len(v.run.Messages):
+		return v.run.Messages[e.Result].Content, true
+	case e == v.own && e.Result-len(v.run.Messages) < len(v.added):
+		return v.added[e.Result-len(v.run.Messages)].Content, true
+	}
+	return "", false
+}
+
+// jsonOf returns the value that a text is; ok is false if it is none, or more.
+func jsonOf(text string) (value any, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || !strings.ContainsRune("{[\"-0123456789tfn", rune(text[0])) {
+		return nil, false
+	}
+	return value, json.Unmarshal([]byte(text), &value) == nil && value != nil
+}

@@ -1,0 +1,299 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// worker is one execution of a node of type agent or tool. All of it belongs to the
+// goroutine that works, but for what only the run's own uses.
+type worker struct {
+	x       *execution
+	n       *node
+	open    Open
+	ctx     context.Context
+	cancel  context.CancelFunc
+	unwatch func() bool // nil: the worker is on the goroutine of the run
+	began   time.Time
+	queue   *queue // nil: the worker is on the goroutine of the run
+	seen    *Run   // as it was when the execution began
+
+	round    int
+	draft    int        // of the text that comes; 0: it is said
+	text     []string   // that is in no message yet
+	size     int        // bytes of it
+	messages []Message  // of the round
+	feedback string     // of the critic, on last
+	last     string     // the text of the round before
+	calls    []ToolCall // of the step at hand
+	results  []string   // of the calls
+	critic   any        // of the round
+	fatal    bool       // the error is the run's, not the node's
+	took     stream.Result
+}
+
+// waiting is the error of a node whose calls wait for a person.
+type waiting struct {
+	question *Question
+	entry    *Entry
+}
+
+func (*waiting) Error() string { return "calls wait for a person" }
+
+func newWorker(x *execution, n *node, o Open) *worker {
+	run := x.state
+	k := &worker{x: x, n: n, open: o, began: time.Now(), round: o.Round,
+		seen: &Run{Header: run.Header, Ended: run.Ended, Messages: run.Messages, w: run.w, at: slices.Clone(run.at)}}
+	k.ctx, k.cancel = context.WithCancel(x.ctx)
+	if n.Timeout > 0 {
+		k.ctx, k.cancel = context.WithTimeoutCause(x.ctx, n.Timeout, &fault.Error{
+			Type: fault.Timeout, Message: "It took too long and was stopped",
+		})
+	}
+	k.ctx = withRecorder(k.ctx, k)
+	return k
+}
+
+// finish lets go of the worker, on the goroutine of the run.
+func (k *worker) finish() {
+	if k.unwatch != nil {
+		k.unwatch()
+	}
+	k.cancel()
+}
+
+// work runs the node until it need not be repeated. A panic is its failure alone.
+func (k *worker) work() (out *outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = stream.NewPanic(p)
+		}
+		if cause := fault.Cause(k.ctx); cause != nil && err != nil {
+			err = cause
+		}
+	}()
+	if e := k.open.Entry; e != nil {
+		k.round, k.last, k.feedback = e.Round, e.Draft, e.Feedback
+	}
+	for {
+		again, err := k.once()
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return k.outcome(), nil
+		}
+		k.round++
+		if k.x.count.Add(1) > int64(k.x.w.def.MaxIterations) {
+			return nil, k.end(tooMany())
+		}
+	}
+}
+
+// end marks an error as the run's own.
+func (k *worker) end(err error) error {
+	k.fatal = true
+	return err
+}
+
+// outcome returns what the last round came to.
+func (k *worker) outcome() *outcome {
+	return &outcome{messages: k.messages, result: len(k.messages) - 1, rounds: k.round, critic: k.critic}
+}
+
+// once makes one round and says whether there is another.
+func (k *worker) once() (again bool, err error) {
+	r := k.n.Repeat
+	k.critic, k.draft = nil, 0
+	k.text, k.size, k.messages = nil, 0, nil
+	live := r == nil || k.round >= r.Max // what comes is said whatever is found
+	if r != nil && (!live || !k.n.speaks) {
+		k.draft = k.round
+	}
+	if k.n.Type == ToolNode {
+		err = k.tool()
+	} else {
+		err = k.agent()
+	}
+	if err != nil || r == nil {
+		return false, err
+	}
+	text := k.whole()
+	k.feedback = ""
+	if r.Critic != "" {
+		if err := k.judge(text); err != nil {
+			return false, err
+		}
+	}
+	done, err := k.n.until.test(k.ctx, k.view())
+	if err != nil {
+		return false, k.end(inNode(k.n, err))
+	}
+	if !done && !live {
+		k.last = text
+		return true, nil
+	}
+	if k.draft > 0 && k.n.speaks {
+		k.draft = 0
+		return false, k.post(item{text: text})
+	}
+	return false, nil
+}
+
+// view returns what an expression of the node sees, with what the round came to.
+func (k *worker) view() *view {
+	v := k.seen.view(k.n)
+	out := k.outcome()
+	own := out.record(k.n, len(k.seen.Messages))
+	v.own, v.added, v.round = &own, out.messages, k.round
+	return v
+}
+
+// before returns what an expression sees before the round.
+func (k *worker) before() *view {
+	v := k.seen.view(k.n)
+	v.round = k.round
+	return v
+}
+
+// post hands an event or a text over.
+func (k *worker) post(it item) error {
+	it.k = k
+	if it.ev == nil {
+		if it.text == "" {
+			return nil
+		}
+		it.draft = k.draft
+	}
+	if k.queue != nil {
+		return k.queue.put(it)
+	}
+	k.x.take(&it)
+	return k.x.sinkErr
+}
+
+func (k *worker) attribution() stream.Attribution {
+	return stream.Attribution{NodeID: k.n.ID, AgentID: k.n.Agent}
+}
+
+// Emit implements stream.Sink for the node's agent.
+func (k *worker) Emit(ev stream.Event) error {
+	switch e := ev.(type) {
+	case *stream.Delta:
+		return k.say(e.Text)
+	case *stream.InnerDelta, *stream.NodeRun, *stream.Start, *stream.Done:
+		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
+	}
+	ev = stream.Attributed(ev, k.attribution())
+	if c := stream.CallOf(ev); c != nil {
+		c.ID = k.callID(c.ID)
+		k.note(ev)
+	}
+	return k.post(item{ev: ev})
+}
+
+// Flush implements stream.Sink. What is queued is emitted as soon as the client takes it.
+func (k *worker) Flush() error {
+	if k.queue == nil {
+		k.x.flush()
+		return k.x.sinkErr
+	}
+	return nil
+}
+
+// say takes a piece of the agent's text.
+func (k *worker) say(text string) error {
+	if k.size += len(text); k.size > maxState {
+		return k.end(limit("A text of the workflow is longer than 1 MiB"))
+	}
+	k.seal()
+	k.text = append(k.text, text)
+	return k.post(item{text: text})
+}
+
+// callID returns the id that the events of a call carry. It is made of the node and the
+// agent's own, so that it does not depend on what runs beside it.
+func (k *worker) callID(own string) string {
+	return k.callPrefix() + own[:min(len(own), maxCallID-len(k.callPrefix()))]
+}
+
+func (k *worker) callPrefix() string {
+	p := "n" + strconv.Itoa(k.n.order)
+	if k.round > 1 {
+		p += "r" + strconv.Itoa(k.round)
+	}
+	if k.open.Attempt > 1 {
+		p += "a" + strconv.Itoa(k.open.Attempt)
+	}
+	return p + "-"
+}
+
+// maxCallID is the longest id that an event may carry.
+const maxCallID = 64
+
+// note keeps what an event tells of a call.
+func (k *worker) note(ev stream.Event) {
+	switch e := ev.(type) {
+	case *stream.ToolStarted:
+		k.calls = append(k.calls, ToolCall{e.ID, e.Server, e.Tool, e.Arguments})
+		k.results = append(k.results, "")
+	case *stream.ToolCompleted:
+		k.answered(e.ID, e.Result)
+	case *stream.ToolFailed:
+		k.answered(e.ID, e.Message)
+	case *stream.ToolUnknown:
+		k.answered(e.ID, e.Message)
+	}
+}
+
+func (k *worker) answered(id, text string) {
+	if i := slices.IndexFunc(k.calls, func(c ToolCall) bool { return c.ID == id }); i >= 0 {
+		k.results[i] = text
+	}
+}
+
+// seal makes messages of a step that asked for calls: one of the assistant, then the
+// results in the order of the calls.
+func (k *worker) seal() {
+	if len(k.calls) == 0 {
+		return
+	}
+	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: k.calls})
+	for _, text := range k.results {
+		k.add(Message{Role: roleTool, Content: text})
+	}
+	k.calls, k.results = nil, nil
+}
+
+// unsealed returns the text that is in no message yet, and takes it.
+func (k *worker) unsealed() string {
+	text := strings.Join(k.text, "")
+	k.text = nil
+	return text
+}
+
+// whole returns all that was said in the round.
+func (k *worker) whole() string {
+	if k.n.Type == ToolNode {
+		return k.messages[len(k.messages)-1].Content
+	}
+	var b strings.Builder
+	for _, m := range k.messages {
+		if m.Role == roleAssistant {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}
+
+func (k *worker) add(m Message) {
+	m.Timestamp, m.Node = now(), k.n.ID
+	k.messages = append(k.messages, m)
+}
