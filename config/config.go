@@ -29,6 +29,8 @@ const DefaultGeminiBaseURL = "https://generativelanguage.googleapis.com"
 type Config struct {
 	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
 	Addr string
+	// AdminAddr is the listen address for operators; empty: there is none.
+	AdminAddr string
 
 	// GeminiAPIKey is empty when there is none.
 	GeminiAPIKey Secret
@@ -105,6 +107,7 @@ type Config struct {
 
 	MCPBreaker    Breaker
 	GeminiBreaker Breaker
+	A2ABreaker    Breaker // of each remote agent
 
 	// TodoDB is the file of the built-in todo server, or ":memory:", which is
 	// also what it is when no folder of the user's is known.

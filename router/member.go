@@ -67,7 +67,7 @@ func (r *turn) start(m *member) {
 	}
 	m.began, m.attempt = time.Now(), max(m.attempt, 1)
 	r.members = append(r.members, m)
-	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentStarted})
+	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentStarted, Remote: m.agent.Remote})
 	r.flush()
 	m.logStarted()
 }
@@ -165,7 +165,11 @@ func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 		return 0, false
 	}
 	delay = d.RetryDelay
-	switch f := fault.From(err); f.Type {
+	f := fault.From(err)
+	if f.Unknown { // it may have done its work
+		return 0, false
+	}
+	switch f.Type {
 	case fault.ModelUnavailable, fault.AgentUnavailable:
 	case fault.ModelRateLimited:
 		if f.RetryAfter == 0 {
@@ -183,7 +187,7 @@ func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 func (r *turn) retry(m *member) {
 	m.attempt++
 	m.pending, m.size = nil, 0
-	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying})
+	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
 	r.flush()
 }
 
@@ -198,7 +202,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	lasted := time.Since(m.began)
 	took := lasted.Milliseconds()
 	m.ended = true
-	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Millis: &took}
+	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Remote: m.agent.Remote, Millis: &took}
 	ok := err == nil
 	ev.Success = &ok
 	if !ok {

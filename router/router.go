@@ -47,6 +47,8 @@ type Agent struct {
 	// Runner answers for the agent. It is run once an attempt, and never twice at the
 	// same time in one turn.
 	Runner stream.Runner
+	// Remote says that the agent runs somewhere else. Its runs are told so.
+	Remote bool
 	// Available says whether the agent can be chosen now; nil: always.
 	Available func() bool
 }

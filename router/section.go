@@ -59,6 +59,8 @@ type AgentSpec struct {
 	Hidden       bool          // from the router
 	Closed       bool          // it has no A2A endpoint of its own
 	Delegates    []string      // ids of agents that it may call
+	// Remote is where a remote agent is; nil: it runs here. Then Role to MaxSteps say nothing.
+	Remote *Remote `json:",omitempty"`
 }
 
 // Defaults of an AgentSpec.
@@ -116,6 +118,7 @@ func (r *agentReader) read() {
 	take(&s.Description, n.Get("description"))
 	take(&s.Name, n.Get("name"))
 	take(&s.Role, n.Get("role"))
+	r.remote()
 	s.Capabilities = texts(n.Get("capabilities"))
 	s.Examples = texts(n.Get("examples"))
 	r.prompt()
@@ -195,6 +198,8 @@ func (r *agentReader) delegate(item *file.Node) {
 		item.Fault("is the agent itself")
 	case !item.Section("agents").Has(id):
 		item.Fault("names an agent that is not in agents")
+	case item.Section("agents").Get(id).Has("card"):
+		item.Fault("names a remote agent: only those of this file can be called")
 	case len(id) > maxDelegate:
 		item.Fault("is longer than 52 characters, too long for the name of a tool")
 	default:

@@ -109,17 +109,31 @@ func TestFaultsOfATeam(t *testing.T) {
 		name, content string
 		want          []string
 	}{
-		{"what comes with remote agents is not known", `
-agents: {a: {description: x, card: "http://h", exposed: true, delegates: []}}
+		{"the router", `
+agents: {a: {description: x, exposed: true, delegates: []}}
 router: {sticky: glue, max_clarifications: 6}
 `, []string{
-			"2:30: /agents/a/card: there is no such key",
 			"3:18: /router/sticky: must be one of off, hint, hold",
 			"3:44: /router/max_clarifications: must be from 0 to 5"}},
 		{"delegates", "agents:\n  a: {description: x, delegates: [a, b, c]}\n  b: {description: x}\n  " + long[:53] + ": {description: x}\n  d: {description: x, delegates: [" + long[:53] + "]}\n", []string{
 			"2:35: /agents/a/delegates/0: is the agent itself",
 			"2:41: /agents/a/delegates/2: names an agent that is not in agents",
 			"5:35: /agents/d/delegates/0: is longer than 52 characters, too long for the name of a tool"}},
+		{"remote agents", `
+agents:
+  a: {description: x, card: "ftp://h/c", prompt: y, refresh: 9s, headers: {"a b": x, Host: x, X-A: "1", x-a: "2"}}
+  b: {description: x, card: "http://u:p@h", streaming: 1}
+  c: {description: x, headers: {X-A: y}}
+`, []string{
+			"3:29: /agents/a/card: must be a URL with http or https and a host, without a user and a fragment",
+			"3:42: /agents/a/prompt: is not taken beside card: a remote agent has its own",
+			"3:62: /agents/a/refresh: must be a duration from 10s to 24h, with its unit, such as 15s or 500ms",
+			"3:76: /agents/a/headers/a b: is not a header's name",
+			"3:86: /agents/a/headers/Host: is a header that cannot be set",
+			"3:105: /agents/a/headers/x-a: is given twice: names that differ only in upper and lower case are the same",
+			"4:29: /agents/b/card: must be a URL with http or https and a host, without a user and a fragment",
+			"4:56: /agents/b/streaming: must be true or false",
+			"5:23: /agents/c/headers: belongs to a remote agent, which has a card"}},
 		{"memory, tasks and a2a neither", "agents: {}\nmemory: {}\ntasks: {}\na2a: {}\n", []string{
 			"2:1: /memory: there is no such key", "3:1: /tasks: there is no such key", "4:1: /a2a: there is no such key"}},
 		{"texts", "agents:\n  a: {description: '', name: " + long[:65] + ", role: " + long[:201] + "}\n  b: {}\n  c: {description: " + long + "}\n  C: {description: x}\n", []string{

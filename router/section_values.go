@@ -62,6 +62,9 @@ func durationText(d time.Duration) string {
 	text := config.DurationText(d)
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
+		if d%time.Hour == 0 {
+			text = fmt.Sprintf("%dh", d/time.Hour)
+		}
 	}
 	return text
 }

@@ -89,6 +89,8 @@ type AgentRun struct {
 	// others they are empty.
 	SessionID string `json:"session_id,omitempty"`
 	CallID    string `json:"call_id,omitempty"`
+	// Remote says that the agent runs somewhere else.
+	Remote bool `json:"remote,omitzero"`
 
 	// The rest is set at the end of a run; nil and empty before it.
 	Success      *bool       `json:"success,omitempty"`

@@ -113,7 +113,7 @@ func codeOf(done eventData) int {
 // startForAsk starts a gateway on a free port of the loopback interface. Its log
 // would be in the way, so it is written, to stderr, only if a level was asked for.
 func (p program) startForAsk(ctx context.Context, cfg config.Config, file settings.File) (*gateway.Service, error) {
-	cfg.Addr = "127.0.0.1:0"
+	cfg.Addr, cfg.AdminAddr = "127.0.0.1:0", ""
 	return gateway.Listen(ctx, gatewayConfig(cfg, file), p.logIfWanted())
 }
 

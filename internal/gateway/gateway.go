@@ -86,6 +86,7 @@ type Gateway struct {
 	// them, and of how answers are checked.
 	alone    *answerer
 	registry atomic.Pointer[registry]
+	remotes  *remotes
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
@@ -104,6 +105,7 @@ type Seams struct {
 	Servers []mcpclient.Server // on top of the configured ones
 	// Runner returns what answers requests. nil: the agent itself.
 	Runner func(*agent.Agent) stream.Runner
+	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
 	// Dialect wraps each protocol. nil: nothing does.
@@ -193,13 +195,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
-	g.registry.Store(g.newRegistry(cfg))
+	g.openRemotes(cfg)
 	server.Choose = g.choose
+	if cfg.HasFile || cfg.AdminAddr != "" {
+		server.Team = g.team
+	}
 	if cfg.HasFile {
-		server.Team = func() *handlers.Team { return g.registry.Load().told }
 		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
 	g.server = handlers.NewServer(server)
+	g.remotes.settle(ctx)
 	return g, nil
 }
 
@@ -270,6 +275,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.remotes.close()
 	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()

@@ -43,6 +43,7 @@ type Service struct {
 	addr   string
 	socket net.Listener
 	http   *http.Server
+	admin  *http.Server // nil: there is no address for operators
 	out    *logWriter
 	failed chan error // the HTTP server's, when it stops by itself
 }
@@ -83,11 +84,34 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 		ConnContext:       handlers.WithConn,
 		ErrorLog:          stdlog.New(serverErrors{g.log}, "", 0),
 	}
+	if err := s.listenAdmin(ctx); err != nil {
+		_ = ln.Close()
+		g.Close()
+		return nil, err
+	}
 	if room.connections > 0 {
 		ln = s.limit(ln, conns.NewLimiter(room.connections, room.surplus))
 	}
 	go func() { s.failed <- s.http.Serve(ln) }() // ends with Close
 	return s, nil
+}
+
+// listenAdmin serves operators on an address of their own, if there is one.
+func (s *Service) listenAdmin(ctx context.Context) error {
+	if s.cfg.AdminAddr == "" {
+		return nil
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.AdminAddr)
+	if err != nil {
+		return fmt.Errorf("SLUICE_ADMIN_ADDR: %w", err)
+	}
+	s.admin = &http.Server{
+		Handler: s.server.Admin(s.remotes), ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: 60 * time.Second,
+		MaxHeaderBytes: maxHeader, ConnContext: handlers.WithConn, ErrorLog: stdlog.New(serverErrors{s.log}, "", 0),
+	}
+	s.log.Info().Dict("details", zerolog.Dict().Str("addr", ln.Addr().String())).Msg("admin_listening")
+	go func() { _ = s.admin.Serve(ln) }() // ends with Close
+	return nil
 }
 
 // limit bounds the connections of clients, which come from what it returns.
@@ -106,6 +130,9 @@ func (s *Service) Addr() string { return s.addr }
 // Close ends all: connections, what is behind them, and last the log.
 func (s *Service) Close() {
 	_ = s.http.Close()
+	if s.admin != nil {
+		_ = s.admin.Close()
+	}
 	s.Gateway.Close()
 	s.out.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/a2aclient"
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/handlers"
@@ -26,6 +27,8 @@ type registry struct {
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
+	// remotes are the agents that are somewhere else, by id.
+	remotes map[string]*a2aclient.Agent
 
 	flows   workflows
 	quality *quality.Checker
@@ -37,7 +40,9 @@ type registry struct {
 func (g *Gateway) newRegistry(file Config) *registry {
 	spec := file.Team
 	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
-	r.told = r.tell()
+	version := r.version()
+	r.spec.Agents, r.remotes = g.remotes.of(spec.Agents)
+	r.told = r.tell(version)
 	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
@@ -49,7 +54,11 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	delegation := newDelegation(r.spec.Agents, cfg.Dispatch.Timeout)
 	for _, a := range r.spec.Agents {
 		member := routed(a)
-		member.Runner = delegation.add(a, g.memberConfig(a))
+		if remote := r.remotes[a.ID]; remote != nil {
+			member.Runner, member.Remote, member.Available = remote, true, remote.Available
+		} else {
+			member.Runner = delegation.add(a, g.memberConfig(a))
+		}
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
@@ -97,14 +106,18 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 }
 
 // tell returns what GET /agents tells.
-func (r *registry) tell() *handlers.Team {
-	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: r.version()}
+func (r *registry) tell(version string) *handlers.Team {
+	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
 	for _, a := range r.spec.Agents {
-		t.Agents = append(t.Agents, handlers.TeamAgent{
+		told := handlers.TeamAgent{
 			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description,
 			Capabilities: list(a.Capabilities), Examples: list(a.Examples), Tools: list(a.Tools),
 			Kind: "local", Routable: !a.Hidden, Available: true, Model: cmp.Or(a.Model, model.DefaultKey),
-		})
+		}
+		if a.Remote != nil {
+			told.Kind, told.Model = "remote", ""
+		}
+		t.Agents = append(t.Agents, told)
 	}
 	if c := &r.spec.Config; len(t.Agents) > 0 && !c.Off {
 		t.Router = &handlers.TeamRouter{Model: cmp.Or(c.Model, model.DefaultKey), Threshold: c.Threshold}

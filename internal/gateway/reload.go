@@ -22,14 +22,11 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
 		return err
 	}
-	now := g.newRegistry(cfg)
-	before := g.registry.Swap(now)
+	before, now := g.remotes.takeOver(cfg)
 	g.server.SetChannels(cfg.Channels, cfg.Style)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
-	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
-		g.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
-	}
+	g.logChanges(before, now)
 	return nil
 }
 

@@ -38,6 +38,9 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
 	delegation := newDelegation(team, timeout)
 	for _, a := range team {
+		if a.Remote != nil {
+			continue // it has no steps that could be kept
+		}
 		agents.agents[a.ID], agents.specs[a.ID] = delegation.add(a, g.workerConfig(a)), a
 	}
 	for _, w := range list {

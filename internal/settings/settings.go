@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/a2aclient"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/config"
@@ -24,6 +25,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		gemini.Settings(c),
 		agent.Settings(c),
 		mcpclient.Settings(c),
+		a2aclient.Settings(c),
 		todoServer(c),
 		handlers.Settings(c),
 		state(c),
@@ -55,6 +57,8 @@ func process(c *config.Config) config.Section {
 	return config.Section{Name: "process", Settings: []config.Setting{
 		config.Address("SLUICE_ADDR", &c.Addr, ":8080",
 			"listen address; port 0 picks one, logged as `listening`").Or("PORT", config.Port(&c.Addr)).As("`:8080`, or `:$PORT`"),
+		config.Address("SLUICE_ADMIN_ADDR", &c.AdminAddr, "",
+			"second listen address, for operators alone: [agents](docs/agents.md) are added and taken out there").As("none"),
 		config.Int("SLUICE_MAX_CONNECTIONS", &c.MaxConnections, 0, 1, 1_000_000,
 			"client connections; at it, the one that has waited longest for bytes of a request (250 ms at least) is closed for a new one").As("from the descriptors"),
 		config.DurationOrNone("SLUICE_DRAIN_TIMEOUT", &c.DrainTimeout, 30*time.Second,

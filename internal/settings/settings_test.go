@@ -70,6 +70,7 @@ func TestDefaults(t *testing.T) {
 		ChatKitHistory: "none",
 		LogLevel:       "info",
 		MCPBreaker:     config.Breaker{Failures: 5, Recovery: 30 * time.Second, HalfOpenCalls: 3},
+		A2ABreaker:     config.Breaker{Failures: 5, Recovery: 30 * time.Second, HalfOpenCalls: 3},
 		GeminiBreaker:  config.Breaker{Failures: 3, Recovery: 60 * time.Second, HalfOpenCalls: 3},
 		TodoDB:         filepath.Join(home, "sluice", "todo.db"),
 		ChildEnv:       []string{"HOME=" + home, "XDG_DATA_HOME=" + home},
@@ -105,6 +106,7 @@ func TestGoodValues(t *testing.T) {
 		want        any
 	}{
 		{"SLUICE_ADDR", "127.0.0.1:0", func(c config.Config) any { return c.Addr }, "127.0.0.1:0"},
+		{"SLUICE_ADMIN_ADDR", "127.0.0.1:0", func(c config.Config) any { return c.AdminAddr }, "127.0.0.1:0"},
 		{"SLUICE_ADDR", "[::1]:9000", func(c config.Config) any { return c.Addr }, "[::1]:9000"},
 		{"SLUICE_ADDR", "my-host.internal:65535", func(c config.Config) any { return c.Addr }, "my-host.internal:65535"},
 		{"PORT", "3000", func(c config.Config) any { return c.Addr }, ":3000"},
@@ -146,6 +148,7 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_LOG_LEVEL", "warning", func(c config.Config) any { return c.LogLevel }, "warning"},
 		{"SLUICE_OTEL", "otlp", func(c config.Config) any { return c.OTel.Traces && c.OTel.Metrics }, true},
 		{"SLUICE_LOG_PAYLOADS", "1", func(c config.Config) any { return c.LogPayloads }, true},
+		{"SLUICE_A2A_BREAKER", "2, 1m, 4", func(c config.Config) any { return c.A2ABreaker }, config.Breaker{Failures: 2, Recovery: time.Minute, HalfOpenCalls: 4}},
 		{"SLUICE_MCP_BREAKER", "1, 2m, 9", func(c config.Config) any { return c.MCPBreaker }, config.Breaker{Failures: 1, Recovery: 2 * time.Minute, HalfOpenCalls: 9}},
 		{"SLUICE_GEMINI_BREAKER", "1000,1ms,1", func(c config.Config) any { return c.GeminiBreaker }, config.Breaker{Failures: 1000, Recovery: time.Millisecond, HalfOpenCalls: 1}},
 	}
@@ -172,6 +175,7 @@ func TestBadValues(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"empty.txt": " \n", "latin1.txt": "\xe9", "huge.txt": strings.Repeat("x", 64<<10+1)}
 	bad := map[string][]string{
+		"SLUICE_ADMIN_ADDR":      {"8080", "h:http"},
 		"SLUICE_ADDR":            {"8080", "host", "h:http", ":65536", ":-1", ":08", "a b:1", "http://h:1", "[::1:1"},
 		"SLUICE_CONFIG":          {"nowhere.yaml"},
 		"PORT":                   {"http", ":80", "65536", "-1"},
@@ -209,6 +213,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true", "store"},
 		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
 		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
+		"SLUICE_A2A_BREAKER":     {"5", "5,30s,0"},
 		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
 		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
 		"SLUICE_OTEL":            {"on", "grpc", "OTLP"},
