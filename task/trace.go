@@ -83,6 +83,11 @@ func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	return s.traceOf(ctx, id, t)
+}
+
+// traceOf is Trace for a task that may be shown.
+func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
 	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
 	if err != nil {
 		return nil, unavailable(s.note(err))
