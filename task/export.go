@@ -24,7 +24,7 @@ type Record struct {
 	Days        int    `json:"retention_days"`
 }
 
-// Export returns a task and its trace, whoever's it is. It changes nothing: st may be open
+// Export returns a task and its trace, whatever user it belongs to. It changes nothing: st may be open
 // for reading only. The error of a task that is not there wraps store.ErrNotFound.
 func Export(ctx context.Context, st Store, spec Spec, traces record.Spec, id string) (r Record, trace []byte, err error) {
 	s := &Service{cfg: Config{Store: st, Trace: traces}}

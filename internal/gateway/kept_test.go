@@ -98,7 +98,7 @@ func (tr transcript) second(t *testing.T, with Seams) peer {
 	cfg.MCPServers = nil // they are the transcript's own
 	with.Gemini = testnet.Serve(t, transcript{}.silent())
 	with.Servers = nil
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, HasFile: file.Path != "", Team: file.Team}, zerolog.Nop(), with)
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Quality: file.Quality}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}

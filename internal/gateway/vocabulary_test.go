@@ -52,6 +52,12 @@ func everyEvent() []stream.Event {
 			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &took,
 			ErrorMessage: "\n", ErrorType: fault.ModelError, Usage: &stream.TokenUsage{Input: 1, Output: 2, Thinking: 3},
 		},
+		&stream.AgentRun{
+			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentStarted, SessionID: "s-1", CallID: "a",
+		},
+		&stream.AgentRun{
+			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentCompleted, SessionID: "s-1", CallID: "a", Success: &ok, Millis: &took,
+		},
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
 		&stream.ToolStarted{Repeatable: true, Call: call("a")},
 		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},
@@ -62,6 +68,8 @@ func everyEvent() []stream.Event {
 		&stream.ToolStarted{Repeatable: true, Call: call("c")},
 		&stream.ToolUnknown{Call: call("c"), Duration: time.Hour, Message: "lost"},
 		&failure,
+		&stream.NodeRun{NodeID: "n", Type: "agent", Status: stream.NodeStarted, Attempt: 1},
+		&stream.NodeRun{NodeID: "n", Type: "agent", Status: stream.NodeFailed, Attempt: 1, Iteration: 2, Millis: new(int64), Output: "<b>\u2028\n\n", ErrorType: fault.WorkflowLimit},
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
 		&stream.Quality{
 			Phase: stream.Validating, Attempt: 1, Millis: 2, Plan: jsontext.Value(`{"steps":["\u2028"]}`), Chars: 3,
@@ -74,7 +82,7 @@ func everyEvent() []stream.Event {
 			Segments: 1, Units: 2, Chars: 3, Card: jsontext.Value(`{"a":"b"}`), Bytes: 4, Subject: "s", Text: "t", HTML: "<p>",
 		},
 		&stream.Approval{
-			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1",
+			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1", Schema: jsontext.Value(`{"type":"object"}`),
 			Calls: []stream.ApprovalCall{{CallID: "d", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":"\u2028"}`), Reason: "writes", AgentID: "light-agent"}},
 		},
 		&fatal,
