@@ -217,3 +217,26 @@ func TestSection(t *testing.T) {
 		t.Errorf("%v", r.Faults)
 	}
 }
+
+// A delegate's session has a part of its own, beside that of the same agent's.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	in := stream.Attribution{AgentID: "a", SessionID: "s1"}
+	got := recorded(record.Spec{}, true,
+		timed{1, &stream.AgentRun{AgentID: "a", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted}},
+		timed{2, &stream.AgentRun{AgentID: "a", Role: stream.RoleDelegate, SessionID: "s1", Attempt: 1, Status: stream.AgentStarted}},
+		timed{3, &stream.ToolStarted{Call: stream.Call{ID: "c1", Attribution: in}}},
+		timed{4, &stream.ToolCompleted{Call: stream.Call{ID: "c1", Attribution: in}}},
+		timed{5, &stream.AgentRun{AgentID: "a", SessionID: "s1", Status: stream.AgentFailed}},
+		timed{6, &stream.Delta{Attribution: stream.Attribution{AgentID: "a"}, Text: "Hi"}},
+		timed{7, &stream.AgentRun{AgentID: "a", Status: stream.AgentCompleted}},
+		timed{8, &stream.Done{Reason: stream.Stop}},
+	)
+	want := []string{"0 in : turn  info stop", "1 in 0: agent a info primary", "2 in 0: agent a warning failed", "3 in 2: step a info  [c1 completed]", "4 in 1: step a info Hi"}
+	if diff := cmp.Diff(want, lines(got)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if s := got.Sessions["s1"]; s != (record.Session{SessionID: "s1", Agent: "a", MessageCount: 2, Status: "failed"}) {
+		t.Errorf("%+v", s)
+	}
+}

@@ -167,7 +167,7 @@ func (r *Recorder) parent(a stream.Attribution) string {
 	}
 	for i := len(r.part.Steps) - 1; i > 0; i-- {
 		s := &r.part.Steps[i]
-		if a.NodeID != "" && s.Name == Node && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID {
+		if a.NodeID != "" && s.Name == Node && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID {
 			return s.ID
 		}
 	}
@@ -234,7 +234,7 @@ func (r *Recorder) route(ev *stream.Route, at time.Duration) {
 }
 
 func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
-	key := Agent + " " + ev.AgentID
+	key := Agent + " " + ev.AgentID + " " + ev.SessionID
 	i := r.find(key)
 	switch ev.Status {
 	case stream.AgentStarted, stream.AgentRetrying:
@@ -242,7 +242,8 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 			r.part.Steps[r.open[i].step].Status = Warning
 			r.end(i, at-r.open[i].began)
 		}
-		r.begin(Step{Name: Agent, Agent: ev.AgentID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
+		r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
+		r.begin(Step{Name: Agent, Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
 		return
 	}
 	if i < 0 {
@@ -255,7 +256,14 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 	if ev.Usage != nil {
 		s.Usage = &Usage{ev.Usage.Input, ev.Usage.Output, ev.Usage.Thinking}
 	}
-	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID }, at)
+	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID }, at)
+	if session, ok := r.part.Sessions[ev.SessionID]; ok {
+		session.Status = "completed"
+		if ev.Status != stream.AgentCompleted {
+			session.Status = "failed"
+		}
+		r.part.Sessions[ev.SessionID] = session
+	}
 	r.end(i, at-r.open[i].began)
 }
 
@@ -332,7 +340,9 @@ func (r *Recorder) done(ev *stream.Done) {
 		status = "completed"
 	}
 	for id, s := range r.part.Sessions {
-		s.Status = status
+		if s.Status == "running" {
+			s.Status = status
+		}
 		r.part.Sessions[id] = s
 	}
 	r.close()
