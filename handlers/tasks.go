@@ -24,6 +24,7 @@ func (s *Server) serveTasks(e *echo.Echo) {
 	s.origins.take(http.MethodDelete)
 	readable(e, "/tasks", raw(s.listTasks))
 	readable(e, "/tasks/:id", named("id", s.showTask))
+	readable(e, "/tasks/:id/trace", named("id", s.showTrace))
 	e.GET("/tasks/:id/events", named("id", s.taskEvents))
 	e.POST("/tasks/:id/cancel", named("id", s.cancelTask))
 	e.DELETE("/conversations/:id", named("id", s.forget))

@@ -20,6 +20,9 @@ func MetaKey(id string) string { return "sluice:task:" + id }
 // LogKey returns where a turn's events are.
 func LogKey(turn string) string { return "sluice:log:" + turn }
 
+// TraceKey returns the list of what each turn of a task adds to its trace.
+func TraceKey(id string) string { return "sluice:trace:" + id }
+
 // LeaseKey returns where a process's lease is.
 func LeaseKey(owner string) string { return "sluice:gw:" + owner }
 

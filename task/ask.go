@@ -221,6 +221,9 @@ func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
 // remove removes a task and its logs.
 func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 	err := s.cfg.Store.DeleteTask(ctx, id)
+	if err == nil { // a turn that ends now finds that the task is gone
+		err = s.cfg.Store.DeleteList(ctx, store.TraceKey(id))
+	}
 	for _, turn := range readDocument(id, t).Metadata.Turns {
 		if err == nil {
 			err = s.cfg.Store.DropLog(ctx, turn)

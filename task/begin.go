@@ -8,6 +8,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/record"
 	"sluice/store"
 )
 
@@ -150,8 +151,9 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 // newTurn makes a turn. Its context is not the request's: what is stored must be
 // stored also when the client has gone.
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
+	id, now := newID(chat.TurnPrefix), time.Now()
 	return &Turn{
-		service: s, id: newID(chat.TurnPrefix), version: 1, began: time.Now(),
+		service: s, id: id, version: 1, began: now, trace: record.New(s.cfg.Trace, id, now),
 		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true,
 	}
 }

@@ -153,7 +153,7 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 			c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
 		}
 	}
-	doc := readDocument(id, task)
+	doc, begun := readDocument(id, task), readDocument(id, task)
 	doc.ended(state, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
 	c.Task = task
 	c.Doc, c.State, c.Holder = doc.encode(), state, store.Holder{}
@@ -166,6 +166,7 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	s.traceLost(ctx, id, begun, task, kept, c.Log.Data)
 	s.lost.Inc()
 	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
 	s.changed(s.cfg.Log.WithContext(ctx), id, before, state)

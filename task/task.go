@@ -35,6 +35,7 @@ import (
 
 	"sluice/fault"
 	"sluice/metrics"
+	"sluice/record"
 	"sluice/store"
 )
 
@@ -44,6 +45,7 @@ type Store interface {
 	store.Logs
 	store.Leases
 	store.Values
+	store.Lists
 	store.Indexes
 	store.Signals
 }
@@ -78,8 +80,10 @@ type Config struct {
 	// Required refuses turns while the store is unavailable; else they run, and nobody
 	// can resume them.
 	Required bool
-	Metrics  *metrics.Registry
-	Log      zerolog.Logger
+	// Trace says what the trace of a task holds.
+	Trace   record.Spec
+	Metrics *metrics.Registry
+	Log     zerolog.Logger
 }
 
 // Service keeps the turns of one process. It is safe for concurrent use. Use New.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/record"
 	"sluice/store"
 	"sluice/stream"
 )
@@ -48,7 +49,10 @@ type Turn struct {
 	last  []byte // the document at the end, and the task's state
 	state string
 	known bool // to the store
-	gone  bool // the task is somebody else's now
+	trace *record.Recorder
+	// traced says that the store has what the turn adds to the trace, or never will.
+	traced bool
+	gone   bool // the task is somebody else's now
 }
 
 // mark is a place in Turn.pending where an append ended of which it is not known whether it
@@ -75,6 +79,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 		ev = &named
 	}
 	t.said.hear(ev)
+	t.trace.Hear(s.At, ev)
 	t.log(s, ev)
 	if t.left {
 		return nil
@@ -231,7 +236,7 @@ func (t *Turn) finish() bool {
 	if t.key != "" {
 		_ = s.note(s.cfg.Store.KeepValue(t.ctx, t.key, keyMemory))
 	}
-	return t.gone || t.settle()
+	return t.gone || t.settle() && t.keepTrace()
 }
 
 // closeLog tells those who read the log that the turn has ended with its client.

@@ -90,6 +90,8 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice workflow graph NAME  print the graph of a workflow for Mermaid
   sluice workflow run NAME TEXT
                               run a workflow once and show the events live
+  sluice export TASK [--out DIR]
+                              write a task of the store, its trace and its agents as files
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
@@ -128,6 +130,8 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.configFile(args)
 	case "workflow":
 		return p.workflow(ctx, args)
+	case "export":
+		return p.export(ctx, args)
 	case "version":
 		fmt.Fprintln(p.stdout, version)
 		return exitOK

@@ -95,7 +95,7 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 // gatewayConfig joins settings and file into what the gateway takes.
 func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
 	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens,
-		HasFile: file.Path != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, A2A: file.A2A, Quality: file.Quality, Workflows: file.Workflows, Warnings: file.Warnings}
+		HasFile: file.Path != "", Team: file.Team, Tasks: file.Tasks, Trace: file.Trace, Memory: file.Memory, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, A2A: file.A2A, Quality: file.Quality, Workflows: file.Workflows, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.

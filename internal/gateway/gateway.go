@@ -39,6 +39,7 @@ import (
 	"sluice/model"
 	"sluice/quality"
 	"sluice/quality/style"
+	"sluice/record"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
@@ -64,6 +65,7 @@ type Config struct {
 	HasFile bool
 	Team    router.Spec
 	Tasks   task.Spec
+	Trace   record.Spec
 	A2A     a2a.Spec
 	Memory  conversation.Spec
 	// Workflows are those of the file.

@@ -55,6 +55,7 @@ func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.R
 	s.tasks = task.New(task.Config{
 		Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
+		Trace: cfg.Trace,
 	})
 	if cfg.Memory.Enabled {
 		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})

@@ -11,6 +11,7 @@ import (
 	"sluice/model"
 	"sluice/quality"
 	"sluice/quality/style"
+	"sluice/record"
 	"sluice/router"
 	"sluice/task"
 	"sluice/workflow"
@@ -25,6 +26,7 @@ type File struct {
 	Team       router.Spec
 	Channels   []channel.Spec
 	Tasks      task.Spec
+	Trace      record.Spec
 	A2A        a2a.Spec
 	Quality    quality.Spec
 	Style      *style.Guide // nil: there is none
@@ -77,6 +79,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		}),
 		style.Section(&f.Style),
 		task.Section(&f.Tasks),
+		record.Section(&f.Trace),
 		a2a.Section(&f.A2A),
 		conversation.Section(&f.Memory, c),
 		workflow.Section(&f.Workflows, c),

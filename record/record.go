@@ -1,0 +1,187 @@
+// Package record makes the trace of a task from the events of its turns: who did what,
+// when, for how long and with what outcome. What passes and is not kept, such as a draft,
+// no trace has.
+//
+// A Recorder belongs to the goroutine of its turn. What it made is encoded once, and put
+// together with that of other turns when somebody reads it (Join).
+package record
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Trace is the way of a task.
+type Trace struct {
+	TaskID string `json:"task_id"`
+	Steps  []Step `json:"steps"` // in the order in which they began
+	// Sessions are those of sub-agents, by id.
+	Sessions  map[string]Session `json:"sub_agent_sessions"`
+	CreatedAt string             `json:"created_at"`
+	UpdatedAt string             `json:"updated_at"`
+}
+
+// Names of steps.
+const (
+	Turn     = "turn"     // all of a turn; steps without a parent are these
+	Route    = "route"    // the choice of agents
+	Agent    = "agent"    // an agent's part
+	Node     = "node"     // an attempt of a workflow's node
+	Speak    = "step"     // what a model said, with the calls that it asked for
+	Approval = "approval" // a question to a person
+	Model    = "model"    // another model answers
+	Failure  = "error"    // a failure after which the turn went on
+)
+
+// Status says how a step ended.
+type Status string
+
+// Statuses. Warning is also that of a step that was cut.
+const (
+	Info    Status = "info"
+	Warning Status = "warning"
+	Error   Status = "error"
+)
+
+// Step is a part of a turn.
+type Step struct {
+	// ID is unique in the trace. ParentID is the step that this one is a part of; empty: it
+	// is a turn.
+	ID        string `json:"id"`
+	ParentID  string `json:"parent_id,omitempty"`
+	Name      string `json:"step_name"`
+	Message   string `json:"message"`
+	Status    Status `json:"status"`
+	Timestamp string `json:"timestamp"`  // of its begin
+	Started   int64  `json:"started_ms"` // since the begin of the trace
+	Millis    *int64 `json:"duration_ms,omitempty"`
+	Agent     string `json:"agent,omitempty"`
+	NodeID    string `json:"node_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Calls     []Call `json:"tool_calls,omitempty"`
+	Usage     *Usage `json:"usage,omitempty"`
+}
+
+// Usage counts tokens.
+type Usage struct {
+	Input    int `json:"input_tokens"` // with those from a cache
+	Output   int `json:"output_tokens"`
+	Thinking int `json:"thinking_tokens"`
+}
+
+// Outcome says what became of a call.
+type Outcome string
+
+// Outcomes. Running is that of a call whose end was not told, and Waiting that of one that
+// waits for a person and has not begun.
+const (
+	Completed Outcome = "completed"
+	Cached    Outcome = "cached"
+	Failed    Outcome = "failed"
+	Unknown   Outcome = "unknown"
+	Running   Outcome = "running"
+	Waiting   Outcome = "waiting"
+)
+
+// Call is a call of a tool.
+type Call struct {
+	CallID    string         `json:"call_id"`
+	Server    string         `json:"server"`
+	Tool      string         `json:"tool"`
+	Arguments jsontext.Value `json:"arguments,omitempty"` // one object
+	Result    *Result        `json:"result,omitempty"`
+	Error     string         `json:"error,omitempty"`
+	Millis    *int64         `json:"duration_ms,omitempty"`
+	Outcome   Outcome        `json:"outcome"`
+}
+
+// Result is what a tool said.
+type Result struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated,omitempty"`
+}
+
+// Session is a sub-agent's part.
+type Session struct {
+	SessionID string `json:"session_id"`
+	Agent     string `json:"agent"`
+	// MessageCount is how many messages were told of: texts, and results of tools.
+	MessageCount int    `json:"message_count"`
+	Status       string `json:"status"` // running, completed or failed
+}
+
+// Part is what one turn adds to the trace of its task.
+type Part struct {
+	Turn     string             `json:"turn"`
+	Steps    []Step             `json:"steps"`
+	Sessions map[string]Session `json:"sub_agent_sessions,omitempty"`
+	Updated  string             `json:"updated_at"`
+}
+
+// began returns when the turn began.
+func (p *Part) began() string {
+	if len(p.Steps) == 0 {
+		return p.Updated
+	}
+	return p.Steps[0].Timestamp
+}
+
+// Encode returns the part as it is kept.
+func (p *Part) Encode() []byte {
+	text, _ := json.Marshal(p) // texts and numbers, and JSON that was checked
+	return text
+}
+
+// Read returns a part as it was kept.
+func Read(text []byte) (*Part, error) {
+	p := new(Part)
+	return p, json.Unmarshal(text, p)
+}
+
+// Join puts the parts of a task together, in the order in which its turns began. Of a turn
+// that is there twice the first counts.
+func Join(task string, parts []*Part) *Trace {
+	t := &Trace{TaskID: task, Steps: []Step{}, Sessions: map[string]Session{}}
+	slices.SortStableFunc(parts, func(a, b *Part) int { return strings.Compare(a.began(), b.began()) })
+	seen := map[string]bool{}
+	for _, p := range parts {
+		if seen[p.Turn] {
+			continue
+		}
+		seen[p.Turn] = true
+		t.Steps = append(t.Steps, p.Steps...)
+		for id, s := range p.Sessions {
+			t.Sessions[id] = s
+		}
+		t.UpdatedAt = max(t.UpdatedAt, p.Updated) // of one length, in UTC
+	}
+	if len(t.Steps) == 0 {
+		return t
+	}
+	t.CreatedAt = t.Steps[0].Timestamp
+	for _, s := range t.Steps {
+		t.CreatedAt = min(t.CreatedAt, s.Timestamp)
+	}
+	began, _ := time.Parse(timeFormat, t.CreatedAt)
+	for i := range t.Steps {
+		at, err := time.Parse(timeFormat, t.Steps[i].Timestamp)
+		if err == nil {
+			t.Steps[i].Started = at.Sub(began).Milliseconds()
+		}
+	}
+	return t
+}
+
+// Encode returns the trace as it is shown.
+func (t *Trace) Encode() []byte {
+	text, _ := json.Marshal(t) // as above
+	return text
+}
+
+// timeFormat is RFC 3339 with milliseconds.
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"

@@ -1,0 +1,396 @@
+package record
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// Bounds of a part.
+const (
+	maxSteps = 500     // the last ones of a longer turn are left out
+	maxBytes = 1 << 20 // of texts; what comes then is recorded without
+)
+
+// Recorder makes the part of one turn. Use New.
+type Recorder struct {
+	spec  Spec
+	began time.Time
+	part  Part
+	bytes int
+	last  time.Duration // of the last event
+	open  []open        // steps that have not ended, the turn first
+	calls []place       // that are under way
+}
+
+// open is a step that has not ended.
+type open struct {
+	step  int // index in the part
+	key   string
+	began time.Duration
+	text  text
+	busy  int  // calls of it that are under way
+	asked bool // it has asked for calls
+}
+
+// place is where a call stands.
+type place struct {
+	id         string
+	step, call int
+	lane       string
+}
+
+// New returns the Recorder of a turn.
+func New(spec Spec, turn string, began time.Time) *Recorder {
+	r := &Recorder{spec: spec, began: began, part: Part{Turn: turn}}
+	r.begin(Step{Name: Turn}, "", 0)
+	return r
+}
+
+// Hear takes the next event of the turn.
+func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
+	if stream.Passing(ev) {
+		return
+	}
+	r.last = max(r.last, at)
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		if i := r.speak(ev.Attribution, at); i >= 0 {
+			r.open[i].text.add(ev.Text)
+		}
+	case *stream.Thinking:
+		r.speak(ev.Attribution, at)
+	case *stream.ToolStarted:
+		r.started(&ev.Call, at)
+	case *stream.ToolCompleted:
+		outcome := Completed
+		if ev.Cached {
+			outcome = Cached
+		}
+		r.ended(&ev.Call, ev.Duration, outcome, "", ev)
+	case *stream.ToolFailed:
+		r.ended(&ev.Call, ev.Duration, Failed, ev.Message, nil)
+	case *stream.ToolUnknown:
+		r.ended(&ev.Call, ev.Duration, Unknown, ev.Message, nil)
+	case *stream.Route:
+		r.route(ev, at)
+	case *stream.AgentRun:
+		r.agent(ev, at)
+	case *stream.NodeRun:
+		r.node(ev, at)
+	case *stream.ModelChanged:
+		r.note(Step{Name: Model, Status: Warning, Message: ev.Previous + ": " + ev.Reason + "; now " + ev.Key, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+	case *stream.Approval:
+		r.approval(ev, at)
+	case *stream.Error:
+		r.failure(ev, at)
+	case *stream.Done:
+		r.done(ev)
+	}
+}
+
+// begin opens a step. It returns its place among the open ones, -1 if there is no room.
+func (r *Recorder) begin(s Step, key string, at time.Duration) int {
+	if len(r.part.Steps) == maxSteps {
+		return -1
+	}
+	s.ID = r.part.Turn + ":" + strconv.Itoa(len(r.part.Steps))
+	if len(r.open) > 0 && s.ParentID == "" {
+		s.ParentID = r.part.Steps[0].ID
+	}
+	s.Status = cmp.Or(s.Status, Info)
+	s.Timestamp = r.began.Add(at).UTC().Format(timeFormat)
+	r.part.Steps = append(r.part.Steps, s)
+	r.open = append(r.open, open{step: len(r.part.Steps) - 1, key: key, began: at})
+	return len(r.open) - 1
+}
+
+// end closes an open step, which took so long.
+func (r *Recorder) end(i int, took time.Duration) {
+	o := &r.open[i]
+	s := &r.part.Steps[o.step]
+	ms := took.Milliseconds()
+	s.Millis = &ms
+	if o.text.begun() {
+		s.Message = r.shown(o.text.whole())
+	}
+	r.open = append(r.open[:i], r.open[i+1:]...)
+}
+
+// find returns the open step of a key, or -1.
+func (r *Recorder) find(key string) int {
+	for i := range r.open {
+		if r.open[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// note adds a step that takes no time.
+func (r *Recorder) note(s Step, at time.Duration) {
+	if i := r.begin(s, "note", at); i >= 0 {
+		r.end(i, 0)
+	}
+}
+
+// lane names who speaks. Steps of a lane follow each other; lanes run at the same time.
+func lane(a stream.Attribution) string {
+	return "lane " + a.AgentID + " " + a.NodeID + " " + a.SessionID
+}
+
+// speak returns the step in which somebody speaks, and begins one behind calls that have
+// ended: it is the model's next one.
+func (r *Recorder) speak(a stream.Attribution, at time.Duration) int {
+	key := lane(a)
+	i := r.find(key)
+	if i >= 0 && r.open[i].asked && r.open[i].busy == 0 {
+		r.end(i, at-r.open[i].began)
+		i = -1
+	}
+	if i < 0 {
+		i = r.begin(Step{Name: Speak, ParentID: r.parent(a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, key, at)
+		r.session(a, 1)
+	}
+	return i
+}
+
+// parent returns the step that what somebody says is a part of; empty: the turn.
+func (r *Recorder) parent(a stream.Attribution) string {
+	if a == (stream.Attribution{}) {
+		return ""
+	}
+	for i := len(r.part.Steps) - 1; i > 0; i-- {
+		s := &r.part.Steps[i]
+		if a.NodeID != "" && s.Name == Node && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// session counts the messages of a sub-agent.
+func (r *Recorder) session(a stream.Attribution, messages int) {
+	if a.SessionID == "" {
+		return
+	}
+	if r.part.Sessions == nil {
+		r.part.Sessions = map[string]Session{}
+	}
+	s := r.part.Sessions[a.SessionID]
+	s.SessionID, s.Agent, s.Status = a.SessionID, a.AgentID, "running"
+	s.MessageCount += messages
+	r.part.Sessions[a.SessionID] = s
+}
+
+func (r *Recorder) started(c *stream.Call, at time.Duration) {
+	i := r.speak(c.Attribution, at)
+	if i < 0 {
+		return
+	}
+	o := &r.open[i]
+	o.asked = true
+	o.busy++
+	s := &r.part.Steps[o.step]
+	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: Running})
+	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.key})
+}
+
+func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, message string, done *stream.ToolCompleted) {
+	for i, p := range r.calls {
+		if p.id != c.ID {
+			continue
+		}
+		r.calls = append(r.calls[:i], r.calls[i+1:]...)
+		if i := r.find(p.lane); i >= 0 && r.open[i].step == p.step {
+			r.open[i].busy--
+		}
+		s := &r.part.Steps[p.step]
+		call := &s.Calls[p.call]
+		ms := took.Milliseconds()
+		call.Outcome, call.Millis = outcome, &ms
+		if outcome != Completed && outcome != Cached {
+			s.Status, call.Error = Warning, r.shown(message, false)
+		}
+		if done != nil && r.payloads() {
+			text, cut := r.bounded(done.Result, false)
+			call.Result = &Result{text, cut || done.Truncated}
+		}
+		r.session(c.Attribution, 1)
+		return
+	}
+}
+
+func (r *Recorder) route(ev *stream.Route, at time.Duration) {
+	i := r.begin(Step{Name: Route, Agent: ev.AgentID, Message: r.shown(ev.Reasoning, false)}, Route, max(0, at-time.Duration(ev.Millis)*time.Millisecond))
+	if i >= 0 {
+		r.end(i, time.Duration(ev.Millis)*time.Millisecond)
+	}
+}
+
+func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
+	key := Agent + " " + ev.AgentID + " " + ev.SessionID
+	i := r.find(key)
+	switch ev.Status {
+	case stream.AgentStarted, stream.AgentRetrying:
+		if i >= 0 {
+			r.part.Steps[r.open[i].step].Status = Warning
+			r.end(i, at-r.open[i].began)
+		}
+		r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
+		r.begin(Step{Name: Agent, Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
+		return
+	}
+	if i < 0 {
+		return
+	}
+	s := &r.part.Steps[r.open[i].step]
+	if ev.Status != stream.AgentCompleted {
+		s.Status, s.Message = Warning, cmp.Or(r.shown(ev.ErrorMessage, false), string(ev.ErrorType), string(ev.Status))
+	}
+	if ev.Usage != nil {
+		s.Usage = &Usage{ev.Usage.Input, ev.Usage.Output, ev.Usage.Thinking}
+	}
+	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID }, at)
+	if session, ok := r.part.Sessions[ev.SessionID]; ok {
+		session.Status = "completed"
+		if ev.Status != stream.AgentCompleted {
+			session.Status = "failed"
+		}
+		r.part.Sessions[ev.SessionID] = session
+	}
+	r.end(i, at-r.open[i].began)
+}
+
+// silence ends what those say whose part is over. It lies behind their part among the
+// open steps.
+func (r *Recorder) silence(of func(*Step) bool, at time.Duration) {
+	for i := len(r.open) - 1; i > 0; i-- {
+		if s := &r.part.Steps[r.open[i].step]; s.Name == Speak && of(s) {
+			r.end(i, at-r.open[i].began)
+		}
+	}
+}
+
+func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
+	key := Node + " " + ev.NodeID + " " + strconv.Itoa(ev.Attempt)
+	switch ev.Status {
+	case stream.NodeStarted:
+		r.begin(Step{Name: Node, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: ev.Type}, key, at)
+		return
+	case stream.NodeSkipped:
+		r.note(Step{Name: Node, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: string(ev.Status)}, at)
+		return
+	}
+	i := r.find(key)
+	if i < 0 {
+		return
+	}
+	s := &r.part.Steps[r.open[i].step]
+	switch ev.Status {
+	case stream.NodeFailed:
+		s.Status, s.Message = Warning, cmp.Or(string(ev.ErrorType), string(ev.Status))
+	case stream.NodeWaiting:
+		s.Message = string(ev.Status)
+	case stream.NodeCompleted:
+		s.Message = cmp.Or(r.shown(ev.Output, false), s.Message)
+	}
+	r.silence(func(s *Step) bool { return s.NodeID == ev.NodeID }, at)
+	r.end(i, at-r.open[i].began)
+}
+
+// approval notes a question, without its token.
+func (r *Recorder) approval(ev *stream.Approval, at time.Duration) {
+	s := Step{Name: Approval, Message: r.shown(ev.Prompt, false)}
+	for _, c := range ev.Calls {
+		s.Agent = cmp.Or(s.Agent, c.AgentID)
+		s.Calls = append(s.Calls, Call{CallID: c.CallID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: Waiting})
+	}
+	r.note(s, at)
+}
+
+func (r *Recorder) failure(ev *stream.Error, at time.Duration) {
+	message := string(ev.Type)
+	if text := r.shown(ev.Message, false); text != "" {
+		message += ": " + text
+	}
+	if !ev.Fatal {
+		r.note(Step{Name: Failure, Status: Warning, Message: message, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+		return
+	}
+	turn := &r.part.Steps[0]
+	turn.Status, turn.Message = Error, message
+	if ev.Type == fault.TurnLost { // nobody saw these end
+		r.cut()
+	}
+}
+
+func (r *Recorder) done(ev *stream.Done) {
+	turn := &r.part.Steps[0]
+	turn.Message = cmp.Or(turn.Message, string(ev.Reason))
+	u := ev.Usage
+	turn.Usage = &Usage{u.InputTokens, u.OutputTokens, u.ThinkingTokens}
+	status := "failed"
+	if ev.Reason.Success() {
+		status = "completed"
+	}
+	for id, s := range r.part.Sessions {
+		if s.Status == "running" {
+			s.Status = status
+		}
+		r.part.Sessions[id] = s
+	}
+	r.close()
+}
+
+// cut marks what is open as cut.
+func (r *Recorder) cut() {
+	for _, o := range r.open[1:] {
+		r.part.Steps[o.step].Status = Warning
+	}
+}
+
+// close ends what is open.
+func (r *Recorder) close() {
+	for len(r.open) > 0 {
+		i := len(r.open) - 1
+		r.end(i, r.last-r.open[i].began)
+	}
+}
+
+// Part returns what the turn adds to the trace. over says that nothing more comes: what
+// has not ended was cut. Of a turn that goes on it has no duration.
+func (r *Recorder) Part(over bool) *Part {
+	if over && len(r.open) > 0 {
+		r.part.Steps[0].Status = Warning
+		r.cut()
+		r.close()
+	}
+	for _, o := range r.open {
+		if o.text.begun() {
+			r.part.Steps[o.step].Message = r.shown(o.text.whole())
+		}
+	}
+	r.part.Updated = r.began.Add(r.last).UTC().Format(timeFormat)
+	return &r.part
+}
+
+// arguments returns those of a call as they are recorded.
+func (r *Recorder) arguments(args jsontext.Value) jsontext.Value {
+	if !r.payloads() || len(args) == 0 || !args.IsValid() {
+		return nil
+	}
+	clean := jsontext.Value(kinds.JSON(args))
+	if len(clean) <= maxField {
+		r.bytes += len(clean)
+		return append(jsontext.Value(nil), clean...)
+	}
+	head, _ := r.bounded(string(clean), false)
+	text, _ := jsontext.AppendQuote([]byte(`{"truncated":`), head)
+	return append(text, '}')
+}

@@ -1,0 +1,81 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"sluice/record"
+	"sluice/store"
+)
+
+// Record is a task as it is exported.
+type Record struct {
+	ID          string `json:"id"`
+	Description string `json:"description"` // what the user said first
+	Status      string `json:"status"`      // pending, running, completed or failed
+	Agent       string `json:"assigned_agent"`
+	Result      string `json:"result,omitempty"`
+	Error       string `json:"error,omitempty"`
+	CreatedAt   string `json:"created_at"`
+	StartedAt   string `json:"started_at,omitempty"`
+	CompletedAt string `json:"completed_at,omitempty"`
+	Days        int    `json:"retention_days"`
+}
+
+// Export returns a task and its trace, whatever user it belongs to. It changes nothing: st may be open
+// for reading only. The error of a task that is not there wraps store.ErrNotFound.
+func Export(ctx context.Context, st Store, spec Spec, traces record.Spec, id string) (r Record, trace []byte, err error) {
+	s := &Service{cfg: Config{Store: st, Trace: traces}}
+	t, err := st.Task(ctx, id)
+	if err != nil {
+		return r, nil, err
+	}
+	trace, err = s.traceOf(ctx, id, t)
+	if err != nil {
+		return r, nil, errors.Join(err, store.ErrUnavailable)
+	}
+	return readDocument(id, t).record(t, cmp.Or(spec.TTL, DefaultTTL)), trace, nil
+}
+
+// defaultAgent is who answers where there is no team.
+const defaultAgent = "assistant"
+
+// record returns the task as it is exported.
+func (d *Document) record(t store.Task, ttl time.Duration) Record {
+	r := Record{
+		ID: d.ID, Description: "-", Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
+		Days: int((ttl + day - 1) / day),
+	}
+	for i := len(d.History) - 1; i >= 0; i-- {
+		if d.History[i].Role == "user" && d.History[i].Content != "" {
+			r.Description = d.History[i].Content
+		}
+	}
+	if d.Metadata.Routing != nil {
+		r.Agent = cmp.Or(d.Metadata.Routing.AgentID, r.Agent)
+	}
+	for _, a := range d.Artifacts {
+		for _, p := range a.Parts {
+			r.Result += p.Text
+		}
+	}
+	switch {
+	case d.Status.State == Submitted:
+		r.Status = "pending"
+		return r
+	case d.Status.State == Completed:
+		r.Status = "completed"
+	case final(d.Status.State):
+		r.Status, r.Error = "failed", d.Status.State
+		if d.Status.Message != nil {
+			r.Error = cmp.Or(d.Status.Message.Content, r.Error)
+		}
+	}
+	r.StartedAt = r.CreatedAt
+	if final(d.Status.State) {
+		r.CompletedAt = d.Status.Timestamp
+	}
+	return r
+}

@@ -1,0 +1,117 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sluice/record"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// traceBounds say how much of a task's trace is kept: the newest turns.
+var traceBounds = store.Bounds{Items: 100, Bytes: 8 << 20}
+
+// keepTrace adds what the turn has recorded to the trace of its task, once. It returns
+// false if the store is unavailable.
+func (t *Turn) keepTrace() bool {
+	if t.traced {
+		return true
+	}
+	err := t.service.pushTrace(t.ctx, t.task, t.trace.Part(true), t.said.waits())
+	t.traced = !errors.Is(err, store.ErrUnavailable)
+	return t.traced
+}
+
+// pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
+// trace behind it: so a task that is gone by now leaves none.
+func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, waits time.Duration) error {
+	key := store.TraceKey(id)
+	err := s.cfg.Store.PushList(ctx, key, part.Encode(), traceBounds, s.cfg.TTL+waits)
+	if err == nil {
+		_, err = s.cfg.Store.Task(ctx, id)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = s.cfg.Store.DeleteList(ctx, key)
+	}
+	return s.note(err)
+}
+
+// traceLost adds the turn of a process that is gone, as its log and what closed it tell.
+func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, closing []byte) {
+	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
+	for line := range bytes.Lines(closing) {
+		if at, ev, err := stream.ReadStored(line); err == nil {
+			k.told = append(k.told, Told{at, ev})
+		}
+	}
+	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), 0)
+}
+
+// record gives a Recorder all events.
+func (k kept) record(rec *record.Recorder) *record.Recorder {
+	for _, told := range k.told {
+		rec.Hear(told.At, told.Event)
+	}
+	return rec
+}
+
+// began returns when a turn began, as far as the document tells.
+func (d *Document) began(turn string, created time.Time) time.Time {
+	for _, m := range d.History {
+		if m.MessageID == turn+":user" {
+			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {
+				return at
+			}
+		}
+	}
+	if len(d.Metadata.Turns) > 0 && d.Metadata.Turns[0] != turn { // a person's answer began it
+		if at, err := time.Parse(time.RFC3339, d.Status.Timestamp); err == nil {
+			return at
+		}
+	}
+	return created
+}
+
+// Trace returns the trace of a task of c's: of turns that have ended as it was kept, of
+// others as far as their logs tell now.
+func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.traceOf(ctx, id, t)
+}
+
+// traceOf is Trace for a task that may be shown.
+func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
+	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
+	if err != nil {
+		return nil, unavailable(s.note(err))
+	}
+	var parts []*record.Part
+	for _, item := range items {
+		if p, err := record.Read(item); err == nil {
+			parts = append(parts, p)
+		}
+	}
+	doc := readDocument(id, t)
+	for _, turn := range doc.Metadata.Turns {
+		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
+			continue
+		}
+		k, err := s.readAll(ctx, turn)
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
+		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
+	}
+	return record.Join(id, parts).Encode(), nil
+}
