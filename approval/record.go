@@ -189,10 +189,10 @@ func newID() string {
 	return idOf(b[:])
 }
 
-func idOf(b []byte) string { return idPrefix + strings.ToLower(idText.EncodeToString(b)) }
-
-// idText writes 26 of [0-9a-v] for 16 bytes.
-var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
+func idOf(b []byte) string {
+	text := base32.HexEncoding.WithPadding(base32.NoPadding) // 26 of [0-9a-v] for 16 bytes
+	return idPrefix + strings.ToLower(text.EncodeToString(b))
+}
 
 // IsID says whether s can be the id of a question.
 func IsID(s string) bool {

@@ -3,7 +3,6 @@ package quality
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,7 +147,15 @@ func planSchema(agents []Agent) jsontext.Value {
 		`"required":["criteria","steps"]}`)
 }
 
-var criterionIDs = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+// isCriterionID accepts a-z, then up to 63 of a-z 0-9 _.
+func isCriterionID(id string) bool {
+	for i, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return id != "" && len(id) <= 64
+}
 
 // read takes over what the planner has said, as far as it can be used.
 func (p *plan) read(text jsontext.Value, agents []Agent, set *Settings) error {
@@ -162,7 +169,7 @@ func (p *plan) read(text jsontext.Value, agents []Agent, set *Settings) error {
 	for _, c := range said.Criteria {
 		used := slices.ContainsFunc(p.criteria, func(o Criterion) bool { return o.ID == c.ID }) ||
 			slices.ContainsFunc(set.Criteria, func(o Criterion) bool { return o.ID == c.ID })
-		if len(p.criteria) == set.MaxPlanned || used || !criterionIDs.MatchString(c.ID) || utf8.RuneCountInString(c.Description) < minDescription {
+		if len(p.criteria) == set.MaxPlanned || used || !isCriterionID(c.ID) || utf8.RuneCountInString(c.Description) < minDescription {
 			p.dropped++
 			continue
 		}
