@@ -40,7 +40,7 @@ func valueByVersion(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
-// Of several that create one value exactly one succeeds: idempotency keys rest on that.
+// Of several that create one value exactly one succeeds.
 func valueClaimedOnce(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	same(t, "claims", all(12, func(i int) error {
