@@ -98,6 +98,8 @@ type Config struct {
 	Budget func(ctx context.Context) Budget
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
+	// Inner says that tools may tell events of their own: see InnerOf.
+	Inner bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
 	// means that none must. Run ends with them as Result.Paused if it can (stream.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/fault"
+	"sluice/stream"
 	"sluice/tool"
 )
 
@@ -24,8 +25,10 @@ type parallel struct {
 	ended   chan *job // has room for all, so that nobody waits for the client
 	// news has room for one: that some mailbox has something, not which.
 	news  chan struct{}
-	due   *time.Timer // for news that came too soon after the last
-	fatal error       // of the first call that ended the turn
+	inner chan stream.Event // of calls that tell events of their own; nil: none does
+	over  chan struct{}     // closed when inner is not read any more
+	due   *time.Timer       // for news that came too soon after the last
+	fatal error             // of the first call that ended the turn
 }
 
 // runAll runs the jobs at the same time, tells of their progress, and closes each
@@ -41,6 +44,10 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
 	defer c.wg.Wait()
 	defer c.cancel(nil) // before the wait, so that a panic here does not wait for hours
+	if t.agent.cfg.Inner {
+		c.inner, c.over = make(chan stream.Event, maxInner), make(chan struct{})
+		defer close(c.over)
+	}
 	for _, j := range jobs {
 		c.start(j)
 	}
@@ -48,6 +55,9 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 		select {
 		case j := <-c.ended:
 			c.end(j)
+		case ev := <-c.inner:
+			t.emit(ev)
+			c.emitInner()
 		case <-c.news:
 		case <-c.due.C:
 		}
@@ -68,7 +78,12 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
-		j.run(c.ctx, c.turn.agent.cfg.Tools, c.wake)
+		ctx := c.ctx
+		if c.inner != nil {
+			j.inner = &Inner{CallID: j.event.ID, events: c.inner, over: c.over}
+			ctx = context.WithValue(ctx, innerKey{}, j.inner)
+		}
+		j.run(ctx, c.turn.agent.cfg.Tools, c.wake)
 		c.ended <- j
 	})
 }
@@ -76,6 +91,10 @@ func (c *parallel) start(j *job) {
 // end closes a job and, if its server was unavailable, starts its fallback.
 func (c *parallel) end(j *job) {
 	c.emitProgressOf(j, time.Now()) // it came before the end
+	if j.inner != nil {
+		c.emitInner()
+		c.turn.state.Usage.Add(j.inner.usage)
+	}
 	c.working = without(c.working, j)
 	c.turn.close(j)
 	if j.err != nil && endsTurn(fault.From(j.err)) && c.fatal == nil {

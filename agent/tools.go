@@ -36,6 +36,8 @@ type job struct {
 	news   mailbox   // what the tool reports of its progress
 	nextAt time.Time // when the next report may be told; the turn's goroutine alone uses it
 
+	inner *Inner // what it tells of itself; nil: nothing
+
 	// fallback is the call that was made in place of this one; nil: none was.
 	fallback *job
 	// tried is how many of the call's fallbacks were.

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
+	"sluice/channel"
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/tool"
@@ -31,13 +34,16 @@ type readiness struct {
 	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Store    health.Status   `json:"store,omitempty"`  // where there is one
 	Streams  int             `json:"streams"`
+	// Approvals is whether GET /approvals lists what waits for people.
+	Approvals bool `json:"approvals,omitzero"`
 }
 
 // readyz fails only while draining. A part that is unavailable degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
-	rep := readiness{Status: "ok", Model: s.cfg.Model, Streams: s.gate.active(), Breakers: []health.Status{}, MCP: []health.Status{}}
+	rep := readiness{Status: "ok", Model: s.cfg.Model, Streams: s.gate.active(), Approvals: s.cfg.Approvals != nil && s.cfg.Tasks != nil,
+		Breakers: []health.Status{}, MCP: []health.Status{}}
 	for _, part := range s.cfg.Health.Check() {
 		if !part.OK() {
 			rep.Status = "degraded"
@@ -118,16 +124,30 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 }
 
 // contentPolicy lets the page load its own files and talk to its own server, and
-// nothing else. Where trusted types are known, no text can become markup or code.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'; trusted-types 'none'"
+// nothing else. Where trusted types are known, no text can become markup or code. An
+// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
+func contentPolicy() string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles() + "; img-src 'self'; connect-src 'self'; " +
+		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// mailStyles returns what allows the style attributes of e-mails, each by its hash.
+func mailStyles() string {
+	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
+	for _, style := range channel.InlineStyles() {
+		sum := sha256.Sum256([]byte(style))
+		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return allowed
+}
 
 // page serves the files of cfg.Page, index.html as /.
 func (s *Server) page(e *echo.Echo) {
 	if s.cfg.Page == nil {
 		return
 	}
+	policy := contentPolicy()
 	names, _ := fs.Glob(s.cfg.Page, "*")
 	for _, name := range names {
 		body, err := fs.ReadFile(s.cfg.Page, name)
@@ -138,7 +158,7 @@ func (s *Server) page(e *echo.Echo) {
 		if name == "index.html" {
 			route = "/"
 		}
-		readable(e, route, raw(file(contentType(name), body)))
+		readable(e, route, raw(file(contentType(name), policy, body)))
 	}
 }
 
@@ -159,12 +179,12 @@ func contentType(name string) string {
 
 // file returns a handler of one file in memory. no-cache has browsers ask again each
 // time: the page must fit the gateway that serves it.
-func file(contentType string, body []byte) func(http.ResponseWriter, *http.Request) error {
+func file(contentType, policy string, body []byte) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		h := w.Header()
 		h.Set("Content-Type", contentType)
 		h.Set("Content-Length", strconv.Itoa(len(body)))
-		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
 		h.Set("Cache-Control", "no-cache")

@@ -194,7 +194,7 @@ func (t *turn) Emit(ev stream.Event) error {
 		}
 		return t.sinkErr
 	case *stream.AgentRun:
-		if ev.Success != nil {
+		if ev.Success != nil && !stream.Inner(ev) {
 			t.ran(ev.AgentID, *ev.Success)
 		}
 	case *stream.InnerDelta:

@@ -99,8 +99,8 @@ func (r *turn) take(m *member, ev stream.Event) error {
 		m.changed = m.changed || !e.Repeatable
 	}
 	ev = stream.Attributed(ev, stream.Attribution{AgentID: m.agent.ID})
-	if c := stream.CallOf(ev); c != nil {
-		c.ID = r.callID(m, c.ID)
+	if id := stream.CallIDOf(ev); id != nil {
+		*id = r.callID(m, *id)
 	}
 	r.emit(ev)
 	return r.sinkErr

@@ -58,6 +58,7 @@ type AgentSpec struct {
 	Timeout      time.Duration // 0: Dispatch.Timeout
 	Hidden       bool          // from the router
 	Closed       bool          // it has no A2A endpoint of its own
+	Delegates    []string      // ids of agents that it may call
 }
 
 // Defaults of an AgentSpec.
@@ -133,6 +134,9 @@ func (r *agentReader) read() {
 	for item := range n.Get("tools").Members() {
 		r.tool(item)
 	}
+	for item := range n.Get("delegates").Members() {
+		r.delegate(item)
+	}
 }
 
 // prompt reads the system prompt, from the file itself or from one beside it.
@@ -172,6 +176,30 @@ func (r *agentReader) tool(item *file.Node) {
 		return
 	}
 	r.spec.Tools = append(r.spec.Tools, text)
+}
+
+// maxDelegate is the longest id of a delegate: with DelegatePrefix it is a tool's name.
+const maxDelegate = 64 - len(DelegatePrefix)
+
+// DelegatePrefix begins the name of the tool that calls another agent.
+const DelegatePrefix = "delegate_to_"
+
+// delegate reads one of the agents that the agent may call.
+func (r *agentReader) delegate(item *file.Node) {
+	id, ok := item.Text()
+	if !ok {
+		return
+	}
+	switch {
+	case id == r.spec.ID:
+		item.Fault("is the agent itself")
+	case !item.Section("agents").Has(id):
+		item.Fault("names an agent that is not in agents")
+	case len(id) > maxDelegate:
+		item.Fault("is longer than 52 characters, too long for the name of a tool")
+	default:
+		r.spec.Delegates = append(r.spec.Delegates, id)
+	}
 }
 
 // hasServer looks at the file too: a server that has a fault is in no list, and one

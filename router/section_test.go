@@ -114,9 +114,12 @@ agents: {a: {description: x, card: "http://h", exposed: true, delegates: []}}
 router: {sticky: glue, max_clarifications: 6}
 `, []string{
 			"2:30: /agents/a/card: there is no such key",
-			"2:63: /agents/a/delegates: there is no such key",
 			"3:18: /router/sticky: must be one of off, hint, hold",
 			"3:44: /router/max_clarifications: must be from 0 to 5"}},
+		{"delegates", "agents:\n  a: {description: x, delegates: [a, b, c]}\n  b: {description: x}\n  " + long[:53] + ": {description: x}\n  d: {description: x, delegates: [" + long[:53] + "]}\n", []string{
+			"2:35: /agents/a/delegates/0: is the agent itself",
+			"2:41: /agents/a/delegates/2: names an agent that is not in agents",
+			"5:35: /agents/d/delegates/0: is longer than 52 characters, too long for the name of a tool"}},
 		{"memory, tasks and a2a neither", "agents: {}\nmemory: {}\ntasks: {}\na2a: {}\n", []string{
 			"2:1: /memory: there is no such key", "3:1: /tasks: there is no such key", "4:1: /a2a: there is no such key"}},
 		{"texts", "agents:\n  a: {description: '', name: " + long[:65] + ", role: " + long[:201] + "}\n  b: {}\n  c: {description: " + long + "}\n  C: {description: x}\n", []string{

@@ -73,6 +73,7 @@ const (
 	RoleAdditional    Role = "additional"
 	RoleClarification Role = "clarification"
 	RoleFallback      Role = "fallback"
+	RoleDelegate      Role = "delegate" // another agent called it
 )
 
 // AgentRun tells of an agent's part in a turn: that it began, is tried again, or
@@ -84,6 +85,10 @@ type AgentRun struct {
 	Role    Role        `json:"role"`
 	Attempt int         `json:"attempt"` // from 1
 	Status  AgentStatus `json:"status"`
+	// SessionID and CallID are a delegate's: its session, and the call that opened it. Of
+	// others they are empty.
+	SessionID string `json:"session_id,omitempty"`
+	CallID    string `json:"call_id,omitempty"`
 
 	// The rest is set at the end of a run; nil and empty before it.
 	Success      *bool       `json:"success,omitempty"`
@@ -112,9 +117,16 @@ func (*AgentRun) Name() string { return agentName }
 // one that began has ended before Done.
 func (r *AgentRun) Allow(t *Turn) error {
 	key := "agent " + r.AgentID
+	delegate := r.Role == RoleDelegate
+	if delegate != (r.SessionID != "") || delegate != (r.CallID != "") {
+		return errors.New("a delegate, and nobody else, has a session and a call")
+	}
+	if delegate {
+		key = "agent session " + r.SessionID
+	}
 	switch r.Status {
 	case AgentStarted:
-		if t.Count(routeName) == 0 {
+		if t.Count(routeName) == 0 && !delegate {
 			return errors.New("an agent begins before the route")
 		}
 		if !t.Open(key) {

@@ -77,6 +77,9 @@ func (a *answer) spoke(ev *stream.Delta) {
 // ran notes that an agent began or ended. An agent may run more than once; the
 // run that is open ends.
 func (a *answer) ran(ev *stream.AgentRun) {
+	if stream.Inner(ev) {
+		return // its caller answers
+	}
 	if ev.Status == stream.AgentStarted {
 		a.runs = append(a.runs, AgentResponse{AgentID: ev.AgentID})
 		return

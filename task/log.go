@@ -237,13 +237,14 @@ func runs(list []stream.AgentRun, ev stream.Event) []stream.AgentRun {
 		return list
 	}
 	for i := range list {
-		if list[i].AgentID == run.AgentID {
+		if list[i].AgentID == run.AgentID && list[i].SessionID == run.SessionID {
 			list = append(list[:i], list[i+1:]...)
 			break
 		}
 	}
 	if run.Status == stream.AgentStarted || run.Status == stream.AgentRetrying {
-		list = append(list, stream.AgentRun{AgentID: run.AgentID, Role: run.Role, Attempt: run.Attempt})
+		list = append(list, stream.AgentRun{AgentID: run.AgentID, Role: run.Role, Attempt: run.Attempt,
+			SessionID: run.SessionID, CallID: run.CallID})
 	}
 	return list
 }

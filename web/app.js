@@ -2,8 +2,10 @@
 // the panel beside it.
 
 import { spoken } from './approval.js';
+import { ChannelPicker } from './channel.js';
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
+import { Inbox } from './inbox.js';
 import { Inspector } from './inspector.js';
 import { recall } from './memory.js';
 import { showTurn } from './panel.js';
@@ -25,12 +27,19 @@ const send = /** @type {HTMLButtonElement} */ (byId('send'));
 const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
-const gateway = new StatusPanel((model) => offer(model === offlineModel));
+const picker = new ChannelPicker();
+const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
+const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+  picker.offer((await getJSON('channels'))?.channels ?? []);
+  picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
+  inbox.show(approvals === true, approvals ? (await getJSON(inbox.address))?.approvals ?? [] : []);
+});
+inbox.asks = () => gateway.refresh();
 const conversation = new Follower();
-const session = new Session(begin, () => gateway.keeps);
+const session = new Session(begin, () => gateway.keeps, () => picker.fields);
 
 /** @param {Ask} ask @returns {Via} */
-const viaFor = (ask) => (viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');
+const viaFor = (ask) => (!ask.workflow && viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');
 
 /** @param {string} text */
 async function runTurn(text) {
@@ -43,16 +52,16 @@ async function runTurn(text) {
 
 /**
  * Goes on with a turn that waits. An answer that is not taken can be given again.
- * @param {TurnRecord} waiting @param {import('./approval.js').ApprovalCard} card @param {import('./types').Decision[]} calls
+ * @param {TurnRecord | null} waiting  null: it is not of this page
+ * @param {import('./approval.js').ApprovalCard} card @param {import('./types').Answer} answer @param {import('./types').Address} address
  */
-async function decide(waiting, card, calls) {
+async function decide(waiting, card, answer, address) {
   if (session.running) {
     say('A turn is running. Stop it first.');
     card.reopen();
     return;
   }
-  const { conversation_id } = waiting.ask;
-  const ask = { input: spoken(calls, card.approval), conversation_id, approval: { token: card.approval.token, calls } };
+  const ask = { input: spoken(answer, card.approval), conversation_id: waiting?.ask.conversation_id ?? '', approval: { ...address, ...answer } };
   const run = session.run(ask, 'fetch', waiting);
   compose();
   await run;
@@ -113,7 +122,7 @@ function eachFrame(draw) {
 function addTurn(record) {
   const view = new TurnView(record, {
     again: (text) => runTurn(text),
-    decide: (card, calls) => decide(record, card, calls),
+    decide: (card, answer) => decide(record, card, answer, { token: card.approval.token }),
     edit(text) {
       input.value = text;
       compose();

@@ -1,12 +1,14 @@
 // The card of a question: may these calls run? Each call has three buttons; when all are
-// decided, the answer is sent, and the turn goes on below.
+// decided, the answer is sent, and the turn goes on below. A question without calls, as a
+// step of a workflow has it, is answered as a whole.
 
-import { el, say, set } from './dom.js';
+import { el, set } from './dom.js';
 import { args } from './tool.js';
 
 /** @typedef {import('./types').Approval} Approval */
 /** @typedef {import('./types').Decision} Decision */
-/** @typedef {Approval['calls'][number]} Pending */
+/** @typedef {import('./types').Answer} Answer */
+/** @typedef {import('./types').Pending} Pending */
 
 /** @type {Record<string, string>} */
 const reasons = {
@@ -24,15 +26,40 @@ export class ApprovalCard {
   /** @type {Map<string, Decision>} */
   #decisions = new Map();
 
-  /** @param {Approval} approval @param {(decisions: Decision[]) => void} answer  called once */
+  /** @param {Approval} approval @param {(answer: Answer) => void} answer  called once, and again after reopen */
   constructor(approval, answer) {
     this.approval = approval;
     this.answer = answer;
     const until = new Date(approval.expires_at);
+    this.whole = el('div', { class: 'actions' });
     this.state = el('p', { class: 'faint' }, `It can be answered until ${until.toLocaleString()}.`);
     this.node = el('section', { class: 'approval', 'data-testid': 'approval', 'aria-label': approval.prompt },
-      el('h3', { dir: 'auto' }, approval.prompt), ...approval.calls.map((call) => this.#call(call)), this.state);
-    say(approval.prompt);
+      el('h3', { dir: 'auto' }, approval.prompt), ...(approval.calls ?? []).map((call) => this.#call(call)), this.whole, this.state);
+    if (!approval.calls?.length) this.#offerWhole();
+  }
+
+  // The answer to a question without calls, with what a person may fill in.
+  #offerWhole() {
+    const { prompt, schema } = this.approval;
+    const box = el('textarea', { class: 'arguments', 'data-testid': 'filled', 'aria-label': `What is asked for, as JSON: ${prompt}` });
+    box.value = schema ? template(schema) : '';
+    const message = el('input', { type: 'text', 'data-testid': 'message', 'aria-label': `A message with the answer to: ${prompt}`, maxlength: 2000, placeholder: 'A message, if you like' });
+    const fault = el('p', { class: 'bad', role: 'alert' });
+    /** @param {'approve' | 'reject'} action */
+    const answer = (action) => {
+      const input = action === 'approve' && schema ? object(box.value) : undefined;
+      if (input === null) {
+        fault.textContent = 'This is no JSON object.';
+        return;
+      }
+      const said = message.value.trim();
+      set(this.whole, el('p', { 'data-testid': 'decided' }, `${decided[action]}.`));
+      this.state.textContent = 'Answered.';
+      this.answer({ action, ...(said ? { message: said } : {}), ...(input ? { input } : {}) });
+    };
+    set(this.whole, schema ? box : null, message, fault,
+      button('Allow', `Allow: ${prompt}`, 'approve', () => answer('approve')),
+      button('Do not allow', `Do not allow: ${prompt}`, 'reject', () => answer('reject')));
   }
 
   /** @param {Pending} call */
@@ -77,18 +104,18 @@ export class ApprovalCard {
   #decide(call, foot, decision) {
     this.#decisions.set(call.call_id, decision);
     set(foot, el('p', { 'data-testid': 'decided' }, `${decided[decision.action]}.`));
-    if (this.#decisions.size < this.approval.calls.length) return;
+    if (this.#decisions.size < (this.approval.calls?.length ?? 0)) return;
     this.state.textContent = 'Answered.';
-    this.answer([...this.#decisions.values()]);
+    this.answer({ calls: [...this.#decisions.values()] });
   }
 
   /** Offers the choices again, as the answer was not taken. */
   reopen() {
     this.#decisions.clear();
     this.state.textContent = 'The answer was not taken. Nothing was run.';
-    for (const [i, foot] of [...this.node.querySelectorAll('.actions')].entries()) {
-      this.#offer(this.approval.calls[i], /** @type {HTMLElement} */ (foot));
-    }
+    const calls = this.approval.calls ?? [];
+    for (const [i, foot] of [...this.node.querySelectorAll('.tool > .actions')].entries()) this.#offer(calls[i], /** @type {HTMLElement} */ (foot));
+    if (calls.length === 0) this.#offerWhole();
   }
 }
 
@@ -110,12 +137,19 @@ function object(text) {
 }
 
 /**
- * What a person decided, in a line.
- * @param {Decision[]} decisions @param {Approval} approval
+ * The names that a schema asks for, to fill in.
+ * @param {import('./types').Schema} schema
  */
-export function spoken(decisions, approval) {
-  return decisions.map(({ call_id, action }) => {
-    const call = approval.calls.find((c) => c.call_id === call_id);
-    return `${decided[action]}: ${call?.tool_name ?? call_id}`;
+const template = (schema) => JSON.stringify(Object.fromEntries(Object.keys(schema.properties ?? {}).map((name) => [name, ''])), null, 2);
+
+/**
+ * What a person decided, in a line.
+ * @param {Answer} answer @param {Approval} approval
+ */
+export function spoken({ calls, action }, approval) {
+  if (action) return `${decided[action]}: ${approval.prompt}`;
+  return (calls ?? []).map((decision) => {
+    const call = approval.calls?.find((c) => c.call_id === decision.call_id);
+    return `${decided[decision.action]}: ${call?.tool_name ?? decision.call_id}`;
   }).join('; ');
 }

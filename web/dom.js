@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 // An attribute that is not named here cannot be set: no handler, no style, and no
 // address, which only link gives.
-const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|class|colspan|dir|disabled|for|height|hidden|id|max|name|open|preserveAspectRatio|role|rx|scope|start|tabindex|title|type|value|viewBox|width|x|y|d)$/;
+const allowed = /^(?:aria-[a-z]+|data-[a-z-]+|class|colspan|dir|disabled|for|height|hidden|id|max|maxlength|name|open|placeholder|preserveAspectRatio|role|rx|scope|start|tabindex|title|type|value|viewBox|width|x|y|d)$/;
 
 /**
  * @param {Element} node
@@ -97,6 +97,22 @@ export function link(address, ...label) {
     return a;
   }
   return el('span', { class: 'link' }, a, el('bdi', { class: 'host' }, ` (${place})`));
+}
+
+/**
+ * A frame that shows a document which may run, load and send nothing: it has an origin
+ * of its own and no rights. Its content policy is this page's.
+ * @param {string} html
+ * @param {string} title
+ */
+export function frame(html, title) {
+  const node = el('iframe', { title, tabindex: 0 });
+  node.sandbox.value = '';
+  node.referrerPolicy = 'no-referrer';
+  const address = URL.createObjectURL(new Blob([html], { type: 'text/html;charset=utf-8' }));
+  node.addEventListener('load', () => URL.revokeObjectURL(address), { once: true });
+  node.src = address;
+  return node;
 }
 
 /** @param {string} id */

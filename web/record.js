@@ -99,7 +99,7 @@ export class TurnRecord {
   /** A line for a shell that asks the same. It has no key, so that it runs again. */
   curl() {
     if (this.via === 'eventsource') return `curl -N ${quoted(address(this.ask))}`;
-    return `curl -N ${quoted(endpoint())} -H 'Content-Type: application/json' -d ${quoted(body(this.ask))}`;
+    return `curl -N ${quoted(endpoint(this.ask))} -H 'Content-Type: application/json' -d ${quoted(body(this.ask))}`;
   }
 
   /** The events as they were sent, but for heartbeats and retry. */

@@ -34,9 +34,11 @@ export class Session {
   /**
    * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
    * @param {() => boolean} keeps  whether the gateway keeps turns
+   * @param {() => Partial<Ask>} [chosen]  what else a request says
    */
-  constructor(begin, keeps) {
+  constructor(begin, keeps, chosen = () => ({})) {
     this.begin = begin;
+    this.chosen = chosen;
     this.keeps = keeps;
   }
 
@@ -48,7 +50,7 @@ export class Session {
   /** @param {string} text @returns {Ask} */
   ask(text) {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.#history.field };
+    return { input: text, conversation_id: this.#conversation, ...(zone && zone !== 'Etc/Unknown' ? { timezone: zone } : {}), ...this.chosen(), ...this.#history.field };
   }
 
   /**

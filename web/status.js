@@ -23,9 +23,10 @@ export class StatusPanel {
   #shown = ''; // the tools that are listed
   #team = ''; // the agents that are
 
-  /** @param {(model: string) => void} onModel */
-  constructor(onModel) {
+  /** @param {(model: string) => void} onModel @param {(ready: Ready, get: typeof getJSON) => Promise<void>} onReady  asks for more */
+  constructor(onModel, onReady) {
     this.onModel = onModel;
+    this.onReady = onReady;
     document.addEventListener('visibilitychange', () => this.#schedule());
   }
 
@@ -40,6 +41,7 @@ export class StatusPanel {
     if (this.#ready) {
       this.#agents((await getJSON('agents'))?.agents ?? []);
       this.#tools((await getJSON('tools'))?.tools ?? []);
+      await this.onReady(this.#ready, getJSON);
     }
     this.#schedule();
   }

@@ -28,10 +28,11 @@ export class TeamView {
 
   /** @param {AgentRun} run */
   run(run) {
-    let item = this.#agents.get(run.agent_id);
+    const key = run.session_id ?? run.agent_id;
+    let item = this.#agents.get(key);
     if (!item) {
       item = el('p', { class: 'agent', 'data-testid': 'agent' });
-      this.#agents.set(run.agent_id, item);
+      this.#agents.set(key, item);
       this.#node.append(item);
     }
     item.dataset.state = run.status;

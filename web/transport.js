@@ -24,10 +24,15 @@ export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 }
 
-export const endpoint = () => new URL('chat/stream', document.baseURI).href;
+/** Where a turn is asked for: at the task that waits, if it is answered by that. @param {Ask} [ask] */
+export const endpoint = (ask) => new URL(ask?.approval?.task ? `tasks/${ask.approval.task}/decision` : 'chat/stream', document.baseURI).href;
 
 /** @param {Ask} ask */
 export function body({ approval, ...ask }) {
+  if (approval?.task) {
+    const { task: _, ...answer } = approval;
+    return JSON.stringify(answer);
+  }
   if (approval) return JSON.stringify({ approval, accumulated: false });
   return JSON.stringify({ ...ask, accumulated: false });
 }
@@ -37,7 +42,7 @@ export function body({ approval, ...ask }) {
  * @param {Ask} ask
  */
 export function address({ history: _, approval: __, ...ask }) {
-  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
   return `${endpoint()}?${query.join('&')}&accumulated=false`;
 }
 
@@ -54,7 +59,7 @@ export const fitsAddress = (ask) => address(ask).length <= longestAddress;
 export async function post(ask, listener, signal, key) {
   let sent = false;
   try {
-    const response = await fetch(endpoint(), {
+    const response = await fetch(endpoint(ask), {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: body(ask),

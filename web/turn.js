@@ -4,6 +4,8 @@ import { ApprovalCard } from './approval.js';
 import { attribute, copyButton, el, say, set, text } from './dom.js';
 import { Markdown } from './markdown.js';
 import { editButton, notice, retryButton } from './notice.js';
+import { preview } from './preview.js';
+import { Scorecard } from './scorecard.js';
 import { TeamView } from './team.js';
 import { ToolCard } from './tool.js';
 import { adviceFor, counted, duration, ending, number, passing } from './words.js';
@@ -19,7 +21,7 @@ import { adviceFor, counted, duration, ending, number, passing } from './words.j
  * @property {(input: string) => void} again
  * @property {(input: string) => void} edit
  * @property {() => void} inspect
- * @property {(card: ApprovalCard, decisions: import('./types').Decision[]) => void} [decide]
+ * @property {(card: ApprovalCard, answer: import('./types').Answer) => void} [decide]
  */
 /** @typedef {{ node: HTMLDetailsElement, line: HTMLElement, text: string, doc: Markdown, agent?: string }} Thoughts */
 
@@ -39,21 +41,21 @@ export class TurnView {
   /** @type {string | undefined} the agent whose text came last */
   #speaker;
   #team = new TeamView((node) => this.#add(node));
+  #scorecard = new Scorecard((node) => this.#add(node));
 
   /** @type {Record<EventName, (data: any) => void>} what shows an event */
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
     model: (change) => this.#change(change),
-    quality: ({ phase }) => { this.#waiting.textContent = `The answer is checked: ${phase}`; },
-    inner_delta: () => {},
-    channel_message: () => {},
+    quality: (state) => this.#scorecard.phase(state),
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
     node: (run) => this.#step(run),
-    inner_delta: ({ delta, node_id, agent_id }) => this.#think(delta, node_id ?? agent_id),
+    inner_delta: (inner) => this.#inner(inner),
     thinking: ({ content, agent_id }) => this.#think(content, agent_id),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta, agent_id }) => this.#say(delta, agent_id),
+    channel_message: (message) => this.#message(message),
     error: (fault) => this.#fault(fault),
     approval: (approval) => this.#ask(approval),
     done: () => {}, // the turn's outcome has it: see end
@@ -87,6 +89,7 @@ export class TurnView {
   draw() {
     this.#answer?.draw();
     this.#thoughts?.doc.draw();
+    this.#scorecard.draw();
   }
 
   /** @param {Node} item */
@@ -164,8 +167,27 @@ export class TurnView {
     say(`Calling the tool ${call.tool_name}`);
   }
 
+  /** @param {{ delta: string, attempt?: number, node_id?: string, agent_id?: string }} inner  text that is not the answer: a draft of it, or an inner node's */
+  #inner({ delta, attempt, node_id, agent_id }) {
+    if (attempt === undefined) {
+      this.#think(delta, node_id ?? agent_id);
+      return;
+    }
+    this.#closeText();
+    this.#scorecard.draft(delta, attempt);
+  }
+
+  // Messages of a channel are the answer in another form: they take its place.
+  /** @param {import('./types').ChannelMessage} message */
+  #message(message) {
+    this.#closeText();
+    if (message.sequence === 1) this.#answerNode?.remove();
+    this.#add(preview(message));
+  }
+
   /** @param {string} delta @param {string} [agent] */
   #say(delta, agent) {
+    this.#scorecard.sent();
     this.#speaker = agent ?? this.#speaker;
     this.#closeThoughts();
     if (!this.#answer) {
@@ -196,8 +218,9 @@ export class TurnView {
   /** @param {import('./types').Approval} approval */
   #ask(approval) {
     this.#closeText();
-    const card = new ApprovalCard(approval, (decisions) => this.actions.decide?.(card, decisions));
+    const card = new ApprovalCard(approval, (answer) => this.actions.decide?.(card, answer));
     this.#add(card.node);
+    say(approval.prompt);
   }
 
   /** @param {Fault} fault */
@@ -233,6 +256,7 @@ export class TurnView {
       return;
     }
     this.#closeText();
+    this.#scorecard.end(this.record.done?.quality);
     const state = stateOf(outcome, this.record);
     this.record.end(state);
     if (state === 'dropped' || state === 'stopped') for (const card of this.#cards.values()) card.lose();

@@ -9,8 +9,11 @@ export interface Ask {
   conversation_id: string;
   timezone?: string;
   history?: Said[];
+  channel?: string; // none: this page
+  drafts?: boolean;
   /** Answers a question: input then says so to the person, and is not sent. */
-  approval?: { token: string; calls: Decision[] };
+  approval?: Answer & Address;
+  workflow?: string;
 }
 
 /** What a person is asked about calls that wait. */
@@ -20,8 +23,16 @@ export interface Approval {
   prompt: string;
   expires_at: string;
   token: string;
-  calls: { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }[];
+  task_id?: string; // with a store
+  calls?: Pending[];
+  schema?: Schema; // of what a person may fill in
 }
+export interface Pending { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }
+
+/** One action for all, or a decision for each call. */
+export interface Answer { calls?: Decision[]; action?: 'approve' | 'reject'; message?: string; input?: Record<string, unknown> }
+/** Of a question: its token, or the task that waits. */
+export interface Address { token?: string; task?: string; approval_id?: string; user_id?: string }
 
 /** What becomes of one call. */
 export interface Decision {
@@ -83,10 +94,70 @@ export interface AgentRun {
   request_id: string;
   agent_id: string;
   role: string;
+  /** Of an agent that another one has called. */
+  session_id?: string;
   attempt: number;
   status: 'started' | 'retrying' | 'completed' | 'failed' | 'cancelled';
   execution_time_ms?: number;
   error_message?: string;
+}
+
+/** What is done with an answer before it is sent. */
+export interface Quality {
+  phase: string;
+  attempt: number;
+  elapsed_ms: number;
+  chars?: number;
+  passed?: string[];
+  failed?: string[];
+}
+export interface Criterion {
+  id: string;
+  by: 'code' | 'judge';
+  must: boolean;
+  planned?: boolean;
+  passed: boolean | null;
+  not_applicable?: boolean;
+  failed_first?: boolean;
+}
+/** What became of the checks. */
+export interface Receipt {
+  passed: boolean;
+  outcome: string;
+  refined: boolean;
+  criteria: Criterion[];
+  ms: { plan: number; format: number; check: number; judge: number; refine: number; held: number };
+}
+
+export interface Channel { name: string; extends: string }
+/** One message of a channel. */
+export interface ChannelMessage {
+  channel: string;
+  sequence: number;
+  total: number;
+  content: string;
+  content_type: string;
+  continuation_indicator?: string;
+  encoding?: string;
+  segments?: number;
+  units?: number;
+  chars?: number;
+  card?: CardElement;
+  bytes?: number;
+  subject?: string;
+  text?: string;
+  html?: string;
+}
+/** As much of an Adaptive Card as is shown. */
+export interface CardElement {
+  type: string;
+  text?: string;
+  style?: string;
+  weight?: string;
+  inlines?: (string | { text?: string })[];
+  rows?: { cells?: { items?: CardElement[] }[] }[];
+  items?: CardElement[];
+  body?: CardElement[];
 }
 
 export interface Thinking { request_id: string; content: string }
@@ -123,6 +194,7 @@ export interface Done {
   tools_called: string[];
   success: boolean;
   finish_reason: string;
+  quality?: Receipt;
   usage: { input_tokens: number; output_tokens: number; thinking_tokens: number };
   timings: {
     total_ms: number;
@@ -142,6 +214,7 @@ export interface Ready {
   mcp: { server: string; connected: boolean; tools: number }[];
   streams: number;
   store?: { kind: string; state: string };
+  approvals?: boolean;
 }
 export interface Agent {
   id: string;

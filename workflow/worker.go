@@ -188,13 +188,19 @@ func (k *worker) Emit(ev stream.Event) error {
 	switch e := ev.(type) {
 	case *stream.Delta:
 		return k.say(e.Text)
-	case *stream.InnerDelta, *stream.NodeRun, *stream.Start, *stream.Done:
+	case *stream.InnerDelta:
+		if !stream.Inner(ev) {
+			return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
+		}
+	case *stream.NodeRun, *stream.Start, *stream.Done:
 		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
 	}
 	ev = stream.Attributed(ev, k.attribution())
-	if c := stream.CallOf(ev); c != nil {
-		c.ID = k.callID(c.ID)
-		k.note(ev)
+	if id := stream.CallIDOf(ev); id != nil {
+		*id = k.callID(*id)
+		if !stream.Inner(ev) {
+			k.note(ev)
+		}
 	}
 	return k.post(item{ev: ev})
 }

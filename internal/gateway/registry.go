@@ -38,7 +38,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	spec := file.Team
 	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
 	r.told = r.tell()
-	r.flows = g.newWorkflows(file.Workflows, spec.Agents)
+	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
 		return r
@@ -46,13 +46,14 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	cfg := r.spec.Config
 	cfg.Asker = &asker{models: g.models}
 	cfg.Metrics, cfg.LogPayloads = g.metrics, g.cfg.LogPayloads
+	delegation := newDelegation(r.spec.Agents, cfg.Dispatch.Timeout)
 	for _, a := range r.spec.Agents {
 		member := routed(a)
-		member.Runner = g.member(a)
+		member.Runner = delegation.add(a, g.memberConfig(a))
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	team := teamRunner{r.team, len(g.cfg.Models) > 0}
+	team := teamRunner{r.team, len(g.cfg.Models) > 0, delegation}
 	r.runner = g.answering(model.Budgeted{Runner: team, Tokens: g.cfg.TurnTokens}, g.asking)
 	return r
 }
@@ -65,9 +66,7 @@ func routed(a router.AgentSpec) router.Agent {
 	}
 }
 
-// member returns the agent that a file describes.
-func (g *Gateway) member(a router.AgentSpec) *agent.Agent { return agent.New(g.memberConfig(a)) }
-
+// memberConfig returns the agent that a file describes.
 func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
@@ -82,6 +81,8 @@ func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 type teamRunner struct {
 	team  *router.Team
 	keyed bool // models are configured by key
+	// delegation is nil if no agent calls another.
+	delegation *delegation
 }
 
 // Run implements stream.Runner.
@@ -90,7 +91,7 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.team.Run(sharing(ctx), own, sink)
+	result, err := r.team.Run(sharing(r.delegation.within(ctx, req)), own, sink)
 	result.Keyed = r.keyed
 	return result, err
 }

@@ -52,6 +52,12 @@ func everyEvent() []stream.Event {
 			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &took,
 			ErrorMessage: "\n", ErrorType: fault.ModelError, Usage: &stream.TokenUsage{Input: 1, Output: 2, Thinking: 3},
 		},
+		&stream.AgentRun{
+			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentStarted, SessionID: "s-1", CallID: "a",
+		},
+		&stream.AgentRun{
+			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentCompleted, SessionID: "s-1", CallID: "a", Success: &ok, Millis: &took,
+		},
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
 		&stream.ToolStarted{Repeatable: true, Call: call("a")},
 		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},

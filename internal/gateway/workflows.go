@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,20 +30,21 @@ type workflows struct {
 }
 
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
-func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec) workflows {
+func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
 	if len(list) == 0 {
 		return flows
 	}
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
+	delegation := newDelegation(team, timeout)
 	for _, a := range team {
-		agents.agents[a.ID], agents.specs[a.ID] = g.worker(a), a
+		agents.agents[a.ID], agents.specs[a.ID] = delegation.add(a, g.workerConfig(a)), a
 	}
 	for _, w := range list {
 		run := workflow.New(workflow.Config{
 			Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics,
 		})
-		inner := model.Budgeted{Runner: workRunner{run, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
+		inner := model.Budgeted{Runner: workRunner{run, len(g.cfg.Models) > 0, delegation}, Tokens: g.cfg.TurnTokens}
 		_, sum := w.Stored()
 		f := g.answering(inner, g.waiting)
 		f.timeout, f.sum = w.Definition().Timeout, sum
@@ -69,11 +71,11 @@ func (t workTools) Named(ctx context.Context, server, name string) string {
 	return t.servers.Named(ctx, server, name)
 }
 
-// worker returns an agent as nodes run it: what its tools do is recorded.
-func (g *Gateway) worker(a router.AgentSpec) *agent.Agent {
+// workerConfig returns an agent as nodes run it: what its tools do is recorded.
+func (g *Gateway) workerConfig(a router.AgentSpec) agent.Config {
 	cfg := g.memberConfig(a)
 	cfg.Tools = recordedTools{cfg.Tools}
-	return agent.New(cfg)
+	return cfg
 }
 
 // mayWait says whether runs of workflows can wait for people.
@@ -105,6 +107,8 @@ func describe(w *workflow.Workflow) handlers.Workflow {
 type workRunner struct {
 	run   *workflow.Runner
 	keyed bool // models are configured by key
+	// delegation is nil if no agent calls another.
+	delegation *delegation
 }
 
 // Run implements stream.Runner.
@@ -113,7 +117,7 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.run.Run(sharing(ctx), own, sink)
+	result, err := r.run.Run(sharing(r.delegation.within(ctx, req)), own, sink)
 	result.Keyed = r.keyed
 	return result, err
 }

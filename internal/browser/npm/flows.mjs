@@ -3,6 +3,8 @@
 import { text } from 'node:stream/consumers';
 import { launch } from './browser.mjs';
 import * as approval from './flows/approval.mjs';
+import * as channel from './flows/channel.mjs';
+import * as inbox from './flows/inbox.mjs';
 import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
 import * as team from './flows/team.mjs';
@@ -10,7 +12,7 @@ import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...approval, ...kept, ...look, ...team, ...turn };
+const all = { ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base }) {

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"context"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Inner is for a tool that is an agent itself: it tells what happens within a call, in
+// the stream of the turn that made the call. The call's own goroutine uses it.
+type Inner struct {
+	// CallID is the id that events of the call carry.
+	CallID string
+
+	events chan<- stream.Event
+	over   <-chan struct{} // nobody reads events any more
+	usage  chat.Usage
+}
+
+// innerKey is the key of an Inner in the context of a call.
+type innerKey struct{}
+
+// maxInner is how many events of calls may wait for the client. Beyond it those who tell
+// them wait as well.
+const maxInner = 64
+
+// InnerOf returns that of the call that ctx belongs to; nil: the agent has not asked for
+// such tools (Config.Inner).
+func InnerOf(ctx context.Context) *Inner {
+	i, _ := ctx.Value(innerKey{}).(*Inner)
+	return i
+}
+
+// Emit tells an event, which may be kept: it is emitted by the goroutine of the turn.
+func (i *Inner) Emit(ev stream.Event) {
+	select {
+	case i.events <- ev:
+	case <-i.over:
+	}
+}
+
+// Spend adds what models took within the call to what the turn takes.
+func (i *Inner) Spend(u chat.Usage) { i.usage.Add(u) }
+
+// emitInner emits what calls have told so far.
+func (c *parallel) emitInner() {
+	for {
+		select {
+		case ev := <-c.inner:
+			c.turn.emit(ev)
+		default:
+			return
+		}
+	}
+}

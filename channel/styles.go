@@ -1,0 +1,7 @@
+package channel
+
+// InlineStyles returns the value of each style attribute that a page of an e-mail can
+// have: who shows one under a content policy may allow these and no others.
+func InlineStyles() []string {
+	return []string{styleBody, styleCode, styleBrand, stylePre, styleQuote, styleTable, styleHeader, styleCell}
+}

@@ -1,0 +1,52 @@
+package browser
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Answers that are checked, and their forms for channels, in Chromium.
+func TestChannelPreviews(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	sim := startGemini(t, map[string]string{"long": "text " + strings.Repeat("This sentence is one of many that an answer has. ", 45) + "\nfinish STOP"})
+	checked := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/quality/sluice.yaml"})
+	scripted := startGateway(t, sim.env())
+	resp, err := http.Post(checked.base+"/chat/stream", "application/json", strings.NewReader(`{"input":"Remind me to buy eggs tomorrow at 3pm"}`)) // for a table to have a row
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	flows := []flow{{"parts", scripted.base}}
+	for _, name := range []string{"refined", "withheld", "sms", "email", "teams", "whatsapp"} {
+		flows = append(flows, flow{name, checked.base})
+	}
+	check(t, flows, travel(t, browser, flows))
+}
+
+// What waits for a person, in Chromium: at a page that knows nothing of the turn.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory"})
+	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
+	flows := []flow{{"waitingCall", careful.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base}}
+	check(t, flows, travel(t, browser, flows))
+}
+
+// check reports what went wrong.
+func check(t *testing.T, flows []flow, journeys map[string]journey) {
+	t.Helper()
+	for _, f := range flows {
+		j, ok := journeys[f.Name]
+		if !ok {
+			t.Errorf("%s: nothing was reported", f.Name)
+		}
+		for _, fault := range j.Faults {
+			t.Errorf("%s: %s", f.Name, fault)
+		}
+	}
+}
