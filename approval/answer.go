@@ -106,6 +106,8 @@ func (s *Service) find(ctx context.Context, token string) (*record, error) {
 	return r, nil
 }
 
+// check says whether an answer counts: it must be of the caller who was asked, in time, and about a turn
+// whose state can still be read.
 func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if !(Caller{now.Principal, now.UserID}).mine(r) {
 		return nil, invalid(errors.New("it is somebody else's"))
@@ -181,6 +183,7 @@ func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat
 	return decisions, nil
 }
 
+// call returns the call with that id, or nil.
 func (r *record) call(id string) *recordedCall {
 	for i := range r.Calls {
 		if r.Calls[i].ID == id {
@@ -225,6 +228,8 @@ func (a *Accepted) Take(ctx context.Context) error {
 	return nil
 }
 
+// take marks a record as used. Of several answers at the same time one gets nil and the others Used. With a
+// store that holds for all processes which share it, otherwise for this one.
 func (s *Service) take(ctx context.Context, r *record) error {
 	if s.cfg.Store != nil {
 		data, _ := json.Marshal(stored{Used: true})

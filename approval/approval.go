@@ -97,6 +97,8 @@ func (c Caller) mine(r *record) bool {
 	return c.Principal.Tenant == r.Tenant && c.Principal.ID == r.Principal && (c.UserID == "" || c.UserID == r.User)
 }
 
+// invalid is a fault that tells the caller no reason, which could help to forge a token; err is for the
+// log.
 func invalid(err error) error {
 	return &fault.Error{Type: fault.ApprovalInvalid, Message: "This approval is not valid", Err: err}
 }

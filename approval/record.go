@@ -106,6 +106,7 @@ func promptOf(calls []recordedCall) string {
 	return fmt.Sprintf("Allow these %d calls?", len(calls))
 }
 
+// shown is a tool's name as people read it; "a tool" if it has none.
 func shown(name string) string {
 	if name == "" {
 		return "a tool"
@@ -135,6 +136,7 @@ func readRecord(text []byte) (*record, error) {
 	return r, nil
 }
 
+// expiry is when the record ends; Expires holds it in milliseconds.
 func (r *record) expiry() time.Time { return time.UnixMilli(r.Expires).UTC() }
 
 // question returns the event that asks, without its token.
@@ -183,16 +185,18 @@ func hashOf(args jsontext.Value) string {
 // idPrefix begins the ids of questions.
 const idPrefix = "appr_"
 
+// newID returns an id of 16 random bytes.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return idOf(b[:])
 }
 
-func idOf(b []byte) string { return idPrefix + strings.ToLower(idText.EncodeToString(b)) }
-
-// idText writes 26 of [0-9a-v] for 16 bytes.
-var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
+// idOf writes 16 bytes as the id of an approval.
+func idOf(b []byte) string {
+	text := base32.HexEncoding.WithPadding(base32.NoPadding) // 26 of [0-9a-v] for 16 bytes
+	return idPrefix + strings.ToLower(text.EncodeToString(b))
+}
 
 // IsID says whether s can be the id of a question.
 func IsID(s string) bool {

@@ -78,6 +78,7 @@ type sealer struct {
 	readers sync.Pool
 }
 
+// seal makes a token of a record. The error is errLong if it would exceed MaxToken.
 func (s *sealer) seal(record []byte) (string, error) {
 	var packed bytes.Buffer
 	packed.Grow(len(record)*3/4 + 64)
@@ -129,6 +130,8 @@ func (s *sealer) open(token string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
 }
 
+// unpack reads what a token held. It allocates the length that is named, up to maxRecord, before it reads:
+// only what was sealed by one of our keys comes this far.
 func (s *sealer) unpack(packed []byte) ([]byte, error) {
 	if len(packed) < 4 || binary.BigEndian.Uint32(packed) > maxRecord {
 		return nil, fmt.Errorf("%w: what is in it cannot be read", errToken)
@@ -177,6 +180,7 @@ func rawOf(token string) ([]byte, error) {
 // handle is a token whose record is in a store.
 type handle [handleSize]byte
 
+// newHandle returns a handle that nobody can guess.
 func newHandle() (h handle) {
 	_, _ = rand.Read(h[:]) // never fails
 	return h
@@ -191,6 +195,7 @@ func handleOf(token string) (h handle, ok bool) {
 	return handle(raw), true
 }
 
+// token is the handle in the form of a token.
 func (h handle) token() string { return prefix + base64.RawURLEncoding.EncodeToString(h[:]) }
 
 // id is that of the record, and of the question.

@@ -3,7 +3,7 @@ package chat
 import (
 	"bytes"
 	"fmt"
-	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,10 +15,17 @@ const (
 	maxContextValue = 256 // code points, after control characters are stripped
 )
 
-var (
-	agentIDs     = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-	contextNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-)
+// isName accepts 1 to most characters of a-z and 0-9, and, from the second on, of marks.
+func isName(s string, most int, marks string) bool {
+	for i, c := range []byte(s) {
+		if !isLower(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte(marks, c) < 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= most
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // UnknownAgent is the fault of a request for an agent that there is not.
 func UnknownAgent() *FieldError {
@@ -28,7 +35,7 @@ func UnknownAgent() *FieldError {
 // CheckAgent wants what can be an agent's id. Whether there is one is for others to
 // say.
 func CheckAgent(s string) (string, *FieldError) {
-	if !agentIDs.MatchString(s) {
+	if !isName(s, 64, "_-") {
 		return "", UnknownAgent()
 	}
 	return s, nil
@@ -74,7 +81,7 @@ func isReserved(name string) bool {
 // checkEntry returns the fault of one entry of the context, or nil.
 func checkEntry(name string, value jsontext.Value) *FieldError {
 	switch {
-	case !contextNames.MatchString(name):
+	case !isName(name, 32, "_") || !isLower(name[0]):
 		return &FieldError{Code: CodeInvalidFormat, Message: "a name must be a-z, then up to 31 of a-z 0-9 _"}
 	case isReserved(name):
 		return &FieldError{Code: CodeNameTaken, Message: "is a name that the gateway uses itself"}

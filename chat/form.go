@@ -1,12 +1,9 @@
 package chat
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
-
-var channels = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // UnknownChannel is the fault of a request for a channel that there is not.
 func UnknownChannel() *FieldError {
@@ -16,7 +13,7 @@ func UnknownChannel() *FieldError {
 // CheckChannel wants what can be a channel's name. Whether there is one is for others to
 // say.
 func CheckChannel(s string) (string, *FieldError) {
-	if !channels.MatchString(s) {
+	if !isName(s, 32, "_-") || !isLower(s[0]) {
 		return "", UnknownChannel()
 	}
 	return s, nil

@@ -2,7 +2,6 @@ package config
 
 import (
 	"flag"
-	"regexp"
 	"strings"
 )
 
@@ -86,12 +85,20 @@ func find(settings []Setting, name string) (Setting, bool) {
 	return Setting{}, false
 }
 
-var flagLike = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+// isFlagLike accepts a-z, then up to 39 of a-z 0-9 -.
+func isFlagLike(name string) bool {
+	for i, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 40
+}
 
 // unknownFlag reports a flag that does not exist, by its name only if it looks
 // like one: what stands behind a dash may be anything.
 func (r *reader) unknownFlag(name string, at int) {
-	if flagLike.MatchString(name) {
+	if isFlagLike(name) {
 		r.fault("--"+name, "there is no such flag")
 		return
 	}

@@ -39,6 +39,7 @@ func (l *listener) Emit(ev stream.Event) error {
 // Flush implements stream.Sink.
 func (l *listener) Flush() error { return l.note(l.Sink.Flush()) }
 
+// note keeps the first error of the sink: it tells a user who left from a turn that failed.
 func (l *listener) note(err error) error {
 	if l.err == nil {
 		l.err = err

@@ -118,14 +118,17 @@ func (r *record) messages() []chat.Message {
 	return append(all, text(chat.RoleModel, answer))
 }
 
+// asked is the call as a model made it.
 func (c *call) asked() *tool.Call {
 	return &tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
 
+// result is what came of the call.
 func (c *call) result() *tool.Result {
 	return &tool.Result{ID: c.ID, Name: c.Name, Text: c.Result, IsError: c.Failed}
 }
 
+// text is a message of one text.
 func text(role chat.Role, s string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: s}}}
 }
@@ -145,8 +148,10 @@ func (r *record) size() (messages, tokens int) {
 // tokenBytes is how long a token is taken to be.
 const tokenBytes = 4
 
+// tokensOf estimates the tokens of a text, rounded up.
 func tokensOf(s string) int { return (len(s) + tokenBytes - 1) / tokenBytes }
 
+// encode returns the JSON that readRecord reads.
 func (r *record) encode() []byte {
 	data, _ := json.Marshal(r) // texts: cannot fail
 	return data

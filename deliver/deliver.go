@@ -157,13 +157,12 @@ func (s *Sender) Send(ctx context.Context, m Message) Receipt {
 	return r
 }
 
-// Pauses after the first and the second failure; each of the later ones is as long as the
-// last.
-var pauses = [...]time.Duration{500 * time.Millisecond, 2 * time.Second}
-
 // pause waits before another try. It returns false, at once, if there is no time for it.
 func pause(ctx context.Context, failures int) bool {
-	d := pauses[min(failures, len(pauses))-1]
+	d := 500 * time.Millisecond
+	if failures > 1 {
+		d = 2 * time.Second // however many failed
+	}
 	d = d*3/4 + mathrand.N(d/2) // within a quarter of it
 	if at, limited := ctx.Deadline(); limited && time.Until(at) <= d {
 		return false

@@ -199,19 +199,12 @@ func takesTemperature(name string) bool {
 // signs says whether a model refuses calls of a step whose first is not signed.
 func signs(name string) bool { return majorOf(name) == 0 || majorOf(name) >= 3 }
 
-// ours are the members that are sent of our own accord, as messages name them.
-var ours = map[string]*regexp.Regexp{
-	"thinkingLevel":      regexp.MustCompile(`(?i)thinking[_ ]?level`),
-	"thinkingBudget":     regexp.MustCompile(`(?i)thinking[_ ]?budget`),
-	"includeThoughts":    regexp.MustCompile(`(?i)include[_ ]?thoughts`),
-	"temperature":        regexp.MustCompile(`(?i)temperature`),
-	"responseJsonSchema": regexp.MustCompile(`(?i)response[_ ]?json[_ ]?schema`),
-}
-
-// memberIn returns the member of ours that a refusal names; empty: none.
+// memberIn returns the member, of those that are sent of our own accord, that a refusal names;
+// empty: none. Messages write them in several ways: thinking_level, "thinking level".
 func memberIn(r *model.Refusal) string {
+	message := strings.NewReplacer("_", "", " ", "").Replace(strings.ToLower(r.Message))
 	for _, name := range [...]string{"thinkingLevel", "thinkingBudget", "includeThoughts", "responseJsonSchema", "temperature"} {
-		if ours[name].MatchString(r.Message) {
+		if strings.Contains(message, strings.ToLower(name)) {
 			return name
 		}
 	}

@@ -19,37 +19,30 @@ import (
 	"sluice/fault"
 )
 
-// statuses maps a fault to the status of its reply. The first match counts; what
-// is not in it is a 500.
-var statuses = [...]struct {
-	kind   fault.Type
-	status int
-}{
-	{fault.Validation, http.StatusUnprocessableEntity},
-	{fault.PayloadTooLarge, http.StatusRequestEntityTooLarge},
-	{fault.UnsupportedMediaType, http.StatusUnsupportedMediaType},
-	{fault.MethodNotAllowed, http.StatusMethodNotAllowed},
-	{fault.NotFound, http.StatusNotFound},
-	{fault.OriginRefused, http.StatusForbidden},
-	{fault.DuplicateRequest, http.StatusConflict},
-	{fault.RequestTimeout, http.StatusRequestTimeout},
-	{fault.Overloaded, http.StatusServiceUnavailable},
-	{fault.ShuttingDown, http.StatusServiceUnavailable},
-	{fault.StoreUnavailable, http.StatusServiceUnavailable},
-	{fault.KeyReused, http.StatusUnprocessableEntity},
-	{fault.TaskNotCancelable, http.StatusConflict},
-	{fault.ApprovalInvalid, http.StatusForbidden},
-	{fault.ApprovalExpired, http.StatusGone},
-	{fault.ApprovalUsed, http.StatusConflict},
-	{fault.ApprovalConflict, http.StatusConflict},
-}
-
-// statusOf returns the HTTP status of a fault that no stream reports.
+// statusOf returns the HTTP status of a fault that no stream reports; 500 for a type that is
+// not named here.
 func statusOf(t fault.Type) int {
-	for _, s := range statuses {
-		if s.kind == t {
-			return s.status
-		}
+	switch t {
+	case fault.Validation, fault.KeyReused:
+		return http.StatusUnprocessableEntity
+	case fault.PayloadTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.UnsupportedMediaType:
+		return http.StatusUnsupportedMediaType
+	case fault.MethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.OriginRefused, fault.ApprovalInvalid:
+		return http.StatusForbidden
+	case fault.DuplicateRequest, fault.TaskNotCancelable, fault.ApprovalUsed, fault.ApprovalConflict:
+		return http.StatusConflict
+	case fault.RequestTimeout:
+		return http.StatusRequestTimeout
+	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
+		return http.StatusServiceUnavailable
+	case fault.ApprovalExpired:
+		return http.StatusGone
 	}
 	return http.StatusInternalServerError
 }

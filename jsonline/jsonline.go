@@ -71,8 +71,6 @@ func oneLine(dst []byte, from int) []byte {
 	if !bytes.ContainsAny(dst[from:], "\u0085\u2028\u2029") {
 		return dst
 	}
-	escaped := lineEnds.Replace(string(dst[from:]))
-	return append(dst[:from], escaped...)
+	lineEnds := strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+	return append(dst[:from], lineEnds.Replace(string(dst[from:]))...)
 }
-
-var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)

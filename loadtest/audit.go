@@ -3,7 +3,6 @@ package loadtest
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -226,13 +225,21 @@ func (a *audit) end(data []byte) error {
 // "other": it will be a key of the report, and others wrote it.
 func (a *audit) word(quoted []byte) string {
 	plain, ok := unquote(quoted, &a.scratch)
-	if !ok || !words.Match(plain) {
+	if !ok || !isWord(plain) {
 		return "other"
 	}
 	return string(plain)
 }
 
-var words = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+// isWord accepts a-z, then up to 39 of a-z 0-9 _.
+func isWord(text []byte) bool {
+	for i, c := range text {
+		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return len(text) > 0 && len(text) <= 40
+}
 
 // breachOf turns the error of a reader into the breach that it is; ok is false for
 // one of the connection.

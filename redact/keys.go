@@ -28,6 +28,7 @@ func KeyLike(text string) string {
 	})
 }
 
+// secretName is a part of the names that secrets usually have.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|private`)
 
 // SecretName says whether a header or variable of that name holds a secret. Others

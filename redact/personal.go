@@ -47,6 +47,7 @@ func KindsOf(names ...string) (k Kinds) {
 	return k
 }
 
+// classes is the class of each byte. It is a table because each byte of each text is looked up.
 var classes = func() (of [256]uint16) {
 	for i := range of {
 		switch c := byte(i); {

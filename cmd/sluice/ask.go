@@ -198,6 +198,7 @@ type refusal struct {
 	text   string
 }
 
+// Error is what the gateway replied, for people.
 func (r *refusal) Error() string { return r.text }
 
 // refused tells what a problem reply says.

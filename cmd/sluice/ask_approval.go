@@ -35,6 +35,7 @@ type approvalAnswer struct {
 	Calls   []callAnswer `json:"calls,omitempty"`
 }
 
+// callAnswer is the answer about one call, as the gateway reads it.
 type callAnswer struct {
 	CallID    string         `json:"call_id"`
 	Action    string         `json:"action"`

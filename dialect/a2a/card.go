@@ -15,8 +15,8 @@ import (
 	"sluice/fault"
 )
 
-// textOnly is what goes in and comes out.
-var textOnly = []string{"text/plain"}
+// textOnly returns the media types that go in and come out.
+func textOnly() []string { return []string{"text/plain"} }
 
 // openCard shows the card of the team, or of one agent.
 func (s *Server) openCard(r *http.Request, _ []byte) (dialect.Exchange, error) {
@@ -62,7 +62,7 @@ func (s *Server) render(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
 func (s *Server) card(r *http.Request) (*sdk.AgentCard, error) {
 	card := &sdk.AgentCard{
 		Name: "Sluice", Description: "A team of agents behind one address.", Version: s.cfg.Version,
-		DefaultInputModes: textOnly, DefaultOutputModes: textOnly,
+		DefaultInputModes: textOnly(), DefaultOutputModes: textOnly(),
 		Capabilities: sdk.AgentCapabilities{Streaming: true},
 	}
 	if s.cfg.Native != nil {

@@ -28,27 +28,32 @@ type code struct {
 	name   string
 }
 
-var codes = []code{
-	{sdk.ErrParseError, -32700, http.StatusBadRequest, "INVALID_ARGUMENT", "JSONParseError"},
-	{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidRequestError"},
-	{sdk.ErrMethodNotFound, -32601, http.StatusNotImplemented, "UNIMPLEMENTED", "MethodNotFoundError"},
-	{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidParamsError"},
-	{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, "UNAVAILABLE", "InternalError"},
-	{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, "NOT_FOUND", "TaskNotFoundError"},
-	{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, "FAILED_PRECONDITION", "TaskNotCancelableError"},
-	{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, "FAILED_PRECONDITION", "PushNotificationNotSupportedError"},
-	{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, "FAILED_PRECONDITION", "UnsupportedOperationError"},
-	{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, "INVALID_ARGUMENT", "ContentTypeNotSupportedError"},
-	{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, "FAILED_PRECONDITION", "VersionNotSupportedError"},
-	{sdk.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL", "InternalError"}, // and all others
+// codes lists them in the order in which they are tried; the last is that of all other errors. It
+// is built for each error: only replies that fail pay for it.
+func codes() []code {
+	return []code{
+		{sdk.ErrParseError, -32700, http.StatusBadRequest, "INVALID_ARGUMENT", "JSONParseError"},
+		{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidRequestError"},
+		{sdk.ErrMethodNotFound, -32601, http.StatusNotImplemented, "UNIMPLEMENTED", "MethodNotFoundError"},
+		{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidParamsError"},
+		{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, "UNAVAILABLE", "InternalError"},
+		{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, "NOT_FOUND", "TaskNotFoundError"},
+		{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, "FAILED_PRECONDITION", "TaskNotCancelableError"},
+		{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, "FAILED_PRECONDITION", "PushNotificationNotSupportedError"},
+		{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, "FAILED_PRECONDITION", "UnsupportedOperationError"},
+		{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, "INVALID_ARGUMENT", "ContentTypeNotSupportedError"},
+		{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, "FAILED_PRECONDITION", "VersionNotSupportedError"},
+		{sdk.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL", "InternalError"}, // and all others
+	}
 }
 
 // codeOf returns the first code that fits, or that of an internal error.
 func codeOf(fits func(code) bool) code {
-	if i := slices.IndexFunc(codes, fits); i >= 0 {
-		return codes[i]
+	all := codes()
+	if i := slices.IndexFunc(all, fits); i >= 0 {
+		return all[i]
 	}
-	return codes[len(codes)-1]
+	return all[len(all)-1]
 }
 
 // statusError is the error object of HTTP+JSON.

@@ -48,17 +48,23 @@ type artifact struct {
 	} `json:"parts"`
 }
 
-// states are those of documents, and what they are on the wire. Others are not specified.
-var states = []struct {
-	stored string
-	told   sdk.TaskState
-}{
-	{"submitted", sdk.TaskStateSubmitted},
-	{"working", sdk.TaskStateWorking},
-	{"input-required", sdk.TaskStateInputRequired},
-	{"completed", sdk.TaskStateCompleted},
-	{"failed", sdk.TaskStateFailed},
-	{"canceled", sdk.TaskStateCanceled},
+// storedState returns what a state of a document is on the wire; others are not specified.
+func storedState(stored string) sdk.TaskState {
+	switch stored {
+	case "submitted":
+		return sdk.TaskStateSubmitted
+	case "working":
+		return sdk.TaskStateWorking
+	case "input-required":
+		return sdk.TaskStateInputRequired
+	case "completed":
+		return sdk.TaskStateCompleted
+	case "failed":
+		return sdk.TaskStateFailed
+	case "canceled":
+		return sdk.TaskStateCanceled
+	}
+	return sdk.TaskStateUnspecified
 }
 
 // readTask makes a task of its document.
@@ -74,11 +80,7 @@ func readTask(doc []byte) (*sdk.Task, error) {
 // unspecified.
 func (d *document) task() *sdk.Task {
 	t := &sdk.Task{ID: sdk.TaskID(d.ID), ContextID: d.ContextID, Metadata: d.Metadata}
-	for _, s := range states {
-		if s.stored == d.Status.State {
-			t.Status.State = s.told
-		}
-	}
+	t.Status.State = storedState(d.Status.State)
 	if at, err := time.Parse(time.RFC3339, d.Status.Timestamp); err == nil {
 		t.Status.Timestamp = &at
 	}
@@ -172,19 +174,16 @@ func wanted(q *store.Query, state sdk.TaskState) error {
 	if state == sdk.TaskStateUnspecified {
 		return nil
 	}
-	i := slices.IndexFunc(states, func(s struct {
-		stored string
-		told   sdk.TaskState
-	}) bool {
-		return s.told == state
-	})
-	if i < 0 && !strings.HasPrefix(string(state), "TASK_STATE_") {
+	for _, stored := range [...]string{"submitted", "working", "input-required", "completed", "failed", "canceled"} {
+		if storedState(stored) == state {
+			q.State = stored
+			return nil
+		}
+	}
+	if !strings.HasPrefix(string(state), "TASK_STATE_") {
 		return invalid("status names no state of a task")
 	}
 	q.State = "rejected" // which no task of ours is
-	if i >= 0 {
-		q.State = states[i].stored
-	}
 	return nil
 }
 

@@ -22,10 +22,9 @@ const (
 	itemsFeedback         = "items.feedback"
 )
 
-var kinds = []string{
-	threadsCreate, threadsAddUserMessage, threadsRetryAfterItem, threadsGetByID, threadsList, threadsUpdate, threadsDelete,
-	itemsList, itemsFeedback,
-}
+// supported names the types of requests that are read, for the error about another one.
+const supported = threadsCreate + ", " + threadsAddUserMessage + ", " + threadsRetryAfterItem + ", " + threadsGetByID + ", " + threadsList + ", " +
+	threadsUpdate + ", " + threadsDelete + ", " + itemsList + ", " + itemsFeedback
 
 // Limits of what requests may ask for.
 const (
@@ -71,13 +70,12 @@ func readRequest(body []byte) (request, error) {
 // kind returns a type that is supported, or "".
 func (r *reader) kind(v value) string {
 	given := r.want(v)
-	for _, k := range kinds {
-		if k == given {
-			return k
-		}
+	switch given {
+	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem, threadsGetByID, threadsList, threadsUpdate, threadsDelete, itemsList, itemsFeedback:
+		return given
 	}
 	if !v.none() && v.raw.Kind() == '"' {
-		r.fault(v, chat.CodeUnsupported, "is not supported; supported are "+strings.Join(kinds, ", "))
+		r.fault(v, chat.CodeUnsupported, "is not supported; supported are "+supported)
 	}
 	return ""
 }

@@ -154,6 +154,8 @@ func (c change) next(t *turn) geminisim.Answer {
 	return c.work(t, worker, meant)
 }
 
+// nextOfMany changes all todos that a filter keeps. To delete every todo it wants a second sentence
+// that confirms it.
 func (c change) nextOfMany(t *turn, worker *tool, list result) geminisim.Answer {
 	meant := c.many.apply(list.todos, t.now)
 	switch {

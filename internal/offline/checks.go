@@ -39,12 +39,14 @@ func asksFor(schema jsontext.Value, member string) bool {
 	return json.Unmarshal(schema, &asked) == nil && asked.Properties[member] != nil
 }
 
+// plannedCriterion is a criterion of a plan, in the form that the gateway asks for.
 type plannedCriterion struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 	Expected    string `json:"expected"`
 }
 
+// plannedStep is a step of a plan, in the form that the gateway asks for.
 type plannedStep struct {
 	Agent      string   `json:"agent"`
 	Action     string   `json:"action"`

@@ -169,6 +169,7 @@ func (c create) thoughts(tool string) []string {
 	}
 }
 
+// thought words a thought as Gemini does: a title in bold, and a paragraph.
 func thought(title, text string) string { return "**" + title + "**\n\n" + text + "\n\n\n" }
 
 // report says what became of the calls that are done.

@@ -94,6 +94,7 @@ func (d date) complete(day time.Time, hour clock, now time.Time) date {
 	return d
 }
 
+// midnight is the begin of the day of t, in the time zone of t.
 func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }

@@ -26,6 +26,7 @@ const (
 // guess asks for a number that the model is to make up, although it has looked.
 type guess listing
 
+// readGuess reads a question for a number that is to be guessed; nil: it is none.
 func readGuess(s *sentence, now time.Time) intent {
 	f, ok := s.match("guess [wildly|roughly] how_many <todos> [i_have|have_i|do_i_have|there_are|are_there]")
 	if !ok {
@@ -45,6 +46,7 @@ func (g guess) next(t *turn) geminisim.Answer {
 // table shows todos as a table.
 type table listing
 
+// readTable reads a question for todos that ends with "as a table"; nil: it is none.
 func readTable(s *sentence, now time.Time) intent {
 	s, _, ok := s.cut("as|in [a|the] table $")
 	if !ok {
@@ -188,6 +190,8 @@ func (r toolResult) counts() (all []string) {
 	return append(lists, single...)
 }
 
+// countedIn returns the numbers that a result of a tool backs: the lengths of its lists, and the
+// numbers that stand outside of lists.
 func countedIn(v any) (lists, single []string) {
 	switch v := v.(type) {
 	case []any:

@@ -62,6 +62,7 @@ func clauses(text string) []string {
 	return strings.Split(cut.Replace(text), "\n")
 }
 
+// homePhrases are the sentences about a home, with the tool that each of them is for.
 func homePhrases() []homePhrase {
 	const (
 		lights = " light|lights|lamp|lamps "
@@ -100,15 +101,18 @@ func figure(s string) float64 {
 	return n
 }
 
+// setLight sets a brightness in percent.
 func setLight(p plan, f found) order {
 	level := strings.Trim(f.texts["level"], " %")
 	return order{p.with("room", roomOf(f)).with("brightness", figure(level)), "The " + roomOf(f) + " lights are at " + level + "%."}
 }
 
+// dimLight sets a brightness of 20 %.
 func dimLight(p plan, f found) order {
 	return order{p.with("room", roomOf(f)).with("brightness", 20), "The " + roomOf(f) + " lights are dimmed."}
 }
 
+// switchLight turns the lights of a room on or off.
 func switchLight(p plan, f found) order {
 	on := strings.EqualFold(f.texts["on"], "on")
 	return order{p.with("room", roomOf(f)).with("on", on), "The " + roomOf(f) + " lights are " + onOff(on) + "."}
@@ -121,16 +125,19 @@ func onOff(on bool) string {
 	return "off"
 }
 
+// colorLight gives the lights of a room a color.
 func colorLight(p plan, f found) order {
 	color := strings.ToLower(f.texts["color"])
 	return order{p.with("room", roomOf(f)).with("color", color), "The " + roomOf(f) + " lights are " + color + " now."}
 }
 
+// activate turns a scene on.
 func activate(p plan, f found) order {
 	scene := strings.ToLower(f.texts["scene"])
 	return order{p.with("scene", scene), "The " + scene + " scene is on."}
 }
 
+// playMusic plays what is asked for, or something.
 func playMusic(p plan, f found) order {
 	query := f.texts["query"]
 	if low := strings.ToLower(query); low == "music" || low == "" {
@@ -139,17 +146,20 @@ func playMusic(p plan, f found) order {
 	return order{p.with("query", query), "Now playing: " + query + "."}
 }
 
+// controlMusic pauses, stops or resumes the music.
 func controlMusic(p plan, f found) order {
 	action := strings.ToLower(f.texts["action"])
 	past := map[string]string{"pause": "paused", "stop": "stopped", "resume": "playing again"}[action]
 	return order{p.with("action", action), "The music is " + past + "."}
 }
 
+// setVolume sets a volume in percent.
 func setVolume(p plan, f found) order {
 	level := strings.Trim(f.texts["level"], " %")
 	return order{p.with("level", figure(level)), "The volume is at " + level + "%."}
 }
 
+// setClimate sets a target in degrees, of a zone if one is named.
 func setClimate(p plan, f found) order {
 	target := figure(f.texts["target"])
 	if zone := strings.ToLower(f.texts["zone"]); zone == "upstairs" || zone == "downstairs" {

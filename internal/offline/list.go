@@ -92,10 +92,12 @@ func (f filter) keep(t todo, now time.Time) bool {
 	return !slices.ContainsFunc(f.tags, func(tag string) bool { return !slices.Contains(t.tags, tag) })
 }
 
+// apply returns the todos that the filter keeps, in their order.
 func (f filter) apply(todos []todo, now time.Time) []todo {
 	return slices.DeleteFunc(slices.Clone(todos), func(t todo) bool { return !f.keep(t, now) })
 }
 
+// overdue says whether an open todo is late: one without a time of day is so from the next day on.
 func (t todo) overdue(now time.Time) bool {
 	if !t.due.timed {
 		now = midnight(now)

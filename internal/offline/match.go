@@ -38,6 +38,7 @@ const (
 	exact     // the very title, or the id
 )
 
+// compare says how well words name a todo.
 func compare(words string, t todo) fit {
 	want, title := stems(words), stems(t.title)
 	switch {

@@ -74,10 +74,14 @@ type intent interface {
 // say is an intent that needs no tools.
 type say string
 
+// next says the text, without a call.
 func (s say) next(*turn) geminisim.Answer { return text(string(s)) }
 
+// text is an answer without thoughts and calls.
 func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
 
+// readTurn reads the request of a turn. Its time is that of the prompt; only without one is the clock
+// asked, so that a test that sends a date always has the same answer.
 func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 	t := &turn{tools: readToolbox(q.Functions), mayCall: q.MayCall, now: readDateLine(q.System)}
 	if t.now.IsZero() && clock == nil {

@@ -19,6 +19,7 @@ type found struct {
 	texts    map[string]string
 }
 
+// name keeps what stands in a place of the pattern. Without a name the place is only skipped.
 func (f *found) name(name, text string) {
 	if name == "" {
 		return
@@ -41,6 +42,7 @@ func (s *sentence) oneOf(i int, alternatives string) int {
 	return 0
 }
 
+// phrase returns how many words, from i on, are those of a phrase, which are joined by _; 0: they are not.
 func (s *sentence) phrase(i int, phrase string) int {
 	for n, more := 0, true; ; n++ {
 		if !more {
@@ -137,6 +139,7 @@ func (s *sentence) capture(i int, name string, later []string, f *found) bool {
 	return false
 }
 
+// skipSigns returns the place of the first word from i on.
 func (s *sentence) skipSigns(i int) int {
 	for i < len(s.words) && isSign(s.at(i)) {
 		i++

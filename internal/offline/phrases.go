@@ -39,6 +39,7 @@ func readIntent(text string, now time.Time) intent {
 	return say(unknown)
 }
 
+// readPhrase returns the intent of the first phrase that matches and that can be read; nil: there is none.
 func readPhrase(s *sentence, phrases []phrase, now time.Time) intent {
 	for _, p := range phrases {
 		if f, ok := s.match(p.pattern); ok {

@@ -82,6 +82,7 @@ func (r *result) readText(s string, zone *time.Location) {
 	r.walk(v, zone)
 }
 
+// readTodo reads a todo of a tool's result. What is missing or has another type stays empty.
 func readTodo(fields map[string]any, zone *time.Location) todo {
 	get := func(name string) string { s, _ := fields[name].(string); return s }
 	t := todo{id: get("id"), title: get("title"), priority: get("priority"), due: readDue(get("due_date"), zone), done: get("status") == "completed"}

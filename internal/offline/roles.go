@@ -130,6 +130,7 @@ func sentences(message string) (list []string) {
 	return []string{clip(message)}
 }
 
+// fact is a member of an object in JSON, as text; "?" if there is no object.
 func fact(object, name string) string {
 	var members map[string]jsontext.Value
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -138,6 +139,7 @@ func fact(object, name string) string {
 	return strings.Trim(string(members[name]), `"`)
 }
 
+// clip returns a text on one line, at most 300 characters of it.
 func clip(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 300 {

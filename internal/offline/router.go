@@ -86,6 +86,7 @@ const common = "the a an my our your this to of for and with about on in at up f
 	"agent control controls manage manages handle handles turn set make put please can could would want need thing get change " +
 	"off down what how show tell do does are be there all by or into"
 
+// learn gives the words of a text a weight. A word keeps the greatest one that it was given.
 func (p *profile) learn(text string, weight float64) {
 	for _, w := range readWords(text).words {
 		if meaning := stem(w.low); !isSign(w.low) && !in(common, w.low) {
@@ -94,6 +95,7 @@ func (p *profile) learn(text string, weight float64) {
 	}
 }
 
+// score is the sum of the weights of words; those that were not learned count for nothing.
 func (p *profile) score(words []string) (sum float64) {
 	for _, w := range words {
 		sum += p.weight[w]
@@ -138,6 +140,7 @@ func choose(agents []profile, request string, ids []string) choice {
 	return choice{chosen[0], sure, "The words of the request fit " + strings.Join(chosen, ", ") + ".", chosen[1:]}
 }
 
+// meanings are the stems of the words of a text, without those that say nothing.
 func meanings(text string) (words []string) {
 	for _, w := range readWords(text).words {
 		if !isSign(w.low) && !in(common, w.low) {

@@ -21,6 +21,7 @@ type toolbox struct {
 	create, list, update, remove *tool
 }
 
+// readToolbox finds the tools for todos among those that are declared.
 func readToolbox(declared []geminisim.Function) toolbox {
 	return toolbox{
 		create: findTool(declared, "create_todo"),
@@ -67,6 +68,7 @@ func (p plan) with(param string, value any) plan {
 	return p
 }
 
+// call is the plan as a call of its tool.
 func (p plan) call() geminisim.Call {
 	return geminisim.Call{Name: p.tool.name, Args: jsontext.Value("{" + string(p.args) + "}")}
 }

@@ -21,6 +21,7 @@ type word struct {
 	glued bool   // no blank stands before it
 }
 
+// readWords takes a text apart into words and signs.
 func readWords(text string) *sentence {
 	s := new(sentence)
 	for field := range strings.FieldsSeq(text) {

@@ -32,16 +32,16 @@ func newClaim(text string, n *number) claim {
 		return c
 	}
 	after := firstWord(rest)
-	c.percent = slices.Contains(percents[:], after)
-	c.scale = scales[after]
-	c.minutes = units[after]
+	c.percent = isPercent(after)
+	c.scale = scaleOf(after)
+	c.minutes = minutesOf(after)
 	if c.scale == 0 {
-		c.scale = counters[r]
+		c.scale = counterOf(r)
 	}
 	if c.minutes == 0 {
-		c.minutes = counterUnits[r]
+		c.minutes = counterMinutesOf(r)
 	}
-	c.month = months[after]
+	c.month = monthOf(after)
 	if r == '月' {
 		c.month = 0
 	}
@@ -56,11 +56,11 @@ func monthNear(text string, n *number) int {
 	rest := text[n.end:min(len(text), n.end+maxAround)]
 	for range 3 {
 		word := firstWord(rest)
-		if m := months[word]; m > 0 {
+		if m := monthOf(word); m > 0 {
 			return m
 		}
 		skip := strings.TrimLeft(rest, " .,-\u00a0")
-		if word == "" || !slices.Contains(fillers[:], word) {
+		if word == "" || !isFiller(word) {
 			if skip == rest {
 				break
 			}
@@ -72,17 +72,23 @@ func monthNear(text string, n *number) int {
 	before := text[max(0, n.start-maxAround):n.start]
 	before = strings.TrimRight(before, " .,-\u00a0")
 	word := lastWord(before)
-	if m := months[word]; m > 0 {
+	if m := monthOf(word); m > 0 {
 		return m
 	}
 	if word == "the" {
-		return months[lastWord(strings.TrimRight(before[:len(before)-len(word)], " "))]
+		return monthOf(lastWord(strings.TrimRight(before[:len(before)-len(word)], " ")))
 	}
 	return 0
 }
 
-// fillers stand between a day and its month.
-var fillers = [...]string{"st", "nd", "rd", "th", "of", "de", "er", "º", "ª"}
+// isFiller knows what stands between a day and its month.
+func isFiller(word string) bool {
+	switch word {
+	case "st", "nd", "rd", "th", "of", "de", "er", "º", "ª":
+		return true
+	}
+	return false
+}
 
 // firstWord returns the letters that a text begins with, in lower case.
 func firstWord(text string) string {
@@ -108,7 +114,8 @@ func lastWord(text string) string {
 // labels are numbers that count off what follows: 1. … 2. …
 type labels struct{ next int }
 
-// is says whether n is a label. Within a line labels count from 1 on without gaps.
+// is says whether n is a label, and then expects the one that follows. Within a line labels
+// count from 1 on without gaps; where they start a line they may begin anywhere.
 func (l *labels) is(text string, n *number) bool {
 	if len(n.groups) > 1 || len(n.groups[0]) > 3 {
 		return false
@@ -121,25 +128,43 @@ func (l *labels) is(text string, n *number) bool {
 	for _, c := range n.groups[0] {
 		value = value*10 + int(c-'0')
 	}
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	startsLine := strings.Trim(line, " \t(#*_>") == "" && (n.start-len(line) == 0 || text[n.start-len(line)-1] == '\n')
-	if startsLine && (strings.HasPrefix(after, ". ") || strings.HasPrefix(after, ") ") || strings.HasPrefix(after, ".\n") || strings.HasPrefix(after, ")\n")) {
-		l.next = value + 1
-		return true
-	}
 	if strings.HasSuffix(before, "[") && strings.HasPrefix(after, "]") && value < 100 { // a source
 		return true
 	}
-	if value != 1 && value != l.next {
+	isNext := value == 1 || value == l.next
+	if !startsItem(text[:n.start], before, after) && !(isNext && (isInline(before, after) || isHeading(before, after))) {
 		return false
 	}
-	isLabel := strings.HasPrefix(after, ")") && (strings.HasSuffix(before, "(") || strings.HasSuffix(before, " ")) ||
-		strings.HasPrefix(after, ": ") && lastWord(strings.TrimRight(before, " #")) != "" ||
-		startsAfterWord(line) && (after == "" || after[0] == '\n' || strings.HasPrefix(after, " – ") || strings.HasPrefix(after, " — ") || strings.HasPrefix(after, ". "))
-	if isLabel {
-		l.next = value + 1
-	}
-	return isLabel
+	l.next = value + 1
+	return true
+}
+
+// startsItem says whether a number begins a line, as that of an item of a list does: 3. or 3)
+// all is the whole text before it: the line may be longer than before.
+func startsItem(all, before, after string) bool {
+	line := lastLine(before)
+	isWhole := len(all) == len(line) || all[len(all)-len(line)-1] == '\n'
+	return isWhole && strings.Trim(line, " \t(#*_>") == "" && hasPrefix(after, ". ", ") ", ".\n", ")\n")
+}
+
+// lastLine returns what stands behind the last line end.
+func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
+
+// hasPrefix says whether a text begins with one of them.
+func hasPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
+}
+
+// isInline says whether a number counts off within a line: (2) or 2) or step 2: …
+func isInline(before, after string) bool {
+	return strings.HasPrefix(after, ")") && (strings.HasSuffix(before, "(") || strings.HasSuffix(before, " ")) ||
+		strings.HasPrefix(after, ": ") && lastWord(strings.TrimRight(before, " #")) != ""
+}
+
+// isHeading says whether a number stands behind the only word of its line, and nothing or a
+// dash or a full stop behind it: Step 2 – …
+func isHeading(before, after string) bool {
+	return startsAfterWord(lastLine(before)) && (after == "" || after[0] == '\n' || hasPrefix(after, " – ", " — ", ". "))
 }
 
 // startsAfterWord says whether a line has one word so far: Step 1
@@ -158,36 +183,58 @@ func isName(text string, n *number) bool {
 		r, _ = utf8.DecodeLastRuneInString(before)
 	}
 	if unicode.IsUpper(r) || unicode.IsLower(r) || r == '_' {
-		return !slices.Contains(currencies[:], lastWord(before))
+		return !isCurrency(lastWord(before))
 	}
-	return len(n.groups) == 1 && len(n.groups[0]) == 1 && slices.Contains(dimensions[:], n.groups[0]+firstWord(text[n.end:min(len(text), n.end+maxAround)]))
+	return len(n.groups) == 1 && len(n.groups[0]) == 1 && isDimension(n.groups[0]+firstWord(text[n.end:min(len(text), n.end+maxAround)]))
 }
 
-var dimensions = [...]string{"2d", "3d", "2fa", "2g", "3g", "4g", "5g"}
-
-var currencies = [...]string{"usd", "eur", "gbp", "chf", "jpy", "inr", "cny", "aud", "cad", "sek", "nok", "dkk", "pln", "czk", "brl", "mxn", "zar", "try", "krw", "sgd", "hkd", "nzd", "rs", "us", "r"}
-
-// idioms are figures of speech, and spans that the calendar has: nobody counted them.
-var idioms = [...]string{
-	"24/7/365", "24/7", "7/24", "50/50", "50-50", "9-to-5", "9 to 5", "52-week", "52 weeks a year", "365-day", "365 days a year", "366-day", "24-hour", "24 hours a day", "12-hour", "12-month", "12 months a year",
-	"7-day", "7 days a week", "60-minute", "60-second",
+// isDimension knows names that begin with a digit, and are no amounts.
+func isDimension(name string) bool {
+	switch name {
+	case "2d", "3d", "2fa", "2g", "3g", "4g", "5g":
+		return true
+	}
+	return false
 }
 
-// idiomatic are the numbers in idioms.
-var idiomatic = [...]string{"24", "7", "365", "366", "50", "9", "5", "52", "12", "60"}
+// isCurrency knows what may stand before an amount without a space: codes of ISO 4217, and short
+// forms. With other letters before it a number is part of a name.
+func isCurrency(word string) bool {
+	switch word {
+	case "usd", "eur", "gbp", "chf", "jpy", "inr", "cny", "aud", "cad", "sek", "nok", "dkk", "pln", "czk", "brl", "mxn", "zar", "try", "krw", "sgd", "hkd", "nzd", "rs", "us", "r":
+		return true
+	}
+	return false
+}
 
-// hyphens are those that idioms are written with.
-var hyphens = strings.NewReplacer("‑", "-", "–", "-")
+// isIdiomatic spares most numbers the search: no idiom has another number.
+func isIdiomatic(raw string) bool {
+	switch raw {
+	case "24", "7", "365", "366", "50", "9", "5", "52", "12", "60":
+		return true
+	}
+	return false
+}
+
+// plainHyphens writes the hyphens of idioms as ASCII has them.
+func plainHyphens(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "‑", "-"), "–", "-")
+}
 
 // isIdiom says whether n stands in a figure of speech.
 func isIdiom(text string, n *number) bool {
-	if !slices.Contains(idiomatic[:], n.raw()) {
+	// Figures of speech, and spans that the calendar has: nobody counted them.
+	idioms := [...]string{
+		"24/7/365", "24/7", "7/24", "50/50", "50-50", "9-to-5", "9 to 5", "52-week", "52 weeks a year", "365-day", "365 days a year", "366-day", "24-hour", "24 hours a day", "12-hour", "12-month", "12 months a year",
+		"7-day", "7 days a week", "60-minute", "60-second",
+	}
+	if !isIdiomatic(n.raw()) {
 		return false
 	}
 	near := text[max(0, n.start-8):min(len(text), n.end+24)]
 	at := n.start - max(0, n.start-8)
-	at = len(strings.ToLower(hyphens.Replace(near[:at])))
-	lower := strings.ToLower(hyphens.Replace(near))
+	at = len(strings.ToLower(plainHyphens(near[:at])))
+	lower := strings.ToLower(plainHyphens(near))
 	for _, idiom := range idioms {
 		for from := 0; ; {
 			i := strings.Index(lower[from:], idiom)

@@ -98,11 +98,11 @@ const maxWithin = 3
 // document reads JSON, or a text that is none.
 func (e *evidence) document(text string, r *result, within int) {
 	trimmed := strings.TrimSpace(text)
-	if within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenient) {
+	if within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenient()) {
 		e.text(text, r)
 		return
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader([]byte(trimmed)), lenient)
+	dec := jsontext.NewDecoder(bytes.NewReader([]byte(trimmed)), lenient())
 	for {
 		switch kind := dec.PeekKind(); kind {
 		case ']':
@@ -134,7 +134,7 @@ func (e *evidence) document(text string, r *result, within int) {
 }
 
 // lenient reads JSON as tools write it.
-var lenient = jsontext.AllowDuplicateNames(true)
+func lenient() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
 
 // literal adds a number of JSON, which means one thing only.
 func (e *evidence) literal(s string, r *result) {

@@ -70,7 +70,7 @@ func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value,
 // pointed returns the text or number at a pointer. A string that holds JSON is looked into
 // like what it holds.
 func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenient)
+	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenient())
 	value, err := dec.ReadValue()
 	if err != nil || within > maxWithin {
 		return nil, false
@@ -103,7 +103,7 @@ func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool
 
 // member returns one of an object, or an item of an array.
 func member(value jsontext.Value, name string) (jsontext.Value, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(value), lenient)
+	dec := jsontext.NewDecoder(bytes.NewReader(value), lenient())
 	open, err := dec.ReadToken()
 	if err != nil || open.Kind() != '{' && open.Kind() != '[' {
 		return nil, false

@@ -86,6 +86,7 @@ type search struct {
 	strange []string
 }
 
+// text collects the numbers of a text that nothing backs, until there are maxTold.
 func (s *search) text(text string) {
 	var open []*number // of the chain at hand, without evidence of their own
 	chain := chain{text: text}

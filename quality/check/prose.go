@@ -26,6 +26,7 @@ type prose struct {
 // built is a construct that is markup: its kind, and how its text begins.
 type built struct{ kind, begin string }
 
+// reader parses Markdown. It has no state that changes, so that all checks share it.
 var reader = markdown.NewParser()
 
 // prose is the answer's text without markup, parsed once.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 )
@@ -93,16 +94,57 @@ var writings = map[string]*writing{
 	"Thaa": {"Thaana", []*unicode.RangeTable{unicode.Thaana}},
 }
 
-// other names of scripts in locales.
-var aliases = map[string]string{"Hans": "Hani", "Hant": "Hani", "Hang": "Kore", "Hira": "Jpan", "Kana": "Jpan"}
+// writingCode returns the key in writings of a script that a locale names.
+func writingCode(script string) string {
+	switch script {
+	case "Hans", "Hant":
+		return "Hani"
+	case "Hang":
+		return "Kore"
+	case "Hira", "Kana":
+		return "Jpan"
+	}
+	return script
+}
 
-// languages that are not written in Latin letters (CLDR 48, likely subtags).
-var languages = map[string]string{
-	"ar": "Arab", "fa": "Arab", "ur": "Arab", "ps": "Arab", "ckb": "Arab", "sd": "Arab", "ug": "Arab",
-	"ru": "Cyrl", "uk": "Cyrl", "bg": "Cyrl", "sr": "Cyrl", "mk": "Cyrl", "be": "Cyrl", "kk": "Cyrl", "ky": "Cyrl", "mn": "Cyrl", "tg": "Cyrl", "tt": "Cyrl",
-	"el": "Grek", "he": "Hebr", "yi": "Hebr", "hi": "Deva", "mr": "Deva", "ne": "Deva", "sa": "Deva", "bn": "Beng", "as": "Beng", "pa": "Guru", "gu": "Gujr",
-	"ta": "Taml", "te": "Telu", "kn": "Knda", "ml": "Mlym", "si": "Sinh", "th": "Thai", "lo": "Laoo", "km": "Khmr", "my": "Mymr", "bo": "Tibt", "dz": "Tibt",
-	"ka": "Geor", "hy": "Armn", "am": "Ethi", "ti": "Ethi", "dv": "Thaa", "ja": "Jpan", "ko": "Kore", "zh": "Hani", "yue": "Hani",
+// scriptOf returns the script of a language by its subtag in lower case; empty: the language is
+// written in Latin letters, or not known. It is asked once a check.
+func scriptOf(language string) string {
+	// A script with its languages (CLDR 48, likely subtags).
+	const scripts = `Arab ar fa ur ps ckb sd ug
+Cyrl ru uk bg sr mk be kk ky mn tg tt
+Grek el
+Hebr he yi
+Deva hi mr ne sa
+Beng bn as
+Guru pa
+Gujr gu
+Taml ta
+Telu te
+Knda kn
+Mlym ml
+Sinh si
+Thai th
+Laoo lo
+Khmr km
+Mymr my
+Tibt bo dz
+Geor ka
+Armn hy
+Ethi am ti
+Thaa dv
+Jpan ja
+Kore ko
+Hani zh yue`
+	for line := range strings.SplitSeq(scripts, "\n") {
+		script, languages, _ := strings.Cut(line, " ")
+		for l := range strings.FieldsSeq(languages) {
+			if l == language {
+				return script
+			}
+		}
+	}
+	return ""
 }
 
 // writingOfLocale returns nil for none.
@@ -111,15 +153,9 @@ func writingOfLocale(locale string) *writing {
 		return nil
 	}
 	tags := strings.Split(locale, "-")
-	code := "Latn"
-	if c, ok := languages[strings.ToLower(tags[0])]; ok {
-		code = c
-	}
+	code := cmp.Or(scriptOf(strings.ToLower(tags[0])), "Latn")
 	if len(tags) > 1 && len(tags[1]) == 4 {
-		code = strings.ToUpper(tags[1][:1]) + strings.ToLower(tags[1][1:])
-		if c, ok := aliases[code]; ok {
-			code = c
-		}
+		code = writingCode(strings.ToUpper(tags[1][:1]) + strings.ToLower(tags[1][1:]))
 	}
 	return writings[code]
 }

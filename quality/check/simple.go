@@ -85,18 +85,19 @@ func (c *maxLength) compile() (Check, error) {
 
 // bound is one of the lengths that can be bounded.
 type bound struct {
-	what string
-	most int
+	what string // the argument
+	unit string // what the feedback counts
+	most int    // 0: there is no limit
 	size func(*Input) int
 }
 
 // bounds lists the lengths with what measures them.
 func (c *maxLength) bounds() []bound {
 	return []bound{
-		{"chars", c.Chars, func(in *Input) int { return utf8.RuneCountInString(in.Text) }},
-		{"words", c.Words, func(in *Input) int { return countWords(in.Text) }},
-		{"segments", c.Segments, func(in *Input) int { return in.Segments }},
-		{"parts", c.Parts, func(in *Input) int { return in.Parts }},
+		{"chars", "characters", c.Chars, func(in *Input) int { return utf8.RuneCountInString(in.Text) }},
+		{"words", "words", c.Words, func(in *Input) int { return countWords(in.Text) }},
+		{"segments", "segments of SMS", c.Segments, func(in *Input) int { return in.Segments }},
+		{"parts", "messages", c.Parts, func(in *Input) int { return in.Parts }},
 	}
 }
 
@@ -109,7 +110,7 @@ func (c *maxLength) Run(in *Input) Outcome {
 			continue
 		}
 		if size := b.size(in); size > b.most {
-			over = append(over, fmt.Sprintf("It has %d %s and may have %d.", size, names[b.what], b.most))
+			over = append(over, fmt.Sprintf("It has %d %s and may have %d.", size, b.unit, b.most))
 		}
 	}
 	if len(over) > 0 {
@@ -117,8 +118,6 @@ func (c *maxLength) Run(in *Input) Outcome {
 	}
 	return passed()
 }
-
-var names = map[string]string{"chars": "characters", "words": "words", "segments": "segments of SMS", "parts": "messages"}
 
 // countWords counts words as Unicode segments text (UAX #29), which works
 // without spaces, too.

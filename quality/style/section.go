@@ -2,7 +2,7 @@ package style
 
 import (
 	_ "embed"
-	"regexp"
+	"strings"
 
 	"sluice/config/file"
 )
@@ -55,15 +55,19 @@ func flag(n *file.Node, name string, otherwise bool) bool {
 	return otherwise
 }
 
-var places = regexp.MustCompile(`\{[^{}]*\}`)
-
 // checkPlaces refuses a {place} that nothing is put into: it would be sent as it is.
 func checkPlaces(n *file.Node) {
 	s, _ := n.Text()
-	for _, place := range places.FindAllString(s, -1) {
-		if place != "{name}" && place != "{brand}" {
+	for {
+		_, rest, found := strings.Cut(s, "{")
+		if !found {
+			return
+		}
+		end := strings.IndexAny(rest, "{}")
+		if end >= 0 && rest[end] == '}' && rest[:end] != "name" && rest[:end] != "brand" {
 			n.Fault("has a place that is neither {name} nor {brand}")
 			return
 		}
+		s = rest
 	}
 }

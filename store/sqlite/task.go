@@ -8,6 +8,7 @@ import (
 	"sluice/store"
 )
 
+// columns are the columns of a task, in the order in which readTask takes them.
 const columns = "doc, owner, epoch, tenant, user, conversation, turn, state, version, cancel, created"
 
 // readTask reads the columns of a task, after those of before.

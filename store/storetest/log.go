@@ -23,6 +23,9 @@ func numbers(entries []store.Entry) (n []int) {
 	return n
 }
 
+// An append counts only at the end of the log as it is; otherwise it is ErrConflict with an *EndError
+// that holds the end, and ErrNotFound if there is no log. Numbers may leave gaps: an entry can stand
+// for several events.
 func logAtItsEnd(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want(t, store.ErrNotFound, s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: long}))
@@ -43,6 +46,8 @@ func logAtItsEnd(t *testing.T, s store.Store) {
 	same(t, "log", log, []store.Entry{{N: 3, Data: []byte("a")}, {N: 4, Data: []byte("b")}})
 }
 
+// An append that names a task counts only while that holder, of that epoch, has the task: a process
+// that was taken for dead cannot write into the log of its successor.
 func logFenced(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	mine := store.Holder{Owner: "g", Epoch: 7}
@@ -57,6 +62,7 @@ func logFenced(t *testing.T, s store.Store) {
 	must(t, fenced(2, mine))
 }
 
+// ReadLog returns the entries after a number, at most so many; none behind the end is no error.
 func logInPieces(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	for n := 1; n <= 10; n++ {
@@ -74,6 +80,8 @@ func logInPieces(t *testing.T, s store.Store) {
 	}
 }
 
+// A log that would exceed MaxLog is dropped as a whole, with ErrTooLarge: readers are never given a
+// log with a gap.
 func logBounded(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	half := bytes.Repeat([]byte("x"), store.MaxLog/2)
@@ -86,6 +94,7 @@ func logBounded(t *testing.T, s store.Store) {
 	want(t, store.ErrTooLarge, s.AppendLog(ctx, "y", store.Append{Entry: store.Entry{N: 1, Data: append(half, append(half, 1)...)}, TTL: long}))
 }
 
+// Each append sets the time to live of the whole log. A log that expired can begin again.
 func logExpires(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 	must(t, s.AppendLog(t.Context(), "x", store.Append{Entry: store.Entry{N: 2}, At: 1, TTL: short}))
@@ -93,6 +102,7 @@ func logExpires(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 }
 
+// DropLog of a log that there is not is no error.
 func logDropped(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 	must(t, s.DropLog(t.Context(), "x"))
@@ -101,6 +111,7 @@ func logDropped(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
+// Of several appends at one place exactly one succeeds.
 func logOneWriter(t *testing.T, s store.Store) {
 	for n := 1; n <= 5; n++ {
 		same(t, "writers", all(8, func(int) error {
@@ -109,6 +120,7 @@ func logOneWriter(t *testing.T, s store.Store) {
 	}
 }
 
+// Follow returns every entry once and in order to any number of readers, while the log is written.
 func followSeesAll(t *testing.T, s store.Store) {
 	const readers, events = 20, 60
 	add(t, s, "x", 1)
@@ -141,6 +153,7 @@ func followSeesAll(t *testing.T, s store.Store) {
 	}
 }
 
+// Follow ends with ErrNotFound when the log is gone, and with the error of its context.
 func followEndsWithLog(t *testing.T, s store.Store) {
 	for _, err := range store.Follow(t.Context(), s, "nothing", 0) {
 		want(t, store.ErrNotFound, err)

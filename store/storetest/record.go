@@ -9,6 +9,8 @@ import (
 	"sluice/store"
 )
 
+// A value is created with version 0 and put with the version that was read. On ErrConflict the value
+// that is there is returned, so that the caller need not read again. To delete it twice is no error.
 func valueByVersion(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	_, err := s.Value(ctx, "k")
@@ -38,6 +40,7 @@ func valueByVersion(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
+// Of several that create one value exactly one succeeds.
 func valueClaimedOnce(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	same(t, "claims", all(12, func(i int) error {
@@ -46,6 +49,7 @@ func valueClaimedOnce(t *testing.T, s store.Store) {
 	}), 1)
 }
 
+// KeepValue sets a new time to live, 0 means for ever; for a value that there is not it is ErrNotFound.
 func valueExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	look := func() error { _, err := s.Value(ctx, "k"); return err }
@@ -72,6 +76,8 @@ func texts(t *testing.T, s store.Store, key string, from, limit int) string {
 	return strings.Join(all, " ")
 }
 
+// A push drops the oldest items until the bounds hold. The newest item stays, even if it alone exceeds
+// the bytes. Bounds of 0 are none.
 func listBounded(t *testing.T, s store.Store) {
 	push := func(item string, items, size int) {
 		t.Helper()
@@ -97,6 +103,7 @@ func listBounded(t *testing.T, s store.Store) {
 	same(t, "deleted", texts(t, s, "k", 0, 0), "")
 }
 
+// CutList keeps the first items, so many; it never makes a list longer.
 func listCut(t *testing.T, s store.Store) {
 	must(t, s.CutList(t.Context(), "k", 1))
 	for _, item := range []string{"a", "b", "c"} {
@@ -112,6 +119,7 @@ func listCut(t *testing.T, s store.Store) {
 	same(t, "again", texts(t, s, "k", 0, 0), "d")
 }
 
+// Each push sets the time to live of the whole list.
 func listExpires(t *testing.T, s store.Store) {
 	must(t, s.PushList(t.Context(), "k", []byte("a"), store.Bounds{}, long))
 	must(t, s.PushList(t.Context(), "k", []byte("b"), store.Bounds{}, short))
@@ -120,6 +128,8 @@ func listExpires(t *testing.T, s store.Store) {
 	same(t, "again", texts(t, s, "k", 0, 0), "c")
 }
 
+// Members are ordered by score, then by id; After goes on behind a member. One that
+// is put again moves; to remove one that is not there is no error.
 func indexOrdered(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	put := func(id string, score int64) { must(t, s.PutIndex(ctx, "x", store.Member{ID: id, Score: score}, long)) }
@@ -159,6 +169,7 @@ func indexOrdered(t *testing.T, s store.Store) {
 	same(t, "removed", page(all), "d")
 }
 
+// A member that is put never shortens the life of its index.
 func indexExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.PutIndex(ctx, "kept", store.Member{ID: "a"}, long))

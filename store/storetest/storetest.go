@@ -120,6 +120,7 @@ func all(n int, f func(i int) error) int64 {
 	return succeeded.Load()
 }
 
+// A call whose context has ended changes nothing, and its error does not blame the store.
 func cancelledContext(t *testing.T, s store.Store) {
 	ctx, cancel := contextWithCancel(t)
 	cancel()
@@ -132,6 +133,8 @@ func cancelledContext(t *testing.T, s store.Store) {
 	want(t, store.ErrNotFound, err)
 }
 
+// Documents, keys of owners, entries, values and members may hold any bytes: also NUL, line ends, and what
+// is not UTF-8.
 func anyBytes(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	odd := "a\x00b\xff\r\n{\"ключ\":1}"
@@ -163,6 +166,8 @@ func anyBytes(t *testing.T, s store.Store) {
 	same(t, "index", x, []store.Member{{ID: odd, Score: -5}})
 }
 
+// A lease belongs to one epoch of an owner: a later epoch takes it, an earlier one is then refused with
+// ErrConflict and cannot release it either. LeasesAlive answers in the order of the question.
 func leases(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	old, now, other := store.Holder{Owner: "g", Epoch: 1}, store.Holder{Owner: "g", Epoch: 1_790_000_000_001}, store.Holder{Owner: "h", Epoch: 5}
@@ -189,6 +194,7 @@ func leases(t *testing.T, s store.Store) {
 	same(t, "of nobody", len(none), 0)
 }
 
+// Once a lease is over, any epoch can take it, also an earlier one.
 func leaseExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	h := store.Holder{Owner: "g", Epoch: 3}
@@ -201,6 +207,8 @@ func leaseExpires(t *testing.T, s store.Store) {
 	must(t, s.RenewLease(ctx, store.Holder{Owner: "g", Epoch: 2}, long))
 }
 
+// A counter that there is not is 0. Of additions at the same time none is lost; each sets the time to
+// live.
 func counters(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	n, err := s.Counter(ctx, "c")
@@ -220,6 +228,8 @@ func counters(t *testing.T, s store.Store) {
 	})
 }
 
+// A signal wakes all who watch its topic, and nobody else. Stop may be called twice, and a topic can be
+// watched again.
 func signals(t *testing.T, s store.Store) {
 	one, two, other := s.Watch("a"), s.Watch("a"), s.Watch("b")
 	defer other.Stop()

@@ -22,6 +22,8 @@ func task(user, conversation string) store.Task {
 	}}
 }
 
+// An id is taken by the first task that is created with it: a second one is ErrConflict, changes
+// nothing, and of several at the same time exactly one succeeds. Versions begin at 1.
 func taskCreated(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	_, err := s.Task(ctx, "a")
@@ -37,6 +39,9 @@ func taskCreated(t *testing.T, s store.Store) {
 	same(t, "created", all(8, func(int) error { return s.CreateTask(ctx, "b", first, long) }), 1)
 }
 
+// An update counts only for the version that was read, and adds 1 to it; for another version it is
+// ErrConflict, for a task that there is not ErrNotFound. Of several updates of one version
+// one succeeds.
 func taskByVersion(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want(t, store.ErrNotFound, s.UpdateTask(ctx, "a", task("u", "c"), long))
@@ -54,6 +59,8 @@ func taskByVersion(t *testing.T, s store.Store) {
 	same(t, "changes of one version", all(8, func(int) error { return s.UpdateTask(ctx, "a", got, long) }), 1)
 }
 
+// An update cannot give a task to another tenant, user or conversation, change when it was
+// created, or ask for its end: only CancelTask does that.
 func taskKeepsIdentity(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
@@ -63,6 +70,8 @@ func taskKeepsIdentity(t *testing.T, s store.Store) {
 	same(t, "task", got, store.Task{Doc: []byte("{}"), Meta: store.Meta{Version: 2, User: "u", Conversation: "c", Created: began()}})
 }
 
+// A task is gone when its time to live is over, also from lists; each update sets a new one, and 0
+// means for ever.
 func taskExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	look := func() error { _, err := s.Task(ctx, "a"); return err }
@@ -78,6 +87,8 @@ func taskExpires(t *testing.T, s store.Store) {
 	same(t, "listed", len(page.IDs), 0)
 }
 
+// CancelTask marks the task without a new version, so that its owner can still write, and wakes the
+// owner by its topic. The mark stays when the owner writes.
 func taskCancelled(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	_, err := s.CancelTask(ctx, "a")
@@ -99,6 +110,7 @@ func taskCancelled(t *testing.T, s store.Store) {
 	same(t, "still asked for", got.Cancel, true)
 }
 
+// A task that is deleted is in no list and among no orphans. To delete it again is no error.
 func taskDeleted(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
@@ -114,6 +126,9 @@ func taskDeleted(t *testing.T, s store.Store) {
 	same(t, "listed", len(page.IDs), 0)
 }
 
+// A query finds only tasks of its tenant and user, also if these are empty: empty means those without,
+// not all. Conversation and state narrow it. The newest task is first, and a list knows changes
+// of state.
 func tasksListed(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	create := func(id, tenant, user, conversation, state string, after time.Duration) {
@@ -154,6 +169,7 @@ func tasksListed(t *testing.T, s store.Store) {
 	same(t, "version", page.Tasks[1].Version, 2)
 }
 
+// Pages have every task once, in order, also where tasks were created in the same millisecond.
 func tasksPaged(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	var expect []string
@@ -203,6 +219,7 @@ func tasksWrongClocks(t *testing.T, s store.Store) {
 	same(t, "listed", got, []string{"late", "now", "first", "none"})
 }
 
+// A cursor that no page returned is ErrCursor.
 func tasksBadCursor(t *testing.T, s store.Store) {
 	must(t, s.CreateTask(t.Context(), "a", task("u", "c"), long))
 	for _, cursor := range []string{"x", "_", "1_", "99999999999999999999_a", "1.5_a", "+inf_a", "\x00", "9007199254740993_a", "-9007199254740993_a", "-9223372036854775808_a"} {
@@ -211,6 +228,8 @@ func tasksBadCursor(t *testing.T, s store.Store) {
 	}
 }
 
+// An orphan is a task with a holder whose lease is over. A process that was started again under its
+// old name has another epoch, and does not hold what its predecessor held.
 func orphans(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	lost := func(limit, want int) []string {
@@ -248,6 +267,8 @@ func closing() store.Closing {
 	}
 }
 
+// CloseTask ends the task and its log in one step: of several processes that try, one succeeds, and the
+// former owner can write neither of them afterwards.
 func closedOnce(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	want(t, store.ErrNotFound, s.CloseTask(ctx, "a", closing()))
@@ -268,6 +289,7 @@ func closedOnce(t *testing.T, s store.Store) {
 	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", at(1, task("u", "c")), long))
 }
 
+// A task whose holder has a lease cannot be closed by others.
 func closeSparesTheLiving(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
@@ -278,6 +300,8 @@ func closeSparesTheLiving(t *testing.T, s store.Store) {
 	must(t, s.CloseTask(ctx, "a", closing()))
 }
 
+// CloseTask changes nothing unless the log ends where the caller believes. Without LogOf no log
+// is looked at.
 func closeNeedsTheEnd(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	must(t, s.CreateTask(ctx, "a", task("u", "c"), long))
