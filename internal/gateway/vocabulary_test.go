@@ -47,7 +47,7 @@ func everyEvent() []stream.Event {
 			Decision: stream.Routed, AgentID: "light-agent", Additional: []string{"music-agent"}, Confidence: 0.9,
 			Reasoning: "<b>\u2028", Method: "model", Attempts: 1, Millis: 3, Model: "default",
 		},
-		&stream.AgentRun{AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted},
+		&stream.AgentRun{Remote: true, AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted},
 		&stream.AgentRun{
 			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &took,
 			ErrorMessage: "\n", ErrorType: fault.ModelError, Usage: &stream.TokenUsage{Input: 1, Output: 2, Thinking: 3},
