@@ -53,6 +53,9 @@ const AskTools QuestionKind = "tool"
 // AskHuman asks what a workflow asks a person.
 const AskHuman QuestionKind = "human"
 
+// AskOutcome asks what became of calls of which no result is known.
+const AskOutcome QuestionKind = "outcome"
+
 // PendingCall is a call that must not run before a person has allowed it.
 type PendingCall struct {
 	ID        string // as its events will have it

@@ -143,6 +143,9 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	case err != nil:
 		return nil, false, unavailable(s.note(err))
 	}
+	if s.cfg.Runs != nil {
+		_ = s.cfg.Runs.Finish(ctx, id)
+	}
 	s.changed(ctx, id, before, Canceled)
 	return t.Doc, false, nil
 }
@@ -175,6 +178,11 @@ func (s *Service) forget(ctx context.Context, id string, t store.Task) error {
 	}
 	if err := s.cfg.Store.DeleteTask(ctx, id); err != nil {
 		return err
+	}
+	if s.cfg.Runs != nil {
+		if err := s.cfg.Runs.Forget(ctx, id); err != nil {
+			return err
+		}
 	}
 	for _, turn := range readDocument(id, t).Metadata.Turns {
 		if err := s.cfg.Store.DropLog(ctx, turn); err != nil {

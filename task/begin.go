@@ -21,6 +21,7 @@ type Request struct {
 	RequestID   string
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
+	Durable     bool // and when its process does: it is a run of Config.Runs
 	Key         string
 	Body        *[32]byte // SHA-256 of what came with Key; nil without one
 	// Cancel ends the turn.
@@ -50,7 +51,7 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 		return t, nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrDamaged):
 		return nil, err
-	case s.cfg.Required || req.Key != "" || req.TaskID != "":
+	case s.cfg.Required || req.Durable || req.Key != "" || req.TaskID != "":
 		return nil, unavailable(err)
 	}
 	return nil, nil
@@ -116,7 +117,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req Request) error {
 	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: owner(req.Chat), Conversation: t.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
-	}}, s.cfg.TTL)
+	}}, s.working(t))
 }
 
 func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
@@ -145,6 +146,14 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
 	return err
 }
 
+// working is how long the task of a turn that runs is kept. That of a run does not expire.
+func (s *Service) working(t *Turn) time.Duration {
+	if t.durable {
+		return 0
+	}
+	return s.cfg.TTL
+}
+
 func noSuchTask() error {
 	e := new(chat.ValidationError)
 	e.Add("/task_id", chat.NoSuchTask())
@@ -154,7 +163,7 @@ func noSuchTask() error {
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	t := &Turn{
 		service: s, id: newID(chat.TurnPrefix), task: req.TaskID, version: 1, began: time.Now(),
-		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true,
+		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true, durable: req.Durable && s.cfg.Runs != nil,
 	}
 	if t.task == "" {
 		t.task = newID(chat.TaskPrefix)

@@ -64,8 +64,10 @@ type Config struct {
 	// Required refuses turns while the store is unavailable; else they run, and nobody
 	// can resume them.
 	Required bool
-	Metrics  *metrics.Registry
-	Log      zerolog.Logger
+	// Runs are gone on with when their process is gone. nil: there are none.
+	Runs    Runs
+	Metrics *metrics.Registry
+	Log     zerolog.Logger
 }
 
 // Service keeps the turns of one process. It is safe for concurrent use. Use New.
@@ -81,6 +83,10 @@ type Service struct {
 	mu        sync.Mutex       // guards the fields below
 	running   map[string]*Turn // by task
 	unsettled []*Turn          // are over, and the store does not know it yet
+	leftRuns  []string         // tasks whose runs this process left, to go on with later
+	renewed   time.Time        // when the lease was renewed last
+	closed    bool
+	taken     sync.WaitGroup // runs without a client
 
 	states   metrics.Counter
 	resumes  metrics.Counter
@@ -126,6 +132,7 @@ func New(cfg Config) *Service {
 
 // Close ends the keeper and gives the lease back. No turn may run any more.
 func (s *Service) Close() {
+	s.stopTaken()
 	s.close()
 	<-s.ended
 	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)
