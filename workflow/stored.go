@@ -132,8 +132,8 @@ type readAs struct {
 	taken   bool // the process that ran it is gone
 }
 
-// errVersion is wrapped by the error of a record that another version of the program wrote.
-var errVersion = errors.New("another version of this program wrote the run")
+// ErrVersion is wrapped by the error of a record that another version of the program wrote.
+var ErrVersion = errors.New("another version of this program wrote the run")
 
 func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
@@ -145,7 +145,7 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 		return at, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	if at.record.Schema > storedSchema {
-		return at, errVersion
+		return at, ErrVersion
 	}
 	return at, nil
 }
@@ -165,7 +165,7 @@ func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.definition(ctx, run.Header.Definition)
+	w, err := s.Definition(ctx, run.Header.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +211,8 @@ func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list 
 	return list, err
 }
 
-// definition returns a definition by its SHA-256.
-func (s *RunStore) definition(ctx context.Context, sum string) (*Workflow, error) {
+// Definition returns a definition by its SHA-256.
+func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error) {
 	s.mu.Lock()
 	w := s.defs[sum]
 	s.mu.Unlock()

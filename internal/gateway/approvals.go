@@ -151,7 +151,7 @@ func (g *Gateway) choosePaused(r *registry, req *chat.Request) (stream.Runner, e
 	case req.Resumed.By == chat.PausedAgent:
 		return g.alone, nil
 	case req.Resumed.By == chat.PausedWorkflow:
-		return r.chooseRun(req)
+		return g.chooseRun(r, req)
 	case r != nil && r.runner != nil:
 		return r.runner, nil
 	}

@@ -168,6 +168,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
 		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
+	if g.state != nil {
+		g.state.runs.use(g)
+	}
 	g.server = handlers.NewServer(server)
 	return g, nil
 }

@@ -23,6 +23,7 @@ import (
 type state struct {
 	store store.Store
 	tasks *task.Service
+	runs  *runs
 	parts []health.Checker
 	owned bool // the store is closed with the gateway
 }
@@ -47,7 +48,8 @@ func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *me
 			return nil, err
 		}
 	}
-	s.tasks = task.New(task.Config{Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log})
+	s.runs = newRuns(s.store, cfg, m)
+	s.tasks = task.New(task.Config{Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log})
 	return s, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"sluice/handlers"
 	"sluice/model"
 	"sluice/router"
+	"sluice/store"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
@@ -26,6 +27,7 @@ import (
 type workflows struct {
 	byName map[string]*flow
 	told   []handlers.Workflow
+	agents *workAgents
 }
 
 // flow is a workflow that can be run.
@@ -39,23 +41,33 @@ type flow struct {
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
 func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec) workflows {
 	flows := workflows{byName: map[string]*flow{}}
-	if len(list) == 0 {
+	if len(list) == 0 && !g.mayWait() {
 		return flows
 	}
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
 	for _, a := range team {
 		agents.agents[a.ID], agents.specs[a.ID] = g.worker(a), a
 	}
+	flows.agents = agents
 	for _, w := range list {
-		run := workflow.New(workflow.Config{
-			Workflow: w, Agents: agents, Tools: g.tools, Asker: agents, Hold: g.hold(), Metrics: g.metrics,
-		})
-		inner := model.Budgeted{Runner: workRunner{run, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens}
-		_, sum := w.Stored()
-		flows.byName[w.Definition().Name] = &flow{runner: g.waiting(inner), timeout: w.Definition().Timeout, sum: sum}
+		flows.byName[w.Definition().Name] = g.newFlow(w, agents)
 		flows.told = append(flows.told, describe(w))
 	}
 	return flows
+}
+
+func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *flow {
+	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, g: g}, Tokens: g.cfg.TurnTokens}
+	_, sum := w.Stored()
+	return &flow{runner: g.waiting(inner), timeout: w.Definition().Timeout, sum: sum}
+}
+
+func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
+	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: g.tools, Asker: agents, Hold: g.hold(), Metrics: g.metrics}
+	if g.state != nil {
+		cfg.Records, cfg.Load = g.state.runs.records, g.state.runs.Load
+	}
+	return workflow.New(cfg)
 }
 
 // worker returns an agent as nodes run it: what its tools do is recorded.
@@ -94,10 +106,24 @@ func describe(w *workflow.Workflow) handlers.Workflow {
 type workRunner struct {
 	run   *workflow.Runner
 	keyed bool // models are configured by key
+	g     *Gateway
+	taken *workflow.Run // in place of its owner; nil: a request's own
 }
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	if r.g.state != nil {
+		leave, err := r.g.state.runs.enter(ctx)
+		if err != nil {
+			return stream.Result{}, err
+		}
+		defer leave()
+	}
+	if r.taken != nil {
+		result, err := r.goOn(ctx, sink)
+		result.Keyed = r.keyed
+		return result, err
+	}
 	ctx, own, err := withShared(ctx, req)
 	if err != nil {
 		return stream.Result{}, err
@@ -122,7 +148,7 @@ func readRun(state []byte) (workflow.Header, error) {
 }
 
 // chooseRun returns the workflow of a run that waited.
-func (r *registry) chooseRun(req *chat.Request) (stream.Runner, error) {
+func (g *Gateway) chooseRun(r *registry, req *chat.Request) (stream.Runner, error) {
 	h, err := readRun(req.Resumed.State)
 	if err != nil {
 		return nil, err
@@ -130,6 +156,9 @@ func (r *registry) chooseRun(req *chat.Request) (stream.Runner, error) {
 	if r != nil {
 		if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
 			return f, nil
+		}
+		if f, err := g.pinned(h.Definition); f != nil || errors.Is(err, store.ErrUnavailable) {
+			return f, err
 		}
 	}
 	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
