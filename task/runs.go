@@ -224,7 +224,7 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) error {
 	return nil
 }
 
-// retake goes on with the runs that this process has left because the store was away.
+// retake goes on with the runs that this process has left because the store was unavailable.
 func (s *Service) retake() {
 	s.mu.Lock()
 	ids := s.leftRuns
@@ -280,7 +280,7 @@ func (s *Service) stopTaken() {
 	s.taken.Wait()
 }
 
-// leave keeps in mind a run that was left while the store was away.
+// leave keeps in mind a run that was left while the store was unavailable.
 func (s *Service) leave(task string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -230,7 +230,7 @@ func (x *execution) decided(n *node, o *Open) {
 		}
 	}
 	x.tell(n, o, stream.NodeStarted)
-	x.close(n, *o, &outcome{result: -1, decision: d}, 0)
+	x.close(n, *o, &outcome{result: -1, decision: d, messages: d.said(n)}, 0)
 }
 
 // accepts says whether an edge takes a rejection: one whose condition looks at the

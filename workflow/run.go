@@ -117,6 +117,8 @@ type Decision struct {
 	Action  string `json:"action"` // approve, reject or modify
 	Message string `json:"message,omitempty"`
 	Input   any    `json:"input,omitempty"`
+	// State is what a person changes in the state; nil: nothing.
+	State jsontext.Value `json:"state_updates,omitempty"`
 	// Late says that nobody decided in time.
 	Late bool `json:"late,omitempty"`
 }

@@ -215,7 +215,7 @@ func (r *Run) decideOne(d chat.Decision) bool {
 			}
 		case len(o.Asks.Calls) == 0:
 			if o.Node == d.CallID {
-				o.Decision = &Decision{Action: string(d.Action), Message: d.Message, Input: valueOf(d.Input)}
+				o.Decision = &Decision{Action: string(d.Action), Message: d.Message, Input: valueOf(d.Input), State: d.State}
 				return true
 			}
 		case slices.ContainsFunc(o.Asks.Calls, func(c chat.PendingCall) bool { return c.ID == d.CallID }) &&
@@ -245,7 +245,7 @@ func (o *Open) found(d chat.Decision) bool {
 			out.Again = o.Outcomes[at].Again + 1
 		}
 	case chat.Modify:
-		out.Done, out.Result = true, d.Message
+		out.Done, out.Result = true, d.Result
 	}
 	if at >= 0 {
 		o.Outcomes = slices.Delete(slices.Clone(o.Outcomes), at, at+1)

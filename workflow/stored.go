@@ -349,7 +349,7 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 	return err
 }
 
-// try makes a write, and makes it again if the store was away.
+// try makes a write, and makes it again if the store was unavailable.
 func (k *keeping) try(ctx context.Context, write func() error) (err error) {
 	for n := range writeTries {
 		if n > 0 {

@@ -81,6 +81,8 @@ type Seams struct {
 	Runner func(*agent.Agent) stream.Runner
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
+	// Wrote is called behind each write of a run of a workflow. May be nil.
+	Wrote func()
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
@@ -126,7 +128,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with.Store); err != nil {
+	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
 	g.watch()

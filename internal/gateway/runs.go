@@ -35,7 +35,7 @@ type runs struct {
 	pending atomic.Int64
 }
 
-func newRuns(in store.Store, cfg config.Config, m *metrics.Registry) *runs {
+func newRuns(in store.Store, cfg config.Config, m *metrics.Registry, wrote func()) *runs {
 	r := &runs{slots: make(chan struct{}, maxRuns)}
 	wait := cfg.ApprovalTTL
 	if wait == 0 {
@@ -45,9 +45,6 @@ func newRuns(in store.Store, cfg config.Config, m *metrics.Registry) *runs {
 	m.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
 	return r
 }
-
-// wrote is called behind each write of a run. nil but in tests.
-var wrote func()
 
 // use makes g what runs are gone on with.
 func (r *runs) use(g *Gateway) {

@@ -36,8 +36,9 @@ const (
 	storeProbes   = 3
 )
 
-// openState opens the store. given, if not nil, is used in place of the configured one.
-func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
+// openState opens the store. That of with, if not nil, is used in place of the configured one.
+func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
+	given := with.Store
 	s := &state{store: given}
 	if given == nil {
 		at, err := store.ParseLocation(cfg.Store.Reveal())
@@ -48,7 +49,7 @@ func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *me
 			return nil, err
 		}
 	}
-	s.runs = newRuns(s.store, cfg, m)
+	s.runs = newRuns(s.store, cfg, m, with.Wrote)
 	s.tasks = task.New(task.Config{Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log})
 	return s, nil
 }
