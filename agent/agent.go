@@ -3,6 +3,23 @@
 //
 // An Agent is a stream.Runner: who runs it adds Start and Done. What the loop knows
 // between two model calls is a State, a value that can be stored and continued.
+//
+// Run is Loop for a turn that begins and ends in one go. A step of Loop asks
+// the model, then runs the calls of its answer: what the model says is emitted
+// while it comes, and calls are kept until the answer is complete, because only
+// then it is known that the answer counts. Calls are admitted one after the
+// other (the ledger refuses what was made before and must not be repeated) and
+// then run side by side, at most 8 at a time. Results go back in the order of
+// the calls, whatever the order of their ends.
+//
+// All events of a turn are emitted by the goroutine that called Run or Loop.
+// Tools run on goroutines of their own, which Run waits for, also after a
+// panic; what they report of their progress waits in a mailbox for one report.
+// So a client that reads slowly holds up no tool.
+//
+// Errors of the model end the turn. An error of a tool is a result that says
+// so: the model decides what to make of it. A context that ends gives its
+// cause, which is why callers cancel with one.
 package agent
 
 import (
@@ -52,6 +69,8 @@ type Budget interface {
 
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
+	// Model is asked in each step, and Tools are what it may call. Both are
+	// required, and shared by all turns.
 	Model Model
 	Tools Tools
 	// Prompt is the system prompt's first part; empty means the built-in one. Date,
@@ -68,6 +87,9 @@ type Config struct {
 	// leave that to the model's configuration.
 	Temperature *float64
 	MaxTokens   int
+	// Origin names the agent and its model: calls of earlier turns go back to their own
+	// origin alone; see chat.Portable.
+	Origin string
 	// Keyed says that models are configured by key, so that all figures of the usage
 	// are told.
 	Keyed bool
@@ -119,6 +141,9 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	result := t.state.result()
 	result.Model, result.Tools = result.Model[calls:], result.Tools[tools:]
 	result.Keyed = a.cfg.Keyed
+	if req.Record {
+		result.Made = t.made()
+	}
 	if p != nil {
 		result.Reason, result.Paused = stream.ApprovalRequired, p
 	}
@@ -171,6 +196,8 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 	return t.state, err
 }
 
+// turn begins a turn: its state is still empty. What ctx carries (logger,
+// budget, what other agents of the team lost) is looked up once.
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
 	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
 	if a.cfg.Budget != nil {

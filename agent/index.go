@@ -10,6 +10,8 @@ type index[T any] struct {
 	at      map[string]int // where each key is; nil while there are few
 }
 
+// entry is a value under its key. Keys are compared one by one, which is faster
+// than a map for the few that a turn has.
 type entry[T any] struct {
 	value T // first, as a value without size would cost space at the end
 	key   string

@@ -49,6 +49,8 @@ func (l *ledger) id(own string) string {
 	return id
 }
 
+// unfit says whether a character of a model's id is replaced in ours: ids
+// appear in frames, log and metrics of clients.
 func unfit(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 }
@@ -86,6 +88,8 @@ func refusalOfRejected(c tool.Call) error {
 	return refusal(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
 }
 
+// refusalOfLost is told to the model in place of a call whose first outcome
+// nobody knows. To run it again could do a thing twice.
 func refusalOfLost(c tool.Call) error {
 	return refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
 }

@@ -20,6 +20,8 @@ const (
 	maxLoggedNames = 32
 )
 
+// logCall logs that a tool is called. Arguments are what a user said; without
+// LogPayloads their names alone are logged.
 func (t *turn) logCall(j *job) {
 	e := t.log.Info()
 	if !e.Enabled() {
@@ -34,6 +36,8 @@ func (t *turn) logCall(j *job) {
 	e.Dict("details", d).Msg("mcp_tool_called")
 }
 
+// logResult logs how a call ended and how long it took. A preview of the result
+// needs LogPayloads.
 func (t *turn) logResult(j *job) {
 	e := t.log.Info()
 	if !e.Enabled() {
@@ -41,6 +45,9 @@ func (t *turn) logResult(j *job) {
 	}
 	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("call_id", loggedName(j.event.ID)).
 		Bool("success", j.err == nil && !j.result.IsError).Int("result_length", len(j.result.Text))
+	if j.result.Cached {
+		d.Bool("cached", true)
+	}
 	if t.agent.cfg.LogPayloads {
 		head, _ := chat.Truncate(j.result.Text, maxPreview)
 		d.Str("result_preview", head)
@@ -48,6 +55,7 @@ func (t *turn) logResult(j *job) {
 	e.Int64("duration_ms", j.took.Milliseconds()).Dict("details", d).Msg("mcp_tool_result")
 }
 
+// loggedName cuts a name that a model made up: it may be as long as an answer.
 func loggedName(name string) string { return chat.Clip(name, maxLoggedName) }
 
 // argumentNames returns the first names of an object's members.

@@ -12,17 +12,20 @@ import (
 // parallel runs tool calls at the same time. The calls have goroutines of their own;
 // everything else here belongs to the turn's, which alone tells what happens.
 type parallel struct {
-	turn   *turn
-	tools  *tool.Set
+	turn  *turn
+	tools *tool.Set
+	// ctx is the calls': it ends when one of them ends the turn, or the client
+	// leaves.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
 	working []*job    // in the order in which they began
 	ended   chan *job // has room for all, so that nobody waits for the client
-	news    chan struct{}
-	due     *time.Timer // for news that came too soon after the last
-	fatal   error       // of the first call that ended the turn
+	// news has room for one: that some mailbox has something, not which.
+	news  chan struct{}
+	due   *time.Timer // for news that came too soon after the last
+	fatal error       // of the first call that ended the turn
 }
 
 // runAll runs the jobs at the same time, tells of their progress, and closes each
@@ -60,6 +63,8 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	return t.over()
 }
 
+// start runs j on a goroutine of its own, which ends with j and is waited for
+// by wait. ended has room for all, so nobody blocks on it.
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
@@ -84,6 +89,7 @@ func (c *parallel) end(j *job) {
 	}
 }
 
+// without removes j in place.
 func without(jobs []*job, j *job) []*job {
 	kept := jobs[:0]
 	for _, other := range jobs {

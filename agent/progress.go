@@ -20,18 +20,22 @@ type mailbox struct {
 	full   bool
 }
 
+// put replaces what was not taken yet. A tool that reports faster than a client
+// reads never waits.
 func (m *mailbox) put(p tool.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.latest, m.full = p, true
 }
 
+// holds says whether there is something to take, without taking it.
 func (m *mailbox) holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.full
 }
 
+// take empties the mailbox; ok is false if it was empty.
 func (m *mailbox) take() (p tool.Progress, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

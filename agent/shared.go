@@ -23,6 +23,7 @@ const (
 	rejected                    // a person has not allowed it
 )
 
+// sharedKey is the key of what agents of one turn share, in its context.
 type sharedKey struct{}
 
 // WithShared returns a context for a turn in which several agents take part: a call
@@ -32,6 +33,8 @@ func WithShared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sharedKey{}, &shared{keys: map[string]verdict{}})
 }
 
+// sharedOf returns what the agents of a team share, or nil in a turn of one
+// agent. All methods work on nil.
 func sharedOf(ctx context.Context) *shared {
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	return s

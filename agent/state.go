@@ -141,6 +141,8 @@ func (s *State) Supply(id, text string, isError bool) error {
 	})
 }
 
+// answer applies set to the open call of an id. A call that has its answer
+// already is not open any more, so that the first of two answers counts.
 func (s *State) answer(id string, set func(*OpenCall)) error {
 	for i := range s.Open {
 		if s.Open[i].ID == id && s.Open[i].Answer == Waiting {

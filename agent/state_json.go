@@ -27,11 +27,15 @@ var ErrState = errors.New("stored turn cannot be continued")
 // storedState is a State with its version and a checksum. The checksum tells damage
 // from bugs; it is no seal against somebody who wants to forge a State.
 type storedState struct {
+	// Version is that of the form of State; Sum finds what was cut or altered.
 	Version int             `json:"version"`
 	Sum     string          `json:"sum"`
 	State   json.RawMessage `json:"state"`
 }
 
+// stateBody is a saved State, without its checksum. Members are only ever
+// added; a version that does not know one refuses the state by the version's
+// number, not by the member.
 type stateBody struct {
 	System   string              `json:"system"`
 	Messages []storedMessage     `json:"messages"`
@@ -43,22 +47,30 @@ type stateBody struct {
 	Model    []time.Duration     `json:"model,omitempty"` // nanoseconds
 	Tools    []stream.ToolTiming `json:"tools,omitempty"`
 	Reason   stream.FinishReason `json:"reason,omitempty"`
-	Tail     byte                `json:"tail,omitempty"`
-	Missing  []string            `json:"missing,omitempty"`
-	Answered string              `json:"answered,omitempty"`
-	Models   []string            `json:"models,omitempty"`
-	Kept     int                 `json:"kept,omitempty"`
-	Given    int                 `json:"given_ids,omitempty"`
-	IDs      []string            `json:"ids,omitempty"`
-	Made     []storedMade        `json:"made,omitempty"`
+	// Tail is the last byte of the answer so far: whether the next text needs
+	// a line end in front. Missing are servers that were told to be
+	// unavailable.
+	Tail     byte     `json:"tail,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
+	Answered string   `json:"answered,omitempty"`
+	Models   []string `json:"models,omitempty"`
+	// Kept counts the bytes that go back to the model; Given and IDs are what
+	// ids of calls are made from.
+	Kept  int          `json:"kept,omitempty"`
+	Given int          `json:"given_ids,omitempty"`
+	IDs   []string     `json:"ids,omitempty"`
+	Made  []storedMade `json:"made,omitempty"`
 }
 
+// storedMessage is a chat.Message as it is saved.
 type storedMessage struct {
 	Role  chat.Role    `json:"role"`
 	Parts []storedPart `json:"parts"`
 	Maker string       `json:"maker,omitempty"`
 }
 
+// storedPart is a chat.Part as it is saved. Signatures and what a provider
+// wants back are kept to the byte: without them the conversation cannot go on.
 type storedPart struct {
 	Text      string       `json:"text,omitempty"`
 	Thought   bool         `json:"thought,omitempty"`
@@ -76,6 +88,7 @@ type storedCall struct {
 	Arguments string `json:"arguments"`
 }
 
+// storedOpen is an OpenCall as it is saved.
 type storedOpen struct {
 	ID     string       `json:"id"`
 	Call   storedCall   `json:"call"`
@@ -87,6 +100,8 @@ type storedOpen struct {
 	Print  string       `json:"print,omitempty"`
 }
 
+// storedMade is a call that was made, as the ledger counts it: by a key that is
+// the same for equal arguments.
 type storedMade struct {
 	Key   string `json:"key"`
 	Times int    `json:"times"`
@@ -103,11 +118,15 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(storedState{stateVersion, sumOf(body), body})
 }
 
+// sumOf is the checksum of a saved body: 16 bytes of SHA-256 find what was cut
+// or altered by accident. It keeps nobody from altering it on purpose.
 func sumOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:16])
 }
 
+// body returns s as it is saved. It shares no memory with what a running turn
+// changes.
 func (s *State) body() stateBody {
 	b := stateBody{
 		System: s.System, Access: s.Access, Steps: s.Steps, Dropped: s.Dropped, Usage: s.Usage, Model: s.Model, Tools: s.Tools,
@@ -138,8 +157,11 @@ func (s *State) body() stateBody {
 	return b
 }
 
+// storeCall keeps arguments as a string, so that their bytes stay: a ledger
+// compares them.
 func storeCall(c tool.Call) storedCall { return storedCall{c.ID, c.Name, string(c.Arguments)} }
 
+// call returns the call as it was made.
 func (c storedCall) call() tool.Call {
 	return tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
 }
@@ -221,6 +243,8 @@ func (b *stateBody) checkOpen() error {
 	return nil
 }
 
+// state returns the State that body was made of, but for the ledger, which is
+// filled in by its caller.
 func (b *stateBody) state() State {
 	s := State{
 		System: b.System, Access: b.Access, Steps: b.Steps, Dropped: b.Dropped, Usage: b.Usage, Model: b.Model, Tools: b.Tools,

@@ -22,6 +22,8 @@ const (
 
 // job is one tool call of a step.
 type job struct {
+	// call is the model's own, event what clients are told of it: with our id
+	// and the server. spec is nil for a tool that is not offered.
 	call   tool.Call
 	event  stream.Call
 	spec   *tool.Spec
@@ -126,10 +128,14 @@ func (t *turn) lose(key string) {
 	t.shared.note(key, lostOnce)
 }
 
+// newJob gives the call an id that is unique in the turn, because models repeat
+// theirs.
 func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
 	return newJob(t.state.calls.id(c.ID), c, spec)
 }
 
+// newJob makes a job of a call. spec is nil for a tool that is not offered;
+// such a job is only reported, never run.
 func newJob(id string, c tool.Call, spec *tool.Spec) *job {
 	j := &job{call: c, spec: spec}
 	j.event = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
@@ -173,7 +179,7 @@ func (t *turn) close(j *job) {
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text})
+		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached})
 	case f.Unknown:
 		t.lose(j.key)
 		if j.fallbackOf != nil {
@@ -247,6 +253,8 @@ func (j *job) forModel() *tool.Result {
 	return r
 }
 
+// capResult cuts what the model gets to maxForModel bytes, and tells it so: it
+// can ask for less, which a silent cut would not suggest.
 func capResult(s string) string {
 	head, cut := chat.Truncate(s, maxForModel)
 	if !cut {

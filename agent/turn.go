@@ -27,7 +27,10 @@ type turn struct {
 	budget Budget  // nil: none
 	shared *shared // nil: no other agent takes part
 
-	state   State
+	state State
+	asked int // of the messages those that were there when the turn began
+	// tools is the set of this step. It may be another one in the next:
+	// servers come and go.
 	tools   *tool.Set
 	request chat.ModelRequest // of the step at hand
 	step    step
@@ -41,7 +44,8 @@ func (t *turn) begin(req *chat.Request) error {
 	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
-	t.state.Messages = req.Messages()
+	t.state.Messages = chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil })
+	t.asked = len(t.state.Messages)
 	return t.over()
 }
 
@@ -70,6 +74,7 @@ func (t *turn) available() *tool.Set {
 	return new(tool.Set)
 }
 
+// offered says whether a server has any tool in the set.
 func offered(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
@@ -87,6 +92,8 @@ func (t *turn) resume(s State) error {
 	return t.over()
 }
 
+// loop goes on until the turn is over or a call waits for an answer from
+// outside. Every step leaves a state that can be saved and continued.
 func (t *turn) loop() error {
 	for !t.state.Over() && !t.state.waits() {
 		if err := t.advance(); err != nil {
@@ -164,11 +171,15 @@ func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
 	return finish, err
 }
 
+// malformed asks for a method, because agent knows no model: what made the
+// error can say it.
 func malformed(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()
 }
 
+// askOnce asks the model and passes on what it says while it comes. Usage and
+// time are counted also if the answer fails.
 func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	if err := t.over(); err != nil {
 		return chat.FinishNone, err
@@ -284,6 +295,7 @@ func (t *turn) say(text string, first bool) {
 	t.emit(&t.step.delta)
 }
 
+// space says whether c is white space of ASCII. Others belong to the text.
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // fail logs err and emits it: the turn goes on without what failed. That a server
@@ -303,12 +315,15 @@ func (t *turn) fail(err error) {
 	t.emit(stream.NewError(f, false))
 }
 
+// emit passes an event on unless the sink has failed before. The first error is
+// kept and ends the turn at its next look.
 func (t *turn) emit(ev stream.Event) {
 	if t.sinkErr == nil {
 		t.sinkErr = t.sink.Emit(ev)
 	}
 }
 
+// flush says that the turn is about to wait. See emit for errors.
 func (t *turn) flush() {
 	if t.sinkErr == nil {
 		t.sinkErr = t.sink.Flush()

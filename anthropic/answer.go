@@ -65,8 +65,11 @@ func (a *answer) Reset() {
 	*a = answer{codec: a.codec, open: clearBlocks(a.open), held: clearParts(a.held)}
 }
 
+// clearBlocks empties a list and keeps its room. Cleared elements let go of the texts
+// they pointed to.
 func clearBlocks(list []block) []block { clear(list); return list[:0] }
 
+// clearParts is clearBlocks for parts.
 func clearParts(list []part) []part { clear(list); return list[:0] }
 
 // Asked implements model.Asker.
@@ -105,6 +108,8 @@ func (a *answer) Take(name string, data []byte, c *chat.Chunk) error {
 	return a.event(e, c)
 }
 
+// release gives a decoder back to the pool. One whose buffers grew large is dropped,
+// so that one long answer does not hold memory for good.
 func (a *answer) release(d *decoder) {
 	d.data, d.in, d.blocks = nil, bytes.Buffer{}, nil
 	if max(cap(d.text), cap(d.event.partial), cap(d.event.signature), cap(d.event.whole), cap(d.event.err)) <= keepBuffer {
@@ -112,6 +117,9 @@ func (a *answer) release(d *decoder) {
 	}
 }
 
+// event takes one event of the stream. message_start may come again after a server
+// started over, and then what was open is forgotten; an event of an unknown type says
+// nothing.
 func (a *answer) event(e *event, c *chat.Chunk) error {
 	switch e.typ {
 	case messageStart:
@@ -277,6 +285,8 @@ func (a *answer) end(i int) {
 	}
 }
 
+// keptThinking is a thinking block as the next request has to send it back: the
+// signature covers the text, so neither may change.
 func keptThinking(thinking, signature []byte) string {
 	b := model.AppendString([]byte(`{"type":"thinking","thinking":`), thinking)
 	b = model.AppendString(append(b, `,"signature":`...), signature)

@@ -1,5 +1,14 @@
 // Package anthropic is the codec of the Messages protocol: it renders requests and
 // reads answers. What all protocols have in common is in package model.
+//
+// An answer is a list of blocks that open, grow and close by index. Text and
+// thinking are told while they grow; a call is told when it is whole. Thinking
+// has a signature and must come back first in its message, to the model that
+// made it and to no other; without it the API takes no more thinking after
+// calls.
+//
+// System prompt and tools are marked for the provider's cache: they are the
+// longest part of a request and the same from step to step.
 package anthropic
 
 import (

@@ -61,6 +61,8 @@ type event struct {
 	hasError bool
 }
 
+// reset forgets an event and keeps its buffers. What was taken from them must be
+// copied before.
 func (e *event) reset() {
 	*e = event{partial: e.partial[:0], signature: e.signature[:0], whole: e.whole[:0], err: e.err[:0]}
 }
@@ -104,6 +106,8 @@ func (d *decoder) decode(data []byte) error {
 	return err
 }
 
+// top reads one event. A value that is no object is taken for a whole message with a
+// fault, so that the reader gets one error and no half event.
 func (d *decoder) top() error {
 	if d.json.PeekKind() != '{' {
 		d.event.typ, d.mismatch = wholeMessage, true // no event at all
@@ -117,6 +121,8 @@ func (d *decoder) top() error {
 	return nil
 }
 
+// eventField reads a member of an event. Those of a message may stand at the top,
+// too: so they do where the reply is one document.
 func (d *decoder) eventField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -175,6 +181,8 @@ func (d *decoder) delta() error {
 	return nil
 }
 
+// deltaField reads a member of a delta. One of a type that we do not know is marked
+// as foreign, and its text belongs to nobody.
 func (d *decoder) deltaField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -230,6 +238,8 @@ func (d *decoder) block() error {
 	return nil
 }
 
+// blockField reads a member of content_block. input is whole here only in replies
+// that are no stream; there it comes in pieces.
 func (d *decoder) blockField(name []byte) (err error) {
 	e := &d.event
 	switch string(name) {
@@ -285,6 +295,7 @@ func (d *decoder) usageField(name []byte) error {
 	return err
 }
 
+// typeOfEvent returns unknownEvent for ping and for types that were added later.
 func typeOfEvent(name []byte) eventType {
 	switch string(name) {
 	case "message_start":
@@ -307,6 +318,8 @@ func typeOfEvent(name []byte) eventType {
 	return unknownEvent
 }
 
+// typeOfBlock returns unknownBlock for what we did not ask for, such as results of
+// tools of the provider's own.
 func typeOfBlock(name []byte) blockType {
 	switch string(name) {
 	case "text":

@@ -66,6 +66,8 @@ func sizeHint(req *chat.ModelRequest) int {
 	return n + n/8 // escapes
 }
 
+// partSize estimates how many bytes a part takes in the request, so that its buffer
+// grows once.
 func partSize(p *chat.Part) int {
 	n := len(p.Text) + len(p.Kept)
 	if p.Call != nil {
@@ -77,6 +79,8 @@ func partSize(p *chat.Part) int {
 	return n
 }
 
+// appendSystem renders the system prompt. It ends with a mark for the provider's
+// cache if caches says so: tools and system prompt are the same from turn to turn.
 func appendSystem(b []byte, system string, caches bool) []byte {
 	if blank(system) {
 		return b
@@ -110,6 +114,8 @@ func appendTools(b []byte, tools *model.RenderedTools, turns []turn, caches bool
 	return b
 }
 
+// appendTool renders a tool. An empty description is refused by the API, a missing
+// one is not.
 func appendTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
 	b = model.AppendString(append(b, `{"name":`...), name)
 	if !blank(description) {
@@ -119,6 +125,8 @@ func appendTool(b []byte, name, description string, schema jsontext.Value, _ boo
 	return append(b, '}')
 }
 
+// appendToolChoice says that no tool, or which one, is to be called. Without a member
+// the model decides.
 func appendToolChoice(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
 	switch {
 	case len(tools.JSON) == 0 || omit.Has(memberToolChoice):
@@ -173,6 +181,8 @@ func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit mo
 	return c.appendOutput(b, m, req, omit)
 }
 
+// budget returns how many tokens of thinking to ask for where a model takes a number
+// only.
 func (c *Codec) budget() int {
 	if c.thinking.Tokens > 0 {
 		return max(c.thinking.Tokens, 1024) // the API's least
@@ -180,6 +190,8 @@ func (c *Codec) budget() int {
 	return fallbackBudget
 }
 
+// appendTemperature prefers what the call asks for over the configuration. Values
+// above 1, which other providers take, are cut.
 func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	t := req.Temperature
 	if t == nil {
@@ -192,6 +204,8 @@ func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 	return strconv.AppendFloat(b, max(0, min(*t, 1)), 'g', -1, 64) // the API's range ends at 1
 }
 
+// appendOutput writes output_config, where effort and format share one object. A form
+// that is no schema has no member in this protocol: the prompt asks for it.
 func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	effort := ""
 	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {

@@ -127,6 +127,30 @@ func TestThinking(t *testing.T) {
 	}
 }
 
+// What a call asks for counts, unless the model is configured not to think.
+func TestCallersThinking(t *testing.T) {
+	t.Parallel()
+	const adaptive = `{"type":"adaptive","display":"summarized"}`
+	for _, tt := range []struct {
+		configured       model.Thinking
+		asked            string
+		want, wantOutput string
+	}{
+		{model.Thinking{Word: "low"}, "high", adaptive, `{"effort":"high"}`},
+		{model.Thinking{Word: "summary"}, "low", adaptive, `{"effort":"low"}`},
+		{model.Thinking{Word: "high"}, "summary", adaptive, ""},
+		{model.Thinking{Word: "high"}, "off", "", ""},
+		{model.Thinking{Word: "off"}, "high", "", ""},
+		{model.Thinking{Tokens: 4000}, "low", adaptive, `{"effort":"low"}`},
+		{model.Thinking{Tokens: 4000}, "", `{"type":"enabled","budget_tokens":4000}`, ""},
+	} {
+		c := testCodec(func(s *model.Spec) { s.Thinking = tt.configured })
+		body := render(t, c, &chat.ModelRequest{Thinking: tt.asked, Messages: []chat.Message{user(text("hi"))}})
+		wantMember(t, body, "thinking", tt.want)
+		wantMember(t, body, "output_config", tt.wantOutput)
+	}
+}
+
 // The model is asked without thinking where the API could not have the thoughts that
 // belong to the last calls.
 func TestThinkingAfterCallsWithoutThoughts(t *testing.T) {

@@ -174,6 +174,7 @@ func anyCall(turns []turn) string {
 // thirty.
 const maxID = 64
 
+// fitsID says whether the API takes an id that another provider gave.
 func fitsID(id string) bool { return model.WordOf(id, maxID) }
 
 // appendTurns appends the messages.
@@ -187,6 +188,8 @@ func (c *Codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools) 
 	return b
 }
 
+// append renders a message. Results come first in a user's message: the API wants
+// them directly behind the calls.
 func (t *turn) append(b []byte, tools *model.RenderedTools, last bool) []byte {
 	if t.role == chat.RoleModel {
 		b = append(b, `{"role":"assistant","content":[`...)
@@ -206,6 +209,7 @@ func (t *turn) append(b []byte, tools *model.RenderedTools, last bool) []byte {
 	return append(b, `]}`...)
 }
 
+// separate writes a comma unless a list that began at start is empty.
 func separate(b []byte, start int) []byte {
 	if len(b) > start {
 		b = append(b, ',')
@@ -235,6 +239,8 @@ func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 	return b
 }
 
+// append renders a call. Arguments that are no object, as another model may have sent
+// them, become an empty one: the API refuses others.
 func (c *wireCall) append(b []byte, tools *model.RenderedTools) []byte {
 	b = model.AppendString(append(b, `{"type":"tool_use","id":`...), c.id)
 	b = model.AppendString(append(b, `,"name":`...), tools.Names.Fit(c.Name))

@@ -45,6 +45,7 @@ type record struct {
 	Zone         string              `json:"zone,omitempty"`
 	Context      []chat.ContextEntry `json:"context,omitempty"`
 	Access       chat.ToolAccess     `json:"access,omitempty"`
+	Form         chat.ReplyForm      `json:"form,omitzero"`
 	// The task that waits, if it is kept.
 	Task string `json:"task,omitempty"`
 	Turn string `json:"turn,omitempty"`
@@ -78,7 +79,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	r := &record{
 		Schema: schema, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
 		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID,
-		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools,
+		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools, Form: req.ReplyForm,
 		Task: req.Task, Turn: req.Turn, By: p.By, Usage: p.Usage, State: p.State,
 	}
 	if req.Location != nil {
@@ -163,7 +164,7 @@ func object(args string) jsontext.Value {
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{
 		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: now.Principal, Agent: r.Agent, Context: r.Context,
-		Tools: r.Access, Mute: now.Mute,
+		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,
 	}
 	if r.Zone != "" {
 		req.Location, _ = chat.CheckTimezone(r.Zone)

@@ -76,6 +76,7 @@ type OpenError struct {
 	RetryAfter time.Duration
 }
 
+// It is for the log; RetryAfter is for the caller.
 func (e *OpenError) Error() string { return "circuit breaker of " + e.Service + " is open" }
 
 // Breaker is a circuit breaker for one service, safe for concurrent use.
@@ -126,6 +127,7 @@ var errNeutral = errors.New("neutral")
 // failure carries the cause of a Failure, which may be nil, through gobreaker.
 type failure struct{ cause error }
 
+// It only tells the library below that a call failed; nobody sees it.
 func (failure) Error() string { return "failure" }
 
 // Allow asks whether a call may be made now; if not, it returns an *OpenError.

@@ -37,6 +37,8 @@ type element struct {
 	end   int
 }
 
+// wrap is markup around a text, which is closed and opened again where the text
+// is cut.
 type wrap struct{ open, close string }
 
 // grid is a table that is shown as one.
@@ -53,10 +55,14 @@ const (
 	maxTableJSON = 4000 // bytes of a table's rows, behind which another one begins
 )
 
+// newCardForm returns a form that cuts texts at about chunk bytes, because
+// clients show long ones badly.
 func newCardForm(f Features, chunk int) *cardForm {
-	return &cardForm{plain: newTextForm(f, false), chunk: chunk}
+	return &cardForm{plain: newTextForm(f, false, 0), chunk: chunk}
 }
 
+// enter begins a node. Within a table that is told as text the plain form does
+// it all.
 func (f *cardForm) enter(n *node) bool {
 	if f.textual > 0 {
 		if n.kind == table {
@@ -119,18 +125,21 @@ func (f *cardForm) mark(s string) {
 	f.cur = appendMarkdown(f.cur, s)
 }
 
+// wrap opens markup.
 func (f *cardForm) wrap(open, close string) {
 	f.begin()
 	f.cur = append(f.cur, open...)
 	f.open = append(f.open, wrap{open, close})
 }
 
+// unwrap closes the markup that was opened last.
 func (f *cardForm) unwrap() {
 	last := f.open[len(f.open)-1]
 	f.open = f.open[:len(f.open)-1]
 	f.cur = append(f.cur, last.close...)
 }
 
+// leave ends a node.
 func (f *cardForm) leave(n *node) {
 	if f.textual > 0 {
 		f.plain.leave(n)
@@ -182,6 +191,8 @@ func (f *cardForm) leave(n *node) {
 	}
 }
 
+// enterItem begins an item of a list. Its mark is written with its first text,
+// so that an empty item leaves none.
 func (f *cardForm) enterItem(n *node) {
 	if f.bullet != "" {
 		f.begin()
@@ -194,6 +205,7 @@ func (f *cardForm) enterItem(n *node) {
 	f.indent = append(f.indent, "   "...)
 }
 
+// leaveItem ends an item; an empty one keeps its mark.
 func (f *cardForm) leaveItem() {
 	if f.bullet != "" {
 		f.begin()
@@ -283,6 +295,7 @@ func (f *cardForm) cutAt(s string) int {
 	return max(graphemeBefore(s, 0, room), grapheme(s, 0))
 }
 
+// append adds text, with what is markup in a card escaped.
 func (f *cardForm) append(s string) {
 	f.begin()
 	f.cur = appendMarkdown(f.cur, s)
@@ -303,12 +316,14 @@ func (f *cardForm) appendLong(s string, behind int) {
 	}
 }
 
+// lineBreak ends a line where the element allows more than one, and is a space
+// elsewhere.
 func (f *cardForm) lineBreak() {
 	f.plain.lineBreak()
 	switch {
 	case f.textual > 0:
-	case f.cells == nil && len(f.cur) > f.chunk:
-		f.flush()
+	case f.cells == nil && (len(f.cur) > f.chunk || len(f.plain.buf)-f.from > 2*f.chunk):
+		f.flush() // the plain form has the marks of quotes in each line, and may be longer
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
 		f.cur = append(f.cur, ' ')
 	default:
@@ -316,6 +331,7 @@ func (f *cardForm) lineBreak() {
 	}
 }
 
+// link begins a link. A target that fits into no element is told as text.
 func (f *cardForm) link(n *node) bool {
 	f.makeRoom(len(n.url))
 	if !f.plain.enter(n) {
@@ -337,12 +353,14 @@ func (f *cardForm) link(n *node) bool {
 	return true
 }
 
+// wrapLink makes the text a link if the target fits.
 func (f *cardForm) wrapLink(n *node) {
 	if n.url != "" && len(n.url) <= f.chunk {
 		f.wrap("[", "]("+string(appendTarget(nil, n.url))+")")
 	}
 }
 
+// leaveLink closes the link, or tells its target behind the text.
 func (f *cardForm) leaveLink(n *node) {
 	switch {
 	case n.url != "" && len(n.url) <= f.chunk:
@@ -353,12 +371,14 @@ func (f *cardForm) leaveLink(n *node) {
 	f.appendTitle(n)
 }
 
+// appendTitle adds a link's title, which a card does not show otherwise.
 func (f *cardForm) appendTitle(n *node) {
 	if n.title != "" {
 		f.appendLong(` "`+n.title+`"`, 0)
 	}
 }
 
+// titleLength is how many bytes the title takes as it is told.
 func titleLength(n *node) int {
 	if n.title == "" {
 		return 0
@@ -437,6 +457,7 @@ func (f *cardForm) flush() {
 	f.newline = false
 }
 
+// textBlock is the element of a text, as the Adaptive Cards schema has it.
 func (f *cardForm) textBlock(text []byte) []byte {
 	b := append([]byte(nil), `{"type":"TextBlock","text":`...)
 	b = appendJSON(b, string(bytes.TrimSpace(text)))
@@ -462,6 +483,7 @@ func (f *cardForm) emitTo(json []byte, end int) {
 	f.from = end
 }
 
+// appendJSON appends a JSON string.
 func appendJSON(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // the source is UTF-8 by now
 	return b
@@ -511,6 +533,8 @@ func indented(line string) string {
 	return strings.Repeat("\u00a0", len(line)-len(text)+3*strings.Count(line[:len(line)-len(text)], "\t")) + text
 }
 
+// enterTable begins a table. One that is no grid, or stands in a list, becomes
+// text.
 func (f *cardForm) enterTable(n *node) bool {
 	f.flush()
 	if !isGrid(n) || f.lists > 0 {
@@ -536,6 +560,7 @@ func isGrid(n *node) bool {
 	return true
 }
 
+// enterRow begins a row of the grid.
 func (f *cardForm) enterRow() {
 	g := f.cells
 	if len(g.rows) > 0 {
@@ -545,6 +570,7 @@ func (f *cardForm) enterRow() {
 	g.row = 0
 }
 
+// leaveCell adds a cell with its text.
 func (f *cardForm) leaveCell() {
 	g := f.cells
 	if g.row > 0 {
@@ -556,6 +582,7 @@ func (f *cardForm) leaveCell() {
 	f.cur = f.cur[:0]
 }
 
+// leaveRow ends a row, and begins a new table once this one is large.
 func (f *cardForm) leaveRow() {
 	f.cells.rows = append(f.cells.rows, "]}"...)
 	if len(f.cells.rows) > min(maxTableJSON, 4*f.chunk) {
@@ -563,6 +590,7 @@ func (f *cardForm) leaveRow() {
 	}
 }
 
+// emitTable adds the rows so far as a table of their own.
 func (f *cardForm) emitTable() {
 	g := f.cells
 	if len(g.rows) == 0 {
@@ -583,6 +611,7 @@ func (f *cardForm) emitTable() {
 	g.rows, g.header = g.rows[:0], false
 }
 
+// leaveTable ends the table.
 func (f *cardForm) leaveTable() {
 	f.emitTable()
 	f.cells = nil
@@ -628,7 +657,11 @@ func isRTL(text string) bool {
 
 // card joins elements to a card. plain is their plain form.
 func card(elements []element, plain string, rtl bool) []byte {
-	b := []byte(`{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`)
+	size := len(plain)*9/8 + 256
+	for _, e := range elements {
+		size += len(e.json) + 1
+	}
+	b := append(make([]byte, 0, size), `{"type":"AdaptiveCard","$schema":"http://adaptivecards.io/schemas/adaptive-card.json","version":"1.5","fallbackText":`...)
 	b = appendJSON(b, plain)
 	if rtl {
 		b = append(b, `,"rtl":true`...)

@@ -6,4 +6,14 @@
 // Nothing is lost on the way: what a channel cannot show as markup it gets as text. The
 // package knows no clock, no network and no model: the same input gives the same bytes.
 // docs/channels.md has the rules with their sources.
+//
+// A text goes through these steps: bytes that no channel may have are taken out
+// (clean.go); the Markdown becomes a tree (tree.go); a form walks it (text.go,
+// html.go, card.go) and says what it had to degrade; the text is cut into parts
+// (split.go), at paragraphs, else sentences, else words, and never within a
+// grapheme, a number, a link or a pair of marks.
+//
+// Each channel has its own measure: characters as the service counts them,
+// segments of an SMS, or bytes of a card. Work grows with the text, also for
+// tables and nesting that are made to be expensive.
 package channel

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sluice/internal/markdown"
 )
 
 // flat is a text with marks that are not in it: they are put in when a part is written,
@@ -55,6 +57,7 @@ func wordBehind(text string, at int) bool {
 	return isWord(r)
 }
 
+// isWord says whether r belongs to a word. What cannot be read does not.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
@@ -75,6 +78,7 @@ type sign struct {
 	open, close bool // it may begin a span, or end one
 }
 
+// guardAll keeps c from being read as markup, line by line.
 func (fl *flat) guardAll(c byte) {
 	if strings.IndexByte(fl.text, c) < 0 {
 		return
@@ -109,6 +113,8 @@ func (fl *flat) guardAll(c byte) {
 	}
 }
 
+// sign looks at a character's neighbours: they decide whether it can open or
+// close markup.
 func (fl *flat) sign(at int) sign {
 	before, behind := byte(' '), byte(' ')
 	if at > 0 {
@@ -124,6 +130,7 @@ func (fl *flat) sign(at int) sign {
 	}
 }
 
+// guardLine puts something between signs that would pair up.
 func (fl *flat) guardLine(line []sign) {
 	if len(line) < 2 {
 		return
@@ -204,7 +211,7 @@ func (fl *flat) quoteAt(start int) string {
 	for strings.HasPrefix(fl.text[end:start], "> ") {
 		end += 2
 	}
-	if end-line > 2*maxDepth { // it is no quote
+	if end-line > 2*markdown.MaxDepth { // it is no quote
 		return ""
 	}
 	return fl.text[line:end]

@@ -9,12 +9,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/yuin/goldmark/parser"
+
+	"sluice/internal/markdown"
 )
 
 // Input is what is worded.
 type Input struct {
 	RequestID string
 	Text      string // Markdown
+	Before    string // Markdown in front of it, which is no part of a subject; may be empty
+	After     string // Markdown behind it; may be empty
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
 	At        time.Time
@@ -95,7 +99,7 @@ func New(spec Spec) *Formatter {
 	if spec.Words == nil {
 		spec.Words = DefaultWords()
 	}
-	return &Formatter{spec, newParser()}
+	return &Formatter{spec, markdown.NewParser()}
 }
 
 // Spec returns what the formatter goes by.
@@ -106,12 +110,12 @@ func (f *Formatter) Format(in Input) *Response {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
 	r.Metadata.Degraded = []string{}
 	if f.spec.Form == Web {
-		r.Content = in.Text
-		r.Metadata.EmojisUsed = listed(emojisIn(in.Text))
+		r.Content = in.Before + in.Text + in.After
+		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 		return r
 	}
 	d := &draft{Formatter: f, in: in, out: r, lost: map[string]bool{}}
-	source := clean(in.Text)
+	source := clean(in.Before + in.Text + in.After)
 	t := tree{emojis: f.emojis()}
 	d.root = t.parse(f.parser, source)
 	d.markup = t.markup
@@ -132,6 +136,7 @@ func (f *Formatter) Format(in Input) *Response {
 	return r
 }
 
+// listed makes an empty list of none, for JSON.
 func listed(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -167,21 +172,45 @@ type draft struct {
 }
 
 // degrade notes a construct that became text.
-func (d *draft) degrade(k kind) { d.lost[constructs[k]] = true }
+func (d *draft) degrade(k kind) { d.lost[construct(k)] = true }
 
-var constructs = map[kind]string{
-	bold: "bold", italic: "italic", struck: "strike", heading: "headers", table: "tables", link: "links", image: "images",
-	code: "code", codeBlock: "code", list: "lists", quote: "quotes",
+// construct returns the name under which a report lists what became text; image and list
+// have names that no feature has. "": it is not listed.
+func construct(k kind) string {
+	switch k {
+	case bold:
+		return "bold"
+	case italic:
+		return "italic"
+	case struck:
+		return "strike"
+	case heading:
+		return "headers"
+	case table:
+		return "tables"
+	case link:
+		return "links"
+	case image:
+		return "images"
+	case code, codeBlock:
+		return "code"
+	case list:
+		return "lists"
+	case quote:
+		return "quotes"
+	}
+	return ""
 }
 
 // textForm walks the tree for a text.
 func (d *draft) textForm(marked bool) *textForm {
-	f := newTextForm(d.spec.Features, marked)
+	f := newTextForm(d.spec.Features, marked, len(d.in.Text))
 	f.degrade = d.degrade
 	walk(f, d.root)
 	return f
 }
 
+// text makes the forms that are one text: WhatsApp, plain, SMS.
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
@@ -205,6 +234,7 @@ func (d *draft) text() {
 	}
 }
 
+// dots returns s if a text was cut.
 func dots(truncated bool, s string) string {
 	if truncated {
 		return s
@@ -220,6 +250,8 @@ func (d *draft) own(content string) Own {
 	return Own{}
 }
 
+// splitter returns what cuts the text. 20 parts are the most unless the channel
+// says otherwise.
 func (d *draft) splitter(fl *flat, m meter) *splitter {
 	most := d.spec.MaxParts
 	if most == 0 {
@@ -228,6 +260,7 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 	return &splitter{text: fl.text, kept: fl.kept, meter: m, maxParts: most, indicator: d.spec.Indicator}
 }
 
+// sms makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
 func (d *draft) sms(fl *flat) {
 	m := &sms{
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
@@ -258,6 +291,7 @@ func (d *draft) sms(fl *flat) {
 	d.out.Content = content.String()
 }
 
+// counted is what an SMS costs in an encoding.
 func counted(content string, e Encoding) Own {
 	units, segments := e.count(content)
 	return Own{Encoding: e, Units: units, Segments: segments}
@@ -293,7 +327,7 @@ func indicated(body, indicator string, where Indicator) string {
 		}
 		return body + " " + indicator
 	}
-	if depth, _ := containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
+	if depth, _ := markdown.Containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
 		return indicator + "\n" + body
 	}
 	return indicator + " " + body

@@ -3,6 +3,7 @@ package channel_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,12 @@ func hostile() map[string]string {
 		"lines of code":         "```\n" + strings.Repeat("x\n", hostileSize()/2) + "```",
 		"deep lists":            deepLists(),
 	}
+	all["nested emphasis"] = strings.Repeat("*a _b ", 5000) + strings.Repeat("_ c* ", 5000)
+	all["marks without text"] = strings.Repeat("**", 16000) + "a" + strings.Repeat("**", 16000)
+	all["quotes as deep as they may be"] = strings.Repeat(strings.Repeat(">", 31)+" a\n", 2000)
+	all["quotes in lists"] = strings.Repeat(strings.Repeat("> - ", 15)+"a\n", 1100)
 	for _, unit := range []string{
+		"_*", "***", "*_~~`", "[a][b] ", "[[a](b)](c) ", "- - - ", "+ a\n  ", "- ```\n", "&#x41;", "`` ` ``", "a\\\n", "| a | b |\n|---|---|\n| c | d |\n\n", "# a\n", "<b>", "*[a](b)* ", "~~*a*~~ ", "Dr. ", "你好。", "e\u0301",
 		"> ", "> - ", "1. ", "- ", "[", "]", "[a](", "[a](\"", "![", "*", "*a ", "*a _b ", "a**b", "_a", "~~a ", "`", "``a`", "<", "<a ", "<!--", "<?", "&amp", "\\", "#", "|", "|a|\n",
 		"```\n", "~~~a\n", "<div>\n", "[a]: <", "[a]:", "*[a", "http://", "www.", "a@b.", "- [ ] a\n", "a\n=", "\u202e", "\u2067", "👨‍👩‍👧‍👦", "\x00", "\xff", "“", "€", "1 ", "1.000,5", "a\u2060", "* a\n\n", "> a\n", "\r", "a\r\n\r\n", "🇩", "ा", "\n",
 		"> 2. [a](\n", "2. [a](\n", "*a*b", "|a|b|\n|-|-|\n", "{{DATE(", "\"", "=\n", "[x](y) ", "<https://a.b> ", "![a](https://b.c/d.png) ",
@@ -75,6 +81,37 @@ func TestHostileInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What 64 KB of anything costs: a quarter of a second and 32 MB are the aim. The bounds
+// are wide, as a machine may be busy, and garbage counts here.
+func TestHostileInputIsCheap(t *testing.T) {
+	if raceEnabled || testing.Short() {
+		t.Skip("it measures")
+	}
+	const (
+		longest = 2500 * time.Millisecond
+		most    = 64 << 20
+	)
+	var slowest time.Duration
+	var largest uint64
+	for name, text := range hostile() {
+		text = text[:min(len(text), 64<<10)]
+		for _, spec := range limits() {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			format(spec, text)
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			allocated := after.TotalAlloc - before.TotalAlloc
+			if took > longest || allocated > most {
+				t.Errorf("%s, %s: %v, %d MB", name, spec.Name, took, allocated>>20)
+			}
+			slowest, largest = max(slowest, took), max(largest, allocated)
+		}
+	}
+	t.Logf("at most %v and %d MB", slowest, largest>>20)
 }
 
 func checkResponse(t *testing.T, spec channel.Spec, r *channel.Response) {

@@ -18,6 +18,7 @@ type htmlForm struct {
 const (
 	styleBody   = `font-family: Arial, Helvetica, sans-serif; font-size: 15px; line-height: 1.5`
 	styleCode   = `font-family: Consolas, Menlo, monospace; font-size: 13px`
+	styleBrand  = `margin: 0 0 16px 0; padding: 0 0 8px 0; border-bottom: 1px solid #cccccc; color: #666666`
 	stylePre    = `padding: 8px; background-color: #f4f4f4; font-family: Consolas, Menlo, monospace; font-size: 13px; white-space: pre-wrap`
 	styleQuote  = `margin: 0 0 0 8px; padding: 0 0 0 8px; border-left: 3px solid #cccccc`
 	styleTable  = `border-collapse: collapse`
@@ -25,10 +26,13 @@ const (
 	styleCell   = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start`
 )
 
+// write appends markup.
 func (f *htmlForm) write(s string) { f.buf = append(f.buf, s...) }
 
+// literal appends text, escaped.
 func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
 
+// lineBreak ends a line.
 func (f *htmlForm) lineBreak() { f.write("<br>\n") }
 
 // appendHTML escapes as golang.org/x/net/html does.
@@ -56,6 +60,8 @@ func appendHTML(b []byte, s string) []byte {
 	return append(b, s[from:]...)
 }
 
+// enter begins a node. Directions are automatic: an answer may hold Arabic and
+// English.
 func (f *htmlForm) enter(n *node) bool {
 	switch n.kind {
 	case paragraph:
@@ -104,18 +110,22 @@ func (f *htmlForm) enter(n *node) bool {
 	return true
 }
 
+// open opens an element in which paragraphs have their tags.
 func (f *htmlForm) open(s string) {
 	f.write(s)
 	f.tight = append(f.tight, false)
 }
 
+// close closes what open opened.
 func (f *htmlForm) close(s string) {
 	f.write(s)
 	f.tight = f.tight[:len(f.tight)-1]
 }
 
+// inItem says whether a paragraph is the text of an item, and so has no tags.
 func (f *htmlForm) inItem() bool { return len(f.tight) > 0 && f.tight[len(f.tight)-1] }
 
+// enterList begins a list, which counts from the number that the source has.
 func (f *htmlForm) enterList(n *node) {
 	tag := "<ul>\n"
 	if n.first != nil && n.first.mark != "-" {
@@ -141,6 +151,8 @@ func isTight(n *node) bool {
 	return true
 }
 
+// cell opens a cell. Styles stand in attributes, because mail programs drop
+// style sheets.
 func (f *htmlForm) cell() string {
 	if f.rows == 0 {
 		return `<th dir="auto" style="` + styleHeader + `">`
@@ -170,6 +182,7 @@ func (f *htmlForm) link(n *node) bool {
 	return true
 }
 
+// leave ends a node.
 func (f *htmlForm) leave(n *node) {
 	switch n.kind {
 	case paragraph:
@@ -213,11 +226,14 @@ func (f *htmlForm) leave(n *node) {
 }
 
 // page is the whole document of an e-mail. lang is a language tag, or empty.
-func (f *htmlForm) page(lang, title string) string {
+func (f *htmlForm) page(lang, title, brand string) string {
 	head := "<!DOCTYPE html>\n<html"
 	if lang != "" {
 		head += ` lang="` + string(appendHTML(nil, lang)) + `"`
 	}
 	head += `><head><meta charset="utf-8"><title>` + string(appendHTML(nil, title)) + "</title></head>\n"
-	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + string(f.buf) + "</div></body></html>\n"
+	if brand != "" {
+		brand = `<p dir="auto" style="` + styleBrand + `">` + string(appendHTML(nil, brand)) + "</p>\n"
+	}
+	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + brand + string(f.buf) + "</div></body></html>\n"
 }

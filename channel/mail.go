@@ -3,6 +3,7 @@ package channel
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -19,25 +20,35 @@ const clipAt = 102_400
 // name it fits a line of RFC 5322, 2.1.1.
 const maxSubject = 78
 
+// mail makes both forms of a mail. Only what neither shows counts as degraded.
 func (d *draft) mail() {
-	text := newTextForm(0, false)
+	text := newTextForm(0, false, len(d.in.Text))
 	text.degrade = func(k kind) {
 		if k == image {
 			d.degrade(k)
 		}
 	}
 	walk(text, d.root)
-	html := &htmlForm{}
+	html := &htmlForm{buf: make([]byte, 0, 2*len(d.in.Text))}
 	walk(html, d.root)
 	r := d.out
 	r.Content = string(text.buf)
 	r.Text = r.Content
 	r.Subject = header(d.in.Subject)
 	if r.Subject == "" {
-		r.Subject = shortened(header(subjectOf(d.root)), maxSubject)
+		r.Subject = shortened(header(subjectOf(d.unframed())), maxSubject)
 	}
-	r.HTML = html.page(d.in.Locale, r.Subject)
+	r.HTML = html.page(d.in.Locale, r.Subject, header(d.spec.Brand))
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
+}
+
+// unframed is the tree of the text alone.
+func (d *draft) unframed() *node {
+	if d.in.Before+d.in.After == "" {
+		return d.root
+	}
+	t := tree{emojis: d.emojis()}
+	return t.parse(d.parser, clean(d.in.Text))
 }
 
 // header is what may stand in a header: one line.
@@ -52,8 +63,12 @@ func subjectOf(root *node) string {
 			}
 		}
 	}
-	text := newTextForm(0, false)
-	walk(text, root)
+	text := newTextForm(0, false, 0)
+	for n := root.first; n != nil && len(bytes.TrimSpace(text.buf)) == 0; n = n.next {
+		one := *n
+		one.next = nil
+		walk(text, &node{first: &one})
+	}
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text.buf), "\n "), "\n")
 	for i, r := range first {
 		if isSpace(r) && endsSentence(first[:i]) {
@@ -84,6 +99,37 @@ func shortened(s string, most int) string {
 	return s[:graphemeBefore(s, 0, len(s)-1)]
 }
 
+// Of a subject on its lines, in bytes.
+const (
+	maxHeaderLine  = 69 // beside its name
+	maxEncodedWord = 42 // before it is encoded; RFC 2047, section 2, allows 75 afterwards
+)
+
+// encoded is a subject as it stands in a header. Its first line holds some of it: there
+// are readers that take a line end in front of it for a space.
+func encoded(subject string) string {
+	plain := len(subject) <= maxHeaderLine && !strings.Contains(subject, "=?")
+	for i := range len(subject) {
+		plain = plain && subject[i] >= ' ' && subject[i] < 0x7f
+	}
+	if plain {
+		return subject
+	}
+	var b strings.Builder
+	for subject != "" {
+		n := min(len(subject), maxEncodedWord)
+		for n < len(subject) && !utf8.RuneStart(subject[n]) {
+			n--
+		}
+		if b.Len() > 0 {
+			b.WriteString("\r\n ")
+		}
+		b.WriteString("=?UTF-8?B?" + base64.StdEncoding.EncodeToString([]byte(subject[:n])) + "?=")
+		subject = subject[n:]
+	}
+	return b.String()
+}
+
 // MIME returns the message of an e-mail, without From and To, which its sender knows. The
 // same response and date give the same bytes.
 func (r *Response) MIME(date time.Time) ([]byte, error) {
@@ -93,7 +139,7 @@ func (r *Response) MIME(date time.Time) ([]byte, error) {
 	m := mail.NewMsg(mail.WithNoDefaultUserAgent(), mail.WithEncoding(mail.EncodingQP), mail.WithCharset(mail.CharsetUTF8), mail.WithBoundary("sluice-"+id))
 	m.SetDateWithValue(date)
 	m.SetMessageIDWithValue(id + "@sluice.invalid")
-	m.Subject(r.Subject)
+	m.SetGenHeaderPreformatted(mail.HeaderSubject, encoded(r.Subject))
 	m.SetBodyString(mail.TypeTextPlain, r.Text)
 	m.AddAlternativeString(mail.TypeTextHTML, r.HTML)
 	var b bytes.Buffer

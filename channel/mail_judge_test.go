@@ -23,7 +23,7 @@ func policy() *bluemonday.Policy {
 	p.AllowAttrs("href", "title").OnElements("a")
 	p.AllowURLSchemes("http", "https", "mailto", "tel")
 	p.RequireParseableURLs(false)
-	p.AllowStyles("font-family", "font-size", "line-height", "padding", "margin", "background-color", "white-space", "border-left", "border", "border-collapse", "text-align").
+	p.AllowStyles("font-family", "font-size", "line-height", "padding", "margin", "background-color", "white-space", "border-left", "border-bottom", "color", "border", "border-collapse", "text-align").
 		MatchingHandler(func(string) bool { return true }).Globally()
 	return p
 }
@@ -49,7 +49,9 @@ func TestMailIsCleanAndReadable(t *testing.T) {
 		texts = append(texts, g.Text().Markdown)
 	}
 	p := policy()
-	f := channel.New(builtin(channel.Email))
+	spec := builtin(channel.Email)
+	spec.Brand = "Blue \"Café\" & <Co>\r\nX: y"
+	f := channel.New(spec)
 	at := time.Unix(1_770_000_000, 0).UTC()
 	for _, text := range texts {
 		r := f.Format(channel.Input{Text: text, Subject: "Grüße – 你好"})

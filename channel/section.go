@@ -12,8 +12,8 @@ import (
 var sectionSchema string
 
 // Section is the section channels of the configuration file. It fills specs, in the order
-// of the file.
-func Section(specs *[]Spec) file.Section {
+// of the file. deliver gets the value of that name of a channel that has one.
+func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Section {
 	return file.Section{Name: "channels", Schema: sectionSchema, Read: func(channels *file.Node) {
 		builtin := ByName(nil)
 		for n := range channels.Members() {
@@ -29,10 +29,15 @@ func Section(specs *[]Spec) file.Section {
 			spec.Name = n.Name()
 			readSpec(n, &spec)
 			*specs = append(*specs, spec)
+			if d := n.Get("deliver"); d != nil {
+				deliver(spec.Name, d)
+			}
 		}
 	}}
 }
 
+// readSpec reads a channel into s, which holds what it extends. null takes a
+// limit away.
 func readSpec(n *file.Node, s *Spec) {
 	number := func(name string, into *int) {
 		switch v, ok := n.Get(name).Int(); {
@@ -53,6 +58,7 @@ func readSpec(n *file.Node, s *Spec) {
 	flag("supports_markdown", &s.Markdown)
 	flag("supports_emojis", &s.SupportsEmojis)
 	flag("transliterate", &s.Transliterate)
+	flag("greeting", &s.Greeting)
 	if v, ok := n.Get("emojis").Text(); ok {
 		s.Emojis = v
 	}

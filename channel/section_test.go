@@ -1,6 +1,7 @@
 package channel_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +11,7 @@ import (
 )
 
 func readSection(content string) (specs []channel.Spec, faults []string) {
-	r := file.Table{channel.Section(&specs)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
+	r := file.Table{channel.Section(&specs, nil)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
 	for _, f := range r.Faults {
 		faults = append(faults, f.Name+": "+f.Message)
 	}
@@ -38,7 +39,7 @@ func TestSectionFaults(t *testing.T) {
 	t.Parallel()
 	_, got := readSection(`channels:
   fax: {max_parts: 2}
-  sms: {max_length: 39, deliver: {url: x}}
+  sms: {max_length: 39, send: {url: x}}
   email: {max_length: 100}
   teams: {max_length: 1000, max_parts: 21}
   plain: {emojis: auto, max_segments: 2}
@@ -46,7 +47,7 @@ func TestSectionFaults(t *testing.T) {
 	want := []string{
 		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, email, whatsapp, teams, plain",
 		"f.yaml:3:21: /channels/sms/max_length: must be from 40 to 1000000",
-		"f.yaml:3:25: /channels/sms/deliver: there is no such key; there are emojis, extends, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
+		"f.yaml:3:25: /channels/sms/send: there is no such key; there are deliver, emojis, extends, greeting, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
 		"f.yaml:4:23: /channels/email/max_length: belongs to sms, whatsapp, teams, plain: this channel is never split",
 		"f.yaml:5:23: /channels/teams/max_length: must be 4096 or more: an indicator and a character must fit",
 		"f.yaml:5:40: /channels/teams/max_parts: must be from 1 to 20",
@@ -55,5 +56,17 @@ func TestSectionFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// What stands around a text is no part of a subject that is made of it, and the brand of
+// neither; emojis of a subject are counted like those of the text.
+func TestFramedMail(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.Email)
+	spec.Brand, spec.Emojis = "Blue & Co", channel.EmojisMax(1)
+	r := channel.New(spec).Format(channel.Input{Text: "# Yes 😀 😀\n\nmore", Before: "Hi Ann!\n\n", After: "\n\nBye"})
+	if r.Subject != "Yes 😀" || r.Content != "Hi Ann!\n\nYes 😀 \nmore\n\nBye" || !strings.Contains(r.HTML, ">Blue &amp; Co</p>\n<p dir=\"auto\">Hi Ann!</p>") {
+		t.Errorf("got %q, %q, %s", r.Subject, r.Content, r.HTML)
 	}
 }

@@ -32,11 +32,14 @@ type packer struct {
 	full, fill     int // segments before the one at hand, and units in it
 }
 
+// newPacker returns a packer of empty segments.
 func newPacker(e Encoding) packer {
 	alone, several := e.capacity()
 	return packer{alone: alone, several: several}
 }
 
+// add packs a grapheme, whole into one segment if it fits into any (3GPP TS
+// 23.040 concatenates after that).
 func (p *packer) add(units int) {
 	p.units += units
 	if p.fill+units > p.several {
@@ -50,6 +53,8 @@ func (p *packer) add(units int) {
 	}
 }
 
+// segments counts them. A text that fits into one alone has room for more: no
+// header is needed.
 func (p *packer) segments() int {
 	if p.units <= p.alone {
 		return min(1, p.units)
@@ -91,6 +96,8 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	return transliterated(g, before)
 }
 
+// transliterated writes a grapheme in characters of GSM-7; before is what
+// stands in front of it. ok is false if there is no such form.
 func transliterated(g string, before byte) (string, bool) {
 	var out string
 	for _, r := range g {
@@ -142,16 +149,19 @@ func (m *sms) gsm(start int, take func(s string, end int) bool) {
 	}
 }
 
+// isWordByte says whether c belongs to a word.
 func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
 }
 
+// addGSM packs s in GSM-7.
 func addGSM(p *packer, s string) {
 	for _, r := range s {
 		p.add(septetsOf(r))
 	}
 }
 
+// addUCS packs a grapheme in UCS-2, surrogate pairs whole.
 func addUCS(p *packer, g string) {
 	n := 0
 	for _, r := range g {
@@ -162,6 +172,12 @@ func addUCS(p *packer, g string) {
 
 // fits says whether p has room for behind more.
 func (m *sms) fits(p packer, behind int) bool {
+	if m.maxUnits == 0 || p.units+behind <= m.maxUnits {
+		// Whatever they begin and end with, so many units need no more segments.
+		if m.maxSegments == 0 || p.full+2+behind/p.several < m.maxSegments {
+			return true
+		}
+	}
 	p.reserve(behind)
 	return (m.maxUnits == 0 || p.units <= m.maxUnits) && (m.maxSegments == 0 || p.segments() <= m.maxSegments)
 }
@@ -171,7 +187,15 @@ func (m *sms) gsmReach(start int, r room) int {
 	p := newPacker(GSM7)
 	p.reserve(r.before)
 	reach := start
-	m.gsm(start, func(s string, end int) bool {
+	// Most texts are nothing but characters of one byte that stand for themselves. The last
+	// one may be the base of a grapheme, and is left to gsm.
+	for end := reach + plainGSM(m.text[reach:]); reach < end-1 || reach < end && end == len(m.text); reach++ {
+		p.add(int(septets[m.text[reach]]))
+		if !m.fits(p, r.behind) {
+			return reach
+		}
+	}
+	m.gsm(reach, func(s string, end int) bool {
 		addGSM(&p, s)
 		if !m.fits(p, r.behind) {
 			return false
@@ -182,12 +206,14 @@ func (m *sms) gsmReach(start int, r room) int {
 	return reach
 }
 
+// reserve keeps room for an indicator.
 func (p *packer) reserve(units int) {
 	for range units {
 		p.add(1)
 	}
 }
 
+// ucsReach is how far a part reaches from start in UCS-2.
 func (m *sms) ucsReach(start int, r room) int {
 	p := newPacker(UCS2)
 	p.reserve(r.before)
@@ -203,6 +229,8 @@ func (m *sms) ucsReach(start int, r room) int {
 	return at
 }
 
+// reach is how far a part reaches from start, in whichever encoding carries
+// more of the text.
 func (m *sms) reach(start int, r room) int {
 	gsm := m.gsmReach(start, r)
 	if gsm == len(m.text) {
@@ -211,10 +239,24 @@ func (m *sms) reach(start int, r room) int {
 	return max(gsm, m.ucsReach(start, r))
 }
 
+// plainGSM returns how many characters that are in GSM-7 and in ASCII a text begins with.
+func plainGSM(text string) int {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || septets[c] == 0 || c == '\r' {
+			return i
+		}
+	}
+	return len(text)
+}
+
 // write returns the part from start to end as it is sent.
 func (m *sms) write(start, end int) (string, Encoding) {
+	if plainGSM(m.text[start:end]) == end-start {
+		return m.text[start:end], GSM7
+	}
 	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 	var b strings.Builder
+	b.Grow(len(part.text))
 	reached := start == end
 	part.gsm(0, func(s string, at int) bool {
 		b.WriteString(s)
@@ -230,7 +272,13 @@ func (m *sms) write(start, end int) (string, Encoding) {
 // count returns what a text costs.
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
-	for at := 0; at < len(s); {
+	at := 0
+	if e == GSM7 && plainGSM(s) == len(s) {
+		for ; at < len(s); at++ {
+			p.add(int(septets[s[at]]))
+		}
+	}
+	for at < len(s) {
 		end := grapheme(s, at)
 		if e == GSM7 {
 			addGSM(&p, s[at:end])

@@ -21,12 +21,36 @@ const (
 // Features are the constructs of Markdown that a channel shows as markup.
 type Features uint16
 
-// FeatureNames are the names of features, as in the configuration.
+// FeatureNames are the names of features, as in the configuration, in the order of
+// their bits.
 func FeatureNames() []string {
 	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
 }
 
-var featureKinds = map[kind]Features{bold: 1, italic: 2, struck: 4, heading: 8, table: 16, link: 32, image: 32, code: 64, codeBlock: 64, list: 128, quote: 256}
+// featureOf returns what a construct needs to be shown as markup; 0: nothing.
+func featureOf(k kind) Features {
+	switch k {
+	case bold:
+		return 1 << 0
+	case italic:
+		return 1 << 1
+	case struck:
+		return 1 << 2
+	case heading:
+		return 1 << 3
+	case table:
+		return 1 << 4
+	case link, image:
+		return 1 << 5
+	case code, codeBlock:
+		return 1 << 6
+	case list:
+		return 1 << 7
+	case quote:
+		return 1 << 8
+	}
+	return 0
+}
 
 const allFeatures Features = 1<<9 - 1
 
@@ -51,7 +75,9 @@ func (f Features) Names() []string {
 	return list
 }
 
-func (f Features) has(k kind) bool { return f&featureKinds[k] != 0 }
+// has says whether what k needs is in f. What needs nothing, such as a
+// paragraph, is in none.
+func (f Features) has(k kind) bool { return f&featureOf(k) != 0 }
 
 // Indicator is where a part says which one it is.
 type Indicator string
@@ -70,6 +96,9 @@ const (
 	EmojisKeep  = "keep"
 	emojisMax   = "max:"
 )
+
+// EmojisMax is the policy that keeps the first n.
+func EmojisMax(n int) string { return emojisMax + strconv.Itoa(n) }
 
 // Spec says how one channel words what it is given.
 type Spec struct {
@@ -91,6 +120,9 @@ type Spec struct {
 	Indicator     Indicator
 	MaxParts      int // 1 to 20; 0: it is never split
 	Transliterate bool
+	// Greeting says that a greeting and a sign-off may stand around a text.
+	Greeting bool
+	Brand    string // stands above the HTML of an e-mail; may be empty
 }
 
 // DefaultWords are the emojis that have a word, and the words.
@@ -102,18 +134,18 @@ func DefaultWords() map[string]string {
 // docs/channels.md.
 func Builtin() []Spec {
 	return []Spec{
-		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
 		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: BySentence, Indicator: Prefix, MaxParts: 3, Transliterate: true},
 		{
 			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: FeaturesOf("bold", "italic", "strike", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
 		},
 		{
 			Name: Teams, Form: Teams, MaxLength: 28672, Markdown: true, Features: FeaturesOf("bold", "italic", "headers", "tables", "links", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5,
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
 		},
-		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
-		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator},
+		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
+		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
 	}
 }
 

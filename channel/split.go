@@ -75,6 +75,8 @@ func (s *splitter) room(behind int) room {
 	return room{0, behind}
 }
 
+// cutAll cuts the text with cutters in the order of preference; ok is false if
+// there are too many parts.
 func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) {
 	for start := 0; start < len(s.text); {
 		if len(parts) == s.maxParts {
@@ -133,6 +135,7 @@ func (s *splitter) skip(at int) int {
 	return at
 }
 
+// trim is the end of a part without white space behind it.
 func (s *splitter) trim(start, end int) int {
 	return start + len(strings.TrimRightFunc(s.text[start:end], isSpace))
 }
@@ -147,6 +150,8 @@ func isSpace(r rune) bool {
 	return r >= '\u2000' && r <= '\u200a' && r != '\u2007'
 }
 
+// paragraphEnd is the last end of a paragraph up to end; start: there is none.
+// So are its siblings.
 func (s *splitter) paragraphEnd(start, end int) int {
 	return start + strings.LastIndex(s.text[start:min(end+2, len(s.text))], "\n\n")
 }
@@ -179,6 +184,7 @@ func endsWithoutSpace(r rune) bool {
 	return r == '。' || r == '！' || r == '？' || r == '．' || r == '｡'
 }
 
+// sentenceEnd is the last end of a sentence or line.
 func (s *splitter) sentenceEnd(start, end int) int {
 	return s.eachSpace(start, end, func(at int) bool {
 		return at < len(s.text) && s.text[at] == '\n' || endsSentence(s.text[start:at])
@@ -213,19 +219,26 @@ func abbreviated(text string) bool {
 	if len(word) == 2 && word[0] <= '9' && word[1] <= '9' { // 31. of a month
 		return true
 	}
-	return slices.Contains(abbreviations[:], strings.ToLower(word))
+	return isAbbreviation(strings.ToLower(word))
 }
 
-// abbreviations end with a point within sentences, in the languages that have most of
-// them.
-var abbreviations = [...]string{
-	"dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
-	"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
-	"z.b", "d.h", "u.a", "bzw", "ca", "nr", "str", "hr", "fr", "evtl", "ggf", "usw", "inkl", "zzgl", "abs", "tel",
-	"mme", "mlle", "env", "art", "p.ex", "av", "bd", "sra", "srta", "ud", "uds", "pág", "núm", "p.ej", "ej", "aprox", "sig", "dott", "ecc", "pag", "sig.ra",
-	"г", "ул", "им", "т.е", "т.д", "руб", "стр", "д", "о.э", "np", "tzn", "ul", "tj", "např", "ing", "mgr",
+// isAbbreviation says whether a word ends with a point within sentences, in the languages
+// that have most of them: English, German, French, Spanish, Italian, Russian, Polish, Czech.
+// word is in lower case, without its last point.
+func isAbbreviation(word string) bool {
+	switch word {
+	case "dr", "mr", "mrs", "ms", "prof", "st", "sr", "jr", "vs", "etc", "e.g", "i.e", "cf", "approx", "no", "vol", "fig", "inc", "ltd", "co", "corp", "dept", "est", "a.m", "p.m", "u.s",
+		"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun",
+		"z.b", "d.h", "u.a", "bzw", "ca", "nr", "str", "hr", "fr", "evtl", "ggf", "usw", "inkl", "zzgl", "abs", "tel",
+		"mme", "mlle", "env", "art", "p.ex", "av", "bd", "sra", "srta", "ud", "uds", "pág", "núm", "p.ej", "ej", "aprox", "sig", "dott", "ecc", "pag", "sig.ra",
+		"г", "ул", "им", "т.е", "т.д", "руб", "стр", "д", "о.э", "np", "tzn", "ul", "tj", "např", "ing", "mgr":
+		return true
+	}
+	return false
 }
 
+// wordEnd is the last end of a word, or for scripts without spaces of a
+// character.
 func (s *splitter) wordEnd(start, end int) int {
 	if at := s.eachSpace(start, end, func(at int) bool { return !s.inNumber(at) }); at > start {
 		return at
@@ -263,6 +276,8 @@ func (s *splitter) isNumber(i int) bool {
 	return isNumeric(s.text[i])
 }
 
+// isNumeric says whether c can stand within a number, such as 1,000.50 or +49
+// (0)30.
 func isNumeric(c byte) bool { return c >= '(' && c <= '9' && c != '*' }
 
 // ideographEnd cuts between two characters of which each is a word or part of one, as no
@@ -279,6 +294,8 @@ func (s *splitter) ideographEnd(start, end int) int {
 	return start
 }
 
+// unspaced says whether a script writes words without spaces between them.
+// Hangul has spaces.
 func unspaced(r rune) bool {
 	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana) || isKatakana(r))
 }
@@ -302,6 +319,8 @@ func (s *splitter) graphemeEnd(start, end int) int {
 	return end
 }
 
+// isGlued says whether c is part of a run that is better not cut, such as a
+// URL.
 func isGlued(c byte) bool { return c > ' ' && c < 0x7f }
 
 // whole returns where the link or code around position at begins, or at.
@@ -322,6 +341,7 @@ type units struct {
 	limit int
 }
 
+// reach is how far a part reaches from start; graphemes stay whole.
 func (u units) reach(start int, r room) int {
 	if u.limit == 0 {
 		return len(u.flat.text)
@@ -367,6 +387,7 @@ func graphemeBefore(text string, start, at int) int {
 	return near
 }
 
+// lengthUTF16 counts UTF-16 units, as several channels do.
 func lengthUTF16(s string) int {
 	n := 0
 	for _, r := range s {

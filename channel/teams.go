@@ -57,6 +57,8 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 	return append(parts, elements[from:])
 }
 
+// addCard adds one card of several, with its plain text beside it for
+// notifications.
 func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
 	text = strings.TrimRight(text, " ")

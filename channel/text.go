@@ -38,8 +38,10 @@ type textForm struct {
 // span is a part of a text, in bytes.
 type span struct{ start, end int }
 
-func newTextForm(f Features, marked bool) *textForm {
-	return &textForm{features: f, marked: marked, pending: 1}
+// newTextForm returns a form of WhatsApp's markup if marked, or without any, with
+// room for a text of about size bytes.
+func newTextForm(f Features, marked bool, size int) *textForm {
+	return &textForm{features: f, marked: marked, pending: 1, buf: make([]byte, 0, size+size/8)}
 }
 
 // flush writes the line ends that are due, and what begins the line.
@@ -84,11 +86,13 @@ func (f *textForm) apart() {
 	f.lines(2)
 }
 
+// literal appends text behind what waits to be written.
 func (f *textForm) literal(s string) {
 	f.flush()
 	f.buf = append(f.buf, s...)
 }
 
+// lineBreak ends a line; in a cell it is a space.
 func (f *textForm) lineBreak() {
 	if f.header != nil || f.column > 0 {
 		f.literal(" ")
@@ -125,6 +129,7 @@ func (f *textForm) end(k kind) {
 	f.open = f.open[:last]
 }
 
+// enter begins a node; false: its children are not visited.
 func (f *textForm) enter(n *node) bool {
 	switch n.kind {
 	case heading:
@@ -165,6 +170,7 @@ func (f *textForm) enter(n *node) bool {
 	return true
 }
 
+// leave ends a node.
 func (f *textForm) leave(n *node) {
 	switch n.kind {
 	case paragraph:
@@ -209,6 +215,7 @@ func (f *textForm) lost(k kind) {
 	}
 }
 
+// enterList begins a list.
 func (f *textForm) enterList() {
 	if f.bullet != "" { // a list that an item begins with
 		f.flush()
@@ -216,8 +223,10 @@ func (f *textForm) enterList() {
 	f.lines(1)
 }
 
+// indentOf is how far an item's further lines are indented.
 func indentOf(n *node) int { return min(len(n.mark)+1, 4) }
 
+// enterItem begins an item. Its mark is written with its first text.
 func (f *textForm) enterItem(n *node) {
 	if f.bullet != "" {
 		f.flush()
@@ -228,6 +237,7 @@ func (f *textForm) enterItem(n *node) {
 	f.items++
 }
 
+// enterStruck says in words that a text is struck out where no mark can.
 func (f *textForm) enterStruck() {
 	if f.marked && f.features.has(struck) {
 		f.begin(struck, "~")
@@ -237,6 +247,7 @@ func (f *textForm) enterStruck() {
 	f.literal("[struck out: ")
 }
 
+// leaveStruck closes it.
 func (f *textForm) leaveStruck() {
 	if f.marked && f.features.has(struck) {
 		f.end(struck)
@@ -263,6 +274,7 @@ func (f *textForm) code(s string) {
 	f.kept = append(f.kept, span{start, len(f.buf)})
 }
 
+// codeBlock writes code, fenced where fences are shown.
 func (f *textForm) codeBlock(n *node) {
 	f.apart()
 	if n.text == "" {
@@ -290,6 +302,8 @@ func (f *textForm) codeBlock(n *node) {
 	f.apart()
 }
 
+// codeLines writes lines with the prefix of what they stand in, and nothing on
+// empty ones.
 func (f *textForm) codeLines(text string) {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
@@ -328,6 +342,7 @@ func (f *textForm) link(n *node) bool {
 	return true
 }
 
+// leaveLink writes the target behind the text, and keeps it from being cut.
 func (f *textForm) leaveLink(n *node) {
 	if n.url != "" {
 		f.literal(" (")
@@ -339,6 +354,7 @@ func (f *textForm) leaveLink(n *node) {
 	f.titled(n)
 }
 
+// titled writes a link's title.
 func (f *textForm) titled(n *node) {
 	if n.title != "" {
 		f.literal(" \"" + n.title + "\"")
@@ -349,6 +365,8 @@ func (f *textForm) titled(n *node) {
 // stands in the first row only.
 const maxHeader = 60
 
+// enterTable begins a table. A wide one is told row by row, with its headers as
+// labels.
 func (f *textForm) enterTable(n *node) {
 	f.lines(2)
 	if f.bullet != "" {
@@ -366,6 +384,7 @@ func (f *textForm) enterTable(n *node) {
 	}
 }
 
+// enterCell begins a cell. Those of the header are kept, and written as labels.
 func (f *textForm) enterCell() {
 	f.column++
 	switch {
@@ -396,6 +415,7 @@ func (f *textForm) separate() {
 	f.literal(": ")
 }
 
+// label writes a header in front of a cell. A long one is written once only.
 func (f *textForm) label(header string) {
 	if header == "" || len(header) > maxHeader && f.rows > 1 {
 		return
@@ -404,6 +424,7 @@ func (f *textForm) label(header string) {
 	f.separate()
 }
 
+// leaveCell ends a cell.
 func (f *textForm) leaveCell() {
 	if f.rows == 0 {
 		f.header = append(f.header, string(f.buf[f.head.buf:]))
@@ -419,6 +440,7 @@ func (f *textForm) trim() {
 	}
 }
 
+// leaveRow ends a row.
 func (f *textForm) leaveRow() {
 	if f.rows == 0 {
 		f.marks, f.kept = f.marks[:f.head.marks], f.kept[:f.head.kept]
@@ -429,6 +451,7 @@ func (f *textForm) leaveRow() {
 	f.column = 0
 }
 
+// leaveTable ends a table.
 func (f *textForm) leaveTable() {
 	f.header, f.column = nil, 0
 	f.lines(2)

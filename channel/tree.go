@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"sluice/internal/markdown"
 )
 
 // kind is what a node is.
@@ -69,44 +70,11 @@ type tree struct {
 // the block around it.
 const maxNesting = 40
 
-// newParser returns what reads Markdown: CommonMark with tables, strikethrough, task
-// lists and links that are written as they are. It may be used at the same time.
-func newParser() parser.Parser {
-	linkify := extension.NewLinkifyParser()
-	return parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(linkify, 999))...),
-		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200))...),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-	)
-}
-
-// boundedTables leaves a table alone whose rows would be filled up to more cells than a
-// text of this size can have written: its lines stay text.
-type boundedTables struct{ parser.ParagraphTransformer }
-
-const maxCells = 40_000
-
-func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	lines, widest := node.Lines(), 0
-	for i := range lines.Len() {
-		line := lines.At(i)
-		widest = max(widest, 1+bytes.Count(line.Value(reader.Source()), []byte("|")))
-	}
-	if widest > 1 && widest*lines.Len() <= maxCells {
-		b.ParagraphTransformer.Transform(node, reader, pc)
-	}
-}
-
 // parse makes the tree of a source that is clean.
 func (t *tree) parse(p parser.Parser, source string) *node {
 	t.source, t.raw = source, []byte(source)
 	root := t.node(document)
-	if !bearable(source) {
+	if !markdown.Bearable(source) {
 		t.ignored = true
 		t.plain(root)
 		return root
@@ -131,6 +99,7 @@ func (t *tree) plain(root *node) {
 	}
 }
 
+// node returns a new node. They come from slabs, which saves most allocations.
 func (t *tree) node(k kind) *node {
 	if len(t.slab) == 0 {
 		t.slab = make([]node, 64)
@@ -141,6 +110,7 @@ func (t *tree) node(k kind) *node {
 	return n
 }
 
+// add adds a node as parent's last child.
 func (t *tree) add(parent *node, k kind) *node {
 	n := t.node(k)
 	if parent.first == nil {
@@ -163,6 +133,8 @@ func (t *tree) literal(parent *node, s string) {
 	}
 }
 
+// children adds from's children to parent. Below maxNesting they are added
+// without the node that holds them.
 func (t *tree) children(parent *node, from ast.Node) {
 	t.depth++
 	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
@@ -187,6 +159,7 @@ func (t *tree) inside(parent *node, k kind, from ast.Node) *node {
 	return n
 }
 
+// block adds a block.
 func (t *tree) block(parent *node, from ast.Node) {
 	switch from := from.(type) {
 	case *ast.Paragraph, *ast.TextBlock:
@@ -235,6 +208,8 @@ func (t *tree) lines(s *text.Segments) string {
 	return b.String()
 }
 
+// code adds a block of code. Its language is told as text, as few channels show
+// it.
 func (t *tree) code(parent *node, lines *text.Segments, info string) {
 	t.markup = true
 	if info != "" {
@@ -276,6 +251,7 @@ func (t *tree) definition(parent *node, from *ast.LinkReferenceDefinition) {
 	t.literal(t.add(parent, paragraph), strings.TrimSpace(t.lines(from.Lines())))
 }
 
+// list adds a list, numbered as the source is.
 func (t *tree) list(parent *node, from *ast.List) {
 	n, number := parent, from.Start
 	if t.markup = true; t.depth <= maxNesting {
@@ -295,6 +271,7 @@ func (t *tree) list(parent *node, from *ast.List) {
 	}
 }
 
+// table adds a table; the parser has made all rows equally long.
 func (t *tree) table(parent *node, from *extast.Table) {
 	n := t.add(parent, table)
 	t.markup = true
@@ -322,6 +299,7 @@ func (t *tree) surplus(line *node, last ast.Node) {
 	}
 }
 
+// inline adds what stands in a line.
 func (t *tree) inline(parent *node, from ast.Node) {
 	switch from := from.(type) {
 	case *ast.Text:
@@ -374,6 +352,7 @@ func (t *tree) resolved(s text.Segment) string {
 	return clean(unescaped(part))
 }
 
+// unescaped resolves backslashes and entities, as CommonMark does in text.
 func unescaped(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
@@ -392,6 +371,7 @@ func unescaped(s string) string {
 	return b.String()
 }
 
+// resolveEntities resolves named and numbered entities.
 func resolveEntities(s string) []byte {
 	return util.ResolveEntityNames(util.ResolveNumericReferences([]byte(s)))
 }
@@ -410,6 +390,7 @@ func (t *tree) span(from *ast.CodeSpan) string {
 	return b.String()
 }
 
+// autoLink adds an address that links to itself.
 func (t *tree) autoLink(parent *node, from *ast.AutoLink) {
 	n := t.add(parent, link)
 	t.add(n, literal).text = string(from.Label(t.raw))
@@ -453,6 +434,7 @@ func (t *tree) target(n *node, url, title []byte) {
 	}
 }
 
+// targetOf makes a target safe to stand in any of the forms.
 func targetOf(url string) string {
 	for i := range len(url) {
 		if c := url[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f || c >= 0x80 {
@@ -462,6 +444,7 @@ func targetOf(url string) string {
 	return url
 }
 
+// escapedTarget escapes what would end a target early.
 func escapedTarget(url string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSpace(clean(url)) {
@@ -478,6 +461,7 @@ func escapedTarget(url string) string {
 	return b.String()
 }
 
+// ordinal is an item's mark, as the source has it.
 func ordinal(number int, delimiter byte) string {
 	return strconv.Itoa(number) + string(delimiter)
 }

@@ -38,6 +38,7 @@ func textOf(n *node) string {
 	return string(appendText(b, n))
 }
 
+// appendText appends the text of all below n, without markup.
 func appendText(b []byte, n *node) []byte {
 	for c := n.first; c != nil; c = c.next {
 		switch c.kind {

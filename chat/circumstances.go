@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,8 +18,6 @@ const (
 var (
 	agentIDs     = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	contextNames = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-	// reservedNames are members of a task's metadata, beside which the context stands.
-	reservedNames = []string{"routing", "turns", "quality", "workflow", "kind"}
 )
 
 // UnknownAgent is the fault of a request for an agent that there is not.
@@ -64,11 +61,22 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 	return entries
 }
 
+// isReserved says whether a name is a member of a task's metadata, beside which the context
+// stands.
+func isReserved(name string) bool {
+	switch name {
+	case "routing", "turns", "quality", "workflow", "kind":
+		return true
+	}
+	return false
+}
+
+// checkEntry returns the fault of one entry of the context, or nil.
 func checkEntry(name string, value jsontext.Value) *FieldError {
 	switch {
 	case !contextNames.MatchString(name):
 		return &FieldError{Code: CodeInvalidFormat, Message: "a name must be a-z, then up to 31 of a-z 0-9 _"}
-	case slices.Contains(reservedNames, name):
+	case isReserved(name):
 		return &FieldError{Code: CodeNameTaken, Message: "is a name that the gateway uses itself"}
 	case value.Kind() != '"':
 		return &FieldError{Code: CodeWrongType, Message: "must be a string"}

@@ -2,12 +2,26 @@ package chat
 
 import "context"
 
+// requestIDKey is the key of a request's id in its context.
 type requestIDKey struct{}
 
 // WithRequestID returns a context that carries the request's id, so that calls
 // to MCP servers and to Gemini can send it on as X-Request-ID.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+type turnIDKey struct{}
+
+// WithTurnID returns a context that carries the id of a turn that is kept.
+func WithTurnID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, turnIDKey{}, id)
+}
+
+// TurnID returns the id that WithTurnID put into ctx, or "": the turn is not kept.
+func TurnID(ctx context.Context) string {
+	id, _ := ctx.Value(turnIDKey{}).(string)
+	return id
 }
 
 // RequestID returns the id that WithRequestID put into ctx, or "".

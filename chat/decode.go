@@ -22,10 +22,11 @@ func DecodeRequest(body []byte) (Asked, error) {
 	d := decoder{seen: map[string]bool{}}
 	d.document(body)
 	if d.broken {
-		return Asked{HasHistory: d.seen["history"]}, &d.faults
+		return Asked{NamesHistory: d.seen["history"]}, &d.faults
 	}
 	asked, err := d.values.build(&d.faults)
-	asked.HasHistory = d.seen["history"]
+	asked.NamesHistory = d.seen["history"]
+	asked.HasHistory = asked.NamesHistory && !d.noHistory
 	return asked, err
 }
 
@@ -59,6 +60,8 @@ func QueryRequest(rawQuery string) (Asked, error) {
 	return v.build(&e)
 }
 
+// queryValue returns a parameter that is given once, or nil. Twice is a fault:
+// programs disagree on which of the two counts.
 func queryValue(query url.Values, name string, e *ValidationError) *string {
 	values := query[name]
 	if len(values) == 0 {
@@ -78,12 +81,19 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
+	// values are those of the fields, as they were read; seen are the names
+	// that were there.
 	values raws
 	faults ValidationError
 	seen   map[string]bool
 	broken bool // the document's structure is lost
+	// noHistory says that the history is null.
+	noHistory bool
 }
 
+// document reads the body's object member by member. It goes on after a fault
+// of a value, so that all are reported at once, and stops where the JSON itself
+// is broken.
 func (d *decoder) document(body []byte) {
 	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
@@ -151,6 +161,8 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 
 const duplicateKey = "the key is given more than once"
 
+// duplicate reports a name that is there twice. Unknown names share one report,
+// so that a body full of them makes no large reply.
 func (d *decoder) duplicate(name string) {
 	if fieldOf(name) >= 0 {
 		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
@@ -177,6 +189,7 @@ func (d *decoder) take(name string, value jsontext.Value) {
 	case fields[i].flag != nil:
 		d.takeBool(i, value)
 	case value.Kind() == 'n':
+		d.noHistory = d.noHistory || fields[i].list != nil
 	case fields[i].number != nil:
 		d.takeNumber(i, value)
 	case fields[i].object == nil:
@@ -207,6 +220,8 @@ func (d *decoder) takeNumber(i int, value jsontext.Value) {
 	d.values.of[i] = raw{given: true, text: string(value)}
 }
 
+// takeBool reads a flag. null is as if it were not given; "true" in quotes is a
+// fault.
 func (d *decoder) takeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
@@ -223,6 +238,8 @@ func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
+// unquote returns the string that v is. The error is one of invalid UTF-8 or of
+// a lone surrogate.
 func unquote(v jsontext.Value) (string, error) {
 	var short [64]byte // room for most, which are keys and ids
 	b, err := jsontext.AppendUnquote(short[:0], v)

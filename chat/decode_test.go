@@ -46,6 +46,9 @@ func TestDecodeRequestAccepts(t *testing.T) {
 		{"unknown fields", `{"v":2,"input":"a","extra":{"input":[1,null,"x"],"a":{"a":1}},"":0}`, input("a")},
 		{"other case is another field", `{"INPUT":5,"input":"a","Input":null,"User_ID":[],"user_id":"u"}`,
 			chat.Asked{Request: chat.Request{Input: "a", UserID: "u"}, Accumulated: true}},
+		{"the form of the answer", `{"input":"a","channel":"sms","drafts":false,"user_name":" Ann\n\u0007Lee ","locale":"pt-BR","subject":"A\r\nBcc: x","deliver":true}`,
+			chat.Asked{Request: chat.Request{Input: "a", ReplyForm: chat.ReplyForm{Channel: "sms", Drafts: chat.No, UserName: "Ann Lee", Locale: "pt-BR", Subject: "A  Bcc: x", Deliver: true}}, Accumulated: true}},
+		{"no form", `{"input":"a","channel":null,"drafts":null,"user_name":null,"locale":null,"subject":null,"deliver":null}`, input("a")},
 		{"deep but not too deep", `{"input":"a","x":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`, input("a")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,6 +74,13 @@ func TestDecodeRequestRejects(t *testing.T) {
 		{"array", `{"input":["a"]}`, "/input wrong_type"},
 		{"object", `{"input":{"input":"a"}}`, "/input wrong_type"},
 		{"boolean", `{"input":true}`, "/input wrong_type"},
+		{"channel that cannot be", `{"input":"a","channel":"Fax!"}`, "/channel unknown_value"},
+		{"empty channel", `{"input":"a","channel":""}`, "/channel unknown_value"},
+		{"form of other types", `{"input":"a","channel":1,"drafts":"yes","deliver":0}`, "/channel wrong_type, /drafts wrong_type, /deliver wrong_type"},
+		{"no name", `{"input":"a","user_name":" \n"}`, "/user_name blank"},
+		{"long name", `{"input":"a","user_name":"` + strings.Repeat("ü", 65) + `"}`, "/user_name too_long"},
+		{"long subject", `{"input":"a","subject":"` + strings.Repeat("ü", 201) + `"}`, "/subject too_long"},
+		{"no locale", `{"input":"a","locale":"en_US"}`, "/locale invalid_format"},
 		{"only in another case", `{"INPUT":"a"}`, "/input required"},
 		{"empty", `{"input":""}`, "/input blank"},
 		{"only white space", `{"input":" \t\r\n\u00a0\u2003\u2028"}`, "/input blank"},

@@ -59,6 +59,32 @@ var fields = [...]field{
 		r.Context = readContext(members, e)
 		return r
 	}},
+	{name: "channel", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Channel, wrong = CheckChannel(s)
+		return r, wrong
+	}},
+	{name: "drafts", query: true, flag: func(r Asked, b bool) Asked {
+		if r.Drafts = No; b {
+			r.Drafts = Yes
+		}
+		return r
+	}},
+	{name: "user_name", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.UserName, wrong = CheckUserName(s)
+		return r, wrong
+	}},
+	{name: "locale", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Locale, wrong = CheckLocale(s)
+		return r, wrong
+	}},
+	{name: "subject", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+		r.Subject, wrong = CheckSubject(s)
+		return r, wrong
+	}},
+	{name: "deliver", query: true, flag: func(r Asked, b bool) Asked {
+		r.Deliver = b
+		return r
+	}},
 	{name: approvalField, object: func(r Asked, object jsontext.Value, e *ValidationError) Asked {
 		a := readAnswer(object, "/approval", e)
 		if a.Token == "" {
@@ -118,6 +144,7 @@ type raws struct {
 	said []Said // of the one field that is a list; nil: not given, or empty
 }
 
+// raw is the value of one field as it was read, before its rule was asked.
 type raw struct {
 	given, flag bool
 	text        string

@@ -42,6 +42,9 @@ func EscapeHidden(json []byte) []byte {
 	return json
 }
 
+// appendEscaped writes hidden characters of a JSON text as escapes. The value
+// stays the same; what a terminal or a browser shows of it cannot be turned
+// around any more.
 func appendEscaped(dst, json []byte) []byte {
 	for len(json) > 0 {
 		r, size := utf8.DecodeRune(json)
@@ -59,6 +62,7 @@ func appendEscaped(dst, json []byte) []byte {
 	return dst
 }
 
+// appendUnit writes one UTF-16 unit, as JSON escapes them.
 func appendUnit(dst []byte, u rune) []byte {
 	const hex = "0123456789abcdef"
 	return append(dst, '\\', 'u', hex[u>>12&0xF], hex[u>>8&0xF], hex[u>>4&0xF], hex[u&0xF])

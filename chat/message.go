@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/tool"
@@ -23,7 +25,32 @@ type Message struct {
 	// Maker names the model that made the message, as Chunk.Maker did; empty for
 	// messages that none of ours made. Signatures and Kept go back to their maker alone.
 	Maker string
+	// Origin says of a message with calls of an earlier turn which agent and model made it;
+	// see Portable. Empty: it is of this turn, or has no calls.
+	Origin string
 }
+
+// Spoken says whether the message is the user's own words, and not results of tools.
+func (m *Message) Spoken() bool {
+	return m.Role == RoleUser && (len(m.Parts) == 0 || m.Parts[0].Result == nil)
+}
+
+// Text returns what a message says, without thoughts, calls and results.
+func (m *Message) Text() string {
+	if len(m.Parts) == 1 && !m.Parts[0].silent() {
+		return m.Parts[0].Text
+	}
+	var b strings.Builder
+	for i := range m.Parts {
+		if p := &m.Parts[i]; !p.silent() {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// silent says whether the part is no text of the conversation.
+func (p *Part) silent() bool { return p.Call != nil || p.Result != nil || p.Thought }
 
 // Part is one piece of a Message or of a Chunk: text, a tool call or a tool
 // result. Exactly one of Text, Call and Result is meaningful: Call if it is not

@@ -1,5 +1,10 @@
 // Package chat holds what is asked and said: the request of a chat turn with its
 // validation, the messages that a model sees, and the tools that it may call.
+//
+// Everything that a client sends is untrusted: decoding lists all faults at
+// once, with JSON pointers, in bounded time and memory, and what passes it
+// needs no further check. One table of fields (fields.go) says what there is,
+// for bodies, queries and the other protocols.
 package chat
 
 import (
@@ -12,6 +17,8 @@ import (
 const (
 	MaxInput          = 5000 // code points, after control characters are stripped
 	MaxUserID         = 256  // code points, after control characters are stripped
+	MaxUserName       = 64   // code points, after control characters are stripped
+	MaxSubject        = 200  // code points, after control characters are stripped
 	maxConversationID = 64   // characters after "conv_"
 )
 
@@ -23,6 +30,10 @@ type Request struct {
 	History []Message
 	// Pruning tells what of the history was left out.
 	Pruning Pruning
+	// HasHistory says that the request brings its history along, whatever that holds, or
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
+	// history that is null is none.
+	HasHistory bool
 	// Input is what the user says now.
 	Input          string
 	ConversationID string // empty: none
@@ -42,6 +53,16 @@ type Request struct {
 	Context []ContextEntry
 	// Note is what the gateway tells the agent of the turn, beside its instructions.
 	Note string
+	// Record asks for what the agents do: stream.Result.Made.
+	Record bool
+	// Question is what the input answers; nil: it is a request of its own.
+	Question *Clarification
+	// LastAgent is who answered last in the conversation; empty: not known.
+	LastAgent string
+	// Instruction is what the gateway adds to the instructions of every agent that takes
+	// part: how to write, the steps of a plan. Empty: nothing.
+	Instruction string
+	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
@@ -56,6 +77,30 @@ type Request struct {
 	Resumed *Resumed
 }
 
+// ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the
+// answer as it is written.
+type ReplyForm struct {
+	Channel string // whose form the answer gets; empty: web
+	// Drafts says whether an answer that is held back is shown as it is written.
+	Drafts Choice
+	// UserName is what the user is called; empty: not known. The model sees it as data, and
+	// no log has it.
+	UserName string
+	Locale   string // BCP 47; empty: not known
+	Subject  string // of an e-mail; empty: made of the text
+	Deliver  bool   // the channel's receiver gets the answer too
+}
+
+// Choice is yes, no, or left to the configuration.
+type Choice int8
+
+// Choices.
+const (
+	Unsaid Choice = iota
+	No
+	Yes
+)
+
 // Asked is what a body or a query of our own protocol asks for: a turn, and how it is
 // to be told.
 type Asked struct {
@@ -64,15 +109,15 @@ type Asked struct {
 	Accumulated bool
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
+	// NamesHistory says that there is a history at the top level, be it null or at fault: the
+	// body may then be longer. It counts beside an error too.
+	NamesHistory bool
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
 	OnDisconnect string
 	// Approval answers a question of a turn that was paused; nil: the request asks for
 	// a new turn.
 	Approval *Answer
-	// HasHistory says that there is a history at the top level, whatever it holds. It
-	// counts beside an error too.
-	HasHistory bool
 }
 
 // ContextEntry is one member of Request.Context.
@@ -85,18 +130,22 @@ type Principal struct {
 	ID     string // empty: not known
 }
 
-// Messages returns the conversation as the model is shown it: the history, then the
-// input. A history that ends with a message of the user which was never answered is
-// continued by the input.
-func (r *Request) Messages() []Message {
-	messages := make([]Message, 0, len(r.History)+1)
-	messages = append(messages, r.History...)
-	input := r.Input
-	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser {
-		input = messages[n-1].Parts[0].Text + "\n\n" + input
-		messages = messages[:n-1]
+// Owner returns the user whom what is kept of the request belongs to: who was made sure
+// of, else who the client says.
+func (r *Request) Owner() string {
+	if r.Principal.ID != "" {
+		return r.Principal.ID + "\x00" + r.UserID
 	}
-	return append(messages, Message{Role: RoleUser, Parts: []Part{{Text: input}}})
+	return r.UserID
+}
+
+// Messages returns the conversation as the model is shown it: the history, then the
+// question that the input answers, then the input. A history that ends with a message
+// of the user which was never answered is continued by the input.
+func (r *Request) Messages() []Message {
+	history := r.asking()
+	messages := append(make([]Message, 0, len(history)+1), history...)
+	return appendSaid(messages, Said{RoleUser, r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model is told
@@ -146,6 +195,7 @@ const maxFaults = 16
 // found first, for the document itself perhaps several.
 type ValidationError struct{ Fields []FieldError }
 
+// It lists all faults on one line, for the log. Clients get Fields.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid request")
@@ -155,6 +205,8 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
+// add reports a fault. A field has one fault at most, the first, which mostly
+// causes the others; what has no field is reported once each.
 func (e *ValidationError) add(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
@@ -187,6 +239,7 @@ func (e *ValidationError) own(field string, f *FieldError) {
 	}
 }
 
+// has says whether a field has a fault already.
 func (e *ValidationError) has(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }

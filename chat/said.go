@@ -102,6 +102,8 @@ func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *Va
 	return nil
 }
 
+// saidRole reads who said a message. Only the two sides of a conversation may
+// stand in a history: a system message from a client would be an instruction.
 func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	switch saidText(v, "role", at, e) {
 	case "user":
@@ -113,6 +115,8 @@ func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	return ""
 }
 
+// saidText reads a member that must be text. The part that is valid is returned
+// beside the fault.
 func saidText(v jsontext.Value, member string, at place, e *ValidationError) string {
 	if v.Kind() != '"' {
 		e.addOne(at.of(member), CodeWrongType, "must be a string")
@@ -131,6 +135,8 @@ type names struct {
 	others        map[string]bool
 }
 
+// has says whether a member was there. The two that every message has need no
+// map.
 func (n *names) has(name string) bool {
 	switch name {
 	case "role":
@@ -141,6 +147,7 @@ func (n *names) has(name string) bool {
 	return n.others[name]
 }
 
+// add notes a member.
 func (n *names) add(name string) {
 	switch name {
 	case "role":

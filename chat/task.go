@@ -23,6 +23,8 @@ func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
 // IsTurnID says whether s can be the id of a turn.
 func IsTurnID(s string) bool { return isID(s, TurnPrefix) }
 
+// isID says whether s is prefix and 26 of [0-9a-z], as ids of tasks and turns
+// are made. What else it might be is never asked of a store.
 func isID(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == idLength && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
@@ -31,6 +33,11 @@ func isID(s, prefix string) bool {
 // NoSuchTask is the fault of an input for a task that waits for none.
 func NoSuchTask() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no task that waits for an input"}
+}
+
+// TaskNeedsApproval is the fault of an input for a task that waits for something else.
+func TaskNeedsApproval() *FieldError {
+	return &FieldError{Code: CodeNotAllowed, Message: "names a task that waits for an approval, and not for an input"}
 }
 
 // CheckTaskID wants what can be a task's id. Whether there is one, and it waits, is for

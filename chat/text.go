@@ -32,6 +32,8 @@ func hasControl(s string) bool {
 	return false
 }
 
+// control says whether a character is stripped from what users send: the
+// controls of ASCII and Latin-1 except for tab and line ends.
 func control(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -40,6 +42,8 @@ func control(r rune) bool {
 	return r < 0x20 || r >= 0x7F && r <= 0x9F
 }
 
+// blank says whether nothing would be left of s without white space, as Unicode
+// has it.
 func blank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }
@@ -61,10 +65,12 @@ func validConversationID(s string) bool {
 	return true
 }
 
+// notIDChar says whether r cannot stand in an id that clients choose.
 func notIDChar(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
 }
 
+// isHex says whether c is a hexadecimal digit.
 func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }

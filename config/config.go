@@ -4,6 +4,11 @@
 // once. What there is to set it does not know: each package registers its own
 // Section, and the program joins them to a Table. The values are the program's to
 // hand out: a package gets its part in its own Config.
+//
+// A value comes from a flag, else from the environment, else from the default.
+// One that is empty counts as not given, as container platforms set variables
+// to nothing. Neither faults nor logs repeat a value: it may be a secret that
+// got under the wrong name. Secret is a string that prints as dots.
 package config
 
 import (
@@ -47,17 +52,16 @@ type Config struct {
 	// pointers, so that the log can be kept free of them.
 	FileSecrets map[string]Secret
 
-	// SystemPrompt is the text of the prompt, not the path of its file. Empty
-	// means the built-in one.
-	SystemPrompt string
+	// Parts holds what packages keep themselves of what was set; see Bind.
+	Parts Parts `json:"-"`
+
 	// Timezone is never nil.
 	Timezone *time.Location
 
-	// The three timeouts, and how many model calls a turn may make, are positive.
+	// The three timeouts are positive.
 	RequestTimeout time.Duration
 	ModelTimeout   time.Duration
 	ToolTimeout    time.Duration
-	MaxSteps       int
 
 	// Heartbeat is 0 when there is none.
 	Heartbeat    time.Duration
@@ -91,7 +95,7 @@ type Config struct {
 	ApprovalKey Secret
 	ApprovalTTL time.Duration
 
-	// ChatKitHistory is HistoryNone or HistoryInMemory.
+	// ChatKitHistory is HistoryNone, HistoryInMemory or HistoryInStore.
 	ChatKitHistory string
 	// LogLevel is "debug", "info", "warning" or "error".
 	LogLevel    string
@@ -118,6 +122,7 @@ type Config struct {
 const (
 	HistoryNone     = "none"
 	HistoryInMemory = "memory" // of the process
+	HistoryInStore  = "store"
 )
 
 // What decides whether a stream is admitted below MaxStreams.
@@ -192,6 +197,13 @@ type MCPServer struct {
 	// never.
 	Confirm map[string]string
 
+	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
+	// CacheShared that those for one user serve all.
+	Cache       map[string]time.Duration
+	CacheShared bool
+	// Identity tells the server for whom its tools are called.
+	Identity bool
+
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.
 	Expanded []Secret
@@ -206,6 +218,9 @@ func (s MCPServer) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
 // MarshalText is String, so that JSON holds no more either.
 func (s MCPServer) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// HasStore says whether turns are kept.
+func (c *Config) HasStore() bool { return c.Store != "" && c.Store != "none" }
 
 // Offline says whether the built-in offline model is to be used: there is no
 // key, and no server other than Google's that might need none.

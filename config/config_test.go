@@ -14,6 +14,9 @@ import (
 	"sluice/config/configtest"
 )
 
+// agentPart is what a package would keep itself.
+type agentPart struct{ steps int }
+
 // load reads the settings of a machine.
 func load(w configtest.World, args ...string) (Config, error) {
 	return NewLoader(sections).Load(args, w.Lookup, w.ReadFile)
@@ -28,7 +31,7 @@ func sections(c *Config) Table {
 			BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, DefaultGeminiBaseURL, "any server"),
 		}},
 		{Name: "what", Settings: append(MCPServers(&c.MCPServers),
-			Int("SLUICE_MAX_STEPS", &c.MaxSteps, 8, 1, 64, "model calls"),
+			Int("SLUICE_MAX_STEPS", &Bind[agentPart](c).steps, 8, 1, 64, "model calls"),
 			Duration("SLUICE_REQUEST_TIMEOUT", &c.RequestTimeout, time.Minute, "the whole turn"),
 			DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db", "a file, or `:memory:`"),
 			Bool("SLUICE_LOG_PAYLOADS", &c.LogPayloads, "more in the log"),

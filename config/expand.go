@@ -1,13 +1,12 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-)
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	"sluice/internal/check"
+)
 
 // expandedStr reads a string and puts the environment's values in place of
 // ${NAME}. "$${" stands for "${" itself. What was put in is added to used unless
@@ -36,7 +35,7 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 		}
 		b.WriteString(before)
 		name, rest, closed := strings.Cut(after, "}")
-		if !closed || !variableName.MatchString(name) {
+		if !closed || !check.VariableName(name) {
 			f.fault(at, "${ must be followed by a variable's name and }; write $${ for a plain ${")
 			return "", false
 		}
@@ -50,6 +49,8 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 	}
 }
 
+// variable returns the value of an environment variable that a file names. One
+// that is set to nothing is as good as any.
 func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok bool) {
 	if neverPassedOn(name) {
 		f.fault(at, name+" is never passed on")
@@ -77,4 +78,6 @@ func (f *mcpFile) expandedWithin(at jsontext.Pointer, used *[]Secret) (ok bool) 
 	return ok
 }
 
+// neverPassedOn are the keys of the model: no server and no child process gets
+// them, whatever a file says.
 func neverPassedOn(name string) bool { return name == "GEMINI_API_KEY" || name == "GOOGLE_API_KEY" }

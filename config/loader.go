@@ -132,6 +132,8 @@ func (l *Loader) add(flag string, s Setting) {
 // common returns what all commands share. It serves to look at, not to parse.
 func (l *Loader) common() []Setting { return l.bind(new(Config)).settings() }
 
+// bind returns the sections, which write into c. A Loader without sections
+// reads a command's own flags only.
 func (l *Loader) bind(c *Config) Table {
 	if l.sections == nil {
 		return nil
@@ -189,4 +191,5 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	return cfg, nil
 }
 
+// argument names an argument by its place: its text may be a secret.
 func argument(at int) string { return "argument " + strconv.Itoa(at) }

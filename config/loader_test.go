@@ -24,8 +24,8 @@ func TestLoaderOwnFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MaxSteps != 3 || !*raw || *quiet || *user != "u 1" || *wait != 2*time.Second {
-		t.Errorf("got steps %d, raw %v, quiet %v, user %q, wait %v", c.MaxSteps, *raw, *quiet, *user, *wait)
+	if Of[agentPart](&c).steps != 3 || !*raw || *quiet || *user != "u 1" || *wait != 2*time.Second {
+		t.Errorf("got steps %d, raw %v, quiet %v, user %q, wait %v", Of[agentPart](&c).steps, *raw, *quiet, *user, *wait)
 	}
 	if diff := cmp.Diff([]string{"one", "--two"}, l.Args()); diff != "" {
 		t.Errorf("Args (-want +got):\n%s", diff)

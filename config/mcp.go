@@ -35,6 +35,8 @@ type mcpFile struct {
 	within *ServerDocument // unless nil, what the servers are a part of
 }
 
+// newMCPFile returns a reader of the file at path. Relative folders in it are
+// meant from there. taken are names that other sources have given to servers.
 func newMCPFile(path string, lookup func(string) (string, bool), taken map[string]bool) *mcpFile {
 	return &mcpFile{folder: filepath.Dir(path), lookup: lookup, taken: taken}
 }
@@ -145,6 +147,9 @@ func (f *mcpFile) faultInGrammar(content []byte, err error) {
 	f.fault(at, fmt.Sprintf("%s (line %d)", what, line))
 }
 
+// servers reads the member mcpServers, in the order of the file. A server with
+// a fault is returned as far as it could be read, so that all its faults come
+// at once.
 func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
 	if v.Kind() != '{' {
 		f.fault(at, "must be an object")
@@ -177,6 +182,8 @@ func (f *mcpFile) other() string {
 	return "MCP_SERVER_URL is"
 }
 
+// server reads one server. Which keys it may have depends on its transport,
+// which may be found out from the keys alone.
 func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
 	s := MCPServer{Name: m.name}
 	keys := f.keys(&s)
@@ -254,6 +261,7 @@ func members(object jsontext.Value) []member {
 	return list
 }
 
+// names joins the names of keys, for a fault.
 func names(keys []mcpKey) string {
 	list := make([]string, len(keys))
 	for i, k := range keys {

@@ -34,7 +34,8 @@ func TestMCPConfig(t *testing.T) {
 		"mcpServers": {
 			"zeta": {"command":"uvx","args":["fastmcp","run","${FILE}","$${FILE}"],"env":{"MODE":"a${MODE}b"},"dir":"sub","timeout":2.5},
 			"alpha": {"type":"http","url":"http://${HOST}:8000/mcp","headers":{"Authorization":"Bearer ${TOKEN}"},"timeout":"1m","protocolVersion":"2025-11-25","allow":["a","b"],"deny":["c"],
-				"fallback":{"a":"b","b":"zeta/b"},"readOnly":["a"],"idempotent":["a","b"],"destructive":["b"],"trust":false},
+				"fallback":{"a":"b","b":"zeta/b"},"readOnly":["a"],"idempotent":["a","b"],"destructive":["b"],"trust":false,
+				"cache":{"a":"1m","c":2},"cache_shared":true,"identity":true},
 			"old-one": {"type":"sse","url":"https://h/sse","protocolVersion":"auto","trust":true},
 			"plain": {"type":"stdio","command":"./server","dir":%q}
 		}}`, abs)
@@ -45,7 +46,8 @@ func TestMCPConfig(t *testing.T) {
 			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []Secret{"server.py"}},
 		{Name: "alpha", Transport: HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
 			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"},
-			Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true},
+			Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true,
+			Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true, Identity: true},
 		{Name: "old-one", Transport: SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
 		{Name: "plain", Transport: Stdio, Command: "./server", Dir: abs},
 	}
@@ -56,7 +58,7 @@ func TestMCPConfig(t *testing.T) {
 
 func TestMCPConfigFaults(t *testing.T) {
 	t.Parallel()
-	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust"
+	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust, cache, cache_shared, identity"
 	tests := []struct {
 		name, content string
 		want          []string // without "MCP_CONFIG: "
@@ -139,6 +141,16 @@ func TestMCPConfigFaults(t *testing.T) {
 			"/mcpServers/b/fallback/w: must be another tool",
 			"/mcpServers/b/trust: must be true or false",
 			"/mcpServers/b/destructive/1: is in readOnly, too"}},
+		{"cache", `{"mcpServers":{"a":{"command":"x","cache":["x"],"cache_shared":1,"identity":"no"},
+			"b":{"command":"x","cache":{"":"1m","y":"5m1s","z":0.5,"w":"soon","v":null,"u":"1s","t":300}}}}`, []string{
+			`/mcpServers/a/cache: must be an object of durations, such as {"search": "1m"}`,
+			"/mcpServers/a/cache_shared: must be true or false",
+			"/mcpServers/a/identity: must be true or false",
+			"/mcpServers/b/cache/: must not be empty",
+			"/mcpServers/b/cache/y: must be from 1s to 5m",
+			"/mcpServers/b/cache/z: must be from 1s to 5m",
+			"/mcpServers/b/cache/w: must be a duration with its unit, such as 15s, 500ms or 1m30s",
+			"/mcpServers/b/cache/v: must be a duration such as 15s, or a number of seconds"}},
 		{"todo in both", `{"mcpServers":{"todo":{"command":"x"}}}`, []string{"/mcpServers/todo: MCP_SERVER_URL is a server of this name already"}},
 		{"huge", `{"mcpServers":{}}` + strings.Repeat(" ", maxMCPFile), []string{"the file has more than 1 MiB"}},
 	}

@@ -30,6 +30,7 @@ type mcpKey struct {
 	read func(at jsontext.Pointer, v jsontext.Value)
 }
 
+// keyNamed finds a key by its exact name.
 func keyNamed(keys []mcpKey, name string) (mcpKey, bool) {
 	for _, k := range keys {
 		if k.name == name {
@@ -60,11 +61,16 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
 		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
+		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
+		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
+		{"identity", both, func(at jsontext.Pointer, v jsontext.Value) { s.Identity = f.truth(at, v) }},
 	}
 }
 
 // builtins are the servers that the program brings along.
-func builtins() []string { return []string{"todo", "home-lights", "home-music", "home-climate", "fake-payments"} }
+func builtins() []string {
+	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet", "fake-payments"}
+}
 
 // checked reads a string that parse accepts.
 func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {
@@ -79,6 +85,7 @@ func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsont
 	}
 }
 
+// str reads a string as it stands, without variables.
 func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		f.fault(at, "must be a string")
@@ -88,6 +95,7 @@ func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
 	return string(b), true
 }
 
+// command takes the program of a child process.
 func command(p *string) func(string) error {
 	return func(value string) error {
 		if value == "" {
@@ -107,6 +115,7 @@ func (f *mcpFile) dir(p *string) func(string) error {
 	}
 }
 
+// protocolVersion takes a version of MCP, which is a date, or auto.
 func protocolVersion(p *string) func(string) error {
 	return func(value string) error {
 		if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
@@ -117,6 +126,8 @@ func protocolVersion(p *string) func(string) error {
 	}
 }
 
+// url reads a URL, with variables filled in. What they held is kept, to be
+// hidden in the log.
 func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) string {
 	value, ok := f.expandedStr(at, v, &s.Expanded)
 	if !ok {
@@ -128,6 +139,8 @@ func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) strin
 	return value
 }
 
+// expandedList reads a list of strings with variables filled in. None may hold
+// a NUL, which would cut an argument of a process.
 func (f *mcpFile) expandedList(at jsontext.Pointer, v jsontext.Value, s *MCPServer) []string {
 	var list []string
 	for i, e := range f.elements(at, v) {

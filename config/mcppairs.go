@@ -30,6 +30,8 @@ func (f *mcpFile) pairs(at jsontext.Pointer, v jsontext.Value, check func(name, 
 	return all
 }
 
+// env reads the variables that a child process gets beside the few that it
+// inherits.
 func (f *mcpFile) env(at jsontext.Pointer, v jsontext.Value) map[string]Secret {
 	return f.pairs(at, v, func(name, value string) error {
 		if !check.Variable(name, value) {

@@ -21,6 +21,7 @@ func address(p *string) func(string) error {
 	}
 }
 
+// portOnly takes a port, and makes an address of all interfaces of it.
 func portOnly(p *string) func(string) error {
 	return func(value string) error {
 		if !check.Port(value) {
@@ -40,6 +41,7 @@ func baseURL(p *string) func(string) error {
 	}
 }
 
+// serverURL takes a URL that can be logged.
 func serverURL(p *string) func(string) error {
 	return func(value string) error {
 		*p = value
@@ -67,6 +69,7 @@ func origins(p *[]string) func(string) error {
 	}
 }
 
+// checkOrigin accepts one entry of a list of origins.
 func checkOrigin(entry string) error {
 	if entry == "*" {
 		return errors.New("must not be *, which stands alone")

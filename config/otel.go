@@ -39,6 +39,9 @@ func Telemetry(variable string, p *OTel, meaning string) Setting {
 	return s
 }
 
+// otel reads the variables of OpenTelemetry's specification, as far as they
+// hold for exporters over HTTP. Without one that asks for it nothing is
+// exported.
 func (r *reader) otel() (o OTel) {
 	if strings.EqualFold(r.trimmed("OTEL_SDK_DISABLED"), "true") {
 		return o
@@ -62,6 +65,8 @@ func (r *reader) otel() (o OTel) {
 	return o
 }
 
+// trimmed returns a variable without white space around it; the specification
+// treats an empty one as not set.
 func (r *reader) trimmed(name string) string { return strings.TrimSpace(r.env(name)) }
 
 // exports says whether a signal is sent.
@@ -93,6 +98,8 @@ func (r *reader) collector(variable string, o *OTel) bool {
 	return true
 }
 
+// overHTTP refuses the protocol that is not built in, gRPC, instead of
+// exporting nothing without a word.
 func (r *reader) overHTTP(variable string) {
 	switch r.trimmed(variable) {
 	case "", "http/protobuf", "http/json":

@@ -14,6 +14,7 @@ import (
 // Each function here returns a parser that stores a good value in *p. The error for
 // a bad one tells the rule and does not repeat the value.
 
+// text takes any text that a system call takes.
 func text(p *string) func(string) error {
 	return func(value string) error {
 		if !check.Plain(value) {
@@ -24,6 +25,7 @@ func text(p *string) func(string) error {
 	}
 }
 
+// boolean takes what strconv.ParseBool takes: true, false, 1, 0 and their like.
 func boolean(p *bool) func(string) error {
 	return func(value string) error {
 		b, err := strconv.ParseBool(value)
@@ -35,6 +37,7 @@ func boolean(p *bool) func(string) error {
 	}
 }
 
+// integer takes whole numbers within bounds, both included.
 func integer(p *int, lowest, highest int) func(string) error {
 	return func(value string) error {
 		n, err := strconv.Atoi(value)
@@ -46,6 +49,7 @@ func integer(p *int, lowest, highest int) func(string) error {
 	}
 }
 
+// number takes numbers above 0 up to highest.
 func number(p *float64, highest float64) func(string) error {
 	return func(value string) error {
 		n, err := strconv.ParseFloat(value, 64)
@@ -75,6 +79,7 @@ func duration(p *time.Duration, lowest time.Duration) func(string) error {
 	}
 }
 
+// oneOf takes one of a few words, in exactly this case.
 func oneOf(p *string, words []string) func(string) error {
 	return func(value string) error {
 		if !slices.Contains(words, value) {
@@ -96,6 +101,7 @@ func apiKey(p *Secret) func(string) error {
 	}
 }
 
+// timezone takes a name of the IANA database, which is part of the program.
 func timezone(p **time.Location) func(string) error {
 	return func(value string) error {
 		zone, ok := check.Location(value)

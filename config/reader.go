@@ -21,6 +21,8 @@ type reader struct {
 	faults []Fault
 }
 
+// fault collects a fault under a setting's name. No value is repeated: it may
+// be a key under the wrong name.
 func (r *reader) fault(name, message string) {
 	r.faults = append(r.faults, Fault{Name: name, Message: message})
 }
@@ -38,6 +40,8 @@ func (r *reader) apply(s Setting, flags map[string][]string) {
 	}
 }
 
+// last returns the last value of a flag that was given more than once, which is
+// how flags usually behave.
 func last(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -45,6 +49,8 @@ func last(values []string) string {
 	return values[len(values)-1]
 }
 
+// applyOne applies one setting. A flag wins over the variable, the variable
+// over the default; one that is set to nothing counts as not set.
 func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if !isFlag {
 		given = r.env(s.Variable)
@@ -68,6 +74,7 @@ func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	}
 }
 
+// env returns a variable, or "" for a setting that has none.
 func (r *reader) env(name string) string {
 	if name == "" {
 		return ""
@@ -76,6 +83,7 @@ func (r *reader) env(name string) string {
 	return value
 }
 
+// readText reads a small file that a setting names, such as a system prompt.
 func (r *reader) readText(name, path string, p *string) {
 	if path == "" {
 		return

@@ -52,6 +52,13 @@ func (s Setting) As(shown string) Setting {
 	return s
 }
 
+// Finally runs settle when all settings have their values: what depends on another
+// setting is decided there. fault lists a fault of the setting.
+func (s Setting) Finally(settle func(fault func(message string))) Setting {
+	s.last = func(r *reader) { settle(func(message string) { r.fault(s.name(), message) }) }
+	return s
+}
+
 // Or reads the variable second, with parse, if the setting's own has no value. Each
 // value counts as one of the setting's.
 func (s Setting) Or(second string, parse func(value string) error) Setting {

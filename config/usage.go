@@ -27,6 +27,8 @@ func (l *Loader) Usage(w io.Writer) {
 	t.Flush()
 }
 
+// flagShown is the flag of a setting. Secrets have none: other users of a
+// machine can see a process's arguments.
 func (s Setting) flagShown() string {
 	if s.secret {
 		return "-"
@@ -34,6 +36,7 @@ func (s Setting) flagShown() string {
 	return "--" + s.flag
 }
 
+// defaultShown is what a table says of the default.
 func (s Setting) defaultShown() string {
 	switch {
 	case s.Shown != "":

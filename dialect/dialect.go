@@ -1,9 +1,14 @@
 // Package dialect holds what every protocol of the gateway has in common: its routes,
 // what one request of it becomes, and how it words a refusal. A protocol lies in a
 // folder of its own below this one and is registered by one line.
+//
+// An encoder is a function of the request and the stamped events, without
+// clock, randomness and store. So a stream can be told a second time from its
+// log, to the byte.
 package dialect
 
 import (
+	"context"
 	"net/http"
 
 	"sluice/chat"
@@ -33,11 +38,17 @@ type Route struct {
 	// MaxBody bounds the body in bytes; 0 means MaxBody. A body that says that it is
 	// longer is not read.
 	MaxBody int64
-	// ContentType is what the body must be; empty means application/json.
+	// ContentType is what the body must be; empty means application/json, and */* any,
+	// which Open looks at.
 	ContentType string
+	// Mixed says that a request may also ask for what is no turn: so it is not refused
+	// before its body is read for want of a place, and neither while the gateway drains.
+	Mixed bool
 	// NoBody says that the request is complete without a body. One that comes all the
 	// same may be of any type and as long as MaxBody; Open does not see it.
 	NoBody bool
+	// Headers are request headers of its own, which allowed foreign pages may set too.
+	Headers []string
 	// Reconnects says that its clients send a request again by themselves, as an
 	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
 	// refusal.
@@ -57,10 +68,15 @@ type Route struct {
 	Refuse func(Refusal) Reply
 }
 
-// Exchange is one request and what answers it: a reply that is there already, or a turn.
+// Exchange is one request and what answers it: a reply that is there already, a stream
+// about what is under way, or a turn.
 type Exchange struct {
-	// Reply answers at once. nil: Request is run as a turn.
+	// Reply answers at once. nil: Follow does, or Request is run as a turn.
 	Reply *Reply
+	// Follow tells of what is no turn of its own, as a stream, with heartbeats and
+	// deadlines like any other; Encoder is asked for heartbeats alone. It returns true if
+	// that was all there is to tell. ctx ends with the client. nil: Request is run.
+	Follow func(ctx context.Context, out Frames) bool
 
 	Request chat.Request
 	// Key is the idempotency key, as HeaderKey reads it; empty: none.
@@ -81,15 +97,33 @@ type Exchange struct {
 	Accumulated bool
 	// Detached says that the turn goes on when its client leaves, if it is kept.
 	Detached bool
+	// Keyed is what Key must not come with in another form; nil: path, query and body.
+	Keyed []byte
+	// Attach says that a repeated Key is answered by the turn that it was used for, told
+	// once more by Encoder, where Route.Resume is nil.
+	Attach bool
 	// Collect makes one JSON document of what Encoder writes, instead of a stream. It is
 	// sent when the turn is over, as a 200; a turn that ends by a fatal error is refused
-	// instead.
-	Collect bool
+	// instead, unless Told says that Encoder has words for that too.
+	Collect, Told bool
+	// Early sends the document of Collect at the turn's first event. The turn, which must
+	// be Detached and kept, goes on without its client; one that cannot be kept is refused.
+	Early bool
+	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
+	Refuse func(Refusal) Reply
+	// Begun is called when the turn is admitted, with what ends it. May be nil.
+	Begun func(context.CancelCauseFunc)
 	// Output wraps the output behind which the client is. nil: nothing does.
 	Output func(stream.Output) stream.Output
 	// Close is called once when a turn that was admitted is over, however it went: to
 	// its Done, or with a client that left. May be nil.
 	Close func()
+}
+
+// Frames is where Exchange.Follow writes. An error means that the client is gone.
+type Frames interface {
+	WriteFrame(frame []byte) error
+	Flush() error
 }
 
 // Kept says how a turn that is kept was asked for.

@@ -1,5 +1,10 @@
 // Package doctor examines what lies between this machine and a gateway, from the
 // outside and without running a turn: what buffers, cuts or delays streams.
+//
+// Each step depends on the ones before, and reports a Finding with what was
+// measured: names and addresses, the handshake, headers, whether bytes arrive
+// when they are sent, how long a silent stream lives. It sends nothing that
+// costs the gateway a turn, and needs no credentials but those that are given.
 package doctor
 
 import (

@@ -2,6 +2,11 @@
 //
 // An Error keeps apart what a program acts on (Type), what a person may read
 // (Message), what the model is told (Hint) and what only the operator sees (Err).
+//
+// An error that is no Error is a bug or a surprise: clients are told
+// internal_error, and the log has the rest. So nothing that an upstream wrote
+// reaches a client unless some code has decided that it may. Causes of
+// cancelled contexts are Errors, too: who cancels says why.
 package fault
 
 import (
@@ -40,6 +45,11 @@ const (
 	Cancelled        Type = "cancelled" // somebody cancelled the task
 	TurnLost         Type = "turn_lost" // the process that ran it is gone
 	StoreUnavailable Type = "store_unavailable"
+	// Of answers that are checked or formatted. None ends a turn.
+	QualityFailed      Type = "quality_failed"
+	QualityUnavailable Type = "quality_unavailable" // the planner or the judge
+	ContentTruncated   Type = "content_truncated"
+	DeliveryFailed     Type = "delivery_failed"
 )
 
 // Types that are answered before a stream begins (ShuttingDown, Overloaded and
@@ -66,7 +76,8 @@ const (
 func (t Type) Recoverable() bool {
 	switch t {
 	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
-		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable:
+		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable,
+		QualityFailed, QualityUnavailable, DeliveryFailed:
 		return true
 	}
 	return false

@@ -32,6 +32,8 @@ func Shortage(err error) bool {
 	return false
 }
 
+// tellsOfShortage looks for the words of a shortage in an error that does not
+// wrap its cause, as some libraries make them.
 func tellsOfShortage(text string) bool {
 	for _, errno := range shortages() {
 		if strings.Contains(text, errno.Error()) {
@@ -41,6 +43,7 @@ func tellsOfShortage(text string) bool {
 	return false
 }
 
+// isShortage says whether errno is about what this process or machine lacks.
 func isShortage(errno syscall.Errno) bool {
 	for _, e := range shortages() {
 		if errno == e {

@@ -34,6 +34,9 @@ func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
 	return a.judge(raw)
 }
 
+// take adds what a chunk says to c. Usage is that of the whole answer so far,
+// so the latest replaces the ones before. The error is one of too large an
+// answer, or of a malformed call.
 func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
 	a.model = raw.model
 	if raw.hasUsage {
@@ -51,6 +54,8 @@ func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
 	return nil
 }
 
+// part adds a part. A signature may come by itself, without text, and must not
+// get lost; a part of a kind that we did not ask for is passed over.
 func (a *assembler) part(p *rawPart, c *chat.Chunk) error {
 	if p.call != nil {
 		return a.call(p.call, p.signature, c)
@@ -90,6 +95,8 @@ func (a *assembler) call(piece *rawCall, signature string, c *chat.Chunk) error 
 	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature, c)
 }
 
+// whole adds a call that is complete, under our own name of the tool. A call
+// without a name cannot be answered, and so spoils the answer.
 func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) error {
 	if call.Name == "" {
 		return &model.Malformed{Reason: "no name"}

@@ -24,6 +24,8 @@ type codec struct {
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
 }
 
+// newCodec returns the codec of one model. Its decoders are pooled: a turn
+// needs one for as long as its answer lasts.
 func newCodec(settings generation) *codec {
 	c := &codec{settings: settings}
 	c.decoders.New = func() any { return new(decoder) }
@@ -53,6 +55,9 @@ func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	return append(b, '}')
 }
 
+// appendToolConfig says whether tools may be called or must be. Tools stay
+// declared when they may not: a conversation with calls is refused without
+// declarations.
 func appendToolConfig(b []byte, req *chat.ModelRequest) []byte {
 	switch {
 	case req.NoTools:

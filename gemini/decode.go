@@ -45,6 +45,8 @@ func (d *decoder) decode(data []byte, c *rawChunk) error {
 	return fmt.Errorf("%w: %s near byte %d of %d", model.ErrUnreadable, kind, d.json.InputOffset(), len(data))
 }
 
+// top reads one chunk. An array of chunks is what the service sends where it
+// does not stream.
 func (d *decoder) top(c *rawChunk) error {
 	read := (*decoder).response
 	if d.json.PeekKind() == '[' {
@@ -59,8 +61,11 @@ func (d *decoder) top(c *rawChunk) error {
 	return nil
 }
 
+// response reads a GenerateContentResponse.
 func (d *decoder) response(c *rawChunk) error { return d.object(c, (*decoder).responseField) }
 
+// responseField reads a member of a response; those that we have no use for are
+// passed over without being decoded.
 func (d *decoder) responseField(c *rawChunk, name []byte) error {
 	switch string(name) {
 	case `"candidates"`:
@@ -106,6 +111,8 @@ func (d *decoder) candidate(c *rawChunk) error {
 	return d.object(c, (*decoder).candidateField)
 }
 
+// candidateField reads a member of the candidate. Safety ratings, citations and
+// the like are passed over.
 func (d *decoder) candidateField(c *rawChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"content"`:
@@ -117,6 +124,7 @@ func (d *decoder) candidateField(c *rawChunk, name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
+// contentField reads the parts; the role is always that of the model.
 func (d *decoder) contentField(c *rawChunk, name []byte) error {
 	if string(name) == `"parts"` {
 		return d.array(c, (*decoder).part)
@@ -124,11 +132,14 @@ func (d *decoder) contentField(c *rawChunk, name []byte) error {
 	return d.json.SkipValue()
 }
 
+// part adds a part to the chunk and fills it in.
 func (d *decoder) part(c *rawChunk) error {
 	c.parts = append(c.parts, rawPart{})
 	return d.object(c, (*decoder).partField)
 }
 
+// partField reads a member of the part that was added last. An unknown member
+// marks the part as foreign, such as code that the model ran.
 func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 	p := &c.parts[len(c.parts)-1]
 	switch string(name) {

@@ -25,12 +25,15 @@ func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
+// partialArg adds a piece of arguments to the call that was added last.
 func (d *decoder) partialArg(c *rawChunk) error {
 	call := c.parts[len(c.parts)-1].call
 	call.partial = append(call.partial, rawArg{})
 	return d.object(c, (*decoder).partialArgField)
 }
 
+// partialArgField reads a member of a piece: the place by a JSON path, one
+// value of some type, and whether more of the same follows.
 func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 	call := c.parts[len(c.parts)-1].call
 	arg := &call.partial[len(call.partial)-1]
@@ -58,6 +61,7 @@ func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
+// argValue keeps a copy: the decoder's buffer is used again for the next chunk.
 func (d *decoder) argValue(arg *rawArg, kind jsontext.Kind) error {
 	v, err := d.literal(kind)
 	if v != nil {

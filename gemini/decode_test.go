@@ -250,7 +250,7 @@ func TestPartialCall(t *testing.T) {
 	if got, err := take(rawCall{name: "f", partial: many}); err != nil || string(got.Arguments) != "{"+strings.Join(want[:50], ",")+"}" {
 		t.Errorf("many members: %+v, %v", got, err)
 	}
-	if _, err := take(rawCall{name: "f", willContinue: true}, rawCall{name: "g"}); !errors.Is(err, ErrMalformedCall) {
+	if _, err := take(rawCall{name: "f", willContinue: true}, rawCall{name: "g"}); !errors.Is(err, model.ErrMalformedCall) {
 		t.Errorf("a call inside another: %v", err)
 	}
 	if got, err := take(rawCall{name: "f", willContinue: true}, rawCall{args: jsontext.Value(`{"a":1}`)}); err != nil || string(got.Arguments) != `{"a":1}` {

@@ -6,10 +6,6 @@ import (
 	"sluice/model"
 )
 
-// ErrMalformedCall is wrapped by the error of an answer that is no usable tool
-// call: asking once more often helps.
-var ErrMalformedCall = model.ErrMalformedCall
-
 // finishError tells of an answer that was given up for a reason. It wraps what that
 // means, if it is more than a failure of the service.
 type finishError struct {
@@ -17,34 +13,26 @@ type finishError struct {
 	means  error
 }
 
+// It names the reason, cut: it is the service's word, and logged.
 func (e *finishError) Error() string {
 	return fmt.Sprintf("finish reason %q", model.Shorten(e.reason))
 }
 
+// It leads to what the frame judges by; nil: the service failed.
 func (e *finishError) Unwrap() error { return e.means }
 
-// The reasons of candidates (FinishReason in google.ai.generativelanguage.v1beta)
-// that are not the end of an answer. A reason that is not here is a failure of
-// the service.
-var (
-	blockedReasons = map[string]bool{
-		"SAFETY": true, "RECITATION": true, "LANGUAGE": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
-		"IMAGE_SAFETY": true, "IMAGE_PROHIBITED_CONTENT": true, "IMAGE_RECITATION": true,
-	}
-	malformedReasons = map[string]bool{
-		"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "TOO_MANY_TOOL_CALLS": true,
-	}
-)
-
-// givenUp returns the error of an answer that ended for reason.
+// givenUp returns the error of an answer that ended for reason, one of those of candidates
+// (FinishReason in google.ai.generativelanguage.v1beta) that are not the end of an answer.
+// A reason that is not here is a failure of the service.
 func givenUp(reason string) error {
 	e := &finishError{reason: reason}
-	switch {
-	case blockedReasons[reason]:
+	switch reason {
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		e.means = &model.Blocked{Reason: reason}
-	case malformedReasons[reason]:
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
 		return &model.Malformed{Reason: e.Error()}
-	case reason == "MISSING_THOUGHT_SIGNATURE":
+	case "MISSING_THOUGHT_SIGNATURE":
 		e.means = model.ErrOurRequest
 	}
 	return e
@@ -53,8 +41,10 @@ func givenUp(reason string) error {
 // blockedPrompt is the error of a prompt that was not answered at all.
 type blockedPrompt struct{ reason string }
 
+// It names the reason of promptFeedback.
 func (e *blockedPrompt) Error() string {
 	return fmt.Sprintf("prompt blocked: %q", model.Shorten(e.reason))
 }
 
+// It makes the frame treat the prompt like an answer that was blocked.
 func (e *blockedPrompt) Unwrap() error { return &model.Blocked{Reason: e.reason} }

@@ -210,7 +210,7 @@ func TestMalformedCall(t *testing.T) {
 			_, err := ask(t.Context(), m)
 			wantFault(t, err, fault.ModelError)
 			var malformed interface{ MalformedCall() bool }
-			if !errors.Is(err, ErrMalformedCall) || !errors.As(err, &malformed) || !malformed.MalformedCall() {
+			if !errors.Is(err, model.ErrMalformedCall) || !errors.As(err, &malformed) || !malformed.MalformedCall() {
 				t.Errorf("%s: error %v does not tell of a malformed call", name, err)
 			}
 			if len(u.requests()) != 1 {

@@ -4,6 +4,15 @@
 // not Gemini's own, and codec the request's bytes and the shape of the answer. A driver
 // only opens an answer and reads its raw chunks. NewREST makes a Model that speaks HTTP
 // itself, NewSDK one that goes through generative-ai-go.
+//
+// Requests are rendered by hand, byte for byte in the documented names, because
+// the order of members and the bytes of what a model said before must stay:
+// signatures cover them. Answers are decoded token by token into chunks,
+// without the values that nobody reads. A tool's schema is reduced to what the
+// API takes (schema.go), once for a set of tools.
+//
+// Facts about the API that are not in its reference were measured, and stand
+// beside the code that relies on them.
 package gemini
 
 import (
@@ -157,6 +166,8 @@ func (cfg *Config) frame(c *codec) model.Frame {
 	return f
 }
 
+// target returns where requests go. The key travels in a header, never in the
+// URL, which proxies log.
 func (cfg *Config) target() model.Target {
 	t := model.Target{
 		URL:       endpoint(cfg.BaseURL, cfg.Model),

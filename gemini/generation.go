@@ -57,6 +57,9 @@ func next(b []byte, open int) []byte {
 	return append(b, ',')
 }
 
+// appendThinking writes thinkingConfig for a level that the call asks for, or
+// else as configured. Members that the model has refused are left out, unless
+// the operator asked for them by name (fixed).
 func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []byte {
 	start := len(b)
 	members, fixed := g.thinking, g.fixed
@@ -76,6 +79,9 @@ func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []b
 	return append(b, '}')
 }
 
+// temperatureFor returns the temperature that is sent, or nil. A call's own
+// counts only for models that a configuration describes: the model of the
+// GEMINI_* variables takes none.
 func (g *generation) temperatureFor(req *chat.ModelRequest) *float64 {
 	if !g.warm || req.Temperature == nil {
 		return g.temperature

@@ -31,6 +31,8 @@ func fitName(own string) string {
 	return "_" + s[:min(len(s), maxName-1-len(tail))] + tail
 }
 
+// fitsName says whether the API takes s as a function's name
+// (FunctionDeclaration in google.ai.generativelanguage.v1beta).
 func fitsName(s string) bool {
 	if s == "" || len(s) > maxName || !startsName(s[0]) {
 		return false
@@ -43,10 +45,12 @@ func fitsName(s string) bool {
 	return true
 }
 
+// startsName says whether a name may begin with c.
 func startsName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
+// inName says whether c may stand within a name.
 func inName(c byte) bool {
 	return startsName(c) || c >= '0' && c <= '9' || c == '.' || c == ':' || c == '-'
 }

@@ -188,6 +188,8 @@ func parsePath(s string) (steps []pathStep, ok bool) {
 	return steps, true
 }
 
+// nextStep takes one step off a JSON path: .name, ['name'] or [0]. ok is false
+// for what is none of these.
 func nextStep(s string) (step pathStep, rest string, ok bool) {
 	if name, dotted := strings.CutPrefix(s, "."); dotted {
 		end := strings.IndexAny(name, ".[")

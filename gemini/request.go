@@ -18,6 +18,8 @@ func sizeHint(req *chat.ModelRequest) int {
 	return n + n/8 // escapes
 }
 
+// partSize estimates how many bytes a part takes in the request, so that its
+// buffer grows once.
 func partSize(p *chat.Part) int {
 	n := len(p.Text) + len(p.Signature)
 	if p.Call != nil {
@@ -61,12 +63,15 @@ func continues(last, msg *chat.Message) bool {
 	return last != nil && last.Role == msg.Role && hasResult(last) == hasResult(msg)
 }
 
+// appendRole opens a message.
 func appendRole(b []byte, r chat.Role) []byte {
 	b = append(b, `{"role":`...)
 	b = appendString(b, string(r))
 	return append(b, `,"parts":[`...)
 }
 
+// hasParts says whether anything of a message is sent. A message without parts
+// is refused by the API.
 func hasParts(msg *chat.Message) bool {
 	for i := range msg.Parts {
 		if !omitted(&msg.Parts[i]) {
@@ -76,6 +81,8 @@ func hasParts(msg *chat.Message) bool {
 	return false
 }
 
+// hasResult says whether a message has results of tools, which the API takes
+// from the user.
 func hasResult(msg *chat.Message) bool {
 	for i := range msg.Parts {
 		if msg.Parts[i].Call == nil && msg.Parts[i].Result != nil {
@@ -94,6 +101,7 @@ func omitted(p *chat.Part) bool {
 	return p.Thought || (p.Text == "" && p.Signature == "")
 }
 
+// appendParts renders the parts that are sent.
 func appendParts(b []byte, parts []chat.Part) []byte {
 	first := true
 	for i := range parts {
@@ -110,6 +118,8 @@ func appendParts(b []byte, parts []chat.Part) []byte {
 	return b
 }
 
+// appendPart renders a part. A signature goes back beside exactly the part with
+// which it came: the API refuses a call whose signature is missing.
 func appendPart(b []byte, p *chat.Part) []byte {
 	switch {
 	case p.Call != nil:

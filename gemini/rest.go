@@ -12,6 +12,7 @@ type rest struct {
 	codec *codec
 }
 
+// open sends body and returns when the headers of the reply are there.
 func (s *rest) open(ctx context.Context, body *model.Body) (*restAnswer, error) {
 	events, err := s.http.Send(ctx, body)
 	if err != nil {
@@ -36,6 +37,8 @@ func (a *restAnswer) next(c *rawChunk) error {
 	return a.codec.decode(data, c)
 }
 
+// buffered says whether an event can be read without waiting.
 func (a *restAnswer) buffered() bool { return a.events.Buffered() }
 
+// close must be called once. It frees the connection.
 func (a *restAnswer) close() { a.events.Close() }

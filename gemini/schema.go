@@ -38,6 +38,9 @@ func convertSchema(schema jsontext.Value) []byte {
 	return c.node(nil, node)
 }
 
+// takesArguments says whether a schema allows an object with members. A
+// declaration without parameters stands for the others: the API refuses an
+// object without properties.
 func takesArguments(n object) bool {
 	for _, name := range []string{"properties", "additionalProperties", "anyOf", "oneOf"} {
 		switch v := n.get(name); {

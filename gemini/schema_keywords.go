@@ -13,6 +13,7 @@ type writer struct {
 	some bool // a member was written
 }
 
+// key writes a member's name, and the comma in front of it.
 func (w *writer) key(name string) {
 	if w.some {
 		w.b = append(w.b, ',')
@@ -21,6 +22,7 @@ func (w *writer) key(name string) {
 	w.b = append(appendString(w.b, name), ':')
 }
 
+// raw writes a member as it came.
 func (w *writer) raw(name string, v jsontext.Value) {
 	w.key(name)
 	w.b = append(w.b, v...)
@@ -38,7 +40,9 @@ func (w *writer) typ(n object) {
 
 // hints are the keywords that the API does not take, or is not documented to take,
 // but a model can heed.
-var hints = []string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default"}
+func hints() [8]string {
+	return [...]string{"format", "pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "default"}
+}
 
 // maxHint is the longest hint in bytes: a default may be a whole document.
 const maxHint = 200
@@ -47,7 +51,7 @@ const maxHint = 200
 func (w *writer) description(n object) {
 	s := unquote(n.get("description"))
 	var told []string
-	for _, name := range hints {
+	for _, name := range hints() {
 		v := n.get(name)
 		switch k := v.Kind(); {
 		case len(v) > maxHint:
@@ -93,6 +97,8 @@ func (w *writer) keyword(n object, m member) {
 	}
 }
 
+// rawIf writes a member that is of the right type, and else leaves it out: a
+// wrong one would cost the whole request.
 func (w *writer) rawIf(ok bool, m member) {
 	if ok {
 		w.raw(m.name, m.value)
@@ -128,6 +134,8 @@ func (w *writer) items(n object, v jsontext.Value) {
 	}
 }
 
+// objectKeyword writes a keyword of objects. What no longer has a property to
+// refer to is left out of required.
 func (w *writer) objectKeyword(n object, m member) {
 	switch kind := m.value.Kind(); {
 	case m.name == "required":
@@ -143,6 +151,7 @@ func (w *writer) objectKeyword(n object, m member) {
 	}
 }
 
+// properties writes the schemas of the members, each converted.
 func (w *writer) properties(v jsontext.Value) {
 	properties, _ := members(v)
 	w.key("properties")
@@ -185,4 +194,6 @@ func is(n object, kind string) bool {
 	return false
 }
 
+// admits says whether values of that kind are allowed. A schema without a type
+// allows all.
 func admits(n object, kind string) bool { return !n.has("type") || is(n, kind) }

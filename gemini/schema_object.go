@@ -10,6 +10,7 @@ import (
 // object is a JSON object whose members are in order.
 type object []member
 
+// member is a name with its value as it was written.
 type member struct {
 	name  string
 	value jsontext.Value
@@ -55,10 +56,12 @@ func elements(v jsontext.Value) []jsontext.Value {
 	return list
 }
 
+// index returns the place of a member, or -1.
 func (n object) index(name string) int {
 	return slices.IndexFunc(n, func(m member) bool { return m.name == name })
 }
 
+// has says whether there is a member of that name, of whatever value.
 func (n object) has(name string) bool { return n.index(name) >= 0 }
 
 // get returns the named member's value, or nil.
@@ -69,6 +72,7 @@ func (n object) get(name string) jsontext.Value {
 	return nil
 }
 
+// set replaces a member where it stands, or adds it at the end.
 func (n *object) set(name string, v jsontext.Value) {
 	if i := n.index(name); i >= 0 {
 		(*n)[i].value = v
@@ -77,6 +81,7 @@ func (n *object) set(name string, v jsontext.Value) {
 	*n = append(*n, member{name, v})
 }
 
+// without returns a copy that lacks a member; n stays as it is.
 func (n object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(n), func(m member) bool { return m.name == name })
 }
@@ -99,6 +104,7 @@ func (n *object) merge(other object) {
 	}
 }
 
+// json renders n, members in their order.
 func (n object) json() jsontext.Value {
 	b := []byte{'{'}
 	for i, m := range n {
@@ -111,6 +117,7 @@ func (n object) json() jsontext.Value {
 	return append(b, '}')
 }
 
+// array renders a JSON array of rendered values.
 func array(list []jsontext.Value) jsontext.Value {
 	b := []byte{'['}
 	for i, v := range list {

@@ -80,6 +80,9 @@ func (s *sdkStream) Buffered() bool { return s.buffered() }
 // Close implements model.Stream.
 func (s *sdkStream) Close() { s.close() }
 
+// open has the SDK send the request. The reply comes through our own transport
+// (pump), so that limits, watchdog and verdicts are those of the driver rest;
+// an error of the pump is preferred to what the SDK makes of it.
 func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *model.Body) (*sdkAnswer, error) {
 	a := &sdkAnswer{rest: s.rest, body: body}
 	ctx, a.cancel = context.WithCancel(context.WithValue(ctx, sdkCallKey{}, a))
@@ -108,12 +111,14 @@ type sdkAnswer struct {
 	pump   pump
 }
 
+// send calls the SDK. A panic in it becomes an error of this call.
 func (a *sdkAnswer) send(ctx context.Context, s *sdk, req *chat.ModelRequest) (err error) {
 	defer catch(&err)
 	a.chunks = s.send(ctx, req)
 	return nil
 }
 
+// step waits for the SDK's next chunk. A panic in it becomes an error.
 func (a *sdkAnswer) step() (resp *genai.GenerateContentResponse, err error) {
 	defer catch(&err)
 	return a.chunks.Next()
@@ -137,6 +142,8 @@ func (a *sdkAnswer) next(c *rawChunk) error {
 	return ofSDK(err)
 }
 
+// buffered says whether the transport has an event that the SDK has not seen
+// yet.
 func (a *sdkAnswer) buffered() bool { return a.pump.upstream.buffered() }
 
 // close also cancels: an iterator of the SDK has no other way to be given up.

@@ -31,6 +31,11 @@ func newSDKClient(t http.RoundTripper) (*genai.Client, error) {
 // noConns is a pool of gRPC connections that nobody may call.
 type noConns struct{ grpc.ClientConnInterface }
 
+// It satisfies the SDK's interface. Over REST nobody asks.
 func (noConns) Conn() *grpc.ClientConn { return nil }
-func (noConns) Num() int               { return 0 }
-func (noConns) Close() error           { return nil }
+
+// It satisfies the SDK's interface.
+func (noConns) Num() int { return 0 }
+
+// It satisfies the SDK's interface: there is nothing to close.
+func (noConns) Close() error { return nil }

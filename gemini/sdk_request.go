@@ -67,6 +67,8 @@ func sdkContents(messages []chat.Message) (contents []*genai.Content) {
 	return contents
 }
 
+// sdkPart makes the SDK's form of a part. Arguments travel as a map there, so
+// their order gets lost; the service does not mind.
 func sdkPart(p *chat.Part) genai.Part {
 	switch {
 	case p.Call != nil:
@@ -85,6 +87,8 @@ func sdkPart(p *chat.Part) genai.Part {
 	return sdkText(p.Text)
 }
 
+// sdkText makes text valid, because the SDK's encoder refuses the whole request
+// otherwise.
 func sdkText(s string) genai.Text { return genai.Text(validUTF8(s)) }
 
 // validUTF8 replaces what is no UTF-8, which the SDK refuses to send.

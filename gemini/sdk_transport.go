@@ -22,6 +22,9 @@ var errForeignRequest = errors.New("not the one request of a call")
 // back as errors, so that the SDK's http.Client has nothing to follow.
 type sdkTransport struct{}
 
+// RoundTrip sends our own rendered body in place of the SDK's, once a call. It
+// refuses a second request of the same call: attempts are the frame's to
+// decide.
 func (sdkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -57,6 +60,7 @@ type pump struct {
 	err error
 }
 
+// Read gives the SDK whole events, as the service sent them.
 func (p *pump) Read(b []byte) (int, error) {
 	for len(p.unread) == 0 {
 		if p.err != nil {

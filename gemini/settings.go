@@ -64,6 +64,8 @@ func modelName(p *string) func(string) error {
 	}
 }
 
+// thinkingWords are what SLUICE_GEMINI_THINKING takes beside a number of
+// tokens.
 func thinkingWords() []string { return []string{DefaultThinking, "off", "low", "medium", "high"} }
 
 // highestBudget is that of Gemini 2.5 Pro; -1 means that the model decides.

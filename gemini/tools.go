@@ -16,6 +16,9 @@ type toolCache struct {
 	recent atomic.Pointer[[]*renderedTools] // the newest first; never changed in place
 }
 
+// renderedTools is a tool set in the form of the API. It is made once for a
+// set, found by the set's pointer, and shared by turns that run at the same
+// time; it never changes.
 type renderedTools struct {
 	set  *tool.Set
 	json []byte
@@ -44,6 +47,8 @@ func (c *toolCache) render(set *tool.Set) []byte {
 	return r.json
 }
 
+// renderTools renders a set as the member tools. Names and schemas are made to
+// fit; a schema that allows nothing becomes a declaration without parameters.
 func renderTools(specs []tool.Spec) []byte {
 	b := []byte(`"tools":[{"functionDeclarations":[`)
 	for i := range specs {

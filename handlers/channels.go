@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ import (
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/quality/style"
 )
 
 // Bounds of a text that is to be formatted.
@@ -31,12 +33,22 @@ const (
 type channels struct {
 	names      []string
 	formatters map[string]*channel.Formatter
+	style      *style.Guide
+}
+
+// forms are the channels as they are configured now.
+type forms struct{ now atomic.Pointer[channels] }
+
+// SetChannels takes over what a file says of channels, own ones and in place of the
+// built-in ones, and of what stands around texts. It may be called at any time.
+func (s *Server) SetChannels(own []channel.Spec, guide *style.Guide) {
+	s.channels.now.Store(newChannels(own, guide))
 }
 
 // newChannels knows the built-in channels, and own ones.
-func newChannels(own []channel.Spec) *channels {
+func newChannels(own []channel.Spec, guide *style.Guide) *channels {
 	specs := channel.ByName(own)
-	c := &channels{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}}
+	c := &channels{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}, style: guide}
 	for name, spec := range specs {
 		c.formatters[name] = channel.New(spec)
 	}
@@ -44,20 +56,24 @@ func newChannels(own []channel.Spec) *channels {
 }
 
 // Routes are those of the formatter.
-func (c *channels) Routes() []dialect.Route {
-	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Open: c.format}}
+func (f *forms) Routes() []dialect.Route {
+	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Open: f.format}}
 }
 
 // format answers POST /channels/{channel}/format.
-func (c *channels) format(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (all *forms) format(r *http.Request, body []byte) (dialect.Exchange, error) {
+	c := all.now.Load()
 	f, ok := c.formatters[r.PathValue("channel")]
 	if !ok {
 		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is no such channel; GET /channels lists them"}
 	}
-	in, err := readFormat(body)
+	in, name, err := readFormat(body)
 	if err != nil {
 		return dialect.Exchange{}, err
 	}
+	reader := style.Reader{Locale: in.Locale, Name: name, Frames: f.Spec().Greeting}
+	in.Before, in.After = c.style.Frame(reader)
+	in.Locale = c.style.Language(reader)
 	in.RequestID = chat.RequestID(r.Context())
 	in.At = time.Now().Truncate(time.Millisecond)
 	formatted := f.Format(in)
@@ -81,17 +97,17 @@ func accepts(r *http.Request, want string) bool {
 	return false
 }
 
-// readFormat reads the body; all faults come at once.
-func readFormat(body []byte) (in channel.Input, err error) {
+// readFormat reads the body, which may name the user; all faults come at once.
+func readFormat(body []byte) (in channel.Input, name string, err error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(body, &members); err != nil {
-		return in, unreadableJSON(err)
+		return in, "", unreadableJSON(err)
 	}
 	v := &formatFields{members: members}
 	in.Text = v.text("text", true, maxFormatText)
 	in.Subject = v.text("subject", false, maxSubject)
 	in.Locale = v.text("locale", false, 35)
-	name := v.text("user_name", false, 4*maxUserName)
+	name = v.text("user_name", false, 4*maxUserName)
 	if in.Locale != "" && !isLanguageTag(in.Locale) {
 		v.fault("locale", chat.CodeInvalidFormat, "must be a language tag such as en or pt-BR")
 	}
@@ -105,9 +121,9 @@ func readFormat(body []byte) (in channel.Input, err error) {
 		v.fault("user_name", chat.CodeTooLong, "must have at most 64 characters")
 	}
 	if len(v.faults) > 0 {
-		return in, &chat.ValidationError{Fields: v.faults}
+		return in, "", &chat.ValidationError{Fields: v.faults}
 	}
-	return in, nil
+	return in, name, nil
 }
 
 // unreadableJSON tells what is wrong with a document as a whole.
@@ -125,6 +141,7 @@ type formatFields struct {
 	faults  []chat.FieldError
 }
 
+// fault reports a fault of one field. All of a request are told at once.
 func (v *formatFields) fault(name, code, message string) {
 	v.faults = append(v.faults, chat.FieldError{Field: "/" + name, Code: code, Message: message})
 }
@@ -181,10 +198,12 @@ type listedChannel struct {
 	Indicator        string           `json:"indicator"`
 	MaxParts         int              `json:"max_parts"`
 	Transliterate    bool             `json:"transliterate"`
+	Greeting         bool             `json:"greeting"`
 }
 
 // list answers GET /channels.
-func (c *channels) list(w http.ResponseWriter, _ *http.Request) error {
+func (f *forms) list(w http.ResponseWriter, _ *http.Request) error {
+	c := f.now.Load()
 	list := struct {
 		Channels []listedChannel `json:"channels"`
 	}{Channels: []listedChannel{}}
@@ -194,10 +213,12 @@ func (c *channels) list(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, list)
 }
 
+// listed is what GET /channels says of a channel. Limits that it does not have
+// are null.
 func listed(s channel.Spec) listedChannel {
 	l := listedChannel{
 		Name: s.Name, Extends: s.Form, SupportsMarkdown: s.Markdown, Features: slices.Clone(s.Features.Names()), SupportsEmojis: s.SupportsEmojis,
-		Emojis: s.Emojis, Split: s.Split, Indicator: string(s.Indicator), MaxParts: max(s.MaxParts, 1), Transliterate: s.Transliterate,
+		Emojis: s.Emojis, Split: s.Split, Indicator: string(s.Indicator), MaxParts: max(s.MaxParts, 1), Transliterate: s.Transliterate, Greeting: s.Greeting,
 	}
 	if s.MaxLength > 0 {
 		l.MaxLength = &s.MaxLength

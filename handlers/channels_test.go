@@ -9,6 +9,7 @@ import (
 
 	"sluice/channel"
 	"sluice/handlers"
+	"sluice/quality/style"
 )
 
 func TestFormat(t *testing.T) {
@@ -96,5 +97,28 @@ func TestChannels(t *testing.T) {
 	last := list.Channels[len(list.Channels)-1]
 	if strings.Join(names, " ") != "web sms whatsapp teams email plain twilio" || last.Extends != "sms" || *last.MaxSegments != 2 {
 		t.Errorf("got %s", got.body)
+	}
+}
+
+// The texts of the style stand around what is worded, in the language of the locale; an
+// SMS has none; and a subject is made without them.
+func TestFormatWithStyle(t *testing.T) {
+	t.Parallel()
+	guide := &style.Guide{Greeting: true, SignOff: true, UseName: true, Brand: "Blue", Texts: []style.Texts{
+		{Lang: "en", Greeting: "Hi {name}!", SignOff: "Your {brand}"}, {Lang: "de", Greeting: "Hallo {name}!"},
+	}}
+	g := serve(t, handlers.Config{Style: guide})
+	for _, tt := range []struct{ channel, body, want string }{
+		{"plain", `{"text":"Done.","user_name":"An*n"}`, `"content":"Hi An*n!\n\nDone.\n\nYour Blue"`},
+		{"plain", `{"text":"Fertig.","locale":"de-CH"}`, `"content":"Hallo!\n\nFertig."`},
+		{"sms", `{"text":"Done.","user_name":"Ann"}`, `"content":"Done."`},
+		{"web", `{"text":"**Done.**","user_name":"Ann"}`, `"content":"Hi Ann!\n\n**Done.**\n\nYour Blue"`},
+		{"email", `{"text":"It is done. More follows.","user_name":"Ann"}`, `"subject":"It is done."`},
+		{"email", `{"text":"It is done."}`, `\u003chtml lang=\"en\"\u003e`},
+	} {
+		got := g.do(t, "POST", "/channels/"+tt.channel+"/format", tt.body, "Content-Type: application/json")
+		if got.status != 200 || !strings.Contains(got.body, tt.want) && !strings.Contains(got.body, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(tt.want)) {
+			t.Errorf("%s %s: %d %s", tt.channel, tt.body, got.status, got.body)
+		}
 	}
 }

@@ -60,6 +60,9 @@ func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http
 	if t.Close != nil {
 		defer t.Close()
 	}
+	if t.Begun != nil {
+		t.Begun(cancel)
+	}
 	ctx, span := s.span(withLogger(ctx, t), r, t.route.Path)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
@@ -133,7 +136,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		return nobody{}
 	}
 	if t.Collect {
-		return &document{server: s, w: w, r: r, enc: t.Encoder}
+		return &document{server: s, w: w, r: r, turn: t}
 	}
 	cfg := sse.Config{
 		Encoder:      t.Encoder,

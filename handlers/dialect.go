@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
 	"sluice/task"
@@ -30,19 +31,31 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 				return err
 			}
 		}
-		if t.frame, err = s.frameOf(&t.Request); err != nil {
-			return err
-		}
-		if s.cfg.Tasks == nil {
-			err = s.stream(w, r, t)
-		} else {
-			err = s.keep(w, r, t)
+		if err = s.serveTurn(w, r, t); err != nil && t.Refuse != nil {
+			return &worded{err, t.Refuse}
 		}
 		if rt.Reconnects && isRepetition(err) {
 			return giveUp(w)
 		}
 		return err
 	}
+}
+
+// serveTurn runs what a request asks for. An error means that nothing was sent.
+func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err error) {
+	if t.Follow != nil {
+		return s.follow(w, r, t)
+	}
+	if t.frame, err = s.frameOf(&t.Request); err != nil {
+		return err
+	}
+	switch {
+	case s.cfg.Tasks == nil:
+		return s.stream(w, r, t)
+	case t.Early:
+		return s.early(w, r, t)
+	}
+	return s.keep(w, r, t)
 }
 
 // open reads the turn of a request. It returns nil if there is none to run: the error
@@ -63,11 +76,14 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	if err != nil {
 		return nil, err
 	}
+	if who != (chat.Principal{}) {
+		r = r.WithContext(dialect.WithPrincipal(r.Context(), who))
+	}
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, err
 	}
 	if t.Key != "" && s.cfg.Tasks != nil {
-		t.sum = checksum(r, body)
+		t.sum = checksum(r, body, t.Keyed)
 	}
 	t.Request.Principal = who
 	if t.Reply != nil {

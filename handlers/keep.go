@@ -18,8 +18,13 @@ import (
 
 // Turns that are kept: all that Config.Tasks adds to the way of a turn.
 
-// checksum is that of what an idempotency key came with.
-func checksum(r *http.Request, body []byte) *[32]byte {
+// checksum is that of what an idempotency key came with: keyed, or if that is nil the
+// whole request.
+func checksum(r *http.Request, body, keyed []byte) *[32]byte {
+	if keyed != nil {
+		sum := sha256.Sum256(keyed)
+		return &sum
+	}
 	h := sha256.New()
 	_, _ = h.Write([]byte(r.URL.Path + "?" + r.URL.RawQuery + "\n"))
 	_, _ = h.Write(body)
@@ -55,6 +60,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 	if err != nil {
 		return err
 	}
+	if t.kept == nil && t.Early {
+		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
+	}
 	if t.kept == nil { // the store is unavailable: the turn ends with its connection
 		defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
 		s.run(ctx, cancel, w, r, t)
@@ -69,6 +77,9 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return s.unheard(ctx, cancel, leave, w, r, t)
 	}
 	defer t.kept.End()
+	if t.Request.Deliver {
+		ctx = chat.WithTurnID(ctx, t.kept.ID())
+	}
 	if t.route.Resume != nil {
 		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 	}
@@ -80,7 +91,7 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	return task.Request{
 		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Detached: t.Detached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum,
+		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum,
 	}
 }
 
@@ -101,7 +112,8 @@ func keptWriter(cfg *sse.Config, t *turn) {
 // attach answers a repeated idempotency key with the turn that it was used for.
 func (s *Server) attach(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn, turn string) error {
 	used := &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
-	if t.route.Resume == nil || t.Collect {
+	enc := t.retelling()
+	if enc == nil {
 		return used
 	}
 	log, err := s.cfg.Tasks.OpenLog(ctx, turn)
@@ -114,10 +126,25 @@ func (s *Server) attach(ctx context.Context, cancel context.CancelCauseFunc, w h
 	}
 	w.Header().Set("X-Sluice-Replayed", "true")
 	s.cfg.Tasks.Resumed("attached")
-	s.retell(ctx, cancel, w, r, log, t.route.Resume(keptAs(log)), 0)
+	t.Encoder = enc(keptAs(log))
+	s.retell(ctx, cancel, r, log, s.writer(w, r, t, cancel), 0)
 	return nil
 }
 
+// retelling returns what makes the encoder of a turn that is told again; nil: nothing
+// does.
+func (t *turn) retelling() func(dialect.Kept) stream.Encoder {
+	switch {
+	case t.Attach:
+		return func(dialect.Kept) stream.Encoder { return t.Encoder }
+	case t.Collect:
+		return nil
+	}
+	return t.route.Resume
+}
+
+// keptAs is what an encoder must know of a turn that is read from its log, so
+// that a reader gets the same bytes as the first one.
 func keptAs(l *task.Log) dialect.Kept {
 	return dialect.Kept{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
 }
@@ -187,17 +214,21 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
-	s.retell(ctx, cancel, w, r, log, enc, want.after)
+	s.retell(ctx, cancel, r, log, s.reader(w, r, enc, cancel), want.after)
 	return nil
+}
+
+// reader returns what writes to a client that runs nothing.
+func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encoder, cancel context.CancelCauseFunc) *sse.Writer {
+	return sse.NewWriter(w, sse.Config{
+		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: r.ProtoMajor == 1, OnFail: cancel,
+	})
 }
 
 // retell sends what is left of a log, as it comes. A reply that ends without Done is
 // aborted, as in stream.
-func (s *Server) retell(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, log *task.Log, enc stream.Encoder, from int) {
+func (s *Server) retell(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, log *task.Log, out writer, from int) {
 	defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
-	out := sse.NewWriter(w, sse.Config{
-		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: r.ProtoMajor == 1, OnFail: cancel,
-	})
 	told, done := 0, false
 	_ = out.Flush()
 	for events, err := range log.Events(ctx) {

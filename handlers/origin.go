@@ -14,12 +14,13 @@ type originPolicy struct {
 	any     bool
 	allowed map[string]bool
 	methods []string // that a foreign page may use
+	headers []string // that it may set
 }
 
 // newOriginPolicy returns the policy that allows these origins beside the gateway's own;
 // "*" allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
-	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}}
+	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}, headers: corsHeaders()}
 	for _, o := range origins {
 		p.any = p.any || o == "*"
 		p.allowed[strings.ToLower(o)] = true
@@ -31,6 +32,15 @@ func newOriginPolicy(origins []string) originPolicy {
 func (p *originPolicy) take(method string) {
 	if !slices.Contains(p.methods, method) {
 		p.methods = append(p.methods, method)
+	}
+}
+
+// takeHeaders adds request headers that some path knows.
+func (p *originPolicy) takeHeaders(names []string) {
+	for _, name := range names {
+		if !slices.Contains(p.headers, name) {
+			p.headers = append(p.headers, name)
+		}
 	}
 }
 
@@ -123,7 +133,7 @@ func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", strings.Join(p.methods, ", "))
-	h.Set("Access-Control-Allow-Headers", strings.Join(slices.Clone(corsHeaders[:]), ", "))
+	h.Set("Access-Control-Allow-Headers", strings.Join(p.headers, ", "))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
@@ -141,5 +151,7 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Sluice-History")
 }
 
-// corsHeaders are the request headers that a foreign page may set.
-var corsHeaders = [...]string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}
+// corsHeaders returns the request headers that a foreign page may set everywhere.
+func corsHeaders() []string {
+	return []string{"Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"}
+}

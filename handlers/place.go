@@ -41,9 +41,14 @@ func placeOf(r *http.Request) Place {
 // anyPlace is that of a connection for which there is room in any case.
 type anyPlace struct{}
 
+// Surplus says that a connection that nobody bounds may stay.
 func (anyPlace) Surplus() bool { return false }
-func (anyPlace) Waiting()      {}
-func (anyPlace) Busy()         {}
+
+// Waiting does nothing where connections are not bounded.
+func (anyPlace) Waiting() {}
+
+// Busy does nothing where connections are not bounded.
+func (anyPlace) Busy() {}
 
 // crowdedOut answers a request on a connection for which there is no room, and says
 // whether it did: what an operator asks of the state of the gateway is answered even

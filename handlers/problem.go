@@ -81,7 +81,24 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal.Status == http.StatusInternalServerError || s.refusals.line(refusal.Fault.Type) { // what is ours to mend is never left out
 		logRejection(r, refusal.Fault, refusal.Status)
 	}
-	s.refuse(w, r, refusal)
+	s.refuse(w, r, refusal, s.wording(r, err))
+}
+
+// worded is an error that a request words by itself.
+type worded struct {
+	error
+	refuse func(dialect.Refusal) dialect.Reply
+}
+
+// It leads to the error that is worded differently for this client.
+func (e *worded) Unwrap() error { return e.error }
+
+// wording returns what words a refusal of r because of err.
+func (s *Server) wording(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
+	if own, ok := errors.AsType[*worded](err); ok {
+		return own.refuse
+	}
+	return s.shape(r)
 }
 
 // refusal makes what a dialect words: the fault, its fields and its status.
@@ -90,8 +107,8 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context())}
 }
 
-// refuse sends a refusal, in the words of the dialect that is spoken at the path.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal) {
+// refuse sends a refusal in the words of shape.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) {
 	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown || t == fault.StoreUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
 	}
@@ -100,7 +117,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.
 		// of the drain closes it.
 		w.Header().Set("Connection", "close")
 	}
-	answer := s.shape(r)(refusal)
+	answer := shape(refusal)
 	respond(w, &answer)
 }
 

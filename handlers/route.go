@@ -66,6 +66,7 @@ func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
 		for _, method := range rt.Methods {
 			s.origins.take(method)
 		}
+		s.origins.takeHeaders(rt.Headers)
 		if s.native == nil {
 			s.native = rt.Resume
 		}

@@ -1,6 +1,21 @@
 // Package handlers is the HTTP face of the gateway: it decodes and validates a
 // request, decides whether it may run, runs it and streams what comes out. Of
 // what answers it knows one method: that of stream.Runner.
+//
+// A turn goes through five steps, for every protocol alike: the dialect decodes
+// and validates the request; admission decides; a Runner is run inside a Frame,
+// which makes sure of one start and one done; and an Output writes the frames.
+// What is cheap to refuse is refused first: host, origin, headers and a full
+// gateway before the body is read, and the body only within a budget that all
+// requests share.
+//
+// From the first byte of a stream on the status is 200, and whatever happens is
+// told in-band. Refusals before that are replies in the dialect's own words;
+// which status a fault has stands in one ordered table.
+//
+// A Server is safe for concurrent use. A turn runs on the goroutine of its
+// request. At the end Drain refuses new streams, Wait waits for those that run,
+// and Abort cancels them with a cause.
 package handlers
 
 import (
@@ -18,6 +33,7 @@ import (
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/metrics"
+	"sluice/quality/style"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/tool"
@@ -52,6 +68,8 @@ type Config struct {
 	TokensByModel bool
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
+	// Forget is what forgets a conversation, after its tasks are gone.
+	Forget []Forget
 	// Approvals asks people about tool calls, and hears their answers; nil: nobody is asked.
 	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
@@ -60,6 +78,7 @@ type Config struct {
 	Dialects []dialect.Dialect
 	// Channels are forms of texts on top of the built-in ones, or in place of those.
 	Channels []channel.Spec
+	Style    *style.Guide // what stands around texts; nil: nothing
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -106,6 +125,7 @@ type Server struct {
 	refusals  *refusals
 	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
 	shapes    []*routed                         // of the routes that have refusals of their own
+	channels  forms
 	routes    http.Handler
 }
 
@@ -141,9 +161,9 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
-	forms := newChannels(cfg.Channels)
-	s.serve(e, forms)
-	readable(e, "/channels", raw(forms.list))
+	s.SetChannels(cfg.Channels, cfg.Style)
+	s.serve(e, &s.channels)
+	readable(e, "/channels", raw(s.channels.list))
 	s.serveTasks(e)
 	s.serveApprovals(e)
 	e.GET("/diag/sse", raw(s.diagnose))

@@ -32,8 +32,8 @@ func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, 
 }
 
 // notDraining lets a client through that lost its stream: it need not ask elsewhere.
-func (s *Server) notDraining(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
-	if s.gate.isDraining() && !lost(r) {
+func (s *Server) notDraining(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if s.gate.isDraining() && !lost(r) && !rt.Mixed {
 		return who, s.gate.vacant()
 	}
 	return who, nil
@@ -85,6 +85,9 @@ func (s *Server) authentic(r *http.Request, _ *dialect.Route, who chat.Principal
 
 // freePlace refuses when no stream could begin now. It reserves nothing: the place is
 // taken after the body was read.
-func (s *Server) freePlace(_ *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+func (s *Server) freePlace(_ *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if rt.Mixed {
+		return who, nil
+	}
 	return who, s.gate.vacant()
 }

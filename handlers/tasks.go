@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -60,6 +61,8 @@ func taskID(r *http.Request) (string, error) {
 	return id, nil
 }
 
+// listTasks replies with a page of the caller's tasks, newest first. Those of
+// others are never counted or shown.
 func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := s.caller(r)
 	if err != nil {
@@ -94,6 +97,8 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// showTask replies with one task. One of somebody else's is as if it were not
+// there.
 func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
 	c, _, err := s.caller(r)
 	if err != nil {
@@ -110,6 +115,8 @@ func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// cancelTask asks for the end of a task, whichever process runs it, and replies
+// with the task as it is then.
 func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.changes(w, r)
 	if err != nil {
@@ -131,6 +138,8 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// forget removes a conversation with all its tasks. It replies the same way
+// whether there was one.
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.changes(w, r)
 	if err != nil {
@@ -143,8 +152,16 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	if err := s.cfg.Tasks.Forget(r.Context(), c, conversation); err != nil {
 		return err
 	}
+	for _, forget := range s.cfg.Forget {
+		if err := forget(r.Context(), c.Principal.Tenant, c.Owner(), conversation); err != nil {
+			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+		}
+	}
 	return giveUp(w)
 }
+
+// Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
+type Forget func(ctx context.Context, tenant, owner, conversation string) error
 
 // changes returns who asks for a change, unless a foreign page does.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
@@ -183,6 +200,8 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) error {
 	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, who: c.Principal})
 }
 
+// orGone replies without a body, or returns err. s is a parameter because
+// handlers of two kinds share it.
 func orGone(s *Server, w http.ResponseWriter, err error) error {
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type TeamRouter struct {
 	Threshold float64 `json:"threshold"`
 }
 
+// team returns the team as it is at this moment, empty without one. It may
+// change with the configuration.
 func (s *Server) team() *Team {
 	if s.cfg.Team != nil {
 		if t := s.cfg.Team(); t != nil {
@@ -45,10 +47,12 @@ func (s *Server) team() *Team {
 	return &Team{Agents: []TeamAgent{}}
 }
 
+// agents replies with the registry.
 func (s *Server) agents(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, s.team())
 }
 
+// agent replies with one agent. id may be anything that a path can hold.
 func (s *Server) agent(w http.ResponseWriter, id string) error {
 	for _, a := range s.team().Agents {
 		if a.ID == id {

@@ -1,5 +1,10 @@
 // Package health joins what a gateway's parts report of themselves. A part is a
 // Checker; the wiring adds it to a Registry, which readiness and metrics read.
+//
+// A Checker answers at once and asks nobody: what it knows it has learned from
+// the calls that were made. So a probe costs nothing, and cannot make an
+// upstream worse. A Registry is safe for concurrent use; parts are added at the
+// start.
 package health
 
 import (

@@ -1,5 +1,12 @@
 // Package loadtest sends chat turns to a gateway and audits every stream that
 // comes back. It is a client: it knows the wire and shares no code with what it judges.
+//
+// A run has a closed loop, in which each client begins its next turn when the
+// last one has ended, or an open one, in which turns begin at a rate whatever
+// happens: only the latter shows what users see of a gateway that falls behind.
+// Times are measured from when a turn was due, not from when it was begun.
+// Every stream is read byte by byte and held against the contract; a breach is
+// counted and the first of each kind is shown.
 package loadtest
 
 import (

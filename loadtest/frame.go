@@ -47,7 +47,7 @@ func (f *frames) reset(src io.Reader, read func(n int)) {
 // returned: io.EOF at its end.
 func (f *frames) next() (frame, error) {
 	for {
-		if i := bytes.Index(f.buf[f.seen:], emptyLine); i >= 0 {
+		if i := bytes.Index(f.buf[f.seen:], []byte(emptyLine)); i >= 0 {
 			block := f.buf[f.at : f.seen+i]
 			f.at = f.seen + i + len(emptyLine)
 			f.seen = f.at
@@ -64,7 +64,7 @@ func (f *frames) next() (frame, error) {
 	}
 }
 
-var emptyLine = []byte("\n\n")
+const emptyLine = "\n\n"
 
 // rest says whether there are bytes that belong to no whole event.
 func (f *frames) rest() bool { return f.at < len(f.buf) }
@@ -103,8 +103,8 @@ func parseBlock(block []byte) (fr frame, ok bool, err error) {
 	fields := 0
 	for len(block) > 0 {
 		var line []byte
-		line, block, _ = bytes.Cut(block, lineEnd)
-		name, value, _ := bytes.Cut(line, colon)
+		line, block, _ = bytes.Cut(block, []byte("\n"))
+		name, value, _ := bytes.Cut(line, []byte(": "))
 		switch {
 		case len(line) > 0 && line[0] == ':':
 			continue
@@ -130,8 +130,3 @@ func parseBlock(block []byte) (fr frame, ok bool, err error) {
 	}
 	return fr, true, nil
 }
-
-var (
-	lineEnd = []byte("\n")
-	colon   = []byte(": ")
-)

@@ -114,7 +114,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 		o = outcome{err: u.unavailable(wire.ErrClosed), effect: notSent, verdict: breaker.Neutral}
 		return o
 	}
-	x, err := s.call(ctx, t.offer.name, args, progress)
+	x, err := s.call(ctx, t.offer.name, args, progress, u.Identity)
 	s.release()
 	o = u.judge(turn, ctx, t, s, x, err)
 	if last && o.effect == notSent {

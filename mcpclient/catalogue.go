@@ -79,6 +79,7 @@ func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
 		leftOut(u.log, u.Name, l.Left, missing)
 	}
 	u.checkPolicy(c)
+	u.checkCache(c)
 	return c
 }
 

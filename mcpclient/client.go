@@ -5,6 +5,23 @@
 // It stands on mark3labs/mcp-go, with a layer of its own below mcp-go's client
 // (internal/wire) that knows whether a request was sent, bounds what is read, and
 // never waits longer than a context allows.
+//
+// An upstream is one server: its session, its catalogue and its breaker. A
+// supervisor keeps it connected, with backoff, and reads its tools again when
+// the server says that they changed, or after a while. A turn asks for the view
+// of all servers (Tools), which is an immutable set, made again only when a
+// catalogue changed; the same set stays the same pointer, by which models cache
+// what they rendered.
+//
+// A call acquires the session, is sent, and is judged by what is known of it: a
+// call that was not sent may be sent again, over a new session; one that was
+// sent and whose answer is lost may have run, and is repeated only if its tool
+// says that this does no harm. The verdict for the breaker follows from the
+// same.
+//
+// Texts that come from servers are bounded and scrubbed before anyone sees
+// them. docs/concurrency.md lists the goroutines and who waits for them: Close
+// ends all.
 package mcpclient
 
 import (

@@ -92,6 +92,9 @@ type Server struct {
 	Allow, Deny []string
 	// Policy says what to think of the tools.
 	Policy tool.Policy
+	// Identity tells the server for whom each tool is called: _meta has sluice/tenant and
+	// sluice/user, a request over HTTP also X-Sluice-Tenant and X-Sluice-User.
+	Identity bool
 	// Breaker guards the server; nil means one with breaker.Config's defaults.
 	Breaker *breaker.Breaker
 }

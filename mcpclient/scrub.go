@@ -27,7 +27,10 @@ type scrubbed struct {
 	err  error
 }
 
+// It is the error's text without secrets.
 func (e *scrubbed) Error() string { return e.text }
+
+// It leads to the error, so that it can still be judged.
 func (e *scrubbed) Unwrap() error { return e.err }
 
 // scrub takes out of an error's text what must not be logged: URLs, which

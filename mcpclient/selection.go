@@ -87,10 +87,12 @@ func (s *Selection) set(v *view) *tool.Set {
 	return set
 }
 
+// has says whether a tool is selected, by its server's name or by its own.
 func (s *Selection) has(t *boundTool) bool {
 	return slices.Contains(s.entries, t.up.Name) || slices.Contains(s.entries, t.up.Name+"/"+t.offer.name)
 }
 
+// hasServer says whether any tool of a server is selected.
 func (s *Selection) hasServer(name string) bool {
 	return slices.ContainsFunc(s.entries, func(e string) bool {
 		return e == name || len(e) > len(name) && e[:len(name)] == name && e[len(name)] == '/'

@@ -138,8 +138,8 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 
 // call runs a tool and returns the exchange, also with an error: it says whether
 // anything was sent. progress gets the reports of the tool; with nil the server is not
-// asked for any.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener) (*wire.Exchange, error) {
+// asked for any. With identity it is told for whom the tool runs.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}
 	req.Params.Name = tool
@@ -149,6 +149,9 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage, p
 		defer s.listeners.remove(token)
 		req.Params.Meta = &mcp.Meta{ProgressToken: token}
 		x.OnMessage = s.listeners.onMessage
+	}
+	if identity {
+		identify(ctx, &req, x)
 	}
 	_, err := s.client.CallTool(wire.WithExchange(ctx, x), req)
 	return x, err

@@ -36,6 +36,8 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
+// faults returns everything that is wrong with a server, for who configures one
+// in code: the readers of files check the same and name the place.
 func (s Server) faults() []error {
 	var faults []error
 	add := func(bad bool, text string) {
@@ -74,15 +76,18 @@ func plainEnv(env map[string]string) bool {
 	return true
 }
 
-// reservedHeaders cannot be configured. With an idempotency key net/http would
-// send a POST again by itself (http.Request.isReplayable), and so run a tool
-// twice; the others belong to HTTP or to MCP.
-var reservedHeaders = map[string]bool{
-	"Idempotency-Key": true, "X-Idempotency-Key": true,
-	"Accept": true, "Connection": true, "Content-Length": true, "Content-Type": true,
-	"Host": true, "Transfer-Encoding": true, "Trailer": true, "Upgrade": true,
-	"Mcp-Session-Id": true, "Mcp-Protocol-Version": true, "Mcp-Method": true, "Mcp-Name": true,
-	"Last-Event-Id": true, "X-Request-Id": true,
+// isReserved says whether a header, by its canonical name, cannot be configured. With an
+// idempotency key net/http would send a POST again by itself (http.Request.isReplayable),
+// and so run a tool twice; the others belong to HTTP or to MCP.
+func isReserved(header string) bool {
+	switch header {
+	case "Idempotency-Key", "X-Idempotency-Key",
+		"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Transfer-Encoding", "Trailer", "Upgrade",
+		"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name",
+		"Last-Event-Id", "X-Request-Id":
+		return true
+	}
+	return false
 }
 
 // headerFaults returns the faults of a server's headers: what net/http would refuse, and
@@ -93,7 +98,7 @@ func headerFaults(headers map[string]string) []error {
 		switch {
 		case !check.HeaderName(name):
 			faults = append(faults, errors.New("a header's name is not valid"))
-		case reservedHeaders[textproto.CanonicalMIMEHeaderKey(name)]:
+		case isReserved(textproto.CanonicalMIMEHeaderKey(name)):
 			faults = append(faults, fmt.Errorf("the header %s cannot be configured", name))
 		case !check.HeaderValue(value):
 			faults = append(faults, fmt.Errorf("the value of header %s is not valid", name))

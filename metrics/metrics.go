@@ -4,6 +4,10 @@
 //
 // Neither a nil *Registry nor a zero instrument has to be asked for: both do nothing
 // and cost nothing.
+//
+// Labels are made of words of our own, of ids of the configuration and of
+// bounded sets of types. A text of a user's or a model's is never one: it would
+// make a series for each.
 package metrics
 
 import (
@@ -89,6 +93,8 @@ func (r *Registry) Fractions(name, help string, labels ...string) Histogram {
 	return r.histogram(name, help, prometheus.LinearBuckets(0.1, 0.1, 10), labels)
 }
 
+// histogram registers a histogram with the buckets given. One without labels is
+// resolved here, so that observing costs no look-up.
 func (r *Registry) histogram(name, help string, buckets []float64, labels []string) Histogram {
 	if r == nil {
 		return Histogram{}
@@ -134,6 +140,7 @@ func (r *Registry) GaugesFunc(name, help string, labels []string, all func(repor
 	}
 }
 
+// gauges is a collector that asks for its values when it is scraped.
 type gauges struct {
 	desc *prometheus.Desc
 	all  func(report func(value float64, values ...string))

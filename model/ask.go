@@ -50,6 +50,8 @@ type Invalid struct {
 	Pointer, Rule string
 }
 
+// It is for the log: it has the name of the rule that was broken, and nothing of what
+// the model wrote.
 func (e *Invalid) Error() string {
 	return fmt.Sprintf("structured_output_invalid: %s, asked %d times in mode %s, at %q: %s", e.Key, e.Attempts, e.Mode, e.Pointer, e.Rule)
 }
@@ -96,8 +98,9 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 
 // asking is one call of Ask.
 type asking struct {
-	forms   *Forms
-	model   Link
+	forms *Forms
+	model Link
+	// asked is the caller's request, which is never changed.
 	asked   *chat.ModelRequest
 	schema  *Schema
 	opts    AskOptions
@@ -187,6 +190,8 @@ func refusesForm(err error) bool {
 	return ok && (refusal.Status == 400 || refusal.Status == 422) && isForm(refusal.Member)
 }
 
+// invalid ends the question without an answer. Only the first problem is told: the
+// others often follow from it.
 func (a *asking) invalid(ctx context.Context, attempts int) error {
 	e := &Invalid{Key: a.out.Key, Mode: string(a.mode), Attempts: attempts, Pointer: a.fault.problems[0].Pointer, Rule: a.fault.problems[0].Rule}
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
@@ -237,7 +242,8 @@ func (a *asking) corrected(messages []chat.Message) []chat.Message {
 
 // reply collects an answer that nobody is shown.
 type reply struct {
-	out    *Answered
+	out *Answered
+	// text is what the model said, without thoughts.
 	text   strings.Builder
 	call   string // the arguments of the first call
 	calls  int
@@ -245,6 +251,9 @@ type reply struct {
 	finish chat.Finish
 }
 
+// take adds a chunk. What a failed answer said before another one began, and what
+// another model said before a switch, does not count: a value is read from one answer
+// alone.
 func (r *reply) take(c *chat.Chunk) error {
 	if c.Again || c.Switch != nil {
 		r.text.Reset()

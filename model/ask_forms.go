@@ -31,7 +31,9 @@ type Forms struct {
 	fixed map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
 	omit  func(key string) Omit
 
-	mu    sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	// known is what was learned of models, by key. It is forgotten with the
+	// process.
 	known map[string]experience
 }
 
@@ -68,6 +70,9 @@ func NewForms(cfg FormsConfig) *Forms {
 // Mode returns how the model of a key is asked now.
 func (f *Forms) Mode(key string) Mode { return f.mode(key) }
 
+// mode returns how a model is asked: as its configuration says; by the prompt if it
+// has refused a form; as it worked last; else by the schema, which is tried first. It
+// is safe for concurrent use.
 func (f *Forms) mode(key string) Mode {
 	if m := f.fixed[key]; m != "" && m != ModeAuto {
 		return m
@@ -139,6 +144,8 @@ func after(mode Mode) (next Mode, ok bool) {
 	return "", false
 }
 
+// count adds to sluice_structured_total. Its labels come from the configuration,
+// never from an answer.
 func (f *Forms) count(a *asking, outcome string) {
 	f.asked.Inc(a.out.Key, string(a.mode), outcome)
 }

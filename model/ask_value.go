@@ -23,6 +23,7 @@ type flaw struct {
 	json     bool           // the answer is one JSON object
 }
 
+// unreadable is the flaw of an answer in which no value was found to check.
 func unreadable(rule string) *flaw { return &flaw{problems: []tool.Problem{{Rule: rule}}} }
 
 // text returns what the model is told.
@@ -161,6 +162,9 @@ func searched(text string) (jsontext.Value, *flaw) {
 	return found, nil
 }
 
+// broken is the flaw of text that begins a value and is not valid JSON. The pointer
+// is what was read by then; it is cut and cleaned, because the model chose the names
+// in it.
 func broken(err error) *flaw {
 	f := unreadable("is not valid JSON")
 	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -185,7 +189,11 @@ func (s *Schema) loosen(value map[string]any) bool {
 // value: references may fork.
 const maxLoosening = 20_000
 
+// loosener changes values where the schema asks for another type, and the change
+// loses nothing: "3" for a number, 1 for a text. left bounds how many nodes it looks
+// at.
 type loosener struct {
+	// root is the whole schema, for references within it.
 	root    map[string]any
 	left    int
 	changed bool
@@ -296,6 +304,8 @@ func wantsNumber(typ any) bool {
 	return false
 }
 
+// isNumber says whether s is a number of JSON and nothing else: "1 " and "0x1" are
+// none.
 func isNumber(s string) bool {
 	v := jsontext.Value(s)
 	return s != "" && v.IsValid() && v.Kind() == '0'

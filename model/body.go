@@ -43,6 +43,8 @@ type bodyReader struct {
 	rest []byte
 }
 
+// Read notes when all was read: only then can the service have seen a whole request,
+// and an error be one of its own.
 func (r *bodyReader) Read(b []byte) (int, error) {
 	n := copy(b, r.rest)
 	r.rest = r.rest[n:]
@@ -57,4 +59,6 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 	return n, io.EOF
 }
 
+// Close does nothing: a transport may close early and read on, and the bytes belong
+// to the Body.
 func (*bodyReader) Close() error { return nil }

@@ -39,10 +39,12 @@ func (b *TurnBudget) Reached(own chat.Usage) bool {
 	return b != nil && max(b.spent.Load(), tokensOf(own)) >= b.tokens
 }
 
+// tokensOf is what counts: cached tokens are part of the input already.
 func tokensOf(u chat.Usage) int64 {
 	return int64(u.InputTokens) + int64(u.OutputTokens) + int64(u.ThinkingTokens)
 }
 
+// budgetKey is the key of a turn's budget in its context.
 type budgetKey struct{}
 
 // WithTurnBudget returns a context whose calls share b.
@@ -56,8 +58,8 @@ func TurnBudgetOf(ctx context.Context) *TurnBudget {
 	return b
 }
 
-// Budgeted is a Runner whose turns have a budget each. One that goes on has spent what it
-// had spent before.
+// Budgeted is a Runner whose turns have a budget each, unless they run within a turn that
+// has one: they share that. A turn that goes on has spent what it had spent before.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none
@@ -65,7 +67,7 @@ type Budgeted struct {
 
 // Run implements stream.Runner.
 func (r Budgeted) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if b := NewTurnBudget(r.Tokens); b != nil {
+	if b := NewTurnBudget(r.Tokens); b != nil && TurnBudgetOf(ctx) == nil {
 		if req.Resumed != nil {
 			b.Spend(req.Resumed.Usage)
 		}

@@ -30,15 +30,20 @@ type call struct {
 	cancel context.CancelCauseFunc
 	watchdog
 
-	req      *chat.ModelRequest
-	omit     Omit  // what body leaves out
-	body     *Body // nil once no attempt can need it
+	req  *chat.ModelRequest
+	omit Omit  // what body leaves out
+	body *Body // nil once no attempt can need it
+	// yield is the caller's. Its error ends the call, and is not the model's
+	// fault.
 	yield    func(*chat.Chunk) error
 	yieldErr error
 	handed   bool // something was handed to yield, so nothing can be taken back
-	chunk    chat.Chunk
+	// chunk is used again for each event.
+	chunk chat.Chunk
 }
 
+// newCall begins a call and starts its watchdog. The caller must call end, which
+// stops it.
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
 	c := &call{m: m, parent: parent, req: req, yield: yield}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
@@ -46,6 +51,8 @@ func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield fun
 	return c
 }
 
+// end stops the timer and frees the context. A body that a transport still reads is
+// not reused; see Body.
 func (c *call) end() {
 	c.watchdog.stop()
 	c.cancel(nil)
@@ -152,7 +159,7 @@ func (c *call) run(said *tally) error {
 		c.clear()
 		err := ans.Next(&c.chunk)
 		if err == io.EOF && first {
-			return ErrEmpty
+			return errEmpty
 		}
 		if err == io.EOF {
 			return c.last(ans, said)

@@ -55,6 +55,8 @@ func Class(err error) string {
 	return ""
 }
 
+// class returns the class of a refusal, or "" for one that no other model would
+// answer either: the request itself is at fault.
 func (e *Refusal) class() string {
 	switch e.Kind {
 	case KindServer, KindMalformed:
@@ -81,6 +83,8 @@ func (e *Refusal) class() string {
 	return ClassUnavailable
 }
 
+// malformed asks for a method, so that a Source that is no codec of ours can say it
+// too.
 func malformed(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()

@@ -1,6 +1,29 @@
 // Package model is what calls of all language models have in common: attempts and
 // their retries, timeouts, the circuit breaker, limits, the log and the metrics. What
 // differs between providers is a Codec.
+//
+// A call goes through these hands:
+//
+//   - Model.Stream has the request rendered once, asks the breaker, and
+//     makes attempts until one has said something or the policy gives up
+//     (call.go).
+//   - A Source opens an answer: over HTTP (source.go, http.go) or by other
+//     means. Below it, lines become events, within bounds (window.go,
+//     event.go).
+//   - The codec's Answer makes chunks of events. The watchdog cancels the
+//     attempt if none comes in time.
+//   - How the attempt ended is judged in one place (ending.go): the
+//     breaker's verdict, the error type, whether and when to try again.
+//   - Log and metrics are told of each attempt; metrics count a call once.
+//
+// On top of that stand a Chain, which answers with another model when one
+// fails, and Forms, which ask for JSON that keeps to a schema. Both are Links,
+// as a Model is: who asks sees no difference.
+//
+// A Model is safe for concurrent use. A call runs on the goroutine of its
+// caller, who is called back with each chunk and may take its time: while it
+// does, no timeout runs. What a chunk points to is valid until the callback
+// returns.
 package model
 
 import (

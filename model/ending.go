@@ -64,7 +64,7 @@ func (m *Model) endingOf(err error) ending {
 		return m.shortageEnding(err)
 	}
 	end := m.unavailable(err, 0)
-	end.retry = errors.Is(err, ErrEmpty) || worthRedialing(err)
+	end.retry = errors.Is(err, errEmpty) || worthRedialing(err)
 	return end
 }
 
@@ -95,6 +95,9 @@ func (p Policy) kindOf(r *Refusal) Kind {
 	return KindServer
 }
 
+// refusedAs returns the ending of a refusal. What is the caller's mistake or a limit
+// says nothing about the service's health, and so is neutral for the breaker; a
+// redirect counts, because nothing answers at the configured place.
 func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	switch kind {
 	case KindRateLimited:
@@ -146,6 +149,8 @@ func (m *Model) shortageEnding(err error) ending {
 	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }
 
+// failed makes an ending that is not tried again. message is for the client; cause is
+// only logged, and judged by what it wraps.
 func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message string, cause error) ending {
 	return ending{
 		err:     &fault.Error{Type: t, Message: message, Service: m.cfg.Service, Err: cause},
@@ -155,6 +160,8 @@ func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message 
 	}
 }
 
+// unavailable is the ending of a service that does not work. The client is told to
+// come back after retryAfter, or after unavailableRetry if the service named no time.
 func (m *Model) unavailable(cause error, retryAfter time.Duration) ending {
 	end := m.failed(breaker.Failure, OutcomeError, fault.ModelUnavailable, fault.ModelUnavailableMessage, cause)
 	if retryAfter == 0 {

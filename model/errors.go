@@ -13,7 +13,7 @@ import (
 // Ways in which an answer can fail without saying so.
 var (
 	ErrSilent     = errors.New("no chunk in time")
-	ErrEmpty      = errors.New("stream ended without a chunk")
+	errEmpty      = errors.New("stream ended without a chunk")
 	ErrCut        = errors.New("stream ended without a finish reason")
 	ErrNoText     = errors.New("answer with neither text nor a call")
 	ErrUnreadable = errors.New("unreadable chunk")
@@ -32,6 +32,7 @@ var ErrMalformedCall = errors.New("malformed function call")
 // of the model's.
 type Malformed struct{ Reason string }
 
+// It is for the log, and has no text of the model's: Reason names what was wrong.
 func (e *Malformed) Error() string { return ErrMalformedCall.Error() + ": " + e.Reason }
 
 // Unwrap makes errors.Is find ErrMalformedCall.
@@ -43,6 +44,7 @@ func (*Malformed) MalformedCall() bool { return true }
 // Blocked is the error of a prompt or an answer that the provider's policy stopped.
 type Blocked struct{ Reason string }
 
+// It is for the log. Reason is the provider's word.
 func (e *Blocked) Error() string { return fmt.Sprintf("blocked: %q", e.Reason) }
 
 // Kind says what a Refusal means, where its status does not.
@@ -101,12 +103,17 @@ func (e *Refusal) hide(secrets *redact.Scrubber) {
 // or of a library's. What holds no word of anybody's.
 type Defect struct{ What string }
 
+// It names what we did wrong, without bytes of the request.
 func (e *Defect) Error() string { return e.What }
 
 // transportError is a failure of the connection.
 type transportError struct{ err error }
 
+// It marks errors of the connection, so that the text of a service's own error is not
+// taken for one.
 func (e *transportError) Error() string { return "transport: " + e.err.Error() }
+
+// It leads to the cause: a shortage of our own, or a deadline.
 func (e *transportError) Unwrap() error { return e.err }
 
 var errEncoded = fmt.Errorf("%w: it is compressed, which was not asked for", ErrUnreadable)

@@ -87,6 +87,9 @@ func (r *eventReader) next() (name string, data []byte, err error) {
 	}
 }
 
+// maxBare bounds a body that is no event stream. A service that may answer with one
+// document for a whole answer needs the room of a chunk; for others it can only be an
+// error.
 func (r *eventReader) maxBare() int {
 	if r.broad {
 		return maxChunk

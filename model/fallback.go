@@ -135,6 +135,8 @@ func requestBytes(req *chat.ModelRequest) int {
 	return n
 }
 
+// tell counts and logs that another model is asked. reason is a class, so that no
+// text of a provider's becomes a label.
 func (c *Chain) tell(ctx context.Context, from, to Link, reason string, step int) {
 	c.fallbacks.Inc(from.Key(), to.Key(), reason)
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
@@ -158,12 +160,14 @@ func final(first, last error) error {
 // asked hides that a failure is one to ask again after.
 type asked struct{ err error }
 
+// It is that of the model's own failure: the chain adds nothing to it.
 func (e *asked) Error() string { return e.err.Error() }
 
 // relay hands on the answer to one call, from whichever model gives it.
 type relay struct {
-	ctx   context.Context
-	req   *chat.ModelRequest
+	ctx context.Context
+	req *chat.ModelRequest
+	// yield is the caller's, who sees one answer whichever model it is of.
 	yield func(*chat.Chunk) error
 
 	told   Link   // the model that the caller takes the answer to be of
@@ -230,6 +234,8 @@ func (r *relay) change() error {
 	return r.pass(&chat.Chunk{Switch: &to, More: true})
 }
 
+// pass hands a chunk on, and remembers when nobody wants any more: no further model
+// is asked then.
 func (r *relay) pass(c *chat.Chunk) error {
 	err := r.yield(c)
 	if err != nil {

@@ -61,6 +61,8 @@ func NewHTTP(t Target, policy Policy, codec Codec) (*HTTP, error) {
 	return s, nil
 }
 
+// newRequest returns the request of each attempt but for its body and context. The
+// error does not quote the URL: a query may hold a key.
 func newRequest(t Target) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodPost, t.URL, nil)
 	if err != nil {
@@ -167,6 +169,8 @@ func encoded(h http.Header) bool {
 	return e != "" && !strings.EqualFold(e, "identity")
 }
 
+// isDocument says whether a reply is one JSON document, which some services send for
+// an error with status 200.
 func isDocument(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && t == "application/json"
@@ -174,6 +178,7 @@ func isDocument(h http.Header) bool {
 
 // Events are those of one reply. They go back to their pool when closed.
 type Events struct {
+	// http takes the Events back on Close.
 	http     *HTTP
 	body     io.ReadCloser
 	events   eventReader

@@ -18,8 +18,8 @@ const idLength = 9
 // some 120.
 const maxID = 256
 
-// NewID returns an id of nine letters and digits, which fits every protocol.
-func NewID() string { return rand.Text()[:idLength] }
+// newID returns an id of nine letters and digits, which fits every protocol.
+func newID() string { return rand.Text()[:idLength] }
 
 // IDs tells the calls of one answer apart. Its zero value is ready.
 type IDs struct{ taken map[string]bool }
@@ -27,7 +27,7 @@ type IDs struct{ taken map[string]bool }
 // Take returns id, or one of ours if it is missing, too long, or taken.
 func (s *IDs) Take(id string) string {
 	for id == "" || len(id) > maxID || s.taken[id] {
-		id = NewID()
+		id = newID()
 	}
 	if s.taken == nil {
 		s.taken = map[string]bool{}
@@ -66,8 +66,11 @@ func (s *SentIDs) Fit(id string, fits func(id string) bool) string {
 	return sent
 }
 
+// len counts the ids.
 func (s *SentIDs) len() int { return max(len(s.few), len(s.many)) }
 
+// has says whether an id was given before. Few are looked for one by one, which
+// allocates nothing.
 func (s *SentIDs) has(id string) bool {
 	if s.many != nil {
 		return s.many[id]
@@ -75,6 +78,8 @@ func (s *SentIDs) has(id string) bool {
 	return slices.Contains(s.few, id)
 }
 
+// add moves all ids into a map once there are more than fewIDs: a conversation may
+// have thousands.
 func (s *SentIDs) add(id string) {
 	switch {
 	case s.many != nil:

@@ -12,6 +12,7 @@ import (
 // request. Neither holds a word of the user's or of the model's, nor a message of
 // the provider's, which may quote them.
 
+// logCall logs that a request goes out: its size, never what it says.
 func (c *call) logCall(attempt int) {
 	e := zerolog.Ctx(c.parent).Info()
 	if !e.Enabled() {
@@ -33,6 +34,8 @@ func (m *Model) named(details *zerolog.Event) *zerolog.Event {
 	return details.Str("key", m.cfg.Key).Str("provider", m.cfg.Provider)
 }
 
+// logResult logs how an attempt ended. Counts stand in place of texts; the error is
+// cut and has no key (brief).
 func (c *call) logResult(attempt int, said *tally, end *ending, took time.Duration) {
 	c.warnTruncated(said, end)
 	level := zerolog.InfoLevel

@@ -18,6 +18,8 @@ func Merge(body, patch jsontext.Value) (jsontext.Value, error) {
 
 var errNoObject = errors.New("no JSON object")
 
+// merge is JSON Merge Patch (RFC 7396) for objects: null removes a member, an object
+// is merged, anything else replaces.
 func merge(body, patch jsontext.Value) jsontext.Value {
 	members := Members(body)
 	for _, change := range Members(patch) {

@@ -58,6 +58,7 @@ type Frame struct {
 	// Empty means "model".
 	Event string
 
+	// Codec is the protocol. It is required.
 	Codec Codec
 	// Source opens answers; nil is one over HTTP that talks to Target.
 	Source Source
@@ -68,7 +69,8 @@ type Frame struct {
 	First, Idle time.Duration
 	// Retries is how many attempts may follow the first.
 	Retries int
-	Policy  Policy
+	// Policy says what is retried, and what restarts a timeout.
+	Policy Policy
 	// Breaker guards the service. Nil makes one with the defaults of package breaker.
 	Breaker *breaker.Breaker
 	// Extra is merged into the body of each request (Merge); empty: nothing.
@@ -85,9 +87,10 @@ type Frame struct {
 
 // Model calls one language model. It is safe for concurrent use.
 type Model struct {
-	cfg         Frame
-	src         Source
-	secrets     *redact.Scrubber
+	cfg     Frame
+	src     Source
+	secrets *redact.Scrubber
+	// learned are the members that the model has refused; see Learned.
 	learned     Learned
 	attempts    metrics.Counter
 	attemptTime metrics.Histogram

@@ -94,6 +94,8 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 	}, nil
 }
 
+// target returns where requests go. Headers of the configuration win over those of
+// the codec. An error never quotes the key.
 func (s Spec) target(wire Wire, opts Options) (Target, error) {
 	t := Target{URL: wire.URL, Header: http.Header{}, Transport: opts.Transport, Proxy: opts.Proxy}
 	if t.URL == "" {

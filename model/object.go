@@ -150,6 +150,8 @@ func (o Object) JSON() jsontext.Value {
 	return append(b, '}')
 }
 
+// index returns the last member of a name: that is the one that counts for most
+// readers.
 func (o Object) index(name string) int {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].Name == name {

@@ -30,7 +30,7 @@ const (
 // of the file, and puts what no log may show into c.FileSecrets. It reads the rest of c,
 // which is whole by then.
 func Section(specs *[]Spec, c *config.Config) file.Section {
-	return file.Section{Name: "models", Schema: sectionSchema, Read: func(models *file.Node) {
+	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames()+`]`, 1), Read: func(models *file.Node) {
 		for m := range models.Members() {
 			r := reader{node: m, cfg: c, spec: Spec{Key: m.Name()}}
 			r.read()
@@ -69,6 +69,8 @@ type reader struct {
 	spec Spec
 }
 
+// read reads all fields, so that all faults of a model come at once. Nothing can be
+// said of a model without a provider.
 func (r *reader) read() {
 	s := &r.spec
 	name, ok := r.node.Get("provider").Text()
@@ -100,9 +102,13 @@ func (r *reader) refuseFields() {
 	of := map[string][]string{
 		"api":        {OpenAI},
 		"driver":     {Gemini},
-		"endpoint":   {OpenAI, Anthropic, Gemini},
-		"api_key":    {OpenAI, Anthropic, Gemini},
 		"think_tags": {OpenAI},
+	}
+	for _, p := range presets() {
+		if p.name == p.protocol && p.endpoint != "" {
+			of["endpoint"] = append(of["endpoint"], p.name)
+			of["api_key"] = append(of["api_key"], p.name)
+		}
 	}
 	for m := range r.node.Members() {
 		if providers := of[m.Name()]; providers != nil && !slices.Contains(providers, r.spec.Provider) {
@@ -119,13 +125,16 @@ func (r *reader) word(field, otherwise string) string {
 	return otherwise
 }
 
+// name reads the model's name. Gemini's stands in the path of a URL, and so may hold
+// neither a slash nor a query.
 func (r *reader) name() {
 	s, n := &r.spec, r.node.Get("model")
 	if n == nil {
 		switch s.Provider {
 		case Gemini:
 			s.Model = defaultGeminiModel
-		case OpenAI, Anthropic:
+		case Simulator:
+		default:
 			r.node.FaultMissing("model", "is required")
 		}
 		return
@@ -141,6 +150,8 @@ func (r *reader) name() {
 	s.Model = name
 }
 
+// sampling reads temperature, output limit and retries. A temperature of null means
+// that none is sent, ever: some models refuse it.
 func (r *reader) sampling() {
 	s := &r.spec
 	temperature := r.node.Get("temperature")
@@ -164,6 +175,8 @@ const (
 	mostGeminiThinking     = 32768 // that of Gemini 2.5 Pro
 )
 
+// thinking reads a word or a number of tokens. The schema has checked the words;
+// numbers have bounds that differ from provider to provider.
 func (r *reader) thinking() {
 	s, n := &r.spec, r.node.Get("thinking")
 	s.Thinking.Word = r.word("thinking", "summary")
@@ -184,6 +197,8 @@ func (r *reader) thinking() {
 	}
 }
 
+// times reads one duration for both timeouts, or an object with one of them. What is
+// not given is SLUICE_MODEL_TIMEOUT.
 func (r *reader) times() {
 	s, n := &r.spec, r.node.Get("timeout")
 	s.First, s.Idle = r.cfg.ModelTimeout, r.cfg.ModelTimeout
@@ -212,6 +227,9 @@ func duration(n *file.Node) (time.Duration, bool) {
 	return d, true
 }
 
+// breaker reads "failures, recovery, half-open calls". Without it a model has
+// the defaults of this package, which are not those of SLUICE_GEMINI_BREAKER: a
+// model that has a fallback may give up sooner.
 func (r *reader) breaker() {
 	s, n := &r.spec, r.node.Get("breaker")
 	s.Breaker = breaker.Config{Service: "model:" + s.Key, Failures: defaultFailures, Recovery: defaultRecovery, HalfOpenCalls: breaker.DefaultHalfOpenCalls}

@@ -7,6 +7,9 @@ import (
 	"sluice/config/file"
 )
 
+// fallback reads the keys of the models that answer in this one's place, and
+// for which classes of failures. Whether the keys exist is checked once all
+// models were read (checkFallbacks).
 func (r *reader) fallback() {
 	s := &r.spec
 	s.Fallback = texts(r.node.Get("fallback"))
@@ -16,6 +19,8 @@ func (r *reader) fallback() {
 	}
 }
 
+// texts returns the strings of a list. What is no string has been reported by
+// the schema.
 func texts(list *file.Node) (all []string) {
 	for item := range list.Members() {
 		if s, ok := item.Text(); ok {

@@ -19,7 +19,7 @@ const (
 
 // endpoint reads where requests go, and with which key.
 func (r *reader) endpoint(p preset) {
-	if r.spec.Provider == Simulator {
+	if p.endpoint == "" {
 		return
 	}
 	s, n := &r.spec, r.node.Get("endpoint")
@@ -38,7 +38,7 @@ func (r *reader) endpoint(p preset) {
 		u = given
 		r.keepSecrets("endpoint")
 	}
-	r.address(*u)
+	r.address(*u, p.end)
 	r.key(p, sameOrigin(own, u))
 	if s.Provider == Gemini {
 		s.Driver = r.word("driver", "rest")
@@ -68,18 +68,20 @@ func endpointURL(text string) (*url.URL, error) {
 // errText is an error that says what a value must be.
 type errText string
 
+// It is fit to follow a place in the file.
 func (e errText) Error() string { return string(e) }
 
-// address completes the endpoint for the API.
-func (r *reader) address(u url.URL) {
+// address completes the endpoint for the API, or with the end that all paths of the
+// protocol have.
+func (r *reader) address(u url.URL, end string) {
 	s := &r.spec
 	switch s.Provider {
 	case OpenAI:
 		fromURL := apiOf(&u)
 		s.API = r.word("api", fromURL)
-		end, other := chatEnd, responsesEnd
+		own, other := chatEnd, responsesEnd
 		if s.API == ResponsesAPI {
-			end, other = responsesEnd, chatEnd
+			own, other = responsesEnd, chatEnd
 		}
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {
 			r.node.Get("api").Fault("is not the one that endpoint ends with")
@@ -87,12 +89,12 @@ func (r *reader) address(u url.URL) {
 		if tags := r.node.Get("think_tags"); tags != nil && s.API != ChatAPI {
 			tags.FaultKey("belongs to api chat")
 		}
-		s.Endpoint = completed(u, end)
-	case Anthropic:
-		s.Endpoint = completed(u, messagesEnd)
+		s.Endpoint = completed(u, own)
 	case Gemini: // the path is that of each call
 		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 		s.Endpoint = u.String()
+	default:
+		s.Endpoint = completed(u, end)
 	}
 }
 
@@ -116,6 +118,7 @@ func (r *reader) key(p preset, home bool) {
 	r.setKey(text)
 }
 
+// hasVariable says whether ${NAME} stands in the text of n.
 func hasVariable(n *file.Node) bool {
 	for range n.Variables() {
 		return true
@@ -123,11 +126,16 @@ func hasVariable(n *file.Node) bool {
 	return false
 }
 
+// setKey keeps a key, and keeps it out of the log.
 func (r *reader) setKey(text string) {
 	r.spec.APIKey = config.Secret(text)
 	r.hide("api_key", text)
 }
 
+// presetKey takes the first variable of the preset that is set. It never sends
+// a key to a host that it does not belong to: home says whether the request
+// goes to the preset's own. That there is no key is only a warning, because
+// servers of one's own often want none.
 func (r *reader) presetKey(p preset, home bool) {
 	n := r.node.Get("provider")
 	for _, name := range p.keys {
@@ -154,6 +162,8 @@ func (r *reader) presetKey(p preset, home bool) {
 // refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
 const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host Content-Length X-Request-Id "
 
+// headers reads headers of the request. Each value is treated as a secret.
+// Names are compared in their canonical form, as they are sent.
 func (r *reader) headers() {
 	all := r.node.Get("headers")
 	seen := map[string]bool{}
@@ -227,6 +237,8 @@ func (r *reader) hide(field, value string) {
 	r.cfg.FileSecrets["/models/"+r.spec.Key+"/"+field] = config.Secret(value)
 }
 
+// visible says whether all characters can be printed. Spaces count as such,
+// line breaks do not.
 func visible(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }

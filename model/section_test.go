@@ -184,7 +184,7 @@ func TestModelFaults(t *testing.T) {
 		{"provider: openai, model: m", "1:24: /models/m/provider: the variable OPENAI_API_KEY must be printable ASCII without spaces and line breaks"},
 		{"provider: anthropic, model: m, api: chat", "1:45: /models/m/api: belongs to openai, not to this provider"},
 		{openai + "driver: rest", "1:59: /models/m/driver: belongs to gemini, not to this provider"},
-		{"provider: simulator, endpoint: \"http://h\"", "1:35: /models/m/endpoint: belongs to openai, anthropic, gemini, not to this provider"},
+		{"provider: simulator, endpoint: \"http://h\"", "1:35: /models/m/endpoint: belongs to gemini, openai, anthropic, not to this provider"},
 		{"provider: gemini, think_tags: auto", "1:32: /models/m/think_tags: belongs to openai, not to this provider"},
 		{openai + "api: responses, think_tags: auto", "1:75: /models/m/think_tags: belongs to api chat"},
 		{openai + "api: chat, endpoint: \"http://h/responses\"", "1:64: /models/m/api: is not the one that endpoint ends with"},

@@ -43,14 +43,19 @@ type httpSource struct {
 	answers sync.Pool // of *httpStream
 }
 
+// OverHTTP returns the source of a provider that is asked over HTTP. Closing it
+// closes h. Answers and their readers are kept and used again.
 func OverHTTP(h *HTTP) Source {
 	s := &httpSource{http: h}
 	s.answers.New = func() any { return &httpStream{source: s, answer: h.codec.NewAnswer()} }
 	return s
 }
 
+// Close ends idle connections. Calls that run are their contexts' business.
 func (s *httpSource) Close() { s.http.Close() }
 
+// Open sends body, and returns when the headers of the reply are there. The
+// caller closes the stream, which takes the answer back into the pool.
 func (s *httpSource) Open(ctx context.Context, req *chat.ModelRequest, body *Body) (Stream, error) {
 	events, err := s.http.Send(ctx, body)
 	if err != nil {
@@ -72,6 +77,9 @@ type httpStream struct {
 	whole  bool // the answer came as one document, and was read
 }
 
+// Next adds what one event says to c. io.EOF is the regular end: the codec has
+// seen its last event. A connection that ends before that is an error of the
+// reader's (ErrCut).
 func (a *httpStream) Next(c *chat.Chunk) error {
 	if a.whole || a.answer.Over() {
 		return io.EOF
@@ -99,12 +107,19 @@ func (a *httpStream) document(data []byte, c *chat.Chunk) error {
 	return err
 }
 
+// End asks the codec for what it holds back until it knows that nothing
+// follows.
 func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
 
+// Note is what the log is told, valid also after an error.
 func (a *httpStream) Note() Note { return a.answer.Note() }
 
+// Buffered says whether Next can go on without waiting for the network. Then a
+// flush towards the client can wait.
 func (a *httpStream) Buffered() bool { return !a.answer.Over() && a.events.Buffered() }
 
+// Close must be called once, and a must not be used afterwards: another call
+// may have it.
 func (a *httpStream) Close() {
 	a.events.Close()
 	a.events = nil

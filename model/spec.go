@@ -17,9 +17,11 @@ type Spec struct {
 	Preset   string // the name of the preset, if one was used: ollama, groq, …
 	API      string // openai: chat or responses
 	Endpoint string // absolute URL, with the path that requests go to
-	Model    string
-	APIKey   config.Secret
-	Driver   string // gemini: rest or sdk
+	// Model is the name that requests have; APIKey may be empty, as for
+	// servers of one's own.
+	Model  string
+	APIKey config.Secret
+	Driver string // gemini: rest or sdk
 
 	Temperature   *float64 // nil: not sent, unless the caller asks for one
 	NoTemperature bool     // never sent, even if the caller asks
@@ -31,11 +33,13 @@ type Spec struct {
 	First, Idle time.Duration // silence before the first chunk, and between two
 	Retries     int
 	Breaker     breaker.Config
-	Fallback    []string
-	FallbackOn  []string // classes
-	Headers     map[string]config.Secret
-	Extra       jsontext.Value // an object; empty: none
-	Context     int            // tokens; 0: unknown
+	// Fallback are keys, in the order in which they are asked.
+	Fallback   []string
+	FallbackOn []string // classes
+	// Headers are sent with each request. Values are secrets as a rule.
+	Headers map[string]config.Secret
+	Extra   jsontext.Value // an object; empty: none
+	Context int            // tokens; 0: unknown
 }
 
 // Thinking says what is asked of a model's reasoning: a word, or a number of tokens

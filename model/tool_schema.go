@@ -92,6 +92,9 @@ func (r *rootResolver) resolve(n Object) (Object, error) {
 	return n.Without("allOf", "enum", "const", "not"), nil
 }
 
+// resolveValue resolves a schema. true is one that allows everything and so
+// adds nothing, false and all else cannot describe an object. The number of
+// nodes is bounded because references may fork.
 func (r *rootResolver) resolveValue(v jsontext.Value) (Object, error) {
 	switch v.Kind() {
 	case '{':
@@ -206,6 +209,7 @@ func (o *Object) widen(other Object) {
 	}
 }
 
+// stringArray renders a JSON array of strings.
 func stringArray(list []string) jsontext.Value {
 	b := []byte{'['}
 	for i, s := range list {

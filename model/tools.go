@@ -60,6 +60,8 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 	return r
 }
 
+// known returns the sets that were rendered lately. The slice is never changed,
+// only replaced.
 func (t *Tools) known() []*RenderedTools {
 	if p := t.recent.Load(); p != nil {
 		return *p
@@ -80,6 +82,9 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 	return FitNames(set.Specs)
 }
 
+// render renders the tools of a set, without the array's brackets. A tool whose
+// schema cannot be sent is left out and reported; the turn goes on with the
+// others.
 func (t *Tools) render(specs []tool.Spec, names *ToolNames, omitted bool) (b []byte) {
 	for i := range specs {
 		spec := &specs[i]

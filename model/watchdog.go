@@ -4,6 +4,8 @@ import "time"
 
 // watchdog ends a call that is silent for too long.
 type watchdog struct {
+	// timer fires once the model has been silent for too long. While the
+	// caller works on a chunk it does not run.
 	timer *time.Timer
 	idle  time.Duration
 	// due is when the timer fires. It is kept only if exact, that is if there can be
@@ -35,4 +37,6 @@ func (w *watchdog) resume(left time.Duration) {
 	}
 }
 
+// stop makes sure of nothing but that no timer is left: one that fires at this
+// moment cancels a context that is over anyway.
 func (w *watchdog) stop() { w.timer.Stop() }

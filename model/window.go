@@ -34,6 +34,8 @@ func (b *window) reset(src io.Reader) {
 	b.src, b.buf, b.r, b.w, b.busy, b.err = src, b.small[:], 0, 0, false, nil
 }
 
+// release gives the large buffer back. A stream is read byte by byte while the
+// model writes slowly, and so hardly ever has one.
 func (b *window) release() {
 	if b.large != nil {
 		largeWindows.Put(b.large)
@@ -64,6 +66,7 @@ func (b *window) line(limit int) ([]byte, error) {
 	}
 }
 
+// take hands out the next n bytes, which are valid until the next read.
 func (b *window) take(n int) []byte {
 	b.r += n
 	return b.buf[b.r-n : b.r]

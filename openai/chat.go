@@ -25,13 +25,14 @@ var (
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
+// newChat returns a codec. leftOut is told of each tool that cannot be sent.
 func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 	return &Chat{
 		spec:      spec,
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
-		learnable: unset(spec.Extra, chatLearnable),
+		learnable: unset(spec.Extra, chatLearnable()),
 		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut},
 	}
 }
@@ -48,9 +49,11 @@ func (c *Chat) NewAnswer() model.Answer {
 
 // chatLearnable are the members that are sent of our own accord, by the names that Omit
 // has for them.
-var chatLearnable = []string{
-	"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
-	"tool_choice", "response_format", "strict",
+func chatLearnable() []string {
+	return []string{
+		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
+		"tool_choice", "response_format", "strict",
+	}
 }
 
 // Refuse implements model.Codec.
@@ -58,6 +61,8 @@ func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return c.refuse(status, body)
 }
 
+// refuse reads an error of any server that speaks this protocol: there is no
+// one form.
 func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
 	return readRefusal(status, body, c.learnable)
 }

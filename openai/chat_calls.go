@@ -28,6 +28,7 @@ type chatCall struct {
 	extra          []byte // the latest extra_content, JSON
 }
 
+// reset forgets all calls and keeps the list's room.
 func (cs *chatCalls) reset() {
 	clear(cs.list)
 	cs.list, cs.at = cs.list[:0], nil

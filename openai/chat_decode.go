@@ -68,6 +68,8 @@ type chatCallDelta struct {
 	extra          []byte // JSON
 }
 
+// reset forgets a chunk and keeps its buffers. whole says that the next one is
+// a document, with a message in place of deltas.
 func (c *chatChunk) reset(whole bool) {
 	c.whole = whole
 	c.failure, c.isError = nil, false
@@ -77,6 +79,7 @@ func (c *chatChunk) reset(whole bool) {
 	c.choice.reset()
 }
 
+// reset forgets a choice and keeps its buffers.
 func (c *chatChoice) reset() {
 	c.index, c.hasIndex = 0, false
 	c.finish, c.text, c.pieces = c.finish[:0], c.text[:0], c.pieces[:0]
@@ -112,10 +115,14 @@ func (d *chatDecoder) top(c *chatChunk) error {
 	return d.eof()
 }
 
+// response reads one chunk, or a whole document, which differ in one member
+// only.
 func (d *chatDecoder) response(c *chatChunk) error {
 	return d.object(c, (*chatDecoder).responseField)
 }
 
+// responseField reads a member of the top. x_groq has the usage where Groq puts
+// it; errors may stand beside choices, with status 200.
 func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"choices"`:
@@ -143,6 +150,7 @@ func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
+// groqField reads the usage out of x_groq.
 func (d *chatDecoder) groqField(c *chatChunk, name []byte) error {
 	if string(name) == `"usage"` {
 		return d.usage(c)
@@ -173,6 +181,9 @@ func (d *chatDecoder) oneChoice(c *chatChunk) error {
 	return nil
 }
 
+// choiceField reads a member of a choice: delta of a chunk, message of a
+// document. The other of the two is passed over, because some servers send
+// both.
 func (d *chatDecoder) choiceField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"index"`:
@@ -195,6 +206,9 @@ func (d *chatDecoder) choiceField(c *chatChunk, name []byte) (err error) {
 	return d.json.SkipValue()
 }
 
+// deltaField reads a member of a delta. Thoughts come as reasoning_content
+// (DeepSeek, vLLM, xAI), as reasoning (OpenRouter, Groq, Ollama), or as both
+// with the same text; which counts is decided later.
 func (d *chatDecoder) deltaField(c *chatChunk, name []byte) (err error) {
 	ch := &c.choice
 	switch string(name) {
@@ -229,6 +243,8 @@ func (d *chatDecoder) content(c *chatChunk) error {
 	return d.mismatch()
 }
 
+// part reads an element of content where that is a list: a string, or an object
+// of some type.
 func (d *chatDecoder) part(c *chatChunk) error {
 	if d.json.PeekKind() == '"' {
 		return d.piece(c, false)
@@ -251,6 +267,8 @@ func (d *chatDecoder) partField(c *chatChunk, name []byte) error {
 	return d.json.SkipValue()
 }
 
+// thinkingPart reads Mistral's thoughts, which are a list of texts within a
+// part.
 func (d *chatDecoder) thinkingPart(c *chatChunk) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()

@@ -15,6 +15,8 @@ func (d *chatDecoder) call(c *chatChunk) error {
 	return d.object(c, (*chatDecoder).callField)
 }
 
+// callField reads a member of a call. Any of them may be missing: what belongs
+// together is found out by chatCalls.
 func (d *chatDecoder) callField(c *chatChunk, name []byte) (err error) {
 	call := &c.choice.calls[len(c.choice.calls)-1]
 	switch string(name) {

@@ -37,6 +37,9 @@ func (d *chatDecoder) detail(c *chatChunk) error {
 	return err
 }
 
+// detailField reads a member of an element of reasoning_details. Members that
+// we do not know are kept as they are, because the element goes back whole in
+// the next request.
 func (d *chatDecoder) detailField(c *chatChunk, name []byte) (err error) {
 	el := &c.choice.details[len(c.choice.details)-1]
 	switch string(name) {
@@ -81,6 +84,7 @@ func grown[T any](list []T) []T {
 	return append(list, zero)
 }
 
+// reset forgets an element and keeps its buffers.
 func (el *chatDetail) reset() {
 	el.index, el.hasIndex, el.hasText, el.hasSummary = 0, false, false, false
 	el.typ, el.text, el.summary, el.rest = el.typ[:0], el.text[:0], el.summary[:0], el.rest[:0]

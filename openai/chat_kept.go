@@ -20,6 +20,7 @@ type chatKept struct {
 	tooLarge bool
 }
 
+// reset forgets what was collected of an answer.
 func (k *chatKept) reset() {
 	clear(k.details)
 	*k = chatKept{text: k.text[:0], details: k.details[:0]}
@@ -82,13 +83,13 @@ func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 		keep(c, append(b, `]}`...))
 	}
 	if len(k.text) > 0 && len(calls) > 0 {
-		b := append([]byte(`{"`), thoughtFields[k.field]...)
+		b := append([]byte(`{"`), [...]string{"reasoning_content", "reasoning"}[k.field]...)
 		keep(c, append(model.AppendString(append(b, `":`...), string(k.text)), '}'))
 	}
 }
 
-var thoughtFields = [...]string{"reasoning_content", "reasoning"}
-
+// keep adds something for later requests to the chunk. What is not valid JSON
+// would spoil them, and is dropped.
 func keep(c *chat.Chunk, b []byte) {
 	if jsontext.Value(b).IsValid() {
 		c.Parts = append(c.Parts, chat.Part{Kept: string(b)})

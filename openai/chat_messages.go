@@ -20,6 +20,9 @@ type chatMessages struct {
 	ids   model.SentIDs
 }
 
+// appendMessages renders the conversation. The messages behind the last
+// question belong to the turn that runs: only they need the reasoning that came
+// with them, which some servers refuse in older ones.
 func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames) []byte {
 	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(req.Messages)}
 	if req.System != "" {
@@ -69,6 +72,7 @@ func (m *chatMessages) begin(role string) {
 	m.b = model.AppendString(append(m.b, `{"role":`...), role)
 }
 
+// text writes a message that is nothing but text.
 func (m *chatMessages) text(role, text string) {
 	m.begin(role)
 	m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
@@ -169,6 +173,8 @@ func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
 	return ids
 }
 
+// arguments returns the arguments of a call as text. None are an empty object:
+// several servers refuse an empty string.
 func arguments(call *tool.Call) string {
 	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 {
 		return string(args)
@@ -210,6 +216,7 @@ func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool
 	}
 }
 
+// callsOf returns the parts of msg that are calls, in their order.
 func callsOf(msg *chat.Message) (calls []*chat.Part) {
 	for i := range msg.Parts {
 		if msg.Parts[i].Call != nil {

@@ -99,6 +99,8 @@ func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
 	return model.AppendString(append(b, `,"reasoning_effort":`...), effort)
 }
 
+// appendForm asks for JSON. A schema that cannot be sent becomes json_object;
+// that the value fits is checked on our side in either case.
 func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	switch {
 	case form.Kind == chat.FormText || omit.Has("response_format"):
@@ -114,6 +116,7 @@ func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	return append(b, `,"response_format":{"type":"json_object"}`...)
 }
 
+// appendChatTool renders a tool. An empty description is left out.
 func appendChatTool(b []byte, name, description string, schema jsontext.Value, _ bool) []byte {
 	b = model.AppendString(append(b, `{"type":"function","function":{"name":`...), name)
 	if description != "" {

@@ -22,6 +22,8 @@ func (d *chatDecoder) usage(c *chatChunk) error {
 	return err
 }
 
+// usageField reads a figure, or the details that have cached and thinking
+// tokens. Unknown figures are passed over.
 func (d *chatDecoder) usageField(c *chatChunk, name []byte) error {
 	f := &c.figures
 	switch string(name) {
@@ -41,6 +43,8 @@ func (d *chatDecoder) usageField(c *chatChunk, name []byte) error {
 	return d.json.SkipValue()
 }
 
+// usageDetail reads a figure of prompt_tokens_details or
+// completion_tokens_details, whose names do not collide.
 func (d *chatDecoder) usageDetail(c *chatChunk, name []byte) error {
 	switch string(name) {
 	case `"cached_tokens"`:
@@ -51,6 +55,8 @@ func (d *chatDecoder) usageDetail(c *chatChunk, name []byte) error {
 	return d.json.SkipValue()
 }
 
+// count keeps a figure that is a whole number in range. null and nonsense count
+// as not given: usage is never worth an answer.
 func (d *chatDecoder) count(c *chatChunk, to *int) error {
 	n, ok, err := d.figure()
 	if ok {

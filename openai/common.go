@@ -9,6 +9,7 @@ import (
 	"sluice/model"
 )
 
+// appendInt appends n in decimal digits.
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }
 
 // scalar returns a string, or a number as one; of anything else "".

@@ -1,6 +1,18 @@
 // Package openai has the codecs of the two protocols that OpenAI began and that many
 // services and servers speak: Chat Completions, each of them with quirks of its own,
 // and Responses.
+//
+// Chat Completions is less a protocol than a family: servers differ in where
+// thoughts stand, whether calls have an index or an id, where usage comes, and
+// how an answer ends. The reader takes all of these forms at the same time and
+// asks for no configuration; what differs in requests follows from the host, or
+// from the preset that a configuration names. Members that a server refuses are
+// learned by the frame, and left out from then on.
+//
+// Responses has one form, with items that have ids. Reasoning comes encrypted
+// and goes back unchanged.
+//
+// Both codecs are safe for concurrent use; an answer belongs to its call.
 package openai
 
 import (
@@ -41,6 +53,8 @@ type host struct {
 	openAI, azure, deepSeek, mistral, gemini bool
 }
 
+// hostOf finds out what a server is by its host's name, or by the preset:
+// several take or want other members than OpenAI's own.
 func hostOf(spec *model.Spec) host {
 	u, err := url.Parse(spec.Endpoint)
 	if err != nil {

@@ -158,6 +158,8 @@ var tooLong = regexp.MustCompile(`(?i)(maximum|exceeds?( the)?( available)?|mode
 // "Please retry in 6.2s".
 var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`)
 
+// waitIn returns the wait that a message tells in words; 0: none. It is asked
+// where no header says it.
 func waitIn(message string) time.Duration {
 	if m := tryAgain.FindStringSubmatch(message); m != nil {
 		return model.ParseWait(m[1])

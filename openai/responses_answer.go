@@ -124,6 +124,8 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 	return nil
 }
 
+// delta takes a piece of text. null is allowed, as some servers send it; any other
+// type is a fault of the answer.
 func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) error {
 	switch v.Kind() {
 	case '"':
@@ -146,6 +148,8 @@ func (a *responsesAnswer) goesOn(v jsontext.Value, thought bool) string {
 	return string(d.text)
 }
 
+// text adds text to the chunk. An empty piece makes no part: it would look like
+// progress.
 func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
 	if s == "" {
 		return nil
@@ -156,6 +160,8 @@ func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
 	return a.add(chat.Part{Text: s, Thought: thought}, len(s), c)
 }
 
+// add counts size bytes against the bound of an answer, and returns the error of one
+// that is too large.
 func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
 	c.Parts = append(c.Parts, p)
 	return a.budget.Grow(size)
@@ -278,6 +284,8 @@ func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat
 	return nil
 }
 
+// refused reads the error member of a response that failed. There is no HTTP status:
+// the stream began with 200.
 func (a *responsesAnswer) refused(failure jsontext.Value) error {
 	r := a.codec.Refuse(0, nil, failure)
 	if r.Kind == model.KindBlocked {

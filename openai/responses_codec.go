@@ -24,12 +24,13 @@ var (
 	_ model.Asker  = (*responsesAnswer)(nil)
 )
 
+// newResponses returns a codec. leftOut is told of each tool that cannot be sent.
 func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
 	return &responsesCodec{
 		spec:      spec,
 		maker:     spec.Maker(),
 		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
-		learnable: unset(spec.Extra, responsesLearnable),
+		learnable: unset(spec.Extra, responsesLearnable()),
 		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut},
 	}
 }
@@ -39,8 +40,10 @@ func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{code
 
 // responsesLearnable are the members that are sent of our own accord, by the names that
 // Omit has for them; of those that one begins with, the longer first.
-var responsesLearnable = []string{
-	"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
+func responsesLearnable() []string {
+	return []string{
+		"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
+	}
 }
 
 // Refuse implements model.Codec.

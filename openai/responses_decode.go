@@ -65,6 +65,8 @@ func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, e
 	return ev, nil
 }
 
+// eventMember keeps raw values: what they mean depends on the type, which may come
+// last.
 func (d *responsesDecoder) eventMember(ev *responsesEvent, name []byte) (err error) {
 	switch string(name) {
 	case `"type"`:
@@ -99,6 +101,8 @@ func (d *responsesDecoder) eventType(ev *responsesEvent) error {
 // errResponsesSkip ends the reading of an event of no interest.
 var errResponsesSkip = errors.New("of no interest")
 
+// responsesKindOf sorts events by what we do with them. Of some fifty types most only
+// say that something begins or ends.
 func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 	switch string(name) {
 	case "response.output_text.delta", "response.refusal.delta":

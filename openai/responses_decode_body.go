@@ -16,6 +16,8 @@ type responsesBody struct {
 	hasUsage              bool
 }
 
+// body reads a response object. Members of a wrong type are passed over where nothing
+// depends on them.
 func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error) {
 	d.begin(v)
 	err = d.object(func(name []byte) (err error) {
@@ -74,6 +76,8 @@ func (d *responsesDecoder) usage(body *responsesBody, name []byte) error {
 	return d.json.SkipValue()
 }
 
+// detail reads one figure of a usage detail; the others of that object are not
+// counted.
 func (d *responsesDecoder) detail(member string, n *int) error {
 	return d.loose('{', func(name []byte) error {
 		if string(name) != member {

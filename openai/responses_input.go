@@ -126,6 +126,9 @@ func (in *responsesInput) said(msg *chat.Message) {
 	in.message(responsesKept{})
 }
 
+// kept takes what an earlier answer left for us to send back: our own note on a
+// message, or an item that goes back as it came, such as reasoning. Items wait until
+// their message is known.
 func (in *responsesInput) kept(item jsontext.Value) {
 	if strings.HasPrefix(string(item), responsesMessageBegin) {
 		in.message(readResponsesKept(item))

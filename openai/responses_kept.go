@@ -24,6 +24,7 @@ func (k responsesKept) call() string {
 	return k.append(`{"type":"function_call"`)
 }
 
+// append writes k behind begin, which opens the object.
 func (k responsesKept) append(begin string) string {
 	b := []byte(begin)
 	if k.id != "" {
@@ -35,6 +36,8 @@ func (k responsesKept) append(begin string) string {
 	return string(append(b, '}'))
 }
 
+// readResponsesKept reads what append wrote. Members that another version wrote are
+// passed over.
 func readResponsesKept(v jsontext.Value) (k responsesKept) {
 	for _, m := range model.Members(v) {
 		switch m.Name {

@@ -46,6 +46,9 @@ func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.Rendere
 	return b
 }
 
+// appendResponsesTool renders a tool. Unlike Chat Completions this API takes a schema
+// for strict unless it is told otherwise, and then refuses most of those that MCP
+// servers have.
 func appendResponsesTool(b []byte, name, description string, schema jsontext.Value, omitStrict bool) []byte {
 	b = model.AppendString(append(b, `{"type":"function","name":`...), name)
 	if description != "" {
@@ -98,6 +101,8 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 	return b
 }
 
+// appendResponsesForm asks for JSON. A schema that is no object becomes one that
+// allows everything: the value is checked on our side anyhow.
 func appendResponsesForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	if omit.Has("text.format") {
 		return b

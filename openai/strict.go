@@ -31,6 +31,8 @@ func allowsStrict(schema jsontext.Value) bool {
 	return schema.IsValid() && model.Unquote(root.Get("type")) == "object" && !root.Has("anyOf") && strictNode(schema, 0)
 }
 
+// strictNode says whether one schema keeps to the subset that strict mode takes.
+// Below maxStrictDepth the answer is no.
 func strictNode(v jsontext.Value, depth int) bool {
 	if v.Kind() != '{' || depth > maxStrictDepth {
 		return false
@@ -69,6 +71,8 @@ func strictMember(m model.Member, depth int) bool {
 	return true
 }
 
+// strictObject wants what strict mode wants of objects: no other properties, and all
+// of them required.
 func strictObject(n model.Object) bool {
 	if string(n.Get("additionalProperties")) != "false" {
 		return false
@@ -82,6 +86,7 @@ func strictObject(n model.Object) bool {
 	return true
 }
 
+// isType says whether a schema's type is name, or a list that has it.
 func isType(n model.Object, name string) bool {
 	typ := n.Get("type")
 	return model.Unquote(typ) == name || slices.Contains(model.Strings(typ), name)

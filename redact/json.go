@@ -22,6 +22,7 @@ func (s *Scrubber) JSON(text []byte) []byte { return s.json(text, false) }
 // JSONNames is JSON that hides secrets in the names of members as well.
 func (s *Scrubber) JSONNames(text []byte) []byte { return s.json(text, true) }
 
+// json is JSON; names says whether names of members are treated as well.
 func (s *Scrubber) json(text []byte, names bool) []byte {
 	if !s.suspects(text) {
 		return text
@@ -52,6 +53,8 @@ func (s *Scrubber) suspects(text []byte) bool {
 	return false
 }
 
+// rewrite copies text with strings and numbers treated. An error means that
+// text was no JSON.
 func (s *Scrubber) rewrite(text []byte, names bool) ([]byte, error) {
 	var out []byte
 	copied := 0 // how much of text is in out

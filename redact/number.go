@@ -2,6 +2,7 @@ package redact
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,7 @@ const (
 	byParen
 )
 
+// separator is what c is between groups of digits; 0: it is none.
 func separator(c byte) uint16 {
 	switch c {
 	case ' ':
@@ -76,33 +78,23 @@ func separator(c byte) uint16 {
 	return 0
 }
 
-// readNumber reads digits in groups; between two groups are at most three separators.
+// readNumber reads digits in groups; between two groups are at most three separators. It
+// stops behind maxDigits+1 digits, and then the number is cut: longer ones are none of
+// ours.
 func readNumber(text string, at int) (d digits) {
-	i := at
+	i, gap := at, 0
 	if text[i] == '+' {
 		i++
 	}
-	gap := 0
 	d.end = at
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= '0' && c <= '9' {
-			if d.count == maxDigits+1 {
+			if !d.add(c-'0', gap > 0) {
 				d.cut = true
 				return d
 			}
-			if gap > 0 || d.n == 0 {
-				if d.n == len(d.groups) {
-					d.cut = true
-					return d
-				}
-				d.n++
-				gap = 0
-			}
-			d.value[d.count] = c - '0'
-			d.count++
-			d.groups[d.n-1]++
-			d.end = i + 1
+			gap, d.end = 0, i+1
 			continue
 		}
 		if c == 0xc2 && i+1 < len(text) && text[i+1] == 0xa0 { // no-break space
@@ -110,23 +102,58 @@ func readNumber(text string, at int) (d digits) {
 			c = ' '
 		}
 		sep := separator(c)
-		if gap++; sep == 0 || gap > 3 {
+		if gap++; sep == 0 || gap > 3 || !goesOn(text[i+1:]) {
 			break
 		}
-		if next := i + 1; next < len(text) && (text[next] >= '0' && text[next] <= '9' || separator(text[next])&(byParen|bySpace|byDash) != 0) {
-			d.seps |= sep
-			continue
-		}
-		break
+		d.seps |= sep
 	}
-	if d.end < len(text) {
-		c := text[d.end]
-		d.cut = classes[c]&(isUpper|isLower) != 0 && c != 'x' || c == '_' || c == '@' || c == '%' || c == ':' && d.end+1 < len(text) && classes[text[d.end+1]] == isDigit ||
-			(c == '-' || c == ',' || c == '.') && d.end+1 < len(text) && classes[text[d.end+1]]&(isDigit|isUpper|isLower) != 0
-	}
+	d.cut = isCut(text[d.end:])
 	return d
 }
 
+// add takes one more digit, which begins a group if apart says so. It returns false
+// if there is no room for it.
+func (d *digits) add(value byte, apart bool) bool {
+	if d.count == len(d.value) {
+		return false
+	}
+	if apart || d.n == 0 {
+		d.n++ // at most as many as there are digits
+	}
+	d.value[d.count] = value
+	d.count++
+	d.groups[d.n-1]++
+	return true
+}
+
+// goesOn says whether what follows a separator can belong to the same number.
+func goesOn(text string) bool {
+	return text != "" && (classes[text[0]] == isDigit || separator(text[0])&(byParen|bySpace|byDash) != 0)
+}
+
+// isCut says whether text goes on in a way that what stands before it is a part of a
+// word, an address, a share, a time or a longer number. An x begins an extension.
+func isCut(text string) bool {
+	if text == "" {
+		return false
+	}
+	next := uint16(0)
+	if len(text) > 1 {
+		next = classes[text[1]]
+	}
+	switch text[0] {
+	case '_', '@', '%':
+		return true
+	case ':':
+		return next == isDigit
+	case '-', ',', '.':
+		return next&(isDigit|isUpper|isLower) != 0
+	}
+	return classes[text[0]]&(isUpper|isLower) != 0 && text[0] != 'x'
+}
+
+// isIPv4 says whether the number is an address, and sets its end, because an
+// address may go on where a number does not. What is called a version is none.
 func (d *digits) isIPv4(text string, at int) bool {
 	if d.n < 4 || d.seps&byDot == 0 {
 		return false
@@ -223,42 +250,55 @@ func issued(v []byte) bool {
 // isPhone says whether a number is written as phone numbers are (ITU-T E.164 has at most
 // 15 digits), and not as dates, amounts or versions.
 func (d *digits) isPhone(text string, at int) bool {
-	if d.cut || d.count < 7 || d.count > 15 || text[at] != '+' && d.isDate() {
-		return false
-	}
 	first := text[at]
-	if first == '+' {
-		return d.count >= 8 && d.value[0] != 0
-	}
-	if isOrdered(text[:at]) {
-		return false
-	}
-	if asked := isAsked(text[:at]); asked {
-		return true
-	}
 	switch {
+	case d.cut || d.count < 7 || d.count > 15:
+		return false
+	case first == '+':
+		return d.count >= 8 && d.value[0] != 0
+	case d.isDate(), isOrdered(text[:at]):
+		return false
+	case isAsked(text[:at]):
+		return true
 	case first == '(':
 		return d.count >= 8 && d.n > 1
-	case d.value[0] == 0 && d.value[1] == 0:
-		return d.count >= 10
 	case d.value[0] == 0:
-		return d.count >= 9 && d.count <= 12 && d.seps&byDot == 0 || d.count >= 10 && d.count <= 11 && d.n >= 4
-	case d.count == 10 && d.n == 3 && d.groups[0] == 3 && d.groups[1] == 3: // 415-555-2671
-		return true
-	case d.count == 11 && d.value[0] == 1 && d.n == 4 && d.groups[0] == 1 && d.groups[1] == 3: // 1-415-555-2671
-		return true
-	case d.count == 10 && d.n == 2 && d.groups[0] == 5 && d.seps == bySpace: // 98765 43210
-		return true
-	case d.count == 11 && d.value[0] == 1 && d.value[1] >= 3 && (d.n == 1 || d.n == 3 && d.groups[0] == 3 && d.groups[1] == 4): // 138 1234 5678
-		return true
-	case d.count >= 10 && d.n == 3 && d.groups[0] == 2 && d.groups[1] >= 4 && d.groups[2] == 4 && d.seps&byDash != 0 && d.seps&byDot == 0: // 68 5324-2039
-		return true
-	case d.count == 9 && d.n == 4 && d.groups[0] == 3 && d.groups[1] == 2: // 612 34 56 78
-		return true
-	case d.n >= 2 && d.n <= 3 && d.seps&byParen != 0:
-		return d.count >= 9
+		return d.hasPrefix()
 	}
-	return false
+	return d.isNational() || d.n >= 2 && d.n <= 3 && d.seps&byParen != 0 && d.count >= 9
+}
+
+// hasPrefix says whether a number that begins with 0 can be dialled: 00 leads abroad, a
+// single 0 to another place of the same country.
+func (d *digits) hasPrefix() bool {
+	if d.value[1] == 0 {
+		return d.count >= 10
+	}
+	return d.count >= 9 && d.count <= 12 && d.seps&byDot == 0 || d.count >= 10 && d.count <= 11 && d.n >= 4
+}
+
+// isNational says whether a number without any prefix has the length and the groups that
+// one country gives its numbers. A form that other numbers have as often is not listed.
+func (d *digits) isNational() bool {
+	switch d.count {
+	case 9: // Spain: 612 34 56 78
+		return d.grouped(4, 3, 2)
+	case 10: // North America: 415-555-2671; India: 98765 43210
+		return d.grouped(3, 3, 3) || d.grouped(2, 5) && d.seps == bySpace || d.isBrazilian()
+	case 11: // North America: 1-415-555-2671; China: 138 1234 5678
+		return d.value[0] == 1 && (d.grouped(4, 1, 3) || d.value[1] >= 3 && (d.n == 1 || d.grouped(3, 3, 4))) || d.isBrazilian()
+	}
+	return d.isBrazilian()
+}
+
+// isBrazilian knows 68 5324-2039 and 68 95324-2039.
+func (d *digits) isBrazilian() bool {
+	return d.n == 3 && d.groups[0] == 2 && d.groups[1] >= 4 && d.groups[2] == 4 && d.seps&byDash != 0 && d.seps&byDot == 0
+}
+
+// grouped says whether there are n groups, the first of which have these lengths.
+func (d *digits) grouped(n int, first ...uint8) bool {
+	return d.n == n && slices.Equal(d.groups[:len(first)], first)
 }
 
 // isDate says whether a number is a date, a range of years, or one of them with a time.

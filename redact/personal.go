@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,19 @@ const (
 	isOther
 )
 
+// KindNames are the names of kinds, as in the configuration.
+func KindNames() []string { return []string{"email", "phone", "card", "iban", "ip", "token"} }
+
+// KindsOf returns the kinds that are named; unknown names count for nothing.
+func KindsOf(names ...string) (k Kinds) {
+	for i, name := range KindNames() {
+		if slices.Contains(names, name) {
+			k |= 1 << i
+		}
+	}
+	return k
+}
+
 var classes = func() (of [256]uint16) {
 	for i := range of {
 		switch c := byte(i); {
@@ -64,6 +78,23 @@ var classes = func() (of [256]uint16) {
 // something to hide.
 func (k Kinds) Text(text string) string {
 	w := finder{kinds: k, text: text}
+	w.find()
+	if w.copied == 0 {
+		return text
+	}
+	w.out.WriteString(text[w.copied:])
+	return w.out.String()
+}
+
+// Each gives found what Text would hide, in order, with the mark that would stand there.
+func (k Kinds) Each(text string, found func(thing, mark string)) {
+	w := finder{kinds: k, text: text, found: found}
+	w.find()
+}
+
+// find goes through all words.
+func (w *finder) find() {
+	text := w.text
 	for at := 0; at < len(text); {
 		if classes[text[at]] == isSpace {
 			at++
@@ -83,11 +114,6 @@ func (k Kinds) Text(text string) string {
 		}
 		at = end
 	}
-	if w.copied == 0 {
-		return text
-	}
-	w.out.WriteString(text[w.copied:])
-	return w.out.String()
 }
 
 // finder goes through a text word by word. A word ends at white space; numbers may have
@@ -97,12 +123,21 @@ type finder struct {
 	text   string
 	out    strings.Builder
 	copied int // how much of text is in out
+	// found gets what would be hidden, in place of out; nil: it is hidden.
+	found func(thing, mark string)
 }
 
 // hide puts a mark in place of what is between start and end.
 func (w *finder) hide(start, end int, mark string) {
-	w.out.WriteString(w.text[w.copied:start])
-	w.out.WriteString(mark)
+	if w.found != nil {
+		w.found(w.text[start:end], mark)
+	} else {
+		if w.copied == 0 {
+			w.out.Grow(len(w.text) + len(mark))
+		}
+		w.out.WriteString(w.text[w.copied:start])
+		w.out.WriteString(mark)
+	}
 	w.copied = end
 }
 
@@ -213,6 +248,8 @@ func (w *finder) emails(start, end int) {
 	}
 }
 
+// isLocal says whether c can stand in front of the @ of an address (RFC 5322,
+// atext, and letters of other scripts).
 func isLocal(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c >= 0x80 || strings.IndexByte("+%&'*/=?^{|}~!#$", c) >= 0
 }

@@ -20,6 +20,8 @@ func (k Kinds) JSON(text []byte) []byte {
 	return clean
 }
 
+// rewrite copies text with what is personal in its strings and names replaced.
+// An error means that text was no JSON.
 func (k Kinds) rewrite(text []byte) ([]byte, error) {
 	var out []byte
 	copied := 0 // how much of text is in out

@@ -1,6 +1,14 @@
 // Package redact takes secrets out of what others are shown: the log, the errors and
 // texts of upstreams, the definitions of tools. A Scrubber knows the secrets of the
 // configuration. Keys and KeyLike find by its looks what nobody configured.
+//
+// A Scrubber is made once, of all secrets that the configuration holds, and is
+// safe for concurrent use. It looks for each secret as it is and as JSON writes
+// it. Secrets shorter than MinLength are not looked for, because they would be
+// found everywhere; the program warns of them at its start.
+//
+// What is personal (cards, numbers of accounts, addresses, phones) is found by
+// its form and by check digits. It takes one pass over the text.
 package redact
 
 import (
@@ -61,6 +69,8 @@ func quoted(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
+// headOf is how a secret begins, cut between characters: a text without any
+// head needs no further look.
 func headOf(needle string) string {
 	n := MinLength
 	for n > 0 && n < len(needle) && needle[n]&0xC0 == 0x80 {
@@ -156,6 +166,7 @@ func markEnd(text string, at int) int {
 	return at
 }
 
+// merged joins spans that overlap, in their order.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	all := spans[:1]

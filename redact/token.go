@@ -14,6 +14,8 @@ var keyForms = [...]struct {
 	{"SG.", 20}, {"npm_", 20}, {"pypi-", 20}, {"hf_", 20}, {"dop_v1_", 20}, {"shpat_", 20}, {"eyJ", 20},
 }
 
+// isKeyByte says whether c can stand in a key: base64 in both alphabets, and
+// points.
 func isKeyByte(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c == '+' || c == '/' || c == '='
 }

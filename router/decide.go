@@ -18,6 +18,8 @@ import (
 // How a decision was made: Route.Method.
 const (
 	methodRequested = "requested"
+	methodSticky    = "sticky"
+	methodHold      = "hold"
 	methodRule      = "rule"
 	methodOnly      = "only_agent"
 	methodFirst     = "first"
@@ -39,13 +41,16 @@ const patience = time.Second
 
 // decision is what becomes of a request.
 type decision struct {
+	// kind says which of the fields below count: agents if it is Routed.
 	kind       stream.Decision
 	agents     []*Agent // those that answer, the primary first; empty unless routed
 	confidence float64
 	reasoning  string
 	method     string
-	reply      Reply
-	took       time.Duration
+	// reply is the model's, if one was asked; took is how long all of it
+	// lasted.
+	reply Reply
+	took  time.Duration
 	// err is why routing failed; nil: it did not.
 	err *fault.Error
 }
@@ -55,7 +60,13 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	if a := t.byID[req.Agent]; a != nil {
 		return routed(methodRequested, a)
 	}
-	if agents := t.byRule(req.Input); len(agents) > 0 {
+	if a := t.sticky(req); a != nil {
+		return routed(methodSticky, a)
+	}
+	if a := t.held(req); a != nil {
+		return routed(methodHold, a)
+	}
+	if agents := t.byRule(req.Words()); len(agents) > 0 {
 		return routed(methodRule, agents...)
 	}
 	agents := t.routable()
@@ -68,9 +79,46 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	case t.cfg.Off:
 		return routed(methodFirst, agents[0])
 	}
-	return t.ask(ctx, req, agents)
+	d := t.ask(ctx, req, agents)
+	if d.kind == stream.Clarified && inARow(req) >= t.cfg.MaxClarifications {
+		d.kind, d.agents = stream.FellBack, nil
+	}
+	return d
 }
 
+// inARow is how many questions of the router the user has been asked about the request.
+func inARow(req *chat.Request) int {
+	if req.Question == nil {
+		return 0
+	}
+	return req.Question.InARow
+}
+
+// sticky returns the agent whose question the request answers; nil: none's.
+func (t *Team) sticky(req *chat.Request) *Agent {
+	if req.Question == nil {
+		return nil
+	}
+	return t.ifAvailable(req.Question.AgentID)
+}
+
+// held returns the agent that keeps the conversation; nil: none does.
+func (t *Team) held(req *chat.Request) *Agent {
+	if t.cfg.Sticky != StickyHold {
+		return nil
+	}
+	return t.ifAvailable(req.LastAgent)
+}
+
+func (t *Team) ifAvailable(id string) *Agent {
+	if a := t.byID[id]; a != nil && a.available() {
+		return a
+	}
+	return nil
+}
+
+// routed is a decision that no model made: it is certain, and method says whose
+// it is.
 func routed(method string, agents ...*Agent) decision {
 	return decision{kind: stream.Routed, agents: agents, confidence: 1, method: method}
 }
@@ -104,6 +152,8 @@ func (t *Team) routable() (agents []*Agent) {
 	return agents
 }
 
+// special says whether an id stands for no agent, but for a question or for
+// nobody.
 func (t *Team) special(id string) bool {
 	return id == t.cfg.ClarificationAgent || id == t.cfg.FallbackAgent
 }
@@ -127,6 +177,9 @@ func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) deci
 	return second
 }
 
+// askOnce asks the router's model once. Places bound how many decisions are
+// asked for at a time, of all turns together; a turn that waits for one waits
+// within its own time.
 func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decision {
 	if err := t.enter(ctx); err != nil {
 		return t.failed(ctx, err, Reply{})
@@ -180,6 +233,7 @@ func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
 
 // choice is what the model says.
 type choice struct {
+	// AgentID may name what is no agent: a question, or nobody.
 	AgentID    string   `json:"agentId"`
 	Confidence float64  `json:"confidence"`
 	Reasoning  string   `json:"reasoning"`
@@ -229,6 +283,7 @@ func (t *Team) withAdditional(primary *Agent, ids []string, known []*Agent) []*A
 	return chosen
 }
 
+// find returns the agent of an id, or nil. Catalogues are short.
 func find(agents []*Agent, id string) *Agent {
 	for _, a := range agents {
 		if a.ID == id {
@@ -281,4 +336,6 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 	}
 }
 
+// twoDecimals shows a confidence: more digits would promise what no model can
+// keep.
 func twoDecimals(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }

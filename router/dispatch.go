@@ -103,8 +103,10 @@ type direct struct {
 	m    *member
 }
 
+// Emit passes an event of the first agent on at once, without a queue.
 func (d *direct) Emit(ev stream.Event) error { return d.turn.take(d.m, ev) }
 
+// Flush flushes the turn's sink, whose first error ends the turn.
 func (d *direct) Flush() error {
 	d.turn.flush()
 	return d.turn.sinkErr
@@ -253,12 +255,15 @@ func (r *turn) finish() error {
 	return err
 }
 
+// aggregate makes the outcome of the turn of those of its members. If some
+// failed the answer says so; if all failed the turn does.
 func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
 	r.inOrder()
 	r.result.Reason = r.ended(r.result.Reason)
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
+		r.result.Made = append(r.result.Made, m.made...)
 		if m.err != nil {
 			failures = append(failures, r.failure(m))
 		}
@@ -279,8 +284,7 @@ func (r *turn) aggregate(span trace.Span) error {
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
 		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
-	r.flush()
-	return r.sinkErr
+	return r.sinkErr // Done follows at once, and takes along what is not flushed yet
 }
 
 // inOrder puts those that began in the order of the answers: of a team that goes on, those

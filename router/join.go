@@ -20,6 +20,8 @@ type answer struct {
 // maxTail holds the end of a sentence with the quotes and brackets behind it.
 const maxTail = 16
 
+// add notes what was said last, as far as joining needs to know it: whether
+// blocks of Markdown stand in it, and how it ends.
 func (a *answer) add(text string) {
 	if a.length == 0 && beginsBlock(text) || strings.ContainsRune(text, '\n') {
 		a.block = true
@@ -49,6 +51,7 @@ func (a *answer) joint(next string, natural bool) string {
 	return ". "
 }
 
+// trailingBreaks counts the line ends at the end of tail.
 func trailingBreaks(tail []byte) (n int) {
 	for n < len(tail) && tail[len(tail)-1-n] == '\n' {
 		n++

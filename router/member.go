@@ -25,7 +25,8 @@ type member struct {
 	req   *chat.Request
 	index int // in the order of the answers
 
-	ctx     context.Context // with its span
+	ctx context.Context // with its span
+	// cancel ends the attempt at hand. attempt counts from 1.
 	cancel  context.CancelFunc
 	began   time.Time
 	attempt int
@@ -43,7 +44,9 @@ type member struct {
 	paused  *chat.Paused   // it waits for a person; nil: it does not
 	result  *stream.Result // of one that waits, so far
 	again   bool           // it goes on in the stream in which it has begun
+	// outcome is what Done tells of it.
 	outcome stream.AgentOutcome
+	made    []chat.Made // by its last attempt
 }
 
 // start opens the member's part.
@@ -148,6 +151,7 @@ func (r *turn) callID(m *member, own string) string {
 // maxCallID is the longest id that an event may carry.
 const maxCallID = 64
 
+// taken says whether a call has this id: agents number theirs independently.
 func (r *turn) taken(id string) bool {
 	_, ok := r.ids["="+id]
 	return ok
@@ -219,12 +223,17 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
 	r.team.counts.ended(ev, lasted)
+	if ok && result.Reason == stream.InputRequired && m.role != stream.RoleClarification {
+		r.result.Asker = m.agent.ID
+	}
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
 	}
-	r.flush()
+	if r.several {
+		r.flush() // of a lone agent's end Done follows at once
+	}
 }
 
 // count adds the figures of an attempt to those of the turn.
@@ -234,6 +243,7 @@ func (r *turn) count(m *member, result stream.Result) {
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
+	m.made = result.Made
 	for _, key := range result.Models {
 		if !slices.Contains(r.result.Models, key) {
 			r.result.Models = append(r.result.Models, key)
@@ -251,11 +261,14 @@ func (r *turn) failure(m *member) string {
 	return strings.NewReplacer("{agent}", line(m.agent.name()), "{reason}", m.err.Message).Replace(r.team.cfg.Aggregate.Failure)
 }
 
+// logStarted logs that an agent begins. What it was asked is not logged.
 func (m *member) logStarted() {
 	zerolog.Ctx(m.ctx).Info().Dict("details", zerolog.Dict().
 		Str("agent_id", m.agent.ID).Str("role", string(m.role)).Int("attempt", m.attempt)).Msg("agent_started")
 }
 
+// logEnded logs how an agent ended, in the words of the contract and with the
+// cause.
 func (m *member) logEnded(ev *stream.AgentRun, err error) {
 	details := zerolog.Dict().Str("agent_id", m.agent.ID).Bool("success", err == nil).Int64("execution_time_ms", *ev.Millis)
 	if err != nil {

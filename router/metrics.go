@@ -17,6 +17,8 @@ type instruments struct {
 	agentTime  metrics.Histogram
 }
 
+// newInstruments registers what a team counts. r may be nil. Labels are ids of
+// the configuration, words and buckets: never a text.
 func newInstruments(r *metrics.Registry) instruments {
 	return instruments{
 		decisions:  r.Counter("routing_decisions_total", "Decisions of who answers, by agent, confidence and what decided.", "agent_id", "confidence_bucket", "method"),
@@ -27,6 +29,8 @@ func newInstruments(r *metrics.Registry) instruments {
 	}
 }
 
+// decided counts a decision. Only a model's confidence is observed: rules are
+// always certain.
 func (in *instruments) decided(d *decision, ev *stream.Route) {
 	in.decisions.Inc(ev.AgentID, bucketOf(d.confidence), d.method)
 	in.routeTime.Observe(d.took.Seconds(), ev.AgentID)
@@ -35,11 +39,13 @@ func (in *instruments) decided(d *decision, ev *stream.Route) {
 	}
 }
 
+// ended counts an agent's part in a turn.
 func (in *instruments) ended(ev *stream.AgentRun, took time.Duration) {
 	in.runs.Inc(ev.AgentID, string(ev.Status))
 	in.agentTime.Observe(took.Seconds(), ev.AgentID)
 }
 
+// bucketOf sorts confidences into few labels.
 func bucketOf(confidence float64) string {
 	switch {
 	case confidence >= 0.9:

@@ -39,8 +39,9 @@ const maxShown = 500
 func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 	threshold := strconv.FormatFloat(t.cfg.Threshold, 'g', -1, 64)
 	catalogue := t.catalogue(agents)
+	request := req.Whole()
 	fill := strings.NewReplacer(
-		"{request}", req.Input, "{0}", req.Input,
+		"{request}", request, "{0}", request,
 		"{agents}", catalogue, "{1}", catalogue,
 		"{history}", t.history(req),
 		"{threshold}", threshold,
@@ -93,13 +94,25 @@ func line(s string) string {
 	}), " ")
 }
 
-// history shows the last turns before a request, or nothing.
+// history shows the last turns before a request and who answered last, or nothing.
 func (t *Team) history(req *chat.Request) string {
-	messages := req.History
+	shown := t.turns(req)
+	if t.cfg.Sticky != StickyOff && t.byID[req.LastAgent] != nil {
+		shown += "The agent that answered last: " + req.LastAgent + "\n"
+	}
+	if shown != "" {
+		shown += "\n"
+	}
+	return shown
+}
+
+// turns shows the last turns before a request, or nothing.
+func (t *Team) turns(req *chat.Request) string {
+	messages := req.Before()
 	first := len(messages)
 	for turns := 0; first > 0 && turns < t.cfg.HistoryTurns; {
 		first--
-		if messages[first].Role == chat.RoleUser {
+		if messages[first].Spoken() {
 			turns++
 		}
 	}
@@ -109,21 +122,15 @@ func (t *Team) history(req *chat.Request) string {
 	var b strings.Builder
 	b.WriteString("Earlier in the conversation:\n")
 	for _, m := range messages[first:] {
+		text := line(m.Text())
+		if text == "" { // calls, or their results
+			continue
+		}
 		who := "Assistant: "
 		if m.Role == chat.RoleUser {
 			who = "User: "
 		}
-		b.WriteString(who + cut(line(textOf(&m)), maxShown) + "\n")
-	}
-	return b.String() + "\n"
-}
-
-func textOf(m *chat.Message) string {
-	var b strings.Builder
-	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Call == nil && p.Result == nil && !p.Thought {
-			b.WriteString(p.Text)
-		}
+		b.WriteString(who + cut(text, maxShown) + "\n")
 	}
 	return b.String()
 }

@@ -35,6 +35,8 @@ type queue struct {
 	spare  []item     // of the batch before, to be used again
 }
 
+// newQueue returns an empty queue. It needs no end: what is left in it is
+// garbage once both sides are gone.
 func newQueue() *queue {
 	q := new(queue)
 	q.room, q.filled = sync.NewCond(&q.mu), sync.NewCond(&q.mu)

@@ -3,6 +3,19 @@
 //
 // A Team is a stream.Runner over stream.Runners. Whom it asks for a decision, and
 // what its agents are made of, it does not know.
+//
+// A turn goes through three stages. The decision: a request may name its agent,
+// a rule may know it, one agent may be the only one; else a model is asked for
+// ids and a confidence, within a time limit. The dispatch: the chosen agents
+// run side by side or one after the other, each with a deadline of its own; the
+// first one's events go straight on, those of the others wait in queues. The
+// answer: texts are joined in the order of the decision, and what failed is
+// said.
+//
+// One goroutine emits, the one that called Run. Each further agent has one of
+// its own, which Run waits for. An agent whose client has gone is cancelled
+// with the cause. An agent is tried again only if it has called nothing that
+// must not run twice.
 package router
 
 import (
@@ -38,8 +51,11 @@ type Agent struct {
 	Available func() bool
 }
 
+// available says whether the agent can answer now; without a function it always
+// can.
 func (a *Agent) available() bool { return a.Available == nil || a.Available() }
 
+// name is what people are shown: the name, or else the id.
 func (a *Agent) name() string {
 	if a.Name != "" {
 		return a.Name
@@ -57,7 +73,8 @@ type Asker interface {
 
 // Question is what a model is asked in order to route a request.
 type Question struct {
-	Model       string // a key; empty: the default model
+	Model string // a key; empty: the default model
+	// System and User are the prompt; Schema is what the answer keeps to.
 	System      string
 	User        string
 	Schema      jsontext.Value
@@ -65,11 +82,14 @@ type Question struct {
 	Temperature *float64 // nil: none is asked for
 	MaxTokens   int
 	Thinking    string // a level
+	// MaxAttempts counts answers that could not be read. The model's own
+	// retries are not among them.
 	MaxAttempts int
 }
 
 // Reply is what a model answered.
 type Reply struct {
+	// JSON keeps to the question's schema. Usage is that of all attempts.
 	JSON     jsontext.Value
 	Usage    chat.Usage
 	Attempts int
@@ -89,15 +109,17 @@ type Config struct {
 	// Off answers requests that name no agent by the first one.
 	Off bool
 
-	Model       string  // key of the model that decides; empty: the default
-	Escalate    string  // key of the model to ask when Model is unsure; empty: none
-	Threshold   float64 // 0–1: a decision below it becomes a question
+	Model     string  // key of the model that decides; empty: the default
+	Escalate  string  // key of the model to ask when Model is unsure; empty: none
+	Threshold float64 // 0–1: a decision below it becomes a question
+	// MaxAttempts is how often the model is asked for one decision, at most.
 	MaxAttempts int
 	Timeout     time.Duration // of one routing call, to its end
 	Temperature *float64
 	MaxTokens   int
 	Thinking    string
 
+	// The prompt's parts; those that are empty are the built-in ones.
 	SystemPrompt    string
 	UserTemplate    string // with {request} or {0}, {agents} or {1}, {history}, {threshold}
 	CatalogueHeader string
@@ -106,10 +128,20 @@ type Config struct {
 
 	ClarificationAgent    string // an id; if it is among Agents, it asks the question
 	ClarificationTemplate string // with {request} {agents} {agent} {reason}
-	FallbackAgent         string
-	FallbackTemplate      string
+	// FallbackAgent is who answers when nobody fits: an agent's id, or a name
+	// that stands for the template.
+	FallbackAgent    string
+	FallbackTemplate string
 
-	HistoryTurns  int // how many turns before are shown to the model that decides
+	// MaxClarifications is how many questions may come in a row, then a request that is
+	// not clear gets the fallback. Where no questions are kept it is never reached, unless
+	// it is 0.
+	MaxClarifications int
+	// Sticky says whether the agent that answered last goes on.
+	Sticky Sticky
+
+	HistoryTurns int // how many turns before are shown to the model that decides
+	// Rules decide before any model is asked. The first one that fits counts.
 	Rules         []Rule
 	MaxConcurrent int // routing calls at the same time
 
@@ -122,6 +154,16 @@ type Config struct {
 	LogPayloads bool
 }
 
+// Sticky says how a conversation and its agent hold together: Request.LastAgent.
+type Sticky string
+
+// Ways to be sticky.
+const (
+	StickyOff  Sticky = "off"
+	StickyHint Sticky = "hint" // the model that decides is told who answered last
+	StickyHold Sticky = "hold" // the conversation keeps its agent
+)
+
 // Rule sends requests to agents without asking a model.
 type Rule struct {
 	Match  *regexp.Regexp
@@ -131,10 +173,14 @@ type Rule struct {
 // Dispatch says how agents are run.
 type Dispatch struct {
 	Sequential bool // each agent starts after, and sees, those before it
+	// Retries is how often an agent is tried again, RetryDelay what passes
+	// before. One that may have changed something is not.
 	Retries    int
 	RetryDelay time.Duration
-	MaxAgents  int
-	Timeout    time.Duration // of one agent, all attempts together
+	// MaxAgents bounds how many answer one request; those after them are left
+	// out.
+	MaxAgents int
+	Timeout   time.Duration // of one agent, all attempts together
 }
 
 // Aggregate says how the answers of several agents become one.
@@ -173,6 +219,9 @@ func Defaults() Config {
 		ClarificationTemplate: defaultClarification,
 		FallbackAgent:         DefaultFallbackAgent,
 		FallbackTemplate:      defaultFallback,
+
+		MaxClarifications: 2,
+		Sticky:            StickyHint,
 
 		HistoryTurns:  1,
 		MaxConcurrent: 64,

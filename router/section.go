@@ -1,7 +1,7 @@
 package router
 
 import (
-	_ "embed"
+	"embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +36,7 @@ func (s Spec) Settled() Spec {
 	return s
 }
 
+// begin fills in the defaults once, whichever section comes first.
 func (s *Spec) begin() {
 	if !s.begun {
 		s.begun, s.Config = true, Defaults()
@@ -56,6 +57,7 @@ type AgentSpec struct {
 	MaxSteps     int
 	Timeout      time.Duration // 0: Dispatch.Timeout
 	Hidden       bool          // from the router
+	Closed       bool          // it has no A2A endpoint of its own
 }
 
 // Defaults of an AgentSpec.
@@ -72,22 +74,25 @@ const (
 	maxTemplate = 16 << 10
 )
 
-//go:embed agents.json
-var agentsSchema string
+// schemas are the JSON Schemas of the sections, a file each.
+//
+//go:embed agents.json router.json dispatch.json aggregate.json
+var schemas embed.FS
 
-//go:embed router.json
-var routerSchema string
-
-//go:embed dispatch.json
-var dispatchSchema string
-
-//go:embed aggregate.json
-var aggregateSchema string
+// schema returns the JSON Schema of a section. A name that has none is a mistake in this
+// package, which its tests find: no section could be read at all.
+func schema(section string) string {
+	text, err := schemas.ReadFile(section + ".json")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
 
 // AgentsSection is the section agents of the configuration file. It reads which MCP
 // servers there are from c, which is whole by then.
 func AgentsSection(s *Spec, c *config.Config) file.Section {
-	return file.Section{Name: "agents", Schema: agentsSchema, Read: func(agents *file.Node) {
+	return file.Section{Name: "agents", Schema: schema("agents"), Read: func(agents *file.Node) {
 		s.begin()
 		for n := range agents.Members() {
 			r := agentReader{node: n, cfg: c, spec: AgentSpec{ID: n.Name()}}
@@ -97,12 +102,14 @@ func AgentsSection(s *Spec, c *config.Config) file.Section {
 	}}
 }
 
+// agentReader reads one agent of the file.
 type agentReader struct {
 	node *file.Node
 	cfg  *config.Config
 	spec AgentSpec
 }
 
+// read reads all fields, so that all faults of an agent come at once.
 func (r *agentReader) read() {
 	s, n := &r.spec, r.node
 	take(&s.Description, n.Get("description"))
@@ -121,11 +128,14 @@ func (r *agentReader) read() {
 	takeDuration(&s.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
 	routable, given := n.Get("routable").Bool()
 	s.Hidden = given && !routable
+	exposed, given := n.Get("exposed").Bool()
+	s.Closed = given && !exposed
 	for item := range n.Get("tools").Members() {
 		r.tool(item)
 	}
 }
 
+// prompt reads the system prompt, from the file itself or from one beside it.
 func (r *agentReader) prompt() {
 	text, named := r.node.Get("prompt"), r.node.Get("prompt_file")
 	if text != nil && named != nil {
@@ -176,9 +186,10 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == name })
 }
 
-// RouterSection is the section router of the configuration file.
-func RouterSection(s *Spec) file.Section {
-	return file.Section{Name: "router", Schema: routerSchema, Read: func(n *file.Node) {
+// RouterSection is the section router of the configuration file. It asks
+// settings, which are whole by then, whether there is a store.
+func RouterSection(s *Spec, settings *config.Config) file.Section {
+	return file.Section{Name: "router", Schema: schema("router"), Read: func(n *file.Node) {
 		s.begin()
 		c := &s.Config
 		if _, word := n.Text(); word {
@@ -204,6 +215,8 @@ func RouterSection(s *Spec) file.Section {
 		take(&c.FallbackAgent, n.Get("fallback_agent"))
 		take(&c.ClarificationTemplate, n.Get("clarification_template"))
 		take(&c.FallbackTemplate, n.Get("fallback_template"))
+		takeInt(&c.MaxClarifications, n.Get("max_clarifications"))
+		c.Sticky = readSticky(n.Get("sticky"), c.Sticky, settings.HasStore())
 		takeInt(&c.HistoryTurns, n.Get("history_turns"))
 		takeInt(&c.MaxConcurrent, n.Get("max_concurrent"))
 		for rule := range n.Get("rules").Members() {
@@ -212,6 +225,19 @@ func RouterSection(s *Spec) file.Section {
 	}}
 }
 
+func readSticky(n *file.Node, otherwise Sticky, store bool) Sticky {
+	word, ok := n.Text()
+	if !ok {
+		return otherwise
+	}
+	if Sticky(word) == StickyHold && !store {
+		n.Fault("hold needs a store: SLUICE_STORE")
+	}
+	return Sticky(word)
+}
+
+// readRule reads a rule that decides without a model. Its expression is of RE2,
+// and so takes linear time on any request.
 func readRule(n *file.Node) (r Rule) {
 	if text, ok := n.Get("match").Text(); ok {
 		var err error
@@ -235,7 +261,7 @@ func readRule(n *file.Node) (r Rule) {
 
 // DispatchSection is the section dispatch of the configuration file.
 func DispatchSection(s *Spec) file.Section {
-	return file.Section{Name: "dispatch", Schema: dispatchSchema, Read: func(n *file.Node) {
+	return file.Section{Name: "dispatch", Schema: schema("dispatch"), Read: func(n *file.Node) {
 		s.begin()
 		d := &s.Config.Dispatch
 		mode, _ := n.Get("mode").Text()
@@ -250,7 +276,7 @@ func DispatchSection(s *Spec) file.Section {
 
 // AggregateSection is the section aggregate of the configuration file.
 func AggregateSection(s *Spec) file.Section {
-	return file.Section{Name: "aggregate", Schema: aggregateSchema, Read: func(n *file.Node) {
+	return file.Section{Name: "aggregate", Schema: schema("aggregate"), Read: func(n *file.Node) {
 		s.begin()
 		a := &s.Config.Aggregate
 		takeBool(&a.NaturalJoining, n.Get("natural_joining"))

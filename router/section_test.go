@@ -21,7 +21,7 @@ func configured(content string, files map[string]string) (router.Spec, []string)
 	var s router.Spec
 	table := file.Table{
 		{Name: "models", Schema: `{"type":"object"}`}, {Name: "mcpServers", Schema: `{"type":"object"}`},
-		router.AgentsSection(&s, &config.Config{}), router.RouterSection(&s), router.DispatchSection(&s), router.AggregateSection(&s),
+		router.AgentsSection(&s, &config.Config{}), router.RouterSection(&s, &config.Config{Store: "memory"}), router.DispatchSection(&s), router.AggregateSection(&s),
 	}
 	r := table.ReadFrom(filepath.Join("etc", "f.yaml"), []byte(content), config.Sources{
 		Lookup: func(string) (string, bool) { return "", false },
@@ -109,16 +109,14 @@ func TestFaultsOfATeam(t *testing.T) {
 		name, content string
 		want          []string
 	}{
-		{"what comes with a store or remote agents is not known", `
-agents: {a: {description: x, card: "http://h", exposed: true, quality: {}, delegates: []}}
-router: {sticky: hold, max_clarifications: 1}
+		{"what comes with remote agents is not known", `
+agents: {a: {description: x, card: "http://h", exposed: true, delegates: []}}
+router: {sticky: glue, max_clarifications: 6}
 `, []string{
 			"2:30: /agents/a/card: there is no such key",
-			"2:48: /agents/a/exposed: there is no such key",
-			"2:63: /agents/a/quality: there is no such key",
-			"2:76: /agents/a/delegates: there is no such key",
-			"3:10: /router/sticky: there is no such key",
-			"3:24: /router/max_clarifications: there is no such key"}},
+			"2:63: /agents/a/delegates: there is no such key",
+			"3:18: /router/sticky: must be one of off, hint, hold",
+			"3:44: /router/max_clarifications: must be from 0 to 5"}},
 		{"memory, tasks and a2a neither", "agents: {}\nmemory: {}\ntasks: {}\na2a: {}\n", []string{
 			"2:1: /memory: there is no such key", "3:1: /tasks: there is no such key", "4:1: /a2a: there is no such key"}},
 		{"texts", "agents:\n  a: {description: '', name: " + long[:65] + ", role: " + long[:201] + "}\n  b: {}\n  c: {description: " + long + "}\n  C: {description: x}\n", []string{
@@ -213,4 +211,19 @@ func FuzzSections(f *testing.F) {
 		}
 		router.New(cfg)
 	})
+}
+
+// What needs to know what was before needs a store.
+func TestHoldNeedsAStore(t *testing.T) {
+	t.Parallel()
+	for kept, want := range map[config.Secret]int{"": 1, "none": 1, "memory": 0} {
+		var s router.Spec
+		r := file.Table{router.RouterSection(&s, &config.Config{Store: kept})}.Read("f", []byte("router: {sticky: hold, max_clarifications: 0}"), nil)
+		if len(r.Faults) != want || s.Config.Sticky != router.StickyHold || s.Config.MaxClarifications != 0 {
+			t.Errorf("%q: %v, %+v", kept, r.Faults, s.Config)
+		}
+		if want == 1 && (r.Faults[0].Name != "f:1:18" || r.Faults[0].Message != "/router/sticky: hold needs a store: SLUICE_STORE") {
+			t.Errorf("%q: %v", kept, r.Faults)
+		}
+	}
 }

@@ -12,30 +12,37 @@ import (
 // These put the value of a key in its place. A key that is absent, or has a fault
 // already, changes nothing.
 
+// take reads a text if there is one; else *p stays, which holds the default. So
+// do its siblings below.
 func take(p *string, n *file.Node) {
 	if s, ok := n.Text(); ok {
 		*p = s
 	}
 }
 
+// takeBool reads a flag.
 func takeBool(p *bool, n *file.Node) {
 	if b, ok := n.Bool(); ok {
 		*p = b
 	}
 }
 
+// takeInt reads a whole number, whose bounds the schema has checked.
 func takeInt(p *int, n *file.Node) {
 	if i, ok := n.Int(); ok {
 		*p = i
 	}
 }
 
+// takeFloat reads a number, whose bounds the schema has checked.
 func takeFloat(p *float64, n *file.Node) {
 	if f, ok := n.Float(); ok {
 		*p = f
 	}
 }
 
+// takeDuration reads a duration from least to most, both included. A schema has
+// no words for that.
 func takeDuration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	text, ok := n.Text()
 	if !ok {
@@ -102,6 +109,8 @@ func modelKey(n *file.Node) string {
 	return key
 }
 
+// texts returns the strings of a list. What is no string has been reported by
+// the schema.
 func texts(list *file.Node) (all []string) {
 	for item := range list.Members() {
 		if s, ok := item.Text(); ok {

@@ -27,8 +27,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	t.log(ctx, &d, ev)
 	t.counts.decided(&d, ev)
 	r.route = ev
-	r.emit(ev)
-	r.flush()
+	r.emit(ev) // it leaves with what comes next, which comes at once
 	if r.sinkErr != nil {
 		return r.result, r.sinkErr
 	}
@@ -132,16 +131,19 @@ func (r *turn) fill(template string, d *decision, req *chat.Request) string {
 	if len(d.agents) > 0 {
 		agent = line(d.agents[0].name())
 	}
-	return strings.NewReplacer("{request}", req.Input, "{agents}", strings.Join(names, ", "),
+	return strings.NewReplacer("{request}", req.Whole(), "{agents}", strings.Join(names, ", "),
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
 }
 
+// emit passes an event on unless the sink has failed before. The first error
+// ends the turn.
 func (r *turn) emit(ev stream.Event) {
 	if r.sinkErr == nil {
 		r.sinkErr = r.sink.Emit(ev)
 	}
 }
 
+// flush says that the turn is about to wait.
 func (r *turn) flush() {
 	if r.sinkErr == nil {
 		r.sinkErr = r.sink.Flush()

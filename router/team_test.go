@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -202,4 +203,44 @@ func TestTurnsOfATeam(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The agent that asked the user gets the reply, unless the request names another one; and
+// a rule looks at the user's words, not at those of the question.
+func TestReplyGoesToWhoAsked(t *testing.T) {
+	t.Parallel()
+	asks := func(_ context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
+		return stream.Result{Reason: stream.InputRequired}, sink.Emit(&stream.Delta{Text: "Which one?"})
+	}
+	team := func() router.Config {
+		cfg := router.Defaults()
+		cfg.Agents = []router.Agent{agentOf("a", says(0, "A")), {ID: "b", Description: "Does b", Runner: runnerFunc(asks)}}
+		cfg.Rules = []router.Rule{{Match: regexp.MustCompile("Which"), Agents: []string{"a"}}}
+		cfg.Asker = &asker{choose("a", 1)}
+		return cfg
+	}
+	question := &chat.Clarification{Said: []chat.Said{{Role: chat.RoleUser, Text: "Do it"}, {Role: chat.RoleModel, Text: "Which one?"}}, AgentID: "b"}
+	for name, tt := range map[string]struct {
+		req  chat.Request
+		want string
+	}{
+		"the asker":    {chat.Request{Input: "x", Question: question}, `route route b [] sticky ""`},
+		"another one":  {chat.Request{Input: "x", Question: question, Agent: "a"}, `route route a [] requested ""`},
+		"the router's": {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said}}, `route route a [] model "because"`},
+		"gone":         {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said, AgentID: "c"}}, `route route a [] model "because"`},
+	} {
+		if lines := run(t, team(), &tt.req); lines[0] != tt.want {
+			t.Errorf("%s: %q", name, lines[0])
+		}
+	}
+	result, err := router.New(team()).Run(t.Context(), &chat.Request{Input: "x", Question: question}, new(record))
+	if err != nil || result.Reason != stream.InputRequired || result.Asker != "b" {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+type runnerFunc func(context.Context, *chat.Request, stream.Sink) (stream.Result, error)
+
+func (f runnerFunc) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	return f(ctx, req, sink)
 }

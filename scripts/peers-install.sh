@@ -9,6 +9,7 @@
 #                                 PyPI, and once more as a cache for uvx
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   .venv/otlp/                   the messages of OTLP, from PyPI
+#   .venv/a2a/                    A2A's SDK, from PyPI
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   .venv/graphs/                 networkx, from PyPI
@@ -104,6 +105,17 @@ channel() {
 		sum "$want" >"$venv/.peers" || fail "the counter of SMS segments could not be installed"
 }
 
+# a2a installs the SDK that uses the gateway as another agent would.
+a2a() {
+	local want=internal/peers/testdata/a2a-requirements.txt venv=.venv/a2a
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "A2A's SDK for Python could not be installed"
+}
+
 # graphs installs the judge of workflows' graphs.
 graphs() {
 	local want=internal/peers/testdata/graphs-requirements.txt venv=.venv/graphs
@@ -160,6 +172,7 @@ python
 uvx_cache
 chatkit
 otlp
+a2a
 models
 llamacpp
 channel

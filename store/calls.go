@@ -28,6 +28,7 @@ type CallsConfig struct {
 // Calls is what all commands of an engine go through, if it can be unavailable: time
 // limit, breaker, figures, and the log of its failures. It is safe for concurrent use.
 type Calls struct {
+	// cfg is complete: defaults are filled in.
 	cfg     CallsConfig
 	seconds metrics.Histogram
 	errors  metrics.Counter
@@ -89,6 +90,8 @@ func expected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }
 
+// note logs when the store begins to fail and when it works again, once each. A
+// call whose caller gave up says nothing of the store.
 func (c *Calls) note(ctx context.Context, op string, err error) {
 	if ctx.Err() != nil {
 		return // nothing was learnt

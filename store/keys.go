@@ -32,10 +32,9 @@ func MemoryKey(tenant, user, conversation string) string {
 	return "sluice:mem:" + hash(tenant, user, conversation)
 }
 
-// GenerationKey returns the counter of what was changed in a tool server for a user.
-func GenerationKey(tenant, user, server string) string {
-	return "sluice:gen:" + hash(tenant, user, server)
-}
+// GenerationKey returns the counter of what may have been changed in a tool server, by
+// anybody: what one user changes, another may see.
+func GenerationKey(server string) string { return "sluice:gen:" + hash(server) }
 
 // CacheKey returns the value of a tool's result in one generation.
 func CacheKey(tenant, user, server, tool, arguments string, generation int64) string {

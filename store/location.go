@@ -22,13 +22,15 @@ const (
 
 // Location says where state is kept.
 type Location struct {
+	// Kind says which of the fields below count.
 	Kind Kind
 	Path string // of SQLite's file
 	// Addrs are Redis's host and port, its socket's path if Socket is set, or those of
 	// the sentinels if Master is.
-	Addrs          []string
-	Socket, TLS    bool
-	Master         string
+	Addrs       []string
+	Socket, TLS bool
+	Master      string
+	// User and Password are for the server; DB is the number of its database.
 	User, Password string
 	DB             int
 }
@@ -68,6 +70,8 @@ func ParseLocation(text string) (Location, error) {
 	return parseRedis(scheme, text)
 }
 
+// parseRedis reads redis:, rediss:, redis+sentinel: and redis+unix: URLs.
+// Errors name what is wrong and repeat nothing: a URL may hold a password.
 func parseRedis(scheme, text string) (Location, error) {
 	hosts := ""
 	if scheme == "redis+sentinel" { // a URL has one host
@@ -108,6 +112,7 @@ func cutHosts(text string) (without, hosts string) {
 	return scheme + "://" + authority[:at] + "hosts/" + path, authority[at:]
 }
 
+// unix completes the location of a socket, whose path is all of the URL's.
 func (l Location) unix(u *url.URL) (Location, error) {
 	if u.Host != "" || len(u.Path) < 2 {
 		return Location{}, errSocket
@@ -121,6 +126,8 @@ func (l Location) unix(u *url.URL) (Location, error) {
 	return checked(l, err)
 }
 
+// sentinel completes the location of a primary that sentinels know:
+// redis+sentinel://host[:port],…/master[/db].
 func (l Location) sentinel(hosts, path string) (Location, error) {
 	master, db, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if master == "" || hosts == "" {
@@ -139,6 +146,7 @@ func (l Location) sentinel(hosts, path string) (Location, error) {
 	return checked(l, err)
 }
 
+// checked returns no half of a location beside an error.
 func checked(l Location, err error) (Location, error) {
 	if err != nil {
 		return Location{}, err
@@ -162,6 +170,7 @@ func address(host, port string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
+// database reads the number of a database.
 func database(text string) (int, error) {
 	if text == "" {
 		return 0, nil

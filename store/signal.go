@@ -5,6 +5,7 @@ import "sync"
 // Watch waits for one topic. C has room for one signal, so that many become one. The
 // first comes at once, or when the engine has begun to listen.
 type Watch struct {
+	// C is c for those who only wait.
 	C    <-chan struct{}
 	c    chan struct{}
 	stop func()
@@ -13,6 +14,8 @@ type Watch struct {
 // Stop ends the watch. It may be called several times.
 func (w *Watch) Stop() { w.stop() }
 
+// wake says that something has changed. It never blocks: a watcher that has not
+// looked yet sees this change with the one before.
 func (w *Watch) wake() {
 	select {
 	case w.c <- struct{}{}:
@@ -55,6 +58,7 @@ func (h *Hub) Watch(topic string) *Watch {
 	return w
 }
 
+// remove ends a watch. The topic's End is called with the last one.
 func (h *Hub) remove(topic string, w *Watch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

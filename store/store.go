@@ -105,6 +105,7 @@ type Append struct {
 // ErrConflict.
 type EndError struct{ End int }
 
+// It says where the log ends. A writer goes on from there or gives up.
 func (e *EndError) Error() string { return fmt.Sprintf("the log ends at event %d", e.End) }
 
 // Unwrap returns ErrConflict.

@@ -45,6 +45,8 @@ func attributed[T any, P interface {
 	return P(&c)
 }
 
+// fill sets an origin unless the event has one: what is told from within a team
+// keeps the innermost.
 func (own *Attribution) fill(a Attribution) {
 	if *own == (Attribution{}) {
 		*own = a

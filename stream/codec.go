@@ -22,8 +22,11 @@ import (
 
 // stored is the envelope.
 type stored struct {
-	N     int             `json:"n"`
-	At    time.Duration   `json:"at"`
+	// N and At are the stamp: the number, from 1, and the time since the
+	// turn's start.
+	N  int           `json:"n"`
+	At time.Duration `json:"at"`
+	// Event is the event's name, by which its type is found again.
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
 }
@@ -39,6 +42,7 @@ type storedCall struct {
 	Duration  time.Duration `json:"duration,omitempty"`
 	Result    string        `json:"result,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
+	Cached    bool          `json:"cached,omitempty"`
 	Message   string        `json:"message,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
@@ -121,7 +125,7 @@ func storable(ev Event) (name string, data any, err error) {
 		return storedProgress, c, nil
 	case *ToolCompleted:
 		c := ev.stored()
-		c.Duration, c.Result, c.Truncated = ev.Duration, ev.Result, ev.Truncated
+		c.Duration, c.Result, c.Truncated, c.Cached = ev.Duration, ev.Result, ev.Truncated, ev.Cached
 		return storedCompleted, c, nil
 	case *ToolFailed:
 		c := ev.stored()
@@ -145,10 +149,12 @@ func finite(f float64) float64 {
 	return f
 }
 
+// stored keeps arguments as a string, whose bytes stay as they were.
 func (c *Call) stored() storedCall {
 	return storedCall{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: string(c.Arguments)}
 }
 
+// call returns the call as it was told.
 func (c *storedCall) call() Call {
 	call := Call{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server}
 	if c.Arguments != "" {
@@ -178,6 +184,8 @@ func ReadStored(line []byte) (Stamp, Event, error) {
 	return Stamp{s.N, s.At}, ev, nil
 }
 
+// read returns the event. Those that hold a call have forms of their own; all
+// others are stored as they are.
 func (s *stored) read() (Event, error) {
 	ev := empty(s.Event)
 	if ev != nil {
@@ -193,7 +201,7 @@ func (s *stored) read() (Event, error) {
 	case storedProgress:
 		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:
-		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated}, nil
+		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated, c.Cached}, nil
 	case storedFailed:
 		return &ToolFailed{c.call(), c.Duration, c.Message}, nil
 	case storedUnknown:

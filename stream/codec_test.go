@@ -28,10 +28,25 @@ func everyEvent() []stream.Event {
 		&stream.ToolStarted{Call: call, Repeatable: true},
 		&stream.ToolProgress{Call: call, Progress: 0.5, Total: 2, Message: "half\nway"},
 		&stream.ToolCompleted{Call: call, Duration: time.Second, Result: "{\"id\": 1}", Truncated: true},
+		&stream.ToolCompleted{Call: call, Result: "kept", Cached: true},
 		&stream.ToolFailed{Call: call, Duration: 1, Message: "no"},
 		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
 		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
+		&stream.InnerDelta{Attribution: from, Delta: "ü\u2028"},
+		&stream.Quality{Phase: stream.Planning, Attempt: 1, Millis: 2, Plan: jsontext.Value(`{"steps":[]}`)},
+		&stream.Quality{Phase: stream.Validating, Attempt: 2, Passed: []string{}, Failed: []string{"complete"}},
+		&stream.ChannelMessage{
+			Channel: "sms", Sequence: 1, Total: 1, Content: "<hi>", ContentType: "text/plain", Indicator: "(1/1)", Encoding: "GSM-7", Segments: 1, Units: 4, Chars: 1,
+			Card: jsontext.Value(`{"a":"<"}`), Bytes: 9, Subject: "s", Text: "t", HTML: "<p>",
+		},
+		&stream.Done{
+			Reason: stream.Stop,
+			Quality: &stream.Receipt{Outcome: stream.Refined, Refined: true, ScorecardID: "sc_1", StyleVersion: "1", Criteria: []stream.CriterionCheck{
+				{ID: "a", By: "code", Must: true, Passed: new(bool), FailedFirst: true}, {ID: "b", By: "judge", Planned: true, NotApplicable: true},
+			}, Millis: stream.ReceiptMillis{Plan: 1, Held: 2}, Usage: stream.TokenUsage{Input: 1}, Plan: stream.ReceiptPlan{Steps: 3, Ran: 2}},
+			Channel: &stream.Formatted{Channel: "sms", IsSplit: true, Parts: 2, Metadata: jsontext.Value(`{"x":[]}`), Delivery: &stream.Delivery{Status: "failed", Attempts: 1, Millis: 2, ID: "msg_1"}},
+		},
 		&stream.Approval{
 			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow <b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1",
 			Calls: []stream.ApprovalCall{{CallID: "a", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":1.50}`), Reason: "writes", AgentID: "light-agent"}},

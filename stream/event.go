@@ -6,6 +6,15 @@
 //
 // It knows what events mean; how they look on the wire is an Encoder's business
 // (stream/sse, dialect/*).
+//
+// Core events are closed: their grammar is the Guard's. What packages add are
+// extensions, each with its name, its members and its rule in one file. An
+// event that came through the Guard is safe to show: an encoder may rely on
+// every rule, such as a start for each end.
+//
+// Events are pointers to structs that nobody changes after Emit. A Sink may
+// keep them. Emit and Flush are called by one goroutine at a time; Flush says
+// that the next event may take a while.
 package stream
 
 import (
@@ -119,6 +128,7 @@ type ToolCompleted struct {
 	Duration  time.Duration
 	Result    string // the text of the result, whole; an encoder may shorten it
 	Truncated bool   // Result is not all that the tool said
+	Cached    bool   // the tool was not run: this is what it said before
 }
 
 // ToolFailed tells that the tool was not run, or answered with an error.
@@ -139,8 +149,12 @@ type ToolUnknown struct {
 // Error tells of a failure. A fatal one comes right before Done.
 type Error struct {
 	Attribution
-	Type        fault.Type    `json:"type"`
-	Message     string        `json:"message"`
+	// Type is for programs and Message for people: fit to be shown, and
+	// without text of an upstream's.
+	Type    fault.Type `json:"type"`
+	Message string     `json:"message"`
+	// Recoverable says that the same request may succeed later; Fatal that the
+	// turn ends with this.
 	Recoverable bool          `json:"recoverable"`
 	Fatal       bool          `json:"fatal"`
 	RetryAfter  time.Duration `json:"retry_after,omitempty"` // 0: left out
@@ -205,6 +219,16 @@ type Done struct {
 	Agents []AgentOutcome `json:"agents,omitzero"`
 	// Route is what the routing of a team's turn took; 0: there was none.
 	Route time.Duration `json:"route,omitempty"`
+	// Asker is the agent of a team that has asked the user; empty: none has. It is for who
+	// keeps turns: no encoder writes it.
+	Asker string `json:"asker,omitempty"`
+	// Quality is what became of the checks; nil: there were none, or the receipt is off.
+	Quality *Receipt `json:"quality,omitempty"`
+	// Channel is the form of the answer; nil: that of a page, which is none of its own.
+	Channel *Formatted `json:"channel,omitempty"`
+	// Checked is what is kept of the checks beside the receipt, as JSON. It is for who
+	// keeps turns; no encoder writes it, and no log has it.
+	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`
 }

@@ -27,12 +27,16 @@ func newExtension(name string) Extension {
 		return new(Route)
 	case agentName:
 		return new(AgentRun)
+	case innerName:
+		return new(InnerDelta)
+	case qualityName:
+		return new(Quality)
+	case channelMessageName:
+		return new(ChannelMessage)
 	case approvalName:
 		return new(Approval)
 	case nodeName:
 		return new(NodeRun)
-	case innerDeltaName:
-		return new(InnerDelta)
 	}
 	return nil
 }
@@ -42,6 +46,12 @@ type Turn struct {
 	texts int
 	seen  map[string]int
 	open  map[string]string // key → what it is, of things that must end before Done
+
+	// Of an answer that is checked or formatted; see Quality.
+	phase    int  // the last one, with its attempt
+	attempt  int  // the last one
+	messages int  // ChannelMessage.Total
+	said     bool // no piece of the answer may follow
 }
 
 // Answered says whether a piece of the answer was emitted.
@@ -76,6 +86,7 @@ func (t *Turn) Close(key string) bool {
 	return ok
 }
 
+// count notes that an extension was told. Rules ask how often.
 func (t *Turn) count(name string) {
 	if t.seen == nil {
 		t.seen = map[string]int{}

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/chat"
 	"sluice/fault"
 )
@@ -33,8 +35,22 @@ type Result struct {
 	Keyed  bool            // as in Done
 	Agents []AgentOutcome  // of a team, in the order of their answers
 	Route  time.Duration   // that a team took to decide who answers
+	Asker  string          // as in Done
+	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
-	Paused *chat.Paused
+	Paused  *chat.Paused
+	*Checks // of an answer that was checked or formatted; nil: it was not
+}
+
+// Checks is what an answer that was checked or formatted adds to a Result.
+type Checks struct {
+	Quality *Receipt       // as in Done
+	Channel *Formatted     // as in Done
+	Checked jsontext.Value // as in Done
+	// Said is the answer as its author wrote it, in Markdown, where that is not what the
+	// events have told: they tell the form of its channel. Empty where nothing was sent
+	// of it.
+	Said string
 }
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
@@ -95,6 +111,8 @@ func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error 
 	return f.end(ctx, guard, &result, err)
 }
 
+// end tells the last events: what keeps the turn from being complete, if
+// anything, and Done. A sink that fails gets nothing more.
 func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
@@ -159,8 +177,12 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.
 
 // done returns the event of a turn that ended well.
 func (r *Result) done() *Done {
-	return &Done{
+	d := &Done{
 		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
-		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route,
+		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,
 	}
+	if c := r.Checks; c != nil {
+		d.Quality, d.Channel, d.Checked = c.Quality, c.Channel, c.Checked
+	}
+	return d
 }

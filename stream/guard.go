@@ -43,11 +43,13 @@ type tracked struct {
 	over bool
 }
 
+// state is how far a turn has come.
 type state int
 
 const (
 	expectStart state = iota
 	expectAny
+	expectTail   // as expectAny, but the answer is complete
 	expectAnswer // after an Approval
 	expectDone   // after a fatal Error
 	ended
@@ -75,6 +77,9 @@ func (g *Guard) Emit(ev Event) error {
 	}
 	if err := g.pass(ev); err != nil {
 		return err
+	}
+	if next == expectAny && g.turn.said {
+		next = expectTail
 	}
 	g.state = next
 	return nil
@@ -120,17 +125,17 @@ func (g *Guard) fail(err error, so *Result) error {
 	if g.state == expectStart {
 		_ = g.Emit(&Start{})
 	}
+	g.turn.open = nil // what an extension has opened ends with the turn
 	if g.state == expectAnswer {
 		g.state = expectAny
 	}
-	if g.state == expectAny {
+	if g.state == expectAny || g.state == expectTail {
 		for _, c := range g.open() {
 			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 		}
 		_ = g.Emit(NewError(err, true))
 	}
 	so.Reason = ReasonFor(err)
-	g.turn.open = nil // what an extension has opened ends with the turn
 	_ = g.Emit(so.done())
 	return g.Flush()
 }
@@ -151,6 +156,7 @@ func ReasonFor(err error) FinishReason {
 	return Failed
 }
 
+// pass hands an event on. The first error of the sink stays.
 func (g *Guard) pass(ev Event) error {
 	g.err = g.sink.Emit(ev)
 	return g.err
@@ -175,6 +181,9 @@ func (g *Guard) check(ev Event) (state, error) {
 		if ev.Text == "" {
 			return 0, fmt.Errorf("%w: empty Delta", ErrGrammar)
 		}
+		if g.state == expectTail {
+			return 0, fmt.Errorf("%w: Delta after the answer is complete", ErrGrammar)
+		}
 	case *ToolStarted:
 		return expectAny, g.begin(ev.Call)
 	case *ToolProgress:
@@ -191,7 +200,7 @@ func (g *Guard) check(ev Event) (state, error) {
 			return expectDone, g.closed()
 		}
 	case *Done:
-		if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny) {
+		if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 		}
 		return ended, g.closed()
@@ -228,6 +237,7 @@ func (g *Guard) afterApproval(ev Event) (state, error) {
 	return 0, fmt.Errorf("%w: %T after an Approval", ErrGrammar, ev)
 }
 
+// extension asks the event's own rule.
 func (g *Guard) extension(ev Extension) error {
 	if err := ev.Allow(&g.turn); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrGrammar, ev.Name(), err)
@@ -236,6 +246,7 @@ func (g *Guard) extension(ev Extension) error {
 	return nil
 }
 
+// begin opens a call. More than fewCalls are found by a map.
 func (g *Guard) begin(c Call) error {
 	if c.ID == "" || g.find(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
@@ -253,6 +264,7 @@ func (g *Guard) begin(c Call) error {
 	return nil
 }
 
+// find returns a call by its id, or nil.
 func (g *Guard) find(id string) *tracked {
 	if g.at != nil {
 		if i, ok := g.at[id]; ok {
@@ -277,6 +289,7 @@ func (g *Guard) running(c Call) (*tracked, error) {
 	return t, nil
 }
 
+// end closes a call. Its id stays taken, the rest is let go.
 func (g *Guard) end(c Call) error {
 	t, err := g.running(c)
 	if err == nil {
@@ -296,6 +309,8 @@ func (g *Guard) open() (calls []Call) {
 	return calls
 }
 
+// closed wants that nothing is under way any more: a client must be able to
+// close whatever it shows.
 func (g *Guard) closed() error {
 	if n := len(g.open()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)

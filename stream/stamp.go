@@ -6,7 +6,8 @@ import "time"
 // its stamp before an encoder sees it, so an encoder needs no counter and no clock:
 // events that were stored are encoded again to the same bytes.
 type Stamp struct {
-	// N counts the events of a turn: 1, 2, 3, … without gaps.
+	// N counts the events of a turn: 1, 2, 3, … without gaps. An event that is Passing
+	// has 0.
 	N int
 	// At is the time since the turn's request arrived. Pieces of the answer that came
 	// together, without a Flush between them, share that of the first.
@@ -40,11 +41,13 @@ type Encoder interface {
 // Stamper is the Sink in front of an Output: it numbers the events, notes their
 // times, and fills in the Timings of Done. Use NewStamper.
 type Stamper struct {
+	// out gets each event with its stamp. n is the number of the last one.
 	out   Output
 	began time.Time
 	n     int
 	fresh time.Duration // of a Delta that nothing but others followed; 0: look at the clock
 
+	// Times from began to what users wait for; 0: there was none.
 	firstEvent, firstDelta time.Duration
 }
 
@@ -70,6 +73,10 @@ func (s *Stamper) Emit(ev Event) error {
 	}
 	s.fresh = 0
 	at := s.now()
+	if Passing(ev) {
+		s.n--
+		return s.out.Write(Stamp{At: at}, ev)
+	}
 	switch e := ev.(type) {
 	case *Start:
 		s.firstEvent = at

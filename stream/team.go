@@ -22,12 +22,14 @@ const (
 // Route tells who is to answer and why. With a router it comes exactly once, before
 // any event of an agent.
 type Route struct {
+	// Decision says what AgentID is: who answers, or what the question or the
+	// fallback is called.
 	Decision   Decision `json:"decision"`
 	AgentID    string   `json:"agent_id"`
 	Additional []string `json:"additional_agents"` // never null on the wire
 	Confidence float64  `json:"confidence"`        // 0–1
 	Reasoning  string   `json:"reasoning,omitempty"`
-	// Method says what decided: requested, rule, only_agent, first, none or model.
+	// Method says what decided: requested, sticky, hold, rule, only_agent, first, none or model.
 	Method   string `json:"method"`
 	Attempts int    `json:"attempts"`        // calls of a model
 	Millis   int64  `json:"duration_ms"`     // that the decision took
@@ -77,6 +79,7 @@ const (
 // ended. Deltas of an agent may come after its end, as its text waits for that of the
 // agents before it.
 type AgentRun struct {
+	// AgentID and Attempt name the run; an agent may have several.
 	AgentID string      `json:"agent_id"`
 	Role    Role        `json:"role"`
 	Attempt int         `json:"attempt"` // from 1
@@ -92,6 +95,7 @@ type AgentRun struct {
 
 // TokenUsage is chat.Usage as events other than Done write it.
 type TokenUsage struct {
+	// Input includes what came from a cache; Output is without thinking.
 	Input    int `json:"input_tokens"`
 	Output   int `json:"output_tokens"`
 	Thinking int `json:"thinking_tokens"`
@@ -132,6 +136,7 @@ func (r *AgentRun) Allow(t *Turn) error {
 
 // AgentOutcome is what Done tells of an agent's part in the turn.
 type AgentOutcome struct {
+	// AgentID is who ran. Success is that of its last attempt.
 	AgentID      string `json:"agent_id"`
 	Success      bool   `json:"success"`
 	Millis       int64  `json:"execution_time_ms"`

@@ -70,29 +70,3 @@ func (r *NodeRun) Allow(t *Turn) error {
 	}
 	return nil
 }
-
-// InnerDelta is a piece of a text that is not the answer: of an inner node, of a draft,
-// of a sub-agent.
-type InnerDelta struct {
-	Attribution
-	Delta   string `json:"delta"`
-	Attempt int    `json:"attempt,omitzero"` // the draft, from 1; 0: there is one only
-}
-
-const innerDeltaName = "inner_delta"
-
-func (*InnerDelta) event() {}
-
-// Name returns "inner_delta".
-func (*InnerDelta) Name() string { return innerDeltaName }
-
-// Allow wants text that is somebody's.
-func (d *InnerDelta) Allow(*Turn) error {
-	if d.Delta == "" || d.Attempt < 0 {
-		return errors.New("it says nothing")
-	}
-	return nil
-}
-
-// Attributed implements Attributable.
-func (d *InnerDelta) Attributed(a Attribution) Event { return attributed(d, a) }

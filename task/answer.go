@@ -3,17 +3,23 @@ package task
 import (
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/stream"
 )
 
 // answer is what a task's document tells of a turn, gathered as the turn is told.
 type answer struct {
+	// text is the answer as clients saw it, to its last byte.
 	text    []byte
 	failure string // of the fatal error
 	reason  stream.FinishReason
 	agent   string // who was chosen to answer
+	asker   string // who asked the user
 	route   *stream.Route
+	// runs are the agents' parts, in the order in which they began.
 	runs    []AgentResponse
+	checked jsontext.Value // how the answer was checked; nil: it was not
 
 	asked   []string  // ids of the questions that wait for a person
 	prompt  string    // of the first of them
@@ -31,7 +37,7 @@ func (a *answer) hear(ev stream.Event) {
 			a.failure = ev.Message
 		}
 	case *stream.Done:
-		a.reason = ev.Reason
+		a.reason, a.asker, a.checked = ev.Reason, ev.Asker, ev.Checked
 	case *stream.Route:
 		route := *ev
 		a.route, a.agent = &route, ev.AgentID
@@ -68,6 +74,8 @@ func (a *answer) spoke(ev *stream.Delta) {
 	}
 }
 
+// ran notes that an agent began or ended. An agent may run more than once; the
+// run that is open ends.
 func (a *answer) ran(ev *stream.AgentRun) {
 	if ev.Status == stream.AgentStarted {
 		a.runs = append(a.runs, AgentResponse{AgentID: ev.AgentID})
@@ -83,8 +91,14 @@ func (a *answer) ran(ev *stream.AgentRun) {
 	}
 }
 
-// describe writes who was chosen, and what each agent said.
+// describe writes how the answer was checked, who was chosen, and what each agent said.
 func (a *answer) describe(m *Metadata) {
+	if a.checked != nil {
+		if m.Others == nil {
+			m.Others = Others{}
+		}
+		m.Others["quality"] = a.checked
+	}
 	if a.route == nil {
 		return
 	}
@@ -92,4 +106,7 @@ func (a *answer) describe(m *Metadata) {
 	m.RoutingConfidence = Number(a.route.Confidence)
 	m.Routing = &Routing{AgentID: a.route.AgentID, Confidence: Number(a.route.Confidence), Reasoning: a.route.Reasoning, AdditionalAgents: a.route.Additional}
 	m.AgentResponses = a.runs
+	if a.route.Decision == stream.Routed && a.reason.Success() {
+		m.LastAgent = a.route.AgentID
+	}
 }

@@ -22,7 +22,8 @@ const (
 )
 
 // goOn takes up the task whose turn waits for a person.
-func (s *Service) goOn(ctx context.Context, t *Turn, req Request) error {
+func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
+	t.task = req.TaskID
 	task, err := s.settled(ctx, req)
 	if errors.Is(err, store.ErrNotFound) {
 		return notFound()
@@ -50,7 +51,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req Request) error {
 }
 
 // settled returns the task when the turn that asked is over.
-func (s *Service) settled(ctx context.Context, req Request) (store.Task, error) {
+func (s *Service) settled(ctx context.Context, req *Request) (store.Task, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
 		if err != nil || task.State != Working || task.Turn != req.Asked || time.Since(began) > settleWait {
@@ -68,17 +69,10 @@ func answered() error {
 	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
 }
 
-// waitsForApproval is the fault of an input for a task that waits for a decision.
-func waitsForApproval() error {
-	e := new(chat.ValidationError)
-	e.Add("/task_id", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "waits for an approval, not for an input"})
-	return e
-}
-
 // Repeated returns a *Replay if the request's idempotency key was used with the same
 // body, and nil otherwise.
 func (s *Service) Repeated(ctx context.Context, req Request) error {
-	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(req.Chat.Principal.Tenant, owner(req.Chat), req.Key))
+	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key))
 	var used keyed
 	if err != nil || json.Unmarshal(v.Data, &used) != nil || !chat.IsTurnID(used.Turn) || string(used.Body) != string(req.Body[:]) {
 		return nil
@@ -99,7 +93,7 @@ func (s *Service) Asked(ctx context.Context, c Caller, id string) ([]string, err
 // cursor of the next page.
 func (s *Service) Waiting(ctx context.Context, c Caller, cursor string) (ids []string, next string, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
-		Tenant: c.Principal.Tenant, User: c.user(), State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
+		Tenant: c.Principal.Tenant, User: c.Owner(), State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
 	})
 	if errors.Is(err, store.ErrCursor) {
 		e := new(chat.ValidationError)

@@ -19,8 +19,9 @@ type Caller struct {
 	UserID    string
 }
 
-func (c Caller) user() string {
-	return owner(&chat.Request{Principal: c.Principal, UserID: c.UserID})
+// Owner returns whom what c may see belongs to.
+func (c Caller) Owner() string {
+	return (&chat.Request{Principal: c.Principal, UserID: c.UserID}).Owner()
 }
 
 // mine says whether a task may be shown to c. Of those whom nobody has made sure of, the
@@ -29,9 +30,11 @@ func (c Caller) mine(t store.Task) bool {
 	if t.Tenant != c.Principal.Tenant {
 		return false
 	}
-	return c.Principal.ID == "" || t.User == c.user()
+	return c.Principal.ID == "" || t.User == c.Owner()
 }
 
+// notFound is said of what is not there, and of what is not the caller's: the
+// difference would tell who has tasks.
 func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
@@ -66,10 +69,19 @@ func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, er
 	return t.Turn, err
 }
 
+// Told returns the document of a task, and the turn of its log.
+func (s *Service) Told(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return readDocument(id, t).encode(), t.Turn, nil
+}
+
 // List returns a page of c's tasks, newest first, as one JSON document. q's tenant and user
 // are c's.
 func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, error) {
-	q.Tenant, q.User = c.Principal.Tenant, c.user()
+	q.Tenant, q.User = c.Principal.Tenant, c.Owner()
 	page, err := s.cfg.Store.Tasks(ctx, q)
 	if errors.Is(err, store.ErrCursor) {
 		e := new(chat.ValidationError)
@@ -111,6 +123,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	return readDocument(id, t).encode(), false, nil
 }
 
+// notCancelable is said of a task that has ended.
 func notCancelable() error {
 	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
 }
@@ -150,17 +163,33 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	return t.Doc, false, nil
 }
 
-// Forget removes the tasks and logs of a conversation of c's. What runs is cancelled.
+// Forget removes the tasks and logs of a conversation of c's. What runs is cancelled
+// before, and given a moment to end: it keeps nothing more of itself then.
 func (s *Service) Forget(ctx context.Context, c Caller, conversation string) error {
-	q := store.Query{Tenant: c.Principal.Tenant, User: c.user(), Conversation: conversation, Limit: store.MaxPage}
+	q := store.Query{Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, Limit: store.MaxPage}
+	q.State = Working
+	if err := s.each(ctx, q, s.ask); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.each(limited, q, s.gone); err != nil && limited.Err() == nil {
+		return err
+	}
+	q.State = ""
+	return s.each(ctx, q, s.remove)
+}
+
+// each does something to all tasks of a list.
+func (s *Service) each(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)
 		if err != nil {
 			return unavailable(s.note(err))
 		}
 		for i, id := range page.IDs {
-			if err := s.forget(ctx, id, page.Tasks[i]); err != nil {
-				return unavailable(s.note(err))
+			if err := do(ctx, id, page.Tasks[i]); err != nil {
+				return err
 			}
 		}
 		if page.Next == "" {
@@ -170,24 +199,41 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 	}
 }
 
-func (s *Service) forget(ctx context.Context, id string, t store.Task) error {
-	if t.State == Working {
-		if err := s.ask(ctx, id, t); err != nil {
-			return err
+const (
+	// patience is how long turns may take to end that were cancelled, and lookAgain how often
+	// their tasks are looked at.
+	patience  = 3 * time.Second
+	lookAgain = 50 * time.Millisecond
+)
+
+// gone waits until a turn that was cancelled has ended. One whose process is dead keeps
+// nothing, so it is not waited for longer than for others.
+func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
+	for {
+		if t, err := s.cfg.Store.Task(ctx, id); err != nil || t.State != Working {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
 		}
 	}
-	if err := s.cfg.Store.DeleteTask(ctx, id); err != nil {
-		return err
-	}
-	if s.cfg.Runs != nil {
-		if err := s.cfg.Runs.Forget(ctx, id); err != nil {
-			return err
-		}
+}
+
+// remove removes a task and its logs.
+func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
+	err := s.cfg.Store.DeleteTask(ctx, id)
+	if err == nil && s.cfg.Runs != nil {
+		err = s.cfg.Runs.Forget(ctx, id)
 	}
 	for _, turn := range readDocument(id, t).Metadata.Turns {
-		if err := s.cfg.Store.DropLog(ctx, turn); err != nil {
-			return err
+		if err == nil {
+			err = s.cfg.Store.DropLog(ctx, turn)
 		}
+	}
+	if err != nil {
+		return unavailable(s.note(err))
 	}
 	return nil
 }

@@ -14,16 +14,22 @@ import (
 // Request says what is to be kept of a turn.
 type Request struct {
 	Chat   *chat.Request
-	TaskID string // that waits for the input; empty: a new one
+	TaskID string // that waits for the input; empty: see Recall
+	// Recall looks at the newest task of the conversation: the input answers its question, if
+	// it has one, and Chat is told who answered last. Else the turn gets a task of its own.
+	Recall bool
 	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
 	// waits for an input.
-	Asked       string
+	Asked string
+	// RequestID is what frames carry. Accumulated is kept for readers of the
+	// log, whose frames must be the same.
 	RequestID   string
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
 	Durable     bool // and when its process does: it is a run of Config.Runs
-	Key         string
-	Body        *[32]byte // SHA-256 of what came with Key; nil without one
+	// Key is the client's idempotency key; empty: none.
+	Key  string
+	Body *[32]byte // SHA-256 of what came with Key; nil without one
 	// Cancel ends the turn.
 	Cancel context.CancelCauseFunc
 }
@@ -32,6 +38,7 @@ type Request struct {
 // same body: Turn runs, or has run.
 type Replay struct{ Turn string }
 
+// It is no failure: the caller reads the turn's log instead of running it.
 func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
 
 // keyed is what is kept of an idempotency key.
@@ -42,7 +49,7 @@ type keyed struct {
 
 // Begin begins to keep a turn. It returns nil if the store is unavailable and the turn can
 // do without; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
-// no input. End must be called on the Turn.
+// no input. It tells Request.Chat which question its input answers. End must be called on the Turn.
 func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
 	err := s.begin(ctx, t, req)
@@ -57,6 +64,9 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	return nil, nil
 }
 
+// begin claims the idempotency key, then the task, in this order: a key that is
+// taken must leave nothing behind. A process that has lost its lease gets a new
+// one first, with an epoch of its own.
 func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	if !s.leased.Load() {
 		if err := s.renew(); err != nil {
@@ -68,7 +78,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 			return s.note(err)
 		}
 	}
-	err := s.open(ctx, t, req)
+	err := s.open(ctx, t, &req)
 	if err != nil {
 		if t.key != "" {
 			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.key)
@@ -83,7 +93,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 
 // claim makes the idempotency key the turn's.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
-	key := store.IdempotencyKey(req.Chat.Principal.Tenant, owner(req.Chat), req.Key)
+	key := store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key)
 	data, _ := json.Marshal(keyed{t.id, req.Body[:]})
 	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: data}, longestTurn+keyMemory)
 	if err == nil {
@@ -108,42 +118,34 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 }
 
 // open makes the task, or takes up the one that waits for the input.
-func (s *Service) open(ctx context.Context, t *Turn, req Request) error {
-	if req.TaskID != "" {
-		return s.takeUp(ctx, t, req)
+func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
+	taken := false
+	var err error
+	switch {
+	case req.Asked != "":
+		taken, err = true, s.goOn(ctx, t, req)
+	case req.TaskID != "":
+		taken, err = true, s.takeUp(ctx, t, req)
+	case req.Recall && req.Chat.ConversationID != "":
+		taken, err = s.recall(ctx, t, req)
 	}
-	t.doc = newDocument(t.task, req.Chat)
-	t.doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
-	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
-		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: owner(req.Chat), Conversation: t.doc.ContextID,
-		Turn: t.id, State: Working, Created: t.began,
-	}}, s.working(t))
+	if err == nil && !taken {
+		err = s.create(ctx, t, req)
+	}
+	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(nil)
+	return err
 }
 
-func (s *Service) takeUp(ctx context.Context, t *Turn, req Request) error {
-	if req.Asked != "" {
-		return s.goOn(ctx, t, req)
-	}
-	task, err := s.cfg.Store.Task(ctx, req.TaskID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == owner(req.Chat)
-	if err != nil || !mine || task.State != InputRequired {
-		return noSuchTask()
-	}
-	if len(readDocument(t.task, task).Status.Approvals) > 0 {
-		return waitsForApproval()
-	}
-	t.version = task.Version + 1
-	t.doc = readDocument(t.task, task)
+// create makes the turn a task of its own.
+func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
+	t.task = newID(chat.TaskPrefix)
+	t.doc = newDocument(t.task, req.Chat)
+	t.doc.Metadata.LastAgent = req.Chat.LastAgent
 	t.doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
-	task.Doc, task.Holder, task.Turn, task.State = t.doc.encode(), s.holder, t.id, Working
-	err = s.cfg.Store.UpdateTask(ctx, t.task, task, s.cfg.TTL)
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		return noSuchTask()
-	}
-	return err
+	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
+		Turn: t.id, State: Working, Created: t.began,
+	}}, s.working(t))
 }
 
 // working is how long the task of a turn that runs is kept. That of a run does not expire.
@@ -154,20 +156,11 @@ func (s *Service) working(t *Turn) time.Duration {
 	return s.cfg.TTL
 }
 
-func noSuchTask() error {
-	e := new(chat.ValidationError)
-	e.Add("/task_id", chat.NoSuchTask())
-	return e
-}
-
+// newTurn makes a turn. Its context is not the request's: what is stored must be
+// stored also when the client has gone.
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
-	t := &Turn{
-		service: s, id: newID(chat.TurnPrefix), task: req.TaskID, version: 1, began: time.Now(),
+	return &Turn{
+		service: s, id: newID(chat.TurnPrefix), version: 1, began: time.Now(),
 		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true, durable: req.Durable && s.cfg.Runs != nil,
 	}
-	if t.task == "" {
-		t.task = newID(chat.TaskPrefix)
-	}
-	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(nil)
-	return t
 }

@@ -4,6 +4,7 @@ package task
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,8 @@ func stateOf(reason stream.FinishReason) string {
 
 // Document is a task as it is stored and shown. Members that it does not know it keeps.
 type Document struct {
+	// ID is the task's, SessionID and ContextID the conversation's, under the
+	// names of two protocols.
 	ID        string     `json:"id"`
 	SessionID string     `json:"sessionId,omitzero"`
 	ContextID string     `json:"contextId,omitzero"`
@@ -60,7 +63,8 @@ type Document struct {
 	History   []Message  `json:"history,omitempty"`
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Metadata  Metadata   `json:"metadata,omitzero"`
-	Others    Others     `json:",embed"`
+	// Others are members that another version or program wrote. They are kept.
+	Others Others `json:",embed"`
 }
 
 // Others are the members of an object that this version does not know.
@@ -68,6 +72,7 @@ type Others map[string]jsontext.Value
 
 // Status is a task's state, and what is to be said of it.
 type Status struct {
+	// State is one of the constants above; Timestamp is of its last change.
 	State     string   `json:"state"`
 	Message   *Message `json:"message,omitzero"`
 	Timestamp string   `json:"timestamp,omitzero"`
@@ -78,6 +83,7 @@ type Status struct {
 
 // Message is one of a task's history.
 type Message struct {
+	// Role is user or assistant. AgentID says which agent spoke.
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitzero"`
@@ -88,6 +94,8 @@ type Message struct {
 
 // Artifact is what a task has made.
 type Artifact struct {
+	// ArtifactID is unique within the task. Name is what the artifact is, such
+	// as the answer.
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
 	Parts      []Part `json:"parts,omitempty"`
@@ -103,12 +111,17 @@ type Part struct {
 // Metadata is what is known of a task beside the conversation. The rest is the client's
 // context, and what this version does not know.
 type Metadata struct {
+	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
+	// to 1.
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
 	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
 	Routing           *Routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
-	Others            Others          `json:",embed"`
+	// These two have names that none of the client's context can have.
+	PendingQuestion *Question `json:"pendingQuestion,omitzero"`
+	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
+	Others          Others    `json:",embed"`
 }
 
 // Routing is why the agents of a task were chosen.
@@ -122,6 +135,8 @@ type Routing struct {
 
 // AgentResponse is what an agent added to the last turn.
 type AgentResponse struct {
+	// AgentID ran once; an agent that ran again has an entry more.
+	// ErrorMessage is fit for users.
 	AgentID         string `json:"agentId"`
 	Content         string `json:"content,omitzero"`
 	Success         bool   `json:"success"`
@@ -158,8 +173,14 @@ func newDocument(id string, req *chat.Request) *Document {
 
 // readDocument reads a task. What cannot be read of it is made of the rest.
 func readDocument(id string, t store.Task) *Document {
-	d := new(Document)
-	err := json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d, err := new(Document), errors.New("not ours")
+	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
+		err = json.Unmarshal(t.Doc, d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
+	if err != nil || !IsState(d.Status.State) {
+		d = new(Document)
+		err = json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
 	if err != nil {
 		d = &Document{Status: Status{State: Unknown}}
 	}
@@ -198,6 +219,7 @@ func (d *Document) resumed(turn string, now time.Time) {
 // ended notes what a turn has said, and the task's state after it.
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = Status{State: state, Timestamp: stamp(now)}
+	d.Metadata.PendingQuestion = d.question(said)
 	if said.failure != "" {
 		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
 	}
@@ -216,9 +238,11 @@ func (d *Document) ended(state string, said *answer, turn string, now time.Time,
 	said.describe(&d.Metadata)
 }
 
+// say adds a message, and drops the oldest beyond most.
 func (d *Document) say(m Message, most int) {
 	d.History = append(d.History, m)
 	d.History = d.History[max(0, len(d.History)-most):]
 }
 
+// stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

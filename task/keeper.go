@@ -26,8 +26,11 @@ const (
 
 const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
 
+// lost ends a turn whose process is gone. Whether its last tools ran is
+// unknown.
 func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
 
+// cancelled ends a turn that somebody asked to end.
 func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
 
 // keep is the keeper's loop.
@@ -183,7 +186,9 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 
 // changed tells of a task's new state.
 func (s *Service) changed(ctx context.Context, task, before, state string) {
-	s.states.Inc(state)
+	if state != Working {
+		s.states.Inc(state)
+	}
 	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().
 		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
 }

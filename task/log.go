@@ -19,6 +19,7 @@ import (
 
 // head is the first line of a log.
 type head struct {
+	// Task and Turn are what the log belongs to; Tenant is whose.
 	Task        string `json:"task"`
 	Turn        string `json:"turn"`
 	Tenant      string `json:"tenant,omitempty"`
@@ -26,6 +27,7 @@ type head struct {
 	Accumulated bool   `json:"accumulated"`
 }
 
+// append writes the head as the first line of a log.
 func (h head) append(dst []byte) []byte {
 	line, _ := json.Marshal(h) // texts: cannot fail
 	return append(append(dst, line...), '\n')
@@ -130,6 +132,27 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
+// Past passes over what the log holds now, all of which told is told of. It says whether
+// the turn has ended with it.
+func (l *Log) Past(ctx context.Context, told func(stream.Event)) (ended bool, err error) {
+	for {
+		for _, t := range l.ready {
+			told(t.Event)
+		}
+		if ends(l.ready) {
+			return true, nil
+		}
+		l.ready = nil
+		before := l.last
+		if err := l.more(ctx, l.Turn); err != nil {
+			return false, err
+		}
+		if l.last == before {
+			return false, nil
+		}
+	}
+}
+
 // Events returns the rest of the log and then what comes, up to Done: those events
 // together that came together. An error comes alone and last: ErrGone, or that of ctx.
 func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
@@ -155,6 +178,7 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 	}
 }
 
+// ends says whether a batch of events has the last one of a turn.
 func ends(told []Told) bool {
 	if len(told) == 0 {
 		return false
@@ -228,11 +252,15 @@ func runs(list []stream.AgentRun, ev stream.Event) []stream.AgentRun {
 type closing struct {
 	open   bool // before, nothing is stored: it is in the log
 	unsafe bool // a tool ran that may not run again
-	n      int
-	at     time.Duration
-	data   []byte
+	// n and at are those of the last event, and data is what is appended to
+	// end the log.
+	n    int
+	at   time.Duration
+	data []byte
 }
 
+// safe notes whether a call began that must not run twice. Only a turn without
+// one may be run again elsewhere.
 func (c *closing) safe(ev stream.Event) {
 	if started, ok := ev.(*stream.ToolStarted); ok && !started.Repeatable {
 		c.unsafe = true

@@ -6,6 +6,19 @@
 //
 // A Turn writes, then delivers: no client sees an event that the log does not have. So
 // a reader of the log, on any gateway, gets what the first client got.
+//
+// A process holds a lease under its name and an epoch. Each write of a turn's
+// log and of its task says which lease it stands on, so that a process that was
+// cut off and comes back cannot write into what another one has taken over. The
+// sweeper finds tasks whose lease is over, and ends them with an event that
+// says so; or, where no call ran that must not run twice, another process may
+// run them again.
+//
+// A document is changed by its version: who loses a race reads again. A log is
+// appended to at a number: two writers cannot both succeed.
+//
+// A Service is safe for concurrent use. One goroutine renews its lease and
+// sweeps; it ends with Close, which waits for it.
 package task
 
 import (
@@ -20,7 +33,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
 	"sluice/store"
@@ -53,6 +65,8 @@ const (
 
 // Config describes a Service. Store is required; everything else may be zero.
 type Config struct {
+	// Store is where all of it is kept. It is required, and the caller closes
+	// it.
 	Store Store
 	// TTL is how long a task is kept after it was written last; EventTTL the same of the
 	// log of a turn.
@@ -92,8 +106,9 @@ type Service struct {
 	resumes  metrics.Counter
 	lost     metrics.Counter
 	detached atomic.Int64
-	readers  atomic.Int64
-	failed   atomic.Int64 // when the store was unavailable last, as UnixNano
+	// readers are those who follow a log that may belong to another process.
+	readers atomic.Int64
+	failed  atomic.Int64 // when the store was unavailable last, as UnixNano
 }
 
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,
@@ -147,15 +162,6 @@ func newID(prefix string) string {
 
 // idText writes 26 of [0-9a-v] for 16 bytes.
 var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
-
-// owner returns the user to whom tasks and idempotency keys belong: who was made sure
-// of, else who the client says.
-func owner(req *chat.Request) string {
-	if req.Principal.ID != "" {
-		return req.Principal.ID + "\x00" + req.UserID
-	}
-	return req.UserID
-}
 
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {

@@ -28,6 +28,7 @@ type Turn struct {
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn
 	cancel   context.CancelCauseFunc
+	// next is the client's, which gets an event once the log has it.
 	next     stream.Output
 	detached bool            // the turn goes on without its client
 	left     bool            // the client has
@@ -41,12 +42,15 @@ type Turn struct {
 	marks   []mark // what was sent of pending, and perhaps arrived
 	at      int    // the last event that it has
 	n       int    // the last event in pending
-	retry   time.Time
+	// retry is when the store is tried again after it was unavailable.
+	retry time.Time
 
+	// doc is what the store has, as this process wrote it last.
 	doc   *Document
 	said  answer
 	last  []byte // the document at the end, and the task's state
 	state string
+	known bool // to the store
 	gone  bool // the task is somebody else's now
 }
 
@@ -84,7 +88,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 
 // log adds the event to what the log will get.
 func (t *Turn) log(s stream.Stamp, ev stream.Event) {
-	if !t.logging {
+	if !t.logging || stream.Passing(ev) {
 		return
 	}
 	if completed, ok := ev.(*stream.ToolCompleted); ok && len(completed.Result) > maxResult {
@@ -100,6 +104,7 @@ func (t *Turn) log(s stream.Stamp, ev stream.Event) {
 	t.pending, t.n = append(line, '\n'), s.N
 }
 
+// cut bounds what a document keeps of a result.
 func cut(text string) string {
 	head, _ := chat.Truncate(text, maxResult)
 	return head
@@ -116,8 +121,13 @@ func (t *Turn) leave(err error) error {
 }
 
 // Flush appends what came since the last one to the log, and then hands it to the client.
+// Before a client hears of the end the task has its state: what the client sends next may
+// depend on that.
 func (t *Turn) Flush() error {
 	t.append()
+	if t.said.reason != "" && !t.gone && (!t.logging || t.n == t.at) {
+		t.settle()
+	}
 	if t.left {
 		return nil
 	}
@@ -154,6 +164,8 @@ func (t *Turn) append() {
 	}
 }
 
+// send appends what is pending to the log. The store refuses it if another
+// process holds the task by now.
 func (t *Turn) send() error {
 	return t.service.cfg.Store.AppendLog(t.ctx, t.id, store.Append{
 		Entry: store.Entry{N: t.n, Data: t.pending}, At: t.at, TTL: t.service.cfg.EventTTL, Task: t.task, Holder: t.service.holder,
@@ -244,8 +256,11 @@ func (t *Turn) closeLog() {
 	t.append()
 }
 
-// settle writes the task's last state. It returns false if the store is unavailable.
+// settle writes the task's last state, once. It returns false if the store is unavailable.
 func (t *Turn) settle() bool {
+	if t.known {
+		return true
+	}
 	s := t.service
 	if t.last == nil {
 		t.state = Canceled // its client left, and the turn with it
@@ -264,7 +279,8 @@ func (t *Turn) settle() bool {
 			_ = s.cfg.Runs.Finish(t.ctx, t.task)
 		}
 	}
-	return !errors.Is(err, store.ErrUnavailable)
+	t.known = !errors.Is(err, store.ErrUnavailable)
+	return t.known
 }
 
 // keptFor is how long the task is kept behind the turn. That of a run that waits does not

@@ -166,6 +166,8 @@ func leaves(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) 
 	return found
 }
 
+// pointer is where a problem is, as a JSON pointer with a colon behind it, cut
+// to half of a problem's length. Empty: the whole value.
 func pointer(location []string) string {
 	if len(location) == 0 {
 		return ""
@@ -232,6 +234,8 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return fmt.Sprintf("got %s, want %s", got, strings.Join(want, " or "))
 }
 
+// quoted lists names, at most maxListed of them, each cut: they come from a
+// schema or from a model.
 func quoted(names []string) string {
 	list := make([]string, 0, maxListed)
 	for i, name := range names {
@@ -244,6 +248,7 @@ func quoted(names []string) string {
 	return strings.Join(list, ", ")
 }
 
+// values lists what a schema allows.
 func values(want []any) string {
 	names := make([]string, len(want))
 	for i, v := range want {

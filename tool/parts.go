@@ -67,6 +67,8 @@ func replaceParts(s *jsonschema.Schema, part func(*jsonschema.Schema) *jsonschem
 	}
 }
 
+// replaced returns a copy of list with f applied; nil stays nil, because an
+// empty list means something else in a schema.
 func replaced[T any](list []T, f func(T) T) []T {
 	if list == nil {
 		return nil
@@ -78,6 +80,7 @@ func replaced[T any](list []T, f func(T) T) []T {
 	return with
 }
 
+// replacedIn is replaced for maps.
 func replacedIn[T any](m map[string]T, f func(T) T) map[string]T {
 	if m == nil {
 		return nil

@@ -45,7 +45,10 @@ type pattern struct {
 	size int
 }
 
-func (p *pattern) String() string            { return p.re.String() }
+// It is part of what the schema library wants of an expression.
+func (p *pattern) String() string { return p.re.String() }
+
+// It takes time in proportion to s: Go's expressions do not backtrack.
 func (p *pattern) MatchString(s string) bool { return p.re.MatchString(s) }
 
 // patterns compiles the patterns of one schema, each text once.
@@ -172,7 +175,12 @@ func classSize(re *syntax.Regexp) int {
 	return size
 }
 
+// unknownPattern is an expression that Go has no form for, such as one that
+// looks ahead. It is not checked: the server does it again.
 type unknownPattern string
 
-func (p unknownPattern) String() string        { return string(p) }
+// It is the expression as the schema has it.
+func (p unknownPattern) String() string { return string(p) }
+
+// It accepts all.
 func (unknownPattern) MatchString(string) bool { return true }

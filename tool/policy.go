@@ -3,6 +3,7 @@ package tool
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Policy is what the operator says of a server's tools. It names tools as the server
@@ -19,6 +20,10 @@ type Policy struct {
 	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
 	// other server that offers it, or else of this one. An empty name means none.
 	Fallback map[string][]string
+	// Cache says, by tool, for how long results are kept, of tools that are read-only;
+	// CacheShared that those of one user serve all.
+	Cache       map[string]time.Duration
+	CacheShared bool
 	// Confirm says of tools, whatever they do, whether a person must allow their calls.
 	Confirm map[string]Confirm
 }
@@ -42,7 +47,7 @@ func (p Policy) Override(name string, a *Annotations) {
 func (p Policy) Named() map[string][]string {
 	return map[string][]string{
 		"readOnly": p.ReadOnly, "idempotent": p.Idempotent, "destructive": p.Destructive,
-		"fallback": slices.Sorted(maps.Keys(p.Fallback)),
-		"confirm":  slices.Sorted(maps.Keys(p.Confirm)),
+		"fallback": slices.Sorted(maps.Keys(p.Fallback)), "cache": slices.Sorted(maps.Keys(p.Cache)),
+		"confirm": slices.Sorted(maps.Keys(p.Confirm)),
 	}
 }

@@ -29,6 +29,9 @@ type price struct {
 	unique bool // the items must differ
 }
 
+// priceOf estimates the work that a schema makes, in units of about one
+// comparison: for any value, for each member of an object, and for each item of
+// a list.
 func priceOf(s *jsonschema.Schema) price {
 	here := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
 	p := price{any: enterWork + reach(here...), unique: s.UniqueItems}
@@ -42,6 +45,8 @@ func priceOf(s *jsonschema.Schema) price {
 	return p
 }
 
+// objects adds what is done for an object, however many members it has, and for
+// each of them.
 func (p *price) objects(s *jsonschema.Schema) {
 	names := len(s.Required) // looked up in each object
 	for _, list := range s.DependentRequired {
@@ -64,6 +69,8 @@ func (p *price) objects(s *jsonschema.Schema) {
 	}
 }
 
+// lists adds what is done for each item. Of prefixItems and items only one
+// applies to an item, so their prices are not all added.
 func (p *price) lists(s *jsonschema.Schema) {
 	for _, part := range slices.Concat(s.PrefixItems, schemasIn(s.Items)) {
 		p.list += choices(part)
@@ -123,6 +130,8 @@ func choices(part *jsonschema.Schema) int {
 	return n
 }
 
+// deepSize is the size of a value with all within it. The depth of a document
+// is bounded when it is read.
 func deepSize(v any) int {
 	n := sizeOf(v)
 	switch v := v.(type) {

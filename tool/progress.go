@@ -12,6 +12,7 @@ type Progress struct {
 	Message string
 }
 
+// progressKey is the key of a progress function in a context.
 type progressKey struct{}
 
 // WithProgress returns a context in which a tool call reports its progress to

@@ -92,6 +92,9 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	return s, work, err
 }
 
+// compileDocument compiles a schema of draft 2020-12 unless it names another.
+// It loads nothing, and its expressions are ours. doc must not be changed
+// afterwards.
 func compileDocument(doc any, programs *patterns) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
@@ -221,6 +224,8 @@ func childOf(ref, prefix string) bool {
 // files, and a tool's schema comes from elsewhere.
 type refuseAll struct{}
 
+// Load refuses every reference to another document: a schema comes from
+// outside, and must not make us fetch anything.
 func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
 }

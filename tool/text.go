@@ -23,6 +23,9 @@ func Clean(s string) string {
 	}, s)
 }
 
+// unfit says whether a character is taken out of texts of tools: controls,
+// marks that turn the direction of text, and tags, which are invisible and can
+// carry instructions.
 func unfit(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':

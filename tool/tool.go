@@ -1,6 +1,14 @@
 // Package tool holds what tools are, independent of what runs them: how a model sees them, what
 // it asks of them and what comes back; and the check of a call's arguments against
 // the tool's schema, neither of which is trusted.
+//
+// A Set never changes once it is made. Its pointer stands for its content: who
+// renders or filters a set keeps the result by the pointer.
+//
+// A schema is compiled once and then only read. Both schema and arguments come
+// from outside, so the work of a check is estimated before it is done,
+// expressions run in linear time, and references lead nowhere but into the same
+// schema.
 package tool
 
 import "github.com/go-json-experiment/json/jsontext"
@@ -47,6 +55,8 @@ const (
 // Annotations are a tool's behaviour hints, with MCP's defaults filled in: a
 // tool without annotations is taken to be destructive and not idempotent.
 type Annotations struct {
+	// Title is for people. The rest are hints of the server's, whose defaults
+	// are the careful ones (MCP 2025-11-25, ToolAnnotations).
 	Title       string
 	ReadOnly    bool
 	Destructive bool
@@ -105,4 +115,6 @@ type Result struct {
 	Text string
 	// IsError marks a result that tells of a failure.
 	IsError bool
+	// Cached says that the tool was not run: this is what it said before.
+	Cached bool
 }

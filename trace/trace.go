@@ -7,6 +7,9 @@
 //
 // A span holds names from the configuration, words from our own tables, and numbers:
 // never what a user or a model wrote, an argument, a result or a secret.
+//
+// Recorder is what a telemetry library implements. Its methods are called by
+// whatever goroutine runs the work, one span by one goroutine at a time.
 package trace
 
 import (
@@ -52,6 +55,7 @@ type Recorder interface {
 // Span is a Recorder, or nothing: its zero value does nothing.
 type Span struct{ rec Recorder }
 
+// key is the key of a Recorder in a context.
 type key struct{}
 
 // Request begins the span of a request that came with header. A nil Tracer makes none.
@@ -72,6 +76,7 @@ func Start(ctx context.Context, kind Kind, operation, subject string) (context.C
 	return with(ctx, parent.rec.Begin(kind, operation, subject))
 }
 
+// with returns a context in which rec is the current span.
 func with(ctx context.Context, rec Recorder) (context.Context, Span) {
 	return context.WithValue(ctx, key{}, rec), Span{rec}
 }
@@ -131,6 +136,8 @@ func (s Span) Fail(why string) {
 // Cancelled is the failure of what nobody waited for any more.
 const Cancelled = "cancelled"
 
+// failure is the status of a span: a type of the contract, never a message,
+// which may hold what a user said.
 func failure(err error) string {
 	switch {
 	case err == nil:

@@ -27,7 +27,7 @@ const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const gateway = new StatusPanel((model) => offer(model === offlineModel));
 const conversation = new Follower();
-const session = new Session(begin);
+const session = new Session(begin, () => gateway.keeps);
 
 /** @param {Ask} ask @returns {Via} */
 const viaFor = (ask) => (viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');
@@ -77,6 +77,7 @@ function begin(record) {
       if (isChosen()) showTurn(byId('turn-panel'), record);
     },
     show(event, data) { view.show(event, data); },
+    interrupted() { view.interrupted(); },
     changed: eachFrame(() => {
       view.draw();
       if (isChosen()) inspector.draw();
@@ -230,6 +231,7 @@ theme.addEventListener('change', () => {
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
 const cut = recall();
-if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
+if (cut?.task && cut.turn) session.rejoin(cut);
+else if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
 compose();
 gateway.refresh();

@@ -63,8 +63,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/agents", "/agents/{id}", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse",
-				"/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/decision", "/tasks/{id}/events", "/tools", "/workflows"}},
+			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/decision", "/tasks/{id}/events", "/tools", "/workflows"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of the page", sortedKeys(at(doc, "paths", "/")), []string{"get", "head"}},
@@ -80,12 +79,13 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"agent", "approval", "done", "error", "inner_delta", "model", "node", "response_delta", "route", "start", "thinking", "tool_call"}},
+			[]string{"agent", "approval", "channel_message", "done", "error", "inner_delta", "model", "node", "quality", "response_delta", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,
 			fault.AgentFailed, fault.AgentUnavailable, fault.RoutingFailed,
 			fault.Cancelled, fault.TurnLost, fault.StoreUnavailable,
+			fault.QualityFailed, fault.QualityUnavailable, fault.ContentTruncated, fault.DeliveryFailed,
 			fault.WorkflowLimit, fault.WorkflowExpression, fault.WorkflowNoBranch, fault.WorkflowNodeFailed, fault.WorkflowRecovery, fault.ApprovalRejected)},
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
@@ -211,7 +211,22 @@ func TestEventsMatchTheirSchemas(t *testing.T) {
 		&stream.Delta{Text: "Hello"},
 		&stream.Error{Type: fault.MCPUnavailable, Message: "m", Recoverable: true},
 		&stream.Error{Type: fault.ModelUnavailable, Message: "m", Fatal: true, RetryAfter: time.Second, Service: "gemini"},
+		&stream.Quality{Phase: stream.Planning, Attempt: 1, Plan: []byte(`{"steps":[]}`)},
+		&stream.Quality{Phase: stream.Composing, Attempt: 1, Chars: 12},
+		&stream.Quality{Phase: stream.Validating, Attempt: 2, Passed: []string{}, Failed: []string{"complete"}},
+		&stream.InnerDelta{Delta: "Hello", Attempt: 1},
+		&stream.InnerDelta{Attribution: stream.Attribution{AgentID: "a", NodeID: "n"}, Delta: "Hello"},
+		&stream.ChannelMessage{Channel: "sms", Sequence: 1, Total: 2, Content: "(1/2) Hello", ContentType: "text/plain", Indicator: "(1/2)", Encoding: "GSM-7", Segments: 1, Units: 11},
+		&stream.ChannelMessage{Channel: "teams", Sequence: 1, Total: 1, Content: "Hello", ContentType: "application/vnd.microsoft.card.adaptive", Card: []byte(`{"type":"AdaptiveCard"}`), Bytes: 1},
+		&stream.ChannelMessage{Channel: "email", Sequence: 1, Total: 1, Content: "Hello", ContentType: "multipart/alternative", Subject: "s", Text: "t", HTML: "<p>"},
 		&stream.Done{Reason: stream.Stop},
+		&stream.Done{
+			Reason: stream.Stop,
+			Quality: &stream.Receipt{Outcome: stream.Unjudged, Refined: true, ScorecardID: "sc_1", StyleVersion: "1", Criteria: []stream.CriterionCheck{
+				{ID: "a", By: "code", Must: true, Passed: new(bool), FailedFirst: true}, {ID: "b", By: "judge", Planned: true, NotApplicable: true},
+			}},
+			Channel: &stream.Formatted{Channel: "sms", Parts: 1, Metadata: []byte(`{}`), Delivery: &stream.Delivery{Status: "failed", Attempts: 1, ID: "msg_1"}},
+		},
 		&stream.Done{Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1}, Model: []time.Duration{time.Second}, Tools: []stream.ToolTiming{{Tool: "x", Duration: time.Second}}},
 	}
 	names := at(openAPI(t), "components", "responses", "Stream", "content", "text/event-stream", "x-events")

@@ -22,6 +22,8 @@ export class TurnRecord {
   state = 'running';
   requestId = '';
   model = '';
+  task = ''; // and the turn: empty unless the gateway keeps turns
+  turn = '';
   answer = ''; // as much of it as has come
   heartbeats = 0;
   bytes = 0;
@@ -63,6 +65,7 @@ export class TurnRecord {
     if (!data) return null;
     if (data.request_id) this.requestId = data.request_id;
     if (frame.event === 'start' || frame.event === 'model') this.model = data.model;
+    if (frame.event === 'start') [this.task, this.turn] = [data.task_id ?? '', data.turn_id ?? ''];
     if (frame.event === 'tool_call') this.#call(data, seen.at);
     if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
     if (frame.event === 'error' && data.fatal) this.fatal = data;

@@ -1,6 +1,7 @@
 // One visit: the conversation, and the one turn that may run in it.
 
 import { History } from './history.js';
+import { cancel, goOn, takeUp } from './kept.js';
 import { forget, remember } from './memory.js';
 import { TurnRecord } from './record.js';
 import { listen, newKey, post } from './transport.js';
@@ -14,19 +15,29 @@ import { listen, newKey, post } from './transport.js';
  * @property {() => void} identified  the request id is known
  * @property {(event: string, data: any) => void} show
  * @property {() => void} changed  an event has come, which may be one that cannot be read
+ * @property {() => void} interrupted  the stream broke off, and the rest is asked for
  * @property {(outcome: Outcome) => void} end
  */
+/** @typedef {{ controller: AbortController, record: TurnRecord, stopping: boolean }} Running */
+
+// Milliseconds that the end of a turn may take which was cancelled, and its first event.
+const longestEnd = 3000;
+const longestStart = 1000;
 
 export class Session {
   #conversation = newConversation();
   #history = new History(); // of the conversation
-  /** @type {AbortController | null} of the turn under way */
+  /** @type {Running | null} the turn under way */
   #running = null;
   #leaving = false;
 
-  /** @param {(record: TurnRecord) => View} begin  called for each turn before it is sent */
-  constructor(begin) {
+  /**
+   * @param {(record: TurnRecord) => View} begin  called for each turn before it is sent
+   * @param {() => boolean} keeps  whether the gateway keeps turns
+   */
+  constructor(begin, keeps) {
     this.begin = begin;
+    this.keeps = keeps;
   }
 
   get running() { return this.#running !== null; }
@@ -44,50 +55,103 @@ export class Session {
    * Runs a turn to its end. False: another one is running.
    * @param {Ask} ask @param {Via} via @param {TurnRecord | null} [after] the turn that it goes on with
    */
-  async run(ask, via, after = null) {
-    if (this.#running) return false;
-    const controller = this.#running = new AbortController();
+  run(ask, via, after = null) {
+    const key = newKey();
+    const send = via === 'fetch' ? post : listen;
     const record = new TurnRecord(ask, via);
     record.after = after;
+    return this.#follow(record, (listener, signal) => send(ask, listener, signal, key));
+  }
+
+  /**
+   * Goes on with a turn that the gateway keeps and that a reload has cut, from its first
+   * event: nothing of it is here.
+   * @param {import('./memory.js').Kept} kept
+   */
+  rejoin({ input, id, conversation, task, turn }) {
+    if (conversation) this.#conversation = conversation;
+    const record = new TurnRecord({ input, conversation_id: this.#conversation }, 'fetch');
+    [record.requestId, record.task, record.turn] = [id, task, turn];
+    return this.#follow(record, async (listener, signal) => {
+      const outcome = await takeUp(placeOf(record), listener, signal);
+      return outcome.how === 'lost' && outcome.gone && record.events.length === 0 ? { ...outcome, reloaded: true } : outcome;
+    });
+  }
+
+  /**
+   * @param {TurnRecord} record
+   * @param {(listener: import('./transport.js').Listener, signal: AbortSignal) => Promise<Outcome>} begin  may be called again where turns are kept
+   */
+  async #follow(record, begin) {
+    if (this.#running) return false;
+    const turn = this.#running = { controller: new AbortController(), record, stopping: false };
+    const { signal } = turn.controller;
     const view = this.begin(record);
-    remember({ input: ask.input, id: '' });
-    const outcome = await (via === 'fetch' ? post : listen)(ask, this.#listener(record, view), controller.signal);
+    this.#remember(record);
+    const listener = this.#listener(turn, view);
+    const again = () => {
+      if (this.#leaving) return null;
+      if (record.task && record.turn) return takeUp(placeOf(record), listener, signal);
+      return record.events.length === 0 && this.keeps() ? begin(listener, signal) : null; // it may have been lost on its way here
+    };
+    const outcome = await goOn(await begin(listener, signal), again, () => record.events.length, listener, signal);
     if (this.#leaving) return true; // what breaks off then is not news, and is kept for after a reload
     this.#running = null;
     forget();
-    if (ask.conversation_id === this.#conversation) this.#history.add(record);
+    if (record.ask.conversation_id === this.#conversation) this.#history.add(record);
     view.end(outcome);
     return true;
   }
 
-  /** @param {TurnRecord} record @param {View} view */
-  #listener(record, view) {
+  /** @param {TurnRecord} record */
+  #remember({ ask, requestId, task, turn }) {
+    remember({ input: ask.input, id: requestId, conversation: ask.conversation_id, task, turn });
+  }
+
+  /** @param {Running} turn @param {View} view @returns {import('./transport.js').Listener} */
+  #listener(turn, view) {
+    const { record } = turn;
     const identified = () => {
-      remember({ input: record.ask.input, id: record.requestId });
+      this.#remember(record);
       view.identified();
     };
     return {
-      /** @param {string} requestId  a browser may discard events that it has, but not this */
-      opened(requestId) {
+      opened(requestId) { // a browser may discard events that it has, but not this
         record.requestId = requestId;
         identified();
       },
-      /** @param {import('./types').Frame} frame */
       frame: (frame) => {
         const data = record.take(frame);
         if (data) view.show(frame.event, data);
         if (frame.event === 'start') identified();
+        if (frame.event === 'start' && turn.stopping) this.#cancel(turn);
         view.changed();
       },
-      /** @param {number} count */
       comments(count) { record.heartbeats = count; },
+      interrupted: () => view.interrupted(),
     };
   }
 
-  /** Stops the turn under way. False: there is none. */
+  /**
+   * Stops the turn under way: a kept one is cancelled wherever it runs, of another one the
+   * connection is closed, which ends it. The second time it is closed in any case. False:
+   * there is none.
+   */
   stop() {
-    this.#running?.abort();
-    return this.running;
+    const turn = this.#running;
+    if (!turn) return false;
+    const again = turn.stopping;
+    turn.stopping = true;
+    if (again) turn.controller.abort();
+    else this.#cancel(turn);
+    return true;
+  }
+
+  /** @param {Running} turn */
+  async #cancel({ controller, record }) {
+    const begun = record.task !== '' || record.events.length > 0;
+    setTimeout(() => controller.abort(), begun ? longestEnd : longestStart);
+    if (record.task ? !(await cancel(record.task)) : begun) controller.abort();
   }
 
   /** Begins another conversation. */
@@ -101,3 +165,6 @@ export class Session {
 }
 
 const newConversation = () => `conv_${newKey()}`;
+
+/** @param {TurnRecord} record @returns {import('./kept.js').Place} */
+const placeOf = ({ task, turn, events }) => ({ task, turn, last: events.at(-1)?.id ?? '' });

@@ -15,6 +15,8 @@ export const offlineModel = 'offline-demo';
 export class StatusPanel {
   /** @type {Ready | null} */
   #ready = null;
+  /** Whether the gateway keeps turns, as far as is known. */
+  keeps = false;
   #read = 0; // when
   #poll = 0;
   #tick = 0;
@@ -33,6 +35,7 @@ export class StatusPanel {
     const ready = await getJSON('readyz');
     this.#read = performance.now();
     this.#ready = ready?.breakers ? ready : null;
+    if (this.#ready) this.keeps = this.#ready.store !== undefined;
     this.#draw();
     if (this.#ready) {
       this.#agents((await getJSON('agents'))?.agents ?? []);

@@ -13,6 +13,7 @@ import { Parser } from './sse.js';
  * @property {(requestId: string) => void} opened  by fetch alone: EventSource hides the headers
  * @property {(frame: Frame) => void} frame
  * @property {(count: number) => void} comments
+ * @property {() => void} interrupted  the rest is asked for
  */
 
 // Proxies commonly allow a request line of 8 KiB.
@@ -47,14 +48,15 @@ export const fitsAddress = (ask) => address(ask).length <= longestAddress;
  * @param {Ask} ask
  * @param {Listener} listener
  * @param {AbortSignal} signal
+ * @param {string} key  the same again is the same turn
  * @returns {Promise<Outcome>}
  */
-export async function post(ask, listener, signal) {
+export async function post(ask, listener, signal, key) {
   let sent = false;
   try {
     const response = await fetch(endpoint(), {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': newKey() },
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: body(ask),
       signal,
     });
@@ -75,7 +77,7 @@ export async function post(ask, listener, signal) {
  * @param {ReadableStream<Uint8Array>} stream
  * @param {Listener} listener
  */
-async function read(stream, listener) {
+export async function read(stream, listener) {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
   const parser = new Parser();
@@ -125,12 +127,14 @@ const hidden = {
  * @param {Ask} ask
  * @param {Listener} listener
  * @param {AbortSignal} signal
+ * @param {string} key
  * @returns {Promise<Outcome>}
  */
-export function listen(ask, listener, signal) {
+export function listen(ask, listener, signal, key) {
   return new Promise((resolve) => {
-    const source = new EventSource(`${address(ask)}&idempotency_key=${newKey()}`);
+    const source = new EventSource(`${address(ask)}&idempotency_key=${key}`);
     let sent = false;
+    let kept = false;
     /** @param {Outcome} outcome */
     const end = (outcome) => {
       source.close(); // or the browser would ask again, after a clean end too
@@ -142,10 +146,13 @@ export function listen(ask, listener, signal) {
       source.addEventListener(event, (e) => {
         // The gateway's error event has data; that of the connection has none.
         if (e instanceof MessageEvent && typeof e.data === 'string') {
+          kept = e.lastEventId.startsWith('turn_');
           listener.frame({ id: e.lastEventId, event, data: e.data });
           if (event === 'done') end({ how: 'done' });
         } else if (!sent && source.readyState === EventSource.CLOSED) {
           end({ how: 'refused', problem: hidden });
+        } else if (kept && source.readyState === EventSource.CONNECTING) {
+          listener.interrupted(); // the browser asks for the rest
         } else {
           end({ how: 'lost', sent });
         }

@@ -27,6 +27,7 @@ export class TurnView {
   #items = el('div', { class: 'items' });
   #foot = el('div', { class: 'foot' });
   #waiting = el('p', { class: 'waiting', 'aria-hidden': 'true' }, 'Waiting for the first event');
+  #interrupted = el('p', { class: 'faint', 'data-testid': 'interrupted' }, 'The connection was lost. The rest of the turn is asked for.');
   /** @type {Map<string, ToolCard>} */
   #cards = new Map();
   /** @type {Thoughts | null} */
@@ -43,6 +44,9 @@ export class TurnView {
   #parts = {
     start: () => { this.#waiting.textContent = 'The model is at work'; },
     model: (change) => this.#change(change),
+    quality: ({ phase }) => { this.#waiting.textContent = `The answer is checked: ${phase}`; },
+    inner_delta: () => {},
+    channel_message: () => {},
     route: (route) => this.#team.route(route),
     agent: (run) => this.#team.run(run),
     node: (run) => this.#step(run),
@@ -70,7 +74,13 @@ export class TurnView {
    * @param {any} data
    */
   show(event, data) {
+    this.#interrupted.remove();
     if (Object.hasOwn(this.#parts, event)) this.#parts[/** @type {EventName} */ (event)](data);
+  }
+
+  /** Tells that the stream broke off, and that the rest is asked for. */
+  interrupted() {
+    this.node.insertBefore(this.#interrupted, this.#foot);
   }
 
   /** Draws what has come since the last time. */
@@ -192,6 +202,7 @@ export class TurnView {
 
   /** @param {Fault} fault */
   #fault(fault) {
+    if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#speaks(fault.agent_id)) this.#closeText();
     const actions = [];
     if (fault.fatal && fault.recoverable && !this.record.ask.approval) actions.push(this.#retry(fault.retry_after_ms));
@@ -216,6 +227,11 @@ export class TurnView {
   /** @param {Outcome} outcome */
   end(outcome) {
     this.#waiting.remove();
+    this.#interrupted.remove();
+    if (outcome.how === 'lost' && outcome.reloaded) {
+      this.reloaded(this.record.requestId);
+      return;
+    }
     this.#closeText();
     const state = stateOf(outcome, this.record);
     this.record.end(state);
@@ -295,6 +311,7 @@ function stateOf(outcome, record) {
     case 'lost': return 'dropped';
     case 'refused': return 'refused';
   }
+  if (record.done?.finish_reason === 'cancelled') return 'stopped';
   return record.done?.success ? 'done' : 'failed';
 }
 
@@ -311,6 +328,7 @@ function summary(record, outcome) {
   }
   const done = record.done;
   if (!done) return '';
+  if (done.finish_reason === 'cancelled') return `Cancelled after ${duration(done.timings.total_ms)}. What tools did until then stays done.`;
   const { model_ms: models, total_ms: total, first_delta_ms: first } = done.timings;
   const tokens = done.usage.input_tokens + done.usage.output_tokens + done.usage.thinking_tokens;
   return [

@@ -53,7 +53,7 @@ export interface Seen extends Frame {
 export type Outcome =
   | { how: 'done' }
   | { how: 'stopped' }
-  | { how: 'lost'; sent: boolean } // sent: some of the stream arrived
+  | { how: 'lost'; sent: boolean; gone?: boolean; reloaded?: boolean } // sent: some of the stream arrived; gone: no more will; reloaded: by the page's own doing
   | { how: 'refused'; problem: Problem };
 
 export interface Problem {
@@ -65,7 +65,7 @@ export interface Problem {
   retry_after_ms?: number;
 }
 
-export interface Start { request_id: string; model: string; conversation_id?: string; protocol: string }
+export interface Start { request_id: string; model: string; conversation_id?: string; protocol: string; task_id?: string; turn_id?: string }
 /** Who is to answer, in a turn of a team. */
 export interface Route {
   request_id: string;
@@ -141,6 +141,7 @@ export interface Ready {
   breakers: Breaker[];
   mcp: { server: string; connected: boolean; tools: number }[];
   streams: number;
+  store?: { kind: string; state: string };
 }
 export interface Agent {
   id: string;

@@ -39,6 +39,7 @@ const advice = {
   model_blocked: 'The model refused this for safety. The same words would be refused again: put it differently.',
   model_error: 'The model refused the request itself, for example its key or name. Trying again does not help; the operator finds the reason in the log under the request id.',
   timeout: 'It took longer than the gateway allows. What tools did until then stays done.',
+  turn_lost: 'The gateway that ran this turn is gone, and another one has closed it. What tools did until then stays done.',
   shutting_down: 'The gateway is being stopped, perhaps to be replaced. Try again in a moment.',
   internal_error: 'This is a fault of the gateway. Its operator finds the cause in the log under the request id.',
   validation_error: 'Nothing was run. Change the message and send it again.',

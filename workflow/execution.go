@@ -320,7 +320,7 @@ func (x *execution) take(it *item) {
 	case it.ev != nil:
 		x.emit(it.ev)
 	case it.draft > 0 || !it.k.n.speaks:
-		x.voice.inner(it.k, it.text, it.draft)
+		x.voice.inner(it.k, it.text)
 	default:
 		x.voice.text(it.k.n, it.text)
 	}
@@ -687,12 +687,13 @@ func (v *voice) say(n *node, text string) {
 	v.x.emit(&v.delta)
 }
 
-// inner tells a piece of a text that is not the answer.
-func (v *voice) inner(k *worker, text string, draft int) {
+// inner tells a piece of a text that is not the answer. Attempt stays 0, for it is of answers
+// that are held back; which round a draft is of its node has told.
+func (v *voice) inner(k *worker, text string) {
 	if text == "" {
 		return
 	}
-	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Attempt = k.n.ID, k.n.Agent, text, draft
+	v.draft.NodeID, v.draft.AgentID, v.draft.Delta = k.n.ID, k.n.Agent, text
 	v.x.emit(&v.draft)
 }
 

@@ -161,11 +161,7 @@ func (l *log) lines() (lines []string) {
 			}
 			lines = append(lines, line)
 		case *stream.InnerDelta:
-			line := fmt.Sprintf("%s inner %q", e.NodeID, e.Delta)
-			if e.Attempt > 0 {
-				line += fmt.Sprintf(" of draft %d", e.Attempt)
-			}
-			lines = append(lines, line)
+			lines = append(lines, fmt.Sprintf("%s inner %q", e.NodeID, e.Delta))
 		case *stream.Delta:
 			lines = append(lines, fmt.Sprintf("%s says %q", e.NodeID, e.Text))
 		case *stream.ToolStarted:

@@ -115,9 +115,9 @@ func TestReflection(t *testing.T) {
 		want   []string
 	}{
 		"passes": {[]float64{3, 9}, []string{
-			`x inner "draft 0" of draft 1`, `x inner "draft 1" of draft 2`, `x says "draft 1"`, "x completed after 2"}},
+			`x inner "draft 0"`, `x inner "draft 1"`, `x says "draft 1"`, "x completed after 2"}},
 		"never": {[]float64{3, 4, 5}, []string{
-			`x inner "draft 0" of draft 1`, `x inner "draft 1" of draft 2`, `x says "draft 2"`, "x completed after 3"}},
+			`x inner "draft 0"`, `x inner "draft 1"`, `x says "draft 2"`, "x completed after 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

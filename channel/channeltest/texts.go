@@ -24,6 +24,7 @@ type script struct {
 	stop  string
 }
 
+// split returns the words of s.
 func split(s string) []string { return strings.Fields(s) }
 
 // scripts are thirteen; their words hold conjuncts, marks and joiners.
@@ -45,7 +46,10 @@ func scripts() []script {
 	}
 }
 
-var emojis = split("😀 ✅ ⚠️ 👍🏽 👨‍👩‍👧‍👦 🇩🇪 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ©")
+// emojis are ones of one character and of several that belong together.
+func emojis() []string {
+	return split("😀 ✅ ⚠️ 👍🏽 👨‍👩‍👧‍👦 🇩🇪 ❤️ 1️⃣ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 ©")
+}
 
 // Generator makes texts; one of the same seed makes the same ones.
 type Generator struct {
@@ -69,6 +73,7 @@ func (g *Generator) Text() Text {
 	return w.t
 }
 
+// writer writes one text and notes what must be left of it.
 type writer struct {
 	g *Generator
 	s script
@@ -76,8 +81,10 @@ type writer struct {
 	t Text
 }
 
+// n returns a number below n.
 func (w *writer) n(n int) int { return w.g.r.IntN(n) }
 
+// block writes one block, of any kind that models write.
 func (w *writer) block() {
 	switch w.n(9) {
 	case 0:
@@ -104,6 +111,7 @@ func (w *writer) block() {
 	}
 }
 
+// list writes a list.
 func (w *writer) list(mark string) {
 	for range 1 + w.n(5) {
 		w.b.WriteString(mark)
@@ -113,6 +121,7 @@ func (w *writer) list(mark string) {
 	w.b.WriteString("\n")
 }
 
+// table writes a table.
 func (w *writer) table() {
 	columns := 2 + w.n(4)
 	for r := range 2 + w.n(4) {
@@ -129,6 +138,7 @@ func (w *writer) table() {
 	w.b.WriteString("\n")
 }
 
+// fence writes a block of code.
 func (w *writer) fence() {
 	w.b.WriteString("```go\n")
 	for i := range 1 + w.n(6) {
@@ -139,6 +149,7 @@ func (w *writer) fence() {
 	w.b.WriteString("```\n\n")
 }
 
+// sentence writes a sentence of spans.
 func (w *writer) sentence(words int) {
 	for i := range words {
 		if i > 0 {
@@ -149,6 +160,7 @@ func (w *writer) sentence(words int) {
 	w.b.WriteString(w.s.stop)
 }
 
+// span writes a word, mostly without markup.
 func (w *writer) span() {
 	switch w.n(24) {
 	case 0:
@@ -162,7 +174,8 @@ func (w *writer) span() {
 	case 4:
 		w.link()
 	case 5:
-		w.b.WriteString(" " + emojis[w.n(len(emojis))] + " ")
+		all := emojis()
+		w.b.WriteString(" " + all[w.n(len(all))] + " ")
 	case 6:
 		number := strconv.Itoa(w.n(1_000_000)) + "." + strconv.Itoa(10+w.n(89))
 		w.t.Words = append(w.t.Words, number)
@@ -180,6 +193,8 @@ func (w *writer) span() {
 	}
 }
 
+// around writes a word between marks. In scripts without spaces there must be
+// one for the marks to count.
 func (w *writer) around(mark string) {
 	if w.s.space == "" {
 		w.b.WriteString(" ")
@@ -192,6 +207,7 @@ func (w *writer) around(mark string) {
 	}
 }
 
+// link writes a link or a bare address.
 func (w *writer) link() {
 	url := "https://example.com/a_b/" + strconv.Itoa(w.n(10_000)) + "?q=" + strconv.Itoa(w.n(100)) + "&x=y"
 	w.t.Links = append(w.t.Links, url)
@@ -204,6 +220,7 @@ func (w *writer) link() {
 	w.b.WriteString("](" + url + ")")
 }
 
+// word writes a word, now and then of another script.
 func (w *writer) word() {
 	s := w.s
 	if w.n(20) == 0 {

@@ -22,8 +22,9 @@ import (
 // maxFrame bounds one event that ask reads: an answer of 2 MiB, twice, escaped.
 const maxFrame = 16 << 20
 
-// ask posts one message, or holds a conversation, and shows the events as they come.
-// Exit code 0 only when the done event of the last turn says success.
+// ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
+// and shows the events as they come.
+// The exit code is that of the last turn: see codeOf.
 func (p program) ask(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
@@ -31,15 +32,22 @@ func (p program) ask(ctx context.Context, args []string) int {
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
+	channel := l.String("channel", "", "have the answer in the form of a channel, such as sms or email")
+	drafts := l.Bool("drafts", "show an answer that is held back until it is checked as it is written")
 	approve := l.Bool("approve", "allow every tool call that a person must allow")
 	reject := l.Bool("reject", "allow none of them")
-	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk })
+	resume := l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id")
+	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk || *resume != "" })
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
 	text := strings.Join(l.Args(), "")
-	if text == "" && !*talk {
+	if *resume != "" && (text != "" || *talk || !canResume(*resume)) {
+		fmt.Fprintln(p.stderr, "sluice ask: --resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it")
+		return exitUsage
+	}
+	if text == "" && !*talk && *resume == "" {
 		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
 		return exitUsage
 	}
@@ -67,15 +75,19 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	lines := p.lineReader(ctx)
 	decide := p.deciderOf(*approve, *reject, lines)
+	asked := conversation{Input: text, Channel: *channel, Drafts: *drafts}
 	if *talk {
-		return p.converse(ctx, base, text, show, lines, decide)
+		return p.converse(ctx, base, asked, show, lines, decide)
 	}
-	_, success, err := turn(ctx, base, conversation{Input: text}, show, decide)
-	return p.verdict(success, err)
+	if *resume != "" {
+		return p.resume(ctx, base, *resume, show)
+	}
+	_, code, err := p.turn(ctx, base, asked, show, decide)
+	return p.verdict(code, err)
 }
 
 // verdict returns the exit code of a turn, whose error it prints.
-func (p program) verdict(success bool, err error) int {
+func (p program) verdict(code int, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
 		if errors.Is(err, errAsked) {
@@ -83,8 +95,17 @@ func (p program) verdict(success bool, err error) int {
 		}
 		return exitFailed
 	}
-	if !success {
+	return code
+}
+
+// codeOf returns the exit code of a turn, which its done tells: 0 is a success, and
+// exitUnchecked one whose answer did not pass its checks.
+func codeOf(done eventData) int {
+	switch {
+	case !done.Success:
 		return exitFailed
+	case done.Quality != nil && !done.Quality.Passed:
+		return exitUnchecked
 	}
 	return exitOK
 }
@@ -112,6 +133,7 @@ type viewer interface {
 // eventData is the union of what ask reads of the events' data.
 type eventData struct {
 	RequestID    string         `json:"request_id"`
+	TaskID       string         `json:"task_id"`
 	Model        string         `json:"model"`
 	Key          string         `json:"key"`
 	Previous     string         `json:"previous"`
@@ -133,6 +155,7 @@ type eventData struct {
 	Finish       string         `json:"finish_reason"`
 	teamData     `json:",inline"`
 	approvalData `json:",inline"`
+	checkData    `json:",inline"`
 	Usage        struct {
 		Input    int `json:"input_tokens"`
 		Output   int `json:"output_tokens"`
@@ -146,62 +169,27 @@ type eventData struct {
 
 // said is what came of a stream.
 type said struct {
-	text    string // of the answer, as much of it as came
-	success bool
-	asked   *approvalData // what a person must answer; nil: nothing
+	text  string        // of the answer, as much of it as came
+	code  int           // the exit code of the turn
+	asked *approvalData // what a person must answer; nil: nothing
 }
 
 // post runs one turn, or goes on with one.
-func post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
+func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
-		return said{}, errors.New("the message is not valid UTF-8")
+		return said{code: exitFailed}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
 	if err != nil {
-		return said{}, err
+		return said{code: exitFailed}, err
 	}
 	req.Close = true // the next one may be long in coming
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return said{}, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return said{}, refused(resp)
-	}
-	return follow(resp.Body, show)
-}
-
-// follow shows the events of a stream up to its done.
-func follow(stream io.Reader, show viewer) (got said, err error) {
-	var text strings.Builder
-	defer func() { got.text = text.String() }()
-	events := sse.NewReader(stream, maxFrame)
-	for {
-		ev, err := events.Next()
-		if err != nil {
-			return got, fmt.Errorf("the stream broke before done, so the outcome is unknown: %w", err)
-		}
-		var data eventData
-		if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-			return got, fmt.Errorf("event %s: %w", ev.ID, err)
-		}
-		if err := show.show(ev, data); err != nil {
-			return got, err
-		}
-		switch ev.Type {
-		case "response_delta":
-			text.WriteString(data.Delta)
-		case "approval":
-			got.asked = &data.approvalData
-		case "done":
-			got.success = data.Success
-			return got, nil
-		}
-	}
+	a := &asking{base: base, show: show, note: p.stderr}
+	code, err := a.run(ctx, req)
+	return said{text: a.answer.String(), code: code, asked: a.asked}, err
 }
 
 // refusal is what a problem reply says.
@@ -227,6 +215,7 @@ func refused(resp *http.Response) error {
 // jsonLines prints each event as one line of JSON.
 type jsonLines struct{ out io.Writer }
 
+// show prints an event as one line, data as it was sent.
 func (j *jsonLines) show(ev sse.Event, _ eventData) error {
 	line, err := json.Marshal(struct {
 		ID    string         `json:"id"`

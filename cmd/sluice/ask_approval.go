@@ -154,15 +154,15 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 
 // turn runs one turn to its end, with the answers to its questions. Answers that the
 // gateway cannot take are asked for again.
-func turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, success bool, err error) {
-	said, err := post(ctx, base, c, show)
+func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
+	said, err := p.post(ctx, base, c, show)
 	for err == nil && said.asked != nil {
 		var given *approvalAnswer
 		if given, err = d.decide(said.asked); err != nil {
 			break
 		}
 		question := said.asked
-		next, failed := post(ctx, base, conversation{Approval: given}, show)
+		next, failed := p.post(ctx, base, conversation{Approval: given}, show)
 		var refused *refusal
 		if errors.As(failed, &refused) && refused.status == 422 && d.action == "" {
 			fmt.Fprintln(d.out, printable(refused.Error()))
@@ -172,5 +172,5 @@ func turn(ctx context.Context, base string, c conversation, show viewer, d *deci
 		answer += said.text
 		said, err = next, failed
 	}
-	return answer + said.text, said.success, err
+	return answer + said.text, said.code, err
 }

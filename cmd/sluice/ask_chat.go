@@ -33,6 +33,8 @@ type conversation struct {
 	ID          string        `json:"conversation_id,omitzero"`
 	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
+	Channel     string        `json:"channel,omitzero"`
+	Drafts      bool          `json:"drafts,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
 	// Approval answers a question; all but Accumulated is empty then.
 	Approval *approvalAnswer `json:"approval,omitzero"`
@@ -50,6 +52,8 @@ func (c *conversation) answered(text string) {
 	}
 }
 
+// tooLong says whether a conversation is longer than the gateway takes. Cutting
+// here keeps requests small; the gateway would cut by the same rule.
 func tooLong(list []pastMessage) bool {
 	chars := 0
 	for _, s := range list {
@@ -72,17 +76,17 @@ func beginning(s string) string {
 
 // converse sends each line of stdin, with what was said before, until stdin ends. It
 // returns the exit code of the last turn.
-func (p program) converse(ctx context.Context, base, first string, show viewer, lines func() (string, error), decide *decider) int {
-	c := conversation{ID: "conv_" + rand.Text()}
+func (p program) converse(ctx context.Context, base string, c conversation, show viewer, lines func() (string, error), decide *decider) int {
+	c.ID = "conv_" + rand.Text()
 	code := exitOK
-	for line, err := range p.lines(first, lines) {
+	for line, err := range p.lines(c.Input, lines) {
 		if err != nil {
 			fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
 			return exitFailed
 		}
 		c.Input = line
-		answer, success, err := turn(ctx, base, c, show, decide)
-		code = p.verdict(success, err)
+		answer, ended, err := p.turn(ctx, base, c, show, decide)
+		code = p.verdict(ended, err)
 		if ctx.Err() != nil {
 			return exitFailed
 		}
@@ -121,6 +125,7 @@ func (p program) lines(first string, next func() (string, error)) iter.Seq2[stri
 	}
 }
 
+// line is what was typed, or why nothing more comes.
 type line struct {
 	text string
 	err  error

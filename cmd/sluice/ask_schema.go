@@ -25,7 +25,7 @@ func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 			fault("--model", "belongs to --schema")
 		}
 		if *f.schema != "" && streamed() {
-			fault("--schema", "asks a model itself, so --url, --json and --chat have no meaning beside it")
+			fault("--schema", "asks a model itself, so --url, --json, --chat and --resume have no meaning beside it")
 		}
 	}
 	return f
@@ -51,5 +51,5 @@ func (p program) fillIn(ctx context.Context, cfg gateway.Config, f formFlags, te
 	case err == nil:
 		_, err = p.stdout.Write(printableJSON(answer.Bytes()))
 	}
-	return p.verdict(true, err)
+	return p.verdict(exitOK, err)
 }

@@ -58,6 +58,7 @@ type doctorFlags struct {
 	file          *settings.File
 }
 
+// newDoctorFlags registers the command's own flags with l.
 func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 	f := doctorFlags{
 		file:    file,
@@ -71,6 +72,7 @@ func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 	return f
 }
 
+// check reports what flags have wrong together, which none of them can know.
 func (f doctorFlags) check(fault func(name, message string)) {
 	if *f.url == "" && f.file.Path == "" {
 		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com; or --config, to ask the models of that file")
@@ -83,6 +85,8 @@ func (f doctorFlags) check(fault func(name, message string)) {
 	}
 }
 
+// config returns the examination that the flags describe. They have been
+// checked.
 func (f doctorFlags) config() (doctor.Config, error) {
 	base, err := url.Parse(*f.url)
 	if err != nil {
@@ -118,6 +122,7 @@ func conclude(w io.Writer, report doctor.Report, asJSON bool) {
 	}
 }
 
+// summary is the last line of a report.
 func summary(findings []doctor.Finding) string {
 	problems := 0
 	for _, f := range findings {

@@ -52,6 +52,7 @@ func (p program) examineModels(ctx context.Context, cfg gateway.Config, path str
 	return exitOK
 }
 
+// concludeModels prints the summary, or all of it as JSON.
 func (p program) concludeModels(report modelsReport, asJSON bool) {
 	if !asJSON {
 		fmt.Fprintf(p.stdout, "\n%s\n", summary(report.Findings))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -30,65 +31,94 @@ func (p program) eval(ctx context.Context, args []string) int {
 func (p program) evalRouter(ctx context.Context, args []string) int {
 	files, rest := configFlags(args)
 	var reports []gateway.RouterReport
-	var text io.Writer = p.stdout
-	asJSON, least := false, 0.0
+	var asked routerFlags
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
 	for _, name := range files {
-		var file settings.File
-		l := settings.LoaderWith(&file)
-		set := l.String("set", "", "the requests, one JSON object a line; router.jsonl beside the configuration file unless given")
-		runs := l.Int("runs", 1, 1, 100, "how often the whole set is asked")
-		min := l.Float("min-accuracy", 0, 1, "exit with code 1 below this share of right decisions")
-		raw := l.Bool("json", "print JSON")
 		own := rest
 		if name != "" {
 			own = append([]string{"--config", name}, rest...)
 		}
-		cfg, code, ok := p.load(l, own)
+		report, flags, code, ok := p.evalOne(ctx, own)
 		if !ok {
 			return code
 		}
-		asJSON, least = *raw, *min
-		if file.Path == "" {
-			fmt.Fprintln(p.stderr, "sluice eval router: name a configuration with --config")
-			return exitUsage
-		}
-		path := *set
-		if path == "" {
-			path = filepath.Join(filepath.Dir(file.Path), "router.jsonl")
-		}
-		content, err := p.readFile(path)
-		if err != nil {
-			fmt.Fprintf(p.stderr, "sluice eval router: --set: %v\n", err)
-			return exitUsage
-		}
-		cases, err := gateway.ReadRouterCases(content)
-		if err != nil {
-			fmt.Fprintf(p.stderr, "sluice eval router: %s: %v\n", path, err)
-			return exitUsage
-		}
-		report, err := gateway.EvalRouter(ctx, gatewayConfig(cfg, file), cases, *runs)
-		if err != nil {
-			return p.refuse(err)
-		}
-		report.Config = file.Path
-		reports = append(reports, report)
+		reports, asked = append(reports, report), flags
 	}
-	if asJSON {
-		out, err := json.Marshal(reports, jsontext.WithIndent("  "))
-		if err != nil {
-			return p.refuse(err)
-		}
-		fmt.Fprintf(text, "%s\n", out)
-	} else {
-		showReports(text, reports)
+	if err := p.writeReports(reports, asked.json); err != nil {
+		return p.refuse(err)
 	}
-	if slices.ContainsFunc(reports, func(r gateway.RouterReport) bool { return r.Accuracy < least }) {
-		fmt.Fprintf(p.stderr, "sluice eval router: the accuracy is below %g\n", least)
+	if slices.ContainsFunc(reports, func(r gateway.RouterReport) bool { return r.Accuracy < asked.least }) {
+		fmt.Fprintf(p.stderr, "sluice eval router: the accuracy is below %g\n", asked.least)
 		return exitFailed
 	}
 	return exitOK
+}
+
+// routerFlags are the flags of the command that no configuration has.
+type routerFlags struct {
+	set   string  // path; empty: router.jsonl beside the configuration
+	runs  int     // how often the whole set is asked
+	least float64 // a smaller share of right decisions is a failure
+	json  bool
+}
+
+// evalOne reads one configuration and its set, and asks. If it cannot, ok is false, the
+// reason was printed, and code is the exit code.
+func (p program) evalOne(ctx context.Context, args []string) (report gateway.RouterReport, asked routerFlags, code int, ok bool) {
+	var file settings.File
+	l := settings.LoaderWith(&file)
+	set := l.String("set", "", "the requests, one JSON object a line; router.jsonl beside the configuration file unless given")
+	runs := l.Int("runs", 1, 1, 100, "how often the whole set is asked")
+	least := l.Float("min-accuracy", 0, 1, "exit with code 1 below this share of right decisions")
+	raw := l.Bool("json", "print JSON")
+	cfg, code, ok := p.load(l, args)
+	if !ok {
+		return report, asked, code, false
+	}
+	asked = routerFlags{set: *set, runs: *runs, least: *least, json: *raw}
+	cases, err := p.routerCases(file.Path, asked.set)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice eval router: %v\n", err)
+		return report, asked, exitUsage, false
+	}
+	if report, err = gateway.EvalRouter(ctx, gatewayConfig(cfg, file), cases, asked.runs); err != nil {
+		return report, asked, p.refuse(err), false
+	}
+	report.Config = file.Path
+	return report, asked, exitOK, true
+}
+
+// routerCases reads the set at path, or the one beside the configuration if path is empty.
+func (p program) routerCases(config, path string) ([]gateway.RouterCase, error) {
+	if config == "" {
+		return nil, errors.New("name a configuration with --config")
+	}
+	if path == "" {
+		path = filepath.Join(filepath.Dir(config), "router.jsonl")
+	}
+	content, err := p.readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--set: %w", err)
+	}
+	cases, err := gateway.ReadRouterCases(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return cases, nil
+}
+
+// writeReports prints reports as a table, or as JSON.
+func (p program) writeReports(reports []gateway.RouterReport, asJSON bool) error {
+	if !asJSON {
+		showReports(p.stdout, reports)
+		return nil
+	}
+	out, err := json.Marshal(reports, jsontext.WithIndent("  "))
+	if err == nil {
+		fmt.Fprintf(p.stdout, "%s\n", out)
+	}
+	return err
 }
 
 // configFlags takes --config, which may be given again, out of args. Without it there is
@@ -165,6 +195,8 @@ func showReports(out io.Writer, reports []gateway.RouterReport) {
 	}
 }
 
+// percent shows a share; a negative one could not be computed, because there
+// was nothing to divide by.
 func percent(share float64) string {
 	if share < 0 {
 		return "-"
@@ -172,4 +204,6 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
+// both shows how many of the chosen were right, and how many of the right ones
+// were chosen.
 func both(p gateway.Precision) string { return percent(p.Precision) + " / " + percent(p.Recall) }

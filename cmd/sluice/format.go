@@ -9,6 +9,7 @@ import (
 
 	"sluice/channel"
 	"sluice/internal/settings"
+	guide "sluice/quality/style"
 )
 
 // format words a text, out of a file or of stdin, for a channel, and prints it: its parts,
@@ -19,6 +20,8 @@ func (p program) format(args []string) int {
 	l := settings.LoaderWith(&f)
 	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
 	subject := l.String("subject", "", "of an e-mail")
+	locale := l.String("locale", "", "a language tag: picks texts of the style, and is the lang of an e-mail")
+	user := l.String("user-name", "", "of whom the style's greeting is for")
 	asJSON := l.Bool("json", "print the whole answer as JSON")
 	file := ""
 	if n := len(args) - 1; n >= 0 && !strings.HasPrefix(args[n], "-") && (n == 0 || !isValueFlag(args[n-1])) {
@@ -27,7 +30,7 @@ func (p program) format(args []string) int {
 	if _, code, ok := p.load(l, args); !ok {
 		return code
 	}
-	specs := channel.ByName(f.Channels)
+	specs := channel.ByName(f.Forms())
 	spec, known := specs[*name]
 	if !known {
 		fmt.Fprintf(p.stderr, "sluice format: there is no channel %q; there are %s\n", *name, strings.Join(channel.Names(specs), ", "))
@@ -39,7 +42,11 @@ func (p program) format(args []string) int {
 		return exitFailed
 	}
 	now := time.Now().Truncate(time.Millisecond)
-	r := channel.New(spec).Format(channel.Input{Text: text, Subject: *subject, At: now})
+	in := channel.Input{Text: text, Subject: *subject, At: now}
+	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
+	in.Before, in.After = f.Style.Frame(reader)
+	in.Locale = f.Style.Language(reader)
+	r := channel.New(spec).Format(in)
 	if err := p.printFormatted(r, *asJSON, now); err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
 		return exitFailed
@@ -52,6 +59,8 @@ func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
 
+// textOf reads the text from a file or, for none or "-", from standard input,
+// of which it takes 1 MiB at most.
 func (p program) textOf(file string) (string, error) {
 	if file != "" && file != "-" {
 		b, err := p.readFile(file)
@@ -61,6 +70,8 @@ func (p program) textOf(file string) (string, error) {
 	return string(b), err
 }
 
+// printFormatted prints what a channel would send: JSON, a whole mail as MIME,
+// or the parts one after the other. at is the mail's date.
 func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) error {
 	switch {
 	case asJSON:

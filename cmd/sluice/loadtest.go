@@ -110,6 +110,7 @@ func (p program) reportTo(path string) (save func(*loadtest.Report) error, err e
 	}, nil
 }
 
+// writeReport prints the report as JSON with a line end behind it.
 func writeReport(w io.Writer, r *loadtest.Report) error {
 	if err := json.MarshalWrite(w, r, jsontext.WithIndent("  ")); err != nil {
 		return err

@@ -29,6 +29,8 @@ type loadFlags struct {
 // manyStreams bounds what can be asked for: streams at once, and turns in a second.
 const manyStreams = 1_000_000
 
+// newLoadFlags registers the command's flags. Which of them exclude each other
+// is checked when all were read.
 func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
 	l := settings.Loader()
 	f := &loadFlags{loader: l, readFile: readFile}

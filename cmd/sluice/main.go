@@ -1,6 +1,11 @@
 // Command sluice is a stateless Server-Sent Events gateway: a chat turn goes in,
 // what a Gemini agent thinks, which tools it calls and what it answers comes out
 // as a live event stream.
+//
+// Everything that a command touches of its process is in one value (program):
+// streams, environment, files and signals. run takes it and returns the exit
+// code, so that tests start the whole program in their own process. Nothing
+// else is in this package but commands and what they print.
 package main
 
 import (
@@ -24,8 +29,12 @@ const (
 	exitFailed = 1 // could not start, was forced to stop, or the turn was no success
 	exitUsage  = 2 // bad flags or configuration; nothing was started
 	exitAsked  = 3 // a person is asked, and none is there
+	// exitUnchecked: the turn was a success, and its answer did not pass its checks.
+	exitUnchecked = 4
 )
 
+// main gives the program its surroundings. Everything else is in run, so that
+// tests can start the whole program.
 func main() {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -63,6 +72,7 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
 
   sluice [flags]              start the gateway
   sluice ask [flags] TEXT     ask one question and show the events live
+  sluice ask --resume ID      follow a turn that was begun elsewhere, by its task or turn
   sluice ask --chat [flags]   the same for each line of stdin, as one conversation
   sluice ask --schema FILE TEXT
                               ask for one JSON object that a schema describes
@@ -129,6 +139,7 @@ func run(ctx context.Context, args []string, p program) int {
 	return exitUsage
 }
 
+// help prints the commands, and all settings of the one that l belongs to.
 func (p program) help(w io.Writer, l *config.Loader) {
 	fmt.Fprint(w, usage)
 	l.Usage(w)

@@ -92,9 +92,10 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 	}
 }
 
+// gatewayConfig joins settings and file into what the gateway takes.
 func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
 	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens,
-		HasFile: file.Path != "", Team: file.Team, Channels: file.Channels, Workflows: file.Workflows, Warnings: file.Warnings}
+		HasFile: file.Path != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, A2A: file.A2A, Quality: file.Quality, Workflows: file.Workflows, Warnings: file.Warnings}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.
@@ -113,6 +114,9 @@ func banner(w io.Writer, s *gateway.Service) {
 	}
 	if cfg.ChatKitHistory == config.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
+	}
+	if cfg.ChatKitHistory == config.HistoryInStore {
+		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in the store\n", base)
 	}
 	fmt.Fprintln(w)
 }

@@ -105,6 +105,8 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 	return ctx, cancel
 }
 
+// serveAlone serves h until a signal comes, and returns the exit code. It
+// prints where it can be reached.
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
 	defer outliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)

@@ -16,7 +16,7 @@ import (
 )
 
 // style holds the escape sequences of a terminal; all empty where there is none.
-type style struct{ dim, bold, red, green, yellow, reset string }
+type style struct{ dim, bold, red, green, yellow, struck, reset string }
 
 // styleFor follows no-color.org.
 func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
@@ -26,7 +26,7 @@ func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
 	if v, _ := lookup("NO_COLOR"); v != "" {
 		return style{}
 	}
-	return style{dim: "\x1b[2m", bold: "\x1b[1m", red: "\x1b[31m", green: "\x1b[32m", yellow: "\x1b[33m", reset: "\x1b[0m"}
+	return style{dim: "\x1b[2m", bold: "\x1b[1m", red: "\x1b[31m", green: "\x1b[32m", yellow: "\x1b[33m", struck: "\x1b[9m", reset: "\x1b[0m"}
 }
 
 // isTerminal says whether a reader or writer is a character device, which is most
@@ -50,6 +50,7 @@ type terminal struct {
 	style  style
 	inText bool // the cursor is in the answer's text
 	team   teamView
+	draft  string // of an answer that is held back, as far as it came
 }
 
 // show writes one event as it comes. The error is that of the output.
@@ -57,10 +58,13 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	s := t.style
 	switch ev.Type {
 	case "start":
-		t.team = teamView{}
+		t.team, t.draft = teamView{}, ""
 		note := ""
 		if d.Model == gateway.OfflineModel {
 			note = " (a simulator, not Gemini)"
+		}
+		if d.TaskID != "" { // for --resume
+			note += " · " + d.TaskID
 		}
 		return t.line(s.dim, "model %s%s", d.Model, note)
 	case "model":
@@ -77,6 +81,12 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		return t.tool(d)
 	case "approval":
 		return t.question(d)
+	case "quality":
+		return t.phase(d)
+	case "inner_delta":
+		return t.drafted(d)
+	case "channel_message":
+		return t.message(d)
 	case "response_delta":
 		if !t.inText {
 			fmt.Fprintln(t.out)
@@ -142,6 +152,9 @@ func (t *terminal) closing(d eventData) error {
 	}
 	if t.inText {
 		fmt.Fprintln(t.out)
+	}
+	if err := t.receipt(d); err != nil {
+		return err
 	}
 	return t.line(t.style.dim, "%s · %d tokens in, %d out, %d thinking · %stotal %s · %s",
 		d.Finish, d.Usage.Input, d.Usage.Output, d.Usage.Thinking, first, millis(d.Timings.Total), d.RequestID)

@@ -17,7 +17,7 @@ type teamData struct {
 	Took         int64    `json:"execution_time_ms"`
 	ErrorMessage string   `json:"error_message"`
 	NodeID       string   `json:"node_id"`
-	Type         string   `json:"type"`
+	NodeType     string   `json:"type"`
 	Iteration    int      `json:"iteration"`
 }
 
@@ -80,7 +80,7 @@ func (t *terminal) node(d eventData) error {
 	}
 	switch d.Status {
 	case "started":
-		return t.lineOf(d, s.dim, "▸ %s (%s)", d.NodeID, d.Type)
+		return t.lineOf(d, s.dim, "▸ %s (%s)", d.NodeID, d.NodeType)
 	case "skipped":
 		return t.lineOf(d, s.dim, "▹ %s skipped", d.NodeID)
 	case "waiting":

@@ -130,6 +130,6 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 		show = &jsonLines{out: p.stdout}
 	}
 	decide := p.deciderOf(*approve, *reject, p.lineReader(ctx))
-	_, success, err := turn(ctx, "http://"+reachable(s.Addr()), conversation{Input: l.Args()[1], Workflow: w.Definition().Name}, show, decide)
-	return p.verdict(success, err)
+	_, code, err = p.turn(ctx, "http://"+reachable(s.Addr()), conversation{Input: l.Args()[1], Workflow: w.Definition().Name}, show, decide)
+	return p.verdict(code, err)
 }

@@ -104,6 +104,8 @@ func (b *builder) text(n *Node, text string) {
 	n.text, n.used = value, used
 }
 
+// anchor reads what is anchored, and marks the anchor as open meanwhile: an
+// alias to it from within would have no end.
 func (b *builder) anchor(y *ast.AnchorNode, n *Node, depth int) *Node {
 	name := y.Name.GetToken().Value
 	b.anchors[name] = y.Value

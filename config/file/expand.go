@@ -1,11 +1,10 @@
 package file
 
 import (
-	"regexp"
 	"strings"
-)
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	"sluice/internal/check"
+)
 
 // use is a variable that stands in a string.
 type use struct {
@@ -39,7 +38,7 @@ func expand(text string, lookup func(string) (string, bool)) (value string, used
 		}
 		inside, rest, closed := strings.Cut(after[1:], "}")
 		name, otherwise, hasDefault := strings.Cut(inside, ":-")
-		if !closed || !variableName.MatchString(name) {
+		if !closed || !check.VariableName(name) {
 			return "", used, "${ must be followed by a variable's name and }, or :- and a default between them; write $$ for a plain $"
 		}
 		u := use{name: name}

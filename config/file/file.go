@@ -4,6 +4,15 @@
 // the program joins them to a Table. One Read checks all of the file and lists every
 // fault at once, each with its line and column. No fault and no warning holds a value,
 // which may be a secret.
+//
+// The order of work: YAML is parsed to a tree with places; variables are filled
+// in; the JSON Schemas of the sections judge the whole; and each Section reads
+// what it needs from Nodes, which know where they stand, and report what a
+// schema cannot say. A Node with a fault answers as if it were not there, so a
+// reader needs no checks of its own.
+//
+// The size of a file, its depth and the work of aliases are bounded, because a
+// file may be made by a program.
 package file
 
 import (
@@ -96,14 +105,19 @@ type note struct {
 	text    string
 }
 
+// fault reports what keeps the file from being used. Faults are collected, and
+// come in the order of the file.
 func (d *document) fault(at place, pointer, text string) {
 	d.faults = append(d.faults, note{at, pointer, text})
 }
 
+// warn reports what is odd and harmless.
 func (d *document) warn(at place, pointer, text string) {
 	d.warnings = append(d.warnings, note{at, pointer, text})
 }
 
+// result returns all faults and warnings, each with its line and column, which
+// count from 1.
 func (d *document) result() Result {
 	var r Result
 	for _, n := range inOrder(d.faults) {
@@ -115,6 +129,7 @@ func (d *document) result() Result {
 	return r
 }
 
+// where is file:line:column, as editors and terminals make a link of it.
 func (d *document) where(n note) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
 }

@@ -45,6 +45,8 @@ func (t Table) Markdown(w io.Writer) {
 	}
 }
 
+// rows writes a row a property, and those of objects within it below, with
+// their path in front.
 func rows(w io.Writer, before string, of fragment) {
 	for _, p := range properties(of.Properties) {
 		meaning := prose(p.Title)
@@ -65,6 +67,8 @@ type property struct {
 	fragment
 }
 
+// properties lists an object's properties in the order of the schema, which is
+// the one in which people should read them; a map would lose it.
 func properties(object jsontext.Value) (list []property) {
 	if object.Kind() != '{' {
 		return nil
@@ -80,6 +84,8 @@ func properties(object jsontext.Value) (list []property) {
 	return list
 }
 
+// fragmentOf reads the part of a schema that tables are made of. A schema that
+// is not valid is a mistake of its package's, found by any test that starts.
 func fragmentOf(schema jsontext.Value) (f fragment) {
 	if err := json.Unmarshal(schema, &f); err != nil {
 		panic("config/file: a section's schema: " + err.Error())
@@ -108,6 +114,7 @@ func (f fragment) values() string {
 	return strings.Join(types, ", or ")
 }
 
+// typeWords says in words what a value must be, with its bounds.
 func (f fragment) typeWords(name string) string {
 	bounds := ""
 	if f.Minimum != nil && f.Maximum != nil {

@@ -11,6 +11,8 @@ import (
 	"sluice/config"
 )
 
+// kind is what a node is, in JSON's terms: YAML's own types have become one of
+// these.
 type kind int
 
 const (
@@ -39,6 +41,7 @@ type Node struct {
 	faulty  bool // has a fault itself
 }
 
+// pointer is the node's JSON pointer in the document.
 func (n *Node) pointer() string {
 	if n.parent == nil {
 		return ""
@@ -52,6 +55,8 @@ func (n *Node) Fault(text string) { n.faultAt(n.place, text) }
 // FaultKey reports that the key must not be there, or not be so.
 func (n *Node) FaultKey(text string) { n.faultAt(n.key, text) }
 
+// faultAt reports a fault at a place of its own, such as a key's, and marks the
+// node, so that its value is not used.
 func (n *Node) faultAt(at place, text string) {
 	n.faulty = true
 	n.document.fault(at, n.pointer(), text)
@@ -147,6 +152,8 @@ func (n *Node) IsNull() bool { return n.is(nullKind) }
 // IsObject says whether the value is an object.
 func (n *Node) IsObject() bool { return n.is(objectKind) }
 
+// is says whether a node is there, of a kind, and without a fault. It works on
+// nil, as all questions to a Node do.
 func (n *Node) is(k kind) bool { return n != nil && n.kind == k && !n.faulty }
 
 // Variables yields the names of the variables that stand in the string, with their
@@ -173,6 +180,8 @@ func (n *Node) AllVariables() iter.Seq2[string, config.Secret] {
 	return func(yield func(string, config.Secret) bool) { n.allVariables(yield) }
 }
 
+// allVariables yields the variables of a node and of all within it, and returns
+// false if yield did.
 func (n *Node) allVariables(yield func(string, config.Secret) bool) bool {
 	for name, value := range n.Variables() {
 		if !yield(name, value) {
@@ -227,6 +236,7 @@ func (n *Node) SoundJSON() jsontext.Value {
 	return whole.JSON()
 }
 
+// appendJSON renders the node with variables filled in.
 func (n *Node) appendJSON(b []byte) []byte {
 	switch n.kind {
 	case nullKind:

@@ -125,6 +125,7 @@ func (d *document) isModest(tokens token.Tokens) bool {
 	return true
 }
 
+// tooDeep reports nesting that would take the stack of each reader after us.
 func (d *document) tooDeep(at place, pointer string) {
 	d.fault(at, pointer, fmt.Sprintf("is nested deeper than %d levels", maxDepth))
 }
@@ -165,6 +166,8 @@ func (d *document) onlyDocument(f *ast.File) (body ast.Node, ok bool) {
 	return bodies[0], true
 }
 
+// placeOf returns where a token stands; the beginning of the file, if the
+// parser does not say.
 func placeOf(tk *token.Token) place {
 	if tk == nil || tk.Position == nil {
 		return place{1, 1}

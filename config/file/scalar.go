@@ -42,6 +42,8 @@ func resolve(text string) (k kind, value, fault string) {
 	return stringKind, text, ""
 }
 
+// number reads what YAML's core schema takes for a number, and makes JSON of
+// it. fault says what is wrong with one that JSON has no form for.
 func number(text string) (k kind, value, fault string) {
 	switch {
 	case basedForm.MatchString(text):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,6 +54,8 @@ func (t Table) compile() (doc any, s *jsonschema.Schema) {
 // refuseAll is the loader of a compiler that must not load: its default one opens files.
 type refuseAll struct{}
 
+// Load refuses every reference: sections are composed in memory, and nothing is
+// fetched.
 func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
 }
@@ -72,6 +75,8 @@ type judgement struct {
 	schema any
 }
 
+// add makes faults of an error of the validator's, each at the node that it is
+// about. Errors that only say that another one is there are passed over.
 func (j *judgement) add(e *jsonschema.ValidationError) {
 	at := j.root.at(e.InstanceLocation)
 	if at == nil {
@@ -91,8 +96,10 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 		}
 		return
 	case *rule.PropertyNames:
-		if len(e.Causes) > 0 {
-			j.badName(k.Property, e)
+		for _, object := range objectsOf(j.root, e.SchemaURL) {
+			if m := object.Get(k.Property); m != nil && len(e.Causes) > 0 {
+				m.FaultKey(j.words(e.Causes[0]))
+			}
 		}
 		return
 	}
@@ -107,49 +114,29 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 	}
 }
 
-// badName reports a key that is not accepted, wherever it stands below the schema that
-// does not accept it. Where it stood the validator does not say: its InstanceLocation
-// shares memory with that of the values after it (jsonschema v6.0.3, objValidate).
-func (j *judgement) badName(name string, e *jsonschema.ValidationError) {
-	found := false
-	_, at, _ := strings.Cut(e.SchemaURL, "#")
-	for _, object := range places([]*Node{j.root}, jsontext.Pointer(at)) {
-		if m := object.Get(name); m != nil {
-			m.FaultKey(j.words(e.Causes[0]))
-			found = true
-		}
-	}
-	if !found {
-		j.root.Fault("one of its keys is not accepted")
-	}
-}
-
-// places returns the values to which the schema at a pointer applies.
-func places(nodes []*Node, schema jsontext.Pointer) []*Node {
-	isName := false
-	for token := range schema.Tokens() {
-		var next []*Node
-		switch {
-		case isName:
+// objectsOf returns the objects whose names the schema at url is about, on the way that
+// the URL takes. The error's own location cannot be relied on: it shares memory with
+// those of its neighbours (jsonschema v6.0.3, validator.go, propertyNames).
+func objectsOf(root *Node, url string) []*Node {
+	_, pointer, _ := strings.Cut(url, "#")
+	tokens := slices.Collect(jsontext.Pointer(pointer).Tokens())
+	nodes := []*Node{root}
+	for i := 0; i < len(tokens); i++ {
+		var inner []*Node
+		switch tokens[i] {
+		case "properties":
+			i++
 			for _, n := range nodes {
-				if m := n.Get(token); m != nil {
-					next = append(next, m)
-				}
+				inner = append(inner, n.Get(tokens[i]))
 			}
-			isName = false
-		case token == "properties":
-			isName = true
-			continue
-		case token == "additionalProperties", token == "items":
+		case "additionalProperties", "items":
 			for _, n := range nodes {
-				next = append(next, n.members...)
+				inner = slices.AppendSeq(inner, n.Members())
 			}
-		case token == "propertyNames":
-			return nodes
-		default: // it applies to the same value, or to none that can be found so
+		default: // propertyNames, or a choice between schemas of the same value
 			continue
 		}
-		nodes = next
+		nodes = slices.DeleteFunc(inner, func(n *Node) bool { return n == nil })
 	}
 	return nodes
 }
@@ -199,6 +186,8 @@ func (j *judgement) bounds(url string) string {
 	return fmt.Sprintf("must be %s or less", highest)
 }
 
+// patternWords returns what a schema says of its pattern in words: an
+// expression tells people little.
 func (j *judgement) patternWords(url, otherwise string) string {
 	schema, _ := j.part(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {
@@ -229,6 +218,7 @@ func (j *judgement) part(url string) any {
 	return part
 }
 
+// typeNames says in words which types are allowed.
 func typeNames(types []string) string {
 	words := map[string]string{
 		"object": "an object", "array": "a list", "string": "a string", "number": "a number",
@@ -241,6 +231,7 @@ func typeNames(types []string) string {
 	return strings.Join(list, " or ")
 }
 
+// listed joins what is allowed.
 func listed(values []any) string {
 	list := make([]string, len(values))
 	for i, v := range values {

@@ -28,9 +28,11 @@ type encoder struct {
 	said    *message  // nil: none is open
 	spoke   bool
 	missing map[string]bool // services whose absence was told
+	told    stream.Phase    // the last one
 }
 
-// Encode appends the frames of ev. An extension has none.
+// Encode appends the frames of ev. An extension has none, but for the phases of an answer
+// that is checked.
 func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	e.now = s.At
 	switch ev := ev.(type) {
@@ -54,6 +56,8 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 		return e.flow.unknown(dst, ev)
 	case *stream.Error:
 		return e.failure(dst, ev)
+	case *stream.Quality:
+		return e.phase(dst, ev)
 	case *stream.Done:
 		return e.done(dst, ev.Reason)
 	}
@@ -74,6 +78,18 @@ func (e *encoder) delta(dst []byte, text string) []byte {
 		dst = e.said.begin(dst)
 	}
 	return e.said.delta(dst, text)
+}
+
+// phase tells how far an answer is that is held back, once for each phase that takes time.
+func (e *encoder) phase(dst []byte, ev *stream.Quality) []byte {
+	text := map[stream.Phase]string{
+		stream.Planning: "Planning", stream.Composing: "Writing", stream.Validating: "Checking", stream.Refining: "Improving",
+	}[ev.Phase]
+	if text == "" || e.told == ev.Phase {
+		return dst
+	}
+	e.told = ev.Phase
+	return frame(dst, progressEvent{"progress_update", text + "…"})
 }
 
 // thought appends a thought, as a task of the workflow.

@@ -50,6 +50,8 @@ func (r *reader) message(v value) *userMessage {
 	return m
 }
 
+// content reads a part of what a user says. Types that are not known are a
+// fault: to pass them over would answer another question.
 func (r *reader) content(v value) content {
 	if v.none() {
 		r.fault(v, chat.CodeWrongType, "must be an object")
@@ -70,6 +72,8 @@ func (r *reader) content(v value) content {
 	return c
 }
 
+// tag reads a mention, such as of a document. Its data goes back to the page as
+// it came.
 func (r *reader) tag(c *content, part object) {
 	id, data := r.want(part.get("id")), part.get("data")
 	c.ID, c.Data, c.Interactive = &id, jsontext.Value("{}"), r.boolean(part.get("interactive"))

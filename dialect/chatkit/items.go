@@ -33,7 +33,7 @@ func (e *encoder) begin(dst []byte) []byte {
 			thread := t.thread
 			e.effect(func(ctx context.Context, s Store) error { return s.Create(ctx, t.owner, thread) })
 		}
-		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems)})
+		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems())})
 	}
 	if t.said != nil {
 		dst = e.message(dst)
@@ -68,6 +68,8 @@ func (e *encoder) keep(id, input string, item any) {
 	})
 }
 
+// effect keeps a change of the store until the frame that tells of it was
+// written. Without a store there is nothing to change.
 func (e *encoder) effect(f effect) {
 	if e.turn.server.cfg.Store != nil {
 		e.effects = append(e.effects, f)

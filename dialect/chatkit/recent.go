@@ -51,6 +51,8 @@ func (r *recent) put(key recentKey, input string) {
 	r.forget()
 }
 
+// get returns what a user said, if it was not forgotten by now. It is safe for
+// concurrent use.
 func (r *recent) get(key recentKey) (input string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,6 +76,7 @@ func (r *recent) forget() {
 	}
 }
 
+// remove forgets a message. The caller holds mu.
 func (r *recent) remove(e *list.Element) {
 	m := r.order.Remove(e).(recentMessage)
 	r.bytes -= m.size()

@@ -10,7 +10,7 @@ import (
 )
 
 // noItems is the page of a thread that has none, or does not show them.
-var noItems = page[jsontext.Value]{}
+func noItems() page[jsontext.Value] { return page[jsontext.Value]{} }
 
 // nothing is the reply of what is done, with nothing to tell.
 const nothing = "{}"
@@ -34,6 +34,7 @@ func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 	return []byte(nothing), nil
 }
 
+// rendered makes the reply of a result, and passes an error on.
 func rendered(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -41,6 +42,8 @@ func rendered(v any, err error) ([]byte, error) {
 	return appendJSON(nil, v), nil
 }
 
+// listThreads replies with a page of the owner's threads; without a history it
+// is empty.
 func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	list := page[threadBody]{}
 	if s.cfg.Store == nil {
@@ -48,7 +51,7 @@ func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	}
 	threads, more, err := s.cfg.Store.Threads(ctx, req.owner, req.query)
 	for _, t := range threads {
-		list.Data = append(list.Data, t.body(noItems))
+		list.Data = append(list.Data, t.body(noItems()))
 	}
 	if list.More = more; more {
 		list.After = threads[len(threads)-1].ID
@@ -68,6 +71,8 @@ func (s *Server) getThread(ctx context.Context, req request) ([]byte, error) {
 	return rendered(t.body(items), err)
 }
 
+// thread returns a thread of the owner's. Without a history every id is taken
+// for a thread that has just begun, because the page may have kept it.
 func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
 	if s.cfg.Store == nil {
 		return Thread{ID: req.threadID, CreatedAt: time.Now()}, nil
@@ -76,9 +81,10 @@ func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
 	return t, found(err, noThread)
 }
 
+// items returns a page of a thread's items, as they were sent.
 func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], error) {
 	if s.cfg.Store == nil {
-		return noItems, nil
+		return noItems(), nil
 	}
 	items, more, err := s.cfg.Store.Items(ctx, req.owner, req.threadID, req.query)
 	list := page[jsontext.Value]{More: more}
@@ -91,15 +97,19 @@ func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], 
 	return list, found(err, noThread)
 }
 
+// renameThread sets a title. Without a history that is refused: the next list
+// would not have it.
 func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) {
 	if s.cfg.Store == nil {
 		return nil, &fault.Error{Type: fault.NotFound,
 			Message: "No history is kept, so a thread has no title; SLUICE_CHATKIT_HISTORY=memory switches it on"}
 	}
 	t, err := s.cfg.Store.Rename(ctx, req.owner, req.threadID, req.title)
-	return rendered(t.body(noItems), found(err, noThread))
+	return rendered(t.body(noItems()), found(err, noThread))
 }
 
+// deleteThread removes a thread and its items. To delete what nobody keeps
+// succeeds.
 func (s *Server) deleteThread(ctx context.Context, req request) ([]byte, error) {
 	if s.cfg.Store == nil {
 		return []byte(nothing), nil

@@ -95,6 +95,7 @@ func (r *reader) metadata(req *request, m object) {
 	}
 }
 
+// params reads what a request of its kind needs. Faults are collected.
 func (r *reader) params(req *request, p object) {
 	switch req.kind {
 	case threadsList:

@@ -58,6 +58,7 @@ func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, e
 		t.input = t.said.input
 	}
 	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location, Mute: true}
+	asks.HasHistory = s.cfg.Store != nil
 	asks.History, asks.Pruning = chat.PruneHistory(earlier)
 	k := &keeper{turn: t, enc: &encoder{turn: t}}
 	return dialect.Exchange{

@@ -43,6 +43,8 @@ type outputText struct {
 	Type        string   `json:"type"`
 }
 
+// newOutputText is a text of the assistant's. Annotations are a list that is
+// never filled.
 func newOutputText(text string) outputText { return outputText{Text: text, Type: "output_text"} }
 
 // workflowItem shows thoughts and tool calls.
@@ -83,6 +85,7 @@ type threadBody struct {
 	Items     page[jsontext.Value] `json:"items"`
 }
 
+// status is the state of a thread.
 type status struct {
 	Type string `json:"type"`
 }
@@ -140,6 +143,12 @@ type errorEvent struct {
 	Code       string `json:"code"`
 	Message    string `json:"message"`
 	AllowRetry bool   `json:"allow_retry"`
+}
+
+// progressEvent shows what goes on until the next event of the thread. It is not kept.
+type progressEvent struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 // noticeEvent shows a text beside the thread. It is not kept.

@@ -43,9 +43,13 @@ func TestResultIsCutAtACodePoint(t *testing.T) {
 		{"one byte too many", stream.ToolCompleted{Result: "a" + emoji}, "a" + emoji[:limit-4], true},
 		{"three bytes too many", stream.ToolCompleted{Result: emoji[:limit-4] + "abc😀"}, emoji[:limit-4] + "abc", true},
 		{"cut before", stream.ToolCompleted{Result: "short", Truncated: true}, "short", true},
+		{"kept", stream.ToolCompleted{Result: "said before", Cached: true}, "said before", nil},
 		{"empty", stream.ToolCompleted{}, "", nil},
 	} {
 		got := lastData(t, &tt.ev)
+		if cached, told := got["cached"]; told != tt.ev.Cached || told && cached != true {
+			t.Errorf("%s: cached %v", tt.name, cached)
+		}
 		if got["result"] != tt.want || got["truncated"] != tt.truncated || !utf8.ValidString(tt.want) {
 			t.Errorf("%s: %d bytes, truncated %v; want %d bytes, %v", tt.name, len(got["result"].(string)), got["truncated"], len(tt.want), tt.truncated)
 		}

@@ -45,12 +45,14 @@ func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.
 	return newEncoder(requestID, requestID, accumulated, retry)
 }
 
-// NewKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
+// newKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
 // of the turn, and a client that lost its stream comes back after a second.
-func NewKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
+func newKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
 	return newEncoder(turnID, requestID, accumulated, time.Second)
 }
 
+// newEncoder returns an encoder whose constant parts of a frame are rendered
+// once. id is what event ids begin with; retry 0 writes no retry line.
 func newEncoder(id, requestID string, accumulated bool, retry time.Duration) *encoder {
 	quoted, _ := jsontext.AppendQuote(nil, requestID)
 	return &encoder{
@@ -137,9 +139,12 @@ func (e *encoder) open(dst []byte, n int, event string) []byte {
 		dst = strconv.AppendInt(dst, e.retry.Milliseconds(), 10)
 		dst = append(dst, '\n')
 	}
-	dst = append(dst, e.idPrefix...)
-	dst = strconv.AppendInt(dst, int64(n), 10)
-	dst = append(dst, "\nevent: "...)
+	if n > 0 { // else nobody can come back to it: stream.Passing
+		dst = append(dst, e.idPrefix...)
+		dst = strconv.AppendInt(dst, int64(n), 10)
+		dst = append(dst, '\n')
+	}
+	dst = append(dst, "event: "...)
 	dst = append(dst, event...)
 	dst = append(dst, '\n')
 	return append(dst, e.dataPrefix...)
@@ -230,6 +235,9 @@ func completed(dst []byte, ev *stream.ToolCompleted) []byte {
 	if cut || ev.Truncated {
 		dst = append(dst, `,"truncated":true`...)
 	}
+	if ev.Cached {
+		dst = append(dst, `,"cached":true`...)
+	}
 	return dst
 }
 
@@ -299,7 +307,18 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 		dst = millis(dst, "route_ms", ev.Route)
 	}
 	dst = millis(dst, "write_blocked_ms", t.Blocked)
-	return agents(append(dst, '}'), ev.Agents)
+	return checks(agents(append(dst, '}'), ev.Agents), ev)
+}
+
+// checks appends what became of an answer that was checked or formatted.
+func checks(dst []byte, ev *stream.Done) []byte {
+	if ev.Quality != nil {
+		dst, _ = jsonline.Value(key(dst, "quality"), ev.Quality)
+	}
+	if ev.Channel != nil {
+		dst, _ = jsonline.Value(key(dst, "channel"), ev.Channel)
+	}
+	return dst
 }
 
 // agents appends how each agent of a team did; nothing if there is no team.

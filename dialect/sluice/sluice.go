@@ -11,6 +11,7 @@
 package sluice
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -37,6 +38,9 @@ type Dialect struct {
 	GetTools chat.ToolAccess
 	// Kept says that turns are kept, and can be resumed.
 	Kept bool
+	// OnDisconnect is what becomes of such a turn whose client leaves, unless its request
+	// says it. Empty: chat.OnDisconnectContinue.
+	OnDisconnect string
 }
 
 // Routes implements dialect.Dialect.
@@ -54,7 +58,7 @@ func (d Dialect) Routes() []dialect.Route {
 // post reads the request of a POST from its body.
 func (d Dialect) post(r *http.Request, body []byte) (dialect.Exchange, error) {
 	asked, err := chat.DecodeRequest(body)
-	if len(body) > dialect.MaxBody && !asked.HasHistory {
+	if len(body) > dialect.MaxBody && !asked.NamesHistory {
 		return dialect.Exchange{}, &fault.Error{Type: fault.PayloadTooLarge,
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
 	}
@@ -71,6 +75,8 @@ func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
 	return d.exchange(r, &asked, key, err)
 }
 
+// exchange makes a turn of what was asked, or returns the fault. Fields that
+// only a kept turn has are refused where none is kept.
 func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
 	if err == nil && !d.Kept {
 		err = notKept(asked)
@@ -85,7 +91,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 		TaskID:      asked.TaskID,
 		Approval:    asked.Approval,
 		Accumulated: asked.Accumulated,
-		Detached:    asked.OnDisconnect != chat.OnDisconnectCancel,
+		Detached:    cmp.Or(asked.OnDisconnect, d.OnDisconnect) != chat.OnDisconnectCancel,
 	}, nil
 }
 
@@ -118,7 +124,7 @@ func wantsDocument(r *http.Request) bool {
 
 // resume returns the encoder of a turn that is kept.
 func resume(k dialect.Kept) stream.Encoder {
-	return NewKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+	return newKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
 // notKept refuses what only turns that are kept can do.
@@ -137,6 +143,7 @@ func notKept(asked *chat.Asked) error {
 	return e
 }
 
+// needsStore is the fault of a field that means nothing without a store.
 func needsStore() *chat.FieldError {
 	return &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a store, and this gateway has none (SLUICE_STORE)"}
 }

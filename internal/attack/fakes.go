@@ -23,6 +23,7 @@ func (q question) answered() bool { return q.about(`"functionResponse"`) }
 // model is a fake of the Gemini API. Its chunks are given to say.
 type model func(q question, say func(chunk string))
 
+// ServeHTTP reads the request and has the model write events, each flushed.
 func (m model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -43,6 +44,7 @@ const goodUsage = `{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCou
 // text is a whole answer.
 func text(s string) string { return answer(fmt.Sprintf(`[{"text":%q}]`, s), goodUsage) }
 
+// answer is the one chunk of a whole answer, in Gemini's form.
 func answer(parts, usage string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP","index":0}],"usageMetadata":` + usage + `}`
 }
@@ -81,6 +83,7 @@ func tool(name, schema string) string {
 	return fmt.Sprintf(`{"name":%q,"description":"of the attack","inputSchema":%s}`, name, schema)
 }
 
+// ServeHTTP is an MCP server over HTTP without sessions.
 func (t tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -103,6 +106,8 @@ func (t tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, t.reply(req.Method, req.Params.ProtocolVersion))
 }
 
+// reply answers the few methods that a client needs. Calls are counted: whether
+// one ran twice is what some rows are about.
 func (t tools) reply(method, version string) string {
 	switch method {
 	case "initialize":

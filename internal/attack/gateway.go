@@ -154,6 +154,7 @@ func (g *gateway) alive() bool {
 	}
 }
 
+// lines returns the log so far. The slice must not be appended to.
 func (g *gateway) lines() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

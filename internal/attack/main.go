@@ -29,6 +29,7 @@ type scenario struct {
 	run  func(r *run)
 }
 
+// scenarios are all rows, in the order in which they run.
 func scenarios() []scenario {
 	return []scenario{
 		{"unread body", unreadBody},
@@ -55,6 +56,7 @@ func scenarios() []scenario {
 	}
 }
 
+// main stops what runs when it is interrupted.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -92,6 +94,7 @@ func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// choose returns the rows that were named; without names all of them.
 func choose(args []string) ([]scenario, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("which binary?")

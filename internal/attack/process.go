@@ -66,6 +66,7 @@ func (r *run) completed(g *gateway) {
 	r.must(err)
 }
 
+// longest is the length of the longest line, in bytes.
 func longest(lines []string) (n int) {
 	for _, l := range lines {
 		n = max(n, len(strings.TrimSuffix(l, "\n")))

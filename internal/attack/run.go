@@ -47,14 +47,17 @@ func (r *run) try(scenario func(*run)) {
 	scenario(r)
 }
 
+// atEnd has a function called when the row is over, last one first.
 func (r *run) atEnd(end func()) { r.ends = append(r.ends, end) }
 
+// end stops what the row started.
 func (r *run) end() {
 	for _, end := range slices.Backward(r.ends) {
 		end()
 	}
 }
 
+// pause waits on real time: the gateway is another process.
 func (r *run) pause(d time.Duration) { r.must(pause(r.ctx, d)) }
 
 // pause returns an error if ctx ends meanwhile.
@@ -76,6 +79,7 @@ func (r *run) note(what string, good bool, expected, format string, args ...any)
 	r.row.figures = append(r.row.figures, figure{what, fmt.Sprintf(format, args...), expected, v})
 }
 
+// skip notes what this machine cannot show, and why.
 func (r *run) skip(what, why string) {
 	r.row.figures = append(r.row.figures, figure{what, why, "", skipped})
 }
@@ -135,6 +139,7 @@ func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	}
 }
 
+// short rounds a duration for the table.
 func short(d time.Duration) string {
 	if d < 10*time.Millisecond {
 		return d.Round(100 * time.Microsecond).String()

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// verdict is what a figure says of the gateway.
 type verdict string
 
 const (
@@ -43,11 +44,13 @@ func (r row) verdict() verdict {
 
 const format = "%-15s %-43s %-30s %-26s %s\n"
 
+// printHead prints the head of the table.
 func printHead(w io.Writer) {
 	fmt.Fprintf(w, format, "row", "figure", "measured", "expected", "verdict")
 	fmt.Fprintln(w, strings.Repeat("-", 126))
 }
 
+// printRow prints a row's figures, a line each.
 func printRow(w io.Writer, r row) {
 	name := r.name
 	for _, f := range r.figures {
@@ -56,6 +59,7 @@ func printRow(w io.Writer, r row) {
 	}
 }
 
+// printSum prints which rows are broken.
 func printSum(w io.Writer, rows int, broken []string) {
 	all := "none"
 	if len(broken) > 0 {

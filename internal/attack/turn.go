@@ -30,6 +30,7 @@ func (g *gateway) ask(input string, limit time.Duration) turn {
 	return newTurn(g.fetch(limit, http.MethodPost, "/chat/stream", body, "Content-Type: application/json"))
 }
 
+// newTurn reads the events of a reply's body.
 func newTurn(r reply) turn { return turn{r, parse(r.body)} }
 
 // parse reads a stream as the gateway frames it: one data line an event.

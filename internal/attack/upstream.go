@@ -57,6 +57,8 @@ func goAway(r *run) {
 	r.cost(g, before, 500*time.Millisecond, 100)
 }
 
+// refuseAll accepts connections, counts them, and answers each with a refusal,
+// until l is closed. wg waits for all.
 func refuseAll(l net.Listener, conns *counter, wg *sync.WaitGroup) {
 	for {
 		conn, err := l.Accept()

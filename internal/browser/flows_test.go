@@ -20,8 +20,9 @@ type journey struct {
 	Name   string
 	Faults []string
 	Facts  struct {
-		RequestID string `json:"request_id"`
-		Curl      string
+		RequestID        string `json:"request_id"`
+		Curl             string
+		Task, Transcript string // of a turn that is kept
 	}
 	MS int
 }

@@ -104,3 +104,15 @@ func Plain(text string) bool { return !strings.ContainsRune(text, 0) }
 func Variable(name, value string) bool {
 	return name != "" && !strings.Contains(name, "=") && Plain(name) && Plain(value)
 }
+
+// VariableName accepts the names that ${NAME} may hold: those that a shell takes.
+func VariableName(text string) bool {
+	for i, c := range []byte(text) {
+		switch {
+		case c == '_', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', i > 0 && c >= '0' && c <= '9':
+		default:
+			return false
+		}
+	}
+	return text != ""
+}

@@ -1,6 +1,10 @@
 // Package conns bounds the connections of an http.Server. A connection that waits
 // for bytes of a request makes room for a new one, so that a client cannot hold all
 // of them by sending nothing.
+//
+// The limit is on connections, not on requests: a request that runs is never
+// cut for a new client. Which connection waits for bytes of a request it learns
+// from net/http's states and from reads.
 package conns
 
 import (

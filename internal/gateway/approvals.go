@@ -11,7 +11,6 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
-	"sluice/fault"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/tool"
@@ -143,17 +142,4 @@ func sharing(ctx context.Context) context.Context {
 		p.State = state
 		return stream.Pause(outer, p)
 	})
-}
-
-// choosePaused returns what goes on with a turn that was paused.
-func (g *Gateway) choosePaused(r *registry, req *chat.Request) (stream.Runner, error) {
-	switch {
-	case req.Resumed.By == chat.PausedAgent:
-		return g.alone, nil
-	case req.Resumed.By == chat.PausedWorkflow:
-		return g.chooseRun(r, req)
-	case r != nil && r.runner != nil:
-		return r.runner, nil
-	}
-	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "What asked is not configured any more"}
 }

@@ -7,10 +7,11 @@ import (
 
 	"sluice/config"
 	"sluice/dialect/chatkit"
+	"sluice/dialect/chatkit/threads"
 )
 
-// newChatKit returns the dialect of OpenAI's ChatKit component.
-func newChatKit(history string) *chatkit.Server {
+// newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.
+func newChatKit(history string, s *state) *chatkit.Server {
 	cfg := chatkit.Config{
 		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
 			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)
@@ -23,8 +24,11 @@ func newChatKit(history string) *chatkit.Server {
 			zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("chatkit_history_failed")
 		},
 	}
-	if history == config.HistoryInMemory {
+	switch {
+	case history == config.HistoryInMemory:
 		cfg.Store = new(chatkit.Memory)
+	case history == config.HistoryInStore && s != nil:
+		cfg.Store = threads.New(s.store)
 	}
 	return chatkit.New(cfg)
 }

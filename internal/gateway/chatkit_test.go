@@ -118,13 +118,34 @@ func wantChatKitProblems(r *gatewaytest.Running, thread string) {
 }
 
 // The same with history: threads are listed, and what was said to a client that left
-// is in them.
+// is in them. If they are in a store, another gateway goes on with them.
 func TestChatKitWithHistory(t *testing.T) {
 	t.Parallel()
+	for name, tt := range map[string]struct {
+		variable string
+		value    func(*testing.T) string
+		gateways int
+	}{
+		"this process":    {"SLUICE_CHATKIT_HISTORY", func(*testing.T) string { return "memory" }, 1},
+		"store in memory": {"SLUICE_STORE", func(*testing.T) string { return "memory" }, 1},
+		"two gateways":    {"SLUICE_STORE", startRedis, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testChatKitWithHistory(t, tt.gateways, tt.variable, tt.value(t))
+		})
+	}
+}
+
+func testChatKitWithHistory(t *testing.T, gateways int, keep ...string) {
 	gemini := gatewaytest.Scripted(t, "thought **Greeting**\ntext \"Hello \"\ntext Ann.\nfinish STOP\n---\ntext \"Half \"\ndelay 1h\ntext a\nfinish STOP")
-	r := start(t, gemini.Env("SLUICE_CHATKIT_HISTORY", "memory", "SLUICE_MODEL_TIMEOUT", "2h", "SLUICE_REQUEST_TIMEOUT", "3h"))
+	env := gemini.Env(append(keep, "SLUICE_MODEL_TIMEOUT", "2h", "SLUICE_REQUEST_TIMEOUT", "3h")...)
+	r := start(t, env)
 	var cases []chatKitCase
 	m := userMessage.FindStringSubmatch(chatKitOK(r, &cases, chatKitRequest("threads.create", chatKitInput("hi"))))
+	if gateways == 2 {
+		r = start(t, env)
+	}
 	thread := `"thread_id":"` + m[2] + `"`
 	cases = append(cases, leaveHalfWay(r, chatKitRequest("threads.add_user_message", thread+","+chatKitInput("go on"))))
 	list := chatKitRequest("items.list", thread+`,"order":"asc"`)

@@ -7,6 +7,8 @@ import "syscall"
 // plenty stands for a limit of descriptors that there is not.
 const plenty = 1 << 20
 
+// descriptorLimit is how many files and connections this process may have open;
+// 0: it cannot be found out.
 func descriptorLimit() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

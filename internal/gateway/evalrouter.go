@@ -145,8 +145,10 @@ func EvalRouter(ctx context.Context, cfg Config, cases []RouterCase, runs int) (
 	return e.settle(), nil
 }
 
+// discard takes the log of an evaluation, whose turns are none of users.
 type discard struct{}
 
+// Write accepts everything.
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // evaluated returns a team that only decides.
@@ -160,6 +162,7 @@ func (g *Gateway) evaluated(spec router.Spec) *router.Team {
 	return router.New(cfg)
 }
 
+// request is the request as a client would send it.
 func (c *RouterCase) request() *chat.Request {
 	req := &chat.Request{Input: c.Input}
 	for _, h := range c.History {
@@ -194,11 +197,14 @@ type evaluation struct {
 	usage    chat.Usage
 }
 
+// bucketSum adds up the decisions of one bucket of confidence.
 type bucketSum struct {
 	n, right int
 	sum      float64
 }
 
+// add counts one decision. told says whether a wrong one is listed: a set that
+// is asked several times lists those of the first run.
 func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
 	if e.byKind == nil {
 		e.byKind = map[string][2]int{}
@@ -242,6 +248,8 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
 	e.byKind[c.Kind] = k
 }
 
+// bucket notes a decision for the calibration: of those with a confidence of
+// 0.9, nine in ten should be right.
 func (e *evaluation) bucket(confidence float64, right bool) {
 	b := &e.buckets[bucketIndex(confidence)]
 	b.n++
@@ -251,6 +259,8 @@ func (e *evaluation) bucket(confidence float64, right bool) {
 	}
 }
 
+// bucketIndex is the place of a confidence's bucket, the lowest first. Bounds
+// are those of the metrics' label.
 func bucketIndex(confidence float64) int {
 	for i, low := range []float64{0.9, 0.7, 0.5} {
 		if confidence >= low {
@@ -260,6 +270,7 @@ func bucketIndex(confidence float64) int {
 	return 0
 }
 
+// text shows what a case wants.
 func (c *RouterCase) text() string {
 	if c.Want != "" {
 		return c.Want
@@ -267,6 +278,7 @@ func (c *RouterCase) text() string {
 	return fmt.Sprint(c.Agents)
 }
 
+// gotText shows what was decided, or why nothing was.
 func gotText(d *router.Decided) string {
 	switch {
 	case d.Err != nil:
@@ -277,6 +289,7 @@ func gotText(d *router.Decided) string {
 	return fmt.Sprint(append([]string{d.Route.AgentID}, d.Route.Additional...))
 }
 
+// sameIDs compares ids without regard to their order.
 func sameIDs(a, b []string) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)
@@ -318,10 +331,13 @@ func (e *evaluation) settle() RouterReport {
 	return *r
 }
 
+// percentile is the duration, in ms, that p percent of the decisions kept to.
+// took is sorted.
 func (e *evaluation) percentile(p int) int64 {
 	return e.took[min(len(e.took)*p/100, len(e.took)-1)].Milliseconds()
 }
 
+// share is part of whole, or -1 if there is nothing to divide by.
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return -1
@@ -329,4 +345,5 @@ func share(part, whole int) float64 {
 	return rounded(float64(part) / float64(whole))
 }
 
+// rounded keeps three decimals.
 func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }

@@ -66,6 +66,8 @@ type examination struct {
 	model  languageModel
 }
 
+// run tries what a turn needs of a model, one after the other. What fails does
+// not keep the rest from being tried.
 func (e *examination) run() Examined {
 	key := e.model.Key()
 	out := Examined{Key: key, Provider: e.model.Provider(), Model: e.model.Name()}
@@ -104,6 +106,7 @@ func question(text string) *chat.ModelRequest {
 	return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: text}}}}}
 }
 
+// word asks for one word: is the model there, and does the key fit?
 func (e *examination) word(ctx context.Context, t *Trial) error {
 	return e.model.Stream(ctx, question("Answer with the one word: ready"), t.take)
 }
@@ -116,6 +119,8 @@ func (t *Trial) take(c *chat.Chunk) error {
 	return nil
 }
 
+// call has the model call a tool. With force it must; models that cannot be
+// forced are asked again without.
 func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 	req := question("What is the weather in Paris? Use the tool get_weather.")
 	req.ForceTool = force
@@ -136,6 +141,7 @@ func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 	return err
 }
 
+// object asks for a structured answer, by the way that turns would take.
 func (e *examination) object(ctx context.Context, t *Trial) error {
 	schema, err := model.NewSchema("capital", jsontext.Value(`{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"],"additionalProperties":false}`))
 	if err != nil {

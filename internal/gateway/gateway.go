@@ -1,5 +1,17 @@
 // Package gateway wires the parts of a gateway together, listens and drains: one file
 // for each capability. It is what command sluice starts.
+//
+// New makes the parts from the bottom up: MCP servers, models, the store,
+// telemetry, the agent or the team, and the HTTP server on top, whose Config is
+// the whole list of what there is. Listen adds the connections, Run waits, and
+// the end goes the other way: new streams are refused, running ones may end,
+// and each part is closed after those that use it.
+//
+// What a configuration file may change while the gateway runs is one immutable
+// registry behind a pointer. A turn keeps the one it began with.
+//
+// Seams are for tests alone: they put a test's own transport, runner or store
+// in place of the real one.
 package gateway
 
 import (
@@ -9,13 +21,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/a2a"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/breaker"
 	"sluice/channel"
 	"sluice/config"
+	"sluice/conversation"
+	"sluice/deliver"
 	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/telemetry"
@@ -23,9 +37,13 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
+	"sluice/quality"
+	"sluice/quality/style"
 	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task"
+	"sluice/toolcache"
 	"sluice/web"
 	"sluice/workflow"
 )
@@ -38,10 +56,16 @@ type Config struct {
 	// Of the configuration file; without one there is nothing.
 	Models     []model.Spec
 	Channels   []channel.Spec
-	TurnTokens int // most tokens of a turn; 0: no limit
+	Quality    quality.Spec
+	Style      *style.Guide
+	Webhooks   []deliver.Config // of channels
+	TurnTokens int              // most tokens of a turn; 0: no limit
 	// HasFile says that there is a file, so that it can be read again: see Reload.
 	HasFile bool
 	Team    router.Spec
+	Tasks   task.Spec
+	A2A     a2a.Spec
+	Memory  conversation.Spec
 	// Workflows are those of the file.
 	Workflows []*workflow.Workflow
 	// Warnings are lines for the log, which hold no value.
@@ -59,10 +83,11 @@ type Gateway struct {
 	tools   *mcpclient.Client
 	started Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
-	// them; never nil if there is a file.
-	alone    stream.Runner
+	// them, and of how answers are checked.
+	alone    *answerer
 	registry atomic.Pointer[registry]
-	state    *state // nil without a store
+	state    *state           // nil without a store
+	cache    *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store // nil unless the built-in todo server is used
@@ -87,6 +112,8 @@ type Seams struct {
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
 
+// runner returns what answers: the agent, unless a test has put something
+// around it.
 func (s Seams) runner(a *agent.Agent) stream.Runner {
 	if s.Runner == nil {
 		return a
@@ -102,6 +129,7 @@ func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
 	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
 }
 
+// dialects returns the list, each replaced if a test wants that.
 func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 	if s.Dialect != nil {
 		for i := range list {
@@ -128,9 +156,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg.Config, g.log, g.metrics, with); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
+	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
@@ -139,21 +168,23 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.openApprovals(); err != nil {
 		return nil, err
 	}
-	g.alone = g.asking(with.budgeted(cfg.TurnTokens, g.agent()))
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
 	server := handlers.Config{
-		Runner:        g.alone,
+		Runner:        g.alone.whole,
 		Model:         g.Model(),
 		Timeout:       cfg.RequestTimeout,
 		Tools:         g.tools.Tools,
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Forget:        g.state.forgetters(),
 		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      with.dialects(sluice.Dialect{GetTools: toolAccess(cfg.GetTools), Kept: g.state != nil}, newChatKit(cfg.ChatKitHistory)),
+		Dialects:      g.newDialects(),
 		Channels:      cfg.Channels,
+		Style:         cfg.Style,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
@@ -164,9 +195,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
+	g.registry.Store(g.newRegistry(cfg))
+	server.Choose = g.choose
 	if cfg.HasFile {
-		g.registry.Store(g.newRegistry(cfg))
-		server.Choose = g.choose
 		server.Team = func() *handlers.Team { return g.registry.Load().told }
 		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
@@ -179,28 +210,39 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
-	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(model.DefaultKey)
-	cfg.Tools = g.tools
-	cfg.Prompt = g.cfg.SystemPrompt
-	cfg.MaxSteps = g.cfg.MaxSteps
+	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
+	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
+	cfg.Tools = g.cached(g.tools)
 	return agent.New(cfg)
 }
 
-// agentConfig returns what all agents have in common.
-func (g *Gateway) agentConfig() agent.Config {
-	cfg := agent.Config{
-		Location:    g.cfg.Timezone,
-		LogPayloads: g.cfg.LogPayloads,
-		Keyed:       len(g.cfg.Models) > 0,
-		Hold:        g.hold(),
+// linked returns the model of a key for an agent, nil if there is none, and the origin of
+// what the agent makes with it.
+func (g *Gateway) linked(id, key string) (model.Link, string) {
+	link := g.models.Link(key)
+	if link == nil {
+		return nil, ""
 	}
+	return link, agent.Origin(id, link.Key(), link.Name())
+}
+
+// agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
+// like set is not in it: an agent of the file brings its own.
+func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}) }
+
+// completed returns cfg with what the settings of an agent do not say.
+func (g *Gateway) completed(cfg agent.Config) agent.Config {
+	cfg.Location = g.cfg.Timezone
+	cfg.LogPayloads = g.cfg.LogPayloads
+	cfg.Keyed = len(g.cfg.Models) > 0
+	cfg.Hold = g.hold()
 	if g.cfg.TurnTokens > 0 {
 		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
 	}
 	return cfg
 }
 
+// newBreaker makes the breaker of a service from its setting.
 func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,

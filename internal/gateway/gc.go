@@ -59,6 +59,8 @@ func PaceGC(gogc string) (stop func()) {
 // pointer, as objects without one may share their memory with others that live longer.
 type collected struct{ _ *gcPace }
 
+// arm has adjust called after the next garbage collection, by an object that is
+// garbage at once.
 func (g *gcPace) arm() { runtime.AddCleanup(new(collected), (*gcPace).adjust, g) }
 
 // adjust runs after a cycle.

@@ -40,6 +40,12 @@ func (j *judgement) event(ev wireEvent, first bool) {
 		for _, c := range ev.Waiting {
 			j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
 		}
+	case "quality":
+		j.phase(ev)
+	case "inner_delta":
+		j.draft(ev)
+	case "channel_message":
+		j.message(ev)
 	case "error":
 		j.failure(ev)
 	case "done":
@@ -82,6 +88,7 @@ func (j *judgement) progress(ev, before wireEvent) {
 
 func (j *judgement) delta(ev wireEvent) {
 	j.must(ev.Delta != "", "an empty delta")
+	j.must(j.quality.messages == 0, "a delta after the messages of a channel")
 	j.text += ev.Delta
 	has := ev.Accumulated != ""
 	if j.accumulates == nil {
@@ -110,6 +117,10 @@ var errorTypes = map[string]struct {
 	"agent_unavailable":     {true, "always"},
 	"routing_failed":        {true, "always"},
 	"internal_error":        {false, "always"},
+	"quality_failed":        {true, "never"},
+	"quality_unavailable":   {true, "never"},
+	"content_truncated":     {false, "never"},
+	"delivery_failed":       {true, "never"},
 }
 
 func (j *judgement) failure(ev wireEvent) {
@@ -144,6 +155,7 @@ func (j *judgement) end(ev wireEvent) {
 	j.must(slices.Equal(ev.ToolsCalled, j.tools) && ev.ToolsCalled != nil, "tools_called %q, called were %q", ev.ToolsCalled, j.tools)
 	j.must(ev.Success != nil && *ev.Success == (j.fatal == ""), "success %v after the fatal error %q", ev.Success, j.fatal)
 	j.teamEnded(ev)
+	j.checked(ev)
 	want := []string{"stop", "max_tokens", "max_steps"}
 	if j.clarified {
 		want = []string{"input_required"}
@@ -180,7 +192,7 @@ func (j *judgement) times(ev wireEvent) {
 	for _, ms := range t.Model {
 		sum += ms
 	}
-	j.must(sum <= t.Total*max(len(j.agents), 1)+len(t.Model), "the model took %d ms of %d", sum, t.Total)
+	j.must(sum <= t.Total*(max(len(j.agents), 1)+j.quality.beside())+len(t.Model), "the model took %d ms of %d", sum, t.Total)
 	called := slices.Clone(j.tools)
 	for _, tool := range t.Tools {
 		i := slices.Index(called, tool.Tool)

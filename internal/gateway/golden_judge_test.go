@@ -57,6 +57,7 @@ type judgement struct {
 	routes    int
 	clarified bool
 	agents    map[string]string // the last status of each
+	quality   qualityJudgement
 }
 
 func (j *judgement) fault(format string, args ...any) {
@@ -117,6 +118,7 @@ type wireEvent struct {
 		AgentID string `json:"agent_id"`
 		Success bool   `json:"success"`
 	} `json:"agents"`
+	qualityEvent
 	Finish  string         `json:"finish_reason"`
 	Usage   map[string]int `json:"usage"`
 	Timings struct {
@@ -147,7 +149,10 @@ var vocabulary = map[string]string{
 	"response_delta":        "request_id agent_id? delta accumulated?",
 	"approval":              "request_id approval_id kind prompt calls? expires_at token task_id?",
 	"error":                 "request_id agent_id? error_type message recoverable fatal retry_after_ms? service?",
-	"done":                  "request_id final_output tools_called success finish_reason usage timings agents?",
+	"done":                  "request_id final_output tools_called success finish_reason usage timings agents? quality? channel?",
+	"quality":               "request_id phase attempt elapsed_ms plan? chars? passed? failed?",
+	"inner_delta":           "request_id agent_id? delta attempt?",
+	"channel_message":       "request_id channel sequence total content content_type continuation_indicator? encoding? segments? units? chars? card? bytes? subject? text? html?",
 }
 
 // memberPattern makes a pattern of a row of the vocabulary: names, each with a comma.
@@ -157,7 +162,7 @@ func memberPattern(row string) *regexp.Regexp {
 }
 
 var (
-	wireFrame = regexp.MustCompile(`^(?:(: ping)|(retry: 86400000\n)?id: (\S+):(\d+)\nevent: (\w+)\ndata: (\{.*\}))$`)
+	wireFrame = regexp.MustCompile(`^(?:(: ping)|(retry: 86400000\n)?(?:id: (\S+):(\d+)\n)?event: (\w+)\ndata: (\{.*\}))$`)
 
 	streamHeaders = map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
@@ -185,10 +190,15 @@ func (j *judgement) stream(r wireReply) {
 			continue
 		}
 		j.must((m[2] != "") == (i == 0), "retry stands on the first frame and only there")
+		ev := j.decode(m[5], m[6])
+		if j.event(ev, len(events) == 0); isDraft(ev) {
+			j.must(m[3] == "" && len(events) > 0, "a draft has the id %q", m[3])
+			read = append(read, gosse.Event{LastEventID: read[len(read)-1].LastEventID, Type: m[5], Data: m[6]})
+			continue
+		}
 		j.must(m[3] == goldenID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
 		read = append(read, gosse.Event{LastEventID: m[3] + ":" + m[4], Type: m[5], Data: m[6]})
-		events = append(events, j.decode(m[5], m[6]))
-		j.event(events[len(events)-1], len(events) == 1)
+		events = append(events, ev)
 	}
 	j.must(j.done, "there is no done")
 	j.must(slices.Equal(read, j.readByAnother(r.body)), "go-sse reads other events")

@@ -153,7 +153,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	cfg.MCPServers = nil // they are the transcript's own
 	models, calls := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Quality: file.Quality}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
 	}

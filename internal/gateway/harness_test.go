@@ -31,7 +31,7 @@ func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens, Warnings: file.Warnings}
+	whole := Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Quality: file.Quality, Warnings: file.Warnings}
 	addr := make(chan string, 1)
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
 		s, err := Listen(ctx, whole, out)

@@ -36,6 +36,8 @@ func (g *Gateway) watch() {
 // well.
 type modelHealth struct{ languageModel }
 
+// Check reports a model by its breaker. It asks nobody: a probe must not cost
+// tokens.
 func (m modelHealth) Check() health.Status {
 	b, _ := m.Breaker().Check().(health.Breaker)
 	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.languageModel.Name(), Breaker: b.State}

@@ -50,12 +50,13 @@ func TestChatKitThreadReachesTheModel(t *testing.T) {
 	t.Parallel()
 	for kept, want := range map[string][]string{
 		"memory": {"user: buy eggs", "model: It is noted.", "user: mark it as done"},
+		"store":  {"user: buy eggs", "model: It is noted.", "user: mark it as done"},
 		"none":   {"user: mark it as done"},
 	} {
 		t.Run(kept, func(t *testing.T) {
 			t.Parallel()
 			api := gatewaytest.Scripted(t, twoAnswers)
-			r := start(t, api.Env("SLUICE_CHATKIT_HISTORY", kept))
+			r := start(t, api.Env("SLUICE_CHATKIT_HISTORY", kept, "SLUICE_STORE", "memory"))
 			var cases []chatKitCase
 			m := userMessage.FindStringSubmatch(chatKitOK(r, &cases, chatKitRequest("threads.create", chatKitInput("buy eggs"))))
 			chatKitOK(r, &cases, chatKitRequest("threads.add_user_message", `"thread_id":"`+m[2]+`",`+chatKitInput("mark it as done")))

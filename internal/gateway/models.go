@@ -90,11 +90,15 @@ func (m *Models) structured() *metrics.Registry {
 	return m.metrics
 }
 
+// add keeps a model under its key. The order is that in which they are closed
+// and listed.
 func (m *Models) add(key string, opened languageModel) {
 	m.all = append(m.all, opened)
 	m.links[key] = opened
 }
 
+// learned is what a model has refused so far in this process, for the ways of
+// asking for JSON.
 func (m *Models) learned(key string) model.Omit {
 	for _, each := range m.all {
 		if each.Key() == key {
@@ -162,7 +166,25 @@ func (m *Models) Close() {
 	}
 }
 
-// open returns the model that spec configures. A provider is a package and a case here.
+// opener opens a model that a configuration describes.
+type opener func(model.Spec, model.Options) (languageModel, error)
+
+// openers has how models are opened, by the protocol of their provider. A protocol is a
+// package and a line here, beside its preset in package model.
+func openers() map[string]opener {
+	return map[string]opener{
+		model.OpenAI:    opens(openai.New),
+		model.Anthropic: opens(anthropic.New),
+		model.Gemini:    opens(gemini.New),
+	}
+}
+
+// opens makes an opener of a package's New, which returns its own type.
+func opens[M languageModel](open func(model.Spec, model.Options) (M, error)) opener {
+	return func(spec model.Spec, opts model.Options) (languageModel, error) { return open(spec, opts) }
+}
+
+// open returns the model that spec configures.
 func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, error) {
 	opts := model.Options{
 		Transport: m.with.Gemini,
@@ -171,14 +193,7 @@ func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, erro
 		Metrics:   m.metrics,
 		Log:       m.log,
 	}
-	switch spec.Provider {
-	case model.OpenAI:
-		return openai.New(spec, opts)
-	case model.Anthropic:
-		return anthropic.New(spec, opts)
-	case model.Gemini:
-		return gemini.New(spec, opts)
-	case model.Simulator:
+	if spec.Provider == model.Simulator { // it speaks Gemini's protocol over loopback
 		url, err := m.startOffline(ctx)
 		if err != nil {
 			return nil, err
@@ -190,7 +205,11 @@ func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, erro
 		}
 		return gemini.New(spec, opts)
 	}
-	return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
+	open := openers()[spec.Provider]
+	if open == nil {
+		return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
+	}
+	return open(spec, opts)
 }
 
 // openGemini returns the model of the GEMINI_* variables, or the offline one in its place.

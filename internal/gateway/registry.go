@@ -6,15 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/model"
+	"sluice/quality"
 	"sluice/router"
 	"sluice/stream"
 )
@@ -23,19 +22,24 @@ import (
 // turn that has begun with it ends with it.
 type registry struct {
 	spec   router.Spec
-	runner stream.Runner // nil: there are no agents
+	runner *answerer // nil: there are no agents
 	team   *router.Team
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
-	flows  workflows
+
+	flows   workflows
+	quality *quality.Checker
+	tokens  int // of a turn; 0: no limit
 }
 
-// newRegistry makes the agents of a file, and the team that they are.
+// newRegistry makes the agents of a file, the team that they are, and what checks their
+// answers.
 func (g *Gateway) newRegistry(file Config) *registry {
 	spec := file.Team
-	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout}
+	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
 	r.told = r.tell()
 	r.flows = g.newWorkflows(file.Workflows, spec.Agents)
+	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
 		return r
 	}
@@ -48,7 +52,8 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	r.runner = g.asking(model.Budgeted{Runner: teamRunner{r.team, len(g.cfg.Models) > 0}, Tokens: g.cfg.TurnTokens})
+	team := teamRunner{r.team, len(g.cfg.Models) > 0}
+	r.runner = g.answering(model.Budgeted{Runner: team, Tokens: g.cfg.TurnTokens}, g.asking)
 	return r
 }
 
@@ -65,8 +70,8 @@ func (g *Gateway) member(a router.AgentSpec) *agent.Agent { return agent.New(g.m
 
 func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
-	cfg.Model = g.models.Link(a.Model)
-	cfg.Tools = g.tools.Select(a.Tools)
+	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
+	cfg.Tools = g.cached(g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
@@ -88,40 +93,6 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	result, err := r.team.Run(sharing(ctx), own, sink)
 	result.Keyed = r.keyed
 	return result, err
-}
-
-// choose returns what answers a request, and within which time.
-func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
-	r := g.registry.Load()
-	if req.Resumed != nil {
-		runner, err := g.choosePaused(r, req)
-		if f, ok := runner.(*flow); ok {
-			return f.runner, f.timeout, err
-		}
-		return runner, r.timeout(req), err
-	}
-	if req.Workflow != "" {
-		f := r.flows.byName[req.Workflow]
-		if f == nil {
-			return nil, 0, handlers.UnknownWorkflow()
-		}
-		return f.runner, f.timeout, nil
-	}
-	switch {
-	case req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)):
-		return nil, 0, handlers.UnknownAgent()
-	case r.team == nil:
-		return g.alone, r.single, nil
-	}
-	return r.runner, r.timeout(req), nil
-}
-
-// timeout returns how long the turn of a request may take.
-func (r *registry) timeout(req *chat.Request) time.Duration {
-	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
-		return r.single
-	}
-	return r.spec.TurnTimeout
 }
 
 // tell returns what GET /agents tells.
@@ -153,60 +124,12 @@ func (r *registry) version() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// ids lists the agents in the order of the file.
 func (r *registry) ids() (ids []string) {
 	for _, a := range r.spec.Agents {
 		ids = append(ids, a.ID)
 	}
 	return ids
-}
-
-// asker is a router.Asker over the models of the gateway.
-type asker struct {
-	models *Models
-
-	mu     sync.Mutex // guards the fields below
-	asked  string     // the text of the last schema: it changes with who can be chosen
-	schema *model.Schema
-}
-
-// Ask implements router.Asker.
-func (a *asker) Ask(ctx context.Context, q *router.Question) (router.Reply, error) {
-	schema, err := a.compiled(q)
-	if err != nil {
-		return router.Reply{}, err
-	}
-	req := chat.ModelRequest{
-		System:      q.System,
-		Messages:    []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: q.User}}}},
-		Step:        1,
-		Temperature: q.Temperature,
-		MaxTokens:   q.MaxTokens,
-		Thinking:    q.Thinking,
-	}
-	got, err := a.models.Forms().Ask(ctx, a.models.Link(q.Model), &req, schema, model.AskOptions{Attempts: q.MaxAttempts, Lenient: true})
-	reply := router.Reply{JSON: got.JSON, Usage: got.Usage, Attempts: got.Attempts, Model: cmp.Or(got.Key, model.DefaultKey)}
-	reply.Unreadable = max(reply.Attempts-1, 0)
-	if invalid, ok := errors.AsType[*model.Invalid](err); ok {
-		err = errors.Join(router.ErrUnreadable, invalid)
-		reply.Unreadable = reply.Attempts
-	}
-	return reply, err
-}
-
-// compiled returns the schema of a question, which is nearly always that of the one
-// before.
-func (a *asker) compiled(q *router.Question) (*model.Schema, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.schema != nil && a.asked == string(q.Schema) {
-		return a.schema, nil
-	}
-	schema, err := model.NewSchema("route", q.Schema, q.Open...)
-	if err != nil {
-		return nil, err
-	}
-	a.asked, a.schema = string(q.Schema), schema
-	return schema, nil
 }
 
 // changed tells which agents one registry has and the other has not.

@@ -9,9 +9,10 @@ import (
 	"sluice/config"
 )
 
-// Reload takes over the team of another reading of the configuration file, for the
-// turns that begin from now on. err is that of the reading. A file that is faulty, or
-// whose models, budget or MCP servers are not those that run, changes nothing: the
+// Reload takes over the team of another reading of the configuration file, and what it
+// says of quality, channels and style, for the turns that begin from now on. err is that of
+// the reading. A file that is faulty, or
+// whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
 func (g *Gateway) Reload(cfg Config, err error) error {
 	if err == nil {
@@ -23,6 +24,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 	}
 	now := g.newRegistry(cfg)
 	before := g.registry.Swap(now)
+	g.server.SetChannels(cfg.Channels, cfg.Style)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
 	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
@@ -42,6 +44,9 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	}
 	check("models", g.started.Models, cfg.Models)
 	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("memory", g.started.Memory, cfg.Memory)
+	check("tasks", g.started.Tasks, cfg.Tasks)
+	check("a2a", g.started.A2A, cfg.A2A)
 	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
 	if len(faults) == 0 {
 		return nil
@@ -49,6 +54,8 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	return &config.Error{Faults: faults}
 }
 
+// faultsOf lists the faults of a file that was refused, for the log; they hold
+// no values.
 func faultsOf(err error) (lines []string) {
 	e, ok := errors.AsType[*config.Error](err)
 	if !ok {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/config"
 	"sluice/fault"
 	"sluice/metrics"
 	"sluice/model"
@@ -35,13 +35,13 @@ type runs struct {
 	pending atomic.Int64
 }
 
-func newRuns(in store.Store, cfg config.Config, m *metrics.Registry, wrote func()) *runs {
+func newRuns(in store.Store, cfg Config, m *metrics.Registry, wrote func()) *runs {
 	r := &runs{slots: make(chan struct{}, maxRuns)}
 	wait := cfg.ApprovalTTL
 	if wait == 0 {
 		wait = approval.DefaultStoreTTL
 	}
-	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: in, TTL: task.DefaultTTL, Wait: wait, Metrics: m, Wrote: wrote})
+	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: in, TTL: cmp.Or(cfg.Tasks.TTL, task.DefaultTTL), Wait: wait, Metrics: m, Wrote: wrote})
 	m.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
 	return r
 }
@@ -142,7 +142,7 @@ func (r *runs) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // pinned returns the runner of a definition that the file does not have any more.
-func (g *Gateway) pinned(sum string) (*flow, error) {
+func (g *Gateway) pinned(sum string) (*answerer, error) {
 	if !g.mayWait() {
 		return nil, nil
 	}

@@ -10,12 +10,15 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/conversation"
+	"sluice/handlers"
 	"sluice/health"
 	"sluice/metrics"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
 	"sluice/store/sqlite"
+	"sluice/stream"
 	"sluice/task"
 )
 
@@ -24,8 +27,10 @@ type state struct {
 	store store.Store
 	tasks *task.Service
 	runs  *runs
-	parts []health.Checker
-	owned bool // the store is closed with the gateway
+	// memory remembers conversations; nil: nothing does.
+	memory *conversation.Memory
+	parts  []health.Checker
+	owned  bool // the store is closed with the gateway
 }
 
 // Breaker of the store.
@@ -37,7 +42,7 @@ const (
 )
 
 // openState opens the store. That of with, if not nil, is used in place of the configured one.
-func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
+func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
 	given := with.Store
 	s := &state{store: given}
 	if given == nil {
@@ -50,8 +55,30 @@ func openState(ctx context.Context, cfg config.Config, log zerolog.Logger, m *me
 		}
 	}
 	s.runs = newRuns(s.store, cfg, m, with.Wrote)
-	s.tasks = task.New(task.Config{Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log})
+	s.tasks = task.New(task.Config{
+		Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log,
+		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
+	})
+	if cfg.Memory.Enabled {
+		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
+	}
 	return s, nil
+}
+
+// remembering puts the memory of conversations around a runner, if there is one.
+func (s *state) remembering(r stream.Runner) stream.Runner {
+	if s == nil || s.memory == nil {
+		return r
+	}
+	return s.memory.Around(r)
+}
+
+// forgetters returns what forgets a conversation, beside its tasks.
+func (s *state) forgetters() (all []handlers.Forget) {
+	if s != nil && s.memory != nil {
+		all = append(all, s.memory.Forget)
+	}
+	return all
 }
 
 // open opens an engine.
@@ -110,6 +137,8 @@ func (s *state) keeper() *task.Service {
 	return s.tasks
 }
 
+// checkers are the parts that readiness looks at. It works on nil: without a
+// store there are none.
 func (s *state) checkers() []health.Checker {
 	if s == nil {
 		return nil
@@ -117,6 +146,8 @@ func (s *state) checkers() []health.Checker {
 	return s.parts
 }
 
+// close stops keeping turns, and closes the store unless it was a test's. It
+// works on nil.
 func (s *state) close() {
 	if s == nil {
 		return
@@ -130,6 +161,7 @@ func (s *state) close() {
 // inMemory reports the engine in memory, which is always there.
 type inMemory struct{}
 
+// Check reports a store that cannot become unavailable.
 func (inMemory) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
 }

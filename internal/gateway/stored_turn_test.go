@@ -51,8 +51,8 @@ func TestStoredTurnIsTheSameOnTheWire(t *testing.T) {
 	several := 0
 	for _, file := range files {
 		tr := readTranscript(t, file)
-		if !tr.has("gemini") {
-			continue // no turn is run
+		if !tr.has("gemini") || strings.HasPrefix(filepath.Base(file), "approval_") {
+			continue // no turn is run, or one that the runner of this test cannot pause
 		}
 		if tr.has("mcp") {
 			several++

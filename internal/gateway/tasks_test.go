@@ -53,28 +53,46 @@ type fleet struct {
 	t     *testing.T
 	store store.Store
 	runs  int
+	// gemini is the model; nil: a slow runner answers in its place.
+	gemini http.Handler
+	file   string // what stands in the configuration file; empty: there is none
 }
 
 // gateway starts one.
 func (f *fleet) gateway(env map[string]string) peer {
 	f.t.Helper()
 	all := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
+	if f.file != "" {
+		all["SLUICE_CONFIG"] = "sluice.yaml"
+		all["SLUICE_STORE"] = "memory" // so that the file may ask for more
+	}
 	for name, value := range env {
 		all[name] = value
 	}
-	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
+		func(string) ([]byte, error) { return []byte(f.file), nil })
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{
+	with := Seams{
 		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
 		Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: &f.runs} },
-	})
+	}
+	if f.gemini != nil {
+		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
+	}
+	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(g.Close)
 	return peer{http.Client{Transport: testnet.Serve(f.t, g.server)}}
+}
+
+// inFleetNamed is inFleet for a part of a test.
+func inFleetNamed(t *testing.T, name string, test func(t *testing.T, f *fleet)) {
+	t.Run(name, func(t *testing.T) { inFleet(t, test) })
 }
 
 // inFleet runs a test in a bubble.
@@ -150,6 +168,7 @@ type document struct {
 	Status        struct{ State string }
 	History       []struct{ Role, Content string }
 	Artifacts     []struct{ Parts []struct{ Text string } }
+	Metadata      struct{ Turns []string }
 }
 
 func (p peer) task(t *testing.T, id string) (d document) {
@@ -201,6 +220,31 @@ func TestTurnEndsWithItsClientIfAsked(t *testing.T) {
 		}
 		if state := two.task(t, task).Status.State; state != "canceled" {
 			t.Errorf("the task is %q", state)
+		}
+	})
+}
+
+// tasks.on_disconnect holds where a request does not say what becomes of its turn.
+func TestTurnEndsWithItsClientIfConfigured(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		f.file = "tasks: {on_disconnect: cancel, event_ttl: 1m, ttl: 2m}"
+		one := f.gateway(nil)
+		for said, want := range map[string]string{"": "canceled", `,"on_disconnect":"continue"`: "completed"} {
+			ctx, leave := context.WithCancel(t.Context())
+			_, task, _ := startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", `{"input":"hi"`+said+`}`))
+			leave()
+			time.Sleep(20 * time.Second)
+			if state := one.task(t, task).Status.State; state != want {
+				t.Errorf("%q: the task is %q", said, state)
+			}
+			time.Sleep(90 * time.Second)
+			if status, _ := one.resume(t, "/tasks/"+task+"/events", ""); status != http.StatusNoContent {
+				t.Errorf("%q: its events are there after event_ttl: %d", said, status)
+			}
+			time.Sleep(time.Minute)
+			if status, _ := one.ask(t, http.MethodGet, "/tasks/"+task, ""); status != http.StatusNotFound {
+				t.Errorf("%q: it is there after ttl: %d", said, status)
+			}
 		}
 	})
 }

@@ -88,8 +88,10 @@ func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
 		Policy: tool.Policy{
 			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
 			Untrusted: s.Untrusted, Fallback: s.Fallback, Confirm: confirmed(s.Confirm),
+			Cache: s.Cache, CacheShared: s.CacheShared,
 		},
-		Breaker: newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
+		Identity: s.Identity,
+		Breaker:  newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
 	}
 }
 

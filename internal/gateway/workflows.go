@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,6 +14,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/router"
 	"sluice/store"
@@ -25,22 +25,14 @@ import (
 
 // workflows are those of one reading of the configuration file.
 type workflows struct {
-	byName map[string]*flow
+	byName map[string]*answerer
 	told   []handlers.Workflow
 	agents *workAgents
 }
 
-// flow is a workflow that can be run.
-type flow struct {
-	stream.Runner // nil: see runner
-	runner        stream.Runner
-	timeout       time.Duration
-	sum           string // of the definition
-}
-
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
 func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec) workflows {
-	flows := workflows{byName: map[string]*flow{}}
+	flows := workflows{byName: map[string]*answerer{}}
 	if len(list) == 0 && !g.mayWait() {
 		return flows
 	}
@@ -56,18 +48,37 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 	return flows
 }
 
-func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *flow {
+func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
 	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, g: g}, Tokens: g.cfg.TurnTokens}
 	_, sum := w.Stored()
-	return &flow{runner: g.waiting(inner), timeout: w.Definition().Timeout, sum: sum}
+	f := g.answering(inner, g.waiting)
+	f.timeout, f.sum = w.Definition().Timeout, sum
+	return f
 }
 
 func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
-	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: g.tools, Asker: agents, Hold: g.hold(), Metrics: g.metrics}
+	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics}
 	if g.state != nil {
 		cfg.Records, cfg.Load = g.state.runs.records, g.state.runs.Load
 	}
 	return workflow.New(cfg)
+}
+
+// workTools are the tools of tool nodes: those of all servers, with the cache.
+type workTools struct {
+	cachedTools
+	servers *mcpclient.Client
+}
+
+// cachedTools has a name that its methods do not have.
+type cachedTools = interface {
+	Tools(ctx context.Context) *tool.Set
+	Call(ctx context.Context, call tool.Call) (tool.Result, error)
+}
+
+// Named implements workflow.Tools.
+func (t workTools) Named(ctx context.Context, server, name string) string {
+	return t.servers.Named(ctx, server, name)
 }
 
 // worker returns an agent as nodes run it: what its tools do is recorded.
@@ -148,18 +159,16 @@ func readRun(state []byte) (workflow.Header, error) {
 }
 
 // chooseRun returns the workflow of a run that waited.
-func (g *Gateway) chooseRun(r *registry, req *chat.Request) (stream.Runner, error) {
+func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	h, err := readRun(req.Resumed.State)
 	if err != nil {
 		return nil, err
 	}
-	if r != nil {
-		if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
-			return f, nil
-		}
-		if f, err := g.pinned(h.Definition); f != nil || errors.Is(err, store.ErrUnavailable) {
-			return f, err
-		}
+	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
+		return f, nil
+	}
+	if f, err := g.pinned(h.Definition); f != nil || errors.Is(err, store.ErrUnavailable) {
+		return f, err
 	}
 	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
 }

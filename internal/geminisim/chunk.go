@@ -8,6 +8,7 @@ import (
 // The types below are GenerateContentResponse with the order of fields of the
 // recorded streams.
 
+// chunk is a GenerateContentResponse, as far as it is ever sent.
 type chunk struct {
 	Candidates    []candidate `json:"candidates,omitempty"`
 	UsageMetadata *usage      `json:"usageMetadata,omitempty"`
@@ -15,6 +16,7 @@ type chunk struct {
 	ResponseID    string      `json:"responseId"`
 }
 
+// candidate is the one answer of a chunk.
 type candidate struct {
 	Content       modelContent `json:"content"`
 	FinishReason  string       `json:"finishReason,omitzero"`
@@ -22,6 +24,7 @@ type candidate struct {
 	FinishMessage string       `json:"finishMessage,omitzero"`
 }
 
+// modelContent is what a candidate says. Role is always "model".
 type modelContent struct {
 	Parts []outPart `json:"parts"`
 	Role  string    `json:"role"`
@@ -36,12 +39,15 @@ type outPart struct {
 	Raw              jsontext.Value `json:"-"`
 }
 
+// outCall is a functionCall that is sent. Newer models send an id, older ones
+// none.
 type outCall struct {
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args,omitzero"`
 	ID   string         `json:"id,omitzero"`
 }
 
+// It writes a raw part as it stands in the script, even if it makes no sense.
 func (p outPart) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if p.Raw != nil {
 		return enc.WriteValue(p.Raw)
@@ -50,7 +56,11 @@ func (p outPart) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, plain(p))
 }
 
-func textPart(text string) outPart    { return outPart{Text: &text} }
+// textPart is a part of the answer's text; the empty one is sent with a finish
+// reason.
+func textPart(text string) outPart { return outPart{Text: &text} }
+
+// thoughtPart is a part of a summary of thoughts.
 func thoughtPart(text string) outPart { return outPart{Text: &text, Thought: true} }
 
 // plainText says whether p is a piece of the answer's text and nothing else.
@@ -68,11 +78,13 @@ type usage struct {
 	ServiceTier          string         `json:"serviceTier"`
 }
 
+// modalityCost is how many tokens of one modality were counted.
 type modalityCost struct {
 	Modality   string `json:"modality"`
 	TokenCount int    `json:"tokenCount"`
 }
 
+// newUsage returns usage as the service counts it: the total includes thoughts.
 func newUsage(prompt, candidates, thoughts int) *usage {
 	return &usage{
 		PromptTokenCount:     prompt,
@@ -99,6 +111,8 @@ func (c *chunk) merge(next chunk) {
 	c.UsageMetadata = next.UsageMetadata
 }
 
+// add joins neighbouring plain texts, as a client must that sends an answer
+// back.
 func (m *modelContent) add(p outPart) {
 	if p.Text != nil && *p.Text == "" && p.ThoughtSignature == "" && len(m.Parts) > 0 {
 		return

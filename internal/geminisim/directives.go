@@ -43,6 +43,7 @@ func directive(name string) func(arg string) (step, error) {
 	}[name]
 }
 
+// need makes the error of a directive that is not written as usage says.
 func need(ok bool, usage string) error {
 	if ok {
 		return nil
@@ -70,6 +71,7 @@ func words(arg string) (string, error) {
 	return s, nil
 }
 
+// parseText parses a directive that sends text or a thought.
 func parseText(part func(string) outPart) func(string) (step, error) {
 	return func(arg string) (step, error) {
 		s, err := words(arg)
@@ -83,6 +85,9 @@ func parseFill(arg string) (step, error) {
 	return func(t *take) error { return t.say(textPart(strings.Repeat("x", n))) }, need(err == nil && n >= 0, "fill BYTES")
 }
 
+// parseCall parses call NAME {ARGUMENTS} with id= and signature= behind it.
+// Without a signature the simulator makes one, as the real service does for the
+// first call of a step.
 func parseCall(arg string) (step, error) {
 	name, rest := cutWord(arg)
 	args, rest, err := leadingObject(rest)
@@ -117,6 +122,8 @@ func leadingObject(s string) (object jsontext.Value, rest string, err error) {
 	return v.Clone(), s[dec.InputOffset():], nil
 }
 
+// parseParts parses parts as JSON, which are sent as they are. What is known of
+// them is remembered for the check of the next request.
 func parseParts(arg string) (step, error) {
 	var raw []jsontext.Value
 	if err := json.Unmarshal([]byte(arg), &raw); err != nil {
@@ -134,6 +141,8 @@ func parseParts(arg string) (step, error) {
 	}, nil
 }
 
+// parseData parses a whole event. It may stand over several lines of the
+// script.
 func parseData(arg string) (step, error) {
 	v := jsontext.Value(arg)
 	if !v.IsValid() {
@@ -152,6 +161,7 @@ func parseData(arg string) (step, error) {
 	}, nil
 }
 
+// parseRaw parses bytes that are sent as they are, valid or not.
 func parseRaw(arg string) (step, error) {
 	s, err := strconv.Unquote(arg)
 	if err != nil {
@@ -160,6 +170,8 @@ func parseRaw(arg string) (step, error) {
 	return func(t *take) error { return t.write(s) }, nil
 }
 
+// parseFinish parses the end of an answer: a reason, and a message for those
+// that have one.
 func parseFinish(arg string) (step, error) {
 	reason, message := cutWord(arg)
 	message, err := words(message)
@@ -171,6 +183,7 @@ func parseFinish(arg string) (step, error) {
 	}, err
 }
 
+// parseUsage parses what the next chunks say of usage.
 func parseUsage(arg string) (step, error) {
 	if arg == none {
 		return func(t *take) error { t.usage = nil; return nil }, nil
@@ -183,16 +196,20 @@ func parseUsage(arg string) (step, error) {
 	}, need(n >= 2 && len(strings.Fields(arg)) == n, "usage PROMPT CANDIDATES [THOUGHTS], or usage none")
 }
 
+// parseDelay parses a pause. In a bubble of testing/synctest it costs no time.
 func parseDelay(arg string) (step, error) {
 	d, err := time.ParseDuration(arg)
 	return func(t *take) error { return t.sleep(d) }, need(err == nil, "delay DURATION")
 }
 
+// parseSplit parses how many bytes are written at once from here on, so that a
+// character or a line is cut anywhere.
 func parseSplit(arg string) (step, error) {
 	n, err := strconv.Atoi(arg)
 	return func(t *take) error { t.split = n; return nil }, need(err == nil && n >= 0, "split BYTES (0: no more)")
 }
 
+// parseRepeat parses a directive that is done several times.
 func parseRepeat(arg string) (step, error) {
 	number, rest := cutWord(arg)
 	n, err := strconv.Atoi(number)
@@ -212,6 +229,7 @@ func parseRepeat(arg string) (step, error) {
 	}, err
 }
 
+// parseEnding parses the ways in which a connection ends other than well.
 func parseEnding(name string) func(string) (step, error) {
 	return func(arg string) (step, error) {
 		err := need(arg == "", name+", without an argument")

@@ -11,11 +11,14 @@ import (
 
 // Directives for replies that are no stream.
 
+// parseStatus parses the status of the reply, which must come before anything
+// is sent.
 func parseStatus(arg string) (step, error) {
 	code, err := strconv.Atoi(arg)
 	return func(t *take) error { t.status = code; return nil }, need(err == nil && code >= 200 && code < 600, "status CODE")
 }
 
+// parseHeader parses a header of the reply.
 func parseHeader(arg string) (step, error) {
 	name, value, ok := strings.Cut(arg, ":")
 	return func(t *take) error {
@@ -66,6 +69,8 @@ func parseError(arg string) (step, error) {
 	}, nil
 }
 
+// parseRedirect parses a redirect. A client of ours must not follow it: the key
+// would go along.
 func parseRedirect(arg string) (step, error) {
 	var code int
 	var location string

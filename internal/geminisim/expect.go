@@ -49,6 +49,8 @@ func parseExpect(name, arg string) (check func(*http.Request, []byte) error, ok 
 	return expectBody(where, test), true, err
 }
 
+// expectHeader wants a header of the request. The error repeats no value,
+// because it may be a key.
 func expectHeader(name, want string) func(*http.Request, []byte) error {
 	return func(r *http.Request, _ []byte) error {
 		if got := r.Header.Get(name); got != want {
@@ -58,6 +60,8 @@ func expectHeader(name, want string) func(*http.Request, []byte) error {
 	}
 }
 
+// expectBody wants something of the value at a JSON pointer in the request's
+// body.
 func expectBody(pointer string, test func(any, bool) error) func(*http.Request, []byte) error {
 	return func(_ *http.Request, body []byte) error {
 		var doc any
@@ -95,6 +99,7 @@ func lookup(v any, p jsontext.Pointer) (any, bool) {
 	return v, true
 }
 
+// compare wants the same value, as JSON has it: 1 and 1.0 are equal.
 func compare(where string, got any, found bool, want any) error {
 	if !found {
 		return fmt.Errorf("%s is missing, want %s", where, show(want))
@@ -105,6 +110,7 @@ func compare(where string, got any, found bool, want any) error {
 	return nil
 }
 
+// compareAbsent wants that there is no such member. null counts as one.
 func compareAbsent(where string, got any, found bool) error {
 	if found {
 		return fmt.Errorf("%s is %s, want it absent", where, show(got))
@@ -112,6 +118,7 @@ func compareAbsent(where string, got any, found bool) error {
 	return nil
 }
 
+// compareContains wants a part of a text, or of the JSON of what is no text.
 func compareContains(where string, got any, want string) error {
 	text, ok := got.(string)
 	if !ok {
@@ -123,6 +130,7 @@ func compareContains(where string, got any, want string) error {
 	return nil
 }
 
+// compareCount wants so many items or members.
 func compareCount(where string, got any, want int) error {
 	n := -1
 	switch node := got.(type) {

@@ -58,7 +58,11 @@ type Answer struct {
 // wordless is the model of a Server that was given none.
 type wordless struct{}
 
-func (wordless) Version() string        { return "geminisim" }
+// It is what modelVersion says.
+func (wordless) Version() string { return "geminisim" }
+
+// It says the same to everything: without a script nothing depends on the
+// answer.
 func (wordless) Answer(Question) Answer { return Answer{Text: "OK."} }
 
 // question returns what the model sees of r.

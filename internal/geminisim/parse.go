@@ -119,6 +119,8 @@ type logicalLine struct {
 	text   string
 }
 
+// logicalLines joins lines that begin with white space to the ones before, and
+// drops comments and empty lines. Numbers are those of the file, for messages.
 func logicalLines(text string) []logicalLine {
 	var lines []logicalLine
 	for i, line := range strings.Split(text, "\n") {

@@ -51,6 +51,7 @@ func (r *reply) begin() {
 	r.w.WriteHeader(r.status)
 }
 
+// contentType is that of the service, to the letter.
 func (r *reply) contentType() string {
 	if r.framing == framingSSE {
 		return "text/event-stream"
@@ -139,6 +140,7 @@ func (r *reply) write(s string) error {
 	return r.ctx.Err()
 }
 
+// flush sends what was written, and the headers before it.
 func (r *reply) flush() error {
 	r.begin()
 	return http.NewResponseController(r.w).Flush()

@@ -14,6 +14,9 @@ import (
 // is a jsontext.Value. As with protojson, a name of several words may also be
 // written in snake_case.
 
+// request is a GenerateContentRequest. Names are taken in lower camel case and
+// in snake case, as the service takes them; a member that is unknown to it is
+// refused.
 type request struct {
 	Model             string           `json:"model"`
 	Contents          []content        `json:"contents"`
@@ -27,11 +30,15 @@ type request struct {
 	Store             bool             `json:"store"`
 }
 
+// content is a message of the conversation.
 type content struct {
 	Role  string `json:"role"`
 	Parts []part `json:"parts"`
 }
 
+// part is one of the kinds that a Part can be: exactly one of its data fields
+// is set. What we never send is kept raw, to be refused by a rule and not as
+// unknown.
 type part struct {
 	Text             *string           `json:"text"`
 	FunctionCall     *functionCall     `json:"functionCall,case:ignore"`
@@ -51,12 +58,14 @@ type part struct {
 	MediaResolution jsontext.Value `json:"mediaResolution,case:ignore"`
 }
 
+// functionCall is a call as the client sends it back.
 type functionCall struct {
 	ID   string         `json:"id"`
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args"` // an object, or nil
 }
 
+// functionResponse is the result of a call.
 type functionResponse struct {
 	ID           string           `json:"id"`
 	Name         string           `json:"name"`
@@ -66,6 +75,7 @@ type functionResponse struct {
 	Scheduling   jsontext.Value   `json:"scheduling"`
 }
 
+// tool is a Tool. Those that the provider runs itself are known by name only.
 type tool struct {
 	FunctionDeclarations  []declaration  `json:"functionDeclarations,case:ignore"`
 	GoogleSearchRetrieval jsontext.Value `json:"googleSearchRetrieval,case:ignore"`
@@ -78,6 +88,8 @@ type tool struct {
 	MCPServers            jsontext.Value `json:"mcpServers,case:ignore"`
 }
 
+// declaration is a FunctionDeclaration. Parameters come in one of two
+// languages, never both.
 type declaration struct {
 	Name                 string         `json:"name"`
 	Description          string         `json:"description"`
@@ -88,6 +100,7 @@ type declaration struct {
 	ResponseJSONSchema   jsontext.Value `json:"responseJsonSchema,case:ignore"`
 }
 
+// toolConfig says whether functions may be called.
 type toolConfig struct {
 	FunctionCallingConfig struct {
 		Mode                 callingMode `json:"mode"`
@@ -103,6 +116,7 @@ type callingMode string
 
 const modeNone callingMode = "NONE"
 
+// It takes names and numbers, as JSON of protocol buffers does.
 func (m *callingMode) UnmarshalJSON(b []byte) error {
 	names := []callingMode{"MODE_UNSPECIFIED", "AUTO", "ANY", modeNone, "VALIDATED"}
 	for i, name := range names {
@@ -114,6 +128,8 @@ func (m *callingMode) UnmarshalJSON(b []byte) error {
 	return errors.New("unknown enum value")
 }
 
+// generationConfig is how an answer is made. Defaults are the service's, and
+// are not filled in here.
 type generationConfig struct {
 	CandidateCount  int      `json:"candidateCount,case:ignore"`
 	StopSequences   []string `json:"stopSequences,case:ignore"`
@@ -180,6 +196,7 @@ func refusedMember(names []string, body []byte) *apiError {
 	return nil
 }
 
+// syntaxCause says where the body stops being JSON.
 func syntaxCause(err error) string {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Sprintf("%v at byte %d", syntax.Err, syntax.ByteOffset)
@@ -213,6 +230,8 @@ func fieldPath(p jsontext.Pointer) string {
 	return b.String()
 }
 
+// snake returns a name as protocol buffers have it, which is how the service's
+// messages call members.
 func snake(name string) string {
 	var b strings.Builder
 	for _, r := range name {

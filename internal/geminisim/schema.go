@@ -28,6 +28,8 @@ func checkTools(tools []tool) *apiError {
 	return nil
 }
 
+// checkDeclaration checks a name and the one language in which parameters are
+// given.
 func checkDeclaration(path string, d *declaration) *apiError {
 	at := "* GenerateContentRequest." + path
 	if !isFunctionName(d.Name) {
@@ -37,10 +39,10 @@ func checkDeclaration(path string, d *declaration) *apiError {
 		return invalid(at + ".parameters_json_schema: parameters and parameters_json_schema are mutually exclusive\n")
 	}
 	if !absent(d.Parameters) {
-		return checkParameters(openAPISubset, path+".parameters", d.Parameters)
+		return checkParameters(openAPISubset(), path+".parameters", d.Parameters)
 	}
 	if !absent(d.ParametersJSONSchema) {
-		return checkParameters(jsonSchemaSubset, path+".parameters_json_schema", d.ParametersJSONSchema)
+		return checkParameters(jsonSchemaSubset(), path+".parameters_json_schema", d.ParametersJSONSchema)
 	}
 	return nil
 }
@@ -76,38 +78,45 @@ type dialect struct {
 }
 
 // openAPITypes is the enum Type, in the order of its numbers.
-var openAPITypes = []string{"TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
+func openAPITypes() []string {
+	return []string{"TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
+}
 
 // openAPISubset is the message Schema, the language of "parameters". Title and
 // default are not in it: both were seen refused.
-var openAPISubset = dialect{
-	keywords: map[string]keyword{
-		"type": typeName, "format": anyValue, "description": anyValue, "nullable": anyValue,
-		"enum": stringList, "items": oneSchema, "minItems": anyValue, "maxItems": anyValue,
-		"properties": schemaMap, "required": stringList, "propertyOrdering": stringList,
-		"minProperties": anyValue, "maxProperties": anyValue, "minimum": anyValue, "maximum": anyValue,
-		"minLength": anyValue, "maxLength": anyValue, "pattern": anyValue, "example": anyValue,
-		"anyOf": schemaList,
-	},
-	types: openAPITypes,
-	check: checkOpenAPINode,
+func openAPISubset() dialect {
+	return dialect{
+		keywords: map[string]keyword{
+			"type": typeName, "format": anyValue, "description": anyValue, "nullable": anyValue,
+			"enum": stringList, "items": oneSchema, "minItems": anyValue, "maxItems": anyValue,
+			"properties": schemaMap, "required": stringList, "propertyOrdering": stringList,
+			"minProperties": anyValue, "maxProperties": anyValue, "minimum": anyValue, "maximum": anyValue,
+			"minLength": anyValue, "maxLength": anyValue, "pattern": anyValue, "example": anyValue,
+			"anyOf": schemaList,
+		},
+		types: openAPITypes(),
+		check: checkOpenAPINode,
+	}
 }
 
 // jsonSchemaSubset is what the API documents for "parametersJsonSchema" (the
 // comment on responseJsonSchema in its proto; the engine is the same).
-var jsonSchemaSubset = dialect{
-	keywords: map[string]keyword{
-		"$id": anyValue, "$defs": schemaMap, "$ref": anyValue, "$anchor": anyValue,
-		"type": typeNames, "format": anyValue, "title": anyValue, "description": anyValue,
-		"enum": anyValue, "items": oneSchema, "prefixItems": schemaList, "minItems": anyValue, "maxItems": anyValue,
-		"minimum": anyValue, "maximum": anyValue, "anyOf": schemaList, "oneOf": schemaList,
-		"properties": schemaMap, "additionalProperties": boolOrSchema, "required": stringList,
-		"propertyOrdering": stringList, "default": besidesRefOnly,
-	},
-	types: []string{"string", "number", "integer", "boolean", "array", "object", "null"},
-	check: checkRefNode,
+func jsonSchemaSubset() dialect {
+	return dialect{
+		keywords: map[string]keyword{
+			"$id": anyValue, "$defs": schemaMap, "$ref": anyValue, "$anchor": anyValue,
+			"type": typeNames, "format": anyValue, "title": anyValue, "description": anyValue,
+			"enum": anyValue, "items": oneSchema, "prefixItems": schemaList, "minItems": anyValue, "maxItems": anyValue,
+			"minimum": anyValue, "maximum": anyValue, "anyOf": schemaList, "oneOf": schemaList,
+			"properties": schemaMap, "additionalProperties": boolOrSchema, "required": stringList,
+			"propertyOrdering": stringList, "default": besidesRefOnly,
+		},
+		types: []string{"string", "number", "integer", "boolean", "array", "object", "null"},
+		check: checkRefNode,
+	}
 }
 
+// checkParameters checks a schema and wants an object at its root.
 func checkParameters(d dialect, path string, root jsontext.Value) *apiError {
 	if err := d.checkNode(path, root, root); err != nil {
 		return err
@@ -138,6 +147,7 @@ func (d dialect) checkNode(path string, v, root jsontext.Value) *apiError {
 	return d.check(path, node, root)
 }
 
+// checkKeyword checks the value of a keyword by what kind of value it takes.
 func (d dialect) checkKeyword(path string, kind keyword, v, root jsontext.Value) *apiError {
 	switch kind {
 	case oneSchema:
@@ -162,6 +172,7 @@ func (d dialect) checkKeyword(path string, kind keyword, v, root jsontext.Value)
 	return nil
 }
 
+// checkList checks each schema of a list.
 func (d dialect) checkList(path string, v, root jsontext.Value) *apiError {
 	var list []jsontext.Value
 	if json.Unmarshal(v, &list) != nil {
@@ -175,6 +186,8 @@ func (d dialect) checkList(path string, v, root jsontext.Value) *apiError {
 	return nil
 }
 
+// checkMap checks each schema of a map, in the order of names, so that messages
+// do not change from run to run.
 func (d dialect) checkMap(path string, v, root jsontext.Value) *apiError {
 	node, ok := members(v)
 	if !ok {

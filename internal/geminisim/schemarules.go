@@ -32,9 +32,11 @@ func checkOpenAPINode(path string, node map[string]jsontext.Value, _ jsontext.Va
 	return nil
 }
 
+// openAPIType returns a type's name: types are given as names in any case, or
+// as numbers.
 func openAPIType(v jsontext.Value) string {
 	if v.Kind() == '0' && len(v) == 1 {
-		return openAPITypes[v[0]-'0']
+		return openAPITypes()[v[0]-'0']
 	}
 	return strings.ToUpper(stringOf(v))
 }

@@ -77,6 +77,8 @@ func (s *Script) response(n int) (*response, *apiError) {
 		Message: fmt.Sprintf("The script is used up: this is request %d, and it holds %d responses.", n, len(s.responses))}
 }
 
+// play does one step after the other until the script ends the answer or the
+// client leaves.
 func (t *take) play(steps []step) {
 	for _, do := range steps {
 		err := do(t)

@@ -7,6 +7,12 @@
 // In both roles it refuses requests that the real API would refuse, in the API's
 // words, so that a driver which gets along with it gets along with Gemini. It
 // imports nothing of Sluice and shares no code with the driver: it is its judge.
+//
+// A request is decoded strictly (request.go), held against the documented rules
+// (strict.go, turns.go, schema.go) and answered: by the next block of a script
+// (script.go, directives.go) or by a Model. A Server is safe for concurrent use
+// and starts no goroutine. What it refused it also remembers (Failures), so
+// that a test fails although its client was told.
 package geminisim
 
 import (
@@ -139,6 +145,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// streamFraming is what the query asks for; without alt=sse the service sends
+// one JSON array.
 func streamFraming(r *http.Request) framing {
 	q := r.URL.Query()
 	if q.Get("alt") == "sse" || q.Get("$alt") == "sse" {
@@ -199,6 +207,7 @@ func (s *Server) generate(out *reply, r *http.Request) {
 	s.answer(out, req, digest(body))
 }
 
+// bodyFault is what is said of a body that cannot be read to its end.
 func bodyFault(err error) *apiError {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return invalid(fmt.Sprintf("Request payload size exceeds the limit: %d bytes.", maxBody))
@@ -237,6 +246,9 @@ func (s *Server) refuse(out *reply, n int, err *apiError) {
 	out.refuse(err)
 }
 
+// fail keeps a failed expectation for the test to report. Their number is
+// bounded: a loop of a client may break the same one for minutes. It is safe
+// for concurrent use.
 func (s *Server) fail(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

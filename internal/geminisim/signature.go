@@ -106,6 +106,8 @@ func sameSignature(want, got string) (same, ok bool) {
 	return string(w) == string(g), err == nil
 }
 
+// decodeBase64 takes both alphabets, with and without padding, as the service
+// does.
 func decodeBase64(s string) ([]byte, error) {
 	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	return base64.RawStdEncoding.DecodeString(s)

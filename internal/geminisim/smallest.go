@@ -114,6 +114,8 @@ func both(a, b any) any {
 	return b
 }
 
+// fillType returns the smallest value of a schema's type; ok is false if there
+// is none within the depth.
 func (f filler) fillType(node map[string]any, depth int) (any, bool) {
 	switch typeOf(node) {
 	case "object":
@@ -151,6 +153,8 @@ func typeOf(node map[string]any) string {
 	return "object"
 }
 
+// object fills in what is required, and as many others as minProperties asks
+// for.
 func (f filler) object(node map[string]any, depth int) (any, bool) {
 	properties, _ := node["properties"].(map[string]any)
 	value := map[string]any{}
@@ -180,6 +184,7 @@ func (f filler) object(node map[string]any, depth int) (any, bool) {
 	return value, true
 }
 
+// array fills in as many items as minItems asks for.
 func (f filler) array(node map[string]any, depth int) (any, bool) {
 	first, _ := node["prefixItems"].([]any)
 	items, ok := node["items"]
@@ -220,6 +225,8 @@ func distinct(list map[string]any, schema, v any, i int) any {
 	return v
 }
 
+// smallestString returns a text that keeps to format, length and pattern, as
+// far as they are simple; the caller checks it against the schema.
 func smallestString(node map[string]any) string {
 	formats := map[string]string{
 		"date-time": "2026-01-01T00:00:00Z", "date": "2026-01-01", "time": "00:00:00Z", "duration": "PT0S",
@@ -287,6 +294,7 @@ func longer(re *syntax.Regexp, n int) string {
 	return shortest(re)
 }
 
+// parts takes an expression apart into what stands side by side in it.
 func parts(re *syntax.Regexp) []*syntax.Regexp {
 	if re.Op == syntax.OpConcat || re.Op == syntax.OpCapture {
 		var all []*syntax.Regexp
@@ -322,6 +330,7 @@ func smallestNumber(node map[string]any) float64 {
 	return n
 }
 
+// number returns a keyword's number, or otherwise if it has none.
 func number(node map[string]any, key string, otherwise float64) float64 {
 	if n, ok := node[key].(float64); ok {
 		return n

@@ -96,6 +96,8 @@ func fewWords(text string) []string {
 // tokens estimates: about four characters make one.
 func tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
+// promptTokens counts the request roughly as a tokenizer would. Tests rely on
+// it to grow with the conversation, not on its value.
 func promptTokens(req *request) int {
 	n := 0
 	count := func(c content) {

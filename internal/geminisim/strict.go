@@ -65,6 +65,8 @@ func checkContents(contents []content) *apiError {
 	return nil
 }
 
+// checkPart checks one part. That thoughts must not be sent back is our own
+// rule: the service ignores them, and they cost tokens.
 func checkPart(path, role string, p *part) *apiError {
 	at := "* GenerateContentRequest." + path
 	switch {
@@ -99,8 +101,10 @@ func (p *part) dataFields() int {
 	return n
 }
 
+// absent says whether a raw member is not given; null counts as that.
 func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 
+// checkFunctionCall wants a name, and an object as arguments.
 func checkFunctionCall(path string, c *functionCall) *apiError {
 	if c.Name == "" {
 		return invalid("* GenerateContentRequest." + path + ".function_call.name: Name cannot be empty.\n")
@@ -111,6 +115,8 @@ func checkFunctionCall(path string, c *functionCall) *apiError {
 	return nil
 }
 
+// checkFunctionResponse wants an object as response. $ref in it is refused by
+// the service, which reads it as a reference to another part.
 func checkFunctionResponse(path string, r *functionResponse) *apiError {
 	if r.Name == "" {
 		return invalid("* GenerateContentRequest." + path + ".function_response.name: Name cannot be empty.\n")
@@ -140,6 +146,7 @@ func hasRef(v jsontext.Value) bool {
 	}
 }
 
+// checkSystem wants text only.
 func checkSystem(c *content) *apiError {
 	if c == nil {
 		return nil
@@ -152,6 +159,7 @@ func checkSystem(c *content) *apiError {
 	return nil
 }
 
+// calls returns the calls of a message, in their order.
 func (c content) calls() []*functionCall {
 	var calls []*functionCall
 	for _, p := range c.Parts {
@@ -162,6 +170,7 @@ func (c content) calls() []*functionCall {
 	return calls
 }
 
+// responses returns the results in a message, in their order.
 func (c content) responses() []*functionResponse {
 	var responses []*functionResponse
 	for _, p := range c.Parts {
@@ -183,6 +192,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n")
 }
 
+// checkCallingConfig refuses names of functions where the mode cannot heed
+// them.
 func checkCallingConfig(cfg toolConfig) *apiError {
 	mode := cfg.FunctionCallingConfig.Mode
 	if len(cfg.FunctionCallingConfig.AllowedFunctionNames) > 0 && mode != "ANY" && mode != "VALIDATED" {
@@ -191,6 +202,8 @@ func checkCallingConfig(cfg toolConfig) *apiError {
 	return nil
 }
 
+// checkGeneration checks what a model of that name takes: generations differ in
+// how thinking is asked for.
 func checkGeneration(model string, cfg generationConfig) *apiError {
 	thinking := cfg.ThinkingConfig
 	switch {

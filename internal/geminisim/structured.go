@@ -31,6 +31,9 @@ func Respond(m Model, roles []Role, q Question) Answer {
 	return Answer{Text: string(structured(roles, q.Schema, q))}
 }
 
+// structured answers a request for JSON: by the first role that knows the
+// schema, else with the smallest value. A schema that could not be sent stands
+// in the prompt.
 func structured(roles []Role, schema jsontext.Value, q Question) jsontext.Value {
 	if absent(schema) || string(schema) == anyObject {
 		schema = schemaInPrompt(q)

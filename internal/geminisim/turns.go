@@ -64,6 +64,8 @@ func checkSignatures(contents []content, issued *ledger) *apiError {
 	return nil
 }
 
+// checkSignature wants the signature with which a call was sent. The service
+// refuses a first call of a step without one, and any that was altered.
 func checkSignature(i int, p part, want string) *apiError {
 	if want != "" && p.ThoughtSignature == "" {
 		return invalid(fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.", p.FunctionCall.Name, i+1))

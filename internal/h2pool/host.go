@@ -43,6 +43,7 @@ type grant struct {
 	err  error
 }
 
+// newHost returns a pool without connections.
 func newHost(base *http.Transport, address string) *host {
 	return &host{base: base, dialer: dialerFor(base, address), address: address, woken: make(chan struct{}, 1)}
 }

@@ -22,12 +22,16 @@ type streamError struct {
 	Cause    error
 }
 
+// It stands for the unexported type of net/http's HTTP/2, of which only the
+// code is read.
 func (e streamError) Error() string { return "stream reset" }
 
 // refusedStream is the code of a stream that the server did not process at all
 // (RFC 9113, section 8.7).
 const refusedStream = 0x7
 
+// refused says whether the server has not looked at a request (RFC 9113,
+// section 8.7): it may be sent again.
 func refused(err error) bool {
 	e, ok := errors.AsType[streamError](err)
 	return ok && e.Code == refusedStream

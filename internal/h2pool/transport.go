@@ -5,6 +5,12 @@
 // connections to a server that took 100 streams on each. Here a request that finds
 // no free stream waits, and there are as many dials as the waiting requests fill
 // connections, by the number of streams that the server announces.
+//
+// A request that the server refused before it looked at it (REFUSED_STREAM, or
+// a GOAWAY behind which it stands) is sent again, as RFC 9113 allows, up to a
+// limit. Nothing else is repeated here: a request that may have been seen is
+// its caller's to judge. Servers that speak HTTP/1.1 alone are served by
+// net/http.
 package h2pool
 
 import (
@@ -92,6 +98,7 @@ func (t *Transport) CloseIdleConnections() {
 	t.base.CloseIdleConnections()
 }
 
+// host returns the pool of a URL's host and port.
 func (t *Transport) host(u *url.URL) *host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,6 +124,8 @@ func ascii(host string) bool {
 	return true
 }
 
+// closeBody closes the body of a request that is not sent, as a RoundTripper
+// must.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()

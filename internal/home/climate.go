@@ -15,15 +15,19 @@ type zone struct {
 	Now    float64 `json:"now"`    // degrees Celsius
 }
 
+// heating is the server of the heating: two zones.
 type heating struct {
 	mu    sync.Mutex // guards zones
 	zones map[string]zone
 }
 
+// zones are what a call may name; house is all of them.
 func zones() []string { return []string{"downstairs", "house", "upstairs"} }
 
+// modes are what a zone can be set to.
 func modes() []string { return []string{"auto", "cool", "heat", "off"} }
 
+// newHeating begins with both zones at 20 °C.
 func newHeating() *heating {
 	h := &heating{zones: map[string]zone{}}
 	for _, name := range []string{"downstairs", "upstairs"} {
@@ -32,6 +36,7 @@ func newHeating() *heating {
 	return h
 }
 
+// tools declares what a model may call.
 func (h *heating) tools() []server.ServerTool {
 	get := mcp.NewTool("get_climate", reads("Show climate"),
 		mcp.WithDescription("Show mode, target and temperature, in degrees Celsius, of the house or of one zone."),
@@ -44,6 +49,7 @@ func (h *heating) tools() []server.ServerTool {
 	return []server.ServerTool{serve(get, h.get), serve(set, h.set)}
 }
 
+// get returns the state of the zones that are meant.
 func (h *heating) get(a struct {
 	Zone string `json:"zone"`
 }) (any, error) {
@@ -56,6 +62,7 @@ func (h *heating) get(a struct {
 	return h.states(names), nil
 }
 
+// set changes all zones that are meant, or none if an argument is refused.
 func (h *heating) set(a struct {
 	Zone   string   `json:"zone"`
 	Target *float64 `json:"target"`
@@ -101,6 +108,7 @@ func meant(name string) ([]string, error) {
 	return []string{name}, err
 }
 
+// states lists zones. The caller holds mu.
 func (h *heating) states(names []string) (states []zone) {
 	for _, name := range names {
 		states = append(states, h.zones[name])

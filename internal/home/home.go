@@ -36,6 +36,8 @@ func NewServer(name, version string) *server.MCPServer {
 		m.AddTools(newPlayer().tools()...)
 	case Climate:
 		m.AddTools(newHeating().tools()...)
+	case Timesheet:
+		m.AddTools(timesheet()...)
 	case Payments:
 		m.AddTools(new(payments).tools()...)
 	default:
@@ -47,6 +49,7 @@ func NewServer(name, version string) *server.MCPServer {
 // refusal is an error that the model is told: what it asked for cannot be done.
 type refusal string
 
+// It is told to the model as the tool's result.
 func (r refusal) Error() string { return string(r) }
 
 // serve makes do the handler of a tool whose arguments are an A. A refusal is a result
@@ -77,8 +80,12 @@ func serve[A any](tool mcp.Tool, do func(A) (any, error)) server.ServerTool {
 // same twice changes nothing more.
 func reads(title string) mcp.ToolOption { return annotated(title, true) }
 
+// sets marks a tool that changes something and can be called again with the
+// same effect.
 func sets(title string) mcp.ToolOption { return annotated(title, false) }
 
+// annotated gives a tool its title and hints. They matter: only calls that are
+// idempotent may be sent again.
 func annotated(title string, readOnly bool) mcp.ToolOption {
 	no, yes := false, true
 	return mcp.WithToolAnnotation(mcp.ToolAnnotation{
@@ -96,6 +103,7 @@ func oneOf(what, text string, names []string) (string, error) {
 	return "", refusal(fmt.Sprintf("there is no %s %q; there are: %s", what, text, strings.Join(names, ", ")))
 }
 
+// between refuses a number out of bounds: a model may send any.
 func between(what string, n, low, high float64) error {
 	if n < low || n > high {
 		return refusal(fmt.Sprintf("%s must be from %g to %g", what, low, high))

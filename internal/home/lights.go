@@ -15,15 +15,18 @@ type light struct {
 	Color      string `json:"color"`
 }
 
+// lights is the server of the lights: one in each room.
 type lights struct {
 	mu    sync.Mutex // guards rooms
 	rooms map[string]light
 }
 
+// rooms are what a call may name, sorted.
 func rooms() []string {
 	return []string{"bathroom", "bedroom", "hall", "kitchen", "living room", "office"}
 }
 
+// colors are what a light can be.
 func colors() []string {
 	return []string{"blue", "cool white", "green", "orange", "pink", "purple", "red", "warm white", "yellow"}
 }
@@ -40,10 +43,12 @@ func scenes() map[string]light {
 	}
 }
 
+// sceneNames are what can be activated.
 func sceneNames() []string {
 	return []string{"everyday", "movie", "night", "party", "reading", "relax"}
 }
 
+// newLights begins with all lights off, at 70 % if switched on.
 func newLights() *lights {
 	l := &lights{rooms: map[string]light{}}
 	for _, r := range rooms() {
@@ -52,6 +57,7 @@ func newLights() *lights {
 	return l
 }
 
+// tools declares what a model may call.
 func (l *lights) tools() []server.ServerTool {
 	list := mcp.NewTool("list_lights", reads("List lights"),
 		mcp.WithDescription("Show the lights of all rooms, or of one: on or off, brightness in percent, color."),
@@ -68,6 +74,7 @@ func (l *lights) tools() []server.ServerTool {
 	return []server.ServerTool{serve(list, l.list), serve(set, l.set), serve(scene, l.activate)}
 }
 
+// list returns the lights of one room or of all.
 func (l *lights) list(a struct {
 	Room string `json:"room"`
 }) (any, error) {
@@ -84,6 +91,7 @@ func (l *lights) list(a struct {
 	return all, nil
 }
 
+// set changes a light, or nothing if an argument is refused.
 func (l *lights) set(a struct {
 	Room       string   `json:"room"`
 	On         *bool    `json:"on"`
@@ -118,6 +126,7 @@ func (l *lights) set(a struct {
 	return state, nil
 }
 
+// activate sets all lights that a scene names.
 func (l *lights) activate(a struct {
 	Scene string `json:"scene"`
 }) (any, error) {

@@ -15,6 +15,7 @@ type playing struct {
 	Volume int    `json:"volume"` // percent
 }
 
+// player is the server of the music.
 type player struct {
 	mu  sync.Mutex // guards now
 	now playing
@@ -23,8 +24,10 @@ type player struct {
 // maxQuery is how long what is to be played may be, in bytes.
 const maxQuery = 200
 
+// newPlayer begins in silence.
 func newPlayer() *player { return &player{now: playing{State: "stopped", Volume: 40}} }
 
+// tools declares what a model may call.
 func (p *player) tools() []server.ServerTool {
 	get := mcp.NewTool("get_music", reads("Now playing"), mcp.WithDescription("Show what is playing, and how loud."))
 	play := mcp.NewTool("play_music", sets("Play music"),
@@ -39,12 +42,14 @@ func (p *player) tools() []server.ServerTool {
 	return []server.ServerTool{serve(get, p.get), serve(play, p.play), serve(control, p.control), serve(volume, p.setVolume)}
 }
 
+// get returns what is playing.
 func (p *player) get(struct{}) (any, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now, nil
 }
 
+// play begins something, or goes on with what was playing.
 func (p *player) play(a struct {
 	Query string `json:"query"`
 }) (any, error) {
@@ -64,6 +69,7 @@ func (p *player) play(a struct {
 	return p.now, nil
 }
 
+// control pauses, stops or resumes. To stop what is stopped is no error.
 func (p *player) control(a struct {
 	Action string `json:"action"`
 }) (any, error) {
@@ -87,6 +93,7 @@ func (p *player) control(a struct {
 	return p.now, nil
 }
 
+// setVolume sets the volume in percent.
 func (p *player) setVolume(a struct {
 	Level float64 `json:"level"`
 }) (any, error) {

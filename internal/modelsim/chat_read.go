@@ -12,6 +12,8 @@ import (
 	"sluice/internal/geminisim"
 )
 
+// chatProtocol is Chat Completions as OpenAI documents it; scripts make it one
+// of the many that differ.
 func chatProtocol() protocol {
 	return protocol{
 		key:     bearer,
@@ -25,6 +27,7 @@ func chatProtocol() protocol {
 	}
 }
 
+// bearer returns the key: behind Bearer, or in Azure's header.
 func bearer(h http.Header) string {
 	if key, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
 		return key
@@ -50,6 +53,8 @@ func chatMembers() map[string]string {
 	}
 }
 
+// chatRequest is what is read of a request. Which other members there may be
+// says chatMembers.
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`
@@ -70,6 +75,8 @@ type chatRequest struct {
 	MaxCompletionTokens *int `json:"max_completion_tokens"`
 }
 
+// chatMessage is a message, with the members in which servers want reasoning
+// back.
 type chatMessage struct {
 	Role             string            `json:"role"`
 	Content          jsontext.Value    `json:"content"`
@@ -80,6 +87,8 @@ type chatMessage struct {
 	ReasoningDetails []reasoningDetail `json:"reasoning_details"`
 }
 
+// chatCall is a call. Arguments are JSON within a string. Gemini's signature
+// travels in extra_content.
 type chatCall struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
@@ -94,6 +103,7 @@ type chatCall struct {
 	} `json:"extra_content"`
 }
 
+// reasoningDetail is an element of OpenRouter's reasoning_details.
 type reasoningDetail struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -108,6 +118,8 @@ func (t *turn) decode(into any) *refusal {
 	return nil
 }
 
+// readChat checks a request, and makes the question of it that the plan
+// answers. The first rule that is broken is reported, as real servers do.
 func readChat(t *turn) *refusal {
 	var r chatRequest
 	if err := t.decode(&r); err != nil {
@@ -162,6 +174,7 @@ func readChat(t *turn) *refusal {
 	return t.want(path, f)
 }
 
+// unanswered refuses a conversation that goes on before all calls have results.
 func unanswered(open []geminisim.Call) *refusal {
 	var ids []string
 	for _, c := range open {
@@ -179,15 +192,9 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 			return unanswered(open)
 		}
 	}
-	text, bad := textOf(m.Content, "text", "refusal", "thinking")
-	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
-		return &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
-	}
-	if t.alternate && i > 0 && (m.Role == "user" && (all[i-1].Role == "user" || all[i-1].Role == "tool") || m.Role == "assistant" && all[i-1].Role == "assistant") {
-		return &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
-	}
-	if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil) {
-		return invalid(at, "Only assistant messages may have tool_calls and reasoning.")
+	text, err := t.checkChatMessage(all, i, at)
+	if err != nil {
+		return err
 	}
 	switch m.Role {
 	case "system", "developer":
@@ -212,6 +219,25 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 	return nil
 }
 
+// checkChatMessage checks what holds for messages of every role, and returns the text
+// of message i.
+func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
+	m := all[i]
+	text, bad := textOf(m.Content, "text", "refusal", "thinking")
+	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
+		return "", &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
+	}
+	if t.alternate && i > 0 && (m.Role == "user" && (all[i-1].Role == "user" || all[i-1].Role == "tool") || m.Role == "assistant" && all[i-1].Role == "assistant") {
+		return "", &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
+	}
+	if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil) {
+		return "", invalid(at, "Only assistant messages may have tool_calls and reasoning.")
+	}
+	return text, nil
+}
+
+// readChatAnswer reads an earlier answer of the model, with its calls. current
+// says that it belongs to the turn that runs, whose reasoning must come back.
 func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *refusal {
 	if err := t.checkReasoning(m, at, current); err != nil {
 		return err
@@ -245,6 +271,8 @@ func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *ref
 // standIn is what Gemini's endpoint takes for the signature of another model's call.
 const standIn = "skip_thought_signature_validator"
 
+// checkCallSignature wants Gemini's signature beside a call, or the value that
+// stands in for one of another provider (its documentation names it).
 func (t *turn) checkCallSignature(signature string, must bool, call string) *refusal {
 	if signature == "" && must {
 		return invalid("", "Function call is missing a thought_signature in functionCall parts.")

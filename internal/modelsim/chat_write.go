@@ -26,6 +26,8 @@ type chatAnswer struct {
 	usage any
 }
 
+// writeChat writes an answer as chunks: a role first, then thoughts, text and
+// calls, the finish reason, and usage as the script places it.
 func writeChat(t *turn) answer {
 	f := t.tokens()
 	a := &chatAnswer{turn: t, usage: object{
@@ -78,6 +80,7 @@ func (a *chatAnswer) chunk(choices list, usage any) {
 	a.add("", c)
 }
 
+// delta adds a chunk with one piece.
 func (a *chatAnswer) delta(d object) {
 	var usage any
 	if a.directives.usage == "every" {
@@ -86,6 +89,8 @@ func (a *chatAnswer) delta(d object) {
 	a.chunk(list{object{"index": 0, "delta": d, "logprobs": nil, "finish_reason": nil}}, usage)
 }
 
+// thoughts writes a thought in the member that the script names, or between
+// tags within the text.
 func (a *chatAnswer) thoughts() {
 	text := a.turn.thoughts()
 	if text == "" || a.reasoning == "" {
@@ -138,6 +143,8 @@ func (a *chatAnswer) calls() list {
 	return whole
 }
 
+// callDeltas writes a call in pieces: the name first, then the arguments. The
+// script says which of index and id come along, and where.
 func (a *chatAnswer) callDeltas(i int, call object, id string) {
 	name, args := call["function"].(object)["name"], call["function"].(object)["arguments"].(string)
 	send := func(piece object) {

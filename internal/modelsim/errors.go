@@ -24,6 +24,8 @@ func invalid(param, message string) *refusal {
 	return &refusal{Status: http.StatusBadRequest, Param: param, Message: message}
 }
 
+// kind is the type in the error's JSON, which follows from the status unless a
+// script says otherwise.
 func (e *refusal) kind() string {
 	if e.Type != "" {
 		return e.Type

@@ -49,6 +49,7 @@ func free(path, name string) bool {
 	return path != "" && name == "input" || slices.Contains([]string{"parameters", "input_schema", "schema", "arguments", "metadata"}, name)
 }
 
+// joined is the path of a member within an object; the top has none.
 func joined(path, name string) string {
 	if path == "" {
 		return name

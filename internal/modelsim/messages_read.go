@@ -13,6 +13,8 @@ import (
 	"sluice/internal/geminisim"
 )
 
+// messagesProtocol is Anthropic's Messages API. It refuses members that it does
+// not know.
 func messagesProtocol() protocol {
 	return protocol{
 		key:     func(h http.Header) string { return h.Get("X-Api-Key") },
@@ -26,6 +28,8 @@ func messagesProtocol() protocol {
 	}
 }
 
+// messagesMembers lists the members that each object may have, by where it
+// stands and its type, as the API reference lists them.
 func messagesMembers() map[string]string {
 	return map[string]string{
 		"":                                      "cache_control container context_management inference_geo max_tokens mcp_servers messages metadata model output_config output_format service_tier stop_sequences stream system temperature thinking tool_choice tools top_k top_p",
@@ -44,6 +48,7 @@ func messagesMembers() map[string]string {
 	}
 }
 
+// messagesRequest is what is read of a request.
 type messagesRequest struct {
 	Model       string            `json:"model"`
 	MaxTokens   *int              `json:"max_tokens"`
@@ -67,11 +72,13 @@ type messagesRequest struct {
 	} `json:"output_config"`
 }
 
+// messagesMessage is a message; its content is text or blocks.
 type messagesMessage struct {
 	Role    string         `json:"role"`
 	Content jsontext.Value `json:"content"`
 }
 
+// block is a content block of any type that a client may send.
 type block struct {
 	Type      string         `json:"type"`
 	Text      string         `json:"text"`
@@ -95,6 +102,7 @@ func (m messagesMessage) blocks() (blocks []block, ok bool) {
 	return blocks, json.Unmarshal(m.Content, &blocks) == nil
 }
 
+// readMessages checks a request rule by rule, and makes the question of it.
 func readMessages(t *turn) *refusal {
 	var r messagesRequest
 	if err := t.decode(&r); err != nil {
@@ -127,6 +135,8 @@ func readMessages(t *turn) *refusal {
 	return nil
 }
 
+// checkMessagesHead checks what stands beside the conversation. Sampling is
+// limited while the model thinks.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	switch {
 	case t.header.Get("Anthropic-Version") == "":
@@ -156,6 +166,7 @@ func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	return nil
 }
 
+// readMessagesSystem reads the system prompt, text or blocks of text.
 func (t *turn) readMessagesSystem(system jsontext.Value) *refusal {
 	if absent(system) {
 		return nil
@@ -168,6 +179,7 @@ func (t *turn) readMessagesSystem(system jsontext.Value) *refusal {
 	return nil
 }
 
+// readMessagesTools declares the tools.
 func (t *turn) readMessagesTools(r *messagesRequest) *refusal {
 	for i, tool := range r.Tools {
 		if absent(tool.InputSchema) {
@@ -181,6 +193,8 @@ func (t *turn) readMessagesTools(r *messagesRequest) *refusal {
 	return nil
 }
 
+// readMessagesAll reads the conversation. Roles alternate, the user begins, and
+// every call has its result in the next message.
 func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 	if all[0].Role != "user" {
 		return invalid("messages", "first message must use the \"user\" role")
@@ -222,6 +236,7 @@ func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 	return nil
 }
 
+// withoutResult refuses a call whose result is not in the message behind it.
 func withoutResult(at string, open []geminisim.Call) *refusal {
 	var ids []string
 	for _, c := range open {
@@ -230,6 +245,7 @@ func withoutResult(at string, open []geminisim.Call) *refusal {
 	return invalid(at, "`tool_use` ids were found without `tool_result` blocks immediately after: "+strings.Join(ids, ", ")+". Each `tool_use` block must have a corresponding `tool_result` block in the next message.")
 }
 
+// readUser reads results and text of the user. Results stand before text.
 func (t *turn) readUser(at string, blocks []block) *refusal {
 	text, open := "", t.open()
 	for j, b := range blocks {
@@ -266,6 +282,8 @@ func (t *turn) readUser(at string, blocks []block) *refusal {
 	return nil
 }
 
+// readAssistant reads an earlier answer: thinking first, with its signature,
+// then text and calls.
 func (t *turn) readAssistant(at string, blocks []block) *refusal {
 	if open := t.open(); len(open) > 0 {
 		return withoutResult(at, open)

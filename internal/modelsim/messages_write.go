@@ -16,6 +16,8 @@ type messagesAnswer struct {
 	content list
 }
 
+// writeMessages writes an answer as named events: the message begins with its
+// input tokens, and ends with its stop reason and output tokens.
 func writeMessages(t *turn) answer {
 	a := &messagesAnswer{turn: t, content: list{}}
 	message := object{

@@ -12,6 +12,8 @@ import (
 	"sluice/internal/geminisim"
 )
 
+// responsesProtocol is OpenAI's Responses API. It refuses members that it does
+// not know.
 func responsesProtocol() protocol {
 	return protocol{
 		key:     bearer,
@@ -25,6 +27,8 @@ func responsesProtocol() protocol {
 	}
 }
 
+// responsesMembers lists the members that each object may have, by where it
+// stands and its type.
 func responsesMembers() map[string]string {
 	return map[string]string{
 		"": "background conversation include input instructions max_output_tokens max_tool_calls metadata model parallel_tool_calls previous_response_id " +
@@ -43,6 +47,7 @@ func responsesMembers() map[string]string {
 	}
 }
 
+// responsesRequest is what is read of a request.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Instructions string          `json:"instructions"`
@@ -62,11 +67,14 @@ type responsesRequest struct {
 	PreviousID      string `json:"previous_response_id"`
 }
 
+// responsesTool is a tool: unlike in Chat Completions the function's members
+// stand at its top.
 type responsesTool struct {
 	Type     string `json:"type"`
 	function `json:",inline"`
 }
 
+// responsesItem is an item of the input, of any type that a client may send.
 type responsesItem struct {
 	Type      string         `json:"type"`
 	Role      string         `json:"role"`
@@ -83,6 +91,7 @@ type responsesItem struct {
 	EncryptedContent string `json:"encrypted_content"`
 }
 
+// readResponses checks a request, and makes the question of it.
 func readResponses(t *turn) *refusal {
 	var r responsesRequest
 	if err := t.decode(&r); err != nil {
@@ -119,6 +128,7 @@ func readResponses(t *turn) *refusal {
 	return t.want("text.format", r.Text.Format)
 }
 
+// readInput reads the conversation: one text, or items.
 func (t *turn) readInput(input jsontext.Value) *refusal {
 	var text string
 	if json.Unmarshal(input, &text) == nil {
@@ -186,6 +196,8 @@ func (t *turn) readItem(items []responsesItem, i int, at string, reasoned map[st
 	return nil
 }
 
+// readItemMessage reads a message. What its content may be depends on who wrote
+// it.
 func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 	types, want := []string{"input_text"}, "'input_text'"
 	switch item.Role {
@@ -207,6 +219,8 @@ func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 	return nil
 }
 
+// readItemCall reads an earlier call. Its arguments must be an object in a
+// string.
 func (t *turn) readItemCall(item responsesItem, at string) *refusal {
 	args := jsontext.Value(item.Arguments)
 	switch fault := t.idFault(item.CallID); {

@@ -18,6 +18,8 @@ type responsesAnswer struct {
 	output list
 }
 
+// writeResponses writes an answer as events of items: each is added, filled in
+// and done, and the last event has the whole response once more.
 func writeResponses(t *turn) answer {
 	a := &responsesAnswer{turn: t, output: list{}}
 	a.event("response.created", object{"response": a.response("in_progress")})
@@ -94,6 +96,8 @@ func (a *responsesAnswer) item(added, done object, fill func(part func(kind stri
 	a.output = append(a.output, done)
 }
 
+// reasoningItem writes what the model thought: a summary if it was asked for,
+// and the sealed text if the client keeps the conversation.
 func (a *responsesAnswer) reasoningItem() {
 	text, summary := "", list{}
 	if a.thinks {
@@ -122,6 +126,7 @@ func (a *responsesAnswer) reasoningItem() {
 	})
 }
 
+// messageItem writes the text, or a refusal in its place.
 func (a *responsesAnswer) messageItem() {
 	added := object{"id": "msg_" + a.nonce, "type": "message", "status": "in_progress", "role": "assistant", "content": list{}}
 	done := maps.Clone(added)
@@ -153,6 +158,7 @@ func (a *responsesAnswer) messageItem() {
 	})
 }
 
+// callItem writes call i of the answer.
 func (a *responsesAnswer) callItem(i int, name, args string, reasoned bool) {
 	id := a.callID("call_", i, reasoned)
 	added := object{"id": "fc_" + letters(a.nonce+id, 20), "type": "function_call", "status": "in_progress", "call_id": id, "name": name, "arguments": ""}

@@ -196,6 +196,7 @@ func (d *directives) said() *geminisim.Answer {
 	return d.answer
 }
 
+// words parses a text, plain or as a Go-quoted string.
 func words(set func(*directives, string)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		text := arg
@@ -209,6 +210,7 @@ func words(set func(*directives, string)) func(string) (setting, error) {
 	}
 }
 
+// flag parses a directive without an argument.
 func flag(set func(*directives)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		if arg != "" {
@@ -218,6 +220,7 @@ func flag(set func(*directives)) func(string) (setting, error) {
 	}
 }
 
+// word parses one of the words that are known.
 func word(set func(*directives, string), known ...string) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		if !slices.Contains(known, arg) {
@@ -227,6 +230,7 @@ func word(set func(*directives, string), known ...string) func(string) (setting,
 	}
 }
 
+// pause parses a duration.
 func pause(set func(*directives, time.Duration)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		p, err := time.ParseDuration(arg)
@@ -234,6 +238,7 @@ func pause(set func(*directives, time.Duration)) func(string) (setting, error) {
 	}
 }
 
+// count parses a number from 1.
 func count(set func(*directives, int)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		n, err := strconv.Atoi(arg)
@@ -244,6 +249,7 @@ func count(set func(*directives, int)) func(string) (setting, error) {
 	}
 }
 
+// parseCall parses a call that the model makes.
 func parseCall(arg string) (setting, error) {
 	name, args, _ := strings.Cut(arg, " ")
 	if args == "" {
@@ -259,6 +265,7 @@ func parseCall(arg string) (setting, error) {
 	}, nil
 }
 
+// parseTokens parses the four figures of usage.
 func parseTokens(arg string) (setting, error) {
 	var n []int
 	for _, field := range strings.Fields(arg) {
@@ -274,6 +281,7 @@ func parseTokens(arg string) (setting, error) {
 	return func(d *directives) { d.figures = n }, nil
 }
 
+// parseInband parses an error that comes within a stream, and at which event.
 func parseInband(arg string) (setting, error) {
 	form, at, found := strings.Cut(arg, " ")
 	n := 0

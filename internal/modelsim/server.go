@@ -89,7 +89,10 @@ func New(cfg Config) *Server {
 // wordless is the model of a Server that was given none.
 type wordless struct{}
 
+// It is the name under which answers come.
 func (wordless) Version() string { return "modelsim" }
+
+// It says the same to everything.
 func (wordless) Answer(geminisim.Question) geminisim.Answer {
 	return geminisim.Answer{Text: "OK."}
 }

@@ -14,6 +14,7 @@ import (
 
 // What the protocols have in common: text, tools, schemas, calls and results.
 
+// absent says whether a raw member is not given; null counts as that.
 func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 
 // textOf returns a content's text: a string, or the parts of the given types. bad is
@@ -127,6 +128,8 @@ func strictFault(schema jsontext.Value) string {
 	return strictNode("", v)
 }
 
+// strictNode returns what strict mode has against a schema, in the words of the
+// API, or "".
 func strictNode(path string, v any) string {
 	switch v := v.(type) {
 	case []any:
@@ -286,4 +289,5 @@ func (t *turn) idFault(id string) string {
 	return ""
 }
 
+// clipped cuts what a message repeats of a request.
 func clipped(s string) string { return s[:min(len(s), 80)] }

@@ -53,6 +53,9 @@ func (w *writer) play(a answer) {
 	_ = w.playStream(a)
 }
 
+// playStream writes the frames with the script's pauses and faults between
+// them. An error means that the connection is over, on purpose or because the
+// client left.
 func (w *writer) playStream(a answer) error {
 	for _, raw := range w.raw {
 		if err := w.write(raw); err != nil {
@@ -106,6 +109,7 @@ func (w *writer) misbehave(n int) error {
 	return nil
 }
 
+// frame writes one event, with comments and line ends as the script wants them.
 func (w *writer) frame(f frame) error {
 	text := "data: " + string(f.data) + "\n\n"
 	if f.event != "" {
@@ -138,6 +142,7 @@ func (w *writer) write(s string) error {
 	return w.ctx.Err()
 }
 
+// flush sends what was written.
 func (w *writer) flush() error { return http.NewResponseController(w.w).Flush() }
 
 // sleep waits for d, or until the client leaves.

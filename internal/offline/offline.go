@@ -7,6 +7,12 @@
 // declarations, what became of a call from the function responses, and the time
 // from the date line of the system instruction. So the same request always gets
 // the same answer.
+//
+// Rules are tables of patterns, tried in order (phrases.go); what none of them
+// fits gets an honest answer. A pattern names the parts of a phrase that
+// matter, and small readers make dates, priorities and tags of them. There is
+// no state: a turn that is asked again, or continued elsewhere, gets the same
+// calls.
 package offline
 
 import (
@@ -31,10 +37,16 @@ func (Model) Version() string { return Version }
 
 // Answer implements geminisim.Model.
 func (m Model) Answer(q geminisim.Question) geminisim.Answer {
+	if again, ok := rewritten(q); ok {
+		return text(again)
+	}
 	if answer, ok := role(q); ok {
 		return answer
 	}
 	t := readTurn(q, m.Now)
+	if in := readTimesheet(t.text, q.Functions); in != nil {
+		return in.next(t)
+	}
 	if home, ok := readOrders(t.text, q.Functions); ok {
 		return home.next(t)
 	}
@@ -157,4 +169,4 @@ func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
 }
 
 // Roles returns what the demo's model knows of structured output.
-func Roles() []geminisim.Role { return []geminisim.Role{Route, Judge} }
+func Roles() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }

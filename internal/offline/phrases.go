@@ -20,6 +20,8 @@ func readIntent(text string, now time.Time) intent {
 	s = withoutPoliteness(s)
 	for _, read := range []func(*sentence, time.Time) intent{
 		func(s *sentence, now time.Time) intent { return readPhrase(s, smallTalk(), now) },
+		readGuess,
+		readTable,
 		readListing,
 		func(s *sentence, now time.Time) intent { return readPhrase(s, phrases(), now) },
 		readReport,

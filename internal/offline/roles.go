@@ -146,9 +146,9 @@ func clip(s string) string {
 	return s
 }
 
-// Judge is the demo's critic: it wants a draft to begin with a greeting. It answers
+// Critic is the demo's critic: it wants a draft to begin with a greeting. It answers
 // requests whose schema asks for a score, passed and feedback.
-func Judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func Critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var asked struct {
 		Properties map[string]jsontext.Value `json:"properties"`
 	}

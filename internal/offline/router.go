@@ -105,10 +105,14 @@ func (p *profile) score(words []string) (sum float64) {
 func readRequest(prompt string) string {
 	const mark = "User request:"
 	if i := strings.LastIndex(prompt, mark); i >= 0 {
-		return strings.TrimSpace(prompt[i+len(mark):])
+		return strings.TrimSpace(askedBack.ReplaceAllString(prompt[i+len(mark):], "\n"))
 	}
 	return prompt
 }
+
+// askedBack is what stands between a request and the user's answer to a question about it:
+// the question names all agents, and is not the user's.
+var askedBack = regexp.MustCompile(`(?s)\n\nThe assistant asked:.*?\n\nThe user answered:`)
 
 // choose scores each clause of a request against the agents.
 func choose(agents []profile, request string, ids []string) choice {

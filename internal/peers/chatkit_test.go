@@ -85,10 +85,10 @@ var chatKitMessage = regexp.MustCompile(`"item":\{"id":"(msg_\w+)","thread_id":"
 // or refused with the field that is not supported.
 func TestChatKit(t *testing.T) {
 	t.Parallel()
-	for _, history := range []string{"none", "memory"} {
+	for _, history := range []string{"none", "memory", "store"} {
 		t.Run("history "+history, func(t *testing.T) {
 			t.Parallel()
-			g := startGateway(t, with(offline(t).env(), "SLUICE_CHATKIT_HISTORY", history))
+			g := startGateway(t, with(offline(t).env(), "SLUICE_CHATKIT_HISTORY", history, "SLUICE_STORE", map[string]string{"store": "memory"}[history]))
 			_, first := g.chatKit(t, `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"Remind me to buy eggs tomorrow at 3pm"}]}},"metadata":{"user_id":"ann"}}`)
 			ids := chatKitMessage.FindStringSubmatch(first)
 			if ids == nil {

@@ -92,6 +92,7 @@ func Ask(ctx context.Context, m Model, req *chat.ModelRequest) (Answer, chat.Mes
 	return a, said
 }
 
+// add joins neighbouring texts, because providers cut them anywhere.
 func (a *Answer) add(p chat.Part) {
 	switch {
 	case p.Call != nil:

@@ -47,6 +47,7 @@ func Read(dir string) ([]Recording, error) {
 	return list, nil
 }
 
+// read reads a recording from the files that begin with base.
 func read(base string) (Recording, error) {
 	var about struct {
 		API    string
@@ -64,6 +65,7 @@ func read(base string) (Recording, error) {
 	return rec, rec.readBody(base)
 }
 
+// readBody reads the reply: one document, or a stream in one of two forms.
 func (r *Recording) readBody(base string) (err error) {
 	if r.Body, err = os.ReadFile(base + ".body"); err == nil {
 		return nil
@@ -111,6 +113,7 @@ func Handler(list []Recording) http.Handler {
 	return mux
 }
 
+// serve sends the recorded reply, event by event.
 func (r *Recording) serve(w http.ResponseWriter, _ *http.Request) {
 	for name, values := range r.Header() {
 		w.Header()[name] = values

@@ -1,12 +1,18 @@
 package settings
 
 import (
+	"sluice/a2a"
 	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/conversation"
+	"sluice/deliver"
 	"sluice/mcpclient"
 	"sluice/model"
+	"sluice/quality"
+	"sluice/quality/style"
 	"sluice/router"
+	"sluice/task"
 	"sluice/workflow"
 )
 
@@ -18,9 +24,38 @@ type File struct {
 	TurnTokens int // of the budget; 0: no limit
 	Team       router.Spec
 	Channels   []channel.Spec
+	Tasks      task.Spec
+	A2A        a2a.Spec
+	Quality    quality.Spec
+	Style      *style.Guide // nil: there is none
+	Webhooks   []deliver.Config
+	Memory     conversation.Spec
 	Workflows  []*workflow.Workflow
 	// Warnings are lines, each with its place, that hold no value.
 	Warnings []string
+}
+
+// Forms are the channels, the built-in ones too, with what the style says of emojis and
+// the brand. Without a style they are Channels.
+func (f *File) Forms() []channel.Spec {
+	if f.Style == nil {
+		return f.Channels
+	}
+	specs := channel.ByName(f.Channels)
+	var styled []channel.Spec
+	for _, name := range channel.Names(specs) {
+		s := specs[name]
+		s.Brand = f.Style.Brand
+		s.Words = f.Style.Words()
+		switch e := f.Style.Emojis; {
+		case e.Off:
+			s.SupportsEmojis = false
+		case e.Max >= 0 && s.Emojis == channel.EmojisKeep:
+			s.Emojis = channel.EmojisMax(e.Max)
+		}
+		styled = append(styled, s)
+	}
+	return styled
 }
 
 // FileSections returns the table of what may stand in the configuration file, bound to
@@ -30,11 +65,20 @@ func FileSections(c *config.Config, f *File) file.Table {
 		model.Section(&f.Models, c),
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
-		router.AgentsSection(&f.Team, c),
-		router.RouterSection(&f.Team),
+		quality.Section(&f.Quality),
+		quality.OfAgents(&f.Quality, router.AgentsSection(&f.Team, c)),
+		router.RouterSection(&f.Team, c),
 		router.DispatchSection(&f.Team),
 		router.AggregateSection(&f.Team),
-		channel.Section(&f.Channels),
+		channel.Section(&f.Channels, func(channel string, n *file.Node) {
+			if w, ok := deliver.Read(channel, n, c); ok {
+				f.Webhooks = append(f.Webhooks, w)
+			}
+		}),
+		style.Section(&f.Style),
+		task.Section(&f.Tasks),
+		a2a.Section(&f.A2A),
+		conversation.Section(&f.Memory, c),
 		workflow.Section(&f.Workflows, c),
 	}
 }
@@ -42,7 +86,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 // document is the setting of the file itself.
 func document(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
-		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with `models`, `budget`, `mcpServers`, `channels`, and a team of `agents` with its `router`, `dispatch` and `aggregate`, and `workflows`",
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with what needs more than a line: `models`, `agents`, `mcpServers` and others",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
 				r := FileSections(c, f).ReadFrom(path, content, from)

@@ -50,6 +50,7 @@ func Load(args []string, lookup func(string) (string, bool), readFile func(strin
 	return Loader().Load(args, lookup, readFile)
 }
 
+// process has the settings of the process itself, which no package knows.
 func process(c *config.Config) config.Section {
 	return config.Section{Name: "process", Settings: []config.Setting{
 		config.Address("SLUICE_ADDR", &c.Addr, ":8080",
@@ -61,6 +62,8 @@ func process(c *config.Config) config.Section {
 	}}
 }
 
+// todoServer has those of the built-in server. Its package shares nothing with
+// the gateway.
 func todoServer(c *config.Config) config.Section {
 	return config.Section{Name: "todo", Settings: []config.Setting{
 		config.DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db",
@@ -68,16 +71,31 @@ func todoServer(c *config.Config) config.Section {
 	}}
 }
 
+// chatKit has those of the ChatKit endpoint.
 func chatKit(c *config.Config) config.Section {
 	return config.Section{Name: "chatkit", Settings: []config.Setting{
-		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, config.HistoryNone, []string{config.HistoryNone, config.HistoryInMemory},
-			"threads of [ChatKit](docs/chatkit.md): `none`, or `memory` of this process, for development"),
+		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, "", []string{config.HistoryNone, config.HistoryInMemory, config.HistoryInStore},
+			"threads of [ChatKit](docs/chatkit.md): `none`, `memory` of this process, for development, or the `store`, for all gateways").
+			As("`store` with a store, else `none`").Finally(func(fault func(string)) {
+			at, err := store.ParseLocation(c.Store.Reveal())
+			kept := err == nil && at.Kind != store.None
+			switch {
+			case c.ChatKitHistory == "" && kept:
+				c.ChatKitHistory = config.HistoryInStore
+			case c.ChatKitHistory == "":
+				c.ChatKitHistory = config.HistoryNone
+			case c.ChatKitHistory == config.HistoryInStore && err == nil && !kept:
+				fault("needs SLUICE_STORE")
+			}
+		}),
 	}}
 }
 
 // maxPrefix bounds SLUICE_STORE_PREFIX.
 const maxPrefix = 64
 
+// state has those of the store. The value may hold a password, and is a secret
+// from here on.
 func state(c *config.Config) config.Section {
 	return config.Section{Name: "store", Settings: []config.Setting{
 		config.Func("SLUICE_STORE", string(store.None), "`none`, `memory`, `sqlite:PATH`, `redis://…`, `rediss://…`, `unix://…`, `redis+sentinel://…`",
@@ -101,6 +119,7 @@ func state(c *config.Config) config.Section {
 // printable are the characters of a prefix.
 const printable = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
+// logging has those of the log.
 func logging(c *config.Config) config.Section {
 	return config.Section{Name: "log", Settings: []config.Setting{
 		config.OneOf("SLUICE_LOG_LEVEL", &c.LogLevel, "info", []string{"debug", "info", "warning", "error"},
@@ -110,6 +129,7 @@ func logging(c *config.Config) config.Section {
 	}}
 }
 
+// telemetry has the switch; the rest are the variables of OpenTelemetry.
 func telemetry(c *config.Config) config.Section {
 	return config.Section{Name: "telemetry", Settings: []config.Setting{
 		config.Telemetry("SLUICE_OTEL", &c.OTel,

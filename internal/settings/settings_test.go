@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/agent"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/internal/settings"
@@ -58,7 +59,6 @@ func TestDefaults(t *testing.T) {
 		RequestTimeout: 30 * time.Second,
 		ModelTimeout:   15 * time.Second,
 		ToolTimeout:    10 * time.Second,
-		MaxSteps:       8,
 		Heartbeat:      15 * time.Second,
 		WriteTimeout:   5 * time.Second,
 		MaxStreams:     10000,
@@ -79,6 +79,10 @@ func TestDefaults(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		want.ChildEnv = append(want.ChildEnv, "LOCALAPPDATA="+home)
 	}
+	if set := config.Of[agent.Config](&got); set.Prompt != "" || set.MaxSteps != 8 {
+		t.Errorf("an agent's prompt is %q, with %d steps", set.Prompt, set.MaxSteps)
+	}
+	got.Parts = nil
 	if diff := cmp.Diff(want, got, cmp.Comparer(sameZone)); diff != "" {
 		t.Errorf("Load() (-want +got):\n%s", diff)
 	}
@@ -118,12 +122,12 @@ func TestGoodValues(t *testing.T) {
 		{"MCP_SERVER_URL", "http://h/mcp", func(c config.Config) any { return c.MCPServers[0].String() }, "todo (http)"},
 		{"MCP_CONFIG", "mcp.json", func(c config.Config) any { return c.MCPServers[0].Name }, "files"},
 		{"SLUICE_TODO_DB", ":memory:", func(c config.Config) any { return c.TodoDB }, ":memory:"},
-		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return c.SystemPrompt }, "Be brief.\n"},
+		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return config.Of[agent.Config](&c).Prompt }, "Be brief.\n"},
 		{"SLUICE_TIMEZONE", "Asia/Kathmandu", func(c config.Config) any { return c.Timezone.String() }, "Asia/Kathmandu"},
 		{"SLUICE_REQUEST_TIMEOUT", "1m30s", func(c config.Config) any { return c.RequestTimeout }, 90 * time.Second},
 		{"SLUICE_MODEL_TIMEOUT", "500ms", func(c config.Config) any { return c.ModelTimeout }, 500 * time.Millisecond},
 		{"SLUICE_TOOL_TIMEOUT", "1ns", func(c config.Config) any { return c.ToolTimeout }, time.Nanosecond},
-		{"SLUICE_MAX_STEPS", "64", func(c config.Config) any { return c.MaxSteps }, 64},
+		{"SLUICE_MAX_STEPS", "64", func(c config.Config) any { return config.Of[agent.Config](&c).MaxSteps }, 64},
 		{"SLUICE_HEARTBEAT", "0", func(c config.Config) any { return c.Heartbeat }, time.Duration(0)},
 		{"SLUICE_WRITE_TIMEOUT", "2s", func(c config.Config) any { return c.WriteTimeout }, 2 * time.Second},
 		{"SLUICE_MAX_STREAMS", "1000000", func(c config.Config) any { return c.MaxStreams }, 1000000},
@@ -138,6 +142,7 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_APPROVAL_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", func(c config.Config) any { return len(c.ApprovalKey.Reveal()) }, 44},
 		{"SLUICE_APPROVAL_TTL", "720h", func(c config.Config) any { return c.ApprovalTTL }, 720 * time.Hour},
 		{"SLUICE_CHATKIT_HISTORY", "memory", func(c config.Config) any { return c.ChatKitHistory }, "memory"},
+		{"SLUICE_STORE", "memory", func(c config.Config) any { return c.ChatKitHistory }, "store"},
 		{"SLUICE_LOG_LEVEL", "warning", func(c config.Config) any { return c.LogLevel }, "warning"},
 		{"SLUICE_OTEL", "otlp", func(c config.Config) any { return c.OTel.Traces && c.OTel.Metrics }, true},
 		{"SLUICE_LOG_PAYLOADS", "1", func(c config.Config) any { return c.LogPayloads }, true},
@@ -201,7 +206,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_CONFIRM":         {"write", "on", "Destructive", "true"},
 		"SLUICE_APPROVAL_KEY":    {"c2hvcnQ=", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,x", strings.Repeat("!", 44)},
 		"SLUICE_APPROVAL_TTL":    {"9s", "721h", "5", "0"},
-		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true"},
+		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true", "store"},
 		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
 		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},
 		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
@@ -269,7 +274,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"SLUICE_HEARTBEAT: must be a duration with its unit, such as 15s, 500ms or 1m30s (given as --heartbeat)",
 		"SLUICE_SYSTEM_PROMPT: there is no such file",
-		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust",
+		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust, cache, cache_shared, identity",
 		"MCP_CONFIG: /mcpServers/a: must have either command or url",
 		"MCP_CONFIG: /mcpServers/b/timeout: must be from 0.001 seconds to a day",
 	}

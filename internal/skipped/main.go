@@ -24,6 +24,7 @@ type event struct {
 // place is where t.Skip was called, in front of the reason.
 var place = regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
 
+// main reads standard input to its end.
 func main() {
 	if err := summarize(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,7 @@ import (
 // spanExporter and metricExporter report failures to us, where the SDK would write them
 // to stderr, and end with us.
 
+// spanExporter logs what cannot be sent, within bounds.
 type spanExporter struct {
 	sdktrace.SpanExporter
 	t *Telemetry
@@ -24,6 +25,7 @@ func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 	return nil
 }
 
+// metricExporter does the same for metrics.
 type metricExporter struct {
 	sdkmetric.Exporter
 	t *Telemetry

@@ -28,6 +28,8 @@ func (t *tracer) Begin(operation, subject string, header http.Header) trace.Reco
 	return t.begin(ctx, trace.Server, operation, subject)
 }
 
+// begin begins a span below the one in ctx, if any. It is recorded when it
+// ends.
 func (t *tracer) begin(ctx context.Context, kind trace.Kind, operation, subject string) *span {
 	name := operation
 	if subject != "" {
@@ -37,6 +39,7 @@ func (t *tracer) begin(ctx context.Context, kind trace.Kind, operation, subject 
 	return &span{t, ctx, s}
 }
 
+// kindOf is OpenTelemetry's word for a kind.
 func kindOf(kind trace.Kind) oteltrace.SpanKind {
 	switch kind {
 	case trace.Server:
@@ -54,20 +57,29 @@ type span struct {
 	span oteltrace.Span
 }
 
+// Begin begins a span below s. Spans below one another may end in any order.
 func (s *span) Begin(kind trace.Kind, operation, subject string) trace.Recorder {
 	return s.t.begin(s.ctx, kind, operation, subject)
 }
 
+// String sets an attribute. The key is a name of the semantic conventions where
+// there is one.
 func (s *span) String(key, value string) { s.span.SetAttributes(attribute.String(key, value)) }
 
+// Int sets an attribute.
 func (s *span) Int(key string, value int) { s.span.SetAttributes(attribute.Int(key, value)) }
 
+// Float sets an attribute.
 func (s *span) Float(key string, value float64) { s.span.SetAttributes(attribute.Float64(key, value)) }
 
+// Propagate adds traceparent, so that the other side's spans belong to the same
+// trace.
 func (s *span) Propagate(header http.Header) {
 	propagation.TraceContext{}.Inject(s.ctx, propagation.HeaderCarrier(header))
 }
 
+// End ends the span; an empty failure is success. Nothing may be set
+// afterwards.
 func (s *span) End(failure string) {
 	if failure == "" {
 		s.span.SetStatus(codes.Ok, "")

@@ -93,6 +93,8 @@ func describe(version string) (*resource.Resource, error) {
 	return res, nil
 }
 
+// sendTraces starts sending spans in batches. An error is one of the
+// configuration: nothing is connected yet.
 func (t *Telemetry) sendTraces(cfg Config, res *resource.Resource) error {
 	var options []otlptracehttp.Option
 	if cfg.TracesURL != "" {
@@ -114,6 +116,7 @@ func (t *Telemetry) Tracer() trace.Tracer {
 	return &tracer{t.traces.Tracer(scope)}
 }
 
+// sendMetrics starts sending what the registry has, at intervals.
 func (t *Telemetry) sendMetrics(cfg Config, res *resource.Resource) error {
 	var options []otlpmetrichttp.Option
 	if cfg.MetricsURL != "" {

@@ -23,6 +23,8 @@ type conditions struct {
 	values []any
 }
 
+// add adds a term, whose placeholders get values. No text of a user's becomes
+// part of the query.
 func (c *conditions) add(term string, values ...any) {
 	c.terms = append(c.terms, term)
 	c.values = append(c.values, values...)
@@ -58,6 +60,7 @@ func (f filter) conditions() conditions {
 // (none last), by priority (high first) and by age (oldest first).
 func (s *Store) list(ctx context.Context, f filter) (listing, error) {
 	c := f.conditions()
+	c.add("owner = ?", listOf(ctx))
 	now := momentOf(s.now())
 	// Days and wall-clock times are compared with instants as if the offset of
 	// today held all year: an hour off across a clock change, in order alone.

@@ -79,6 +79,7 @@ func (a *assignments) setDue(d due) {
 // create adds a todo, which must have a title, and returns it.
 func (s *Store) create(ctx context.Context, f fields) (item, error) {
 	a := f.assignments()
+	a.set("owner", listOf(ctx))
 	a.set("created_at", s.timestamp())
 	a.set("id", nil)
 	query := fmt.Sprintf("INSERT INTO todos (%s) VALUES (?%s) ON CONFLICT (id) DO NOTHING RETURNING %s",
@@ -104,13 +105,13 @@ func (s *Store) update(ctx context.Context, id string, f fields) (item, error) {
 		sets += ", completed_at = CASE WHEN ? = 'completed' THEN COALESCE(completed_at, ?) END"
 		a.values = append(a.values, *f.status, s.timestamp())
 	}
-	query := fmt.Sprintf("UPDATE todos SET %s WHERE id = ? RETURNING %s", sets, itemColumns)
-	return s.one(ctx, query, append(a.values, id))
+	query := fmt.Sprintf("UPDATE todos SET %s WHERE id = ? AND owner = ? RETURNING %s", sets, itemColumns)
+	return s.one(ctx, query, append(a.values, id, listOf(ctx)))
 }
 
 // remove deletes the todo with the given id and returns it as it was.
 func (s *Store) remove(ctx context.Context, id string) (item, error) {
-	return s.one(ctx, "DELETE FROM todos WHERE id = ? RETURNING "+itemColumns, []any{id})
+	return s.one(ctx, "DELETE FROM todos WHERE id = ? AND owner = ? RETURNING "+itemColumns, []any{id, listOf(ctx)})
 }
 
 // one runs a statement that returns one todo, or none: errNotFound.

@@ -12,9 +12,10 @@ import (
 //
 // seq is the order of creation. title_folded is the title in lower case, because
 // SQLite folds ASCII only. At most one of due_wall and due_instant is set; see
-// due. tags is a JSON array of strings.
-var migrations = []string{
-	`CREATE TABLE todos (
+// due. tags is a JSON array of strings. owner is whose list it is on; see owner.
+func migrations() []string {
+	return []string{
+		`CREATE TABLE todos (
 		seq          INTEGER PRIMARY KEY,
 		id           TEXT NOT NULL UNIQUE,
 		title        TEXT NOT NULL,
@@ -29,6 +30,8 @@ var migrations = []string{
 		created_at   TEXT NOT NULL,
 		completed_at TEXT
 	) STRICT`,
+		`ALTER TABLE todos ADD COLUMN owner TEXT NOT NULL DEFAULT ''`,
+	}
 }
 
 // migrate brings the schema up to date. Two processes that open a new file at the
@@ -43,16 +46,16 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
 	}
-	if version > len(migrations) {
-		return fmt.Errorf("its schema is version %d, this program knows %d", version, len(migrations))
+	if version > len(migrations()) {
+		return fmt.Errorf("its schema is version %d, this program knows %d", version, len(migrations()))
 	}
-	for _, step := range migrations[version:] {
+	for _, step := range migrations()[version:] {
 		if _, err := tx.ExecContext(ctx, step); err != nil {
 			return err
 		}
 	}
 	// A pragma takes no parameters; the number is ours.
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations()))); err != nil {
 		return err
 	}
 	return tx.Commit()

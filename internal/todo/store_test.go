@@ -119,7 +119,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := filepath.Join(folder, "newer.db")
-	execute(t, newer, "PRAGMA user_version = 2")
+	execute(t, newer, "PRAGMA user_version = 99")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, test := range []struct {

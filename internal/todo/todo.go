@@ -1,8 +1,13 @@
 // Package todo is the built-in todo list: an MCP server with the tools
-// create_todo, list_todos, update_todo and delete_todo over one SQLite file.
+// create_todo, list_todos, update_todo and delete_todo over one SQLite file. Each user
+// whom a call names in _meta (sluice/tenant, sluice/user) has a list of their own.
 //
 // It stands in for the todo server of one's own that Sluice is usually pointed
 // at, so it is reached like any other MCP server, over HTTP or stdio.
+//
+// Every change is one transaction. Texts are compared in a folded form that is
+// stored beside them, so that a search does not depend on upper and lower case. Ids
+// are random: a model that makes one up hits nothing.
 package todo
 
 import "github.com/mark3labs/mcp-go/server"

@@ -1,3 +1,7 @@
+// A protocol brings its words for a text, an end and an error (Protocol); the
+// suite brings a service of its own, in fake time and without a network, and
+// one table of everything that a service may do. A new provider is held against
+// it by one call in its tests.
 package modeltest
 
 import (
@@ -86,6 +90,8 @@ func (p Protocol) waits() []row {
 	}
 }
 
+// kindOf is what an error in the middle of a stream means, where there is no status
+// any more.
 func kindOf(status int) model.Kind {
 	if status == 429 {
 		return model.KindRateLimited

@@ -109,6 +109,8 @@ type script struct {
 	closed  chan struct{}
 }
 
+// Read gives one piece at a time, with the reply's pause before each, and counts what
+// was taken.
 func (b *script) Read(p []byte) (int, error) {
 	for b.rest.Len() == 0 {
 		if b.next == len(b.reply.Pieces) {
@@ -127,6 +129,8 @@ func (b *script) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// end is what a reader gets behind the last piece. ErrHang waits, in fake time, for
+// longer than any timeout.
 func (b *script) end() error {
 	switch b.reply.End {
 	case nil:
@@ -137,6 +141,7 @@ func (b *script) end() error {
 	return b.reply.End
 }
 
+// wait passes time unless the request is given up or its body closed first.
 func (b *script) wait(d time.Duration) error {
 	if d == 0 {
 		return b.ctx.Err()
@@ -153,6 +158,8 @@ func (b *script) wait(d time.Duration) error {
 	}
 }
 
+// Close counts once, however often it is called: the suite compares how many bodies
+// stay open.
 func (b *script) Close() error {
 	b.once.Do(func() {
 		close(b.closed)

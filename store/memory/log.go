@@ -9,12 +9,14 @@ import (
 	"sluice/store"
 )
 
+// log is the events of one turn, in order.
 type log struct {
 	entries []store.Entry
 	bytes   int
 	until   expiry
 }
 
+// end is the number of the last event, 0 if there is none. It works on nil.
 func (l *log) end() int {
 	if l == nil || len(l.entries) == 0 {
 		return 0
@@ -32,6 +34,8 @@ func (s *Store) log(turn string) *log {
 	return l
 }
 
+// removeLog drops a log and what it counted. The caller holds mu, as for all
+// functions of this file.
 func (s *Store) removeLog(turn string) {
 	if l := s.logs[turn]; l != nil {
 		s.bytes -= l.bytes + overhead
@@ -48,6 +52,9 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	return s.append(turn, a)
 }
 
+// append adds an entry if the task is still held by the writer and the log ends
+// where the writer thinks. A log that grows too large is dropped whole: a
+// reader must not take a part for all.
 func (s *Store) append(turn string, a store.Append) error {
 	if a.Task != "" {
 		if t, err := s.task(a.Task); err != nil || t.Holder != a.Holder {

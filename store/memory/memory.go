@@ -1,4 +1,10 @@
 // Package memory keeps state in one process, for as long as it lives.
+//
+// It is for one process and for tests: a restart forgets all. Tasks, logs and
+// values count against one bound of bytes; when it is reached the oldest give
+// way, and never what is written at that moment. One mutex guards everything,
+// and nothing waits under it. What has expired is removed when somebody comes
+// across it: there is no goroutine.
 package memory
 
 import (
@@ -48,6 +54,7 @@ type Store struct {
 // expiry is when a record is gone; the zero value is never.
 type expiry time.Time
 
+// after is when a time to live ends; 0 lives for good.
 func after(ttl time.Duration) expiry {
 	if ttl == 0 {
 		return expiry{}
@@ -55,15 +62,18 @@ func after(ttl time.Duration) expiry {
 	return expiry(time.Now().Add(ttl))
 }
 
+// passed says whether the time is over. The zero expiry never is.
 func (e expiry) passed(now time.Time) bool {
 	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
 }
 
+// lease says that a process lives, under an epoch that grows with each start.
 type lease struct {
 	epoch int64
 	until expiry
 }
 
+// counter is a number with its time to live.
 type counter struct {
 	n     int64
 	until expiry
@@ -178,6 +188,8 @@ func (s *Store) dropTask(spared string) bool {
 	return true
 }
 
+// dropList makes room by the list that was changed longest ago, never the one
+// that is written. It returns false if there is none.
 func (s *Store) dropList(spared string) bool {
 	oldest := ""
 	for key, l := range s.lists {
@@ -227,6 +239,7 @@ func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]boo
 	return alive, nil
 }
 
+// alive says whether a holder's lease is current.
 func (s *Store) alive(h store.Holder) bool {
 	l, ok := s.leases[h.Owner]
 	return ok && l.epoch == h.Epoch && !l.until.passed(time.Now())

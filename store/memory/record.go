@@ -8,11 +8,13 @@ import (
 	"sluice/store"
 )
 
+// value is a stored value with its expiry.
 type value struct {
 	store.Value
 	until expiry
 }
 
+// list is a stored list. changed orders lists by age.
 type list struct {
 	items   [][]byte
 	bytes   int
@@ -20,6 +22,7 @@ type list struct {
 	changed time.Time
 }
 
+// index is a sorted set: ids by their scores. It is sorted when it is read.
 type index struct {
 	scores map[string]int64
 	until  expiry
@@ -34,6 +37,7 @@ func (s *Store) value(key string) (*value, error) {
 	return v, nil
 }
 
+// removeValue drops a value and what it counted.
 func (s *Store) removeValue(key string) {
 	if v := s.values[key]; v != nil {
 		s.bytes -= len(v.Data) + overhead
@@ -111,6 +115,7 @@ func (s *Store) list(key string) *list {
 	return l
 }
 
+// removeList drops a list and what it counted.
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
 		s.bytes -= l.bytes + len(l.items)*overhead
@@ -202,6 +207,7 @@ func (s *Store) index(name string) *index {
 	return x
 }
 
+// removeIndex drops an index and what it counted.
 func (s *Store) removeIndex(name string) {
 	if x := s.indexes[name]; x != nil {
 		s.bytes -= len(x.scores) * overhead

@@ -9,6 +9,7 @@ import (
 	"sluice/store"
 )
 
+// task is a stored task. changed orders tasks by age.
 type task struct {
 	store.Task
 	until   expiry
@@ -50,6 +51,8 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	return nil
 }
 
+// removeTask drops a task and what it counted. Its log stays: it has a time to
+// live of its own.
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
 		s.bytes -= len(t.Doc) + overhead
@@ -98,6 +101,8 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 	return s.replace(id, before, t, ttl)
 }
 
+// replace changes a task of the version that the caller saw. What never changes
+// is taken from before, whatever the caller passes.
 func (s *Store) replace(id string, before *task, t store.Task, ttl time.Duration) error {
 	if before.Version != t.Version {
 		return store.ErrConflict

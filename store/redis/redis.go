@@ -1,6 +1,12 @@
 // Package redis keeps state in Redis from 6.2 on or Valkey, for any number of processes.
 // It needs one primary, behind Sentinel if need be, and no Cluster: its scripts touch
 // several keys.
+//
+// Every change of more than one key is a script, which runs as a whole or not
+// at all. A command is sent once: whether it may be sent again is for the
+// caller to say, as after a lost connection nobody knows whether it ran.
+// Signals travel by Pub/Sub and may get lost; those who wait look for
+// themselves now and then.
 package redis
 
 import (
@@ -10,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +44,7 @@ type Store struct {
 	calls    *store.Calls
 	signals  *listener
 	warnings atomic.Pointer[[]string]
+	scripts  sync.Map // *goredis.Script by operation
 }
 
 var _ store.Store = (*Store)(nil)
@@ -52,8 +60,10 @@ func New(cfg Config) *Store {
 	return &Store{client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:")}
 }
 
+// silent takes the place of the client's own logger.
 type silent struct{}
 
+// Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
 // connect makes a client that sends each command once: a second try is the caller's
@@ -100,13 +110,14 @@ func (s *Store) do(ctx context.Context, op string, command func(context.Context)
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
 }
 
-// run runs a script, which returns a code or what take reads.
-func (s *Store) run(ctx context.Context, op string, script *goredis.Script, take func(any) error, keys []string, args ...any) error {
+// run runs the script body, which returns a code or what take reads. An operation always
+// runs the same script.
+func (s *Store) run(ctx context.Context, op string, body string, take func(any) error, keys []string, args ...any) error {
 	for i := range keys {
 		keys[i] = s.prefix + keys[i]
 	}
 	return s.do(ctx, op, func(ctx context.Context) error {
-		reply, err := script.Run(ctx, s.client, keys, args...).Result()
+		reply, err := s.script(op, body).Run(ctx, s.client, keys, args...).Result()
 		if err != nil {
 			return err
 		}
@@ -153,6 +164,7 @@ func failure(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
+// says whether an error is of that code.
 func says(err error, code string) bool {
 	return strings.HasPrefix(err.Error(), code+" ") || strings.Contains(err.Error(), "-"+code+" ")
 }

@@ -73,12 +73,21 @@ local function read(doc, hash)
 end
 `
 
-func script(body string) *goredis.Script { return goredis.NewScript(prelude + body) }
+// script returns what runs the script of an operation, and makes it once: its name in the
+// server is a digest of the whole text.
+func (s *Store) script(op, body string) *goredis.Script {
+	if made, ok := s.scripts.Load(op); ok {
+		return made.(*goredis.Script)
+	}
+	made, _ := s.scripts.LoadOrStore(op, goredis.NewScript(prelude+body))
+	return made.(*goredis.Script)
+}
 
-var (
+// The scripts, each of one operation.
+const (
 	// Two of a list's oldest tasks are looked after whenever one is added, so that lists
 	// do not grow with what has expired.
-	createTask = script(`
+	createTask = `
 local p, id, doc, ttl, owner, epoch, created = unpack(ARGV, 1, 7)
 if call('EXISTS', KEYS[1]) == 1 then return -2 end
 set(KEYS[1], doc, ttl)
@@ -94,37 +103,37 @@ for i = 3, #KEYS do
 	if fresh then keep(KEYS[i], ttl) else keep_longer(KEYS[i], ttl) end
 end
 if owner ~= '' then hold(p, owner .. ':' .. epoch, id) end
-return 1`)
+return 1`
 
-	readTask = script(`return read(KEYS[1], KEYS[2]) or -1`)
+	readTask = `return read(KEYS[1], KEYS[2]) or -1`
 
-	updateTask = script(`
+	updateTask = `
 local p, id, doc, ttl, owner, epoch, turn, state, version = unpack(ARGV)
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 if (tonumber(call('HGET', KEYS[2], 'version')) or 0) ~= tonumber(version) then return -2 end
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
-return 1`)
+return 1`
 
-	cancelTask = script(`
+	cancelTask = `
 local p, channel = ARGV[1], ARGV[2]
 local left = call('PTTL', KEYS[1])
 if left == -2 then return -1 end
 call('HSET', KEYS[2], 'cancel', '1')
 if left >= 0 then call('PEXPIRE', KEYS[2], left) end
 call('PUBLISH', channel .. (call('HGET', KEYS[2], 'owner') or ''), '')
-return read(KEYS[1], KEYS[2])`)
+return read(KEYS[1], KEYS[2])`
 
-	deleteTask = script(`
+	deleteTask = `
 local p, id = ARGV[1], ARGV[2]
 local held = call('HMGET', KEYS[2], 'owner', 'epoch', 'user_index', 'conversation_index')
 call('DEL', KEYS[1], KEYS[2])
 for i = 3, 4 do if held[i] and held[i] ~= '' then call('ZREM', held[i], id) end end
 if held[1] and held[1] ~= '' then release(p, held[1] .. ':' .. held[2], id) end
-return 1`)
+return 1`
 
 	// listTasks returns ids, times, documents and metas, and whether it stopped early. It
 	// looks at 1,000 tasks at most, and forgets those that have expired.
-	listTasks = script(`
+	listTasks = `
 local p, before, after, state, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local found, dead, looked, offset, stopped, last = {}, {}, 0, 0, '', nil
 while true do
@@ -144,9 +153,9 @@ while true do
 	if #some < 200 or stopped ~= '' then break end
 end
 for _, id in ipairs(dead) do call('ZREM', KEYS[1], id) end
-return {stopped, last or {'', ''}, found}`)
+return {stopped, last or {'', ''}, found}`
 
-	orphanTasks = script(`
+	orphanTasks = `
 local p, limit = ARGV[1], tonumber(ARGV[2])
 local found = {}
 for _, holder in ipairs(call('SMEMBERS', KEYS[1])) do
@@ -158,9 +167,9 @@ for _, holder in ipairs(call('SMEMBERS', KEYS[1])) do
 		end
 	end
 end
-return found`)
+return found`
 
-	closeTask = script(`
+	closeTask = `
 local p, id, doc, ttl, owner, epoch, turn, state, version, log, at, n, data, log_ttl, most, channel = unpack(ARGV)
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 local held = call('HMGET', KEYS[2], 'version', 'owner', 'epoch')
@@ -178,9 +187,9 @@ if log ~= '' then
 	append(log, n, data, size + #data, log_ttl, channel)
 end
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
-return 1`)
+return 1`
 
-	appendLog = script(`
+	appendLog = `
 local at, n, data, ttl, most, channel, owner, epoch = unpack(ARGV)
 if KEYS[2] then
 	local held = call('HMGET', KEYS[2], 'owner', 'epoch')
@@ -195,9 +204,9 @@ if size + #data > tonumber(most) then
 	return -3
 end
 append(KEYS[1], n, data, size + #data, ttl, channel)
-return 1`)
+return 1`
 
-	readLog = script(`
+	readLog = `
 local some = call('XRANGE', KEYS[1], '(' .. ARGV[1] .. '-0', '+', 'COUNT', ARGV[2])
 if #some == 0 and call('EXISTS', KEYS[1]) == 0 then return -1 end
 local found = {}
@@ -205,36 +214,36 @@ for i, entry in ipairs(some) do
 	found[i] = {entry[1], ''}
 	for j = 1, #entry[2], 2 do if entry[2][j] == 'd' then found[i][2] = entry[2][j + 1] end end
 end
-return found`)
+return found`
 
-	dropLog = script(`
+	dropLog = `
 call('DEL', KEYS[1])
 call('PUBLISH', ARGV[1], '')
-return 1`)
+return 1`
 
-	renewLease = script(`
+	renewLease = `
 local epoch = call('GET', KEYS[1])
 if epoch and tonumber(epoch) and tonumber(epoch) > tonumber(ARGV[1]) then return -2 end
 call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`)
+return 1`
 
-	releaseLease = script(`
+	releaseLease = `
 if call('GET', KEYS[1]) == ARGV[1] then call('DEL', KEYS[1]) end
-return 1`)
+return 1`
 
-	putValue = script(`
+	putValue = `
 local there = call('HMGET', KEYS[1], 'v', 'd')
 if (tonumber(there[1]) or 0) ~= tonumber(ARGV[1]) then return {there[1] or '0', there[2] or ''} end
 call('HSET', KEYS[1], 'v', string.format('%d', tonumber(ARGV[1]) + 1), 'd', ARGV[2])
 keep(KEYS[1], ARGV[3])
-return 1`)
+return 1`
 
-	keepValue = script(`
+	keepValue = `
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 keep(KEYS[1], ARGV[1])
-return 1`)
+return 1`
 
-	pushList = script(`
+	pushList = `
 local item, ttl, items, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 call('RPUSH', KEYS[1], item)
 keep(KEYS[1], ttl)
@@ -248,16 +257,16 @@ if bytes > 0 then
 	end
 	if n < #all then call('LTRIM', KEYS[1], -n, -1) end
 end
-return 1`)
+return 1`
 
-	putIndex = script(`
+	putIndex = `
 local fresh = call('EXISTS', KEYS[1]) == 0
 call('ZADD', KEYS[1], ARGV[1], ARGV[2])
 if fresh then keep(KEYS[1], ARGV[3]) else keep_longer(KEYS[1], ARGV[3]) end
-return 1`)
+return 1`
 
 	// readIndex skips, among those of the same score, the ones up to a member.
-	readIndex = script(`
+	readIndex = `
 local command, from, to, limit, score, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local found, offset = {}, 0
 while true do
@@ -273,10 +282,10 @@ while true do
 		end
 	end
 	if #some < 200 then return found end
-end`)
+end`
 
-	addCounter = script(`
+	addCounter = `
 local n = call('INCRBY', KEYS[1], ARGV[1])
 keep(KEYS[1], ARGV[2])
-return {n}`)
+return {n}`
 )

@@ -29,6 +29,8 @@ type listener struct {
 	closed  bool
 }
 
+// newListener returns a listener that connects when somebody watches. close
+// ends it.
 func newListener(client *goredis.Client, prefix string) *listener {
 	l := &listener{client: client, prefix: prefix, wake: make(chan struct{}, 1), pending: map[string]bool{}}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -37,6 +39,8 @@ func newListener(client *goredis.Client, prefix string) *listener {
 	return l
 }
 
+// channel is the name of a topic's channel in the server, which all databases
+// of one server share.
 func (l *listener) channel(topic string) string { return l.prefix + topic }
 
 // want notes whether a topic is watched.
@@ -57,6 +61,8 @@ func (l *listener) want(topic string, watched bool) {
 	}
 }
 
+// take returns which topics are to be followed or left since the last time, and
+// forgets them.
 func (l *listener) take() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,6 +121,7 @@ func (l *listener) hear(messages <-chan any) {
 	}
 }
 
+// close ends the subscription and waits for its goroutines.
 func (l *listener) close() {
 	l.mu.Lock()
 	l.closed = true

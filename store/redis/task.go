@@ -82,6 +82,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	return page, err
 }
 
+// takePage reads a page of tasks. What a script did not write is damage.
 func takePage(reply any, page *store.Page) error {
 	parts, ok := list(reply, 3)
 	last, okLast := list(part(parts, 1), 2)
@@ -141,6 +142,7 @@ func list(reply any, n int) ([]any, bool) {
 	return parts, ok && len(parts) == n
 }
 
+// part returns an element of a reply, or nil if there is none.
 func part(parts []any, i int) any {
 	if i < len(parts) {
 		return parts[i]

@@ -26,6 +26,8 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	return err
 }
 
+// append adds an entry under the same conditions as the other engines;
+// storetest has them.
 func (t *tx) append(turn string, a store.Append) error {
 	if a.Task != "" {
 		task, err := t.task(a.Task)
@@ -60,6 +62,7 @@ func (t *tx) append(turn string, a store.Append) error {
 	return err
 }
 
+// drop removes a log with its entries.
 func (t *tx) drop(turn string) error {
 	if _, err := t.exec("DELETE FROM entries WHERE turn = ?", blob(turn)); err != nil {
 		return err

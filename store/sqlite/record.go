@@ -9,6 +9,7 @@ import (
 	"sluice/store"
 )
 
+// value returns a value that has not expired, or sql.ErrNoRows.
 func (t *tx) value(key string) (v store.Value, err error) {
 	err = t.row("SELECT data, version FROM vals WHERE key = ? AND until > ?", []any{key, t.now}, &v.Data, &v.Version)
 	return v, err

@@ -13,8 +13,9 @@ import (
 //
 // Times are Unix milliseconds, as a file outlives the clock of a process. What users
 // choose is kept as bytes: it may hold anything.
-var migrations = []string{
-	`CREATE TABLE tasks (
+func migrations() []string {
+	return []string{
+		`CREATE TABLE tasks (
 		id BLOB PRIMARY KEY, doc BLOB NOT NULL, owner TEXT NOT NULL, epoch INTEGER NOT NULL,
 		tenant BLOB NOT NULL, user BLOB NOT NULL, conversation BLOB NOT NULL, turn BLOB NOT NULL, state BLOB NOT NULL,
 		version INTEGER NOT NULL, cancel INTEGER NOT NULL, created INTEGER NOT NULL, until INTEGER NOT NULL
@@ -34,13 +35,14 @@ var migrations = []string{
 	CREATE TABLE members (name TEXT NOT NULL, id BLOB NOT NULL, score INTEGER NOT NULL, PRIMARY KEY (name, id)) STRICT, WITHOUT ROWID;
 	CREATE INDEX members_score ON members (name, score, id);
 	CREATE TABLE counters (key TEXT PRIMARY KEY, n INTEGER NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;`,
+	}
 }
 
 // version returns how many migrations the file has seen.
 func (s *Store) version(ctx context.Context) (version int, err error) {
 	err = s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
-	if err == nil && version > len(migrations) {
-		err = fmt.Errorf("%w: its schema is version %d, this program knows %d", store.ErrDamaged, version, len(migrations))
+	if err == nil && version > len(migrations()) {
+		err = fmt.Errorf("%w: its schema is version %d, this program knows %d", store.ErrDamaged, version, len(migrations()))
 	}
 	return version, err
 }
@@ -48,8 +50,8 @@ func (s *Store) version(ctx context.Context) (version int, err error) {
 // known refuses a file whose schema is another one.
 func (s *Store) known(ctx context.Context) error {
 	version, err := s.version(ctx)
-	if err == nil && version != len(migrations) {
-		err = fmt.Errorf("%w: its schema is version %d, not %d: the process that owns it has to bring it up to date", store.ErrDamaged, version, len(migrations))
+	if err == nil && version != len(migrations()) {
+		err = fmt.Errorf("%w: its schema is version %d, not %d: the process that owns it has to bring it up to date", store.ErrDamaged, version, len(migrations()))
 	}
 	return err
 }
@@ -65,13 +67,13 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer t.Rollback()
-	for _, step := range migrations[version:] {
+	for _, step := range migrations()[version:] {
 		if _, err := t.ExecContext(ctx, step); err != nil {
 			return err
 		}
 	}
 	// A pragma takes no parameters; the number is ours.
-	if _, err := t.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations))); err != nil {
+	if _, err := t.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations()))); err != nil {
 		return err
 	}
 	return t.Commit()

@@ -1,5 +1,11 @@
 // Package sqlite keeps state in a file, for one process that runs turns. Others may read
 // it (Config.ReadOnly).
+//
+// One connection does all: several would only wait for each other's locks. A
+// lock beside the file keeps a second process from running turns on it; that
+// one is told at its start. What was committed survives a crash of the process;
+// after a loss of power the last moments may be missing, but never a part of a
+// transaction.
 package sqlite
 
 import (
@@ -60,6 +66,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// open opens the file, brings its schema up to date, and locks it for this
+// process. A read-only store does neither.
 func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	if cfg.ReadOnly {
 		if _, err := os.Stat(cfg.Path); err != nil {
@@ -177,6 +185,9 @@ func (s *Store) update(ctx context.Context, op string, command func(context.Cont
 	return s.transact(ctx, op, command)
 }
 
+// transact runs a command in a transaction, which is committed unless the
+// command fails. Only one writes at a time: the pool has one connection for
+// that.
 func (s *Store) transact(ctx context.Context, op string, command func(context.Context, *tx) error) error {
 	return s.calls.Do(ctx, op, func(ctx context.Context) error {
 		t, err := s.db.BeginTx(ctx, nil)

@@ -23,6 +23,7 @@ func readTask(scan func(...any) error, before ...any) (t store.Task, err error) 
 // blob returns bytes that are never NULL.
 func blob[T string | []byte](b T) []byte { return append([]byte{}, b...) }
 
+// task returns a task that has not expired, or sql.ErrNoRows.
 func (t *tx) task(id string) (store.Task, error) {
 	return readTask(t.QueryRowContext(t.ctx, "SELECT "+columns+" FROM tasks WHERE id = ? AND until > ?", blob(id), t.now).Scan)
 }
@@ -69,6 +70,7 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 	})
 }
 
+// replace changes a task of the version that the caller saw.
 func (t *tx) replace(id string, by store.Task, ttl time.Duration) error {
 	n, err := t.exec("UPDATE tasks SET doc = ?, owner = ?, epoch = ?, turn = ?, state = ?, version = version + 1, until = ? WHERE id = ? AND version = ?",
 		blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version)
@@ -170,6 +172,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	return err
 }
 
+// alive says whether a holder's lease is current, by this machine's clock.
 func (t *tx) alive(h store.Holder) (alive bool, err error) {
 	err = t.row("SELECT EXISTS (SELECT 1 FROM leases WHERE owner = ? AND epoch = ? AND until > ?)", []any{h.Owner, h.Epoch, t.now}, &alive)
 	return alive, err

@@ -73,6 +73,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
+// field takes one field as WHATWG's event stream interpretation has it: an id
+// with NUL is ignored, an unknown name too.
 func (r *Reader) field(ev *Event, name, value string) {
 	switch name {
 	case "event":

@@ -1,6 +1,12 @@
 // Package sse writes events to a client as Server-Sent Events (WHATWG HTML, section
 // 9.2), and reads such streams. What the frames say is an encoder's business
 // (stream.Encoder).
+//
+// A Writer gathers frames and writes them when its user is about to wait, or
+// when there are many. A heartbeat goes out after a silence. Each write has a
+// deadline, so that a client that stopped reading holds a goroutine for a
+// bounded time only; a write that failed ends the turn with a cause that tells
+// whose fault it was.
 package sse
 
 import (
@@ -114,6 +120,8 @@ func (s *Writer) WriteFrame(frame []byte) error {
 	return s.spill()
 }
 
+// buffer returns the buffer for frames that wait. A stream without any has
+// none: most of them wait for a model.
 func (s *Writer) buffer() *[]byte {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[]byte)

@@ -20,6 +20,7 @@ type Tree struct {
 	count int
 }
 
+// span is one recorded span. Its tree's mutex guards it.
 type span struct {
 	tree       *Tree
 	id         int
@@ -49,6 +50,8 @@ func (t *Tree) Begin(operation, subject string, header http.Header) trace.Record
 	return s
 }
 
+// newSpan numbers spans in the order in which they began. The caller holds the
+// mutex.
 func (t *Tree) newSpan(kind trace.Kind, operation, subject string) *span {
 	t.count++
 	return &span{tree: t, id: t.count, kind: kind, name: strings.TrimSpace(operation + " " + subject), attributes: map[string]string{}}
@@ -66,6 +69,7 @@ func (t *Tree) String() string {
 	return b.String()
 }
 
+// write renders a span and those below it, a line each, attributes sorted.
 func (s *span) write(b *strings.Builder, depth int) {
 	fmt.Fprintf(b, "%s%s", strings.Repeat("  ", depth), s.name)
 	if s.kind != trace.Internal {
@@ -96,6 +100,7 @@ func (s *span) Begin(kind trace.Kind, operation, subject string) trace.Recorder 
 	return c
 }
 
+// set keeps the last value of an attribute.
 func (s *span) set(key, value string) {
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()

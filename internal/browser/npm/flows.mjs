@@ -3,13 +3,14 @@
 import { text } from 'node:stream/consumers';
 import { launch } from './browser.mjs';
 import * as approval from './flows/approval.mjs';
+import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
 import * as team from './flows/team.mjs';
 import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...approval, ...look, ...team, ...turn };
+const all = { ...approval, ...kept, ...look, ...team, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base }) {

@@ -30,6 +30,7 @@ type TurnStream struct {
 	body    io.Closer
 	br      *bufio.Reader
 	Request string            // X-Request-ID of the reply
+	ids     string            // what the ids begin with: the request's, or the turn's if there is a store
 	n       int               // events so far
 	Pings   int               // heartbeats so far
 	text    string            // of the deltas so far
@@ -101,15 +102,21 @@ func (s *TurnStream) Next() (Frame, error) {
 		return s.Next()
 	}
 	if s.n == 0 {
-		if first != "retry: 86400000" {
-			return Frame{}, fmt.Errorf("the stream begins with %q", first)
-		}
+		retry := first
 		if first, err = s.line(); err != nil {
 			return Frame{}, unexpected(err)
 		}
+		switch kept := strings.HasPrefix(first, "id: turn_"); {
+		case !kept && retry == "retry: 86400000":
+			s.ids = "id: " + s.Request + ":"
+		case kept && retry == "retry: 1000":
+			s.ids = strings.TrimSuffix(first, "1")
+		default:
+			return Frame{}, fmt.Errorf("the stream begins with %q, %q", retry, first)
+		}
 	}
 	s.n++
-	if want := "id: " + s.Request + ":" + strconv.Itoa(s.n); first != want {
+	if want := s.ids + strconv.Itoa(s.n); first != want {
 		return Frame{}, fmt.Errorf("got %q, want %q", first, want)
 	}
 	f, err := s.block()

@@ -108,6 +108,9 @@ class Stream:
     def notice(self, event):
         need(event.message and event.title, "an empty notice")
 
+    def progress_update(self, event):
+        need(event.text and "\n" not in event.text, "progress that says nothing")
+
     def error(self, event):
         need(not self.open, "an error while an item is open")
         need(event.code == "custom" and event.message, "an error that says nothing")

@@ -16,6 +16,7 @@ type HTTPStatusError struct {
 	RetryAfter time.Duration
 }
 
+// It has the status and nothing of the body, which is not ours to log.
 func (e *HTTPStatusError) Error() string {
 	return "the MCP server answered with HTTP status " + strconv.Itoa(e.Code)
 }
@@ -23,19 +24,27 @@ func (e *HTTPStatusError) Error() string {
 // NotSentError proves that a request did not reach the server.
 type NotSentError struct{ err error }
 
+// It is for the log.
 func (e *NotSentError) Error() string { return "not sent: " + e.err.Error() }
+
+// It leads to the reason.
 func (e *NotSentError) Unwrap() error { return e.err }
 
 // CutError is a reply that broke off: the server has the request, and may have
 // carried it out.
 type CutError struct{ err error }
 
+// It is for the log.
 func (e *CutError) Error() string { return "the reply broke off: " + e.err.Error() }
+
+// It leads to the error of the connection.
 func (e *CutError) Unwrap() error { return e.err }
 
 // rpcError is a JSON-RPC error that came with an HTTP error status.
 type rpcError struct{ details *mcp.JSONRPCErrorDetails }
 
+// It has the code. The message is a server's text, and is scrubbed before it is
+// shown.
 func (e *rpcError) Error() string {
 	return fmt.Sprintf("JSON-RPC error %d", e.details.Code)
 }

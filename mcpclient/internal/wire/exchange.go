@@ -24,6 +24,9 @@ type Exchange struct {
 	// as soon as it is there. It is set before the call, is called from any
 	// goroutine, and must neither block nor keep message.
 	OnMessage func(message []byte)
+	// Header is set before the call, too: what goes with a request over HTTP, besides what
+	// goes with each. An empty value takes a header away.
+	Header map[string]string
 
 	// What the server answered last.
 

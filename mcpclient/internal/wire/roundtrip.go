@@ -103,6 +103,11 @@ func (rt *roundTripper) sendDelete(req *http.Request) (*http.Response, error) {
 // post sends one JSON-RPC message and reads its whole reply.
 func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
+	for name, value := range x.Header {
+		if req.Header.Del(name); value != "" {
+			req.Header.Set(name, value)
+		}
+	}
 	ctx, cancel := context.WithCancel(req.Context())
 	if !x.take() {
 		cancel()

@@ -1,4 +1,4 @@
-package channel
+package markdown
 
 import "strings"
 
@@ -6,13 +6,14 @@ import "strings"
 // lists lie in one another, and of how many brackets one block has: 64 KB of "> " take
 // seconds (v1.8.7, measured 2026-11-22). No answer looks like that; one that does is text.
 const (
-	maxSource   = 256 << 10
-	maxDepth    = 32
+	maxSource = 256 << 10
+	// MaxDepth is how many quotes and lists may lie in one another.
+	MaxDepth    = 32
 	maxBrackets = 8_000_000 // the sum over all blocks of the square of their number
 )
 
-// bearable says whether the source can be read as Markdown in time.
-func bearable(source string) bool {
+// Bearable says whether the source can be read as Markdown in time.
+func Bearable(source string) bool {
 	if len(source) > maxSource {
 		return false
 	}
@@ -20,8 +21,8 @@ func bearable(source string) bool {
 	for source != "" {
 		line, rest, _ := strings.Cut(source, "\n")
 		source = rest
-		depth, at := containers(line)
-		if depth > maxDepth {
+		depth, at := Containers(line)
+		if depth > MaxDepth {
 			return false
 		}
 		if at == len(line) || begins(line) {
@@ -43,9 +44,9 @@ func begins(line string) bool {
 	return indent < 4 && len(line) > 1 && (line[0] == '-' || line[0] == '+' || line[0] == '*') && isBlank(line[1])
 }
 
-// containers counts the marks of quotes and lists that line begins with, and tells where
+// Containers counts the marks of quotes and lists that line begins with, and tells where
 // they end.
-func containers(line string) (depth, at int) {
+func Containers(line string) (depth, at int) {
 	for at < len(line) {
 		c := line[at]
 		switch {
@@ -74,4 +75,5 @@ func containers(line string) (depth, at int) {
 	return depth, at
 }
 
+// isBlank says whether c is white space within a line.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

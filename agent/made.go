@@ -1,0 +1,35 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/chat"
+)
+
+// made returns what the turn has added to the conversation, for who remembers it.
+func (t *turn) made() []chat.Made {
+	if t.asked == 0 || t.asked >= len(t.state.Messages) {
+		return nil
+	}
+	messages := slices.Clone(t.state.Messages[t.asked:])
+	for i := range messages {
+		if messages[i].Role == chat.RoleModel {
+			messages[i].Origin = t.agent.originOf(messages[i].Maker)
+		}
+	}
+	return []chat.Made{{Messages: messages}}
+}
+
+// originOf returns the origin of a message. One of a model that stood in for the agent's
+// own has another.
+func (a *Agent) originOf(maker string) string {
+	if maker == "" || strings.HasSuffix(a.cfg.Origin, " "+maker) {
+		return a.cfg.Origin
+	}
+	return a.cfg.Origin + " " + maker
+}
+
+// Origin returns the origin of messages that an agent makes with a model. Its id is empty
+// where there are no agents.
+func Origin(id, key, model string) string { return id + " " + key + "/" + model }

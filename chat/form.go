@@ -1,0 +1,84 @@
+package chat
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+var channels = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// UnknownChannel is the fault of a request for a channel that there is not.
+func UnknownChannel() *FieldError {
+	return &FieldError{Code: CodeUnknownValue, Message: "names no channel; GET /channels lists them"}
+}
+
+// CheckChannel wants what can be a channel's name. Whether there is one is for others to
+// say.
+func CheckChannel(s string) (string, *FieldError) {
+	if !channels.MatchString(s) {
+		return "", UnknownChannel()
+	}
+	return s, nil
+}
+
+// CheckUserName wants 1 to MaxUserName characters, on one line: it strips all controls.
+func CheckUserName(s string) (string, *FieldError) {
+	s = oneLine(s)
+	switch n := utf8.RuneCountInString(s); {
+	case n == 0:
+		return "", &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
+	case n > MaxUserName:
+		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 64 characters"}
+	}
+	return s, nil
+}
+
+// CheckSubject wants at most MaxSubject characters, on one line: it strips all controls.
+func CheckSubject(s string) (string, *FieldError) {
+	s = oneLine(s)
+	if utf8.RuneCountInString(s) > MaxSubject {
+		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 200 characters"}
+	}
+	return s, nil
+}
+
+// oneLine makes spaces of line breaks and tabs, and leaves out whatever else a reader does
+// not see.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\t', r == '\u2028', r == '\u2029':
+			return ' '
+		case control(r):
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// CheckLocale wants a tag of the form of BCP 47.
+func CheckLocale(s string) (string, *FieldError) {
+	if !isLanguageTag(s) {
+		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a language tag such as en or pt-BR"}
+	}
+	return s, nil
+}
+
+const maxLocale = 35 // RFC 5646, section 4.4.1
+
+// isLanguageTag accepts the shape of a tag (RFC 5646, section 2.1); whether
+// there is such a language is not asked.
+func isLanguageTag(s string) bool {
+	for i, sub := range strings.Split(s, "-") {
+		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {
+			return false
+		}
+		for _, c := range []byte(sub) {
+			if !(c >= '0' && c <= '9' && i > 0 || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
+				return false
+			}
+		}
+	}
+	return len(s) <= maxLocale
+}

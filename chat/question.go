@@ -1,0 +1,108 @@
+package chat
+
+import "strings"
+
+// Clarification is a question that a turn has ended with, and that the next input answers.
+type Clarification struct {
+	// Said is what was said since the user asked for something, in turns: the request, the
+	// question, and if that was not the first one, replies and questions in between. It
+	// ends with the question.
+	Said []Said
+	// AgentID is who asked; empty: the router, which did not know whom the request is for.
+	AgentID string
+	// InARow is how many questions of the router came one after the other, up to this one.
+	InARow int
+}
+
+// text returns the question itself.
+func (q *Clarification) text() string {
+	if len(q.Said) == 0 {
+		return ""
+	}
+	return q.Said[len(q.Said)-1].Text
+}
+
+// Whole returns what the user asks for: the input or, if it answers a question, the
+// request, the question and the input.
+func (r *Request) Whole() string {
+	if r.Question == nil {
+		return r.Input
+	}
+	var b strings.Builder
+	for i, s := range r.Question.Said {
+		switch {
+		case s.Role != RoleUser:
+			b.WriteString("The assistant asked: ")
+		case i > 0:
+			b.WriteString("The user answered: ")
+		}
+		b.WriteString(s.Text + "\n\n")
+	}
+	return b.String() + "The user answered: " + r.Input
+}
+
+// Words returns what the user has said of the request: as Whole, without the questions.
+func (r *Request) Words() string {
+	if r.Question == nil {
+		return r.Input
+	}
+	var words []string
+	for _, s := range r.Question.Said {
+		if s.Role == RoleUser {
+			words = append(words, s.Text)
+		}
+	}
+	return strings.Join(append(words, r.Input), "\n\n")
+}
+
+// Before returns the history without the exchange that belongs to the request, if the
+// input answers a question and the history tells of it.
+func (r *Request) Before() []Message {
+	if !r.historyAsks() {
+		return r.History
+	}
+	at, users := len(r.History), 0
+	for _, s := range r.Question.Said {
+		if s.Role == RoleUser {
+			users++
+		}
+	}
+	for at > 0 && users > 0 {
+		if at--; r.History[at].Spoken() {
+			users--
+		}
+	}
+	return r.History[:at]
+}
+
+// historyAsks says whether the history ends with the question that the input answers.
+func (r *Request) historyAsks() bool {
+	if r.Question == nil || len(r.History) == 0 {
+		return false
+	}
+	last := &r.History[len(r.History)-1]
+	return last.Role == RoleModel && strings.TrimSpace(last.Text()) == strings.TrimSpace(r.Question.text())
+}
+
+// asking returns the history, with the exchange that the input continues at its end.
+func (r *Request) asking() []Message {
+	if r.Question == nil || r.historyAsks() {
+		return r.History
+	}
+	all := r.History[:len(r.History):len(r.History)]
+	for _, s := range r.Question.Said {
+		all = appendSaid(all, s)
+	}
+	return all
+}
+
+// appendSaid adds what somebody says. Of two messages of the user in a row the model is
+// shown one.
+func appendSaid(messages []Message, s Said) []Message {
+	n := len(messages)
+	if s.Role == RoleUser && n > 0 && messages[n-1].Spoken() {
+		s.Text = messages[n-1].Text() + "\n\n" + s.Text
+		messages = messages[: n-1 : n-1]
+	}
+	return append(messages, Message{Role: s.Role, Parts: []Part{{Text: s.Text}}})
+}

@@ -1,0 +1,126 @@
+package chat
+
+import (
+	"strings"
+
+	"sluice/tool"
+)
+
+// Made is what an agent did in a turn, for who remembers it: its messages with calls, and
+// the results behind each. The answer is not part of it.
+type Made struct{ Messages []Message }
+
+// Portable returns messages as a model may be shown them. Calls of turns before, which have
+// an Origin, stay with their results if they are the model's own: of this origin, all of
+// them of tools on offer. Of the others a text line each is shown, in front of what was
+// said then. The messages themselves do not change.
+func Portable(messages []Message, origin string, offered func(name string) bool) []Message {
+	for i := range messages {
+		if !own(&messages[i], origin, offered) {
+			return portable(messages, i, origin, offered)
+		}
+	}
+	return messages
+}
+
+// portable is Portable from the first message on that cannot stay as it is.
+func portable(messages []Message, from int, origin string, offered func(string) bool) []Message {
+	all := append(make([]Message, 0, len(messages)), messages[:from]...)
+	var lines []string
+	for i := from; i < len(messages); i++ {
+		m := messages[i]
+		if !own(&m, origin, offered) {
+			var results []Part
+			if i+1 < len(messages) && !messages[i+1].Spoken() && messages[i+1].Role == RoleUser {
+				i++
+				results = messages[i].Parts
+			}
+			lines = append(lines, callLines(m.Parts, results)...)
+			continue
+		}
+		if len(lines) > 0 && (m.Spoken() || m.Role == RoleModel && !calls(&m)) {
+			text := strings.Join(lines, "\n")
+			lines = nil
+			if m.Role == RoleModel {
+				m.Parts = []Part{{Text: text + "\n\n" + m.Text()}}
+			} else {
+				all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: text}}})
+			}
+		}
+		all = append(all, m)
+	}
+	if len(lines) > 0 {
+		all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: strings.Join(lines, "\n")}}})
+	}
+	return all
+}
+
+// own says whether a message can be shown as it is.
+func own(m *Message, origin string, offered func(string) bool) bool {
+	if m.Origin == "" {
+		return true
+	}
+	if m.Origin != origin {
+		return !calls(m)
+	}
+	for i := range m.Parts {
+		if c := m.Parts[i].Call; c != nil && !offered(c.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+func calls(m *Message) bool {
+	for i := range m.Parts {
+		if m.Parts[i].Call != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Bounds of a line that tells of a call, in bytes.
+const (
+	maxLineArguments = 300
+	maxLineResult    = 500
+)
+
+// callLines tells of calls and their results, which are in the same order.
+func callLines(parts, results []Part) (lines []string) {
+	n := 0
+	for i := range parts {
+		c := parts[i].Call
+		if c == nil {
+			continue
+		}
+		var r *tool.Result
+		if n < len(results) {
+			r = results[n].Result
+		}
+		n++
+		lines = append(lines, CallLine(c, r))
+	}
+	return lines
+}
+
+// CallLine tells of a call of a turn before, in one line. The result may be nil.
+func CallLine(c *tool.Call, r *tool.Result) string {
+	line := "[Earlier call: " + Line(c.Name, maxLineArguments) + " " + clipLine(string(c.Arguments), maxLineArguments)
+	if r != nil {
+		how := "; result: "
+		if r.IsError {
+			how = "; failed: "
+		}
+		line += how + clipLine(r.Text, maxLineResult)
+	}
+	return line + "]"
+}
+
+func clipLine(s string, limit int) string {
+	line := Line(s, limit)
+	if len(line) == limit {
+		line += "…"
+	}
+	return line
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"sluice/stream/sse"
+)
+
+// longestCancel bounds a cancel, and then the end of the turn.
+const longestCancel = 3 * time.Second
+
+// errBroken is wrapped by the error of a stream that ended before done.
+var errBroken = errors.New("the stream broke before done, so the outcome is unknown")
+
+// asking is one turn that ask follows to its end.
+type asking struct {
+	base string
+	show viewer
+	note io.Writer // for what the turn itself does not tell
+
+	answer strings.Builder
+	asked  *approvalData          // what a person must answer; nil: nothing
+	task   atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
+	last   string                 // the id of the last event
+}
+
+// takeUpWaits are the waits before a stream that broke is asked for its rest. Another
+// gateway closes the turns of one that died within 21 s.
+func takeUpWaits() []time.Duration {
+	return []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
+}
+
+// run shows the events of the stream that req is answered with, up to its done, and returns
+// the turn's exit code. A turn that the gateway keeps is taken up where its
+// stream breaks, and cancelled when ctx ends.
+func (a *asking) run(ctx context.Context, req *http.Request) (code int, err error) {
+	following, stop := a.untilCancelled(ctx)
+	defer stop()
+	code, err = a.follow(req.WithContext(following))
+	waits := takeUpWaits()
+	for i := 0; errors.Is(err, errBroken) && a.kept() && i < len(waits); i++ {
+		if i == 0 {
+			fmt.Fprintln(a.note, "sluice ask: the connection was lost; the rest of the turn is asked for")
+		}
+		if !pause(following, waits[i]) {
+			break
+		}
+		before := a.last
+		code, err = a.follow(a.rest(following))
+		if a.last != before {
+			i = 0
+		}
+	}
+	if task := a.task.Load(); task != nil && err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w; sluice ask --url %s --resume %s tells it from its beginning", err, a.base, *task)
+	}
+	return code, err
+}
+
+// untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
+// turn and to read its end. stop waits for that.
+func (a *asking) untilCancelled(ctx context.Context) (following context.Context, stop func()) {
+	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	undone := make(chan struct{})
+	kept := context.AfterFunc(ctx, func() {
+		defer close(undone)
+		defer cancel(context.Cause(ctx))
+		if task := a.task.Load(); task == nil || a.cancel(following, *task) != nil {
+			return // closing the connection is all that can be done
+		}
+		limit := time.NewTimer(longestCancel)
+		defer limit.Stop()
+		select {
+		case <-ended:
+		case <-limit.C:
+		}
+	})
+	return following, func() {
+		close(ended)
+		if !kept() {
+			<-undone
+		}
+		cancel(nil)
+	}
+}
+
+// cancel asks the gateway to cancel a task, wherever it runs.
+func (a *asking) cancel(ctx context.Context, task string) error {
+	ctx, stop := context.WithTimeout(ctx, longestCancel)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base+"/tasks/"+task+"/cancel", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
+		return refused(resp)
+	}
+	return nil
+}
+
+// kept says whether what follows the last event can be asked for.
+func (a *asking) kept() bool { return strings.HasPrefix(a.last, "turn_") }
+
+// rest asks for what follows the last event.
+func (a *asking) rest(ctx context.Context) *http.Request {
+	return askFor(ctx, a.base+"/chat/stream", a.last)
+}
+
+// askFor returns the request for a turn's events; last is the id of one, or empty.
+func askFor(ctx context.Context, url, last string) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		req = new(http.Request).WithContext(ctx) // which the client refuses: nobody can ask there
+	}
+	req.Close = true // the next one may be long in coming
+	if last != "" && req.Header != nil {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	return req
+}
+
+// follow shows the events of one reply.
+func (a *asking) follow(req *http.Request) (code int, err error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil && a.last != "" {
+		return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNoContent:
+		return exitFailed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
+	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
+		return exitFailed, fmt.Errorf("%w: %w", errBroken, refused(resp))
+	case resp.StatusCode != http.StatusOK:
+		return exitFailed, refused(resp)
+	}
+	events := sse.NewReader(resp.Body, maxFrame)
+	for {
+		ev, err := events.Next()
+		if err != nil {
+			return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
+		}
+		if code, done, err := a.take(ev); done || err != nil {
+			return code, err
+		}
+	}
+}
+
+// take shows one event.
+func (a *asking) take(ev sse.Event) (code int, done bool, err error) {
+	var data eventData
+	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
+		return exitFailed, false, fmt.Errorf("event %s: %w", ev.ID, err)
+	}
+	if ev.Type == "start" && data.TaskID != "" {
+		a.task.Store(&data.TaskID)
+	}
+	if err := a.show.show(ev, data); err != nil {
+		return exitFailed, false, err
+	}
+	a.last = ev.ID
+	switch ev.Type {
+	case "response_delta":
+		a.answer.WriteString(data.Delta)
+	case "approval":
+		a.asked = &data.approvalData
+	}
+	return codeOf(data), ev.Type == "done", nil
+}
+
+// pause waits, unless ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resumable is what --resume takes: the id of a task, of a turn, or of an event of a turn.
+const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
+
+// resume follows a turn that was begun elsewhere: of a task the last one, from its first
+// event; of an id of an event what comes after that.
+func (p program) resume(ctx context.Context, base, id string, show viewer) int {
+	url, last := base+"/tasks/"+id+"/events", ""
+	if strings.HasPrefix(id, "turn_") {
+		url, last = base+"/chat/stream", id
+		if !strings.Contains(id, ":") {
+			last += ":0"
+		}
+	}
+	a := &asking{base: base, show: show, note: p.stderr}
+	if strings.HasPrefix(id, "task_") {
+		a.task.Store(&id)
+	}
+	code, err := a.run(ctx, askFor(ctx, url, last))
+	return p.verdict(code, err)
+}
+
+// canResume checks the flag --resume.
+func canResume(id string) bool { return regexp.MustCompile(resumable).MatchString(id) }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// checkData is what ask reads of the events of an answer that is checked or formatted.
+type checkData struct {
+	Phase    string   `json:"phase"`
+	Chars    int      `json:"chars"`
+	Failed   []string `json:"failed"`
+	Sequence int      `json:"sequence"`
+	Encoding string   `json:"encoding"`
+	Segments int      `json:"segments"`
+	Units    int      `json:"units"`
+	Bytes    int      `json:"bytes"`
+	Subject  string   `json:"subject"`
+	Type     string   `json:"content_type"`
+	Quality  *receipt `json:"quality"`
+}
+
+// receipt is what done tells of the checks.
+type receipt struct {
+	Passed   bool   `json:"passed"`
+	Outcome  string `json:"outcome"`
+	Criteria []struct {
+		ID            string `json:"id"`
+		By            string `json:"by"`
+		Must          bool   `json:"must"`
+		Planned       bool   `json:"planned"`
+		Passed        *bool  `json:"passed"`
+		NotApplicable bool   `json:"not_applicable"`
+		FailedFirst   bool   `json:"failed_first"`
+	} `json:"criteria"`
+	Millis struct {
+		Plan   int64 `json:"plan"`
+		Judge  int64 `json:"judge"`
+		Refine int64 `json:"refine"`
+		Held   int64 `json:"held"`
+	} `json:"ms"`
+}
+
+// phase shows how far an answer is that is held back. One that is refined is struck out.
+func (t *terminal) phase(d eventData) error {
+	s := t.style
+	switch {
+	case d.Chars > 0:
+		return t.line(s.dim, "◇ %s  %d characters", d.Phase, d.Chars)
+	case len(d.Failed) > 0:
+		return t.line(s.yellow, "◇ failed: %s", strings.Join(d.Failed, ", "))
+	case d.Failed != nil:
+		return t.line(s.green, "◇ passed")
+	case d.Phase == "refining" || d.Phase == "failed":
+		if err := t.strike(); err != nil {
+			return err
+		}
+	}
+	return t.line(s.dim, "◇ %s", d.Phase)
+}
+
+// drafted shows a piece of a draft.
+func (t *terminal) drafted(d eventData) error {
+	if d.Attempt == 0 {
+		return nil
+	}
+	if !t.inText {
+		fmt.Fprintln(t.out)
+	}
+	t.inText = true
+	t.draft += d.Delta
+	_, err := io.WriteString(t.out, t.style.dim+printable(d.Delta)+t.style.reset)
+	return err
+}
+
+// strike shows a draft once more, struck out, in Markdown where there is no terminal.
+func (t *terminal) strike() error {
+	draft := t.draft
+	if t.draft = ""; draft == "" {
+		return nil
+	}
+	if t.style.struck == "" {
+		return t.line("", "~~%s~~", draft)
+	}
+	return t.line(t.style.struck, "%s", draft)
+}
+
+// message shows a message of a channel, with its counters.
+func (t *terminal) message(d eventData) error {
+	counted := ""
+	switch {
+	case d.Encoding != "":
+		counted = fmt.Sprintf("%s, %d units, %d segments", d.Encoding, d.Units, d.Segments)
+	case d.Subject != "":
+		counted = "subject: " + d.Subject
+	case d.Bytes > 0:
+		counted = fmt.Sprintf("%d bytes", d.Bytes)
+	default:
+		counted = fmt.Sprintf("%d characters", len([]rune(d.Content)))
+	}
+	if err := t.line(t.style.dim, "✉ %d/%.0f  %s", d.Sequence, d.Total, counted); err != nil || d.Total == 1 {
+		return err
+	}
+	return t.line("", "%s", d.Content)
+}
+
+// receipt shows what became of each criterion, as a table.
+func (t *terminal) receipt(d eventData) error {
+	r := d.Quality
+	if r == nil {
+		return nil
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, c := range r.Criteria {
+		result, by := "no verdict", c.By
+		switch {
+		case c.NotApplicable:
+			result = "not applicable"
+		case c.Passed != nil && *c.Passed && c.FailedFirst:
+			result = "passed after the refinement"
+		case c.Passed != nil && *c.Passed:
+			result = "passed"
+		case c.Passed != nil:
+			result = "failed"
+		}
+		if c.Planned {
+			by += ", planned"
+		}
+		if !c.Must {
+			result += " (not required)"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.ID, by, result)
+	}
+	_ = w.Flush() // to a Builder, which takes everything
+	color := t.style.green
+	if !r.Passed {
+		color = t.style.yellow
+	}
+	return t.line(color, "quality %s · planned in %s, judged in %s, refined in %s, held %s\n%s", strings.ReplaceAll(r.Outcome, "_", " "),
+		millis(r.Millis.Plan), millis(r.Millis.Judge), millis(r.Millis.Refine), millis(r.Millis.Held), strings.TrimSuffix(b.String(), "\n"))
+}

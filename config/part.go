@@ -1,0 +1,34 @@
+package config
+
+import "reflect"
+
+// Parts holds the values of packages by their types, so that a setting which one package
+// alone knows is a field and a row there, and nothing here.
+type Parts map[reflect.Type]any
+
+// Bind returns c's part of type T, for a section to point into. The first call makes its
+// zero value, every later one returns the same. T is a package's own Config, or a part
+// of one. Copies of c share their parts: nothing may be written once Load has returned.
+// It is not safe for concurrent use.
+func Bind[T any](c *Config) *T {
+	t := reflect.TypeFor[T]()
+	if part, ok := c.Parts[t].(*T); ok {
+		return part
+	}
+	if c.Parts == nil {
+		c.Parts = Parts{}
+	}
+	part := new(T)
+	c.Parts[t] = part
+	return part
+}
+
+// Of returns a copy of c's part of type T: what was set of a package, for the wiring to
+// complete and hand out. Without a section that binds it, it is the zero value. It is
+// safe for concurrent use once Load has returned.
+func Of[T any](c *Config) (part T) {
+	if p, ok := c.Parts[reflect.TypeFor[T]()].(*T); ok {
+		part = *p
+	}
+	return part
+}

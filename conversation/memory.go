@@ -1,0 +1,184 @@
+// Package conversation remembers what was said: each turn of a conversation is shown the
+// turns before it. A Memory stands around what answers:
+//
+//	stream.Runner ── Memory ── the runner of an agent or a team
+//	                    └───── a list in a store
+//
+// A conversation is of a tenant, a user and an id. A request that comes with a history of
+// its own is its client's business: for it nothing is read, and nothing written.
+package conversation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// Defaults of Config.
+const (
+	DefaultTTL         = 24 * time.Hour
+	DefaultMaxMessages = 50
+	DefaultMaxTokens   = 8000
+)
+
+// Config describes a Memory. Store is required.
+type Config struct {
+	Store store.Lists
+	Spec
+}
+
+// Memory remembers conversations. It is safe for concurrent use. Use New.
+type Memory struct{ cfg Config }
+
+// New returns a Memory.
+func New(cfg Config) *Memory {
+	if cfg.TTL == 0 {
+		cfg.TTL = DefaultTTL
+	}
+	if cfg.MaxMessages == 0 {
+		cfg.MaxMessages = DefaultMaxMessages
+	}
+	if cfg.MaxTokens == 0 {
+		cfg.MaxTokens = DefaultMaxTokens
+	}
+	return &Memory{cfg}
+}
+
+// Around returns a runner that shows next what was said before, and remembers what it says.
+func (m *Memory) Around(next stream.Runner) stream.Runner { return runner{m, next} }
+
+// Forget forgets a conversation of an owner: chat.Request.Owner.
+func (m *Memory) Forget(ctx context.Context, tenant, owner, conversation string) error {
+	return m.cfg.Store.DeleteList(ctx, store.MemoryKey(tenant, owner, conversation))
+}
+
+// load returns the newest turns, as far as they keep the bounds.
+func (m *Memory) load(ctx context.Context, key string) ([]chat.Message, error) {
+	items, err := m.cfg.Store.List(ctx, key, 0, 0)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	var turns []record
+	for _, item := range items {
+		if r, ok := readRecord(item); ok {
+			turns = append(turns, r)
+		}
+	}
+	if n := len(items) - len(turns); n > 0 {
+		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Int("turns", n)).Msg("memory_damaged")
+	}
+	var history []chat.Message
+	for _, r := range m.within(turns) {
+		history = append(history, r.messages()...)
+	}
+	return history, nil
+}
+
+// within returns the newest turns that keep the bounds: whole turns leave first. Of the last
+// one, if it is too long by itself, calls leave with their results, then its texts are cut.
+func (m *Memory) within(turns []record) []record {
+	messages, tokens := 0, 0
+	for i, r := range slices.Backward(turns) {
+		more, size := r.size()
+		if messages, tokens = messages+more, tokens+size; messages <= m.cfg.MaxMessages && tokens <= m.cfg.MaxTokens {
+			continue
+		}
+		if i < len(turns)-1 {
+			return turns[i+1:]
+		}
+		return []record{m.fit(r)}
+	}
+	return turns
+}
+
+// fit makes one turn keep the bounds.
+func (m *Memory) fit(r record) record {
+	for {
+		messages, tokens := r.size()
+		switch {
+		case messages <= m.cfg.MaxMessages && tokens <= m.cfg.MaxTokens:
+			return r
+		case len(r.Steps) > 0:
+			r.Steps = r.Steps[1:]
+		default: // each of the two texts gets what the other leaves, and half in any case
+			room := m.cfg.MaxTokens * tokenBytes
+			r.Input, r.Answer = clip(r.Input, max(room/2, room-len(r.Answer))), clip(r.Answer, max(room/2, room-len(r.Input)))
+			return r
+		}
+	}
+}
+
+// append adds a turn.
+func (m *Memory) append(ctx context.Context, key string, r *record) error {
+	bounds := store.Bounds{Items: max(1, m.cfg.MaxMessages/2), Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
+	data := r.encode()
+	if len(data) > bounds.Bytes { // of signatures: they count as no tokens
+		r.Steps = nil
+		data = r.encode()
+	}
+	return m.cfg.Store.PushList(ctx, key, data, bounds, m.cfg.TTL)
+}
+
+// maxBytes is what a conversation may take in the store, beside its tokens in JSON.
+const maxBytes = 256 << 10
+
+// runner is what Around returns.
+type runner struct {
+	memory *Memory
+	next   stream.Runner
+}
+
+// Run implements stream.Runner.
+func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	if req.ConversationID == "" || req.HasHistory {
+		return r.next.Run(ctx, req, sink)
+	}
+	m := r.memory
+	key := store.MemoryKey(req.Principal.Tenant, req.Owner(), req.ConversationID)
+	history, err := m.load(ctx, key)
+	if err != nil {
+		if err := report(ctx, sink, "The conversation's memory could not be read", err); err != nil {
+			return stream.Result{}, err
+		}
+	}
+	own := *req
+	own.History, own.Record = history, !m.cfg.OmitCalls
+	heard := &listener{Sink: sink, most: m.cfg.MaxTokens * tokenBytes}
+	result, err := r.next.Run(ctx, &own, heard)
+	turn := heard.record(req.Input, &result, cause(ctx, err))
+	result.Made = nil // it was for this
+	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && heard.err == nil && ctx.Err() == nil {
+		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
+			err = failed
+		}
+	}
+	return result, err
+}
+
+// cause returns why a turn failed: what broke when it ended, broke because of its end.
+func cause(ctx context.Context, err error) error {
+	if end := fault.Cause(ctx); err != nil && end != nil {
+		return end
+	}
+	return err
+}
+
+// report tells of a store that failed. The turn goes on.
+func report(ctx context.Context, sink stream.Sink, message string, err error) error {
+	if ctx.Err() != nil {
+		return nil // the turn ends, and says why
+	}
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
+		Str("error_type", string(fault.StoreUnavailable)).AnErr("error_message", err).Bool("recoverable", true)).Msg("error_occurred")
+	if err := sink.Emit(stream.NewError(&fault.Error{Type: fault.StoreUnavailable, Message: message, Service: "store", Err: err}, false)); err != nil {
+		return err
+	}
+	return sink.Flush()
+}

@@ -1,0 +1,171 @@
+package conversation
+
+import (
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+// recordVersion is the version of a stored turn. One of another version is passed over.
+const recordVersion = 1
+
+// record is a turn as it is stored.
+type record struct {
+	Version int    `json:"v"`
+	Input   string `json:"input"`
+	Answer  string `json:"answer"`
+	Steps   []step `json:"steps,omitempty"`
+}
+
+// step is a model's message with calls, and their results: no call is without one.
+type step struct {
+	Origin string `json:"origin"`
+	Maker  string `json:"maker,omitempty"`
+	Calls  []call `json:"calls"`
+}
+
+// call is a call with its result. Arguments are a text, so that their bytes stay.
+type call struct {
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Signature string `json:"signature,omitempty"`
+	Kept      string `json:"kept,omitempty"`
+	Result    string `json:"result"`
+	Failed    bool   `json:"failed,omitempty"`
+}
+
+// maxResult bounds a result, and the arguments of a call that goes back, in bytes.
+const maxResult = 2 << 10
+
+// stepsOf takes over what agents did. Their thoughts are no part of it, nor is their text,
+// which is in the answer.
+func stepsOf(made []chat.Made) (steps []step) {
+	for _, m := range made {
+		for i := 0; i+1 < len(m.Messages); i++ {
+			if s, ok := stepOf(&m.Messages[i], &m.Messages[i+1]); ok {
+				steps = append(steps, s)
+			}
+		}
+	}
+	return steps
+}
+
+// stepOf takes over a message with calls. Calls and results are in the same order.
+func stepOf(said, results *chat.Message) (step, bool) {
+	s := step{Origin: said.Origin, Maker: said.Maker}
+	n := 0
+	for i := range said.Parts {
+		p := &said.Parts[i]
+		if p.Call == nil {
+			continue
+		}
+		if n >= len(results.Parts) || results.Parts[n].Result == nil {
+			break
+		}
+		r := results.Parts[n].Result
+		n++
+		s.Calls = append(s.Calls, call{
+			ID: p.Call.ID, Name: p.Call.Name, Arguments: string(p.Call.Arguments), Signature: p.Signature, Kept: p.Kept,
+			Result: clip(r.Text, maxResult), Failed: r.IsError,
+		})
+	}
+	for i := range s.Calls {
+		if len(s.Calls[i].Arguments) > maxResult { // cut they would be no JSON: all of the step becomes text
+			s.Origin = ""
+		}
+	}
+	return s, len(s.Calls) > 0
+}
+
+// clip returns at most limit bytes of a text, the mark of a cut included.
+func clip(text string, limit int) string {
+	const mark = " […]"
+	if len(text) <= limit {
+		return text
+	}
+	head, _ := chat.Truncate(text, limit-len(mark))
+	return head + mark
+}
+
+// messages returns a turn as later ones are shown it.
+func (r *record) messages() []chat.Message {
+	all := []chat.Message{text(chat.RoleUser, r.Input)}
+	answer := r.Answer
+	var lines string
+	for _, s := range r.Steps {
+		if s.Origin == "" {
+			for i := range s.Calls {
+				lines += chat.CallLine(s.Calls[i].asked(), s.Calls[i].result()) + "\n"
+			}
+			continue
+		}
+		said := chat.Message{Role: chat.RoleModel, Maker: s.Maker, Origin: s.Origin}
+		results := chat.Message{Role: chat.RoleUser}
+		for i := range s.Calls {
+			c := &s.Calls[i]
+			said.Parts = append(said.Parts, chat.Part{Call: c.asked(), Signature: c.Signature, Kept: c.Kept})
+			results.Parts = append(results.Parts, chat.Part{Result: c.result()})
+		}
+		all = append(all, said, results)
+	}
+	if lines != "" {
+		answer = lines + "\n" + answer
+	}
+	return append(all, text(chat.RoleModel, answer))
+}
+
+func (c *call) asked() *tool.Call {
+	return &tool.Call{ID: c.ID, Name: c.Name, Arguments: jsontext.Value(c.Arguments)}
+}
+
+func (c *call) result() *tool.Result {
+	return &tool.Result{ID: c.ID, Name: c.Name, Text: c.Result, IsError: c.Failed}
+}
+
+func text(role chat.Role, s string) chat.Message {
+	return chat.Message{Role: role, Parts: []chat.Part{{Text: s}}}
+}
+
+// size returns how many messages a turn is, and how many tokens about.
+func (r *record) size() (messages, tokens int) {
+	messages, tokens = 2, tokensOf(r.Input)+tokensOf(r.Answer)
+	for _, s := range r.Steps {
+		messages += 2
+		for i := range s.Calls {
+			tokens += tokensOf(s.Calls[i].Name) + tokensOf(s.Calls[i].Arguments) + tokensOf(s.Calls[i].Result)
+		}
+	}
+	return messages, tokens
+}
+
+// tokenBytes is how long a token is taken to be.
+const tokenBytes = 4
+
+func tokensOf(s string) int { return (len(s) + tokenBytes - 1) / tokenBytes }
+
+func (r *record) encode() []byte {
+	data, _ := json.Marshal(r) // texts: cannot fail
+	return data
+}
+
+// readRecord reads a turn. ok is false if it cannot be read.
+func readRecord(data []byte) (r record, ok bool) {
+	if json.Unmarshal(data, &r) != nil || r.Version != recordVersion || r.Input == "" || r.Answer == "" {
+		return record{}, false
+	}
+	for i := range r.Steps {
+		for _, c := range r.Steps[i].Calls {
+			if c.Name == "" || !jsontext.Value(c.Arguments).IsValid() {
+				return record{}, false
+			}
+		}
+		if len(r.Steps[i].Calls) == 0 {
+			return record{}, false
+		}
+	}
+	return r, true
+}

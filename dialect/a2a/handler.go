@@ -1,0 +1,236 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// cancelTime is how long a cancel waits for the turn's end.
+const cancelTime = time.Second
+
+// handler implements a2asrv.RequestHandler. What becomes a turn it leaves in the call.
+type handler struct{ *Server }
+
+// SendMessage implements a2asrv.RequestHandler.
+func (h handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
+	return nil, callOf(ctx).take(h.send(callOf(ctx), req, false))
+}
+
+// SendStreamingMessage implements a2asrv.RequestHandler.
+func (h handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
+	return failing(callOf(ctx).take(h.send(callOf(ctx), req, true)))
+}
+
+// SubscribeToTask implements a2asrv.RequestHandler.
+func (h handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
+	return failing(callOf(ctx).take(h.subscribe(ctx, callOf(ctx), req.ID)))
+}
+
+// take keeps what a call became. It returns what the transport is told.
+func (c *call) take(x *dialect.Exchange, err error) error {
+	if err == nil {
+		c.turn = x
+		return errTaken
+	}
+	return c.pass(err)
+}
+
+// pass returns an error that the transport words. One that has to be worded with a status
+// of HTTP, or is a bug, it does not get.
+func (c *call) pass(err error) error {
+	if _, theirs := err.(*sdk.Error); theirs {
+		return err
+	}
+	switch f := fault.From(err); f.Type {
+	case fault.NotFound:
+		return sdk.NewError(sdk.ErrTaskNotFound, f.Message)
+	case fault.TaskNotCancelable:
+		return sdk.NewError(sdk.ErrTaskNotCancelable, f.Message)
+	}
+	c.err = err
+	return errTaken
+}
+
+// failing is a stream that is nothing but an error.
+func failing(err error) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) { yield(nil, err) }
+}
+
+// GetTask implements a2asrv.RequestHandler.
+func (h handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
+	if req.HistoryLength != nil && *req.HistoryLength < 0 {
+		return nil, invalid("historyLength must not be negative")
+	}
+	task, err := h.find(callOf(ctx), req.ID)
+	if err != nil {
+		return nil, callOf(ctx).pass(err)
+	}
+	task.History = last(task.History, req.HistoryLength)
+	return task, nil
+}
+
+// ListTasks implements a2asrv.RequestHandler.
+func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	list, err := h.list(ctx, callOf(ctx), req)
+	if err != nil {
+		return nil, callOf(ctx).pass(err)
+	}
+	return list, nil
+}
+
+// CancelTask implements a2asrv.RequestHandler.
+func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
+	task, err := h.cancel(ctx, callOf(ctx), req.ID)
+	if err != nil {
+		return nil, callOf(ctx).pass(err)
+	}
+	return task, nil
+}
+
+// noSuchTask is the error for a task that is not there, or not the caller's.
+func noSuchTask() error {
+	return sdk.NewError(sdk.ErrTaskNotFound, "There is no such task; it may have expired")
+}
+
+// find returns a task.
+func (s *Server) find(c *call, id sdk.TaskID) (*sdk.Task, error) {
+	task, _, err := s.findTurn(c, id)
+	return task, err
+}
+
+// findTurn returns a task, and the id of its last turn if that is kept.
+func (s *Server) findTurn(c *call, id sdk.TaskID) (*sdk.Task, string, error) {
+	if !chat.IsTaskID(string(id)) {
+		return nil, "", noSuchTask()
+	}
+	if a := s.running.get(id); a != nil {
+		return a.shown(), "", nil
+	}
+	if s.cfg.Tasks == nil {
+		return nil, "", noSuchTask()
+	}
+	doc, turn, err := s.cfg.Tasks.Task(c.request.Context(), c.who, string(id))
+	if err != nil {
+		return nil, "", err
+	}
+	task, err := readTask(doc)
+	return task, turn, err
+}
+
+// cancel cancels a task and waits a moment for its end.
+func (s *Server) cancel(ctx context.Context, c *call, id sdk.TaskID) (*sdk.Task, error) {
+	if a := s.running.get(id); a != nil {
+		return a.stop(ctx), nil
+	}
+	task, err := s.find(c, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case task.Status.State.Terminal():
+		return nil, sdk.NewError(sdk.ErrTaskNotCancelable, "The task has ended; there is nothing to cancel")
+	}
+	if err := s.cfg.Tasks.Cancel(ctx, c.who, string(id)); err != nil {
+		return nil, err
+	}
+	for wait, waited := 10*time.Millisecond, time.Duration(0); ; wait *= 2 {
+		if task, err = s.find(c, id); err != nil || task.Status.State.Terminal() || waited >= cancelTime {
+			return task, err
+		}
+		select {
+		case <-ctx.Done():
+			return task, nil
+		case <-time.After(wait):
+			waited += wait
+		}
+	}
+}
+
+// ended is the error of a subscription to what is over.
+func ended() error {
+	return sdk.NewError(sdk.ErrUnsupportedOperation, "The task has ended; there is nothing to subscribe to")
+}
+
+// subscribe tells a task as it is, and then what follows.
+func (s *Server) subscribe(ctx context.Context, c *call, id sdk.TaskID) (*dialect.Exchange, error) {
+	task, kept, err := s.findTurn(c, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case task.Status.State.Terminal():
+		return nil, ended()
+	case task.Status.State == sdk.TaskStateInputRequired:
+		return s.waiting(c, task), nil
+	}
+	e := s.follower(c, &turn{envelope: c.envelope, task: string(task.ID), context: task.ContextID, began: time.Now()})
+	e.resumed = true
+	x := &dialect.Exchange{Refuse: c.refuse, Encoder: e}
+	if kept == "" {
+		return x, s.listen(x, e, id)
+	}
+	return x, s.read(ctx, x, e, task, kept)
+}
+
+// waiting is the stream about a task that waits for its client: nothing follows.
+func (s *Server) waiting(c *call, task *sdk.Task) *dialect.Exchange {
+	e := s.follower(c, &turn{envelope: c.envelope})
+	return &dialect.Exchange{Refuse: c.refuse, Encoder: e, Follow: func(_ context.Context, out dialect.Frames) bool {
+		return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil
+	}}
+}
+
+// listen follows a turn that is not kept.
+func (s *Server) listen(x *dialect.Exchange, e *teller, id sdk.TaskID) error {
+	a := s.running.get(id)
+	if a == nil {
+		return ended()
+	}
+	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
+		a.mu.Lock()
+		task := a.now()
+		e.pieces = append(e.pieces, a.pieces...)
+		a.mu.Unlock()
+		return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil && a.follow(ctx, e, out)
+	}
+	return nil
+}
+
+// read follows a turn that is kept. What its log has already is part of the task.
+func (s *Server) read(ctx context.Context, x *dialect.Exchange, e *teller, task *sdk.Task, kept string) error {
+	log, err := s.cfg.Tasks.Log(ctx, kept)
+	over := false
+	if err == nil {
+		over, err = log.Past(ctx, e.Skip)
+	}
+	switch {
+	case errors.Is(err, ErrGone):
+		return sdk.NewError(sdk.ErrUnsupportedOperation, "The task's events are not kept; ask for the task")
+	case err != nil:
+		return err
+	case over:
+		return ended()
+	}
+	now := e.snapshot(sdk.TaskStateWorking, 0)
+	task.Artifacts = now.Artifacts
+	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
+		if out.WriteFrame(e.event(nil, task)) != nil || out.Flush() != nil {
+			return false
+		}
+		done := false
+		err := log.Rest(ctx, func(stamp stream.Stamp, ev stream.Event) {
+			_ = out.WriteFrame(e.Encode(nil, stamp, ev)) // its error is that of Flush
+			_, is := ev.(*stream.Done)
+			done = done || is
+		}, out.Flush)
+		return err == nil && done
+	}
+	return nil
+}

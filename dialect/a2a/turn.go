@@ -1,0 +1,158 @@
+package a2a
+
+import (
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"sluice/stream"
+)
+
+// answer is the artifact that a turn makes.
+const answer = "answer"
+
+// turn is what a turn's tellings share.
+type turn struct {
+	envelope
+	task, context string
+	id            string // of the turn; empty: it is not kept
+	asked         *sdk.Message
+	history       *int // messages that the client wants; nil: all
+	began         time.Time
+
+	pieces  []string // of the answer, which their sender keeps as well
+	failure string   // of the fatal error
+}
+
+// begin takes the ids of a turn that is kept.
+func (t *turn) begin(ev *stream.Start) {
+	if ev.TaskID != "" {
+		t.task, t.id = ev.TaskID, ev.TurnID
+	}
+	if ev.ConversationID != "" {
+		t.context = ev.ConversationID
+	}
+}
+
+// hear takes what the end of the turn repeats.
+func (t *turn) hear(ev stream.Event) {
+	switch ev := ev.(type) {
+	case *stream.Start:
+		t.begin(ev)
+	case *stream.Delta:
+		t.pieces = append(t.pieces, ev.Text)
+	case *stream.Error:
+		if ev.Fatal {
+			t.failure = ev.Message
+		}
+	}
+}
+
+// said returns the answer so far.
+func (t *turn) said() string { return strings.Join(t.pieces, "") }
+
+// info implements sdk.TaskInfoProvider.
+func (t *turn) info() sdk.TaskInfo {
+	return sdk.TaskInfo{TaskID: sdk.TaskID(t.task), ContextID: t.context}
+}
+
+// status returns the task's status after at.
+func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
+	when := t.began.Add(at).UTC().Truncate(time.Millisecond)
+	status := sdk.TaskStatus{State: state, Timestamp: &when}
+	text := t.failure
+	if state == sdk.TaskStateInputRequired {
+		text = t.said()
+	}
+	if text != "" && state != sdk.TaskStateWorking && state != sdk.TaskStateSubmitted {
+		status.Message = t.spoken(":status", text)
+	}
+	return status
+}
+
+// spoken returns a message of the agent.
+func (t *turn) spoken(suffix, text string) *sdk.Message {
+	id := t.id
+	if id == "" {
+		id = t.task
+	}
+	m := sdk.NewMessageForTask(sdk.MessageRoleAgent, t.info(), sdk.NewTextPart(text))
+	m.ID = id + suffix
+	return m
+}
+
+// snapshot returns the task with the answer so far.
+func (t *turn) snapshot(state sdk.TaskState, at time.Duration) *sdk.Task {
+	task := &sdk.Task{ID: sdk.TaskID(t.task), ContextID: t.context, Status: t.status(state, at)}
+	if t.asked != nil {
+		asked := *t.asked
+		asked.TaskID, asked.ContextID = task.ID, t.context
+		task.History = append(task.History, &asked)
+	}
+	if text := t.said(); text != "" {
+		task.Artifacts = []*sdk.Artifact{{ID: answer, Name: answer, Parts: sdk.ContentParts{sdk.NewTextPart(text)}}}
+		if state != sdk.TaskStateWorking {
+			task.History = append(task.History, t.spoken(":assistant", text))
+		}
+	}
+	task.History = last(task.History, t.history)
+	return task
+}
+
+// last returns the end of a history, as long as a client wants it.
+func last(history []*sdk.Message, length *int) []*sdk.Message {
+	if length == nil || *length >= len(history) {
+		return history
+	}
+	return history[len(history)-*length:]
+}
+
+// stateOf returns the state of a task whose turn has ended so, as package task has it.
+func stateOf(reason stream.FinishReason) sdk.TaskState {
+	switch reason {
+	case stream.InputRequired, "approval_required":
+		return sdk.TaskStateInputRequired
+	case stream.Cancelled:
+		return sdk.TaskStateCanceled
+	}
+	if reason.Success() {
+		return sdk.TaskStateCompleted
+	}
+	return sdk.TaskStateFailed
+}
+
+// collector is the encoder of a turn that is told when it is over, or if early, at its
+// first event.
+type collector struct {
+	*turn
+	early bool
+}
+
+// Encode appends the reply.
+func (c *collector) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
+	c.hear(ev)
+	switch ev := ev.(type) {
+	case *stream.Start:
+		if c.early {
+			return c.reply(dst, c.snapshot(sdk.TaskStateWorking, s.At))
+		}
+	case *stream.Done:
+		if !c.early {
+			return c.reply(dst, c.snapshot(stateOf(ev.Reason), s.At))
+		}
+	}
+	return dst
+}
+
+// reply writes the task as the one document of a blocking reply.
+func (c *collector) reply(dst []byte, task *sdk.Task) []byte {
+	result, err := c.wire.sent(task)
+	if err != nil { // plain values: cannot happen
+		return dst
+	}
+	return c.document(dst, result)
+}
+
+// Heartbeat is not asked for.
+func (*collector) Heartbeat() []byte { return nil }

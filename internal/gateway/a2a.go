@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"sluice/chat"
+	"sluice/dialect"
+	a2awire "sluice/dialect/a2a"
+	"sluice/dialect/sluice"
+	"sluice/store"
+	"sluice/stream"
+	"sluice/task"
+)
+
+// newDialects returns the protocols that are served.
+func (g *Gateway) newDialects() []dialect.Dialect {
+	list := []dialect.Dialect{
+		sluice.Dialect{GetTools: toolAccess(g.cfg.GetTools), Kept: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
+		newChatKit(g.cfg.ChatKitHistory, g.state),
+	}
+	if g.cfg.A2A.Enabled {
+		list = append(list, g.newA2A())
+	}
+	return g.with.dialects(list...)
+}
+
+// newA2A returns the dialect of A2A.
+func (g *Gateway) newA2A() *a2awire.Server {
+	cfg := a2awire.Config{
+		Version: g.cfg.Version, PublicURL: g.cfg.A2A.PublicURL, V03: !g.cfg.A2A.NoV03, Agents: g.exposed,
+		Native: func(requestID string) stream.Encoder { return sluice.NewEncoder(requestID, false, 0) },
+	}
+	if g.state != nil {
+		cfg.Tasks = keptTasks{g.state.tasks}
+	}
+	return a2awire.New(cfg)
+}
+
+// exposed returns the team as other agents see it.
+func (g *Gateway) exposed() (list []a2awire.Agent) {
+	r := g.registry.Load()
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.spec.Agents {
+		list = append(list, a2awire.Agent{
+			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
+			Exposed: !a.Closed, Routable: !a.Hidden,
+		})
+	}
+	return list
+}
+
+// keptTasks shows A2A the turns that are kept.
+type keptTasks struct{ *task.Service }
+
+// Task implements a2a.Tasks.
+func (k keptTasks) Task(ctx context.Context, who chat.Principal, id string) ([]byte, string, error) {
+	return k.Told(ctx, task.Caller{Principal: who}, id)
+}
+
+// List implements a2a.Tasks.
+func (k keptTasks) List(ctx context.Context, who chat.Principal, q store.Query) ([]byte, error) {
+	return k.Service.List(ctx, task.Caller{Principal: who}, q)
+}
+
+// Cancel implements a2a.Tasks.
+func (k keptTasks) Cancel(ctx context.Context, who chat.Principal, id string) error {
+	_, _, err := k.Service.Cancel(ctx, task.Caller{Principal: who}, id)
+	return err
+}
+
+// Log implements a2a.Tasks.
+func (k keptTasks) Log(ctx context.Context, turn string) (a2awire.Log, error) {
+	log, err := k.OpenLog(ctx, turn)
+	if err == nil {
+		k.Resumed("resumed")
+	}
+	return keptLog{log}, gone(err)
+}
+
+// gone translates the error of a log that is not there.
+func gone(err error) error {
+	if errors.Is(err, task.ErrGone) {
+		return a2awire.ErrGone
+	}
+	return err
+}
+
+type keptLog struct{ *task.Log }
+
+// Past implements a2a.Log.
+func (l keptLog) Past(ctx context.Context, told func(stream.Event)) (bool, error) {
+	ended, err := l.Log.Past(ctx, told)
+	return ended, gone(err)
+}
+
+// Rest implements a2a.Log.
+func (l keptLog) Rest(ctx context.Context, told func(stream.Stamp, stream.Event), flush func() error) error {
+	for events, err := range l.Events(ctx) {
+		for _, e := range events {
+			told(e.Stamp, e.Event)
+		}
+		if err == nil {
+			err = flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

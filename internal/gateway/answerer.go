@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/handlers"
+	"sluice/stream"
+)
+
+// answerer is something that answers: the built-in agent, the team, or a workflow, and
+// what stands around it. Outside first: questions to people, who are asked whatever the
+// answer then looks like; the memory of conversations, which keeps an answer as it was
+// sent; the checks, if they apply to the request.
+type answerer struct {
+	bare    stream.Runner
+	whole   stream.Runner // without checks
+	timeout time.Duration // of a workflow's run; 0: that of a turn
+	sum     string        // of a workflow's definition
+
+	remembering, asking func(stream.Runner) stream.Runner
+}
+
+// answering makes an answerer of r; asking puts questions to people around it.
+func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner) *answerer {
+	a := &answerer{bare: g.identified(r), remembering: g.state.remembering, asking: asking}
+	a.whole = asking(a.remembering(a.bare))
+	return a
+}
+
+// forRequest returns what answers a request, and within which time; agent is who does, if that
+// is certain.
+func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (stream.Runner, time.Duration, error) {
+	timeout := a.timeout
+	if timeout == 0 {
+		timeout = r.timeout(req)
+	}
+	if !r.quality.Applies(req, agent) {
+		return a.whole, timeout, nil
+	}
+	return a.asking(a.remembering(r.checked(a.bare, agent))), timeout, nil
+}
+
+// choose returns what answers a request, and within which time.
+func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
+	r := g.registry.Load()
+	agent := req.Agent
+	if agent == "" && len(r.spec.Agents) == 1 && req.Workflow == "" {
+		agent = r.spec.Agents[0].ID
+	}
+	by, err := g.answererOf(r, req)
+	if err == nil && req.Resumed == nil {
+		err = r.refuse(req, agent)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return by.forRequest(r, req, agent)
+}
+
+// answererOf returns what a request names, or goes on with.
+func (g *Gateway) answererOf(r *registry, req *chat.Request) (*answerer, error) {
+	switch {
+	case req.Resumed != nil:
+		return g.choosePaused(r, req)
+	case req.Workflow != "":
+		if f := r.flows.byName[req.Workflow]; f != nil {
+			return f, nil
+		}
+		return nil, handlers.UnknownWorkflow()
+	case r.team != nil:
+		return r.runner, nil
+	}
+	return g.alone, nil
+}
+
+// choosePaused returns what goes on with a turn that was paused.
+func (g *Gateway) choosePaused(r *registry, req *chat.Request) (*answerer, error) {
+	switch {
+	case req.Resumed.By == chat.PausedAgent:
+		return g.alone, nil
+	case req.Resumed.By == chat.PausedWorkflow:
+		return g.chooseRun(r, req)
+	case r.team != nil:
+		return r.runner, nil
+	}
+	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "What asked is not configured any more"}
+}
+
+// refuse returns why a request cannot be answered as it is; agent is whom it is for, if
+// that is certain.
+func (r *registry) refuse(req *chat.Request, agent string) error {
+	wrong := new(chat.ValidationError)
+	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
+		wrong.Add("/agent", chat.UnknownAgent())
+	}
+	if faults := r.quality.Check(req, agent); len(faults) > 0 {
+		for _, name := range chat.FieldNames(false) {
+			wrong.Add("/"+name, faults[name])
+		}
+	}
+	if len(wrong.Fields) == 0 {
+		return nil
+	}
+	return wrong
+}
+
+// timeout returns how long the turn of a request may take.
+func (r *registry) timeout(req *chat.Request) time.Duration {
+	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
+		return r.single
+	}
+	return r.spec.TurnTimeout
+}

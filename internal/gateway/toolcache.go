@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"context"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/mcpclient"
+	"sluice/stream"
+	"sluice/toolcache"
+)
+
+// openCache makes the cache of tools' results, if a server has tools whose results are
+// kept: in the store, or in this process if there is none.
+func (g *Gateway) openCache() {
+	for _, s := range g.servers() {
+		if len(s.Policy.Cache) > 0 {
+			var keeper toolcache.Keeper
+			if g.state != nil {
+				keeper = g.state.store
+			}
+			g.cache = toolcache.New(keeper, g.metrics)
+			return
+		}
+	}
+}
+
+// servers returns all MCP servers, as far as their policies go.
+func (g *Gateway) servers() []mcpclient.Server {
+	servers := g.with.Servers
+	for _, s := range g.cfg.MCPServers {
+		servers = append(servers[:len(servers):len(servers)], g.mcpServer(s))
+	}
+	return servers
+}
+
+// cached returns the tools of a source as agents are given them.
+func (g *Gateway) cached(s toolcache.Source) agent.Tools {
+	if g.cache == nil {
+		return s
+	}
+	return g.cache.Around(s)
+}
+
+// identified tells the tools for whom a turn is run, if there is one that asks.
+func (g *Gateway) identified(r stream.Runner) stream.Runner {
+	if g.cache != nil {
+		return forCaller{r}
+	}
+	for _, s := range g.servers() {
+		if s.Identity {
+			return forCaller{r}
+		}
+	}
+	return r
+}
+
+// forCaller runs turns whose tools know for whom they are called.
+type forCaller struct{ stream.Runner }
+
+// Run implements stream.Runner.
+func (r forCaller) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	return r.Runner.Run(chat.WithCaller(ctx, req.Caller()), req, sink)
+}

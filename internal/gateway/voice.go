@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/channel"
+	"sluice/chat"
+	"sluice/deliver"
+	"sluice/quality"
+	"sluice/quality/style"
+	"sluice/stream"
+)
+
+// voice is a quality.Style over package style.
+type voice struct {
+	guide *style.Guide
+	specs map[string]channel.Spec
+}
+
+func (v voice) reader(req *chat.Request, channel string) style.Reader {
+	return style.Reader{Locale: req.Locale, Name: req.UserName, Frames: v.specs[channel].Greeting}
+}
+
+// Version implements quality.Style.
+func (v voice) Version() string { return v.guide.Version }
+
+// Instruction implements quality.Style. The agent tells the user's name by itself.
+func (v voice) Instruction(req *chat.Request, channel string) string {
+	r := v.reader(req, channel)
+	r.Name = ""
+	return v.guide.Prompt(r)
+}
+
+// Around implements quality.Style.
+func (v voice) Around(req *chat.Request, channel string) (before, after string) {
+	return v.guide.Frame(v.reader(req, channel))
+}
+
+// Failure implements quality.Style.
+func (v voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.reader(req, "")) }
+
+// Language implements quality.Style.
+func (v voice) Language(req *chat.Request) string { return v.guide.Language(v.reader(req, "")) }
+
+// webhooks returns the senders of channels, by name.
+func (g *Gateway) webhooks(all []deliver.Config) map[string]quality.Sender {
+	senders := map[string]quality.Sender{}
+	for _, cfg := range all {
+		cfg.Proxy, cfg.Metrics = g.cfg.Proxy.Func(), g.metrics
+		sender, err := deliver.New(cfg)
+		if err != nil { // the file was checked
+			g.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")
+			continue
+		}
+		senders[cfg.Channel] = webhook{sender}
+	}
+	return senders
+}
+
+// webhook is a quality.Sender over package deliver.
+type webhook struct{ sender *deliver.Sender }
+
+// Send implements quality.Sender.
+func (w webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
+	content := deliver.Content{Response: m.Response, UserID: m.Request.UserID, ConversationID: m.Request.ConversationID}
+	if m.Outcome != "" {
+		content.Quality = &deliver.Quality{Passed: m.Passed, Outcome: string(m.Outcome)}
+	}
+	id := deliver.NewID()
+	if turn := chat.TurnID(ctx); turn != "" {
+		id = deliver.ID(turn)
+	}
+	body, err := deliver.Body(content, time.Now())
+	if err != nil {
+		return stream.Delivery{Status: deliver.Failed, ID: id}
+	}
+	r := w.sender.Send(ctx, deliver.Message{ID: id, Body: body})
+	return stream.Delivery{Status: r.Status, Attempts: r.Attempts, Millis: r.MS, ID: r.ID}
+}

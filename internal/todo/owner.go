@@ -1,0 +1,40 @@
+package todo
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// owner is whose list a call is about: the tenant and the user that its _meta names, as a
+// JSON array. It is empty where neither is named: that is a list of its own, which all
+// share who are not told apart.
+type owner string
+
+// ownerOf reads _meta, which is the word of who connects, not of a model.
+func ownerOf(meta *mcp.Meta) owner {
+	if meta == nil {
+		return ""
+	}
+	tenant, _ := meta.AdditionalFields["sluice/tenant"].(string)
+	user, _ := meta.AdditionalFields["sluice/user"].(string)
+	if tenant == "" && user == "" {
+		return ""
+	}
+	text, _ := json.Marshal([]string{tenant, user}) // strings always have a JSON form
+	return owner(text)
+}
+
+type ownerKey struct{}
+
+// withOwner returns a context in which the store works on one list.
+func withOwner(ctx context.Context, o owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// listOf returns the owner that withOwner put into ctx, as a parameter of a statement.
+func listOf(ctx context.Context) string {
+	o, _ := ctx.Value(ownerKey{}).(owner)
+	return string(o)
+}

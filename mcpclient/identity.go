@@ -1,0 +1,52 @@
+package mcpclient
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/chat"
+	"sluice/mcpclient/internal/wire"
+)
+
+// identify tells the server for whom the call is made. What is not known is left out.
+// The arguments are the model's, so the server can tell its word from ours.
+func identify(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
+	who := chat.CallerOf(ctx)
+	for _, part := range []struct{ meta, header, value string }{
+		{"sluice/tenant", "X-Sluice-Tenant", who.Tenant},
+		{"sluice/user", "X-Sluice-User", who.User},
+	} {
+		if x.Header == nil {
+			x.Header = map[string]string{}
+		}
+		// Also if it is empty: what the configuration says would name somebody else.
+		x.Header[part.header] = headerValue(part.value)
+		if part.value == "" {
+			continue
+		}
+		if req.Params.Meta == nil {
+			req.Params.Meta = new(mcp.Meta)
+		}
+		if req.Params.Meta.AdditionalFields == nil {
+			req.Params.Meta.AdditionalFields = map[string]any{}
+		}
+		req.Params.Meta.AdditionalFields[part.meta] = part.value
+	}
+}
+
+// headerValue returns text with what is not visible ASCII percent-encoded, and the
+// percent sign itself, so that nothing of it is lost on the way.
+func headerValue(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c > ' ' && c < 0x7F && c != '%' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,51 @@
+package mcpclient
+
+import (
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+// Known returns the tool that a model knows by name, also if its server is unavailable;
+// nil: there is none. It waits for nothing.
+func (c *Client) Known(name string) *tool.Known {
+	t := c.currentView().tools[name]
+	if t == nil {
+		return nil
+	}
+	return t.known()
+}
+
+// Known returns a selected tool, as Client.Known does.
+func (s *Selection) Known(name string) *tool.Known {
+	t := s.client.currentView().tools[name]
+	if t == nil || !s.has(t) {
+		return nil
+	}
+	return t.known()
+}
+
+// known is what is known of the tool without asking its server.
+func (t *boundTool) known() *tool.Known {
+	return &tool.Known{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
+}
+
+// checkCache warns, once each, of tools whose results are not kept although the policy
+// says so, because they may change something.
+func (u *upstream) checkCache(c *catalogue) {
+	for name := range u.Policy.Cache {
+		changes := slices.ContainsFunc(c.offers, func(o *offer) bool { return o.name == name && !o.spec.Annotations.ReadOnly })
+		if !changes {
+			continue
+		}
+		if _, known := u.warned.LoadOrStore("refused "+name, true); known {
+			continue
+		}
+		u.event(u.log.Warn(), "tool_cache_refused", func(d *zerolog.Event) {
+			d.Str("tool_name", chat.Clip(tool.Clean(name), 128))
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package check
+
+import "strings"
+
+// minChain is from how many digits on a number is known by them alone, however they are
+// grouped: phone numbers, accounts, cards.
+const minChain = 7
+
+// chain joins the groups of long numbers: (415) 555-2671 is 4155552671.
+type chain struct {
+	text   string
+	digits []byte
+	last   int // where the last number ended
+}
+
+// add adds the next number of the text. It returns what ended before it.
+func (c *chain) add(n *number) []string {
+	var done []string
+	between := ""
+	if len(c.digits) > 0 {
+		between = c.text[c.last:n.start]
+	}
+	if len(between) > 2 || strings.Trim(between, " -()/.\u00a0") != "" || len(c.digits) > 40 {
+		done = c.end()
+	}
+	for _, g := range n.groups {
+		c.digits = append(c.digits, g...)
+	}
+	c.last = n.end
+	return done
+}
+
+// end returns what the last numbers make together.
+func (c *chain) end() []string {
+	digits := string(c.digits)
+	c.digits = c.digits[:0]
+	if len(digits) < minChain {
+		return nil
+	}
+	return []string{digits}
+}

@@ -1,0 +1,160 @@
+// Package check judges answers by code: what needs no model to be judged. A Check is made
+// once of its name and arguments and is run on many answers, also at the same time. It
+// takes time in proportion to the answer and what backs it, and knows no clock, no network
+// and no randomness: the same Input has the same Outcome.
+package check
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Evidence is a call of a tool, which backs what an answer says.
+type Evidence struct {
+	Tool      string
+	Arguments string // JSON
+	Result    string // JSON or text; empty: there was none
+	Completed bool
+}
+
+// Input is an answer and what it is judged by. It is filled in once and then read by one
+// goroutine: checks of one answer share what they find in it.
+type Input struct {
+	Text     string // as it is sent, without indicators; of a card or an e-mail the plain form
+	Source   string // the Markdown of which Text was made; empty: it is Text
+	Question string
+	Locale   string    // BCP 47; may be empty
+	Now      time.Time // in the time zone of the reader
+	Evidence []Evidence
+	Finish   string // the finish reason of the inner turn
+	Parts    int    // messages that are sent; 1 if Text is not split
+	Segments int    // of all parts of an SMS; 0 elsewhere
+
+	seen *findings
+}
+
+// Outcome is what a Check found.
+type Outcome struct {
+	Passed bool // also true if NotApplicable
+	// NotApplicable says that there was nothing to judge.
+	NotApplicable bool
+	// Feedback tells a model what to mend, or why a check is not applicable. It may quote
+	// the answer and its evidence. It is not empty if Passed is false.
+	Feedback string
+}
+
+// Check judges answers by one rule.
+type Check interface {
+	Run(in *Input) Outcome
+}
+
+// ArgsError says what is wrong with the arguments of a check.
+type ArgsError struct {
+	Pointer jsontext.Pointer // of the value in the arguments
+	Text    string
+}
+
+// It says what the arguments of a check must be, with their place, and repeats
+// no value.
+func (e *ArgsError) Error() string {
+	if e.Pointer == "" {
+		return e.Text
+	}
+	return string(e.Pointer) + ": " + e.Text
+}
+
+// ErrUnknown is the error of Compile about a name that no check has.
+var ErrUnknown = errors.New("there is no such check")
+
+// args are the arguments of a check, before they are checked.
+type args interface{ compile() (Check, error) }
+
+var kinds = map[string]func() args{
+	"not_empty":      func() args { return new(notEmpty) },
+	"complete":       func() args { return new(complete) },
+	"plain_text":     func() args { return new(plainText) },
+	"max_length":     func() args { return new(maxLength) },
+	"contains":       func() args { return new(contains) },
+	"excludes":       func() args { return new(excludes) },
+	"matches":        func() args { return new(matches) },
+	"required_facts": func() args { return new(requiredFacts) },
+	"numbers_backed": func() args { return new(numbersBacked) },
+	"data_used":      func() args { return new(dataUsed) },
+	"links_backed":   func() args { return new(linksBacked) },
+	"script":         func() args { return new(sameScript) },
+	"no_pii":         func() args { return new(noPII) },
+}
+
+// Names lists the checks, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
+// The error is ErrUnknown or an *ArgsError.
+func Compile(name string, arguments jsontext.Value) (Check, error) {
+	kind, ok := kinds[name]
+	if !ok {
+		return nil, ErrUnknown
+	}
+	a := kind()
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, a, json.RejectUnknownMembers(true)); err != nil {
+			return nil, argsError(err)
+		}
+	}
+	return a.compile()
+}
+
+// argsError words an error of the JSON reader.
+func argsError(err error) error {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case !ok:
+		return &ArgsError{"", "is not valid JSON"}
+	case errors.Is(err, json.ErrUnknownName):
+		return &ArgsError{semantic.JSONPointer, "is not known here"}
+	}
+	return &ArgsError{semantic.JSONPointer, "has the wrong type"}
+}
+
+// passed is the outcome of an answer that keeps to the criterion.
+func passed() Outcome { return Outcome{Passed: true} }
+
+// failed is the outcome of one that does not. feedback is for a model to act
+// on.
+func failed(feedback string) Outcome { return Outcome{Feedback: feedback} }
+
+// notApplicable is the outcome where the criterion has nothing to look at; it
+// counts as passed.
+func notApplicable(why string) Outcome {
+	return Outcome{Passed: true, NotApplicable: true, Feedback: why}
+}
+
+// findings are what was found in an Input, for all checks.
+type findings struct {
+	prose  *prose
+	folded *string
+	facts  *evidence
+}
+
+// found returns what checks of the same answer share, so that it is parsed
+// once. It is not safe for concurrent use: the checks of one answer run one
+// after the other.
+func (in *Input) found() *findings {
+	if in.seen == nil {
+		in.seen = new(findings)
+	}
+	return in.seen
+}
+
+// source returns the Markdown of the answer.
+func (in *Input) source() string {
+	if in.Source == "" {
+		return in.Text
+	}
+	return in.Source
+}

@@ -1,0 +1,177 @@
+package check
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// requiredFacts asks that values of results are told.
+type requiredFacts struct {
+	Facts []struct {
+		Tool    string           `json:"tool"`
+		Pointer jsontext.Pointer `json:"pointer"`
+	} `json:"facts"`
+}
+
+// compile checks the arguments. It returns an *ArgsError.
+func (c *requiredFacts) compile() (Check, error) {
+	if n := len(c.Facts); n == 0 || n > maxTexts {
+		return nil, &ArgsError{"/facts", "must have 1 to 100 facts"}
+	}
+	for i, f := range c.Facts {
+		at := jsontext.Pointer("/facts").AppendToken(strconv.Itoa(i))
+		if f.Tool == "" {
+			return nil, &ArgsError{at.AppendToken("tool"), "must name a tool"}
+		}
+		if !f.Pointer.IsValid() {
+			return nil, &ArgsError{at.AppendToken("pointer"), "must be a JSON pointer, as /a/0"}
+		}
+	}
+	return c, nil
+}
+
+// Run wants each fact that a tool has told in the answer, in any form. A fact
+// whose tool was not called is not asked for.
+func (c *requiredFacts) Run(in *Input) Outcome {
+	var missing []string
+	told := 0
+	for _, f := range c.Facts {
+		value, ok := latest(in.Evidence, f.Tool, f.Pointer)
+		if !ok {
+			continue
+		}
+		told++
+		if !in.tells(value) {
+			missing = append(missing, string(f.Pointer)+" of "+f.Tool+", which is "+string(value))
+		}
+	}
+	switch {
+	case told == 0:
+		return notApplicable("No tool has answered with these facts.")
+	case len(missing) > 0:
+		return failed("The answer must tell " + strings.Join(missing, "; ") + ".")
+	}
+	return passed()
+}
+
+// latest returns a text or number of the last result of a tool.
+func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value, bool) {
+	for i := len(calls) - 1; i >= 0; i-- {
+		if calls[i].Tool == tool && calls[i].Completed {
+			return pointed(calls[i].Result, at, 0)
+		}
+	}
+	return nil, false
+}
+
+// pointed returns the text or number at a pointer. A string that holds JSON is looked into
+// like what it holds.
+func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenient)
+	value, err := dec.ReadValue()
+	if err != nil || within > maxWithin {
+		return nil, false
+	}
+	for token := range at.Tokens() {
+		if value.Kind() == '"' {
+			break
+		}
+		var ok bool
+		if value, ok = member(value, token); !ok {
+			return nil, false
+		}
+		_, rest, _ := strings.Cut(string(at[1:]), "/")
+		if at = ""; rest != "" {
+			at = jsontext.Pointer("/" + rest)
+		}
+	}
+	switch value.Kind() {
+	case '"':
+		if at == "" {
+			return value.Clone(), true
+		}
+		plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
+		return pointed(string(plain), at, within+1)
+	case '0':
+		return value.Clone(), true
+	}
+	return nil, false
+}
+
+// member returns one of an object, or an item of an array.
+func member(value jsontext.Value, name string) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(value), lenient)
+	open, err := dec.ReadToken()
+	if err != nil || open.Kind() != '{' && open.Kind() != '[' {
+		return nil, false
+	}
+	for i := 0; ; i++ {
+		key := strconv.Itoa(i)
+		if kind := dec.PeekKind(); kind == '}' || kind == ']' {
+			return nil, false
+		}
+		if open.Kind() == '{' {
+			token, err := dec.ReadToken()
+			if err != nil {
+				return nil, false
+			}
+			key = token.String()
+		}
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		if key == name {
+			return v.Clone(), true
+		}
+	}
+}
+
+// tells says whether the text has a value: a number in any form, a text whatever its case,
+// a date also by its day.
+func (in *Input) tells(value jsontext.Value) bool {
+	if value.Kind() == '0' {
+		fact := &evidence{keys: map[string]bool{}}
+		fact.literal(string(value), nil)
+		return in.hasNumber(fact)
+	}
+	plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
+	text := strings.TrimSpace(string(plain))
+	if strings.Contains(in.folded(), folded(text)) {
+		return true
+	}
+	if len(text) >= 10 {
+		if t, size, _ := timeAt(text, 4); size >= 6 && t.Year() > 0 {
+			return in.hasNumber(&evidence{keys: map[string]bool{strconv.Itoa(t.Day()): true, "=" + two(t.Day()) + "." + two(int(t.Month())): true}})
+		}
+	}
+	fact := &evidence{keys: map[string]bool{}, dates: map[day]bool{}}
+	only := false
+	eachNumber(text, func(n *number) {
+		if n.start == 0 && n.end == len(text) { // a number as a text
+			only = true
+			fact.number(n, nil)
+		}
+	})
+	return only && in.hasNumber(fact)
+}
+
+// hasNumber says whether a number of the text has one of the keys.
+func (in *Input) hasNumber(fact *evidence) bool {
+	found := false
+	eachNumber(in.Text, func(n *number) {
+		for _, r := range n.readings() {
+			found = found || fact.keys[r.key]
+		}
+		found = found || len(n.groups) > 1 && fact.keys["="+n.raw()]
+		for _, piece := range n.pieces() {
+			for _, r := range piece.readings() {
+				found = found || fact.keys[r.key]
+			}
+		}
+	})
+	return found
+}

@@ -1,0 +1,203 @@
+package check
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Bounds of arguments.
+const (
+	maxTexts   = 100
+	maxLiteral = 1000 // of a text or pattern, in bytes
+)
+
+// contains asks for texts, whatever their case and compatibility form.
+type contains struct {
+	All []string `json:"all"`
+	Any []string `json:"any"`
+
+	all, any []string // folded
+}
+
+// compile checks the arguments, and folds the texts once.
+func (c *contains) compile() (Check, error) {
+	if len(c.All)+len(c.Any) == 0 {
+		return nil, &ArgsError{"", "must have all or any, with a text at least"}
+	}
+	var err error
+	if c.all, err = literals("/all", c.All); err != nil {
+		return nil, err
+	}
+	c.any, err = literals("/any", c.Any)
+	return c, err
+}
+
+// Run looks for the texts without regard to case and width.
+func (c *contains) Run(in *Input) Outcome {
+	text := in.folded()
+	var missing []string
+	for i, want := range c.all {
+		if !strings.Contains(text, want) {
+			missing = append(missing, strconv.Quote(c.All[i]))
+		}
+	}
+	if len(missing) > 0 {
+		return failed("The answer must contain " + strings.Join(missing, ", ") + ".")
+	}
+	for _, want := range c.any {
+		if strings.Contains(text, want) {
+			return passed()
+		}
+	}
+	if len(c.any) > 0 {
+		return failed("The answer must contain one of " + quoted(c.Any) + ".")
+	}
+	return passed()
+}
+
+// excludes refuses texts.
+type excludes struct {
+	Texts []string `json:"texts"`
+
+	folded []string
+}
+
+// compile checks the arguments, and folds the texts once.
+func (c *excludes) compile() (Check, error) {
+	if len(c.Texts) == 0 {
+		return nil, &ArgsError{"/texts", "must have a text at least"}
+	}
+	var err error
+	c.folded, err = literals("/texts", c.Texts)
+	return c, err
+}
+
+// Run wants that none of the texts is there.
+func (c *excludes) Run(in *Input) Outcome {
+	text := in.folded()
+	var found []string
+	for i, bad := range c.folded {
+		if strings.Contains(text, bad) {
+			found = append(found, strconv.Quote(c.Texts[i]))
+		}
+	}
+	if len(found) > 0 {
+		return failed("The answer must not contain " + strings.Join(found, ", ") + ".")
+	}
+	return passed()
+}
+
+// matches asks for an expression of RE2, in the text as it is.
+type matches struct {
+	Pattern string `json:"pattern"`
+
+	pattern *regexp.Regexp
+}
+
+// compile compiles the expression, which is of RE2: it takes linear time on any
+// answer.
+func (c *matches) compile() (Check, error) {
+	if c.Pattern == "" || len([]rune(c.Pattern)) > maxLiteral {
+		return nil, &ArgsError{"/pattern", "must have 1 to 1,000 characters"}
+	}
+	var err error
+	if c.pattern, err = regexp.Compile(c.Pattern); err != nil {
+		return nil, &ArgsError{"/pattern", "is not an expression of RE2"}
+	}
+	return c, nil
+}
+
+// Run wants that the expression matches somewhere.
+func (c *matches) Run(in *Input) Outcome {
+	if !c.pattern.MatchString(in.Text) {
+		return failed("The answer must match " + strconv.Quote(c.Pattern) + ".")
+	}
+	return passed()
+}
+
+// literals folds texts. at is where they stand, for an error.
+func literals(at jsontext.Pointer, texts []string) ([]string, error) {
+	if len(texts) > maxTexts {
+		return nil, &ArgsError{at, "must have at most 100 texts"}
+	}
+	var all []string
+	for i, text := range texts {
+		if f := folded(text); f != "" && len(text) <= maxLiteral {
+			all = append(all, f)
+			continue
+		}
+		return nil, &ArgsError{at.AppendToken(strconv.Itoa(i)), "must be a text of 1 to 1,000 bytes"}
+	}
+	return all, nil
+}
+
+// quoted lists texts for feedback.
+func quoted(texts []string) string {
+	var list []string
+	for _, text := range texts {
+		list = append(list, strconv.Quote(text))
+	}
+	return strings.Join(list, ", ")
+}
+
+// folded is the answer in the form in which texts are compared, made once.
+func (in *Input) folded() string {
+	f := in.found()
+	if f.folded == nil {
+		text := folded(in.Text)
+		f.folded = &text
+	}
+	return *f.folded
+}
+
+// folded returns a text in the form NFKC, its case folded (Unicode's CaseFolding.txt,
+// status C and F for ß), without characters that only join or order others: channels
+// insert some.
+func folded(text string) string {
+	if isLowerASCII(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range norm.NFKC.String(text) {
+		switch {
+		case r < 0x80:
+			if 'A' <= r && r <= 'Z' {
+				r += 'a' - 'A'
+			}
+			b.WriteByte(byte(r))
+		case r == 'ß' || r == 'ẞ':
+			b.WriteString("ss")
+		case unicode.Is(unicode.Cf, r):
+		default:
+			b.WriteRune(foldRune(r))
+		}
+	}
+	return norm.NFKC.String(b.String())
+}
+
+// isLowerASCII says whether folding would change nothing, which saves an
+// allocation.
+func isLowerASCII(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= 0x80 || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// foldRune returns one of the characters that differ from r in their case alone, the same
+// for all of them.
+func foldRune(r rune) rune {
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return unicode.ToLower(least)
+}

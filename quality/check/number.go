@@ -1,0 +1,254 @@
+package check
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// number is one as it is written: groups of digits with what stands between them.
+type number struct {
+	start, end int      // in the text
+	groups     []string // in ASCII, whatever the digits are
+	seps       []rune   // one less; spaces that hold together are noBreak
+}
+
+// Separators of groups that have no sign of their own in ASCII.
+const (
+	noBreak    = '\u00a0'
+	arabicDot  = '\u066b' // separates decimals
+	arabicMark = '\u066c' // separates thousands
+)
+
+// digitOf returns the value of a decimal digit of any script (Nd).
+func digitOf(r rune) (int, bool) {
+	if r < 0x80 {
+		return int(r - '0'), '0' <= r && r <= '9'
+	}
+	if !unicode.Is(unicode.Nd, r) {
+		return 0, false
+	}
+	// The digits of a script follow one another from 0 on, and ranges hold whole scripts.
+	for _, in := range unicode.Nd.R16 {
+		if rune(in.Lo) <= r && r <= rune(in.Hi) {
+			return int(r-rune(in.Lo)) % 10, true
+		}
+	}
+	for _, in := range unicode.Nd.R32 {
+		if rune(in.Lo) <= r && r <= rune(in.Hi) {
+			return int(r-rune(in.Lo)) % 10, true
+		}
+	}
+	return 0, false
+}
+
+// eachNumber gives each the numbers of a text in their order.
+func eachNumber(text string, each func(n *number)) {
+	for at := 0; at < len(text); {
+		if c := text[at]; c < 0x80 && (c < '0' || c > '9') {
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if _, ok := digitOf(r); !ok {
+			at += size
+			continue
+		}
+		n := readNumber(text, at)
+		each(n)
+		at = n.end
+	}
+}
+
+// readNumber reads a number with its groups and separators. What they mean
+// depends on the language, so all readings are kept.
+func readNumber(text string, start int) *number {
+	n := &number{start: start}
+	group, at := digits(text, start)
+	for {
+		n.groups = append(n.groups, group)
+		n.end = at
+		sep, size := separator(text, at)
+		if size == 0 {
+			return n
+		}
+		next, end := digits(text, at+size)
+		if next == "" || !n.joins(sep, next) {
+			return n
+		}
+		n.seps = append(n.seps, sep)
+		group, at = next, end
+	}
+}
+
+// digits reads those that a text has at a place.
+func digits(text string, at int) (group string, end int) {
+	end = at
+	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
+		end++
+	}
+	if end > at && (end == len(text) || text[end] < 0x80) {
+		return text[at:end], end
+	}
+	var b strings.Builder
+	for end = at; end < len(text); {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		v, ok := digitOf(r)
+		if !ok {
+			break
+		}
+		b.WriteByte(byte('0' + v))
+		end += size
+	}
+	return b.String(), end
+}
+
+// separator returns what may stand between two groups; size is 0 if there is none.
+func separator(text string, at int) (sep rune, size int) {
+	r, size := utf8.DecodeRuneInString(text[at:])
+	switch r {
+	case '.', ',', '\'', ' ', arabicDot, arabicMark:
+		return r, size
+	case '．':
+		return '.', size
+	case '，':
+		return ',', size
+	case '’':
+		return '\'', size
+	case noBreak, '\u202f', '\u2009', '\u2007':
+		return noBreak, size
+	}
+	return 0, 0
+}
+
+// joins says whether a group may belong to n. Behind a space or an apostrophe only three
+// digits do, if all that is before is grouped alike.
+func (n *number) joins(sep rune, next string) bool {
+	switch sep {
+	case ' ', noBreak, '\'':
+		if len(next) != 3 || len(n.groups[0]) > 3 {
+			return false
+		}
+		if last := len(n.seps) - 1; last >= 0 && n.seps[last] != sep { // all before it are alike
+			return false
+		}
+	}
+	return true
+}
+
+// reading is what a number may mean.
+type reading struct {
+	key      string // its digits without what says nothing: 1200, 0.5
+	value    float64
+	decimals int // that are written
+}
+
+// readings returns what n means as one number: 1.234 is 1234 and 1.234. It is empty for
+// dates and versions.
+func (n *number) readings() []reading {
+	last := len(n.seps) - 1
+	if last < 0 {
+		return []reading{read(n.groups[0], "")}
+	}
+	var list []reading
+	if grouped(n.groups, n.seps) {
+		list = append(list, read(strings.Join(n.groups, ""), ""))
+	}
+	sep, whole := n.seps[last], n.groups[:last+1]
+	if sep != '.' && sep != ',' && sep != arabicDot {
+		return list
+	}
+	if last == 0 || grouped(whole, n.seps[:last]) && n.seps[0] != sep {
+		list = append(list, read(strings.Join(whole, ""), n.groups[last+1]))
+	}
+	return list
+}
+
+// grouped says whether groups are thousands, or lakhs and crores.
+func grouped(groups []string, seps []rune) bool {
+	for _, s := range seps {
+		if s != seps[0] || s == arabicDot {
+			return false
+		}
+	}
+	first, last := groups[0], len(groups)-1
+	if len(first) > 3 || first[0] == '0' || len(groups[last]) != 3 {
+		return false
+	}
+	size := len(groups[1])
+	if size == 2 && (seps[0] != ',' || len(first) > 2) {
+		return false
+	}
+	for _, g := range groups[1:last] {
+		if len(g) != size || size < 2 {
+			return false
+		}
+	}
+	return true
+}
+
+// read makes a reading of digits. Its key is the same for all ways to write the
+// same value.
+func read(whole, fraction string) reading {
+	whole = strings.TrimLeft(whole, "0")
+	if whole == "" {
+		whole = "0"
+	}
+	r := reading{key: whole, decimals: len(fraction)}
+	if f := strings.TrimRight(fraction, "0"); f != "" {
+		r.key += "." + f
+	}
+	r.value, _ = strconv.ParseFloat(r.key, 64) // out of range it is infinite, and near nothing
+	return r
+}
+
+// raw is n as it is written, in ASCII.
+func (n *number) raw() string {
+	var b strings.Builder
+	for i, g := range n.groups {
+		if i > 0 {
+			b.WriteRune(n.seps[i-1])
+		}
+		b.WriteString(g)
+	}
+	return b.String()
+}
+
+// pieces are the numbers that n may be in place of one: those between spaces, or if it
+// has no reading at all those of a date or a list. A version or an address is one thing.
+func (n *number) pieces() []*number {
+	var list []*number
+	splitAt := func(sep rune) bool { return sep == ' ' }
+	if len(n.readings()) == 0 {
+		if !slices.Contains(n.seps, ',') && !n.isDate() {
+			return nil
+		}
+		splitAt = func(rune) bool { return true }
+	}
+	from := 0
+	for i := range n.groups {
+		if i == len(n.seps) || splitAt(n.seps[i]) {
+			list = append(list, &number{n.start, n.end, n.groups[from : i+1], n.seps[from:i]})
+			from = i + 1
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+// isDate says whether n is written as 24.11.2026, 24.11.26 or 2026.11.24.
+func (n *number) isDate() bool {
+	if len(n.groups) != 3 {
+		return false
+	}
+	first, last := len(n.groups[0]), len(n.groups[2])
+	return len(n.groups[1]) <= 2 && (first <= 2 && (last == 2 || last == 4) || first == 4 && last <= 2)
+}
+
+// tolerance is how far a value may be from what is written with so many decimals.
+func tolerance(decimals int) float64 { return 0.5 * math.Pow(10, -float64(decimals)) * (1 + 1e-9) }

@@ -1,0 +1,66 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/redact"
+)
+
+// noPII asks that the log would hide nothing of the answer.
+type noPII struct {
+	Kinds []string `json:"kinds"` // empty: all
+	Allow []string `json:"allow"` // what may stand there all the same
+
+	kinds   redact.Kinds
+	allowed map[string]bool
+}
+
+// compile checks the kinds; none given means all.
+func (c *noPII) compile() (Check, error) {
+	c.kinds = redact.AllKinds
+	for i, name := range c.Kinds {
+		if !slices.Contains(redact.KindNames(), name) {
+			return nil, &ArgsError{jsontext.Pointer("/kinds").AppendToken(strconv.Itoa(i)), "must be one of " + strings.Join(redact.KindNames(), ", ")}
+		}
+	}
+	if len(c.Kinds) > 0 {
+		c.kinds = redact.KindsOf(c.Kinds...)
+	}
+	c.allowed = map[string]bool{}
+	for i, text := range c.Allow {
+		if text == "" || len(c.Allow) > maxTexts {
+			return nil, &ArgsError{jsontext.Pointer("/allow").AppendToken(strconv.Itoa(i)), "must be a text, and one of at most 100"}
+		}
+		c.allowed[bareForm(text)] = true
+	}
+	return c, nil
+}
+
+// Run wants that the answer has nothing personal but what is allowed. Feedback
+// names the kinds, never what was found.
+func (c *noPII) Run(in *Input) Outcome {
+	var marks []string
+	c.kinds.Each(in.Text, func(thing, mark string) {
+		if !c.allowed[bareForm(thing)] && !slices.Contains(marks, mark) {
+			marks = append(marks, mark)
+		}
+	})
+	if len(marks) > 0 {
+		return failed("The answer must not have personal data or keys, and has " + strings.Join(marks, ", ") + ".")
+	}
+	return passed()
+}
+
+// bareForm is what makes two ways of writing an address or a number one.
+func bareForm(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \u00a0-()", r) {
+			return -1
+		}
+		return r
+	}, folded(s))
+}

@@ -1,0 +1,230 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"sluice/internal/markdown"
+)
+
+// prose is Markdown, taken apart.
+type prose struct {
+	// text is what is neither code nor a link nor a list's number. Blocks and cells end with
+	// a line end.
+	text string
+	// links are the targets of links and images, and links that are written as they are.
+	links []string
+	built map[built]bool
+}
+
+// built is a construct that is markup: its kind, and how its text begins.
+type built struct{ kind, begin string }
+
+var reader = markdown.NewParser()
+
+// prose is the answer's text without markup, parsed once.
+func (in *Input) prose() *prose {
+	f := in.found()
+	if f.prose == nil {
+		f.prose = parse(in.source())
+	}
+	return f.prose
+}
+
+// parse takes Markdown apart. One that cannot be read in bounded time is text.
+func parse(source string) *prose {
+	if !markdown.Bearable(source) {
+		return &prose{text: source}
+	}
+	raw := []byte(source)
+	p := &proseParser{raw: raw, prose: prose{built: map[built]bool{}}}
+	root := reader.Parse(text.NewReader(raw))
+	_ = ast.Walk(root, p.visit) // p returns no error
+	p.prose.text = p.out.String()
+	return &p.prose
+}
+
+// proseParser walks the tree of an answer and writes what a reader sees.
+type proseParser struct {
+	raw   []byte
+	prose prose
+	out   strings.Builder
+	plain []rune // letters and digits of all text, also of code
+	open  []int  // in plain, where each construct began that is open
+}
+
+// maxBegin is how much of its text tells one construct from another.
+const maxBegin = 64
+
+// visit is called for each node before and after its children.
+func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		p.enter(n)
+	} else {
+		p.leave(n)
+	}
+	if _, isCode := n.(*ast.CodeSpan); isCode && entering {
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			if t, ok := c.(*ast.Text); ok {
+				p.keep(string(t.Value(p.raw)))
+			}
+		}
+		p.out.WriteByte(' ')
+		return ast.WalkSkipChildren, nil
+	}
+	return ast.WalkContinue, nil
+}
+
+// enter writes what stands in a node.
+func (p *proseParser) enter(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Text:
+		p.write(resolved(n.Value(p.raw)))
+		if n.SoftLineBreak() || n.HardLineBreak() {
+			p.out.WriteByte('\n')
+		}
+	case *ast.String:
+		p.write(string(n.Value))
+	case *ast.RawHTML:
+		for i := range n.Segments.Len() {
+			at := n.Segments.At(i)
+			p.write(string(at.Value(p.raw)))
+		}
+	case *ast.HTMLBlock:
+		p.lines(n, p.write)
+		if n.HasClosure() {
+			p.write(string(n.ClosureLine.Value(p.raw)))
+		}
+	case *ast.CodeBlock: // in a text what is indented may be anything
+		p.lines(n, p.keep)
+	case *ast.FencedCodeBlock:
+		p.open = append(p.open, len(p.plain))
+		p.lines(n, p.keep)
+	case *ast.AutoLink:
+		p.prose.links = append(p.prose.links, string(n.URL(p.raw)))
+		p.keep(string(n.Label(p.raw)))
+		p.out.WriteByte(' ')
+	default:
+		if construct(n) != "" {
+			p.open = append(p.open, len(p.plain))
+		}
+	}
+}
+
+// leave notes links and ends blocks.
+func (p *proseParser) leave(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Link:
+		p.prose.links = append(p.prose.links, string(n.Destination))
+	case *ast.Image:
+		p.prose.links = append(p.prose.links, string(n.Destination))
+	}
+	if n.Type() == ast.TypeBlock || n.Kind() == extast.KindTableCell {
+		p.out.WriteByte('\n')
+	}
+	kind := construct(n)
+	if kind == "" {
+		return
+	}
+	last := len(p.open) - 1
+	from := p.open[last]
+	p.open = p.open[:last]
+	if begin := p.plain[from:min(len(p.plain), from+maxBegin)]; len(begin) > 0 {
+		p.prose.built[built{kind, string(begin)}] = true
+	}
+}
+
+// construct names what is markup in a text that should have none. Marks of lists, quotes
+// and tasks are none: they are in plain texts as well.
+func construct(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.Emphasis:
+		if n.Level > 1 {
+			return "bold text"
+		}
+		return "emphasis"
+	case *extast.Strikethrough:
+		return "struck text"
+	case *ast.Heading:
+		return "a heading"
+	case *ast.CodeSpan:
+		return "code"
+	case *ast.FencedCodeBlock:
+		return "a block of code"
+	case *ast.Link:
+		return "a link"
+	case *ast.Image:
+		return "an image"
+	case *extast.Table:
+		return "a table"
+	}
+	return ""
+}
+
+// write adds text that is neither code nor a link.
+func (p *proseParser) write(s string) {
+	p.out.WriteString(s)
+	p.keep(s)
+}
+
+// keep notes letters and digits, by which two forms of the same text can be
+// compared.
+func (p *proseParser) keep(s string) {
+	for _, r := range s {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			p.plain = append(p.plain, r)
+		}
+	}
+}
+
+// lines calls each with the lines of a block, as they stand.
+func (p *proseParser) lines(n ast.Node, each func(string)) {
+	for i := range n.Lines().Len() {
+		at := n.Lines().At(i)
+		each(string(at.Value(p.raw)))
+	}
+}
+
+// resolved is a text of the source without its escapes and entities.
+func resolved(s []byte) string {
+	plain := true
+	for _, c := range s {
+		plain = plain && c != '\\' && c != '&'
+	}
+	if plain {
+		return string(s)
+	}
+	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(s))))
+}
+
+// plainText asks that no markup of the source is left in the text.
+type plainText struct{}
+
+// compile has nothing to check.
+func (c *plainText) compile() (Check, error) { return c, nil }
+
+// Run wants an answer without Markdown. Characters that only look like markup,
+// because the source escaped them, are none.
+func (*plainText) Run(in *Input) Outcome {
+	source, left := in.prose(), in.prose()
+	if in.Text != in.source() {
+		left = parse(in.Text)
+	}
+	// What looks like markup in the text alone was written as characters.
+	var kinds []string
+	for b := range left.built {
+		if source.built[b] {
+			kinds = append(kinds, b.kind)
+		}
+	}
+	if len(kinds) > 0 {
+		return failed("The answer must be plain text, and has " + slices.Min(kinds) + " as Markdown.")
+	}
+	return passed()
+}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/words"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// notEmpty asks for something that can be read.
+type notEmpty struct{}
+
+// compile has nothing to check.
+func (c *notEmpty) compile() (Check, error) { return c, nil }
+
+// Run wants one visible character at least.
+func (*notEmpty) Run(in *Input) Outcome {
+	if strings.IndexFunc(in.Text, isVisible) < 0 {
+		return failed("There is no text.")
+	}
+	return passed()
+}
+
+// isVisible says whether r can be seen.
+func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+
+// complete asks that the answer was not cut.
+type complete struct{}
+
+// compile has nothing to check.
+func (c *complete) compile() (Check, error) { return c, nil }
+
+// Run wants that the model stopped by itself.
+func (*complete) Run(in *Input) Outcome {
+	if in.Finish != "stop" {
+		return failed("The answer was cut before its end.")
+	}
+	return passed()
+}
+
+// dataUsed asks that a tool did something.
+type dataUsed struct{}
+
+// compile has nothing to check.
+func (c *dataUsed) compile() (Check, error) { return c, nil }
+
+// Run wants that one tool at least has answered.
+func (*dataUsed) Run(in *Input) Outcome {
+	for _, e := range in.Evidence {
+		if e.Completed {
+			return passed()
+		}
+	}
+	return failed("No tool was used, though the answer needs data.")
+}
+
+// maxLength bounds the answer. Characters are code points; words are those of Unicode
+// Standard Annex 29 that have a letter or a digit.
+type maxLength struct {
+	Chars    int `json:"chars"`
+	Words    int `json:"words"`
+	Segments int `json:"segments"`
+	Parts    int `json:"parts"`
+}
+
+// compile wants a bound, and that none is negative. 0 is as if it were not
+// given.
+func (c *maxLength) compile() (Check, error) {
+	some := false
+	for _, bound := range c.bounds() {
+		if bound.most < 0 {
+			return nil, &ArgsError{jsontext.Pointer("/" + bound.what), "must be 1 or more"}
+		}
+		some = some || bound.most > 0
+	}
+	if !some {
+		return nil, &ArgsError{"", "must have one of chars, words, segments, parts, of 1 or more"}
+	}
+	return c, nil
+}
+
+// bound is one of the lengths that can be bounded.
+type bound struct {
+	what string
+	most int
+	size func(*Input) int
+}
+
+// bounds lists the lengths with what measures them.
+func (c *maxLength) bounds() []bound {
+	return []bound{
+		{"chars", c.Chars, func(in *Input) int { return utf8.RuneCountInString(in.Text) }},
+		{"words", c.Words, func(in *Input) int { return countWords(in.Text) }},
+		{"segments", c.Segments, func(in *Input) int { return in.Segments }},
+		{"parts", c.Parts, func(in *Input) int { return in.Parts }},
+	}
+}
+
+// Run tells all bounds that the answer exceeds, with how much, so that a model
+// can shorten it at once.
+func (c *maxLength) Run(in *Input) Outcome {
+	var over []string
+	for _, b := range c.bounds() {
+		if b.most == 0 {
+			continue
+		}
+		if size := b.size(in); size > b.most {
+			over = append(over, fmt.Sprintf("It has %d %s and may have %d.", size, names[b.what], b.most))
+		}
+	}
+	if len(over) > 0 {
+		return failed("The answer is too long. " + strings.Join(over, " "))
+	}
+	return passed()
+}
+
+var names = map[string]string{"chars": "characters", "words": "words", "segments": "segments of SMS", "parts": "messages"}
+
+// countWords counts words as Unicode segments text (UAX #29), which works
+// without spaces, too.
+func countWords(text string) int {
+	n := 0
+	for it := words.FromString(text); it.Next(); {
+		if strings.IndexFunc(it.Value(), isWord) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// isWord says whether r makes a segment a word.
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

@@ -1,0 +1,86 @@
+package quality
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/quality/check"
+)
+
+// criterion is one of a scorecard.
+type criterion struct {
+	Criterion
+	planned bool
+}
+
+// standard is a criterion of our own.
+func standard(id, description string, args string) Criterion {
+	var raw jsontext.Value
+	if args != "" {
+		raw = jsontext.Value(args)
+	}
+	compiled, err := check.Compile(id, raw)
+	if err != nil { // they are constants
+		panic(err)
+	}
+	return Criterion{ID: id, Description: description, Check: compiled, Name: id, Must: true}
+}
+
+// scorecard returns what an answer is checked for: what always counts, what the channel
+// asks for, what is configured, and what the planner has added.
+func (t *turn) scorecard() (card []criterion) {
+	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.applies(t.channel) })
+	add := func(c Criterion) {
+		if !slices.ContainsFunc(own, func(o Criterion) bool { return o.ID == c.ID || o.Name == c.Name }) {
+			card = append(card, criterion{c, false})
+		}
+	}
+	add(standard("not_empty", "The answer holds text.", ""))
+	add(standard("complete", "The answer was not cut short.", ""))
+	if form := t.formName(); form == "sms" || form == "plain" {
+		add(standard("plain_text", "No Markdown is left in the text.", ""))
+		if form == "sms" {
+			add(standard("max_length", "The answer fits into one message.", `{"parts":1}`))
+		}
+	}
+	if t.plan != nil && t.plan.requiresData {
+		add(standard("data_used", "A tool was asked, as the plan has it.", ""))
+	}
+	for _, c := range own {
+		card = append(card, criterion{c, false})
+	}
+	if t.plan != nil {
+		for _, c := range t.plan.criteria {
+			if len(card) < maxScorecard && !slices.ContainsFunc(card, func(o criterion) bool { return o.ID == c.ID }) {
+				card = append(card, criterion{c, true})
+			} else {
+				t.plan.dropped++
+			}
+		}
+	}
+	return card
+}
+
+// maxScorecard bounds a scorecard: what can be configured, what the planner may add, and
+// our own.
+const maxScorecard = 32 + 16 + 8
+
+// formName is the form that the answer will have.
+func (t *turn) formName() string {
+	if t.form == nil {
+		return Web
+	}
+	return t.form.Form()
+}
+
+// verdict is what was found of one criterion in one attempt.
+type verdict struct {
+	given         bool
+	passed        bool
+	notApplicable bool
+	feedback      string // of the check or the judge; it may quote the answer
+}
+
+// failed is true only of a verdict that was given: what nobody judged is open.
+func (v verdict) failed() bool { return v.given && !v.passed }

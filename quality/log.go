@@ -1,0 +1,151 @@
+package quality
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/redact"
+	"sluice/stream"
+)
+
+// maxLogged bounds a text in the log, in bytes.
+const maxLogged = 8 << 10
+
+// log is the logger of the request.
+func (t *turn) log() *zerolog.Logger { return zerolog.Ctx(t.ctx) }
+
+// logInteraction tells what one of those that take part did: counts, no text.
+func (t *turn) logInteraction(agent, action string, took time.Duration, err error, in, out map[string]int) {
+	line := t.log().Debug()
+	if err != nil {
+		line = t.log().Warn()
+	}
+	if line == nil {
+		return
+	}
+	details := zerolog.Dict().Str("agent_name", agent).Str("action", action).
+		Dict("input_data", countsOf(in)).Dict("output_data", countsOf(out)).Bool("success", err == nil)
+	if err != nil {
+		details.AnErr("error", errors.New(fault.LogText(err, t.cfg.LogPayloads)))
+	}
+	line.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg("agent_interaction")
+}
+
+// countsOf logs counts in the order of their names.
+func countsOf(all map[string]int) *zerolog.Event {
+	d := zerolog.Dict()
+	for _, name := range slices.Sorted(keys(all)) {
+		d.Int(name, all[name])
+	}
+	return d
+}
+
+// keys yields the names of a map.
+func keys(all map[string]int) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range all {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// logChecked logs what checking found: sizes and counts, never the answer.
+func (t *turn) logChecked(a *attempt, began time.Time) {
+	t.logInteraction("quality", "validate", time.Since(began), nil, map[string]int{"answer": len(a.text), "criteria": len(a.card)},
+		map[string]int{"failed": a.failures(), "open": a.open()})
+}
+
+// logChannel logs the form that an answer got.
+func (t *turn) logChannel(a *attempt, f *Formatted) {
+	t.logInteraction("channel", "format_for_channel", 0, nil, map[string]int{"answer": len(a.styled())},
+		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
+}
+
+// logDelivered logs how handing over ended.
+func (t *turn) logDelivered(d *stream.Delivery, f *Formatted, began time.Time) {
+	var err error
+	if d.Status != "delivered" {
+		err = errors.New(d.Status)
+	}
+	t.logInteraction("sender", "send", time.Since(began), err, map[string]int{"parts": len(f.Messages)}, map[string]int{"attempts": d.Attempts})
+	t.log().Info().Dict("details", zerolog.Dict().Str("channel", t.channel).Str("status", d.Status).Int("attempts", d.Attempts).
+		Int("parts", len(f.Messages)).Int("segments", f.Segments)).Msg("message_delivered")
+}
+
+// logValidation tells of an answer that did not pass, at first or at all.
+func (t *turn) logValidation(best *attempt) {
+	first := t.attempts[0]
+	if first.failures() == 0 && t.passed {
+		return
+	}
+	details := zerolog.Dict()
+	t.logQuestion(details)
+	results := zerolog.Arr()
+	for _, a := range t.attempts {
+		_, failed := a.ids()
+		results.Dict(zerolog.Dict().Bool("passed", a.failures() == 0 && a.open() == 0).Strs("failed_criteria_ids", failed).
+			Int("answer_length", utf8.RuneCountInString(a.text)))
+	}
+	ids := make([]string, len(best.card))
+	for i := range best.card {
+		ids[i] = best.card[i].ID
+	}
+	details.Dict("scorecard", zerolog.Dict().Str("scorecard_id", t.scorecardID()).Strs("criteria", ids).Bool("overall_passed", t.passed)).
+		Array("validation_results", results).Bool("refinement_attempted", t.attempt > 1)
+	if t.attempt > 1 {
+		details.Bool("refinement_succeeded", len(t.attempts) > 1 && !t.attempts[1].failedMust() && t.attempts[1].open() == 0)
+	} else {
+		details.Interface("refinement_succeeded", nil)
+	}
+	details.Str("final_outcome", string(t.outcome)).Str("failure_reason", t.failureReason())
+	t.log().Warn().Dict("details", details).Msg("validation_failed")
+}
+
+// logQuestion adds the question, or its length alone.
+func (t *turn) logQuestion(details *zerolog.Event) {
+	if !t.cfg.LogPayloads {
+		details.Int("original_question", utf8.RuneCountInString(t.req.Input))
+		return
+	}
+	details.Str("original_question", redact.AllKinds.Text(chat.Clip(t.req.Input, maxLogged)))
+}
+
+// failureReason says in words of our own why an answer did not pass.
+func (t *turn) failureReason() string {
+	var parts []string
+	for i, a := range t.attempts {
+		attempt := []string{"the first attempt", "the second attempt"}[i]
+		if _, failed := a.ids(); len(failed) > 0 {
+			parts = append(parts, attempt+" failed "+strings.Join(failed, ", "))
+		}
+		if a.open() > 0 && !a.failedMust() {
+			parts = append(parts, attempt+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
+		}
+	}
+	switch {
+	case t.set.Mode == Enforce && t.attempt == 1 && t.attempts[0].failures() > 0:
+		parts = append(parts, "there was no time left for a second one")
+	case t.attempt > 1 && len(t.attempts) == 1:
+		parts = append(parts, "the refinement did not come")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// unjudged lists the criteria that nobody judged.
+func (a *attempt) unjudged() (ids []string) {
+	for i, v := range a.verdicts {
+		if !v.given {
+			ids = append(ids, a.card[i].ID)
+		}
+	}
+	return ids
+}

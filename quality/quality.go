@@ -1,0 +1,227 @@
+package quality
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/metrics"
+	"sluice/stream"
+)
+
+// Web is the channel that needs no formatter: Markdown as it was written.
+const Web = "web"
+
+// Formatter words an answer for one channel. It may be used at the same time.
+type Formatter interface {
+	// Form is the one of the built-in channels that it is, or extends.
+	Form() string
+	Format(Text) *Formatted
+}
+
+// Text is what a Formatter is given.
+type Text struct {
+	RequestID string
+	Markdown  string
+	// Before and After are what the style adds; they are no part of a subject.
+	Before, After string
+	Subject       string // of an e-mail; empty: made of the text
+	Locale        string
+	At            time.Time
+}
+
+// Formatted is a text in the form of a channel.
+type Formatted struct {
+	Content   string // the whole, without indicators
+	IsSplit   bool
+	Messages  []stream.ChannelMessage // at least one
+	Metadata  jsontext.Value
+	Truncated bool // text behind the last message is lost
+	Segments  int  // of all messages of an SMS
+	// Response is the whole FormattedResponse.
+	Response func() jsontext.Value
+}
+
+// Question is one whose answer is an object that a schema describes.
+type Question struct {
+	Name         string // of the schema
+	Model        string // a key; empty: default
+	System, User string
+	Schema       jsontext.Value
+	Open         []string // members that the schema is not to be strict about
+}
+
+// Reply is the answer to a Question.
+type Reply struct {
+	JSON  jsontext.Value
+	Usage chat.Usage // also where there is no JSON
+}
+
+// Asker asks a model for structured answers, twice at most.
+type Asker interface {
+	Ask(ctx context.Context, q *Question) (Reply, error)
+}
+
+// Order is a text that a model is to write, without tools.
+type Order struct {
+	Agent    string // who wrote the first attempt; empty: the only one there is
+	System   string
+	Messages []chat.Message
+}
+
+// Written is what became of an Order.
+type Written struct {
+	Usage  chat.Usage // also with an error
+	Finish chat.Finish
+}
+
+// Writer has a model write a text, and hands it on in pieces. An error of yield is
+// returned as it is.
+type Writer interface {
+	Write(ctx context.Context, o *Order, yield func(text string) error) (Written, error)
+}
+
+// Style words what code adds to an answer.
+type Style interface {
+	Version() string
+	// Instruction is for the model that writes.
+	Instruction(req *chat.Request, channel string) string
+	// Around returns what stands before and behind an answer, in Markdown, with what keeps
+	// it apart from that.
+	Around(req *chat.Request, channel string) (before, after string)
+	// Failure is sent in place of an answer that did not pass; empty: the built-in text.
+	Failure(req *chat.Request) string
+	// Language is that of the request, as a tag; empty: any.
+	Language(req *chat.Request) string
+}
+
+// Message is what a Sender delivers.
+type Message struct {
+	Request   *chat.Request
+	RequestID string
+	Response  jsontext.Value // the FormattedResponse
+	Passed    bool
+	Outcome   stream.Outcome // empty: nothing was checked
+	Segments  int
+	Parts     int
+}
+
+// Sender delivers messages of one channel to who receives them. It is not stopped by
+// the end of ctx.
+type Sender interface {
+	Send(ctx context.Context, m *Message) stream.Delivery
+}
+
+// Agent is one of those that may answer, as the planner sees it.
+type Agent struct {
+	ID          string   `json:"id"`
+	Description string   `json:"description,omitempty"`
+	Tools       []string `json:"tools,omitempty"`
+}
+
+// Config describes a Checker. Everything may be zero that no settings need.
+type Config struct {
+	Spec Spec
+	// Formatters are the channels but Web, by name.
+	Formatters map[string]Formatter
+	Asker      Asker
+	Writer     Writer
+	Style      Style             // nil: none
+	Senders    map[string]Sender // by channel
+	// Agents returns who may answer a request.
+	Agents func(ctx context.Context, req *chat.Request) []Agent
+	// Spent says that the turn of ctx may take no more tokens; nil: no turn ends so.
+	Spent    func(ctx context.Context) bool
+	Location *time.Location // of requests that name none; nil: UTC
+	Metrics  *metrics.Registry
+	// LogPayloads puts texts into the log, without what looks personal.
+	LogPayloads bool
+}
+
+// Checker makes the runners of turns. It is safe for concurrent use. Use New.
+type Checker struct {
+	cfg    Config
+	counts func() *instruments // registered when first used: a gateway without quality shows none
+}
+
+// New returns a Checker.
+func New(cfg Config) *Checker {
+	if cfg.Location == nil {
+		cfg.Location = time.UTC
+	}
+	return &Checker{cfg: cfg, counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
+}
+
+// Check returns what is wrong with the form that a request asks for, by the names of its
+// fields; nil: nothing. agent is whom it is for, if that is certain.
+func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldError {
+	if req.ReplyForm == (chat.ReplyForm{}) {
+		return nil
+	}
+	faults := map[string]*chat.FieldError{}
+	if req.Channel != "" && req.Channel != Web && c.cfg.Formatters[req.Channel] == nil {
+		faults["channel"] = chat.UnknownChannel()
+	}
+	if s := c.cfg.Spec.Settings(agent); req.Drafts == chat.Yes && s.Drafts == NeverDrafts {
+		faults["drafts"] = &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is not allowed here (quality.drafts)"}
+	}
+	if req.Deliver && faults["channel"] == nil && c.cfg.Senders[req.Channel] == nil {
+		faults["deliver"] = &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a receiver, and the channel has none (channels.<name>.deliver)"}
+	}
+	return faults
+}
+
+// Applies says whether anything is to be done to the answer to a request that Check has
+// no fault with. agent is whose settings hold; empty: that is known when the turn is
+// routed.
+func (c *Checker) Applies(req *chat.Request, agent string) bool {
+	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent)
+}
+
+// Around returns what answers a request of which Applies is true.
+func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
+	return &runner{c, inner, agent}
+}
+
+// formatter returns the one of the request's channel; nil: the answer stays as it is.
+func (c *Checker) formatter(req *chat.Request) Formatter {
+	if req.Channel == "" || req.Channel == Web {
+		return nil
+	}
+	return c.cfg.Formatters[req.Channel]
+}
+
+// off says whether nothing is checked of what the agent, or if it is not known any of
+// them, answers.
+func (s *Spec) off(agent string) bool {
+	if s.Settings(agent).Mode != Off {
+		return false
+	}
+	if agent == "" {
+		for _, own := range s.agents {
+			if own.Mode != Off {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// runner runs the turns of one request.
+type runner struct {
+	*Checker
+	inner stream.Runner
+	agent string
+}
+
+// Run implements stream.Runner.
+func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	t := newTurn(r, ctx, req, sink)
+	defer t.planning.stop()
+	err := t.run(r.inner)
+	t.close(err)
+	return t.out, err
+}

@@ -1,0 +1,198 @@
+package quality
+
+import (
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// close adds to the turn's result what is told and kept of the checks.
+func (t *turn) close(err error) {
+	if t.outcome == "" {
+		t.outcome = stream.NotEvaluated
+	}
+	if t.planning != nil && t.plan == nil { // the turn ended before the plan was needed
+		t.planning.cancel()
+		p := t.planning.wait()
+		t.spend(p.usage, p.took)
+	}
+	if t.watched {
+		a := t.counted()
+		t.counts().turns.Inc(string(t.outcome))
+		t.counts().judged(a)
+		if !t.set.HideReceipt {
+			t.checks.Quality = t.receipt(a)
+		}
+		t.checks.Checked = t.state(a, err)
+	}
+	if t.checks.Quality != nil || t.checks.Channel != nil || t.checks.Checked != nil || t.checks.Said != "" {
+		t.out.Checks = &t.checks
+	}
+}
+
+// counted returns the attempt that the receipt is about.
+func (t *turn) counted() *attempt {
+	if t.outcome == stream.NotEvaluated || len(t.attempts) == 0 {
+		return new(attempt)
+	}
+	return t.best()
+}
+
+// receipt is what the client is told of the checks, at the end.
+func (t *turn) receipt(a *attempt) *stream.Receipt {
+	r := &stream.Receipt{
+		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
+		Criteria: []stream.CriterionCheck{}, Millis: t.told.ms,
+		Usage: stream.TokenUsage{Input: t.told.usage.InputTokens, Output: t.told.usage.OutputTokens, Thinking: t.told.usage.ThinkingTokens},
+		Plan:  stream.ReceiptPlan{Steps: len(t.allSteps()), Ran: t.stepsRun()},
+	}
+	if t.cfg.Style != nil {
+		r.StyleVersion = t.cfg.Style.Version()
+	}
+	for i, v := range a.verdicts {
+		c := &a.card[i]
+		line := stream.CriterionCheck{ID: c.ID, By: "judge", Must: c.Must, Planned: c.planned, NotApplicable: v.notApplicable}
+		if c.Check != nil {
+			line.By = "code"
+		}
+		if v.given {
+			line.Passed = &v.passed
+		}
+		line.FailedFirst = len(t.attempts) > 1 && t.attempts[0].verdicts[i].failed()
+		r.Criteria = append(r.Criteria, line)
+	}
+	return r
+}
+
+// scorecardID is made of the request's id, so that both can be found by one of
+// them.
+func (t *turn) scorecardID() string { return "sc_" + chat.RequestID(t.ctx) }
+
+// keptCriterion is a criterion as a task keeps it. Its feedback is made by code: the
+// judge's own words may quote a text that was withheld.
+type keptCriterion struct {
+	ID          string `json:"id"`
+	Description string `json:"description"`
+	Expected    string `json:"expected,omitempty"`
+	Check       string `json:"check,omitempty"`
+	Must        bool   `json:"must"`
+	Passed      *bool  `json:"passed"`
+	Feedback    string `json:"feedback,omitempty"`
+}
+
+// keptScorecard is what is stored for later questions. Texts of answers are not
+// in it.
+type keptScorecard struct {
+	ID        string          `json:"scorecard_id"`
+	RequestID string          `json:"request_id"`
+	Criteria  []keptCriterion `json:"criteria"`
+	Passed    bool            `json:"overall_passed"`
+	CreatedAt string          `json:"created_at"`
+	At        string          `json:"evaluated_at,omitempty"`
+}
+
+// keptResult is a ValidationResult.
+type keptResult struct {
+	RequestID   string   `json:"request_id"`
+	ScorecardID string   `json:"scorecard_id"`
+	Passed      bool     `json:"passed"`
+	Failed      []string `json:"failed_criteria_ids"`
+	Feedback    string   `json:"feedback,omitempty"`
+	At          string   `json:"validated_at"`
+}
+
+// keptState is the state of a turn as its task keeps it.
+type keptState struct {
+	RequestID  string         `json:"request_id"`
+	Plan       jsontext.Value `json:"execution_plan,omitempty"`
+	Scorecard  keptScorecard  `json:"scorecard"`
+	Data       []shownResult  `json:"data"`
+	Composed   *string        `json:"composed_response"`
+	Formatted  jsontext.Value `json:"formatted_response,omitempty"`
+	Result     *keptResult    `json:"validation_result"`
+	Refinement int            `json:"refinement_count"`
+	Final      *string        `json:"final_response"`
+	Status     string         `json:"status"`
+	CreatedAt  string         `json:"created_at"`
+	At         string         `json:"completed_at"`
+}
+
+// maxKeptResult bounds what a task keeps of a tool's result, and maxKeptForm of the form
+// of a channel, in bytes.
+const (
+	maxKeptResult = 2 << 10
+	maxKeptForm   = 64 << 10
+)
+
+// state returns what the turn's task keeps of the checks. Texts are in it only if they
+// were sent.
+func (t *turn) state(a *attempt, err error) jsontext.Value {
+	now := stamp(time.Now())
+	s := keptState{
+		RequestID: chat.RequestID(t.ctx), Data: t.shown(), Refinement: max(0, len(t.attempts)-1), Status: "completed",
+		CreatedAt: stamp(t.start), At: now,
+		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: stamp(t.start)},
+	}
+	status := planCompleted
+	if err != nil || t.outcome == stream.GracefulFailure {
+		s.Status, status = "failed", planFailed
+	}
+	s.Plan = t.executionPlan(status)
+	for i := range s.Data {
+		r := &s.Data[i]
+		var cut bool
+		r.Result, cut = chat.Truncate(r.Result, maxKeptResult)
+		r.Truncated = r.Truncated || cut
+	}
+	var feedback []string
+	for i, v := range a.verdicts {
+		c := &a.card[i]
+		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.Expected, Check: c.Name, Must: c.Must}
+		if v.given {
+			k.Passed = &v.passed
+		}
+		if v.failed() {
+			k.Feedback = "Not fulfilled: " + c.Description
+			feedback = append(feedback, c.ID+": "+c.Description)
+		}
+		s.Scorecard.Criteria = append(s.Scorecard.Criteria, k)
+	}
+	if a.verdicts != nil {
+		s.Scorecard.At = now
+		_, failed := a.ids()
+		s.Result = &keptResult{s.RequestID, s.Scorecard.ID, len(failed) == 0, failed, strings.Join(feedback, "; "), now}
+	}
+	t.keepTexts(&s, a)
+	text, _ := json.Marshal(s, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+	return text
+}
+
+// keepTexts adds what was sent.
+func (t *turn) keepTexts(s *keptState, a *attempt) {
+	if t.sinkErr != nil {
+		return
+	}
+	sent := t.final
+	if t.outcome == stream.Observed && sent == nil {
+		sent = a
+	}
+	if sent == nil {
+		return
+	}
+	if sent == a {
+		s.Composed = &sent.text
+	}
+	final := sent.styled()
+	s.Final = &final
+	if sent.formatted != nil {
+		s.Final = &sent.formatted.Content
+		if whole := sent.formatted.Response(); len(whole) <= maxKeptForm {
+			s.Formatted = whole
+		}
+	}
+}

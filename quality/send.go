@@ -1,0 +1,126 @@
+package quality
+
+import (
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// maxPiece bounds a piece of a text that was held back, in bytes.
+const maxPiece = 16 << 10
+
+// say shows a text in pieces.
+func (t *turn) say(text string) {
+	for text != "" {
+		head, _ := chat.Truncate(text, maxPiece)
+		t.piece(&stream.Delta{Text: head})
+		text = text[len(head):]
+	}
+}
+
+// piece passes a piece of the answer on, and notes when the first one went out.
+func (t *turn) piece(d *stream.Delta) {
+	if t.sentAt.IsZero() {
+		t.sentAt = time.Now()
+	}
+	t.emit(d)
+}
+
+// send sends an attempt. err, if not nil, is told before the text.
+func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
+	t.tell(phase)
+	if err != nil {
+		t.emit(stream.NewError(err, false))
+	}
+	t.final = a
+	switch {
+	case t.form != nil:
+		t.messages(a)
+	case a.unchanged:
+		t.again()
+	default:
+		t.say(a.styled())
+	}
+	t.flush()
+	if !t.firstText.IsZero() && !t.sentAt.IsZero() {
+		held := t.sentAt.Sub(t.firstText)
+		t.told.ms.Held = held.Milliseconds()
+		t.counts().held.Observe(held.Seconds())
+	}
+}
+
+// again sends the pieces as they came.
+func (t *turn) again() {
+	t.say(t.before)
+	for _, p := range t.pieces {
+		for text := p.text; text != ""; {
+			head, _ := chat.Truncate(text, maxPiece)
+			t.piece(&stream.Delta{Attribution: p.from, Text: head})
+			text = text[len(head):]
+		}
+	}
+	t.say(t.after)
+}
+
+// messages sends the form of a channel: its text, its messages, and to who receives
+// them.
+func (t *turn) messages(a *attempt) {
+	f := a.format(t)
+	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}
+	if f.Content == "" {
+		return
+	}
+	if f.Truncated {
+		t.warn(fault.ContentTruncated, "The answer was too long for its channel and was cut")
+	}
+	t.checks.Said = a.styled()
+	t.checks.Channel.Parts = len(f.Messages)
+	t.say(f.Content)
+	for i := range f.Messages {
+		m := &f.Messages[i]
+		t.emit(m)
+		t.counts().messages.Inc(t.channel)
+		if m.Encoding != "" {
+			t.counts().segments.Add(float64(m.Segments), m.Encoding)
+		}
+	}
+	t.logChannel(a, f)
+	if t.req.Deliver {
+		t.flush()
+		t.deliver(f)
+	}
+}
+
+// deliver has the messages delivered. Once begun it does not end with the client.
+func (t *turn) deliver(f *Formatted) {
+	began := time.Now()
+	d := t.cfg.Senders[t.channel].Send(t.ctx, &Message{
+		Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Passed: t.passed, Outcome: t.outcome,
+		Segments: f.Segments, Parts: len(f.Messages),
+	})
+	t.checks.Channel.Delivery = &d
+	t.logDelivered(&d, f, began)
+	if d.Status != "delivered" {
+		t.warn(fault.DeliveryFailed, "The answer could not be delivered to its channel")
+	}
+}
+
+// release sends what is held back of a turn that ends with a question: as it is, since it
+// is no answer that could be checked.
+func (t *turn) release() {
+	if t.released {
+		return
+	}
+	t.released, t.outcome = true, stream.NotEvaluated
+	if !t.held {
+		return
+	}
+	a := t.first()
+	if a.text == "" {
+		return
+	}
+	t.tell(stream.Formatting)
+	t.send(a, stream.Sending, nil)
+}

@@ -1,0 +1,120 @@
+package quality
+
+import (
+	"slices"
+	"time"
+
+	"sluice/chat"
+	"sluice/quality/check"
+)
+
+// Mode says what becomes of an answer.
+type Mode string
+
+// Modes.
+const (
+	Off     Mode = "off"     // nothing is checked
+	Observe Mode = "observe" // it streams, and is checked afterwards
+	Enforce Mode = "enforce" // it is held back until it has passed
+)
+
+// Planning says whether a planner is asked.
+type Planning string
+
+// Ways to plan.
+const (
+	NoPlan    Planning = "none"
+	Scorecard Planning = "scorecard" // beside the inner runner
+	Guide     Planning = "guide"     // before it
+)
+
+// Drafts says whether a text that is held back is shown as it is written.
+type Drafts string
+
+// Who may want drafts.
+const (
+	NeverDrafts  Drafts = "never"
+	AskDrafts    Drafts = "ask"
+	AlwaysDrafts Drafts = "always"
+)
+
+// Fallback says what is sent where nothing has passed.
+type Fallback string
+
+// What is sent.
+const (
+	Graceful Fallback = "graceful" // a text of our own
+	Send     Fallback = "send"     // the text all the same
+)
+
+// Settings say how answers are checked. Use Defaults: the zero value is not settled.
+type Settings struct {
+	Mode         Mode
+	Plan         Planning
+	Drafts       Drafts
+	HideThinking bool
+	Criteria     []Criterion
+	MaxPlanned   int
+	Planner      string // keys of models; empty: default
+	Judge        string
+	// Timeout bounds one question to planner or judge, and Reserve is what a turn must have
+	// left for a refinement.
+	Timeout, Reserve time.Duration
+	OnFail           Fallback
+	OnUnjudged       Fallback
+	HideReceipt      bool
+}
+
+// Criterion is one thing that an answer is checked for.
+type Criterion struct {
+	ID          string
+	Description string
+	Expected    string // for the judge; may be empty
+	// Check is what code checks, and Name its name; nil: the judge checks it.
+	Check check.Check
+	Name  string
+	// Must withholds a text that fails; else it may only cause a refinement.
+	Must bool
+	// Channels are where it applies; none: everywhere.
+	Channels []string
+}
+
+// Defaults returns the settings of a file that says nothing.
+func Defaults() Settings {
+	return Settings{
+		Mode: Off, Plan: Scorecard, Drafts: NeverDrafts, MaxPlanned: 6,
+		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: Graceful, OnUnjudged: Send,
+	}
+}
+
+// drafts says whether req is shown drafts.
+func (s *Settings) drafts(req *chat.Request) bool {
+	return s.Drafts != NeverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == AlwaysDrafts)
+}
+
+// Spec is what the configuration file says of quality. The zero value is a file that says
+// nothing.
+type Spec struct {
+	settings Settings
+	agents   map[string]Settings
+	begun    bool
+}
+
+// Settings returns those of an agent, or of all that have none of their own.
+func (s *Spec) Settings(agent string) Settings {
+	if own, ok := s.agents[agent]; ok {
+		return own
+	}
+	if !s.begun {
+		return Defaults()
+	}
+	return s.settings
+}
+
+// own says whether any agent has settings of its own.
+func (s *Spec) own() bool { return len(s.agents) > 0 }
+
+// applies says whether a criterion counts on a channel.
+func (c *Criterion) applies(channel string) bool {
+	return len(c.Channels) == 0 || slices.Contains(c.Channels, channel)
+}

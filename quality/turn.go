@@ -1,0 +1,327 @@
+package quality
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/quality/check"
+	"sluice/stream"
+)
+
+// maxHeld bounds a text that is held back, in bytes.
+const maxHeld = 2 << 20
+
+// tellEvery is how often a client hears how long a text has become.
+const tellEvery = time.Second
+
+// turn is one turn. All of it belongs to the goroutine that called Run, but for the
+// planner's question. It is the sink of the inner runner.
+type turn struct {
+	*Checker
+	ctx     context.Context
+	req     *chat.Request
+	sink    stream.Sink
+	sinkErr error // the sink's first error; nothing is emitted after it
+	start   time.Time
+	begun   bool // the inner runner has
+
+	channel string
+	form    Formatter // nil: the answer stays as it is
+	before  string    // of the style
+	after   string
+	locale  string
+
+	agent   string // whose settings hold
+	set     Settings
+	settled bool
+	watched bool // the answer is checked
+	held    bool // and, or, held back
+	drafts  bool
+
+	pieces    []piece // of the first attempt, as they came
+	size      int
+	chars     int
+	firstText time.Time
+	lastTold  time.Time
+	draft     stream.InnerDelta // reused for each event
+	released  bool              // the text is out: the turn ends with a question
+	sentAt    time.Time
+
+	evidence []check.Evidence
+	ended    map[string]bool // agents, and whether they did their part
+	planning *planning
+	plan     *plan
+	card     []criterion
+	attempt  int
+	attempts []*attempt
+	outcome  stream.Outcome
+	passed   bool
+	final    *attempt // that was sent, or the graceful text's; nil: none
+	told     told
+
+	out    stream.Result
+	checks stream.Checks
+}
+
+// piece is a piece of the first attempt.
+type piece struct {
+	text string
+	from stream.Attribution
+}
+
+// told is what the receipt tells of times and tokens.
+type told struct {
+	ms    stream.ReceiptMillis
+	usage chat.Usage
+}
+
+// newTurn begins a turn, whose channel decides which form and which criteria
+// there are.
+func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
+	t := &turn{Checker: r.Checker, ctx: ctx, req: req, sink: sink, start: time.Now(), agent: r.agent, attempt: 1, channel: req.Channel}
+	if t.channel == "" {
+		t.channel = Web
+	}
+	t.form, t.locale = r.formatter(req), req.Locale
+	if r.cfg.Style != nil {
+		t.before, t.after = r.cfg.Style.Around(req, t.channel)
+		t.locale = r.cfg.Style.Language(req)
+	}
+	return t
+}
+
+// run asks the inner runner, and does with its answer what the settings say.
+func (t *turn) run(inner stream.Runner) error {
+	if t.agent != "" || !t.cfg.Spec.own() {
+		t.settle()
+	}
+	if t.sinkErr != nil {
+		return t.sinkErr
+	}
+	var err error
+	t.begun = true
+	t.out, err = inner.Run(t.ctx, t.instructed(), t)
+	t.settle()
+	if err == nil && t.sinkErr != nil {
+		err = t.sinkErr
+	}
+	if err == nil && t.out.Reason == "" {
+		err = errors.New("the runner returned before its answer was complete")
+	}
+	switch {
+	case err != nil:
+		return t.fail(err)
+	case t.pauses():
+		t.release()
+	case !t.held && !t.watched:
+		t.say(t.after)
+	default:
+		if err := t.finish(); err != nil {
+			return t.fail(err)
+		}
+	}
+	t.flush()
+	return t.sinkErr
+}
+
+// settle decides what becomes of the answer, and has the planner begin.
+func (t *turn) settle() {
+	if t.settled {
+		return
+	}
+	t.settled = true
+	t.set = t.cfg.Spec.Settings(t.agent)
+	t.watched = t.set.Mode == Observe || t.set.Mode == Enforce
+	t.held = t.set.Mode == Enforce || t.form != nil
+	t.drafts = t.held && t.set.drafts(t.req)
+	if !t.watched {
+		return
+	}
+	if t.set.Plan != NoPlan {
+		t.tell(stream.Planning)
+		t.planning = t.askPlanner()
+		if t.set.Plan == Guide && !t.begun {
+			t.takePlan()
+			t.emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
+		}
+	}
+	t.tell(stream.Extracting)
+}
+
+// instructed returns the request as the inner runner gets it.
+func (t *turn) instructed() *chat.Request {
+	var parts []string
+	if t.req.Instruction != "" {
+		parts = append(parts, t.req.Instruction)
+	}
+	if t.cfg.Style != nil {
+		parts = append(parts, t.cfg.Style.Instruction(t.req, t.channel))
+	}
+	if t.plan != nil && t.set.Plan == Guide {
+		parts = append(parts, t.plan.guide())
+	}
+	text := strings.Trim(strings.Join(parts, "\n\n"), "\n")
+	if text == t.req.Instruction {
+		return t.req
+	}
+	own := *t.req
+	own.Instruction = text
+	return &own
+}
+
+// Emit takes an event of the inner runner. Everything but text passes.
+func (t *turn) Emit(ev stream.Event) error {
+	switch ev := ev.(type) {
+	case *stream.Delta:
+		return t.text(ev)
+	case *stream.Thinking:
+		if t.watched && t.set.HideThinking {
+			return t.sinkErr
+		}
+	case *stream.ToolCompleted:
+		t.evidence = append(t.evidence, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
+	case *stream.Route:
+		if t.emit(ev); !t.settled {
+			if ev.Decision == stream.Routed {
+				t.agent = ev.AgentID
+			}
+			t.settle()
+		}
+		return t.sinkErr
+	case *stream.AgentRun:
+		if ev.Success != nil {
+			t.ran(ev.AgentID, *ev.Success)
+		}
+	case *stream.InnerDelta:
+		if t.held && !t.drafts {
+			return t.sinkErr
+		}
+	case stream.Extension:
+		if ev.Name() == "approval" {
+			t.release()
+		}
+	}
+	t.emit(ev)
+	return t.sinkErr
+}
+
+// ran notes whether an agent ended well. A later run replaces an earlier one.
+func (t *turn) ran(agent string, well bool) {
+	if t.ended == nil {
+		t.ended = map[string]bool{}
+	}
+	t.ended[agent] = well
+}
+
+// Flush implements stream.Sink.
+func (t *turn) Flush() error {
+	t.flush()
+	return t.sinkErr
+}
+
+// text takes a piece of the answer.
+func (t *turn) text(ev *stream.Delta) error {
+	t.settle()
+	if !t.held && !t.watched { // there is a style
+		if t.firstText.IsZero() {
+			t.firstText = time.Now()
+			t.say(t.before)
+		}
+		t.emit(ev)
+		return t.sinkErr
+	}
+	if t.size += len(ev.Text); t.size > maxHeld {
+		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
+	}
+	t.pieces = append(t.pieces, piece{ev.Text, ev.Attribution})
+	t.composing(utf8.RuneCountInString(ev.Text))
+	switch {
+	case !t.held:
+		if len(t.pieces) == 1 {
+			t.say(t.before)
+		}
+		t.emit(ev)
+	case t.drafts:
+		t.draft = stream.InnerDelta{Attribution: ev.Attribution, Delta: ev.Text, Attempt: 1}
+		t.emit(&t.draft)
+	}
+	return t.sinkErr
+}
+
+// composing tells that there is text, and once a second how much.
+func (t *turn) composing(chars int) {
+	t.chars += chars
+	now := time.Now()
+	first := t.firstText.IsZero()
+	if !first && now.Sub(t.lastTold) < tellEvery {
+		return
+	}
+	t.lastTold = now
+	if first {
+		t.firstText = now
+		t.tell(stream.Composing)
+		return
+	}
+	t.emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
+}
+
+// pauses says whether the turn ends with a question to somebody: that is no answer.
+func (t *turn) pauses() bool {
+	switch t.out.Reason {
+	case stream.Stop, stream.MaxTokens, stream.MaxSteps:
+		return false
+	}
+	return true
+}
+
+// fail ends a turn without an answer. What is held back is dropped.
+func (t *turn) fail(err error) error {
+	t.outcome, t.pieces = stream.NotEvaluated, nil
+	if t.held && t.watched && !t.released {
+		t.tell(stream.Failing)
+	}
+	return err
+}
+
+// phase returns the event of a phase.
+func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality {
+	q := &stream.Quality{Phase: p, Attempt: t.attempt, Millis: time.Since(t.start).Milliseconds()}
+	if fill != nil {
+		fill(q)
+	}
+	return q
+}
+
+// tell tells a phase, if it is one of this turn's.
+func (t *turn) tell(p stream.Phase) {
+	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
+		return
+	}
+	t.emit(t.phase(p, nil))
+	t.flush()
+}
+
+// emit passes an event on unless the sink has failed before. The first error
+// ends the turn.
+func (t *turn) emit(ev stream.Event) {
+	if t.sinkErr == nil {
+		t.sinkErr = t.sink.Emit(ev)
+	}
+}
+
+// flush says that the turn is about to wait.
+func (t *turn) flush() {
+	if t.sinkErr == nil {
+		t.sinkErr = t.sink.Flush()
+	}
+}
+
+// warn tells of what went wrong without ending the turn.
+func (t *turn) warn(kind fault.Type, message string) {
+	t.emit(stream.NewError(&fault.Error{Type: kind, Message: message}, false))
+}

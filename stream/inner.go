@@ -1,0 +1,50 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+)
+
+// InnerDelta is a piece of text that is not the answer, or not yet.
+type InnerDelta struct {
+	Attribution
+	Delta string `json:"delta"`
+	// Attempt is set in a draft: a text that is held back until it is checked, as it is
+	// written; 1, or 2 for its refinement. A draft has no number and is not kept: what is
+	// resumed is without it.
+	Attempt int `json:"attempt,omitzero"`
+}
+
+const innerName = "inner_delta"
+
+func (*InnerDelta) event() {}
+
+// Name returns "inner_delta".
+func (*InnerDelta) Name() string { return innerName }
+
+// Allow refuses drafts once the answer has begun, and those of an attempt that is over.
+func (d *InnerDelta) Allow(t *Turn) error {
+	switch {
+	case d.Delta == "":
+		return errors.New("it is empty")
+	case d.Attempt == 0:
+		return nil
+	case d.Attempt < 0 || d.Attempt > lastAttempt:
+		return fmt.Errorf("attempt %d", d.Attempt)
+	case t.Answered():
+		return errors.New("a draft after a piece of the answer")
+	case d.Attempt < t.attempt:
+		return errors.New("a draft of an attempt that is over")
+	}
+	t.attempt = d.Attempt
+	return nil
+}
+
+// Attributed implements Attributable.
+func (d *InnerDelta) Attributed(a Attribution) Event { return attributed(d, a) }
+
+// Passing says whether nothing is kept of ev, and it has no number: it is a draft.
+func Passing(ev Event) bool {
+	d, ok := ev.(*InnerDelta)
+	return ok && d.Attempt > 0
+}

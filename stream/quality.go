@@ -1,0 +1,221 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What checked and formatted answers add to the vocabulary.
+
+// Phase is how far an answer has come that is held back, or watched.
+type Phase string
+
+// Phases, in their order. Refining comes at most once, and Formatting and Validating
+// follow it again. Sending or Failing is the last one.
+const (
+	Planning   Phase = "planning"   // the planner is asked
+	Extracting Phase = "extracting" // the agents have begun
+	Composing  Phase = "composing"  // the first text is there
+	Formatting Phase = "formatting" // the text is complete
+	Validating Phase = "validating" // it is checked
+	Refining   Phase = "refining"   // it is written once more
+	Sending    Phase = "sending"    // the answer follows
+	Failing    Phase = "failed"     // no attempt may be sent
+)
+
+// rank orders the phases of one attempt. That which opens the second comes first in it.
+func (p Phase) rank() int {
+	switch p {
+	case Refining:
+		return 1
+	case Planning:
+		return 2
+	case Extracting:
+		return 3
+	case Composing:
+		return 4
+	case Formatting:
+		return 5
+	case Validating:
+		return 6
+	case Sending, Failing:
+		return lastRank
+	}
+	return 0
+}
+
+const (
+	lastRank    = 7
+	lastAttempt = 2
+)
+
+// Quality tells how far a turn has come whose answer is held back, or watched.
+type Quality struct {
+	// Phase begins with this event, and Millis is the time since the turn's
+	// start.
+	Phase   Phase `json:"phase"`
+	Attempt int   `json:"attempt"` // 1, or 2 from Refining on
+	Millis  int64 `json:"elapsed_ms"`
+	// Plan is set where a plan was made before the agents began.
+	Plan jsontext.Value `json:"plan,omitempty"`
+	// Chars is how many characters there are so far; while composing, once a second.
+	Chars int `json:"chars,omitzero"`
+	// Passed and Failed are ids of criteria, at the end of Validating; nil before it.
+	Passed []string `json:"passed,omitzero"`
+	Failed []string `json:"failed,omitzero"`
+}
+
+const qualityName = "quality"
+
+func (*Quality) event() {}
+
+// Name returns "quality".
+func (*Quality) Name() string { return qualityName }
+
+// Allow keeps the phases in their order.
+func (q *Quality) Allow(t *Turn) error {
+	rank := q.Phase.rank()
+	at := q.Attempt*(lastRank+1) + rank
+	switch {
+	case rank == 0:
+		return fmt.Errorf("phase %q", q.Phase)
+	case q.Attempt < 1 || q.Attempt > lastAttempt || q.Attempt < t.attempt:
+		return fmt.Errorf("attempt %d", q.Attempt)
+	case q.Phase == Refining && q.Attempt != lastAttempt:
+		return errors.New("the first attempt refines nothing")
+	case q.Attempt == lastAttempt && rank > Refining.rank() && rank < Formatting.rank():
+		return errors.New("a second attempt plans and composes nothing")
+	case q.Attempt == lastAttempt && t.phase < lastAttempt*(lastRank+1) && q.Phase != Refining:
+		return errors.New("a second attempt begins with refining")
+	case t.phase%(lastRank+1) == lastRank, at < t.phase, at == t.phase && q.Phase == Refining:
+		return fmt.Errorf("phase %q comes too late", q.Phase)
+	}
+	t.phase, t.attempt = at, q.Attempt
+	return nil
+}
+
+// ChannelMessage is a message in the form of a channel.
+type ChannelMessage struct {
+	// Channel is a name of the configuration; the text may be one of several.
+	Channel     string `json:"channel"`
+	Sequence    int    `json:"sequence"` // from 1
+	Total       int    `json:"total"`
+	Content     string `json:"content"` // as it is sent, the indicator included
+	ContentType string `json:"content_type"`
+	Indicator   string `json:"continuation_indicator,omitempty"`
+
+	// The rest belongs to one form of channel each.
+	Encoding string         `json:"encoding,omitempty"` // of sms
+	Segments int            `json:"segments,omitzero"`
+	Units    int            `json:"units,omitzero"`
+	Chars    int            `json:"chars,omitzero"` // of whatsapp
+	Card     jsontext.Value `json:"card,omitempty"` // of teams
+	Bytes    int            `json:"bytes,omitzero"`
+	Subject  string         `json:"subject,omitempty"` // of email
+	Text     string         `json:"text,omitempty"`
+	HTML     string         `json:"html,omitempty"`
+}
+
+const channelMessageName = "channel_message"
+
+func (*ChannelMessage) event() {}
+
+// Name returns "channel_message".
+func (*ChannelMessage) Name() string { return channelMessageName }
+
+// Allow wants 1 to Total without gaps, behind all of the answer.
+func (m *ChannelMessage) Allow(t *Turn) error {
+	first := t.Count(channelMessageName) == 0
+	switch {
+	case m.Sequence != t.Count(channelMessageName)+1 || m.Sequence > m.Total:
+		return fmt.Errorf("message %d of %d", m.Sequence, m.Total)
+	case !first && m.Total != t.messages:
+		return fmt.Errorf("there were %d messages", t.messages)
+	}
+	t.messages, t.said = m.Total, true
+	if first && m.Total > 1 {
+		t.Open(channelMessageName)
+	}
+	if !first && m.Sequence == m.Total {
+		t.Close(channelMessageName)
+	}
+	return nil
+}
+
+// Outcome says what became of an answer that was checked.
+type Outcome string
+
+// Outcomes.
+const (
+	Passed          Outcome = "passed"           // the first attempt was sent
+	Refined         Outcome = "refined"          // the second was
+	SentFailed      Outcome = "sent_failed"      // one with failed criteria was
+	GracefulFailure Outcome = "graceful_failure" // a text of our own was
+	Unjudged        Outcome = "unjudged"         // a criterion has no verdict
+	Observed        Outcome = "observed"         // it streamed, whatever was found
+	NotEvaluated    Outcome = "not_evaluated"    // there was no answer to check
+)
+
+// Receipt is what Done tells of the checks.
+type Receipt struct {
+	// Passed is what Outcome means to a program that needs yes or no.
+	Passed       bool             `json:"passed"`
+	Outcome      Outcome          `json:"outcome"`
+	Refined      bool             `json:"refined"` // a second attempt was made
+	ScorecardID  string           `json:"scorecard_id"`
+	StyleVersion string           `json:"style_version,omitempty"`
+	Criteria     []CriterionCheck `json:"criteria"` // never null
+	Millis       ReceiptMillis    `json:"ms"`
+	Usage        TokenUsage       `json:"usage"` // of planner, judge and refinement
+	Plan         ReceiptPlan      `json:"plan"`
+}
+
+// CriterionCheck is what became of one criterion in the attempt that counts.
+type CriterionCheck struct {
+	ID      string `json:"id"`
+	By      string `json:"by"` // code or judge
+	Must    bool   `json:"must"`
+	Planned bool   `json:"planned,omitzero"` // the planner's
+	Passed  *bool  `json:"passed"`           // null: it has no verdict
+	// NotApplicable: there was nothing to check, which counts as passed.
+	NotApplicable bool `json:"not_applicable,omitzero"`
+	FailedFirst   bool `json:"failed_first,omitzero"` // in the first attempt
+}
+
+// ReceiptMillis says what each step took.
+type ReceiptMillis struct {
+	// Each is a part of the turn's time, in ms; parts may overlap.
+	Plan   int64 `json:"plan"`
+	Format int64 `json:"format"`
+	Check  int64 `json:"check"`
+	Judge  int64 `json:"judge"`
+	Refine int64 `json:"refine"`
+	Held   int64 `json:"held"` // from the first text to the first piece of the answer
+}
+
+// ReceiptPlan counts the steps of a plan.
+type ReceiptPlan struct {
+	Steps int `json:"steps"`
+	Ran   int `json:"ran"`
+}
+
+// Formatted is what Done tells of a channel.
+type Formatted struct {
+	Channel  string         `json:"channel"`
+	IsSplit  bool           `json:"is_split"`
+	Parts    int            `json:"parts"` // how many messages there were
+	Metadata jsontext.Value `json:"metadata"`
+	Delivery *Delivery      `json:"delivery,omitzero"` // nil: none was asked for
+}
+
+// Delivery is what became of a message that was to be delivered.
+type Delivery struct {
+	Status string `json:"status"` // delivered, rejected or failed
+	// Attempts counts requests, and Millis is the time of all. ID is what the
+	// receiver knows the messages by.
+	Attempts int    `json:"attempts"`
+	Millis   int64  `json:"ms"`
+	ID       string `json:"id"`
+}

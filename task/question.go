@@ -1,0 +1,144 @@
+package task
+
+//lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
+
+import (
+	"context"
+	"errors"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// Question is what a task that is input-required waits for an answer to. One that waits
+// for something else has none.
+type Question struct {
+	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
+	InARow  Number  `json:"inARow,omitzero"`  // of the router's, up to this one
+	Asked   []Asked `json:"asked"`            // request, question, reply, …, question
+	Others  Others  `json:",embed"`
+}
+
+// Asked is one message of a Question.
+type Asked struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	Others  Others `json:",embed"`
+}
+
+// maxAsked bounds the messages of a Question. The request stays, and what was said last.
+const maxAsked = 16
+
+// question returns what the turn that has ended has asked, if it has: behind what was
+// asked before, and the user's words.
+func (d *Document) question(said *answer) *Question {
+	if said.reason != stream.InputRequired {
+		return nil
+	}
+	q := &Question{AgentID: said.asker}
+	if before := d.Metadata.PendingQuestion; before != nil {
+		q.Asked, q.InARow = before.Asked, before.InARow
+	}
+	if said.route != nil && said.route.Decision == stream.Clarified {
+		q.InARow++
+	} else {
+		q.InARow = 0
+	}
+	q.Asked = append(q.Asked, Asked{Role: "user", Content: d.lastInput()}, Asked{Role: "assistant", Content: string(said.text)})
+	if n := len(q.Asked); n > maxAsked {
+		q.Asked = append(q.Asked[:1:1], q.Asked[n-maxAsked+1:]...)
+	}
+	return q
+}
+
+// lastInput returns what the user said in the last turn.
+func (d *Document) lastInput() string {
+	for i := len(d.History) - 1; i >= 0; i-- {
+		if d.History[i].Role == "user" {
+			return d.History[i].Content
+		}
+	}
+	return ""
+}
+
+// forRequest returns the question as a request answers it.
+func (q *Question) forRequest() *chat.Clarification {
+	asked := &chat.Clarification{AgentID: q.AgentID, InARow: int(q.InARow)}
+	for _, m := range q.Asked {
+		role := chat.RoleModel
+		if m.Role == "user" {
+			role = chat.RoleUser
+		}
+		asked.Said = append(asked.Said, chat.Said{Role: role, Text: m.Content})
+	}
+	return asked
+}
+
+// recall looks at the newest task of the conversation: it tells the request who answered
+// last and, if the task waits for an input, makes the request its reply.
+func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (taken bool, err error) {
+	page, err := s.cfg.Store.Tasks(ctx, store.Query{
+		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
+	})
+	if err != nil || len(page.IDs) == 0 {
+		return false, err
+	}
+	doc := readDocument(page.IDs[0], page.Tasks[0])
+	req.Chat.LastAgent = doc.Metadata.LastAgent
+	if page.Tasks[0].State != InputRequired || doc.Metadata.PendingQuestion == nil {
+		return false, nil
+	}
+	err = s.take(ctx, t, req, doc, page.Tasks[0])
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) { // another input was faster
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// takeUp makes the request the reply that its task waits for.
+func (s *Service) takeUp(ctx context.Context, t *Turn, req *Request) error {
+	task, err := s.cfg.Store.Task(ctx, req.TaskID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == req.Chat.Owner() &&
+		(req.Chat.ConversationID == "" || req.Chat.ConversationID == task.Conversation)
+	if err != nil || !mine || task.State != InputRequired {
+		return taskFault(chat.NoSuchTask())
+	}
+	doc := readDocument(req.TaskID, task)
+	if doc.Metadata.PendingQuestion == nil {
+		return taskFault(chat.TaskNeedsApproval())
+	}
+	err = s.take(ctx, t, req, doc, task)
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return taskFault(chat.NoSuchTask())
+	}
+	return err
+}
+
+// taskFault is a fault of the field task_id.
+func taskFault(f *chat.FieldError) error {
+	e := new(chat.ValidationError)
+	e.Add("/task_id", f)
+	return e
+}
+
+// take makes a waiting task the turn's, and tells the request what it answers.
+func (s *Service) take(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
+	before := task.State
+	doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
+	task.Doc, task.Holder, task.Turn, task.State = doc.encode(), s.holder, t.id, Working
+	if err := s.cfg.Store.UpdateTask(ctx, doc.ID, task, s.cfg.TTL); err != nil {
+		return err
+	}
+	t.task, t.doc, t.version = doc.ID, doc, task.Version+1
+	req.Chat.Question = doc.Metadata.PendingQuestion.forRequest()
+	req.Chat.LastAgent = doc.Metadata.LastAgent
+	if req.Chat.ConversationID == "" {
+		req.Chat.ConversationID = doc.ContextID
+	}
+	s.changed(ctx, doc.ID, before, Working)
+	return nil
+}

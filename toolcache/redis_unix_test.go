@@ -1,0 +1,20 @@
+//go:build unix
+
+package toolcache
+
+import (
+	"testing"
+
+	"sluice/internal/testnet"
+	"sluice/store"
+	"sluice/store/redis"
+	"sluice/store/redis/redistest"
+)
+
+func openRedis(t *testing.T) Keeper {
+	server := redistest.Start(t, "redis-server", false)
+	s := redis.New(redis.Config{Location: server.Location(), Calls: store.NewCalls(store.CallsConfig{})})
+	t.Cleanup(func() { s.Close() })
+	testnet.Eventually(t, "the server answers", func() bool { _, err := s.Counter(t.Context(), "x"); return err == nil })
+	return s
+}
