@@ -136,19 +136,28 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 // decide makes the decisions of an answer: one for each call, and no other.
 func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
 	if r.Kind == chat.AskHuman {
-		return r.decideHuman(a)
+		return s.decideHuman(r, a)
 	}
 	e := new(chat.ValidationError)
+	outcome := r.Kind == chat.AskOutcome
+	r.onlyFor(a, e)
+	if len(e.Fields) > 0 {
+		return nil, e
+	}
 	given := a.Calls
 	at := func(i int, member string) string { return a.At + "/calls/" + strconv.Itoa(i) + member }
 	if a.Action != "" {
-		if a.Action == chat.Modify && (a.Arguments == nil || len(r.Calls) > 1) {
+		if outcome && a.Action == chat.Modify && (a.Result == "" || len(r.Calls) > 1) {
+			e.Add(a.At+"/result", &chat.FieldError{Code: chat.CodeRequired, Message: "must say what each call came to"})
+			return nil, e
+		}
+		if !outcome && a.Action == chat.Modify && (a.Arguments == nil || len(r.Calls) > 1) {
 			e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeRequired, Message: "must give each call its arguments"})
 			return nil, e
 		}
 		given = nil
 		for _, c := range r.Calls {
-			given = append(given, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message})
+			given = append(given, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
 		}
 		at = func(_ int, member string) string { return a.At + member }
 	}
@@ -165,13 +174,20 @@ func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat
 			continue
 		}
 		seen[g.CallID] = true
-		if g.Action == chat.Modify && s.cfg.Problems != nil {
+		if outcome && g.Action == chat.Modify && g.Result == "" {
+			e.Add(at(i, "/result"), &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
+		}
+		if !outcome && g.Action == chat.Modify && g.Arguments == nil {
+			e.Add(at(i, "/arguments"), &chat.FieldError{Code: chat.CodeRequired, Message: "is required to modify a call"})
+			continue
+		}
+		if !outcome && g.Action == chat.Modify && s.cfg.Problems != nil {
 			for _, p := range s.cfg.Problems(ctx, call.Tool, g.Arguments) {
 				e.Add(at(i, "/arguments"+p.Pointer), &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
 			}
 		}
 		decisions = append(decisions, chat.Decision{
-			CallID: g.CallID, Action: g.Action, Arguments: g.Arguments, Message: g.Message, Fingerprint: call.Print,
+			CallID: g.CallID, Action: g.Action, Arguments: g.Arguments, Message: g.Message, Result: g.Result, Fingerprint: call.Print,
 		})
 	}
 	if missing := len(r.Calls) - len(seen); missing > 0 {
@@ -198,7 +214,7 @@ func (r *record) call(id string) *recordedCall {
 func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decision) (ids []string) {
 	var tools *tool.Set
 	for _, d := range decisions {
-		if d.Action == chat.Reject || r.Kind == chat.AskHuman {
+		if d.Action == chat.Reject || r.Kind != chat.AskTools {
 			continue
 		}
 		if tools == nil {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Config struct {
 	Tools func(context.Context) *tool.Set
 	// Problems says what is wrong with the arguments of a call. nil: nothing is.
 	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
+	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
+	Valid func(schema, value jsontext.Value) []tool.Problem
 	// Readable says why a state cannot go on; nil: all can.
 	Readable func(by string, state []byte) error
 	Metrics  *metrics.Registry
@@ -94,7 +97,14 @@ type Caller struct {
 // mine says whether a caller may answer. Whom nobody has made sure of needs the token,
 // or the task's id, and must not be somebody else by their own word.
 func (c Caller) mine(r *record) bool {
-	return c.Principal.Tenant == r.Tenant && c.Principal.ID == r.Principal && (c.UserID == "" || c.UserID == r.User)
+	if c.Principal.Tenant != r.Tenant {
+		return false
+	}
+	owner := c.Principal.ID == r.Principal && (c.UserID == "" || c.UserID == r.User)
+	if len(r.Approvers) > 0 && !slices.Contains(r.Approvers, "owner") && !slices.Contains(r.Approvers, "any") {
+		owner = false
+	}
+	return owner || r.may(c)
 }
 
 // invalid is a fault that tells the caller no reason, which could help to forge a token; err is for the

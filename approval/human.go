@@ -1,12 +1,18 @@
 package approval
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/chat"
 )
 
 // decideHuman makes the decision of an answer to what a node of a workflow asks. It has
 // the node as its CallID.
-func (r *record) decideHuman(a *chat.Answer) ([]chat.Decision, error) {
+func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error) {
 	e := new(chat.ValidationError)
 	if len(a.Calls) > 0 {
 		e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "must not stand here: no calls are asked about"})
@@ -17,8 +23,92 @@ func (r *record) decideHuman(a *chat.Answer) ([]chat.Decision, error) {
 	if a.Action == "" && len(e.Fields) == 0 {
 		e.Add(a.At+"/action", &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
 	}
+	if a.Result != "" {
+		e.Add(a.At+"/result", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is for questions of other kinds"})
+	}
+	if a.Input != nil && len(r.Fill) > 0 && s.cfg.Valid != nil {
+		for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
+			e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
+		}
+	}
+	checkUpdates(a, e)
 	if len(e.Fields) > 0 {
 		return nil, e
 	}
-	return []chat.Decision{{CallID: r.Node, Action: a.Action, Message: a.Message}}, nil
+	return []chat.Decision{{CallID: r.Node, Action: a.Action, Message: a.Message, Input: a.Input, State: a.StateUpdates}}, nil
+}
+
+// maxUpdates is how many bytes may change in a state at once.
+const maxUpdates = 64 << 10
+
+// checkUpdates refuses what no person may change in a state.
+func checkUpdates(a *chat.Answer, e *chat.ValidationError) {
+	if a.StateUpdates == nil {
+		return
+	}
+	var members map[string]json.RawMessage
+	if len(a.StateUpdates) > maxUpdates || json.Unmarshal(a.StateUpdates, &members) != nil {
+		e.Add(a.At+"/state_updates", &chat.FieldError{Code: chat.CodeTooLong, Message: "must have at most 64 KiB"})
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		kind, at := jsontext.Value(members[name]).Kind(), a.At+"/state_updates/"+name
+		switch name {
+		case "next_action", "routing_key":
+			if kind != '"' {
+				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be a string"})
+			}
+		case "metadata":
+			if kind != '{' {
+				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be an object"})
+			}
+		case "messages":
+			var list []struct {
+				Role    string  `json:"role"`
+				Content *string `json:"content"`
+			}
+			bad := json.Unmarshal(members[name], &list) != nil
+			for _, m := range list {
+				bad = bad || m.Content == nil || m.Role != "user" && m.Role != "assistant" && m.Role != "system"
+			}
+			if bad {
+				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be a list of messages with role and content"})
+			}
+		default:
+			e.Add(a.At+"/state_updates", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "may change messages, next_action, routing_key and metadata alone"})
+		}
+	}
+}
+
+// onlyFor refuses members that answer questions of other kinds.
+func (r *record) onlyFor(a *chat.Answer, e *chat.ValidationError) {
+	refuse := func(name string) {
+		e.Add(a.At+"/"+name, &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is for questions of other kinds"})
+	}
+	if a.Input != nil {
+		refuse("input")
+	}
+	if a.StateUpdates != nil {
+		refuse("state_updates")
+	}
+	if a.Result != "" && r.Kind != chat.AskOutcome {
+		refuse("result")
+	}
+	if a.Arguments != nil && r.Kind == chat.AskOutcome {
+		refuse("arguments")
+	}
+}
+
+// may says whether who is neither the owner nor named may answer.
+func (r *record) may(c Caller) bool {
+	for _, who := range r.Approvers {
+		switch {
+		case who == "any":
+			return true
+		case who == "owner":
+		case who == c.Principal.ID || c.Principal.ID == "" && who == c.UserID:
+			return true
+		}
+	}
+	return false
 }

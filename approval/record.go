@@ -52,11 +52,13 @@ type record struct {
 
 	Calls []recordedCall `json:"calls"`
 	// Of a node of a workflow that asks.
-	Node  string          `json:"node,omitempty"`
-	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
-	By    string          `json:"by"`
-	Usage chat.Usage      `json:"usage"`
-	State json.RawMessage `json:"state"`
+	Node string          `json:"node,omitempty"`
+	Fill json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
+	// Approvers may answer, beside the owner; none are said: the owner alone.
+	Approvers []string        `json:"approvers,omitempty"`
+	By        string          `json:"by"`
+	Usage     chat.Usage      `json:"usage"`
+	State     json.RawMessage `json:"state"`
 }
 
 // recordedCall is a call that waits. Its arguments are a string: as JSON they would be
@@ -89,6 +91,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	if q.Kind == chat.AskHuman {
 		r.Node, r.Fill = q.Node, json.RawMessage(q.Schema)
 	}
+	r.Approvers = q.Approvers
 	if !q.Expires.IsZero() {
 		r.Expires = q.Expires.UnixMilli()
 	}

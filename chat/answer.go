@@ -29,6 +29,10 @@ type Answer struct {
 	Arguments jsontext.Value // nil: none
 	Message   string
 	Calls     []CallAnswer
+	// Of questions that ask for more than yes or no: what a person fills in, what is to
+	// change in the state, and what a call has come to.
+	Input, StateUpdates jsontext.Value // nil: none
+	Result              string
 	// At is the pointer of the answer in its body, before those of its members.
 	At string
 }
@@ -39,6 +43,7 @@ type CallAnswer struct {
 	Action    Action
 	Arguments jsontext.Value // nil: none
 	Message   string
+	Result    string
 }
 
 // ReadAnswer reads the members of an answer to a task, which the body is.
@@ -89,8 +94,12 @@ func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 			a.Message = answerMessage(value, where, e)
 		case name == "calls":
 			a.Calls = answerCalls(value, where, e)
-		case name == "input", name == "state_updates", name == "result":
-			e.addOne(where, CodeNotAllowed, "is for questions of other kinds")
+		case name == "input":
+			a.Input = value
+		case name == "state_updates":
+			a.StateUpdates = answerArguments(value, where, e)
+		case name == "result":
+			a.Result = answerText(value, where, e)
 		}
 	}
 	switch {
@@ -208,6 +217,8 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 			c.Arguments = answerArguments(value, where, e)
 		case "message":
 			c.Message = answerMessage(value, where, e)
+		case "result":
+			c.Result = answerText(value, where, e)
 		}
 	}
 	for _, name := range [...]string{"call_id", "action"} {
@@ -216,7 +227,7 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 		}
 	}
 	switch {
-	case c.Action == Modify && !given["arguments"]:
+	case c.Action == Modify && !given["arguments"] && !given["result"]:
 		e.addOne(at+"/arguments", CodeRequired, "is required to modify a call")
 	case given["action"] && c.Action != Modify && given["arguments"]:
 		e.addOne(at+"/arguments", CodeNotAllowed, "is for the action modify")

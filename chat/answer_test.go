@@ -26,7 +26,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("%q is read as %+v", body, a)
 			}
 			for _, c := range a.Calls {
-				if c.CallID == "" || c.Action == "" || (c.Action == chat.Modify) != (c.Arguments != nil) {
+				if c.CallID == "" || c.Action == "" || (c.Action == chat.Modify) != (c.Arguments != nil || c.Result != "") && c.Result == "" {
 					t.Errorf("%q has the decision %+v", body, c)
 				}
 			}

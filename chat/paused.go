@@ -53,6 +53,9 @@ const AskTools QuestionKind = "tool"
 // AskHuman asks what a workflow asks a person.
 const AskHuman QuestionKind = "human"
 
+// AskOutcome asks what became of calls of which no result is known.
+const AskOutcome QuestionKind = "outcome"
+
 // PendingCall is a call that must not run before a person has allowed it.
 type PendingCall struct {
 	ID        string // as its events will have it
@@ -102,6 +105,8 @@ type Decision struct {
 	Arguments jsontext.Value // of Modify
 	Message   string         // for the model; may be empty
 	Input     jsontext.Value // what a person has filled in; nil: nothing
+	State     jsontext.Value // what changes in the state of a workflow; nil: nothing
+	Result    string         // of Modify, of a call that was made: what it came to
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.
 	Fingerprint string

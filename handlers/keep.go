@@ -91,8 +91,13 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	return task.Request{
 		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Key: t.Key, Body: t.sum,
+		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum,
 	}
+}
+
+// durable says whether a turn is a run of a workflow.
+func durable(req *chat.Request) bool {
+	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }
 
 // keptWriter has nothing written that the log does not have. A client that leaves does not

@@ -9,6 +9,7 @@ import (
 // Names of records, without the prefix that an engine puts before each.
 const (
 	AgentsKey = "sluice:agents" // agents added at run time: one value
+	DueIndex  = "sluice:due"    // runs of workflows that wait, by when their wait is over
 )
 
 // TaskKey returns where a task's document is.
@@ -42,6 +43,19 @@ func GenerationKey(server string) string { return "sluice:gen:" + hash(server) }
 func CacheKey(tenant, user, server, tool, arguments string, generation int64) string {
 	return "sluice:cache:" + hash(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
 }
+
+// RunKey returns the value of a task's run of a workflow, CheckpointsKey and MessagesKey
+// the lists of what it has come to.
+func RunKey(task string) string { return "sluice:run:" + task }
+
+// CheckpointsKey returns the list of a run's checkpoints.
+func CheckpointsKey(task string) string { return "sluice:cp:" + task }
+
+// MessagesKey returns the list of a run's messages.
+func MessagesKey(task string) string { return "sluice:msg:" + task }
+
+// DefinitionKey returns the value of a workflow's definition, by its SHA-256.
+func DefinitionKey(sum string) string { return "sluice:def:" + sum }
 
 // ThreadKey returns the value of a thread of ChatKit.
 func ThreadKey(id string) string { return "sluice:thread:" + id }

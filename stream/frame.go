@@ -85,6 +85,17 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	return f.run(ctx, req, guard)
 }
 
+// GoOn runs the rest of a turn that another process began: guard has heard of what was
+// told, Start among it.
+func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error {
+	if f.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.Timeout)
+		defer cancel()
+	}
+	return f.run(ctx, req, guard)
+}
+
 // begin tells the Start. Nothing in a turn needs more stack than net/http when it sends
 // the head of a reply, which happens below: so the Result, which is large, is in the
 // frame of another function, and handed around by its address (docs/performance.md).

@@ -96,6 +96,14 @@ func (g *Guard) Flush() error {
 // Ended says whether Done was passed on.
 func (g *Guard) Ended() bool { return g.state == ended }
 
+// Lose closes the tool calls that are under way as unknown: the process that made them is
+// gone.
+func (g *Guard) Lose() {
+	for _, c := range g.open() {
+		_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
+	}
+}
+
 // Fail ends a turn whose sender gave up without Done: it closes the open tool
 // calls as unknown and adds what the grammar still asks for, with err as the
 // fatal error. A nil err is a sender's bug, and told as one. After Done Fail does

@@ -54,6 +54,11 @@ type Stamper struct {
 // NewStamper returns a Stamper for a turn whose request arrived at began.
 func NewStamper(out Output, began time.Time) *Stamper { return &Stamper{out: out, began: began} }
 
+// NewStamperAt returns a Stamper for a turn that has had n events.
+func NewStamperAt(out Output, began time.Time, n int) *Stamper {
+	return &Stamper{out: out, began: began, n: n}
+}
+
 // Emit passes ev on with its stamp.
 func (s *Stamper) Emit(ev Event) error {
 	s.n++

@@ -43,7 +43,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 	t.version, t.doc = task.Version+1, doc
 	doc.resumed(t.id, t.began)
 	task.Doc, task.Holder, task.Turn, task.State = doc.encode(), s.holder, t.id, Working
-	err = s.cfg.Store.UpdateTask(ctx, t.task, task, s.cfg.TTL)
+	err = s.cfg.Store.UpdateTask(ctx, t.task, task, s.working(t))
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return answered()
 	}

@@ -156,6 +156,9 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	case err != nil:
 		return nil, false, unavailable(s.note(err))
 	}
+	if s.cfg.Runs != nil {
+		_ = s.cfg.Runs.Finish(ctx, id)
+	}
 	s.changed(ctx, id, before, Canceled)
 	return t.Doc, false, nil
 }
@@ -223,6 +226,9 @@ func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 	err := s.cfg.Store.DeleteTask(ctx, id)
 	if err == nil { // a turn that ends now finds that the task is gone
 		err = s.cfg.Store.DeleteList(ctx, store.TraceKey(id))
+	}
+	if err == nil && s.cfg.Runs != nil {
+		err = s.cfg.Runs.Forget(ctx, id)
 	}
 	for _, turn := range readDocument(id, t).Metadata.Turns {
 		if err == nil {

@@ -27,6 +27,7 @@ type Request struct {
 	RequestID   string
 	Accumulated bool
 	Detached    bool // the turn goes on when its client leaves
+	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.
 	Key  string
 	Body *[32]byte // SHA-256 of what came with Key; nil without one
@@ -58,7 +59,7 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 		return t, nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrDamaged):
 		return nil, err
-	case s.cfg.Required || req.Key != "" || req.TaskID != "":
+	case s.cfg.Required || req.Durable || req.Key != "" || req.TaskID != "":
 		return nil, unavailable(err)
 	}
 	return nil, nil
@@ -145,7 +146,15 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
-	}}, s.cfg.TTL)
+	}}, s.working(t))
+}
+
+// working is how long the task of a turn that runs is kept. That of a run does not expire.
+func (s *Service) working(t *Turn) time.Duration {
+	if t.durable {
+		return 0
+	}
+	return s.cfg.TTL
 }
 
 // newTurn makes a turn. Its context is not the request's: what is stored must be
@@ -154,6 +163,6 @@ func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
 	return &Turn{
 		service: s, id: id, version: 1, began: now, trace: record.New(s.cfg.Trace, id, now),
-		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true,
+		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true, durable: req.Durable && s.cfg.Runs != nil,
 	}
 }

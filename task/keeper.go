@@ -50,14 +50,17 @@ func (s *Service) keep() {
 		case <-renew.C:
 			if s.renew() == nil {
 				s.settle()
+				s.retake()
 			}
 		case <-watch.C:
 			s.hear()
 		case <-look.C:
 			s.hear()
+			s.fence()
 		case <-sweeps.C:
 			if s.readers.Load() > 0 || time.Since(swept) >= sweepEvery*4/5 {
 				s.sweep(s.ctx)
+				s.sweepDue(s.ctx)
 				swept = time.Now()
 			}
 			sweeps.Reset(jitter(sweepForReaders))
@@ -70,8 +73,14 @@ func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
 
 // renew takes or prolongs the lease.
 func (s *Service) renew() error {
+	began := time.Now()
 	err := s.note(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
 	s.leased.Store(err == nil)
+	if err == nil {
+		s.mu.Lock()
+		s.renewed = began
+		s.mu.Unlock()
+	}
 	return err
 }
 
@@ -121,7 +130,7 @@ func (s *Service) sweep(ctx context.Context) {
 		return
 	}
 	for _, id := range ids {
-		if err := s.closeLost(ctx, id); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		if err := s.closeLost(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 			_ = s.note(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
 		}
@@ -132,6 +141,9 @@ func (s *Service) sweep(ctx context.Context) {
 func (s *Service) closeLost(ctx context.Context, id string) error {
 	task, err := s.cfg.Store.Task(ctx, id)
 	if err != nil {
+		return err
+	}
+	if taken, err := s.takeOver(ctx, id, task); taken || err != nil {
 		return err
 	}
 	before, dead := task.State, task.Owner

@@ -81,7 +81,9 @@ type Config struct {
 	// can resume them.
 	Required bool
 	// Trace says what the trace of a task holds.
-	Trace   record.Spec
+	Trace record.Spec
+	// Runs are gone on with when their process is gone. nil: there are none.
+	Runs    Runs
 	Metrics *metrics.Registry
 	Log     zerolog.Logger
 }
@@ -99,6 +101,10 @@ type Service struct {
 	mu        sync.Mutex       // guards the fields below
 	running   map[string]*Turn // by task
 	unsettled []*Turn          // are over, and the store does not know it yet
+	leftRuns  []string         // tasks whose runs this process left, to go on with later
+	renewed   time.Time        // when the lease was renewed last
+	closed    bool
+	taken     sync.WaitGroup // runs without a client
 
 	states   metrics.Counter
 	resumes  metrics.Counter
@@ -145,6 +151,7 @@ func New(cfg Config) *Service {
 
 // Close ends the keeper and gives the lease back. No turn may run any more.
 func (s *Service) Close() {
+	s.stopTaken()
 	s.close()
 	<-s.ended
 	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)

@@ -31,8 +31,11 @@ type Turn struct {
 	cancel   context.CancelCauseFunc
 	// next is the client's, which gets an event once the log has it.
 	next     stream.Output
-	detached bool // the turn goes on without its client
-	left     bool // the client has
+	detached bool            // the turn goes on without its client
+	left     bool            // the client has
+	durable  bool            // another process can go on with it
+	leftOff  bool            // and one will
+	work     context.Context // of a turn that began without a client here; else nil
 
 	// Of the log.
 	logging bool   // false: it is given up
@@ -78,6 +81,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 		named.TaskID, named.TurnID = t.task, t.id
 		ev = &named
 	}
+	t.leaves(ev)
 	t.said.hear(ev)
 	t.trace.Hear(s.At, ev)
 	t.log(s, ev)
@@ -217,6 +221,10 @@ func (t *Turn) End() {
 	s.mu.Lock()
 	delete(s.running, t.task)
 	s.mu.Unlock()
+	if t.leftOff {
+		s.leave(t.task)
+		return
+	}
 	if !t.finish() {
 		s.later(t)
 	}
@@ -269,10 +277,22 @@ func (t *Turn) settle() bool {
 	}
 	err := s.note(s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
 		Version: t.version, Turn: t.id, State: t.state,
-	}}, s.cfg.TTL+t.said.waits()))
+	}}, t.keptFor()))
 	if err == nil {
 		s.changed(t.ctx, t.task, Working, t.state)
+		if t.durable && t.state != InputRequired {
+			_ = s.cfg.Runs.Finish(t.ctx, t.task)
+		}
 	}
 	t.known = !errors.Is(err, store.ErrUnavailable)
 	return t.known
+}
+
+// keptFor is how long the task is kept behind the turn. That of a run that waits does not
+// expire: the run ends its wait itself.
+func (t *Turn) keptFor() time.Duration {
+	if t.durable && t.state == InputRequired {
+		return 0
+	}
+	return t.service.cfg.TTL + t.said.waits()
 }

@@ -48,6 +48,7 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 		if e.Wrote, err = v.assign(ctx, n); err != nil {
 			return nil, inNode(n, err)
 		}
+		e.Wrote = append(o.decision.wrote(), e.Wrote...)
 	}
 	v.known = nil // the node's own fields count for its edges
 	if e.Taken, err = v.take(ctx, n, o); err != nil {
@@ -218,3 +219,44 @@ func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Ch
 
 // counts is how much of a run is kept already.
 type counts struct{ ended, messages int }
+
+// updates is what a person may change in the state.
+type updates struct {
+	Messages []struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	} `json:"messages"`
+	NextAction *string        `json:"next_action"`
+	RoutingKey *string        `json:"routing_key"`
+	Metadata   map[string]any `json:"metadata"`
+}
+
+func (d *Decision) updates() (u updates) {
+	if d != nil && len(d.State) > 0 {
+		_ = json.Unmarshal(d.State, &u) // it was checked
+	}
+	return u
+}
+
+// said returns the messages that a person adds.
+func (d *Decision) said(n *node) (list []Message) {
+	for _, m := range d.updates().Messages {
+		list = append(list, Message{Role: m.Role, Content: m.Content, Timestamp: now(), Node: n.ID})
+	}
+	return list
+}
+
+// wrote returns the fields that a person replaces.
+func (d *Decision) wrote() (list []Wrote) {
+	u := d.updates()
+	if u.NextAction != nil {
+		list = append(list, Wrote{fieldAction, *u.NextAction})
+	}
+	if u.RoutingKey != nil {
+		list = append(list, Wrote{fieldRouting, *u.RoutingKey})
+	}
+	if u.Metadata != nil {
+		list = append(list, Wrote{fieldMetadata, u.Metadata})
+	}
+	return list
+}

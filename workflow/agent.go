@@ -29,6 +29,10 @@ func (k *worker) agent() error {
 			break
 		}
 		err = s.Step(k.ctx, k)
+		if q := k.asksOutcome(); q != nil {
+			err = q
+			break
+		}
 		if k.seal(); err == nil {
 			err = k.journal(s)
 		}
@@ -58,7 +62,7 @@ func (k *worker) request() (chat.Request, error) {
 	if e := k.open.Entry; e != nil && e.Round == k.round && e.Session != nil {
 		req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: e.Session, Decisions: k.decisions()}
 		k.messages, k.text, k.size = slices.Clone(e.Messages), []string{e.Text}, len(e.Text)
-		k.open.Entry = nil
+		k.open.Entry, k.base = nil, e
 		return req, nil
 	}
 	input := k.seen.Header.Asked.Input
@@ -87,7 +91,7 @@ func (k *worker) request() (chat.Request, error) {
 // decisions are those on the calls that waited, by the agent's own ids.
 func (k *worker) decisions() (list []chat.Decision) {
 	for _, d := range k.open.Calls {
-		d.CallID = strings.TrimPrefix(d.CallID, k.callPrefix())
+		_, d.CallID, _ = strings.Cut(d.CallID, "-") // it may have the prefix of an earlier attempt
 		list = append(list, d)
 	}
 	return list
@@ -160,6 +164,7 @@ func (k *worker) journal(s Session) error {
 	if err != nil {
 		return err
 	}
+	k.base = e
 	if text, err := json.Marshal(e); err != nil || len(text) > maxJournal {
 		return nil
 	}

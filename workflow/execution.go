@@ -61,11 +61,16 @@ func newExecution(ctx context.Context, r *Runner, run *Run, sink stream.Sink) *e
 func (x *execution) run() (stream.Result, error) {
 	defer x.stop(nil)
 	x.log("workflow_started", nil)
-	status := CheckpointCreated
-	if x.state.Progress.Sequence > 0 {
-		status = CheckpointResumed
+	p := &x.state.Progress
+	switch {
+	case p.Failure != nil: // and nobody was told
+		x.lost = true
+		x.fail(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
+	case p.Sequence == 0:
+		x.save(CheckpointCreated)
+	case x.state.from == nil || !x.state.from.taken:
+		x.save(CheckpointResumed)
 	}
-	x.save(status)
 	x.loop()
 	x.finish()
 	x.runner.counts.runs.Inc(x.w.def.Name, x.state.Progress.Status)
@@ -225,7 +230,7 @@ func (x *execution) decided(n *node, o *Open) {
 		}
 	}
 	x.tell(n, o, stream.NodeStarted)
-	x.close(n, *o, &outcome{result: -1, decision: d}, 0)
+	x.close(n, *o, &outcome{result: -1, decision: d, messages: d.said(n)}, 0)
 }
 
 // accepts says whether an edge takes a rejection: one whose condition looks at the
@@ -334,7 +339,10 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 		return
 	}
 	if waits, ok := errors.AsType[*waiting](err); ok && x.err == nil {
-		o.Asks, o.Entry, o.Round = waits.question, waits.entry, waits.entry.Round
+		o.Asks, o.Entry = waits.question, waits.entry
+		if o.Entry != nil {
+			o.Round = o.Entry.Round
+		}
 		x.state.Progress.Position = k.n.ID
 		x.tell(k.n, o, stream.NodeWaiting)
 		x.save(CheckpointAwaiting)
@@ -479,15 +487,33 @@ func (x *execution) finish() {
 
 // saveFailure keeps that a run has failed, unless another process will go on with it.
 func (x *execution) saveFailure() {
-	x.state.Progress.Status = StatusFailed
-	if x.records == nil || x.lost || x.err == nil || fault.From(x.err).Type == fault.ShuttingDown {
+	if x.records == nil || x.lost || Left(x.err) {
 		return
 	}
+	err := x.err
+	if err == nil { // nobody listens any more
+		err = x.sinkErr
+	}
+	f := fault.From(err)
+	x.state.Progress.Status, x.state.Progress.Failure = StatusFailed, &Failure{f.Type, f.Message}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), lastSave)
 	defer cancel()
 	if err := x.records.Save(ctx, x.state.checkpoint(x.kept, CheckpointCreated, x.before+time.Since(x.began))); err != nil {
 		zerolog.Ctx(x.ctx).Warn().AnErr("cause", err).Msg("checkpoint_lost")
 	}
+}
+
+// Left says of the error of a run that another process, or this one later, goes on with
+// it.
+func Left(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch fault.From(err).Type {
+	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
+		return true
+	}
+	return false
 }
 
 // lastSave bounds the saving of a failure.
@@ -501,7 +527,15 @@ func (x *execution) pause() bool {
 	x.state.Progress.Status = StatusWaiting
 	x.voice.keep()
 	x.state.Progress.Elapsed = x.before + time.Since(x.began)
-	state, err := json.Marshal(x.state)
+	var of any = x.state
+	if x.records != nil && x.runner.cfg.Load != nil {
+		of = handle{Header: x.state.Header.short(), Kept: true}
+	}
+	state, err := json.Marshal(of)
+	if err == nil && x.records != nil {
+		err = x.records.Wait(x.ctx, &x.state.Progress)
+		x.lost = err != nil
+	}
 	if err != nil {
 		x.fail(err)
 		return true
@@ -520,12 +554,22 @@ func (x *execution) pause() bool {
 	return true
 }
 
+// short returns what a handle has of a Header.
+func (h Header) short() Header {
+	h.Asked = Asked{}
+	return h
+}
+
 // refuse answers questions that nobody can be asked.
 func (x *execution) refuse(why string) {
 	x.state.Progress.Status = StatusRunning
 	for i := range x.state.Progress.Frontier {
 		o := &x.state.Progress.Frontier[i]
 		if len(o.Asks.Calls) == 0 {
+			x.fail(&fault.Error{Type: fault.ApprovalRejected, Message: "Nobody can be asked: " + why})
+			return
+		}
+		if o.Asks.Kind == chat.AskOutcome {
 			x.fail(&fault.Error{Type: fault.ApprovalRejected, Message: "Nobody can be asked: " + why})
 			return
 		}

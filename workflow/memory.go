@@ -22,7 +22,10 @@ type Kept struct {
 }
 
 // settled is an intent and what came of it; nil: it is not known.
-type settled struct{ result *tool.Result }
+type settled struct {
+	result *tool.Result
+	tries  int
+}
 
 // Save implements Records.
 func (k *Kept) Save(_ context.Context, c *Checkpoint) error {
@@ -35,6 +38,9 @@ func (k *Kept) Save(_ context.Context, c *Checkpoint) error {
 	k.checkpoints = append(k.checkpoints, *c)
 	return nil
 }
+
+// Wait implements Records.
+func (k *Kept) Wait(context.Context, *Progress) error { return nil }
 
 // Journal implements Records.
 func (k *Kept) Journal(_ context.Context, e *Entry) error {
@@ -52,16 +58,18 @@ func (k *Kept) Intend(_ context.Context, i *Intent) (*tool.Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s, made := k.intents[i.Key]; made {
-		if s.result == nil {
+		switch {
+		case s.result != nil:
+			known := *s.result
+			return &known, nil
+		case s.tries > i.Again:
 			return nil, ErrUnknown
 		}
-		known := *s.result
-		return &known, nil
 	}
 	if k.intents == nil {
 		k.intents = map[string]*settled{}
 	}
-	k.intents[i.Key] = new(settled)
+	k.intents[i.Key] = &settled{tries: 1 + i.Again}
 	return nil, nil
 }
 

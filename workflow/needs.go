@@ -85,6 +85,8 @@ type Reply struct {
 type Records interface {
 	// Save keeps a checkpoint with what has been added since the one before.
 	Save(ctx context.Context, c *Checkpoint) error
+	// Wait keeps the progress of a run that is about to wait for people, and until when.
+	Wait(ctx context.Context, p *Progress) error
 	// Journal keeps where a session of an agent node is, in place of what was kept of the
 	// node before.
 	Journal(ctx context.Context, e *Entry) error
@@ -161,4 +163,6 @@ type Intent struct {
 	// Key is equal for equal tries of one call, in any process: of the run, the node, its
 	// round, the tool, the arguments, and how many equal calls came before it.
 	Key string `json:"key"`
+	// Again is after how many tries of unknown outcome a person lets another be made.
+	Again int `json:"-"`
 }

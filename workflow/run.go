@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/fault"
 )
 
 // schemaNumber is the version of a stored Run.
@@ -23,8 +24,9 @@ type Run struct {
 	Messages []Message `json:"messages"` // append only, in the order of the ends
 	Progress Progress  `json:"progress"`
 
-	w  *Workflow
-	at []int // by the order of a node: its number in Ended, or -1
+	w    *Workflow
+	at   []int   // by the order of a node: its number in Ended, or -1
+	from *readAs // the record of a run that was read from a RunStore
 }
 
 // Header is what never changes of a run.
@@ -115,6 +117,8 @@ type Decision struct {
 	Action  string `json:"action"` // approve, reject or modify
 	Message string `json:"message,omitempty"`
 	Input   any    `json:"input,omitempty"`
+	// State is what a person changes in the state; nil: nothing.
+	State jsontext.Value `json:"state_updates,omitempty"`
 	// Late says that nobody decided in time.
 	Late bool `json:"late,omitempty"`
 }
@@ -144,6 +148,14 @@ type Progress struct {
 	Long int      `json:"long,omitempty"` // code points of what is out
 	// Block says that what is out is more than one paragraph of prose.
 	Block bool `json:"block,omitempty"`
+	// Failure is why the run has failed.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Failure is why a run has failed.
+type Failure struct {
+	Type    fault.Type `json:"error_type"`
+	Message string     `json:"message"`
 }
 
 // Open is a node of the frontier.
@@ -158,8 +170,19 @@ type Open struct {
 	Decision *Decision `json:"decision,omitempty"`
 	// Calls are what was decided of the calls in Asks.
 	Calls []chat.Decision `json:"calls,omitempty"`
+	// Outcomes are what a person has said of calls of which no result is known.
+	Outcomes []Outcome `json:"outcomes,omitempty"`
 	// Entry is where an agent's session was, for an attempt that goes on with it.
 	Entry *Entry `json:"entry,omitempty"`
+}
+
+// Outcome is what a person has said of a call of which no result is known.
+type Outcome struct {
+	Key string `json:"key"` // of its Intent
+	// Again is how many tries may be followed by another one; 0: it is not made.
+	Again  int    `json:"again,omitempty"`
+	Done   bool   `json:"done,omitempty"` // it was made, with Result
+	Result string `json:"result,omitempty"`
 }
 
 // waits says whether a person must answer first.
@@ -167,6 +190,8 @@ func (o *Open) waits() bool {
 	switch {
 	case o.Asks == nil:
 		return false
+	case o.Asks.Kind == chat.AskOutcome:
+		return len(o.Asks.Calls) > 0
 	case len(o.Asks.Calls) > 0:
 		return len(o.Calls) < len(o.Asks.Calls)
 	}

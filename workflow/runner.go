@@ -27,6 +27,12 @@ type Config struct {
 	// Records gives what keeps a run; nil, or a nil one: nothing does, and the run ends
 	// with its stream.
 	Records func(context.Context, *Run) (Records, error)
+	// Load reads a run that Records has kept. nil: what a run that waits needs is in its
+	// question.
+	Load func(ctx context.Context, id string) (*Run, error)
+	// Tell says that of a lost call to a server its caller is told, and no person is asked.
+	// nil: people are asked.
+	Tell func(server string) bool
 	// Hold says that a call of a tool node must wait for a person; nil: none must.
 	Hold func(call tool.Call, spec *tool.Spec) bool
 	// Metrics gets runs and nodes. nil: nothing is counted.
@@ -48,7 +54,7 @@ func (r *Runner) Workflow() *Workflow { return r.cfg.Workflow }
 // Run begins a run, or goes on with the one that req.Resumed holds. See stream.Runner.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if req.Resumed != nil {
-		run, err := Restore(r.cfg.Workflow, req.Resumed.State)
+		run, err := r.restore(ctx, req.Resumed.State)
 		if err == nil {
 			err = run.decide(req.Resumed.Decisions)
 		}
@@ -58,6 +64,21 @@ func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 		return r.Continue(ctx, run, sink)
 	}
 	return r.Continue(ctx, begin(r.cfg.Workflow, headerOf(req)), sink)
+}
+
+// handle is what is asked with in place of a Run that is kept.
+type handle struct {
+	Header Header `json:"header"`
+	Kept   bool   `json:"kept"`
+}
+
+// restore returns the run of a question.
+func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
+	var h handle
+	if err := json.Unmarshal(state, &h); err != nil || !h.Kept || r.cfg.Load == nil {
+		return Restore(r.cfg.Workflow, state)
+	}
+	return r.cfg.Load(ctx, h.Header.ID)
 }
 
 // Continue goes on with a run until it is over or waits for people. It takes run over.
@@ -164,8 +185,8 @@ func (r *Run) TakeOver(kept func(node string) *Entry) {
 		if o.waits() {
 			continue
 		}
-		if o.Entry = kept(o.Node); o.Entry != nil {
-			o.Round = o.Entry.Round
+		if e := kept(o.Node); e != nil {
+			o.Entry, o.Round = e, e.Round
 		}
 		o.Attempt++
 	}
@@ -188,9 +209,13 @@ func (r *Run) decideOne(d chat.Decision) bool {
 		o := &r.Progress.Frontier[i]
 		switch {
 		case !o.waits():
+		case o.Asks.Kind == chat.AskOutcome:
+			if o.found(d) {
+				return true
+			}
 		case len(o.Asks.Calls) == 0:
 			if o.Node == d.CallID {
-				o.Decision = &Decision{Action: string(d.Action), Message: d.Message, Input: valueOf(d.Input)}
+				o.Decision = &Decision{Action: string(d.Action), Message: d.Message, Input: valueOf(d.Input), State: d.State}
 				return true
 			}
 		case slices.ContainsFunc(o.Asks.Calls, func(c chat.PendingCall) bool { return c.ID == d.CallID }) &&
@@ -200,6 +225,64 @@ func (r *Run) decideOne(d chat.Decision) bool {
 		}
 	}
 	return false
+}
+
+// found takes what a person has found out of a call.
+func (o *Open) found(d chat.Decision) bool {
+	i := slices.IndexFunc(o.Asks.Calls, func(c chat.PendingCall) bool { return c.ID == d.CallID })
+	if i < 0 {
+		return false
+	}
+	o.Asks.Calls = slices.Delete(slices.Clone(o.Asks.Calls), i, i+1)
+	if len(o.Asks.Calls) == 0 {
+		o.Asks = nil
+	}
+	out := Outcome{Key: d.CallID}
+	at := slices.IndexFunc(o.Outcomes, func(other Outcome) bool { return other.Key == d.CallID })
+	switch d.Action {
+	case chat.Approve:
+		if out.Again = 1; at >= 0 {
+			out.Again = o.Outcomes[at].Again + 1
+		}
+	case chat.Modify:
+		out.Done, out.Result = true, d.Result
+	}
+	if at >= 0 {
+		o.Outcomes = slices.Delete(slices.Clone(o.Outcomes), at, at+1)
+	}
+	o.Outcomes = append(o.Outcomes, out)
+	return true
+}
+
+// TimeOut decides what nobody has decided in time: what a node asks is refused, and so
+// are calls.
+func (r *Run) TimeOut(now time.Time) {
+	for i := range r.Progress.Frontier {
+		o := &r.Progress.Frontier[i]
+		switch {
+		case !o.waits() || o.Asks.Expires.After(now):
+		case o.Asks.Kind == chat.AskOutcome:
+			for _, c := range slices.Clone(o.Asks.Calls) {
+				o.found(chat.Decision{CallID: c.ID, Action: chat.Reject})
+			}
+		case len(o.Asks.Calls) == 0:
+			o.Decision = &Decision{Action: string(chat.Reject), Message: "Nobody has answered in time", Late: true}
+		default:
+			for _, c := range o.Asks.Calls {
+				if !slices.ContainsFunc(o.Calls, func(d chat.Decision) bool { return d.CallID == c.ID }) {
+					o.Calls = append(o.Calls, chat.Decision{CallID: c.ID, Action: chat.Refuse, Message: "Nobody has answered in time"})
+				}
+			}
+		}
+	}
+	r.Progress.Status = StatusRunning
+}
+
+// Request returns the request of a run, for what goes on with it without a client.
+func (r *Run) Request() *chat.Request {
+	req := r.Header.Asked.request()
+	req.Input, req.Task = r.Header.Asked.Input, r.Header.ID
+	return &req
 }
 
 // valueOf returns a JSON value; nil: there is none.

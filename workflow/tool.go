@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ func (k *worker) tool() error {
 		return err
 	}
 	result, err := k.call(spec, args, "")
+	if q := k.asksOutcome(); q != nil {
+		return q
+	}
 	for _, next := range append([]string{spec.Fallback}, spec.More...) {
 		f := fault.From(err)
 		if f == nil || f.Type != fault.MCPUnavailable || f.Unknown || !f.NoEffect {
@@ -47,6 +51,9 @@ func (k *worker) tool() error {
 		}
 		if other := set.Lookup(next); other != nil {
 			result, err = k.call(other, args, next)
+			if q := k.asksOutcome(); q != nil {
+				return q
+			}
 		}
 	}
 	k.seal()
@@ -66,7 +73,7 @@ func (k *worker) allowed(spec *tool.Spec, args jsontext.Value) (jsontext.Value, 
 	if hold == nil || !hold(tool.Call{Name: spec.Name, Arguments: args}, spec) {
 		return args, nil
 	}
-	id := k.nodeCallID("")
+	id := uuidOf(k.seen.Header.ID, k.n.ID, strconv.Itoa(k.round), "1", "") // a later attempt has the same answer
 	i := slices.IndexFunc(k.open.Calls, func(d chat.Decision) bool { return d.CallID == id })
 	if i < 0 {
 		return nil, &waiting{
@@ -167,8 +174,50 @@ type recorderKey struct{}
 // recorder keeps the calls of one execution of a node.
 type recorder struct {
 	worker *worker
-	mu     sync.Mutex     // guards the field below
-	made   map[string]int // how many equal calls there were
+	mu     sync.Mutex         // guards the fields below
+	made   map[string]int     // how many equal calls there were
+	unsure []chat.PendingCall // of which nobody knows what became
+}
+
+// asksOutcome returns what a person must say before the node can go on; nil: nothing.
+func (k *worker) asksOutcome() error {
+	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.unsure) == 0 {
+		return nil
+	}
+	if k.base == nil {
+		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
+	}
+	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: "Nobody knows whether these calls were carried out. Shall they be made again?",
+		Calls: r.unsure}, k.base}
+}
+
+// unknown is what a call comes to that was made before, nobody knows with what result.
+func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call) error {
+	if tell := r.worker.x.runner.cfg.Tell; tell != nil && tell(spec.Server) {
+		return &fault.Error{Type: fault.ToolFailed, Unknown: true, Service: "mcp:" + spec.Server,
+			Message: "The gateway stopped while this call was under way: whether it took effect is not known. Do not repeat it; tell the user so."}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsure = append(r.unsure, chat.PendingCall{ID: i.Key, Tool: spec.Name, Server: spec.Server, Arguments: call.Arguments,
+		Fingerprint: spec.Fingerprint(), AgentID: r.worker.n.Agent, Reason: "unknown"})
+	return &fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: "Whether an earlier try took effect is not known: a person is asked"}
+}
+
+// outcomeOf returns what a person has said of a call; nil: nothing.
+func (k *worker) outcomeOf(key string) *Outcome {
+	for i := range k.open.Outcomes {
+		if k.open.Outcomes[i].Key == key {
+			return &k.open.Outcomes[i]
+		}
+	}
+	return nil
 }
 
 func withRecorder(ctx context.Context, k *worker) context.Context {
@@ -203,7 +252,19 @@ func recorded(ctx context.Context, spec *tool.Spec, call tool.Call, run func(con
 	}
 	intent := r.intent(spec, call)
 	records := r.worker.x.records
+	switch o := r.worker.outcomeOf(intent.Key); {
+	case o == nil:
+	case o.Again > 0:
+		intent.Again = o.Again
+	case o.Done:
+		return tool.Result{ID: call.ID, Name: call.Name, Text: o.Result}, nil
+	default:
+		return tool.Result{ID: call.ID, Name: call.Name, IsError: true, Text: "A person says that this call was not carried out."}, nil
+	}
 	known, err := records.Intend(ctx, intent)
+	if errors.Is(err, ErrUnknown) {
+		return tool.Result{}, r.unknown(intent, spec, call)
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}

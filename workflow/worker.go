@@ -35,6 +35,7 @@ type worker struct {
 	calls    []ToolCall // of the step at hand
 	results  []string   // of the calls
 	critic   any        // of the round
+	base     *Entry     // where the session was kept last; nil: nowhere
 	fatal    bool       // the error is the run's, not the node's
 	took     stream.Result
 }

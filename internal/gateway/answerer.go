@@ -81,7 +81,7 @@ func (g *Gateway) choosePaused(r *registry, req *chat.Request) (*answerer, error
 	case req.Resumed.By == chat.PausedAgent:
 		return g.alone, nil
 	case req.Resumed.By == chat.PausedWorkflow:
-		return r.chooseRun(req)
+		return g.chooseRun(r, req)
 	case r.team != nil:
 		return r.runner, nil
 	}

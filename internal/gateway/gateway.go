@@ -110,6 +110,8 @@ type Seams struct {
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
+	// Wrote is called behind each write of a run of a workflow. May be nil.
+	Wrote func()
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
 }
@@ -158,7 +160,7 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		return nil, err
 	}
 	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with.Store); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with); err != nil {
 		return nil, err
 	}
 	g.openCache()
@@ -204,6 +206,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	}
 	if cfg.HasFile {
 		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
+	}
+	if g.state != nil {
+		g.state.runs.use(g)
 	}
 	g.server = handlers.NewServer(server)
 	g.remotes.settle(ctx)

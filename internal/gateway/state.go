@@ -26,6 +26,7 @@ import (
 type state struct {
 	store store.Store
 	tasks *task.Service
+	runs  *runs
 	// memory remembers conversations; nil: nothing does.
 	memory *conversation.Memory
 	parts  []health.Checker
@@ -40,8 +41,9 @@ const (
 	storeProbes   = 3
 )
 
-// openState opens the store. given, if not nil, is used in place of the configured one.
-func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, given store.Store) (*state, error) {
+// openState opens the store. That of with, if not nil, is used in place of the configured one.
+func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
+	given := with.Store
 	s := &state{store: given}
 	if given == nil {
 		at, err := store.ParseLocation(cfg.Store.Reveal())
@@ -52,8 +54,9 @@ func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.R
 			return nil, err
 		}
 	}
+	s.runs = newRuns(s.store, cfg, m, with.Wrote)
 	s.tasks = task.New(task.Config{
-		Store: s.store, Required: cfg.StoreRequired, Metrics: m, Log: log,
+		Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
 		Trace: cfg.Trace,
 	})

@@ -18,6 +18,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/router"
+	"sluice/store"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
@@ -27,34 +28,46 @@ import (
 type workflows struct {
 	byName map[string]*answerer
 	told   []handlers.Workflow
+	agents *workAgents
 }
 
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
 func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
-	if len(list) == 0 {
+	if len(list) == 0 && !g.mayWait() {
 		return flows
 	}
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
 	delegation := newDelegation(team, timeout)
+	agents.delegation = delegation
 	for _, a := range team {
 		if a.Remote != nil {
 			continue // it has no steps that could be kept
 		}
 		agents.agents[a.ID], agents.specs[a.ID] = delegation.add(a, g.workerConfig(a)), a
 	}
+	flows.agents = agents
 	for _, w := range list {
-		run := workflow.New(workflow.Config{
-			Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics,
-		})
-		inner := model.Budgeted{Runner: workRunner{run, len(g.cfg.Models) > 0, delegation}, Tokens: g.cfg.TurnTokens}
-		_, sum := w.Stored()
-		f := g.answering(inner, g.waiting)
-		f.timeout, f.sum = w.Definition().Timeout, sum
-		flows.byName[w.Definition().Name] = f
+		flows.byName[w.Definition().Name] = g.newFlow(w, agents)
 		flows.told = append(flows.told, describe(w))
 	}
 	return flows
+}
+
+func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
+	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, g: g, delegation: agents.delegation}, Tokens: g.cfg.TurnTokens}
+	_, sum := w.Stored()
+	f := g.answering(inner, g.waiting)
+	f.timeout, f.sum = w.Definition().Timeout, sum
+	return f
+}
+
+func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
+	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics}
+	if g.state != nil {
+		cfg.Records, cfg.Load = g.state.runs.records, g.state.runs.Load
+	}
+	return workflow.New(cfg)
 }
 
 // workTools are the tools of tool nodes: those of all servers, with the cache.
@@ -112,10 +125,24 @@ type workRunner struct {
 	keyed bool // models are configured by key
 	// delegation is nil if no agent calls another.
 	delegation *delegation
+	g          *Gateway
+	taken      *workflow.Run // in place of its owner; nil: a request's own
 }
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	if r.g.state != nil {
+		leave, err := r.g.state.runs.enter(ctx)
+		if err != nil {
+			return stream.Result{}, err
+		}
+		defer leave()
+	}
+	if r.taken != nil {
+		result, err := r.goOn(r.delegation.within(ctx, req), sink)
+		result.Keyed = r.keyed
+		return result, err
+	}
 	ctx, own, err := withShared(ctx, req)
 	if err != nil {
 		return stream.Result{}, err
@@ -140,13 +167,16 @@ func readRun(state []byte) (workflow.Header, error) {
 }
 
 // chooseRun returns the workflow of a run that waited.
-func (r *registry) chooseRun(req *chat.Request) (*answerer, error) {
+func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	h, err := readRun(req.Resumed.State)
 	if err != nil {
 		return nil, err
 	}
 	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
 		return f, nil
+	}
+	if f, err := g.pinned(h.Definition); f != nil || errors.Is(err, store.ErrUnavailable) {
+		return f, err
 	}
 	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
 }
@@ -156,6 +186,8 @@ type workAgents struct {
 	agents map[string]*agent.Agent
 	specs  map[string]router.AgentSpec
 	asker  *asker
+	// delegation is nil if no agent calls another.
+	delegation *delegation
 }
 
 // Begin implements workflow.Agents.

@@ -1,0 +1,302 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/record"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// A turn that is a run of a workflow is not lost with its process: another one claims its
+// task and goes on with it, in the same log.
+
+// Runs knows what can be gone on with in place of a process that is gone.
+type Runs interface {
+	// Open returns the run of a task; nil if the task has none. The error of a run that
+	// this process cannot go on with is ErrNotHere.
+	Open(ctx context.Context, task string) (Run, error)
+	// Due returns up to limit tasks whose wait is over.
+	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Finish says that a task is over, and Forget that nothing of it is kept.
+	Finish(ctx context.Context, task string) error
+	Forget(ctx context.Context, task string) error
+}
+
+// Run is a run that was read. One goroutine uses it.
+type Run interface {
+	// TakeOver makes it ready to be gone on with; told is what the log tells of the turn,
+	// nil if there is none. It returns the events that the log lacks.
+	TakeOver(told []stream.Event) []stream.Event
+	// TimeOut decides what nobody has decided in time.
+	TimeOut(now time.Time)
+	// Frame returns what runs it, and the request to run it with.
+	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
+}
+
+// ErrNotHere says that another process must go on with a run.
+var ErrNotHere = errors.New("this process cannot go on with the run")
+
+// maxTaken is how many runs one sweep goes on with.
+const maxTaken = 8
+
+func shuttingDown() error {
+	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
+}
+
+// leaves notes that another process, or this one later, goes on with the turn: what is
+// told of its end is for its client alone.
+func (t *Turn) leaves(ev stream.Event) {
+	e, ok := ev.(*stream.Error)
+	if !ok || !e.Fatal || !t.durable {
+		return
+	}
+	switch e.Type {
+	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
+		t.append()
+		t.leftOff, t.logging = true, false
+	}
+}
+
+// switching is the sink of a turn whose first part is in a log.
+type switching struct{ next stream.Sink }
+
+func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
+func (s *switching) Flush() error               { return s.next.Flush() }
+
+// takeOver goes on with the run of a task whose owner is gone. It returns false if the
+// task has none.
+func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (bool, error) {
+	if s.cfg.Runs == nil || task.Turn == "" {
+		return false, nil
+	}
+	run, err := s.cfg.Runs.Open(ctx, id)
+	if run == nil || err != nil {
+		return err != nil, err
+	}
+	t := s.resumedTurn(id, task)
+	kept, err := s.readAll(ctx, task.Turn)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return true, err
+	}
+	var told []stream.Event
+	for _, e := range kept.told {
+		t.said.hear(e.Event)
+		told = append(told, e.Event)
+	}
+	if t.said.reason != "" || t.said.failure != "" || len(t.said.asked) > 0 {
+		return false, nil // it was over but for its last state
+	}
+	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
+	c := &closing{n: kept.last}
+	sink := &switching{c}
+	guard := stream.NewGuard(sink)
+	for _, e := range kept.told {
+		_ = guard.Emit(e.Event)
+		c.at = max(c.at, e.At)
+	}
+	lacks := run.TakeOver(told)
+	if t.logging = len(told) > 0; t.logging {
+		c.open = true
+		guard.Lose()
+		for _, ev := range lacks {
+			t.said.hear(ev)
+			t.trace.Hear(c.at, ev)
+			_ = guard.Emit(ev)
+		}
+	} else {
+		_ = guard.Emit(&stream.Start{})
+	}
+	if err := s.claimTask(ctx, id, t, task, c, kept.last); err != nil {
+		return true, err
+	}
+	t.began, t.at, t.n = time.Now().Add(-c.at), c.n, c.n
+	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
+	s.goOnWith(t, run, guard)
+	return true, nil
+}
+
+// claimTask makes the task this process's, and adds to the log what it lacks. A task that
+// this process has left itself is its own already.
+func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int) error {
+	owned := task.Holder == s.holder
+	task.Holder, task.State = s.holder, Working
+	if owned {
+		if err := s.cfg.Store.UpdateTask(ctx, id, task, 0); err != nil || len(c.data) == 0 {
+			return err
+		}
+		err := s.cfg.Store.AppendLog(ctx, t.id, store.Append{Entry: store.Entry{N: c.n, Data: c.data}, At: at, TTL: s.cfg.EventTTL, Task: id, Holder: s.holder})
+		t.logging = err == nil
+		return nil
+	}
+	closing := store.Closing{Task: task}
+	if len(c.data) > 0 {
+		closing.LogOf = t.id
+		closing.Log = store.Append{Entry: store.Entry{N: c.n, Data: c.data}, At: at, TTL: s.cfg.EventTTL}
+	}
+	err := s.cfg.Store.CloseTask(ctx, id, closing)
+	if errors.Is(err, store.ErrTooLarge) {
+		closing.LogOf, t.logging = "", false
+		err = s.cfg.Store.CloseTask(ctx, id, closing)
+	}
+	return err
+}
+
+// resumedTurn is the turn in which a task was when its owner left it.
+func (s *Service) resumedTurn(id string, task store.Task) *Turn {
+	ctx, cancel := context.WithCancelCause(s.cfg.Log.WithContext(context.Background()))
+	return &Turn{
+		service: s, id: task.Turn, task: id, version: task.Version + 1, began: time.Now(), ctx: context.WithoutCancel(ctx), work: ctx,
+		cancel: cancel, detached: true, durable: true, logging: true, doc: readDocument(id, task),
+		trace: record.New(s.cfg.Trace, task.Turn, time.Now()),
+	}
+}
+
+// goOnWith runs a run to its end, without a client.
+func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return // the lease ends, and another process finds the task
+	}
+	s.running[t.task] = t
+	s.taken.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.taken.Done()
+		defer t.End()
+		defer t.cancel(nil)
+		frame, req := run.Frame(t.work, t.task, t.id)
+		_ = guard.Flush()
+		_ = frame.GoOn(t.work, req, guard)
+	}()
+}
+
+// sweepDue goes on with runs whose wait is over.
+func (s *Service) sweepDue(ctx context.Context) {
+	if s.cfg.Runs == nil {
+		return
+	}
+	now := time.Now()
+	ids, err := s.cfg.Runs.Due(ctx, now, maxTaken)
+	if s.note(err) != nil {
+		return
+	}
+	for _, id := range ids {
+		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) {
+			_ = s.note(err)
+			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("run_not_continued")
+		}
+	}
+}
+
+// timeOut goes on with one of them, in a new turn of its task.
+func (s *Service) timeOut(ctx context.Context, id string, now time.Time) error {
+	task, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && final(task.State):
+		return s.cfg.Runs.Finish(ctx, id)
+	case err != nil:
+		return err
+	case task.State != InputRequired:
+		return nil // it runs
+	}
+	run, err := s.cfg.Runs.Open(ctx, id)
+	if run == nil || err != nil {
+		return err
+	}
+	run.TakeOver(nil)
+	run.TimeOut(now)
+	t := s.resumedTurn(id, task)
+	t.id = newID(chat.TurnPrefix)
+	t.trace = record.New(s.cfg.Trace, t.id, t.began)
+	t.doc.resumed(t.id, t.began)
+	task.Doc, task.Holder, task.Turn, task.State = t.doc.encode(), s.holder, t.id, Working
+	if err := s.cfg.Store.UpdateTask(ctx, id, task, 0); err != nil {
+		return err
+	}
+	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(nil)
+	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
+	_ = guard.Emit(&stream.Start{})
+	s.goOnWith(t, run, guard)
+	return nil
+}
+
+// retake goes on with the runs that this process has left because the store was unavailable.
+func (s *Service) retake() {
+	s.mu.Lock()
+	ids := s.leftRuns
+	s.leftRuns = nil
+	s.mu.Unlock()
+	for i, id := range ids {
+		task, err := s.cfg.Store.Task(s.ctx, id)
+		if err == nil && task.Holder == s.holder && task.State == Working {
+			_, err = s.takeOver(s.ctx, id, task)
+		}
+		if errors.Is(err, store.ErrUnavailable) {
+			s.mu.Lock()
+			s.leftRuns = append(s.leftRuns, ids[i:]...)
+			s.mu.Unlock()
+			return
+		}
+	}
+}
+
+// fence ends the runs of this process before another one can claim them: its lease has not
+// been renewed for two thirds of it.
+func (s *Service) fence() {
+	s.mu.Lock()
+	var mine []*Turn
+	if time.Since(s.renewed) > s.cfg.Lease*2/3 {
+		for _, t := range s.running {
+			if t.durable {
+				mine = append(mine, t)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range mine {
+		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task)).Msg("run_fenced")
+		t.cancel(unavailable(nil))
+	}
+}
+
+// stopTaken ends the runs that have no client, for others to go on with.
+func (s *Service) stopTaken() {
+	s.mu.Lock()
+	s.closed = true
+	var mine []*Turn
+	for _, t := range s.running {
+		if t.work != nil {
+			mine = append(mine, t)
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range mine {
+		t.cancel(shuttingDown())
+	}
+	s.taken.Wait()
+}
+
+// leave keeps in mind a run that was left while the store was unavailable.
+func (s *Service) leave(task string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.leftRuns, task) {
+		s.leftRuns = append(s.leftRuns, task)
+	}
+}
+
+// nobody is the output of a turn without a client.
+type nobody struct{}
+
+func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
+func (nobody) Flush() error                           { return nil }
+func (nobody) Blocked() time.Duration                 { return 0 }

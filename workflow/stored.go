@@ -1,0 +1,541 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/metrics"
+	"sluice/store"
+	"sluice/tool"
+)
+
+// A run in a store has one record that is replaced as a whole and whose version guards
+// every write, and two lists that grow: of checkpoints and of messages. An item of a
+// list counts if the record says that its number exists, and that the life of the run
+// which wrote it had this number to give: what a process adds that is not the owner any
+// more is there, and is never read.
+
+// storedSchema is the version of a stored record.
+const storedSchema = 1
+
+// maxClaims is how often a run is taken over without a new checkpoint.
+const maxClaims = 5
+
+// maxKept is how many bytes of a call's result are kept.
+const maxKept = 32 << 10
+
+// RunStore is what keeps runs of all gateways. It is safe for concurrent use.
+type RunStore struct {
+	cfg  RunStoreConfig
+	mu   sync.Mutex           // guards the field below
+	defs map[string]*Workflow // by SHA-256
+
+	seconds metrics.Histogram
+	bytes   metrics.Counter
+	claims  metrics.Counter
+}
+
+// RunStoreConfig describes a RunStore. Store is required.
+type RunStoreConfig struct {
+	Store interface {
+		store.Values
+		store.Lists
+		store.Indexes
+	}
+	// TTL is how long the records of a run are kept after its end; 0: for ever.
+	TTL time.Duration
+	// Wait is how long a person may take over a question that says nothing of that.
+	Wait    time.Duration
+	Metrics *metrics.Registry
+	// Wrote is called behind each write, for tests. May be nil.
+	Wrote func()
+}
+
+// NewRunStore returns a RunStore.
+func NewRunStore(cfg RunStoreConfig) *RunStore {
+	return &RunStore{
+		cfg: cfg, defs: map[string]*Workflow{},
+		seconds: cfg.Metrics.Histogram("checkpoint_seconds", "Writes of checkpoints.", "engine"),
+		bytes:   cfg.Metrics.Counter("checkpoint_bytes_total", "Bytes of checkpoints and messages that were written."),
+		claims:  cfg.Metrics.Counter("run_claims_total", "Runs that this process went on with.", "why"),
+	}
+}
+
+// storedRun is the record of a run.
+type storedRun struct {
+	Schema   int      `json:"schema"`
+	Epoch    int64    `json:"epoch"`
+	Claims   int      `json:"claims,omitempty"` // take-overs since the last checkpoint
+	Header   Header   `json:"header"`
+	Progress Progress `json:"progress"`
+	// Checkpoints is how many count; Lives say which epoch wrote which.
+	Checkpoints int                      `json:"checkpoints"`
+	Lives       []life                   `json:"lives"`
+	Intents     map[string]*storedIntent `json:"intents,omitempty"`
+	Journal     map[string]*Entry        `json:"journal,omitempty"`
+	Due         int64                    `json:"due,omitempty"` // in the index, Unix milliseconds
+}
+
+// life is one owner's: its checkpoints have numbers from From on.
+type life struct {
+	Epoch int64 `json:"epoch"`
+	From  int   `json:"from"`
+}
+
+type storedIntent struct {
+	Intent Intent       `json:"intent"`
+	Tries  int          `json:"tries"`
+	Result *tool.Result `json:"result,omitempty"` // nil: it is not known
+}
+
+// storedCheckpoint is an item of a list of checkpoints, storedMessages one of messages.
+type storedCheckpoint struct {
+	Epoch int64 `json:"epoch"`
+	Checkpoint
+	Ends []Ended `json:"ends,omitempty"`
+}
+
+type storedMessages struct {
+	Epoch    int64     `json:"epoch"`
+	Sequence int       `json:"sequence"`
+	Messages []Message `json:"messages,omitempty"`
+}
+
+// owner returns the epoch whose checkpoint of that number counts; 0: none.
+func (r *storedRun) owner(sequence int) (epoch int64) {
+	if sequence < 0 || sequence >= r.Checkpoints {
+		return 0
+	}
+	for _, l := range r.Lives {
+		if l.From <= sequence {
+			epoch = l.Epoch
+		}
+	}
+	return epoch
+}
+
+// readAs is the record as it was read, of a Run that was.
+type readAs struct {
+	record  storedRun
+	version int64
+	taken   bool // the process that ran it is gone
+}
+
+// ErrVersion is wrapped by the error of a record that another version of the program wrote.
+var ErrVersion = errors.New("another version of this program wrote the run")
+
+func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
+	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
+	if err != nil {
+		return readAs{}, err
+	}
+	at := readAs{version: v.Version}
+	if err := json.Unmarshal(v.Data, &at.record); err != nil {
+		return at, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	if at.record.Schema > storedSchema {
+		return at, ErrVersion
+	}
+	return at, nil
+}
+
+// Load returns a run as it was kept last. The error wraps store.ErrNotFound if there is
+// none, ErrRun or ErrGone if it cannot be gone on with, or store.ErrUnavailable.
+func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
+	at, err := s.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Header: at.record.Header, Progress: at.record.Progress, from: &at}
+	_, run.Ended, err = s.checkpoints(ctx, id, &at.record)
+	if err == nil {
+		run.Messages, err = s.messages(ctx, id, &at.record)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.Definition(ctx, run.Header.Definition)
+	if err != nil {
+		return nil, err
+	}
+	return run, run.Join(w)
+}
+
+// Workflow returns the definition to which the run is pinned.
+func (r *Run) Workflow() *Workflow { return r.w }
+
+// checkpoints returns the checkpoints that count, and what became of the nodes.
+func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (list []Checkpoint, ended []Ended, err error) {
+	items, err := s.cfg.Store.List(ctx, store.CheckpointsKey(id), 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, item := range items {
+		var c storedCheckpoint
+		if err := json.Unmarshal(item, &c); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+		if c.Sequence == len(list) && c.Epoch == r.owner(c.Sequence) {
+			list, ended = append(list, c.Checkpoint), append(ended, c.Ends...)
+		}
+	}
+	if len(list) != r.Checkpoints {
+		return nil, nil, fmt.Errorf("%w: it has %d checkpoints, not %d", ErrRun, len(list), r.Checkpoints)
+	}
+	return list, ended, nil
+}
+
+func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list []Message, err error) {
+	items, err := s.cfg.Store.List(ctx, store.MessagesKey(id), 0, 0)
+	last := -1
+	for _, item := range items {
+		var m storedMessages
+		if err := json.Unmarshal(item, &m); err != nil {
+			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+		if m.Sequence > last && m.Epoch == r.owner(m.Sequence) {
+			list, last = append(list, m.Messages...), m.Sequence
+		}
+	}
+	return list, err
+}
+
+// Definition returns a definition by its SHA-256.
+func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error) {
+	s.mu.Lock()
+	w := s.defs[sum]
+	s.mu.Unlock()
+	if w != nil {
+		return w, nil
+	}
+	v, err := s.cfg.Store.Value(ctx, store.DefinitionKey(sum))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("definition %s: %w", sum, ErrGone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w, err = Read(v.Data); err == nil && w.sum != sum {
+		err = ErrRun
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defs[sum] = w
+	return w, nil
+}
+
+// keepDefinition puts the definition of a run into the store, once.
+func (s *RunStore) keepDefinition(ctx context.Context, w *Workflow) error {
+	s.mu.Lock()
+	known := s.defs[w.sum] != nil
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	_, err := s.cfg.Store.PutValue(ctx, store.DefinitionKey(w.sum), store.Value{Data: w.text}, 0)
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defs[w.sum] = w
+	return nil
+}
+
+// Records makes the run this process's: it is Config.Records. A run that was read is
+// claimed, so that who owned it before writes nothing any more.
+func (s *RunStore) Records(ctx context.Context, run *Run) (Records, error) {
+	k := &keeping{s: s, id: run.Header.ID}
+	if run.from == nil {
+		if err := s.keepDefinition(ctx, run.w); err != nil {
+			return nil, storeFault(err)
+		}
+		k.record = storedRun{Schema: storedSchema, Epoch: 1, Header: run.Header, Lives: []life{{Epoch: 1}}}
+		return k, nil
+	}
+	k.record, k.version = run.from.record, run.from.version
+	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
+	why := "decided"
+	if run.from.taken {
+		why = "taken_over"
+	}
+	err := k.change(ctx, func(r *storedRun) {
+		r.Epoch++
+		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints})
+		if r.Claims = 0; run.from.taken {
+			r.Claims = run.from.record.Claims + 1
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.claims.Inc(why)
+	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().Str("task_id", k.id).Int64("epoch", k.record.Epoch).Str("why", why)).Msg("run_claimed")
+	if k.record.Claims > maxClaims {
+		return nil, &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow was taken over five times without getting any further, and was stopped"}
+	}
+	return k, nil
+}
+
+// storeFault is the fault of a write that failed.
+func storeFault(err error) error {
+	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
+}
+
+// keeping is the Records of one run in one process. It is safe for concurrent use.
+type keeping struct {
+	s  *RunStore
+	id string
+
+	mu      sync.Mutex // guards the fields below
+	record  storedRun
+	version int64
+	failed  error // of the first write that failed: there is none behind it
+}
+
+// How often, and in what distance, a write is tried that found no store.
+const (
+	writeTries = 3
+	writePause = 150 * time.Millisecond
+)
+
+// change replaces the record, if nobody else has.
+func (k *keeping) change(ctx context.Context, f func(*storedRun)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changeLocked(ctx, f, 0)
+}
+
+func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time.Duration) error {
+	if k.failed != nil {
+		return k.failed
+	}
+	f(&k.record)
+	data, err := json.Marshal(&k.record)
+	if err != nil {
+		return err
+	}
+	err = k.try(ctx, func() error {
+		there, err := k.s.cfg.Store.PutValue(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
+		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // a try before, whose answer was lost
+			err = nil
+		}
+		if err == nil {
+			k.version = there.Version
+		}
+		return err
+	})
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("task_id", k.id).Int64("epoch", k.record.Epoch)).Msg("run_fenced")
+		err = &fault.Error{Type: fault.TurnLost, Message: "Another gateway goes on with this workflow", Err: err}
+	} else if err != nil {
+		err = storeFault(err)
+	}
+	k.failed = err
+	return err
+}
+
+// try makes a write, and makes it again if the store was unavailable.
+func (k *keeping) try(ctx context.Context, write func() error) (err error) {
+	for n := range writeTries {
+		if n > 0 {
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(writePause):
+			}
+		}
+		if err = write(); !errors.Is(err, store.ErrUnavailable) {
+			break
+		}
+	}
+	if k.s.cfg.Wrote != nil && err == nil {
+		k.s.cfg.Wrote()
+	}
+	return err
+}
+
+func (k *keeping) push(ctx context.Context, key string, item any, ttl time.Duration) error {
+	data, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	k.s.bytes.Add(float64(len(data)))
+	err = k.try(ctx, func() error { return k.s.cfg.Store.PushList(ctx, key, data, store.Bounds{}, ttl) })
+	if err != nil {
+		k.failed = storeFault(err)
+		return k.failed
+	}
+	return nil
+}
+
+// Save implements Records.
+func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failed != nil {
+		return k.failed
+	}
+	began := time.Now()
+	over, ttl := c.Progress.over(), time.Duration(0)
+	if over {
+		ttl = k.s.cfg.TTL
+	}
+	c.TaskID = k.id
+	if len(c.Messages) > 0 || over {
+		if err := k.push(ctx, store.MessagesKey(k.id), storedMessages{k.record.Epoch, c.Sequence, c.Messages}, ttl); err != nil {
+			return err
+		}
+	}
+	if err := k.push(ctx, store.CheckpointsKey(k.id), storedCheckpoint{k.record.Epoch, *c, c.Ended}, ttl); err != nil {
+		return err
+	}
+	was := k.record.Due
+	err := k.changeLocked(ctx, func(r *storedRun) {
+		r.Progress, r.Checkpoints, r.Claims = c.Progress, c.Sequence+1, 0
+		for node := range r.Journal {
+			if r.closed(node) || r.keeps(node) {
+				delete(r.Journal, node)
+			}
+		}
+		for key, i := range r.Intents {
+			if r.closed(i.Intent.Node) {
+				delete(r.Intents, key)
+			}
+		}
+		r.Due = 0
+	}, ttl)
+	if err == nil && was != 0 {
+		err = k.try(ctx, func() error { return k.s.cfg.Store.RemoveIndex(ctx, store.DueIndex, k.id) })
+	}
+	k.s.seconds.Observe(time.Since(began).Seconds(), "store")
+	zerolog.Ctx(ctx).Debug().Dict("details", zerolog.Dict().Str("task_id", k.id).Int("sequence", c.Sequence).Str("position", c.Position)).Msg("checkpoint_saved")
+	return err
+}
+
+// over says whether a run has ended.
+func (p *Progress) over() bool { return p.Status == StatusCompleted || p.Status == StatusFailed }
+
+// closed says whether a node has ended: it is not open any more.
+func (r *storedRun) closed(node string) bool {
+	return !slices.ContainsFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == node })
+}
+
+// keeps says whether the frontier has where the session of a node is, that waits.
+func (r *storedRun) keeps(node string) bool {
+	return slices.ContainsFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == node && o.Entry != nil && o.waits() })
+}
+
+// Wait implements Records.
+func (k *keeping) Wait(ctx context.Context, p *Progress) error {
+	due := time.Now().Add(k.s.cfg.Wait)
+	for i := range p.Frontier {
+		if a := p.Frontier[i].Asks; a != nil && !a.Expires.IsZero() && a.Expires.Before(due) {
+			due = a.Expires
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	err := k.try(ctx, func() error {
+		return k.s.cfg.Store.PutIndex(ctx, store.DueIndex, store.Member{ID: k.id, Score: due.UnixMilli()}, 0)
+	})
+	if err != nil {
+		return storeFault(err)
+	}
+	return k.changeLocked(ctx, func(r *storedRun) {
+		r.Progress, r.Due, r.Claims = *p, due.UnixMilli(), 0
+		r.Progress.Frontier, r.Progress.Told = slices.Clone(p.Frontier), slices.Clone(p.Told)
+	}, 0)
+}
+
+// Journal implements Records.
+func (k *keeping) Journal(ctx context.Context, e *Entry) error {
+	return k.change(ctx, func(r *storedRun) {
+		if r.Journal == nil {
+			r.Journal = map[string]*Entry{}
+		}
+		r.Journal[e.Node] = e
+	})
+}
+
+// Intend implements Records.
+func (k *keeping) Intend(ctx context.Context, i *Intent) (*tool.Result, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	made := k.record.Intents[i.Key]
+	switch {
+	case made == nil:
+	case made.Result != nil:
+		known := *made.Result
+		return &known, nil
+	case made.Tries > i.Again:
+		return nil, ErrUnknown
+	}
+	return nil, k.changeLocked(ctx, func(r *storedRun) {
+		if r.Intents == nil {
+			r.Intents = map[string]*storedIntent{}
+		}
+		r.Intents[i.Key] = &storedIntent{Intent: *i, Tries: 1 + i.Again}
+	}, 0)
+}
+
+// Settle implements Records.
+func (k *keeping) Settle(ctx context.Context, i *Intent, result *tool.Result, err error) error {
+	f := fault.From(err)
+	if f != nil && (f.Unknown || !f.NoEffect) {
+		return nil // it is not known what became of it
+	}
+	return k.change(ctx, func(r *storedRun) {
+		if f != nil {
+			delete(r.Intents, i.Key)
+			return
+		}
+		kept := *result
+		kept.Text, _ = chat.Truncate(kept.Text, maxKept)
+		if made := r.Intents[i.Key]; made != nil {
+			r.Intents[i.Key] = &storedIntent{Intent: made.Intent, Tries: made.Tries, Result: &kept}
+		}
+	})
+}
+
+// Due returns up to limit runs whose wait is over at now.
+func (s *RunStore) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
+	list, err := s.cfg.Store.Index(ctx, store.DueIndex, store.Range{Max: now.UnixMilli(), Limit: limit})
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	return ids, err
+}
+
+// Finish lets the records of a run expire that nobody goes on with, and Forget removes
+// them.
+func (s *RunStore) Finish(ctx context.Context, id string) error {
+	err := s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id)
+	if err == nil && s.cfg.TTL > 0 {
+		if err = s.cfg.Store.KeepValue(ctx, store.RunKey(id), s.cfg.TTL); errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// Forget removes all that is kept of a run.
+func (s *RunStore) Forget(ctx context.Context, id string) error {
+	return errors.Join(
+		s.cfg.Store.DeleteValue(ctx, store.RunKey(id)), s.cfg.Store.DeleteList(ctx, store.CheckpointsKey(id)),
+		s.cfg.Store.DeleteList(ctx, store.MessagesKey(id)), s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id))
+}

@@ -1,0 +1,158 @@
+package workflow
+
+import (
+	"strings"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// TakeOver makes a run that was read ready to be gone on with in place of a process that
+// is gone. told are the events of the turn that the run was in, as its log has them; nil:
+// there is no log. It returns the events that the log lacks: the ends of attempts that
+// were cut, and of nodes that ended without being told so.
+func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
+	run.from.taken = true
+	before := make([]int, len(run.Progress.Frontier))
+	for i, o := range run.Progress.Frontier {
+		before[i] = o.Attempt
+	}
+	run.TakeOver(func(node string) *Entry { return run.from.record.Journal[node] })
+	if told == nil {
+		return nil
+	}
+	t := tellings{nodes: map[string]*telling{}}
+	for _, ev := range told {
+		t.hear(ev)
+	}
+	for i := range run.Progress.Frontier { // an attempt that nobody was told of is the same one
+		o := &run.Progress.Frontier[i]
+		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
+			o.Attempt = before[i]
+		} else if !o.waits() {
+			o.Attempt = n.attempt + 1
+		}
+	}
+	t.catchUp(run)
+	return t.lacks
+}
+
+// tellings is what a log tells of a run.
+type tellings struct {
+	nodes map[string]*telling
+	text  answer
+	long  int // bytes of the text
+	lacks []stream.Event
+}
+
+// telling is what it tells of a node.
+type telling struct {
+	attempt int // the last one
+	open    bool
+	skipped bool
+	text    strings.Builder
+}
+
+func (t *tellings) of(node string) *telling {
+	if t.nodes[node] == nil {
+		t.nodes[node] = new(telling)
+	}
+	return t.nodes[node]
+}
+
+func (t *tellings) hear(ev stream.Event) {
+	switch e := ev.(type) {
+	case *stream.NodeRun:
+		n := t.of(e.NodeID)
+		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
+	case *stream.Delta:
+		t.text.add(e.Text)
+		t.long += len(e.Text)
+		if e.NodeID != "" {
+			t.of(e.NodeID).text.WriteString(e.Text)
+		}
+	}
+}
+
+func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
+	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
+	t.lacks = append(t.lacks, ev)
+	return ev
+}
+
+// catchUp finds what is lacking, and brings the run to what was told.
+func (t *tellings) catchUp(run *Run) {
+	p := &run.Progress
+	for _, n := range run.w.nodes {
+		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
+		switch {
+		case e != nil && e.Outcome == outcomeSkipped:
+			if !said.skipped {
+				t.tell(n, 1, stream.NodeSkipped)
+			}
+		case e != nil:
+			t.ended(run, n, e, said)
+		case o == nil:
+		case o.waits():
+			if said.attempt < o.Attempt {
+				t.tell(n, o.Attempt, stream.NodeStarted)
+				said.open = true
+			}
+			if said.open {
+				t.tell(n, o.Attempt, stream.NodeWaiting)
+			}
+		case said.open:
+			t.tell(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+		}
+	}
+	if t.long == 0 {
+		return
+	}
+	p.Long, p.Tail, p.Block = max(p.Long, t.text.length), string(t.text.tail), true
+}
+
+// ended tells the end of a node, and the rest of its text if some of it was told.
+func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
+	p := &run.Progress
+	if head := said.text.String(); n.speaks && head != "" {
+		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
+			ev := &stream.Delta{Text: whole[len(head):]}
+			ev.NodeID, ev.AgentID = n.ID, n.Agent
+			t.lacks = append(t.lacks, ev)
+			t.hear(ev)
+		}
+		p.told(n.ID)
+	}
+	// Of a node that ended in a turn before this one's log nothing is lacking.
+	if !said.open {
+		return
+	}
+	ev := t.tell(n, said.attempt, stream.NodeCompleted)
+	if e.Outcome == outcomeFailed {
+		ev.Status, ev.ErrorType = stream.NodeFailed, fault.WorkflowNodeFailed
+	}
+	if e.Result >= 0 && e.Result < len(run.Messages) {
+		ev.Output, _ = chat.Truncate(run.Messages[e.Result].Content, maxOutput)
+	}
+}
+
+func (p *Progress) told(node string) {
+	for _, id := range p.Told {
+		if id == node {
+			return
+		}
+	}
+	p.Told = append(p.Told, node)
+}
+
+// textOf returns what a node that has ended adds to the answer.
+func (r *Run) textOf(n *node) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		if m.Node == n.ID && (m.Role == roleAssistant || n.Type == ToolNode && m.Role == roleTool) {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}
