@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,8 +280,8 @@ func TestCardComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{card: "no", replies: map[string][]string{}}
-		changed := 0
-		a := start(t, f, func(c *a2aclient.Config) { c.Changed = func() { changed++ } })
+		var changed atomic.Int64
+		a := start(t, f, func(c *a2aclient.Config) { c.Changed = func() { changed.Add(1) } })
 		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
 		if e := fault.From(err); a.Available() || e.Type != fault.AgentUnavailable || e.Unknown {
 			t.Errorf("without a card: available %v, %v", a.Available(), err)
@@ -289,8 +290,8 @@ func TestCardComesBack(t *testing.T) {
 		f.card = goodCard
 		f.mu.Unlock()
 		time.Sleep(2 * time.Second)
-		if !a.Available() || changed != 1 {
-			t.Errorf("with a card: available %v, changed %d times", a.Available(), changed)
+		if !a.Available() || changed.Load() != 1 {
+			t.Errorf("with a card: available %v, changed %d times", a.Available(), changed.Load())
 		}
 	})
 }

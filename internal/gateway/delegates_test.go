@@ -21,9 +21,8 @@ type office struct {
 	*flowing
 	scripts map[string][]string
 
-	mu     sync.Mutex // guards the fields below
-	asked  map[string][]string
-	nested int
+	mu    sync.Mutex // guards the field below
+	asked map[string][]string
 }
 
 const officeFile = `

@@ -30,13 +30,11 @@ type qualityEvent struct {
 
 // qualityJudgement is what the judge knows of the checks of a turn.
 type qualityJudgement struct {
-	phase    string
 	attempt  int
 	phases   []string
 	drafts   map[int]string
 	messages int
 	total    float64
-	failed   bool // an error quality_failed was told
 }
 
 // beside is 1 if a planner may have been asked while an agent was.

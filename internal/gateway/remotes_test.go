@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,13 +75,14 @@ func TestUnavailableRemoteAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		far := startA2A(t, nil, nil)
-		away := &switched{next: far.client.Transport, off: true}
+		away := &switched{next: far.client.Transport}
+		away.off.Store(true)
 		_, near := asking(t, away, nil)
 		told := near.say(t, `{"input":"hello"}`)
 		if told.Method != "none" || !slices.Contains(told.Errors, "agent_unavailable") {
 			t.Errorf("away: %+v", told)
 		}
-		away.off = false
+		away.off.Store(false)
 		time.Sleep(time.Minute)
 		if told = near.say(t, `{"input":"hello"}`); told.Final != "You said: hello" {
 			t.Errorf("back: %+v", told)
@@ -91,11 +93,11 @@ func TestUnavailableRemoteAgent(t *testing.T) {
 // switched is a network that can fail.
 type switched struct {
 	next http.RoundTripper
-	off  bool
+	off  atomic.Bool
 }
 
 func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.off {
+	if s.off.Load() {
 		return nil, http.ErrServerClosed
 	}
 	return s.next.RoundTrip(r)
