@@ -13,6 +13,7 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/store"
+	"sluice/tool"
 )
 
 //go:embed workflows.json
@@ -196,6 +197,9 @@ func (r *reader) human(n *Node, at *file.Node) {
 	take(&n.OnTimeout, at.Get("on_timeout"))
 	if s := at.Get("schema"); s != nil {
 		n.Schema = s.JSON()
+		if _, _, err := tool.Compile(n.Schema, tool.Room); err != nil && s.Sound() {
+			s.Fault("is no JSON Schema of an object that can be used")
+		}
 	}
 	who := at.Get("approvers")
 	if word, ok := who.Text(); ok {

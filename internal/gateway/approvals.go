@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/agent"
 	"sluice/approval"
@@ -23,7 +25,7 @@ func (g *Gateway) openApprovals() error {
 	}
 	cfg := approval.Config{
 		Mode: approval.Mode(g.cfg.Confirm), TTL: g.cfg.ApprovalTTL, Tools: g.tools.Tools, Problems: g.problems,
-		Readable: readable, Metrics: g.metrics,
+		Readable: readable, Valid: misfits, Metrics: g.metrics,
 	}
 	if key := g.cfg.ApprovalKey.Reveal(); key != "" {
 		keys, err := approval.ParseKeys(key)
@@ -62,6 +64,24 @@ func (g *Gateway) confirms() bool {
 // problems says what is wrong with the arguments of a call.
 func (g *Gateway) problems(ctx context.Context, name string, args jsontext.Value) []tool.Problem {
 	return g.tools.Problems(ctx, name, args)
+}
+
+// misfits says what is wrong with what a person has filled in. A schema that cannot be used
+// was a fault of the file, so it lets nothing through.
+func misfits(schema, value jsontext.Value) []tool.Problem {
+	s, _, err := tool.Compile(schema, tool.Room)
+	if err != nil {
+		return []tool.Problem{{Rule: "cannot be checked: its schema cannot be used"}}
+	}
+	in, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		return []tool.Problem{{Rule: "is not JSON"}}
+	}
+	problems, err := s.Problems(context.Background(), in) // bounded by the work of a check
+	if err != nil {
+		return []tool.Problem{{Rule: "cannot be checked: it is nested too deeply, or its check takes too long"}}
+	}
+	return problems
 }
 
 // hold returns what says that a call must wait for a person; nil: none must.
