@@ -98,9 +98,19 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// showTask replies with one task. One of somebody else's is as if it were not
-// there.
+// showTask replies with one task.
 func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
+	return showOf(s, w, r, s.cfg.Tasks.Show)
+}
+
+// showTrace replies with the trace of a task.
+func (s *Server) showTrace(w http.ResponseWriter, r *http.Request) error {
+	return showOf(s, w, r, s.cfg.Tasks.Trace)
+}
+
+// showOf replies with what get tells of a task. One of somebody else's is as if it were
+// not there.
+func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := s.caller(r)
 	if err != nil {
 		return err
@@ -109,7 +119,7 @@ func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, err := s.cfg.Tasks.Show(r.Context(), c, id)
+	doc, err := get(r.Context(), c, id)
 	if err == nil {
 		writeBody(w, http.StatusOK, doc)
 	}

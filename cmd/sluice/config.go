@@ -42,10 +42,20 @@ func (p program) configSchema(args []string) int {
 // configCheck reads all that a start reads, the file first among it, and prints ok or
 // the faults.
 func (p program) configCheck(args []string) int {
+	f, code := p.checked("config check", args)
+	if code == exitOK && f.Path != "" {
+		fmt.Fprintln(p.stdout, "ok")
+	}
+	return code
+}
+
+// checked reads all that a start reads and prints the faults. command is told where there
+// is no file. args may begin with the file's name. Where help was asked for the file has no
+// path, and the code is exitOK.
+func (p program) checked(command string, args []string) (f settings.File, code int) {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config"}, args...)
 	}
-	var f settings.File
 	l := settings.LoaderWith(&f)
 	_, err := l.Load(args, p.lookup, p.readFile)
 	for _, w := range f.Warnings {
@@ -53,16 +63,15 @@ func (p program) configCheck(args []string) int {
 	}
 	if faults, ok := errors.AsType[*config.Error](err); ok {
 		fmt.Fprintln(p.stdout, faults.Error())
-		return exitUsage
+		return f, exitUsage
 	}
 	if err != nil {
 		p.help(p.stdout, l)
-		return exitOK
+		return settings.File{}, exitOK
 	}
 	if f.Path == "" {
-		fmt.Fprintln(p.stderr, "sluice config check: name the file, or set SLUICE_CONFIG")
-		return exitUsage
+		fmt.Fprintf(p.stderr, "sluice %s: name the file, or set SLUICE_CONFIG\n", command)
+		return f, exitUsage
 	}
-	fmt.Fprintln(p.stdout, "ok")
-	return exitOK
+	return f, exitOK
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	"sluice/config"
 	"sluice/internal/settings"
 	"sluice/workflow"
 )
@@ -34,26 +32,9 @@ func (p program) workflow(ctx context.Context, args []string) int {
 
 // workflowCheck checks the configuration file, and tells which workflows are in it.
 func (p program) workflowCheck(args []string) int {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		args = append([]string{"--config"}, args...)
-	}
-	var f settings.File
-	l := settings.LoaderWith(&f)
-	_, err := l.Load(args, p.lookup, p.readFile)
-	for _, w := range f.Warnings {
-		fmt.Fprintln(p.stderr, "warning:", w)
-	}
-	if faults, ok := errors.AsType[*config.Error](err); ok {
-		fmt.Fprintln(p.stdout, faults.Error())
-		return exitUsage
-	}
-	if err != nil {
-		p.help(p.stdout, l)
-		return exitOK
-	}
-	if f.Path == "" {
-		fmt.Fprintln(p.stderr, "sluice workflow check: name the file, or set SLUICE_CONFIG")
-		return exitUsage
+	f, code := p.checked("workflow check", args)
+	if code != exitOK {
+		return code
 	}
 	for _, w := range f.Workflows {
 		d := w.Definition()
