@@ -107,6 +107,9 @@ func (c *Calls) note(ctx context.Context, op string, err error) {
 	}
 }
 
+// Crowded counts a command that was not sent, because too many others were under way.
+func (c *Calls) Crowded(op string) { c.errors.Inc(op) }
+
 // Failing says whether the last command found the store unavailable.
 func (c *Calls) Failing() bool { return c.failing.Load() }
 

@@ -10,6 +10,8 @@ import (
 const (
 	AgentsKey = "sluice:agents" // agents added at run time: one value
 	DueIndex  = "sluice:due"    // runs of workflows that wait, by when their wait is over
+	// RetainIndex has tasks that have ended and do not expire, by when their records go.
+	RetainIndex = "sluice:retain"
 )
 
 // TaskKey returns where a task's document is.
@@ -56,6 +58,18 @@ func MessagesKey(task string) string { return "sluice:msg:" + task }
 
 // DefinitionKey returns the value of a workflow's definition, by its SHA-256.
 func DefinitionKey(sum string) string { return "sluice:def:" + sum }
+
+// DefinitionRunsKey returns the index of the tasks whose runs are pinned to a definition.
+func DefinitionRunsKey(sum string) string { return "sluice:def:" + sum + ":runs" }
+
+// ApprovalKey returns the value of a question to a person, by its id.
+func ApprovalKey(id string) string { return "sluice:approval:" + id }
+
+// SessionKey returns the value of a session of a sub-agent, by its UUID.
+func SessionKey(id string) string { return "sluice:session:" + id }
+
+// SessionsKey returns the list of the sessions of a task. No task has the id of a session.
+func SessionsKey(task string) string { return "sluice:session:" + task }
 
 // ThreadKey returns the value of a thread of ChatKit.
 func ThreadKey(id string) string { return "sluice:thread:" + id }

@@ -12,6 +12,9 @@
 // error wraps one of those below. After ErrUnavailable a change may have happened all
 // the same: each method says how a second try finds out. A TTL of 0 means that the
 // record does not expire.
+//
+// Nobody changes bytes that were handed to a method or came from one: an engine may keep
+// them. An Entry's Data alone belongs to the caller again when AppendLog has returned.
 package store
 
 import (
@@ -189,6 +192,8 @@ type Indexes interface {
 	RemoveIndex(ctx context.Context, name, id string) error
 	// Index returns members.
 	Index(ctx context.Context, name string, r Range) ([]Member, error)
+	// CountIndex returns how many members an index has.
+	CountIndex(ctx context.Context, name string) (int64, error)
 }
 
 // Counters count.

@@ -1,3 +1,7 @@
+// This file lets a task go on whose turn has asked a person. The answer makes a new turn of
+// the same task. Two answers at once meet at the task's version: one of them gets
+// approval_used.
+
 package task
 
 import (
@@ -22,6 +26,9 @@ const (
 )
 
 // goOn takes up the task whose turn waits for a person.
+//
+// A task of another tenant is not found; whether the person may answer was decided before,
+// by the service of approvals.
 func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 	t.task = req.TaskID
 	task, err := s.settled(ctx, req)
@@ -51,6 +58,8 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 }
 
 // settled returns the task when the turn that asked is over.
+//
+// After settleWait it returns the task as it is, and goOn judges its state.
 func (s *Service) settled(ctx context.Context, req *Request) (store.Task, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
@@ -65,12 +74,16 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, error)
 	}
 }
 
+// answered is said of a question whose answer has been taken by then.
 func answered() error {
 	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
 }
 
 // Repeated returns a *Replay if the request's idempotency key was used with the same
 // body, and nil otherwise.
+//
+// Every failure of the store is nil: the caller then begins the turn, and Begin meets the
+// key again.
 func (s *Service) Repeated(ctx context.Context, req Request) error {
 	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key))
 	var used keyed

@@ -1,3 +1,7 @@
+// This file answers questions about tasks: show, list, cancel, forget. Each begins with
+// whether the caller may know of the task; who may not gets the same answer as for one that
+// is not there.
+
 package task
 
 import (
@@ -40,6 +44,8 @@ func notFound() error {
 }
 
 // task returns a task that c may see.
+//
+// Its error is a fault: not_found, or that of a store which is unavailable.
 func (s *Service) task(ctx context.Context, c Caller, id string) (store.Task, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
@@ -49,6 +55,12 @@ func (s *Service) task(ctx context.Context, c Caller, id string) (store.Task, er
 		return store.Task{}, unavailable(s.note(err))
 	}
 	return t, nil
+}
+
+// Mine says why c may not see a task; nil: it is c's.
+func (s *Service) Mine(ctx context.Context, c Caller, id string) error {
+	_, err := s.task(ctx, c, id)
+	return err
 }
 
 // Show returns the document of a task.
@@ -104,6 +116,9 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, er
 // Cancel asks that a task be cancelled, wherever it runs. It returns the document, and
 // whether the task was cancelled before. The error of a task that has ended otherwise is
 // of type TaskNotCancelable.
+//
+// It does not wait for the end. A task that waits for a person is ended here, since no
+// process runs it.
 func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, already bool, err error) {
 	t, err := s.task(ctx, c, id)
 	if err != nil {
@@ -129,6 +144,10 @@ func notCancelable() error {
 }
 
 // ask tells the process that runs a task to end it.
+//
+// A turn of this process is told directly. For another one the wish is kept in an index
+// that the process reads, and in the task itself, so that a signal which is lost delays it
+// only.
 func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 	if s.stop(id) {
 		return nil
@@ -144,12 +163,18 @@ func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 }
 
 // cancelWaiting cancels a task that nobody runs: it waits for an input.
+//
+// If the person answers at the same moment, the task's version decides which of the two
+// counts.
 func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([]byte, bool, error) {
 	before := t.State
 	doc := readDocument(id, t)
 	doc.Status = Status{State: Canceled, Timestamp: stamp(time.Now())}
 	t.Doc, t.State, t.Holder = doc.encode(), Canceled, store.Holder{}
-	err := s.cfg.Store.UpdateTask(ctx, id, t, s.cfg.TTL)
+	ttl, err := s.keepEnded(ctx, id, doc, 0)
+	if err == nil {
+		err = s.cfg.Store.UpdateTask(ctx, id, t, ttl)
+	}
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil, false, notCancelable()
@@ -165,6 +190,9 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 
 // Forget removes the tasks and logs of a conversation of c's. What runs is cancelled
 // before, and given a moment to end: it keeps nothing more of itself then.
+//
+// Turns that do not end within patience are removed all the same: what they write
+// afterwards finds no task.
 func (s *Service) Forget(ctx context.Context, c Caller, conversation string) error {
 	q := store.Query{Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, Limit: store.MaxPage}
 	q.State = Working
@@ -181,6 +209,8 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 }
 
 // each does something to all tasks of a list.
+//
+// do may change what is listed: the cursor goes on behind the last task that was seen.
 func (s *Service) each(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)
@@ -221,16 +251,16 @@ func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
 	}
 }
 
-// remove removes a task and its logs.
+// remove removes a task, its logs and what it asks: a question has what the user said.
 func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
-	err := s.cfg.Store.DeleteTask(ctx, id)
-	if err == nil { // a turn that ends now finds that the task is gone
-		err = s.cfg.Store.DeleteList(ctx, store.TraceKey(id))
+	err := s.sweeper(s.Retention()).forget(ctx, id)
+	doc := readDocument(id, t)
+	for _, asked := range doc.Status.Approvals {
+		if err == nil {
+			err = s.cfg.Store.DeleteValue(ctx, store.ApprovalKey(asked))
+		}
 	}
-	if err == nil && s.cfg.Runs != nil {
-		err = s.cfg.Runs.Forget(ctx, id)
-	}
-	for _, turn := range readDocument(id, t).Metadata.Turns {
+	for _, turn := range doc.Metadata.Turns {
 		if err == nil {
 			err = s.cfg.Store.DropLog(ctx, turn)
 		}

@@ -1,3 +1,8 @@
+// This file begins to keep a turn: it claims the idempotency key, then makes a task or
+// takes up the one that waits. Nothing of the turn has run by then, so that every refusal
+// is a plain reply. A turn that can do without a store runs without being kept if the store
+// is unavailable.
+
 package task
 
 import (
@@ -51,6 +56,9 @@ type keyed struct {
 // Begin begins to keep a turn. It returns nil if the store is unavailable and the turn can
 // do without; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
 // no input. It tells Request.Chat which question its input answers. End must be called on the Turn.
+//
+// A turn cannot do without the store if the store is required, if the turn is a run, or if
+// the request names a key or a task.
 func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
 	err := s.begin(ctx, t, req)
@@ -93,6 +101,9 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 }
 
 // claim makes the idempotency key the turn's.
+//
+// Of two requests with one key the second gets a *Replay if its body is the same, and a
+// fault if not.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	key := store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key)
 	data, _ := json.Marshal(keyed{t.id, req.Body[:]})
@@ -119,6 +130,8 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 }
 
 // open makes the task, or takes up the one that waits for the input.
+//
+// The head of the log waits in pending and is written with the first flush.
 func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	taken := false
 	var err error
@@ -133,7 +146,8 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	if err == nil && !taken {
 		err = s.create(ctx, t, req)
 	}
-	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(nil)
+	t.borrow()
+	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(t.room())
 	return err
 }
 

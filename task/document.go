@@ -65,6 +65,9 @@ type Document struct {
 	Metadata  Metadata   `json:"metadata,omitzero"`
 	// Others are members that another version or program wrote. They are kept.
 	Others Others `json:",embed"`
+	// foreign says that Others, or those of Status or Metadata, may hold members under
+	// names of ours, whose values have a form that this version does not know.
+	foreign bool
 }
 
 // Others are the members of an object that this version does not know.
@@ -121,7 +124,12 @@ type Metadata struct {
 	// These two have names that none of the client's context can have.
 	PendingQuestion *Question `json:"pendingQuestion,omitzero"`
 	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
-	Others          Others    `json:",embed"`
+	// Workflow is whose run the task is; empty: it is none. Kind and RetentionDays (nil: as
+	// configured) say how long its records are kept. Their names are the gateway's too.
+	Workflow      string `json:"workflow,omitzero"`
+	Kind          string `json:"kind,omitzero"`
+	RetentionDays *int   `json:"retentionDays,omitzero"`
+	Others        Others `json:",embed"`
 }
 
 // Routing is why the agents of a task were chosen.
@@ -148,9 +156,17 @@ type AgentResponse struct {
 // Number is a number that may also come as a string.
 type Number float64
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. null is 0; what JSON cannot write again, such
+// as NaN, is no number.
 func (n *Number) UnmarshalJSON(text []byte) error {
-	f, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if string(text) == "null" {
+		*n = 0
+		return nil
+	}
+	f, err := strconv.ParseFloat(strings.Trim(string(text), `" `), 64)
+	if f-f != 0 {
+		return errors.New("a number that is not finite")
+	}
 	*n = Number(f)
 	return err
 }
@@ -162,6 +178,7 @@ func newDocument(id string, req *chat.Request) *Document {
 		conversation = newID("conv_")
 	}
 	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
+	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
 	if len(req.Context) > 0 {
 		d.Metadata.Others = Others{}
 		for _, entry := range req.Context {
@@ -171,7 +188,7 @@ func newDocument(id string, req *chat.Request) *Document {
 	return d
 }
 
-// readDocument reads a task. What cannot be read of it is made of the rest.
+// readDocument reads a task, also one that others wrote. What cannot be read of it is kept as it is.
 func readDocument(id string, t store.Task) *Document {
 	d, err := new(Document), errors.New("not ours")
 	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
@@ -179,16 +196,16 @@ func readDocument(id string, t store.Task) *Document {
 	}
 	if err != nil || !IsState(d.Status.State) {
 		d = new(Document)
-		err = json.Unmarshal(t.Doc, d, json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		err = json.Unmarshal(t.Doc, d, lenient())
 	}
 	if err != nil {
-		d = &Document{Status: Status{State: Unknown}}
+		d = readForeign(t.Doc)
 	}
 	d.ID = id
 	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
 		d.SessionID, d.ContextID = conversation, conversation
 	}
-	if !IsState(d.Status.State) {
+	if d.Status.State = strings.ToLower(d.Status.State); !IsState(d.Status.State) {
 		d.Status.State = Unknown
 	}
 	return d
@@ -196,6 +213,7 @@ func readDocument(id string, t store.Task) *Document {
 
 // encode returns the document as it is stored and shown.
 func (d *Document) encode() []byte {
+	d.dropReplaced()
 	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
 	if err != nil {
 		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})

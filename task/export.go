@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"sluice/record"
 	"sluice/store"
@@ -26,7 +25,7 @@ type Record struct {
 
 // Export returns a task and its trace, whatever user it belongs to. It changes nothing: st may be open
 // for reading only. The error of a task that is not there wraps store.ErrNotFound.
-func Export(ctx context.Context, st Store, spec Spec, traces record.Spec, id string) (r Record, trace []byte, err error) {
+func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces record.Spec, id string) (r Record, trace []byte, err error) {
 	s := &Service{cfg: Config{Store: st, Trace: traces}}
 	t, err := st.Task(ctx, id)
 	if err != nil {
@@ -36,17 +35,22 @@ func Export(ctx context.Context, st Store, spec Spec, traces record.Spec, id str
 	if err != nil {
 		return r, nil, errors.Join(err, store.ErrUnavailable)
 	}
-	return readDocument(id, t).record(t, cmp.Or(spec.TTL, DefaultTTL)), trace, nil
+	doc := readDocument(id, t)
+	days := int((cmp.Or(spec.TTL, DefaultTTL) + day - 1) / day)
+	if policy.retained(doc) {
+		days = policy.daysOf(doc)
+	}
+	return doc.record(t, days), trace, nil
 }
 
 // defaultAgent is who answers where there is no team.
 const defaultAgent = "assistant"
 
 // record returns the task as it is exported.
-func (d *Document) record(t store.Task, ttl time.Duration) Record {
+func (d *Document) record(t store.Task, days int) Record {
 	r := Record{
 		ID: d.ID, Description: "-", Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
-		Days: int((ttl + day - 1) / day),
+		Days: days,
 	}
 	for i := len(d.History) - 1; i >= 0; i-- {
 		if d.History[i].Role == "user" && d.History[i].Content != "" {

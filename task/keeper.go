@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
 	"sluice/store"
+	"sluice/stream"
 )
 
 const (
@@ -30,12 +32,23 @@ const lostMessage = "The gateway that ran this turn has stopped; its answer is n
 // unknown.
 func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
 
+// lostOr is lost; owned says that this process has left the turn, and has not stopped.
+func lostOr(owned bool) error {
+	if owned {
+		return unavailable(nil)
+	}
+	return lost()
+}
+
 // cancelled ends a turn that somebody asked to end.
 func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
 
 // keep is the keeper's loop.
 func (s *Service) keep() {
 	defer close(s.ended)
+	var watching sync.WaitGroup
+	watching.Go(s.watchLease)
+	defer watching.Wait()
 	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))
 	defer watch.Stop()
 	renew, sweeps, look := time.NewTicker(s.cfg.Lease/3), time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
@@ -56,16 +69,37 @@ func (s *Service) keep() {
 			s.hear()
 		case <-look.C:
 			s.hear()
-			s.fence()
+		case <-s.ready:
+			swept = s.sweepAll(time.Time{})
 		case <-sweeps.C:
-			if s.readers.Load() > 0 || time.Since(swept) >= sweepEvery*4/5 {
-				s.sweep(s.ctx)
-				s.sweepDue(s.ctx)
-				swept = time.Now()
-			}
+			swept = s.sweepAll(swept)
 			sweeps.Reset(jitter(sweepForReaders))
 		}
 	}
+}
+
+// Ready says that Config.Runs can be gone on with from now on: the keeper looks at once
+// whether there are some.
+func (s *Service) Ready() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// sweepAll sweeps if it is time for that. It returns when it was done last; the zero time
+// if there is more to do.
+func (s *Service) sweepAll(last time.Time) time.Time {
+	if s.readers.Load() == 0 && time.Since(last) < sweepEvery*4/5 {
+		return last
+	}
+	more := s.sweep(s.ctx)
+	more = s.sweepDue(s.ctx) || more
+	s.sweepRetained(s.ctx)
+	if more {
+		return time.Time{}
+	}
+	return time.Now()
 }
 
 // jitter keeps gateways from doing the same thing at the same time.
@@ -73,6 +107,7 @@ func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
 
 // renew takes or prolongs the lease.
 func (s *Service) renew() error {
+	s.fence() // a process that was stopped for long does not know yet that its lease is over
 	began := time.Now()
 	err := s.note(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
 	s.leased.Store(err == nil)
@@ -119,35 +154,51 @@ func (s *Service) stop(task string) bool {
 	return true
 }
 
-// sweep closes the turns of processes that are gone. After an outage of the store it
-// waits for one lease, so that owners can renew theirs.
-func (s *Service) sweep(ctx context.Context) {
+// sweep closes the turns of processes that are gone, and goes on with their runs: with
+// some of them, as others want theirs. It says whether it has left any. After an outage of
+// the store it waits for one lease, so that owners can renew theirs.
+func (s *Service) sweep(ctx context.Context) (more bool) {
 	if time.Since(time.Unix(0, s.failed.Load())) < s.cfg.Lease || !s.leased.Load() {
-		return
+		return false
 	}
 	ids, err := s.cfg.Store.Orphans(ctx, sweep)
 	if s.note(err) != nil {
-		return
+		return false
 	}
+	before := s.taking
 	for _, id := range ids {
-		if err := s.closeLost(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		if s.taking-before == maxTaken {
+			return true
+		}
+		if err := s.closeOrphan(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 			_ = s.note(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
 		}
 	}
+	return false
 }
 
-// closeLost closes one of them: its log gets what it lacks, its task a last state.
-func (s *Service) closeLost(ctx context.Context, id string) error {
+// closeOrphan closes one of them. What this process holds itself is none, whatever the
+// store's clock says of its lease.
+func (s *Service) closeOrphan(ctx context.Context, id string) error {
 	task, err := s.cfg.Store.Task(ctx, id)
-	if err != nil {
+	if err != nil || task.Holder == s.holder {
 		return err
 	}
+	if task.Owner == "" { // another one was faster
+		return store.ErrConflict
+	}
+	return s.closeLost(ctx, id, task)
+}
+
+// closeLost goes on with a task that nobody runs; or closes it: its log gets what it
+// lacks, its task a last state.
+func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
 	if taken, err := s.takeOver(ctx, id, task); taken || err != nil {
 		return err
 	}
-	before, dead := task.State, task.Owner
-	c := store.Closing{TTL: s.cfg.TTL}
+	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
+	var c store.Closing
 	var said answer
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -158,9 +209,15 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 		for _, told := range kept.told {
 			said.hear(told.Event)
 		}
+		data, n := kept.close(lostOr(owned), time.Since(task.Created))
+		if len(said.asked) > 0 && said.reason == "" { // and before the very last one
+			said.reason = stream.ApprovalRequired
+			data, n = kept.pause()
+		}
 		if said.reason != "" { // it died between its last event and its last state
 			state = stateOf(said.reason)
-		} else if data, n := kept.close(lost(), time.Since(task.Created)); n > 0 {
+		}
+		if n > 0 {
 			c.LogOf = task.Turn
 			c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
 		}
@@ -169,16 +226,18 @@ func (s *Service) closeLost(ctx context.Context, id string) error {
 	doc.ended(state, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
 	c.Task = task
 	c.Doc, c.State, c.Holder = doc.encode(), state, store.Holder{}
-	c.TTL += said.waits()
-	err = s.cfg.Store.CloseTask(ctx, id, c)
-	if errors.Is(err, store.ErrTooLarge) { // the log is gone, and with it its readers
-		c.LogOf = ""
-		err = s.cfg.Store.CloseTask(ctx, id, c)
-	}
-	if err != nil {
+	if c.TTL, err = s.keepEnded(ctx, id, doc, said.waits()); err != nil {
 		return err
 	}
-	s.traceLost(ctx, id, begun, task, kept, c.Log.Data)
+	if state == InputRequired && s.cfg.Runs != nil { // a run ends its wait itself
+		if run, err := s.cfg.Runs.Open(ctx, id); run != nil || err != nil {
+			c.TTL = 0
+		}
+	}
+	if _, err = s.change(ctx, id, c, owned); err != nil {
+		return err
+	}
+	s.traceLost(ctx, id, begun, task, kept, &c)
 	s.lost.Inc()
 	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
 	s.changed(s.cfg.Log.WithContext(ctx), id, before, state)

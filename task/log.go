@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/fault"
 	"sluice/store"
@@ -29,8 +32,17 @@ type head struct {
 
 // append writes the head as the first line of a log.
 func (h head) append(dst []byte) []byte {
-	line, _ := json.Marshal(h) // texts: cannot fail
-	return append(append(dst, line...), '\n')
+	quote := func(name, value string) { // what is no UTF-8 becomes U+FFFD
+		dst, _ = jsontext.AppendQuote(append(dst, name...), value)
+	}
+	quote(`{"task":`, h.Task)
+	quote(`,"turn":`, h.Turn)
+	if h.Tenant != "" {
+		quote(`,"tenant":`, h.Tenant)
+	}
+	quote(`,"request_id":`, h.RequestID)
+	dst = strconv.AppendBool(append(dst, `,"accumulated":`...), h.Accumulated)
+	return append(dst, "}\n"...)
 }
 
 // page is how many entries are read at once.
@@ -49,6 +61,10 @@ type Log struct {
 	service *Service
 	ready   []Told // read already
 	last    int    // N of the last event that was read
+	// ahead is the last event that the reader has, if the log does not have it yet: its
+	// client was told while the store was unavailable. skipped is told of those up to it.
+	ahead   int
+	skipped func(stream.Event)
 }
 
 // ErrGone says that there is no log, or none that can be read.
@@ -107,7 +123,7 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 
 // Skip passes over the events up to number n, each of which skipped is told of. It returns
 // false if there is nothing to wait for behind them: the turn has ended with them, or
-// there is no such event yet.
+// nobody runs it. Those that the log does not have yet Events passes over.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
 	for passed := 0; ; {
 		for i, told := range l.ready {
@@ -127,7 +143,53 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 			return false, err
 		}
 		if l.last == before {
-			return passed >= n, nil
+			if passed >= n {
+				return true, nil
+			}
+			l.ahead, l.skipped = n, skipped
+			return l.service.stillRuns(ctx, l.Task, l.Turn)
+		}
+	}
+}
+
+// stillRuns says whether somebody runs a turn of a task. What its client was told while the
+// store was unavailable its log gets later.
+func (s *Service) stillRuns(ctx context.Context, id, turn string) (bool, error) {
+	t, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return false, unavailable(s.note(err))
+	case err != nil:
+		return false, nil
+	}
+	return t.Turn == turn && t.State == Working, nil
+}
+
+// Await is OpenLog for a reader who knows the task. A turn that runs and has no log may
+// get one when its owner reaches the store again: for that Await waits, one lease at most.
+func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
+	log, err := s.OpenLog(ctx, turn)
+	if !errors.Is(err, ErrGone) {
+		return log, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.cfg.Lease)
+	defer cancel()
+	watch := s.cfg.Store.Watch(store.LogTopic(turn))
+	defer watch.Stop()
+	for {
+		runs, err := s.stillRuns(ctx, id, turn)
+		if err != nil {
+			return nil, err
+		}
+		// It may have got its log, and its end, since the last look.
+		if log, err = s.OpenLog(ctx, turn); !errors.Is(err, ErrGone) || !runs {
+			return log, err
+		}
+		select {
+		case <-waiting.Done():
+			return nil, ErrGone
+		case <-watch.C:
+		case <-time.After(lookEvery):
 		}
 	}
 }
@@ -171,11 +233,24 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 			if err != nil && ctx.Err() == nil {
 				err = ErrGone
 			}
-			if !yield(told, err) || err != nil || ends(told) {
+			over := ends(told)
+			if told = l.behind(told); len(told) == 0 && err == nil && !over {
+				continue
+			}
+			if !yield(told, err) || err != nil || over {
 				return
 			}
 		}
 	}
+}
+
+// behind returns those of some events that the reader does not have.
+func (l *Log) behind(told []Told) []Told {
+	for len(told) > 0 && told[0].N <= l.ahead {
+		l.skipped(told[0].Event)
+		told = told[1:]
+	}
+	return told
 }
 
 // ends says whether a batch of events has the last one of a turn.
@@ -227,6 +302,19 @@ func (k kept) close(err error, at time.Duration) (data []byte, n int) {
 		_ = guard.Emit(&running[i])
 	}
 	_ = guard.Fail(err)
+	return c.data, c.n
+}
+
+// pause returns what a log still needs whose turn had asked a person and was about to end
+// so.
+func (k kept) pause() (data []byte, n int) {
+	c := &closing{open: true, n: k.last}
+	for _, told := range k.told {
+		c.at = max(c.at, told.At)
+	}
+	if c.Emit(&stream.Done{Reason: stream.ApprovalRequired}) != nil {
+		return nil, 0
+	}
 	return c.data, c.n
 }
 

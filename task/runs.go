@@ -25,9 +25,8 @@ type Runs interface {
 	Open(ctx context.Context, task string) (Run, error)
 	// Due returns up to limit tasks whose wait is over.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Finish says that a task is over, and Forget that nothing of it is kept.
+	// Finish says that a task is over.
 	Finish(ctx context.Context, task string) error
-	Forget(ctx context.Context, task string) error
 }
 
 // Run is a run that was read. One goroutine uses it.
@@ -37,6 +36,8 @@ type Run interface {
 	TakeOver(told []stream.Event) []stream.Event
 	// TimeOut decides what nobody has decided in time.
 	TimeOut(now time.Time)
+	// Untold says that nothing of the run's last turn can have been told but its Start.
+	Untold() bool
 	// Frame returns what runs it, and the request to run it with.
 	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
 }
@@ -94,6 +95,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	if t.said.reason != "" || t.said.failure != "" || len(t.said.asked) > 0 {
 		return false, nil // it was over but for its last state
 	}
+	begins := len(kept.told) == 0 && run.Untold() // its log, which there is not
 	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
@@ -117,10 +119,16 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	if err := s.claimTask(ctx, id, t, task, c, kept.last); err != nil {
 		return true, err
 	}
+	if begins {
+		t.pending, t.logging = head{t.task, t.id, task.Tenant, "", true}.append(nil), true
+		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
+		guard = stream.NewGuard(sink)
+		_ = guard.Emit(&stream.Start{})
+		return true, s.goOnWith(t, run, guard, task.Cancel)
+	}
 	t.began, t.at, t.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
-	s.goOnWith(t, run, guard)
-	return true, nil
+	return true, s.goOnWith(t, run, guard, task.Cancel)
 }
 
 // claimTask makes the task this process's, and adds to the log what it lacks. A task that
@@ -128,25 +136,38 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int) error {
 	owned := task.Holder == s.holder
 	task.Holder, task.State = s.holder, Working
-	if owned {
-		if err := s.cfg.Store.UpdateTask(ctx, id, task, 0); err != nil || len(c.data) == 0 {
-			return err
-		}
-		err := s.cfg.Store.AppendLog(ctx, t.id, store.Append{Entry: store.Entry{N: c.n, Data: c.data}, At: at, TTL: s.cfg.EventTTL, Task: id, Holder: s.holder})
-		t.logging = err == nil
-		return nil
-	}
 	closing := store.Closing{Task: task}
 	if len(c.data) > 0 {
 		closing.LogOf = t.id
 		closing.Log = store.Append{Entry: store.Entry{N: c.n, Data: c.data}, At: at, TTL: s.cfg.EventTTL}
 	}
-	err := s.cfg.Store.CloseTask(ctx, id, closing)
-	if errors.Is(err, store.ErrTooLarge) {
-		closing.LogOf, t.logging = "", false
-		err = s.cfg.Store.CloseTask(ctx, id, closing)
+	gone, err := s.change(ctx, id, closing, owned)
+	if gone {
+		t.logging = false
 	}
 	return err
+}
+
+// change brings a task, and the log of its turn, to where another process goes on, or
+// nobody does. A task of this process is changed as its holder. gone says that the log
+// had no room, and was removed.
+func (s *Service) change(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
+	if !owned {
+		err = s.cfg.Store.CloseTask(ctx, id, c)
+		if gone = errors.Is(err, store.ErrTooLarge); gone {
+			c.LogOf = ""
+			err = s.cfg.Store.CloseTask(ctx, id, c)
+		}
+		return gone, err
+	}
+	if c.LogOf != "" {
+		c.Log.Task, c.Log.Holder = id, s.holder
+		err = s.cfg.Store.AppendLog(ctx, c.LogOf, c.Log)
+		if gone = errors.Is(err, store.ErrTooLarge); err != nil && !gone {
+			return gone, err
+		}
+	}
+	return gone, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL)
 }
 
 // resumedTurn is the turn in which a task was when its owner left it.
@@ -159,16 +180,21 @@ func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 	}
 }
 
-// goOnWith runs a run to its end, without a client.
-func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard) {
+// goOnWith runs a run to its end, without a client. One that somebody has cancelled
+// while it had no owner ends at once.
+func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return // the lease ends, and another process finds the task
+		return nil // the lease ends, and another process finds the task
 	}
 	s.running[t.task] = t
 	s.taken.Add(1)
 	s.mu.Unlock()
+	s.taking++
+	if stop {
+		t.cancel(cancelled())
+	}
 	go func() {
 		defer s.taken.Done()
 		defer t.End()
@@ -177,24 +203,34 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard) {
 		_ = guard.Flush()
 		_ = frame.GoOn(t.work, req, guard)
 	}()
+	return nil
 }
 
-// sweepDue goes on with runs whose wait is over.
-func (s *Service) sweepDue(ctx context.Context) {
+// maxDue is how many runs whose wait is over one sweep looks at: some are run elsewhere,
+// and some this process cannot go on with.
+const maxDue = 256
+
+// sweepDue goes on with runs whose wait is over. It says whether it has left any.
+func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	if s.cfg.Runs == nil {
-		return
+		return false
 	}
 	now := time.Now()
-	ids, err := s.cfg.Runs.Due(ctx, now, maxTaken)
+	ids, err := s.cfg.Runs.Due(ctx, now, maxDue)
 	if s.note(err) != nil {
-		return
+		return false
 	}
+	before := s.taking
 	for _, id := range ids {
-		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) {
+		if s.taking-before == maxTaken {
+			return true
+		}
+		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
 			_ = s.note(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("run_not_continued")
 		}
 	}
+	return false
 }
 
 // timeOut goes on with one of them, in a new turn of its task.
@@ -222,14 +258,14 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) error {
 	if err := s.cfg.Store.UpdateTask(ctx, id, task, 0); err != nil {
 		return err
 	}
-	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(nil)
+	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(t.room())
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
-	s.goOnWith(t, run, guard)
-	return nil
+	return s.goOnWith(t, run, guard, task.Cancel)
 }
 
-// retake goes on with the runs that this process has left because the store was unavailable.
+// retake goes on with the runs that this process has left because the store was
+// unavailable, or full. One stays in mind until it runs again, or is another's.
 func (s *Service) retake() {
 	s.mu.Lock()
 	ids := s.leftRuns
@@ -237,26 +273,51 @@ func (s *Service) retake() {
 	s.mu.Unlock()
 	for i, id := range ids {
 		task, err := s.cfg.Store.Task(s.ctx, id)
-		if err == nil && task.Holder == s.holder && task.State == Working {
-			_, err = s.takeOver(s.ctx, id, task)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
+			continue
+		case err == nil:
+			err = s.closeLost(s.ctx, id, task)
 		}
+		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		again := ids[i : i+1]
 		if errors.Is(err, store.ErrUnavailable) {
-			s.mu.Lock()
-			s.leftRuns = append(s.leftRuns, ids[i:]...)
-			s.mu.Unlock()
+			again = ids[i:]
+		}
+		s.mu.Lock()
+		s.leftRuns = append(s.leftRuns, again...)
+		s.mu.Unlock()
+		if len(again) > 1 {
 			return
 		}
 	}
 }
 
+// watchLease fences while the keeper waits for a store that does not answer.
+func (s *Service) watchLease() {
+	look := time.NewTicker(min(lookEvery, s.cfg.Lease/10))
+	defer look.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-look.C:
+			s.fence()
+		}
+	}
+}
+
 // fence ends the runs of this process before another one can claim them: its lease has not
-// been renewed for two thirds of it.
+// been renewed for two thirds of it, by a clock that nobody sets.
 func (s *Service) fence() {
 	s.mu.Lock()
 	var mine []*Turn
 	if time.Since(s.renewed) > s.cfg.Lease*2/3 {
 		for _, t := range s.running {
-			if t.durable {
+			if t.durable && !t.fenced {
+				t.fenced = true
 				mine = append(mine, t)
 			}
 		}

@@ -26,7 +26,6 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +81,10 @@ type Config struct {
 	Required bool
 	// Trace says what the trace of a task holds.
 	Trace record.Spec
+	// Retention says for how long records are kept behind the end of a task; see
+	// SetRetention. Forget removes what else is kept of a task.
+	Retention Retention
+	Forget    []Forget
 	// Runs are gone on with when their process is gone. nil: there are none.
 	Runs    Runs
 	Metrics *metrics.Registry
@@ -94,9 +97,13 @@ type Service struct {
 	holder store.Holder
 	leased atomic.Bool // the lease was renewed when it was tried last
 
-	ctx   context.Context // ends with Close
-	close context.CancelFunc
-	ended chan struct{} // closed when the keeper has returned
+	ctx    context.Context // ends with Close
+	close  context.CancelFunc
+	ended  chan struct{} // closed when the keeper has returned
+	ready  chan struct{} // see Ready
+	taking int           // how many runs were gone on with; the keeper's alone
+
+	buffers buffers // of turns
 
 	mu        sync.Mutex       // guards the fields below
 	running   map[string]*Turn // by task
@@ -106,9 +113,13 @@ type Service struct {
 	closed    bool
 	taken     sync.WaitGroup // runs without a client
 
+	policy   atomic.Pointer[Retention]
+	retained retention // of the keeper alone
+
 	states   metrics.Counter
 	resumes  metrics.Counter
 	lost     metrics.Counter
+	deleted  metrics.Counter // tasks whose time was over
 	detached atomic.Int64
 	// readers are those who follow a log that may belong to another process.
 	readers atomic.Int64
@@ -135,11 +146,14 @@ func New(cfg Config) *Service {
 		cfg:     cfg,
 		holder:  store.Holder{Owner: newID("gw_"), Epoch: time.Now().UnixMilli()},
 		ended:   make(chan struct{}),
+		ready:   make(chan struct{}, 1),
 		running: map[string]*Turn{},
 		states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
 		resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
 		lost:    cfg.Metrics.Counter("turns_lost_total", "Turns of processes that are gone, which this one closed."),
+		deleted: cfg.Metrics.Counter("retention_deleted_total", "Tasks whose records this process removed because their time was over."),
 	}
+	s.SetRetention(cfg.Retention)
 	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
 		return float64(s.detached.Load())
 	})
@@ -161,11 +175,12 @@ func (s *Service) Close() {
 func newID(prefix string) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return prefix + strings.ToLower(idText.EncodeToString(b[:]))
+	var text [32]byte
+	return string(idText.AppendEncode(append(text[:0], prefix...), b[:]))
 }
 
 // idText writes 26 of [0-9a-v] for 16 bytes.
-var idText = base32.HexEncoding.WithPadding(base32.NoPadding)
+var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // traceBounds say how much of a task's trace is kept: the newest turns.
-var traceBounds = store.Bounds{Items: 100, Bytes: 8 << 20}
+func traceBounds() store.Bounds { return store.Bounds{Items: 100, Bytes: 8 << 20} }
 
 // keepTrace adds what the turn has recorded to the trace of its task, once. It returns
 // false if the store is unavailable.
@@ -21,16 +21,16 @@ func (t *Turn) keepTrace() bool {
 	if t.traced {
 		return true
 	}
-	err := t.service.pushTrace(t.ctx, t.task, t.trace.Part(true), t.said.waits())
+	err := t.service.pushTrace(t.ctx, t.task, t.trace.Part(true), t.kept)
 	t.traced = !errors.Is(err, store.ErrUnavailable)
 	return t.traced
 }
 
 // pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
 // trace behind it: so a task that is gone by now leaves none.
-func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, waits time.Duration) error {
+func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, ttl time.Duration) error {
 	key := store.TraceKey(id)
-	err := s.cfg.Store.PushList(ctx, key, part.Encode(), traceBounds, s.cfg.TTL+waits)
+	err := s.cfg.Store.PushList(ctx, key, part.Encode(), traceBounds(), ttl)
 	if err == nil {
 		_, err = s.cfg.Store.Task(ctx, id)
 	}
@@ -41,14 +41,14 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, w
 }
 
 // traceLost adds the turn of a process that is gone, as its log and what closed it tell.
-func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, closing []byte) {
+func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
-	for line := range bytes.Lines(closing) {
+	for line := range bytes.Lines(c.Log.Data) {
 		if at, ev, err := stream.ReadStored(line); err == nil {
 			k.told = append(k.told, Told{at, ev})
 		}
 	}
-	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), 0)
+	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
 }
 
 // record gives a Recorder all events.

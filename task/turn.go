@@ -35,24 +35,29 @@ type Turn struct {
 	left     bool            // the client has
 	durable  bool            // another process can go on with it
 	leftOff  bool            // and one will
+	fenced   bool            // and one may by now; guarded by Service.mu
 	work     context.Context // of a turn that began without a client here; else nil
 
 	// Of the log.
-	logging bool   // false: it is given up
-	pending []byte // what it does not have yet
-	marks   []mark // what was sent of pending, and perhaps arrived
-	at      int    // the last event that it has
-	n       int    // the last event in pending
+	logging bool    // false: it is given up
+	pending []byte  // what it does not have yet; nil: nothing
+	lent    *[]byte // the buffer of pending; nil: it is none of the service's
+	marks   []mark  // what was sent of pending, and perhaps arrived
+	at      int     // the last event that it has
+	n       int     // the last event in pending
 	// retry is when the store is tried again after it was unavailable.
 	retry time.Time
 
 	// doc is what the store has, as this process wrote it last.
-	doc   *Document
-	said  answer
-	last  []byte // the document at the end, and the task's state
-	state string
-	known bool // to the store
-	trace *record.Recorder
+	doc  *Document
+	said answer
+	// gathered is the buffer of said.text; nil: it is none of the service's.
+	gathered *[]byte
+	last     []byte // the document at the end, and the task's state
+	state    string
+	kept     time.Duration // for how long the store keeps it by itself
+	known    bool          // to the store
+	trace    *record.Recorder
 	// traced says that the store has what the turn adds to the trace, or never will.
 	traced bool
 	gone   bool // the task is somebody else's now
@@ -101,7 +106,7 @@ func (t *Turn) log(s stream.Stamp, ev stream.Event) {
 		short.Result, short.Truncated = cut(completed.Result), true
 		ev = &short
 	}
-	line, err := stream.AppendStored(t.pending, s, ev)
+	line, err := stream.AppendStored(t.room(), s, ev)
 	if err != nil || len(line) > store.MaxLog { // the log would have a gap
 		t.giveUp()
 		return
@@ -157,7 +162,8 @@ func (t *Turn) append() {
 	}
 	switch {
 	case err == nil:
-		t.pending, t.marks, t.at, t.retry = t.pending[:0], t.marks[:0], t.n, time.Time{}
+		t.drop()
+		t.at, t.retry = t.n, time.Time{}
 	case errors.Is(err, store.ErrUnavailable):
 		_ = t.service.note(err)
 		t.marks = append(t.marks, mark{t.n, len(t.pending)})
@@ -208,7 +214,8 @@ func (t *Turn) lose() {
 // giveUp removes the log: one with a gap must not be read. The turn goes on, and cannot be
 // resumed.
 func (t *Turn) giveUp() {
-	t.logging, t.pending, t.marks = false, nil, nil
+	t.logging = false
+	t.drop()
 	_ = t.service.note(t.service.cfg.Store.DropLog(t.ctx, t.id))
 }
 
@@ -227,7 +234,9 @@ func (t *Turn) End() {
 	}
 	if !t.finish() {
 		s.later(t)
+		return
 	}
+	t.giveBack()
 }
 
 // finish brings log and task to their end. It returns false if the store is unavailable.
@@ -257,6 +266,7 @@ func (t *Turn) closeLog() {
 	if n == 0 {
 		return
 	}
+	t.drop()
 	t.pending, t.n = data, n
 	t.append()
 }
@@ -275,9 +285,13 @@ func (t *Turn) settle() bool {
 		t.doc.ended(t.state, &t.said, t.id, time.Now(), s.cfg.MaxHistory)
 		t.last = t.doc.encode()
 	}
-	err := s.note(s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
-		Version: t.version, Turn: t.id, State: t.state,
-	}}, t.keptFor()))
+	err := t.keepFor()
+	if err == nil {
+		err = s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
+			Version: t.version, Turn: t.id, State: t.state,
+		}}, t.kept)
+	}
+	_ = s.note(err)
 	if err == nil {
 		s.changed(t.ctx, t.task, Working, t.state)
 		if t.durable && t.state != InputRequired {
@@ -288,11 +302,13 @@ func (t *Turn) settle() bool {
 	return t.known
 }
 
-// keptFor is how long the task is kept behind the turn. That of a run that waits does not
-// expire: the run ends its wait itself.
-func (t *Turn) keptFor() time.Duration {
+// keepFor decides how long the store keeps the task by itself. One that runs on after a wait
+// does not expire: the run ends its wait itself.
+func (t *Turn) keepFor() (err error) {
 	if t.durable && t.state == InputRequired {
-		return 0
+		t.kept = 0
+		return nil
 	}
-	return t.service.cfg.TTL + t.said.waits()
+	t.kept, err = t.service.keepEnded(t.ctx, t.task, t.doc, t.said.waits())
+	return err
 }

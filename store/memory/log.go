@@ -91,7 +91,7 @@ func (s *Store) append(turn string, a store.Append) error {
 	return nil
 }
 
-// ReadLog returns entries. They share their bytes with the log, which nobody changes.
+// ReadLog returns entries.
 func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]store.Entry, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err

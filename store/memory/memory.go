@@ -49,6 +49,9 @@ type Store struct {
 	lists    map[string]*list
 	indexes  map[string]*index
 	counters map[string]counter
+	idle     ages                   // ids of tasks that nobody runs
+	changed  ages                   // keys of lists
+	said     map[conversation]*task // the newest of each
 }
 
 // expiry is when a record is gone; the zero value is never.
@@ -91,6 +94,7 @@ func New(cfg Config) *Store {
 		cfg: cfg, purged: time.Now(),
 		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
 		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{},
+		said: map[conversation]*task{},
 	}
 }
 
@@ -169,36 +173,6 @@ func (s *Store) room(bytes int, spared string) bool {
 		}
 	}
 	return true
-}
-
-// dropTask removes the oldest task that nobody runs, with its log.
-func (s *Store) dropTask(spared string) bool {
-	oldest := ""
-	for id, t := range s.tasks {
-		if t.Owner == "" && id != spared && t.Turn != spared && (oldest == "" || t.changed.Before(s.tasks[oldest].changed)) {
-			oldest = id
-		}
-	}
-	if oldest == "" {
-		return false
-	}
-	turn := s.tasks[oldest].Turn
-	s.removeTask(oldest)
-	s.removeLog(turn)
-	return true
-}
-
-// dropList makes room by the list that was changed longest ago, never the one
-// that is written. It returns false if there is none.
-func (s *Store) dropList(spared string) bool {
-	oldest := ""
-	for key, l := range s.lists {
-		if key != spared && (oldest == "" || l.changed.Before(s.lists[oldest].changed)) {
-			oldest = key
-		}
-	}
-	s.removeList(oldest)
-	return oldest != ""
 }
 
 // RenewLease takes or prolongs a lease.

@@ -14,12 +14,12 @@ type value struct {
 	until expiry
 }
 
-// list is a stored list. changed orders lists by age.
+// list is a stored list. age is its place among those that are there.
 type list struct {
-	items   [][]byte
-	bytes   int
-	until   expiry
-	changed time.Time
+	items [][]byte
+	bytes int
+	until expiry
+	age   place
 }
 
 // index is a sorted set: ids by their scores. It is sorted when it is read.
@@ -55,7 +55,7 @@ func (s *Store) Value(ctx context.Context, key string) (store.Value, error) {
 	if err != nil {
 		return store.Value{}, err
 	}
-	return store.Value{Data: slices.Clone(v.Data), Version: v.Version}, nil
+	return v.Value, nil
 }
 
 // PutValue replaces or makes a record.
@@ -69,7 +69,6 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 		before = b.Value
 	}
 	if before.Version != v.Version {
-		before.Data = slices.Clone(before.Data)
 		return before, store.ErrConflict
 	}
 	if !s.room(len(v.Data)+overhead, key) {
@@ -78,7 +77,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 	s.removeValue(key)
 	s.bytes += len(v.Data) + overhead
 	v.Version++
-	s.values[key] = &value{store.Value{Data: slices.Clone(v.Data), Version: v.Version}, after(ttl)}
+	s.values[key] = &value{v, after(ttl)}
 	return v, nil
 }
 
@@ -119,6 +118,7 @@ func (s *Store) list(key string) *list {
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
 		s.bytes -= l.bytes + len(l.items)*overhead
+		l.age = s.changed.leave(l.age)
 		delete(s.lists, key)
 	}
 }
@@ -137,10 +137,10 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 		l = &list{}
 		s.lists[key] = l
 	}
-	l.items = append(l.items, slices.Clone(item))
+	l.items = append(l.items, item)
 	l.bytes += len(item)
 	s.bytes += len(item) + overhead
-	l.until, l.changed = after(ttl), time.Now()
+	l.until, l.age = after(ttl), s.changed.renew(l.age, key)
 	n := 0
 	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
 		kept -= len(l.items[n])
@@ -158,7 +158,7 @@ func (s *Store) cut(l *list, from, to int) {
 	l.items = slices.Delete(l.items, from, to)
 }
 
-// List returns items. They share their bytes with the list, which nobody changes.
+// List returns items.
 func (s *Store) List(ctx context.Context, key string, from, limit int) ([][]byte, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
@@ -254,6 +254,18 @@ func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
 		s.bytes -= overhead
 	}
 	return nil
+}
+
+// CountIndex returns how many members an index has.
+func (s *Store) CountIndex(ctx context.Context, name string) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	if x := s.index(name); x != nil {
+		return int64(len(x.scores)), nil
+	}
+	return 0, nil
 }
 
 // Index returns members of an index.

@@ -9,11 +9,14 @@ import (
 	"sluice/store"
 )
 
-// task is a stored task. changed orders tasks by age.
+// task is a stored task. age is its place among those that nobody runs; older and newer
+// are its neighbours in its conversation.
 type task struct {
 	store.Task
-	until   expiry
-	changed time.Time
+	id           string
+	until        expiry
+	age          place
+	older, newer *task
 }
 
 // task returns a task that is there. It needs mu.
@@ -25,17 +28,12 @@ func (s *Store) task(id string) (*task, error) {
 	return t, nil
 }
 
-// copied returns a task that shares no memory with t.
-func copied(t store.Task) store.Task {
-	t.Doc = slices.Clone(t.Doc)
-	return t
-}
-
 // setTask replaces or adds a task. It needs mu.
 func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
+	now := s.tasks[id]
 	grows := len(t.Doc) + overhead
-	if before := s.tasks[id]; before != nil {
-		grows = len(t.Doc) - len(before.Doc)
+	if now != nil {
+		grows = len(t.Doc) - len(now.Doc)
 	} else {
 		for len(s.tasks) >= s.cfg.Tasks {
 			if !s.dropTask(id) {
@@ -47,7 +45,17 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 		return store.ErrFull
 	}
 	s.bytes += grows
-	s.tasks[id] = &task{copied(t), after(ttl), time.Now()}
+	if now == nil {
+		now = &task{id: id}
+		s.tasks[id] = now
+		s.enlist(now, t.Meta)
+	}
+	now.Task, now.until = t, after(ttl)
+	if t.Owner == "" {
+		now.age = s.idle.renew(now.age, id)
+	} else {
+		now.age = s.idle.leave(now.age)
+	}
 	return nil
 }
 
@@ -56,6 +64,8 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
 		s.bytes -= len(t.Doc) + overhead
+		t.age = s.idle.leave(t.age)
+		s.delist(t)
 		delete(s.tasks, id)
 	}
 }
@@ -85,7 +95,7 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	if err != nil {
 		return store.Task{}, err
 	}
-	return copied(t.Task), nil
+	return t.Task, nil
 }
 
 // UpdateTask replaces a task.
@@ -124,7 +134,7 @@ func (s *Store) CancelTask(ctx context.Context, id string) (store.Task, error) {
 	}
 	t.Cancel = true
 	s.hub.Signal(store.CancelTopic(t.Owner))
-	return copied(t.Task), nil
+	return t.Task, nil
 }
 
 // DeleteTask removes a task.
@@ -148,8 +158,8 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 	defer s.mu.Unlock()
 	var found []store.Member
-	for id, t := range s.tasks {
-		m := store.Member{ID: id, Score: t.Created.UnixMilli()}
+	for t := range s.candidates(q) {
+		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
 		if t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) &&
 			(q.State == "" || t.State == q.State) && !t.until.passed(time.Now()) && compare(m, last) < 0 {
 			found = append(found, m)
@@ -159,7 +169,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	var page store.Page
 	for _, m := range found[:min(len(found), q.Limit)] {
 		page.IDs = append(page.IDs, m.ID)
-		page.Tasks = append(page.Tasks, copied(s.tasks[m.ID].Task))
+		page.Tasks = append(page.Tasks, s.tasks[m.ID].Task)
 	}
 	if len(found) > q.Limit {
 		page.Next = store.NewCursor(page.IDs[q.Limit-1], page.Tasks[q.Limit-1].Created)

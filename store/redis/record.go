@@ -128,6 +128,15 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	return members, err
 }
 
+// CountIndex returns how many members an index has.
+func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error) {
+	err = s.do(ctx, "count_index", func(ctx context.Context) error {
+		n, err = s.client.ZCard(ctx, s.prefix+name).Result()
+		return err
+	})
+	return n, err
+}
+
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
 	err = s.run(ctx, "add_counter", addCounter, func(reply any) error {

@@ -45,6 +45,9 @@ type Store struct {
 	signals  *listener
 	warnings atomic.Pointer[[]string]
 	scripts  sync.Map // *goredis.Script by operation
+	// places has one for each connection: who waits for one waits here, before its command's
+	// time begins. That many want one says nothing of the server.
+	places chan struct{}
 }
 
 var _ store.Store = (*Store)(nil)
@@ -57,7 +60,10 @@ func New(cfg Config) *Store {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
 	client := connect(cfg.Location, cfg.Calls.Timeout())
-	return &Store{client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:")}
+	return &Store{
+		client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:"),
+		places: make(chan struct{}, connections),
+	}
 }
 
 // silent takes the place of the client's own logger.
@@ -105,9 +111,34 @@ func (s *Store) Close() error {
 	return s.client.Close()
 }
 
-// do runs one command.
+// do runs one command, when there is a connection for it.
 func (s *Store) do(ctx context.Context, op string, command func(context.Context) error) error {
+	if err := s.enter(ctx, op); err != nil {
+		return err
+	}
+	defer func() { <-s.places }()
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
+}
+
+// enter waits for a place, at most as long as a command may take. Its failure is none of
+// the server's, so the breaker does not count it.
+func (s *Store) enter(ctx context.Context, op string) error {
+	select {
+	case s.places <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(s.calls.Timeout())
+	defer timer.Stop()
+	select {
+	case s.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
+	case <-timer.C:
+		s.calls.Crowded(op)
+		return fmt.Errorf("%s: %w: all connections are in use", op, store.ErrUnavailable)
+	}
 }
 
 // run runs the script body, which returns a code or what take reads. An operation always

@@ -182,6 +182,14 @@ func (s *Store) Index(ctx context.Context, name string, r store.Range) (members 
 	return members, err
 }
 
+// CountIndex returns how many members an index has.
+func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error) {
+	err = s.view(ctx, "count_index", func(_ context.Context, tx *tx) error {
+		return tx.row("SELECT COUNT(*) FROM members JOIN indexes USING (name) WHERE name = ? AND until > ?", []any{name, tx.now}, &n)
+	})
+	return n, err
+}
+
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
 	err = s.update(ctx, "add_counter", func(_ context.Context, tx *tx) error {

@@ -93,6 +93,11 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
+	// Who holds the owner's lock is alone: each lease in the file is that of a process
+	// that is gone, and nobody need wait for its end.
+	if _, err := s.db.ExecContext(ctx, "DELETE FROM leases"); err != nil {
+		return err
+	}
 	return s.purge(ctx)
 }
 

@@ -1,3 +1,6 @@
+// This file measures engines with the same work, so that their figures can be compared. It
+// is called from the benchmarks of each engine.
+
 package storetest
 
 import (
@@ -49,6 +52,7 @@ func Bench(b *testing.B, s store.Store) {
 	})
 }
 
+// fatal ends a benchmark at an error: the figures of one that fails mean nothing.
 func fatal(b *testing.B, err error) {
 	if err != nil {
 		b.Helper()
@@ -57,6 +61,8 @@ func fatal(b *testing.B, err error) {
 }
 
 // Turn does what a turn with an idempotency key and memory needs.
+//
+// id must be new for each call, since values and logs are created.
 func Turn(b *testing.B, s store.Store, id string) {
 	ctx, doc, data := b.Context(), bytes.Repeat([]byte("d"), 2000), bytes.Repeat([]byte("x"), entryBytes)
 	_, err := s.PutValue(ctx, store.IdempotencyKey("", "u", id), store.Value{Data: data[:64]}, time.Minute)

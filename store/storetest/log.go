@@ -1,3 +1,7 @@
+// This file has the rules of logs: one writer at a time, appends at the end only, a bound
+// on the whole, and readers that see each entry once. The comment of each test is the
+// contract of a method.
+
 package storetest
 
 import (

@@ -1,3 +1,6 @@
+// This file has the rules of values, lists and indexes. Times to live are tested with short
+// ones and patience, as an engine may be a server with a clock of its own.
+
 package storetest
 
 import (
@@ -163,9 +166,19 @@ func indexOrdered(t *testing.T, s store.Store) {
 	same(t, "after c", page(all), "d")
 	all.After = &store.Member{ID: "b", Score: 2}
 	same(t, "after b", page(all), "c")
+	count := func(name string, want int64) {
+		t.Helper()
+		if n, err := s.CountIndex(ctx, name); err != nil || n != want {
+			t.Errorf("%s has %d members, want %d: %v", name, n, want, err)
+		}
+	}
+	before, err := s.CountIndex(ctx, "x")
+	must(t, err)
 	must(t, s.RemoveIndex(ctx, "x", "c"))
 	must(t, s.RemoveIndex(ctx, "x", "c"))
 	must(t, s.RemoveIndex(ctx, "none", "c"))
+	count("x", before-1)
+	count("none", 0)
 	same(t, "removed", page(all), "d")
 }
 

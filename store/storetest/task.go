@@ -1,3 +1,5 @@
+// This file has the rules of tasks: versions, identity, lists and orphans.
+
 package storetest
 
 import (
@@ -9,6 +11,7 @@ import (
 	"sluice/store"
 )
 
+// contextWithCancel is a context of the test that can be ended before it.
 func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
@@ -16,6 +19,7 @@ func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
 // began is when the tasks of this suite are created; to the millisecond, as stores keep it.
 func began() time.Time { return time.UnixMilli(1_790_000_000_123) }
 
+// task is a task of a process "g" at work; only its user and conversation differ.
 func task(user, conversation string) store.Task {
 	return store.Task{Doc: []byte(`{"id":"x"}`), Meta: store.Meta{
 		Holder: store.Holder{Owner: "g", Epoch: 7}, User: user, Conversation: conversation, Turn: "turn_1", State: "working", Created: began(),

@@ -23,12 +23,19 @@ type Server struct {
 	Socket string
 	binary string
 	args   []string
+	env    []string // besides the test's own
 	cmd    *exec.Cmd
 }
 
 // Start starts a server, which ends with the test. If binary is not on this machine the
 // test is skipped, or fails if it is required.
 func Start(t testing.TB, binary string, required bool, args ...string) *Server {
+	t.Helper()
+	return startWith(t, binary, required, nil, args)
+}
+
+// startWith is Start with more variables in the server's environment.
+func startWith(t testing.TB, binary string, required bool, env, args []string) *Server {
 	t.Helper()
 	path, err := exec.LookPath(binary)
 	switch {
@@ -41,7 +48,7 @@ func Start(t testing.TB, binary string, required bool, args ...string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Socket: filepath.Join(dir, "s"), binary: path}
+	s := &Server{Socket: filepath.Join(dir, "s"), binary: path, env: env}
 	s.args = append([]string{"--port", "0", "--unixsocket", s.Socket, "--dir", dir, "--save", "", "--appendonly", "no", "--loglevel", "warning"}, args...)
 	t.Cleanup(func() {
 		s.Kill()
@@ -56,6 +63,7 @@ func Start(t testing.TB, binary string, required bool, args ...string) *Server {
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	s.cmd = exec.Command(s.binary, s.args...)
+	s.cmd.Env = append(s.cmd.Environ(), s.env...)
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

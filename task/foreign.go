@@ -1,0 +1,98 @@
+package task
+
+//lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Documents that this version cannot read as a whole: a newer version or another program
+// wrote them, a person did by hand, or they are damaged. What can be read of them is shown,
+// and what cannot is not lost when the task changes.
+
+// lenient reads names in any case, and what is no proper JSON but can be told apart.
+func lenient() json.Options {
+	return json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// readForeign reads a document member by member. One that is no JSON object, or was cut, has
+// none: its state is unknown.
+func readForeign(text []byte) *Document {
+	d := &Document{foreign: true}
+	if !readMembers(text, d, &d.Others) {
+		return &Document{Status: Status{State: Unknown}}
+	}
+	if unread, ok := d.Others["status"]; ok {
+		readMembers(unread, &d.Status, &d.Status.Others)
+	}
+	if unread, ok := d.Others["metadata"]; ok && readMembers(unread, &d.Metadata, &d.Metadata.Others) {
+		delete(d.Others, "metadata")
+	}
+	return d
+}
+
+// readMembers reads an object into a struct, and what does not fit there into its others. It
+// returns false if text is no object.
+func readMembers[T any](text []byte, into *T, others *Others) bool {
+	var members Others
+	if json.Unmarshal(text, &members, lenient()) != nil || members == nil {
+		return false
+	}
+	unread := Others{}
+	for name, value := range members {
+		one, err := json.Marshal(Others{name: value}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		if err != nil || json.Unmarshal(one, new(T), lenient()) != nil {
+			unread[ours(name)] = value
+			continue
+		}
+		_ = json.Unmarshal(one, into, lenient()) // it was read just now
+	}
+	if *others == nil {
+		*others = unread
+		return true
+	}
+	maps.Copy(*others, unread)
+	return true
+}
+
+// ours returns the name of a member as this version writes it, which may differ in its case.
+func ours(name string) string {
+	for _, known := range []string{
+		"id", "sessionId", "contextId", "status", "history", "artifacts", "metadata",
+		"agentSelections", "routingConfidence", "routing", "agentResponses", "turns", "pendingQuestion", "lastAgent",
+	} {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return name
+}
+
+// dropReplaced removes the members that could not be read in whose place others are written
+// now, so that each name is there once.
+func (d *Document) dropReplaced() {
+	if !d.foreign {
+		return
+	}
+	m := &d.Metadata
+	for name, written := range map[string]bool{
+		"id": true, "status": true, "sessionId": d.SessionID != "", "contextId": d.ContextID != "",
+		"history": d.History != nil, "artifacts": d.Artifacts != nil,
+	} {
+		if written {
+			delete(d.Others, name)
+		}
+	}
+	for name, written := range map[string]bool{
+		"agentSelections": m.AgentSelections != nil, "routingConfidence": m.RoutingConfidence != 0, "routing": m.Routing != nil,
+		"agentResponses": m.AgentResponses != nil, "turns": m.Turns != nil, "pendingQuestion": m.PendingQuestion != nil, "lastAgent": m.LastAgent != "",
+	} {
+		if written {
+			delete(m.Others, name)
+		}
+	}
+}

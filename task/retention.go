@@ -1,0 +1,112 @@
+package task
+
+import (
+	_ "embed"
+	"maps"
+	"time"
+
+	"sluice/config/file"
+)
+
+//go:embed retention.json
+var retentionSchema string
+
+// Retention says for how many days the records of a task are kept behind its end. Its zero
+// value is what counts without a section retention.
+type Retention struct {
+	// Set says that the file has the section. It then counts for plain turns too, which
+	// else are kept for Spec.TTL.
+	Set bool
+	// Days is what counts if nothing else does; 0: records go when the task ends.
+	Days int
+	// ByTask has days by kind of task, ByStatus by completed and failed. Both may be nil.
+	ByTask, ByStatus map[string]int
+}
+
+// Statuses of a task that has ended, as records tell them.
+const (
+	statusCompleted = "completed"
+	statusFailed    = "failed" // or canceled
+)
+
+// RetentionSection is the section retention of the configuration file.
+func RetentionSection(r *Retention) file.Section {
+	return file.Section{Name: "retention", Schema: retentionSchema, Read: func(n *file.Node) {
+		*r = Retention{Set: true, Days: defaultDays}
+		if days, ok := n.Get("default_days").Int(); ok {
+			r.Days = days
+		}
+		r.ByTask, r.ByStatus = readDays(n.Get("by_task")), readDays(n.Get("by_status"))
+	}}
+}
+
+// readDays reads a map of names to days; nil: there are none.
+func readDays(n *file.Node) map[string]int {
+	var all map[string]int
+	for m := range n.Members() {
+		if days, ok := m.Int(); ok {
+			if all == nil {
+				all = map[string]int{}
+			}
+			all[m.Name()] = days
+		}
+	}
+	return all
+}
+
+// defaultDays is how long runs are kept that nothing else is said of.
+const defaultDays = 7
+
+// Settled returns what counts: r, or if the file says nothing, the contract's days.
+func (r Retention) Settled() Retention {
+	if r.Set {
+		return r
+	}
+	return Retention{
+		Days: defaultDays, ByTask: map[string]int{"critical": 30, "debug": 3},
+		ByStatus: map[string]int{statusCompleted: 7, statusFailed: 14},
+	}
+}
+
+// DaysOf returns for how many days a task is kept: the most specific that is said counts. own
+// is what its request or its workflow says, nil if nothing.
+func (r Retention) DaysOf(own *int, kind, status string) int {
+	if own != nil {
+		return *own
+	}
+	r = r.Settled()
+	if days, ok := r.ByTask[kind]; ok && kind != "" {
+		return days
+	}
+	if days, ok := r.ByStatus[status]; ok {
+		return days
+	}
+	return r.Days
+}
+
+// same says whether two policies keep all tasks for as long.
+func (r Retention) same(other Retention) bool {
+	return r.Set == other.Set && r.Days == other.Days && maps.Equal(r.ByTask, other.ByTask) && maps.Equal(r.ByStatus, other.ByStatus)
+}
+
+// retained says whether retention counts for a task, and not Spec.TTL.
+func (r Retention) retained(d *Document) bool { return r.Set || d.Metadata.Workflow != "" }
+
+// daysOf returns for how many days the task of a document is kept behind its end.
+func (r Retention) daysOf(d *Document) int {
+	status := statusFailed
+	if d.Status.State == Completed {
+		status = statusCompleted
+	}
+	return r.DaysOf(d.Metadata.RetentionDays, d.Metadata.Kind, status)
+}
+
+// due returns when the records of a task that has ended go. The zero time: its end is not
+// known, so they go now.
+func (r Retention) due(d *Document) time.Time {
+	ended, err := time.Parse(time.RFC3339, d.Status.Timestamp)
+	if err != nil {
+		return time.Time{}
+	}
+	return ended.Add(time.Duration(r.daysOf(d)) * day)
+}
