@@ -96,6 +96,7 @@ type Call struct {
 	Arguments jsontext.Value `json:"arguments,omitempty"` // one object
 	Result    *Result        `json:"result,omitempty"`
 	Error     string         `json:"error,omitempty"`
+	Started   int64          `json:"started_ms"` // since the begin of the trace; of its step, in a Part
 	Millis    *int64         `json:"duration_ms,omitempty"`
 	Outcome   Outcome        `json:"outcome"`
 }
@@ -172,6 +173,9 @@ func Join(task string, parts []*Part) *Trace {
 		at, err := time.Parse(timeFormat, t.Steps[i].Timestamp)
 		if err == nil {
 			t.Steps[i].Started = at.Sub(began).Milliseconds()
+			for j := range t.Steps[i].Calls {
+				t.Steps[i].Calls[j].Started += t.Steps[i].Started
+			}
 		}
 	}
 	return t

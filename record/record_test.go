@@ -61,8 +61,8 @@ func TestSteps(t *testing.T) {
 		Steps: []record.Step{
 			{ID: "turn_1:0", Name: record.Turn, Message: "stop", Status: record.Info, Timestamp: "2026-01-02T03:04:05.000Z", Millis: ms(30), Usage: &record.Usage{Input: 3, Output: 2}},
 			{ID: "turn_1:1", ParentID: "turn_1:0", Name: record.Speak, Message: "I look. ", Status: record.Warning, Timestamp: "2026-01-02T03:04:05.002Z", Started: 2, Millis: ms(18), Calls: []record.Call{
-				{CallID: "c1", Server: "todo", Tool: "add", Arguments: jsontext.Value(`{"a":1}`), Result: &record.Result{Text: "one"}, Millis: ms(6), Outcome: record.Completed},
-				{CallID: "c2", Server: "todo", Tool: "add", Arguments: jsontext.Value(`{"a":2}`), Error: "no", Millis: ms(5), Outcome: record.Failed},
+				{CallID: "c1", Server: "todo", Tool: "add", Arguments: jsontext.Value(`{"a":1}`), Result: &record.Result{Text: "one"}, Started: 3, Millis: ms(6), Outcome: record.Completed},
+				{CallID: "c2", Server: "todo", Tool: "add", Arguments: jsontext.Value(`{"a":2}`), Error: "no", Started: 4, Millis: ms(5), Outcome: record.Failed},
 			}},
 			{ID: "turn_1:2", ParentID: "turn_1:0", Name: record.Speak, Message: "Done.", Status: record.Info, Timestamp: "2026-01-02T03:04:05.020Z", Started: 20, Millis: ms(10)},
 		},
@@ -215,6 +215,28 @@ func TestSection(t *testing.T) {
 	var s record.Spec
 	if r := (file.Table{record.Section(&s)}).Read("f", []byte("trace: {payloads: off}"), func(string) (string, bool) { return "", false }); len(r.Faults) != 1 {
 		t.Errorf("%v", r.Faults)
+	}
+}
+
+// An agent that another one calls works within the call, and what it says is its own, as
+// is what a node says that is not the answer.
+func TestWhoIsCalledIsWithinTheCall(t *testing.T) {
+	t.Parallel()
+	in, node := stream.Attribution{AgentID: "b", SessionID: "s1"}, stream.Attribution{AgentID: "a", NodeID: "n"}
+	got := recorded(record.Spec{}, true,
+		timed{1, &stream.NodeRun{NodeID: "n", Type: "agent", Attempt: 1, Status: stream.NodeStarted}},
+		timed{2, &stream.ToolStarted{Call: stream.Call{ID: "c1", Tool: "delegate_to_b", Attribution: node}}},
+		timed{3, &stream.AgentRun{AgentID: "b", Role: stream.RoleDelegate, SessionID: "s1", CallID: "c1", Attempt: 1, Status: stream.AgentStarted}},
+		timed{4, &stream.InnerDelta{Attribution: in, Delta: "So it is."}},
+		timed{5, &stream.AgentRun{AgentID: "b", SessionID: "s1", CallID: "c1", Status: stream.AgentCompleted}},
+		timed{6, &stream.ToolCompleted{Call: stream.Call{ID: "c1", Attribution: node}}},
+		timed{7, &stream.InnerDelta{Attribution: node, Delta: "Noted."}},
+		timed{8, &stream.NodeRun{NodeID: "n", Attempt: 1, Status: stream.NodeCompleted, Output: "Noted."}},
+		timed{9, &stream.Done{Reason: stream.Stop}},
+	)
+	want := []string{"0 in : turn  info stop", "1 in 0: node n info Noted.", "2 in 1: step an info  [c1 completed]", "3 in 2: agent b info delegate", "4 in 3: step b info So it is.", "5 in 1: step an info Noted."}
+	if diff := cmp.Diff(want, lines(got)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 const (
 	maxSteps = 500     // the last ones of a longer turn are left out
 	maxBytes = 1 << 20 // of texts; what comes then is recorded without
+	// usualSteps is room for those of a turn that calls no tool: itself and what it says.
+	usualSteps = 2
 )
 
 // Recorder makes the part of one turn. Use New.
@@ -32,6 +34,8 @@ type Recorder struct {
 type open struct {
 	step  int // index in the part
 	key   string
+	who   stream.Attribution // of a lane, which has no key
+	lane  bool
 	began time.Duration
 	text  text
 	busy  int  // calls of it that are under way
@@ -42,12 +46,12 @@ type open struct {
 type place struct {
 	id         string
 	step, call int
-	lane       string
+	who        stream.Attribution
 }
 
 // New returns the Recorder of a turn.
 func New(spec Spec, turn string, began time.Time) *Recorder {
-	r := &Recorder{spec: spec, began: began, part: Part{Turn: turn}}
+	r := &Recorder{spec: spec, began: began, part: Part{Turn: turn, Steps: make([]Step, 0, usualSteps)}, open: make([]open, 0, usualSteps)}
 	r.begin(Step{Name: Turn}, "", 0)
 	return r
 }
@@ -60,11 +64,18 @@ func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
 	r.last = max(r.last, at)
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		if i := r.speak(ev.Attribution, at); i >= 0 {
+		if i := r.speak(&ev.Attribution, at); i >= 0 {
 			r.open[i].text.add(ev.Text)
 		}
+	case *stream.InnerDelta:
+		if ev.AgentID == "" {
+			break // what a tool's node says is the result of its call
+		}
+		if i := r.speak(&ev.Attribution, at); i >= 0 {
+			r.open[i].text.add(ev.Delta)
+		}
 	case *stream.Thinking:
-		r.speak(ev.Attribution, at)
+		r.speak(&ev.Attribution, at)
 	case *stream.ToolStarted:
 		r.started(&ev.Call, at)
 	case *stream.ToolCompleted:
@@ -139,23 +150,31 @@ func (r *Recorder) note(s Step, at time.Duration) {
 	}
 }
 
-// lane names who speaks. Steps of a lane follow each other; lanes run at the same time.
-func lane(a stream.Attribution) string {
-	return "lane " + a.AgentID + " " + a.NodeID + " " + a.SessionID
+// lane returns the open step in which somebody speaks, or -1. Steps of a lane follow each
+// other; lanes run at the same time. Every piece of an answer asks: it builds no key.
+func (r *Recorder) lane(a *stream.Attribution) int {
+	for i := range r.open {
+		if r.open[i].lane && r.open[i].who == *a {
+			return i
+		}
+	}
+	return -1
 }
 
 // speak returns the step in which somebody speaks, and begins one behind calls that have
 // ended: it is the model's next one.
-func (r *Recorder) speak(a stream.Attribution, at time.Duration) int {
-	key := lane(a)
-	i := r.find(key)
+func (r *Recorder) speak(a *stream.Attribution, at time.Duration) int {
+	i := r.lane(a)
 	if i >= 0 && r.open[i].asked && r.open[i].busy == 0 {
 		r.end(i, at-r.open[i].began)
 		i = -1
 	}
 	if i < 0 {
-		i = r.begin(Step{Name: Speak, ParentID: r.parent(a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, key, at)
-		r.session(a, 1)
+		i = r.begin(Step{Name: Speak, ParentID: r.parent(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
+		if i >= 0 {
+			r.open[i].who, r.open[i].lane = *a, true
+		}
+		r.session(*a, 1)
 	}
 	return i
 }
@@ -189,7 +208,7 @@ func (r *Recorder) session(a stream.Attribution, messages int) {
 }
 
 func (r *Recorder) started(c *stream.Call, at time.Duration) {
-	i := r.speak(c.Attribution, at)
+	i := r.speak(&c.Attribution, at)
 	if i < 0 {
 		return
 	}
@@ -197,8 +216,8 @@ func (r *Recorder) started(c *stream.Call, at time.Duration) {
 	o.asked = true
 	o.busy++
 	s := &r.part.Steps[o.step]
-	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: Running})
-	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.key})
+	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Started: (at - o.began).Milliseconds(), Outcome: Running})
+	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.who})
 }
 
 func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, message string, done *stream.ToolCompleted) {
@@ -207,7 +226,7 @@ func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, me
 			continue
 		}
 		r.calls = append(r.calls[:i], r.calls[i+1:]...)
-		if i := r.find(p.lane); i >= 0 && r.open[i].step == p.step {
+		if i := r.lane(&p.who); i >= 0 && r.open[i].step == p.step {
 			r.open[i].busy--
 		}
 		s := &r.part.Steps[p.step]
@@ -243,7 +262,7 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 			r.end(i, at-r.open[i].began)
 		}
 		r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
-		r.begin(Step{Name: Agent, Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
+		r.begin(Step{Name: Agent, ParentID: r.caller(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
 		return
 	}
 	if i < 0 {
@@ -265,6 +284,17 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 		r.part.Sessions[ev.SessionID] = session
 	}
 	r.end(i, at-r.open[i].began)
+}
+
+// caller returns the step of a call that is under way; empty: there is none. The agent that
+// is called works within it.
+func (r *Recorder) caller(id string) string {
+	for _, p := range r.calls {
+		if id != "" && p.id == id {
+			return r.part.Steps[p.step].ID
+		}
+	}
+	return ""
 }
 
 // silence ends what those say whose part is over. It lies behind their part among the

@@ -11,6 +11,8 @@ const (
 	// maxLooked is how much of a text is looked at, and maxTail how much of its end is left
 	// out when there was more: what is hidden may have been cut in two there.
 	maxLooked, maxTail = 16 << 10, 1 << 10
+	// usualText is room for what is mostly said.
+	usualText = 512
 )
 
 // kinds are hidden in every trace.
@@ -27,6 +29,9 @@ func (t *text) begun() bool { return len(t.said) > 0 }
 func (t *text) add(piece string) {
 	if t.more {
 		return
+	}
+	if t.said == nil {
+		t.said = make([]byte, 0, usualText)
 	}
 	t.said = append(t.said, piece...)
 	t.more = len(t.said) > maxLooked

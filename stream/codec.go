@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,40 +65,67 @@ const (
 )
 
 // AppendStored appends ev in the form in which ReadStored takes it back. Invalid
-// UTF-8 becomes U+FFFD, as in every encoder.
+// UTF-8 becomes U+FFFD, as in every encoder. With an error nothing is appended.
 func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
-	if d, ok := ev.(*Delta); ok && d.Attribution == (Attribution{}) && utf8.ValidString(d.Text) {
-		return appendDelta(dst, s, d.Text)
+	if d, ok := ev.(*Delta); ok && utf8.ValidString(d.Text) && d.Attribution.valid() {
+		return appendDelta(appendEnvelope(dst, s, storedDelta), d)
 	}
 	name, data, err := storable(ev)
 	if err != nil {
 		return dst, err
 	}
-	raw, err := marshal(data)
-	if err != nil {
+	to := appender{appendEnvelope(dst, s, name)}
+	enc := json.NewEncoder(&to)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
 		return dst, fmt.Errorf("event %s cannot be stored: %w", name, err)
 	}
-	line, err := marshal(stored{s.N, s.At, name, raw})
-	return append(dst, line...), err
+	to.text[len(to.text)-1] = '}' // in place of the line's end
+	return to.text, nil
+}
+
+// appendEnvelope appends what stands before an event's data. Names of events are ours, and
+// need no escapes.
+func appendEnvelope(dst []byte, s Stamp, name string) []byte {
+	dst = strconv.AppendInt(append(dst, `{"n":`...), int64(s.N), 10)
+	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(s.At), 10)
+	return append(append(append(dst, `,"event":"`...), name...), `","data":`...)
+}
+
+// appender is a buffer that a json.Encoder writes into.
+type appender struct{ text []byte }
+
+// Write implements io.Writer.
+func (a *appender) Write(p []byte) (int, error) {
+	a.text = append(a.text, p...)
+	return len(p), nil
 }
 
 // appendDelta is AppendStored for what most events are, without what is allocated for
-// any type.
-func appendDelta(dst []byte, s Stamp, text string) ([]byte, error) {
-	dst = strconv.AppendInt(append(dst, `{"n":`...), int64(s.N), 10)
-	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(s.At), 10)
-	dst = append(dst, `,"event":"`+storedDelta+`","data":{"text":`...)
-	dst, err := jsontext.AppendQuote(dst, text)
+// any type. Its texts are valid UTF-8, so quoting cannot fail.
+func appendDelta(dst []byte, d *Delta) ([]byte, error) {
+	dst = append(dst, '{')
+	if d.Attribution != (Attribution{}) {
+		dst = appendMember(dst, `"agent_id":`, d.AgentID)
+		dst = appendMember(dst, `"node_id":`, d.NodeID)
+		dst = appendMember(dst, `"session_id":`, d.SessionID)
+	}
+	dst, err := jsontext.AppendQuote(append(dst, `"text":`...), d.Text)
 	return append(dst, "}}"...), err
 }
 
-// marshal is json.Marshal without the escapes that HTML asks for.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+// appendMember appends a member that is left out when it is empty, and a comma behind it.
+func appendMember(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	dst, _ = jsontext.AppendQuote(append(dst, name...), value)
+	return append(dst, ',')
+}
+
+// valid says whether all of it is valid UTF-8.
+func (a *Attribution) valid() bool {
+	return utf8.ValidString(a.AgentID) && utf8.ValidString(a.NodeID) && utf8.ValidString(a.SessionID)
 }
 
 // storable returns an event's name in storage and what is stored of it.

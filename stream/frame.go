@@ -38,7 +38,11 @@ type Result struct {
 	Asker  string          // as in Done
 	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
-	Paused  *chat.Paused
+	Paused *chat.Paused
+	// Settle is set by a Runner that was told that its answer is held back (Held), and that
+	// keeps it. It is called once, before the answer is sent, with what will be; empty:
+	// nothing of it.
+	Settle  func(sent string) error
 	*Checks // of an answer that was checked or formatted; nil: it was not
 }
 
@@ -64,6 +68,9 @@ type Frame struct {
 	Timeout time.Duration
 	// OnError is told, before the client, of the error that ends a turn. May be nil.
 	OnError func(context.Context, error)
+	// Late sends Start together with what follows it: the Runner first keeps what another
+	// process needs to go on with the turn, and nobody learns of the turn before that.
+	Late bool
 }
 
 // Run runs one turn and tells it to sink, through a Guard. Whatever happens inside,
@@ -100,7 +107,10 @@ func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error
 // the head of a reply, which happens below: so the Result, which is large, is in the
 // frame of another function, and handed around by its address (docs/performance.md).
 func (f *Frame) begin(req *chat.Request, guard *Guard) error {
-	_ = guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
+	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
+	if f.Late {
+		return err
+	}
 	return guard.Flush()
 }
 

@@ -74,9 +74,13 @@ func (*Quality) event() {}
 // Name returns "quality".
 func (*Quality) Name() string { return qualityName }
 
-// Allow keeps the phases in their order.
+// Allow keeps the phases in their order. Of a workflow they may begin a second time: another process
+// goes on with the run, and makes the answer that was held back again.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
+	if q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting) && t.Count(nodeName) > 0 {
+		t.phase, t.attempt = 0, 0
+	}
 	at := q.Attempt*(lastRank+1) + rank
 	switch {
 	case rank == 0:

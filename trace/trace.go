@@ -32,9 +32,9 @@ const (
 
 // Tracer begins the spans of requests. It is safe for concurrent use and never waits.
 type Tracer interface {
-	// Begin begins a span of kind Server. Its parent is the one that the header
-	// traceparent in header names, if there is a valid one.
-	Begin(operation, subject string, header http.Header) Recorder
+	// Begin begins the first span of a trace, or of this process in one: its parent is the
+	// one that the header traceparent in header names, if there is a valid one.
+	Begin(kind Kind, operation, subject string, header http.Header) Recorder
 }
 
 // Recorder keeps one span. It is safe for concurrent use and never waits.
@@ -47,6 +47,9 @@ type Recorder interface {
 	Float(key string, value float64)
 	// Propagate sets the header traceparent, so that its receiver adds to the tree.
 	Propagate(header http.Header)
+	// Link names a span of another trace that this one follows, as Span.Name returned it.
+	// What cannot be read is passed over.
+	Link(name string)
 	// End ends the span; failure is a word for why what it tells of failed, empty if it
 	// did not. It is called once, and nothing is called after it.
 	End(failure string)
@@ -63,7 +66,16 @@ func Request(ctx context.Context, t Tracer, header http.Header, operation, subje
 	if t == nil {
 		return ctx, Span{}
 	}
-	return with(ctx, t.Begin(operation, subject, header))
+	return with(ctx, t.Begin(Server, operation, subject, header))
+}
+
+// Root begins the first span of work that goes on without a request: a trace of its own.
+// A nil Tracer makes none.
+func Root(ctx context.Context, t Tracer, operation, subject string) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	return with(ctx, t.Begin(Internal, operation, subject, nil))
 }
 
 // Start begins a span below that of ctx, and returns it in a context. It makes none if
@@ -92,6 +104,28 @@ func Of(ctx context.Context) Span {
 func Propagate(ctx context.Context, header http.Header) {
 	if s := Of(ctx); s.On() {
 		s.rec.Propagate(header)
+	}
+}
+
+// parentHeader is where Propagate writes.
+const parentHeader = "Traceparent"
+
+// Name returns what Link takes in another process, or years later: a traceparent of W3C
+// Trace Context. It is empty for nothing.
+func (s Span) Name() string {
+	if s.rec == nil {
+		return ""
+	}
+	header := http.Header{}
+	s.rec.Propagate(header)
+	return header.Get(parentHeader)
+}
+
+// Link says that the span follows one of another trace, by its Name; empty: it follows
+// none.
+func (s Span) Link(name string) {
+	if s.rec != nil && name != "" {
+		s.rec.Link(name)
 	}
 }
 

@@ -39,10 +39,10 @@ func (t *Tree) Context(ctx context.Context) (_ context.Context, end func()) {
 }
 
 // Begin implements trace.Tracer.
-func (t *Tree) Begin(operation, subject string, header http.Header) trace.Recorder {
+func (t *Tree) Begin(kind trace.Kind, operation, subject string, header http.Header) trace.Recorder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.newSpan(trace.Server, operation, subject)
+	s := t.newSpan(kind, operation, subject)
 	if parent := header.Get("Traceparent"); parent != "" {
 		s.attributes["parent"] = parent
 	}
@@ -120,6 +120,9 @@ func (s *span) Float(key string, value float64) { s.set(key, fmt.Sprint(value)) 
 func (s *span) Propagate(header http.Header) {
 	header.Set("Traceparent", fmt.Sprintf("00-%032x-%016x-01", 1, s.id))
 }
+
+// Link implements trace.Recorder.
+func (s *span) Link(name string) { s.set("link", name) }
 
 // End implements trace.Recorder.
 func (s *span) End(failure string) {

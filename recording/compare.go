@@ -1,0 +1,176 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Play writes what the client got, at speed times its pace; 0: at once.
+func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error {
+	began := time.Now()
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if e.Kind != Out || e.Data == nil {
+			continue
+		}
+		if speed > 0 {
+			due := time.Duration(float64(e.At)/speed) * time.Microsecond
+			select {
+			case <-time.After(due - time.Since(began)):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if _, err := w.Write(*e.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Difference is the first one between two streams.
+type Difference struct {
+	// Event is its number, from 1, among those that are compared.
+	Event           int
+	Recorded, Rerun string // the events as they are compared; empty: there is none
+}
+
+// String tells it, an event a line.
+func (d *Difference) String() string {
+	show := func(text string) string {
+		if text == "" {
+			return "(nothing)"
+		}
+		return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+	}
+	return fmt.Sprintf("event %d differs\n- %s\n+ %s", d.Event, show(d.Recorded), show(d.Rerun))
+}
+
+// Compare compares what a client got with what another one gets, byte for byte but for what
+// no two turns have in common: durations and times, ids and tokens that are drawn by lot,
+// heartbeats and frames that only say that time goes by. nil: they are equal. Of a reply that
+// was cut off only what its client got counts.
+//
+// Who speaks at the same time as others may come before them or behind: which of two branches
+// is a moment faster is chance in both turns. If each says the same in its own order, reordered
+// is true, and there is no difference.
+func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
+	a, b := frames(r.Body()), frames(rerun)
+	if r.aborted() {
+		a = a[:max(0, len(a)-1)] // the last one may be a part
+		b = b[:min(len(a), len(b))]
+	}
+	if d = first(alike(a), alike(b)); d == nil {
+		return nil, false
+	}
+	if slices.Equal(lanes(a), lanes(b)) {
+		return nil, true
+	}
+	return d, false
+}
+
+// first returns the first difference of two lists; nil: there is none.
+func first(a, b []string) *Difference {
+	for i := range max(len(a), len(b)) {
+		d := &Difference{Event: i + 1}
+		if i < len(a) {
+			d.Recorded = a[i]
+		}
+		if i < len(b) {
+			d.Rerun = b[i]
+		}
+		if d.Recorded != d.Rerun {
+			return d
+		}
+	}
+	return nil
+}
+
+// frames splits a body into what is compared.
+func frames(body []byte) (all []string) {
+	for part := range bytes.SplitSeq(body, []byte("\n\n")) {
+		text := string(part)
+		if text != "" && !strings.HasPrefix(text, ":") && !strings.Contains(text, `"phase":"composing"`) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// alike returns frames without what is by chance.
+func alike(frames []string) (all []string) {
+	var n chances
+	for _, text := range frames {
+		all = append(all, n.out(text))
+	}
+	return all
+}
+
+// lanes returns what each speaker says, all of it in its order, as a list without an order.
+func lanes(frames []string) (all []string) {
+	by := map[string][]string{}
+	for _, text := range frames {
+		key := fmt.Sprint(speaker.FindAllString(text, -1))
+		by[key] = append(by[key], places.ReplaceAllString(text, "id: $1"))
+	}
+	for _, own := range by {
+		all = append(all, strings.Join(alike(own), "\n\n"))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What no two turns have in common. Ids are numbered by their first appearance, so that two
+// that are the same are the same in both.
+var (
+	durations = regexp.MustCompile(`"([a-z_]*_?ms|executionTimeMs|durationMs)":(?:\d+(?:\.\d+)?|\[[\d,.]*\]|\{[^{}]*\})`)
+	stamps    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
+	seconds   = regexp.MustCompile(`"(created|created_at|completed_at)":\d{9,}(?:\.\d+)?`)
+	tokens    = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
+	ids       = regexp.MustCompile(`\b(?:(?:task|turn|conv|appr|msg|sc|item|call|resp|thr|cthr|run)_[0-9A-Za-z]{12,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b`)
+	// speaker says who speaks in an event, places which number the event has.
+	speaker = regexp.MustCompile(`"(?:agent|node|session)_id":"[^"]*"`)
+	places  = regexp.MustCompile(`(?m)^id: (.*):\d+$`)
+	fields  = regexp.MustCompile(`(?m)^retry: \d+$`)
+)
+
+// chances numbers ids.
+type chances struct{ seen map[string]string }
+
+// out returns text without what is by chance.
+func (c *chances) out(text string) string {
+	text = durations.ReplaceAllString(text, `"$1":0`)
+	text = stamps.ReplaceAllString(text, "TIME")
+	text = seconds.ReplaceAllString(text, `"$1":0`)
+	text = tokens.ReplaceAllString(text, "slap1.TOKEN")
+	text = fields.ReplaceAllString(text, "retry: 0")
+	return ids.ReplaceAllStringFunc(text, func(id string) string {
+		if c.seen == nil {
+			c.seen = map[string]string{}
+		}
+		if c.seen[id] == "" {
+			c.seen[id] = "ID" + strconv.Itoa(len(c.seen)+1)
+		}
+		return c.seen[id]
+	})
+}
+
+// aborted says whether the reply was cut off.
+func (r *Recording) aborted() bool {
+	for i := range r.Entries {
+		if r.Entries[i].Kind == Abort {
+			return true
+		}
+	}
+	return false
+}
+
+// Events returns how many events are compared.
+func (r *Recording) Events() int { return len(frames(r.Body())) }

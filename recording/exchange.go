@@ -1,0 +1,138 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+)
+
+// Lost values of exchanges that the gateway itself ended.
+const (
+	lostCancelled = "cancelled" // its context ended
+	lostClosed    = "closed"    // it had read enough
+)
+
+// Around returns a transport that records the exchanges of turns. Others pass. If why is not
+// empty, a turn with such an exchange cannot be run again for this reason.
+func (r *Recorder) Around(next http.RoundTripper, why string) http.RoundTripper {
+	return recorded{next, why}
+}
+
+type recorded struct {
+	next http.RoundTripper
+	why  string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
+	t := From(req.Context())
+	if t == nil {
+		return r.next.RoundTrip(req)
+	}
+	t.Begin(r.why)
+	n := t.number(&t.exchanges)
+	t.add(Entry{Kind: Ask, N: n, Method: req.Method, URL: target(req.URL), Data: bodyOf(req)})
+	resp, err := r.next.RoundTrip(req)
+	if err != nil {
+		t.add(Entry{Kind: Close, N: n, Lost: lostBy(req.Context(), err)})
+		return nil, err
+	}
+	t.add(Entry{Kind: Answer, N: n, Status: resp.StatusCode, Header: harmless(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
+	resp.Body = &recordedBody{ReadCloser: resp.Body, turn: t, n: n, ctx: req.Context()}
+	return resp, nil
+}
+
+// CloseIdleConnections closes those of the transport, which has them.
+func (r recorded) CloseIdleConnections() {
+	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// target returns where a request goes, without its host, which may be a port of the moment,
+// and without what may be a key.
+func target(u *url.URL) string {
+	query := u.Query()
+	for name := range query {
+		if name != "alt" && name != "api-version" {
+			query.Del(name)
+		}
+	}
+	if len(query) == 0 {
+		return u.Path
+	}
+	return u.Path + "?" + query.Encode()
+}
+
+// bodyOf returns a copy of a request's body.
+func bodyOf(req *http.Request) *Text {
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	var b bytes.Buffer
+	_, _ = b.ReadFrom(body) // what the transport gets, it reads by itself
+	return copied(b.Bytes())
+}
+
+// harmless returns those headers that the gateway looks at. Others may hold a secret.
+func harmless(h http.Header, names ...string) http.Header {
+	out := http.Header{}
+	for _, name := range names {
+		if values := h.Values(name); len(values) > 0 {
+			out[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return out
+}
+
+// lostBy says how an exchange failed.
+func lostBy(ctx context.Context, err error) string {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return lostCancelled
+	}
+	return err.Error()
+}
+
+// recordedBody is the body of a reply.
+type recordedBody struct {
+	io.ReadCloser
+	turn *Turn
+	n    int
+	ctx  context.Context // of the request
+	over sync.Once
+}
+
+// Read implements io.Reader.
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.turn.add(Entry{Kind: Data, N: b.n, Data: copied(p[:n])})
+	}
+	if err != nil {
+		lost := ""
+		if err != io.EOF {
+			lost = lostBy(b.ctx, err)
+		}
+		b.end(lost)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *recordedBody) Close() error {
+	b.end(lostClosed)
+	return b.ReadCloser.Close()
+}
+
+func (b *recordedBody) end(lost string) {
+	b.over.Do(func() { b.turn.add(Entry{Kind: Close, N: b.n, Lost: lost}) })
+}

@@ -1,0 +1,402 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"sluice/tool"
+)
+
+// stall is how long an input waits for what came before it in the recording. A turn that
+// goes another way would wait for ever. What did not come by then counts as come, so that
+// what follows does not wait for it again.
+const stall = 500 * time.Millisecond
+
+// errNotRecorded is the answer to what nobody asked when the recording was made.
+var errNotRecorded = errors.New("the recording has no answer to this")
+
+// Player gives a turn the inputs of a recording. It has no clock: an input comes when all
+// has happened that had happened before it, so that the order of events, which readers of
+// parallel streams see, is that of the recording. With a Speed it waits for its time as
+// well. It is safe for concurrent use; a Player is for one turn. Use NewPlayer.
+type Player struct {
+	// Speed is 1 for the pace of the recording, 2 for twice that; 0: no waiting, unless the
+	// turn gave something up for its time, which needs that time again.
+	Speed float64
+
+	entries []Entry
+	before  []counts // of entry i: what happened before it
+	sets    map[int]*tool.Set
+	offers  map[string][]int // numbers of sets, by who was offered them
+	names   map[string]string
+	began   time.Time
+	timed   bool
+
+	mu      sync.Mutex // guards the fields below
+	changed chan struct{}
+	now     counts
+	frames  framer
+	used    map[int]bool   // entries of asks and calls that were taken
+	offered map[string]int // how many times
+	extra   []string       // what was asked beside the recording
+}
+
+// counts is what the program has done so far.
+type counts struct{ asks, calls, frames int }
+
+func (c counts) reaches(other counts) bool {
+	return c.asks >= other.asks && c.calls >= other.calls && c.frames >= other.frames
+}
+
+// NewPlayer returns the Player of a recording, whose turn begins now.
+func NewPlayer(r *Recording) *Player {
+	p := &Player{
+		entries: r.Entries, sets: map[int]*tool.Set{}, offers: map[string][]int{}, names: map[string]string{}, began: time.Now(),
+		changed: make(chan struct{}), used: map[int]bool{}, offered: map[string]int{},
+	}
+	var c counts
+	var f framer
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		p.before = append(p.before, c)
+		p.timed = p.timed || e.Lost == lostCancelled
+		switch e.Kind {
+		case Ask:
+			c.asks++
+		case Call:
+			c.calls++
+		case Out:
+			c.frames += f.count(*e.Data)
+		case Offer:
+			if e.Tools != nil {
+				p.sets[e.Set] = e.Tools.set()
+			}
+			p.offers[e.Of] = append(p.offers[e.Of], e.Set)
+		case Name:
+			p.names[e.Of] = string(*e.Data)
+		}
+	}
+	return p
+}
+
+// framer counts frames of a stream that are events: heartbeats come when they like.
+type framer struct {
+	line    []byte // the last one, as far as it came
+	comment bool   // the frame has comments alone
+	any     bool   // the frame has lines
+}
+
+// count takes the next bytes and returns how many events end in them.
+func (f *framer) count(p []byte) (n int) {
+	for _, c := range p {
+		if c != '\n' {
+			f.line = append(f.line, c)
+			continue
+		}
+		switch {
+		case len(f.line) > 0:
+			f.comment = (f.comment || !f.any) && f.line[0] == ':'
+			f.any = true
+		case f.any:
+			if !f.comment {
+				n++
+			}
+			f.any, f.comment = false, false
+		}
+		f.line = f.line[:0]
+	}
+	return n
+}
+
+// Said tells the Player what the program has sent to its client.
+func (p *Player) Said(out []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.frames += p.frames.count(out)
+	p.wakeLocked()
+}
+
+func (p *Player) wakeLocked() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits until an entry may come.
+func (p *Player) await(ctx context.Context, i int) {
+	patience := time.NewTimer(stall)
+	defer patience.Stop()
+	for {
+		p.mu.Lock()
+		ready, changed := p.now.reaches(p.before[i]), p.changed
+		p.mu.Unlock()
+		if ready {
+			break
+		}
+		select {
+		case <-changed:
+			continue
+		case <-patience.C:
+			p.giveIn(p.before[i])
+		case <-ctx.Done():
+			return
+		}
+	}
+	speed := p.Speed
+	if speed <= 0 && p.timed {
+		speed = 1
+	}
+	if speed <= 0 {
+		return
+	}
+	due := time.Duration(float64(p.entries[i].At)/speed) * time.Microsecond
+	select {
+	case <-time.After(due - time.Since(p.began)):
+	case <-ctx.Done():
+	}
+}
+
+// giveIn counts as done what an input has waited for without success.
+func (p *Player) giveIn(to counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = counts{max(p.now.asks, to.asks), max(p.now.calls, to.calls), max(p.now.frames, to.frames)}
+	p.wakeLocked()
+}
+
+// Extra returns what the program asked that the recording has no answer to, and how many
+// answers nobody asked for.
+func (p *Player) Extra() (asked []string, unused int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.entries {
+		if k := p.entries[i].Kind; (k == Ask || k == Call) && !p.used[i] {
+			unused++
+		}
+	}
+	return p.extra, unused
+}
+
+// take finds the entry that was recorded of something that the program does now: of those
+// that were not taken and that fit, the one whose data are most alike. -1: there is none.
+func (p *Player) take(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best, unlike := -1, 0
+	for i := range p.entries {
+		e := &p.entries[i]
+		if e.Kind != kind || p.used[i] || !fits(e) {
+			continue
+		}
+		var recorded []byte
+		if e.Data != nil {
+			recorded = *e.Data
+		}
+		if n := unlikeness(recorded, data); best < 0 || n < unlike {
+			best, unlike = i, n
+		}
+	}
+	if kind == Ask {
+		p.now.asks++
+	} else {
+		p.now.calls++
+	}
+	p.wakeLocked()
+	if best < 0 {
+		p.extra = append(p.extra, what)
+		return -1
+	}
+	p.used[best] = true
+	return best
+}
+
+// unlikeness returns how many bytes lie between what two texts have in common at their begins
+// and ends, in the longer one. A prompt holds the time of day, so that the same request
+// differs in the middle; another one mostly differs by more.
+func unlikeness(a, b []byte) int {
+	n := min(len(a), len(b))
+	head := 0
+	for head < n && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return max(len(a), len(b)) - head - tail
+}
+
+// next returns the entry of an exchange or a call that follows entry i; -1: there is none.
+func (p *Player) next(i int, kinds ...Kind) int {
+	n := p.entries[i].N
+	for j := i + 1; j < len(p.entries); j++ {
+		if e := &p.entries[j]; e.N == n {
+			for _, k := range kinds {
+				if e.Kind == k {
+					return j
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// RoundTrip implements http.RoundTripper: it answers as the upstream did.
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		_ = req.Body.Close()
+	}
+	ctx, to := req.Context(), target(req.URL)
+	i := p.take(Ask, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
+	if i < 0 {
+		return nil, fmt.Errorf("%s %s: %w", req.Method, to, errNotRecorded)
+	}
+	if i = p.next(i, Answer, Close); i < 0 {
+		return nil, lose(ctx, lostCancelled)
+	}
+	p.await(ctx, i)
+	e := &p.entries[i]
+	if e.Kind == Close {
+		return nil, lose(ctx, e.Lost)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, end := context.WithCancel(ctx)
+	return &http.Response{
+		Status: http.StatusText(e.Status), StatusCode: e.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: e.Header.Clone(), Body: &playedBody{p: p, ctx: ctx, end: end, at: i}, ContentLength: -1, Request: req,
+	}, nil
+}
+
+// lose returns the error of an exchange that failed. One that the program ended itself fails
+// when it does so again.
+func lose(ctx context.Context, lost string) error {
+	switch lost {
+	case lostCancelled:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case io.ErrUnexpectedEOF.Error():
+		return io.ErrUnexpectedEOF
+	case "", lostClosed:
+		return io.EOF
+	}
+	return errors.New(lost)
+}
+
+// playedBody is the body of a recorded reply.
+type playedBody struct {
+	p    *Player
+	ctx  context.Context // of the request, and until Close
+	end  context.CancelFunc
+	at   int // the entry that was read last
+	rest []byte
+	err  error
+}
+
+// Read implements io.Reader.
+func (b *playedBody) Read(buf []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		b.rest, b.err = b.more()
+	}
+	n := copy(buf, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// more returns the next part.
+func (b *playedBody) more() ([]byte, error) {
+	ctx := b.ctx
+	i := b.p.next(b.at, Data, Close)
+	if i < 0 {
+		return nil, lose(ctx, lostCancelled)
+	}
+	b.at = i
+	b.p.await(ctx, i)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if e := &b.p.entries[i]; e.Kind == Data {
+		return *e.Data, nil
+	}
+	return nil, lose(ctx, b.p.entries[i].Lost)
+}
+
+// Close implements io.Closer.
+func (b *playedBody) Close() error {
+	b.end()
+	return nil
+}
+
+// Around returns the Player in place of a transport.
+func (p *Player) Around(http.RoundTripper, string) http.RoundTripper { return p }
+
+// Tools returns what somebody was offered, and what became of the calls, in place of tools.
+func (p *Player) Tools(of string, _ Tools) Tools { return playedTools{p, of} }
+
+type playedTools struct {
+	p  *Player
+	of string
+}
+
+// Tools implements Tools. Who asks more often than in the recording gets the last set again.
+func (t playedTools) Tools(context.Context) *tool.Set {
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	offers := t.p.offers[t.of]
+	if len(offers) == 0 {
+		return &tool.Set{}
+	}
+	n := min(t.p.offered[t.of], len(offers)-1)
+	t.p.offered[t.of]++
+	return t.p.sets[offers[n]]
+}
+
+// Named returns the name of a server's tool; empty: there was none.
+func (p *Player) Named(_ context.Context, server, name string, _ func() string) string {
+	return p.names[server+"/"+name]
+}
+
+// Call implements Tools.
+func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	p := t.p
+	i := p.take(Call, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
+	if i < 0 {
+		return tool.Result{}, errNotRecorded
+	}
+	report := tool.ReportOf(ctx)
+	for {
+		if i = p.next(i, Progress, Result); i < 0 {
+			return tool.Result{}, lose(ctx, lostCancelled)
+		}
+		e := &p.entries[i]
+		if e.Lost == lostCancelled { // its turn ended first
+			<-ctx.Done()
+		}
+		p.await(ctx, i)
+		switch {
+		case ctx.Err() != nil && e.Lost == "":
+			return tool.Result{}, context.Cause(ctx)
+		case e.Kind == Progress && report != nil && e.Progress != nil:
+			report(*e.Progress)
+		case e.Kind == Result:
+			out := tool.Result{}
+			if e.Result != nil {
+				out = *e.Result
+			}
+			if e.Failure == nil {
+				out.ID, out.Name = call.ID, call.Name
+			}
+			return out, e.Failure.err()
+		}
+	}
+}

@@ -1,0 +1,295 @@
+// Package recording keeps what came in and went out of a turn, so that an operator can see
+// it again as it was (Play), or have the same inputs answered by another build of the
+// program and compare (Player, Compare).
+//
+// A recording is one file of JSON lines: a Head, then entries in the order in which things
+// happened, each with its time, then a line that seals it. What counts as input of a turn
+// is its request; each HTTP exchange with a model, or a receiver of answers; each set of
+// tools that was offered; and what each call of a tool came to. What a tool layer decides
+// by itself, such as retries, breakers and caches, is behind that line: a turn that is run
+// again is told the same, whatever the state of the process. State that a store keeps is
+// no input: a turn that goes on with some says so (Continues), and can only be played.
+//
+// Keys are not recorded: of the headers of requests only a few harmless ones are, and none
+// of those that go to upstreams. Texts are, all of them.
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"sluice/fault"
+	"sluice/tool"
+)
+
+// Format is the version of the files that this program writes. It reads older ones.
+const Format = 1
+
+// Errors of files, to be tested for with errors.Is.
+var (
+	// ErrNone: the file is no recording.
+	ErrNone = errors.New("this is no recording")
+	// ErrCut: its end is missing, as after a crash, or while the turn runs.
+	ErrCut = errors.New("the recording was cut: its end is missing")
+	// ErrAltered: it is not as it was written.
+	ErrAltered = errors.New("the recording was altered: its checksum is another one")
+	// ErrNewer: a later version of the program has written it.
+	ErrNewer = errors.New("a newer version of this program has written the recording")
+)
+
+// Head is the first line.
+type Head struct {
+	Format  int    `json:"sluice_recording"`
+	Version string `json:"version"` // of the program
+	// At is when the request came. The times of entries count from then.
+	At      time.Time `json:"at"`
+	Request Request   `json:"request"`
+	// Stored says that the gateway had a store, so that events have ids of tasks.
+	Stored bool `json:"stored"`
+	// Continues says what the turn went on with that is not in the recording; empty:
+	// nothing, so that it can be run again.
+	Continues string `json:"continues,omitempty"`
+}
+
+// Request is what the client sent.
+type Request struct {
+	Method string      `json:"method"`
+	Target string      `json:"target"` // path and query
+	Header http.Header `json:"header"`
+	Body   Text        `json:"body"`
+}
+
+// Kind says what an Entry tells.
+type Kind string
+
+// Kinds. N numbers exchanges and calls, each from 1.
+const (
+	Ask      Kind = "ask"      // N: a request to an upstream: Method, URL, Data
+	Answer   Kind = "answer"   // N: the head of its reply: Status, Header
+	Data     Kind = "data"     // N: a part of the reply's body: Data
+	Close    Kind = "close"    // N: its end; with Lost the exchange failed
+	Offer    Kind = "offer"    // Of was offered Set, which is spelled out when it is new
+	Name     Kind = "name"     // Of ("server/tool") has the name Data
+	Call     Kind = "call"     // N: Of calls a tool: Tool, Data
+	Progress Kind = "progress" // N: of the call
+	Result   Kind = "result"   // N: of the call: Result or Failure
+	Reply    Kind = "reply"    // the head of the reply to the client: Status, Header
+	Out      Kind = "out"      // a part of its body: Data
+	Abort    Kind = "abort"    // the reply was cut off on purpose
+	Note     Kind = "note"     // Lost is Head.Continues, which was not known when the turn began
+	end      Kind = "end"      // the last line
+)
+
+// Entry is a line. Which fields it has depends on its Kind.
+type Entry struct {
+	At   int64 `json:"at_us"` // microseconds since Head.At
+	Kind Kind  `json:"kind"`
+	N    int   `json:"n,omitempty"`
+
+	Method string      `json:"method,omitempty"`
+	URL    string      `json:"url,omitempty"` // path and query
+	Status int         `json:"status,omitempty"`
+	Header http.Header `json:"header,omitempty"`
+	Data   *Text       `json:"data,omitempty"`
+	Lost   string      `json:"lost,omitempty"`
+
+	Of       string         `json:"of,omitempty"`
+	Set      int            `json:"set,omitempty"`
+	Tools    *Set           `json:"tools,omitempty"`
+	Tool     string         `json:"tool,omitempty"`
+	CallID   string         `json:"call_id,omitempty"`
+	Progress *tool.Progress `json:"progress,omitempty"`
+	Result   *tool.Result   `json:"result,omitempty"`
+	Failure  *Failure       `json:"failure,omitempty"`
+
+	Lines  int    `json:"lines,omitempty"`  // of the end: those before it
+	SHA256 string `json:"sha256,omitempty"` // of those
+}
+
+// Set is a tool.Set as it is recorded.
+type Set struct {
+	Specs       []tool.Spec   `json:"specs"`
+	Unavailable []Unavailable `json:"unavailable,omitempty"`
+}
+
+// Unavailable is a tool.UnavailableServer.
+type Unavailable struct {
+	Server  string  `json:"server"`
+	Failure Failure `json:"failure"`
+}
+
+// Failure is a *fault.Error, or another error, of which only the text is kept.
+type Failure struct {
+	Type       fault.Type    `json:"type,omitempty"` // empty: it was no *fault.Error
+	Message    string        `json:"message"`
+	Hint       string        `json:"hint,omitempty"`
+	Service    string        `json:"service,omitempty"`
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
+	Unknown    bool          `json:"unknown,omitempty"`
+	NoEffect   bool          `json:"no_effect,omitempty"`
+	Cause      string        `json:"cause,omitempty"`
+}
+
+// failureOf returns err as it is recorded; nil for nil.
+func failureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return &Failure{Message: err.Error()}
+	}
+	out := &Failure{Type: f.Type, Message: f.Message, Hint: f.Hint, Service: f.Service, RetryAfter: f.RetryAfter, Unknown: f.Unknown, NoEffect: f.NoEffect}
+	if f.Err != nil {
+		out.Cause = f.Err.Error()
+	}
+	return out
+}
+
+// err returns the error that f was.
+func (f *Failure) err() error {
+	if f == nil {
+		return nil
+	}
+	if f.Type == "" {
+		return errors.New(f.Message)
+	}
+	out := &fault.Error{Type: f.Type, Message: f.Message, Hint: f.Hint, Service: f.Service, RetryAfter: f.RetryAfter, Unknown: f.Unknown, NoEffect: f.NoEffect}
+	if f.Cause != "" {
+		out.Err = errors.New(f.Cause)
+	}
+	return out
+}
+
+// Text is bytes: in JSON a string if they are UTF-8, as a part of a stream need not be, and
+// else an object with their base64.
+type Text []byte
+
+// encoded is a Text that is no UTF-8.
+type encoded struct {
+	Base64 string `json:"base64"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(t) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(encoded{base64.StdEncoding.EncodeToString(t)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*t = Text(s)
+		return nil
+	}
+	var e encoded
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	b, err := base64.StdEncoding.DecodeString(e.Base64)
+	*t = b
+	return err
+}
+
+// Recording is a file that was read.
+type Recording struct {
+	Head
+	Entries []Entry
+}
+
+// maxRead bounds the file that is read: what Config.Max can be.
+const maxRead = 64 << 30
+
+// Read reads a recording. Its error wraps one of those above, or is that of r.
+func Read(r io.Reader) (*Recording, error) {
+	in := bufio.NewReader(io.LimitReader(r, maxRead))
+	sum := sha256.New()
+	out := new(Recording)
+	for lines := 0; ; lines++ {
+		line, err := in.ReadBytes('\n')
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, err
+		case lines == 0:
+			if err := out.readHead(line); err != nil {
+				return nil, err
+			}
+			if err == io.EOF {
+				return nil, ErrCut
+			}
+		case err == io.EOF: // a line has its end, and the last one is the seal
+			return nil, ErrCut
+		default:
+			var e Entry
+			if err := json.Unmarshal(line, &e); err != nil {
+				return nil, fmt.Errorf("%w (line %d)", ErrAltered, lines+1)
+			}
+			if e.Kind == end {
+				return out, checkEnd(in, line, seal(lines, sum.Sum(nil)))
+			}
+			if e.Kind == Note {
+				out.Continues = e.Lost
+			}
+			out.Entries = append(out.Entries, e)
+		}
+		sum.Write(line)
+	}
+}
+
+// readHead reads the first line.
+func (r *Recording) readHead(line []byte) error {
+	if !bytes.HasPrefix(line, []byte(`{"sluice_recording":`)) {
+		return ErrNone
+	}
+	var f struct {
+		Format int `json:"sluice_recording"`
+	}
+	if err := json.Unmarshal(line, &f); err != nil {
+		return ErrCut
+	}
+	if f.Format > Format {
+		return fmt.Errorf("%w: format %d, and this one reads up to %d", ErrNewer, f.Format, Format)
+	}
+	if err := json.Unmarshal(line, &r.Head); err != nil {
+		return fmt.Errorf("%w (line 1)", ErrAltered)
+	}
+	return nil
+}
+
+// seal returns the last line.
+func seal(lines int, sum []byte) []byte {
+	line, _ := json.Marshal(Entry{Kind: end, Lines: lines, SHA256: hex.EncodeToString(sum)})
+	return append(line, '\n')
+}
+
+// checkEnd compares the last line with what it ought to be.
+func checkEnd(in *bufio.Reader, line, want []byte) error {
+	if _, err := in.ReadByte(); err != io.EOF || !bytes.Equal(line, want) {
+		return ErrAltered
+	}
+	return nil
+}
+
+// Body returns the bytes that the client got.
+func (r *Recording) Body() []byte {
+	var all []byte
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Kind == Out && e.Data != nil {
+			all = append(all, *e.Data...)
+		}
+	}
+	return all
+}
