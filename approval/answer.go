@@ -5,8 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -133,72 +131,6 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 	return acc, nil
 }
 
-// decide makes the decisions of an answer: one for each call, and no other.
-func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
-	if r.Kind == chat.AskHuman {
-		return s.decideHuman(r, a)
-	}
-	e := new(chat.ValidationError)
-	outcome := r.Kind == chat.AskOutcome
-	r.onlyFor(a, e)
-	if len(e.Fields) > 0 {
-		return nil, e
-	}
-	given := a.Calls
-	at := func(i int, member string) string { return a.At + "/calls/" + strconv.Itoa(i) + member }
-	if a.Action != "" {
-		if outcome && a.Action == chat.Modify && (a.Result == "" || len(r.Calls) > 1) {
-			e.Add(a.At+"/result", &chat.FieldError{Code: chat.CodeRequired, Message: "must say what each call came to"})
-			return nil, e
-		}
-		if !outcome && a.Action == chat.Modify && (a.Arguments == nil || len(r.Calls) > 1) {
-			e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeRequired, Message: "must give each call its arguments"})
-			return nil, e
-		}
-		given = nil
-		for _, c := range r.Calls {
-			given = append(given, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
-		}
-		at = func(_ int, member string) string { return a.At + member }
-	}
-	var decisions []chat.Decision
-	seen := map[string]bool{}
-	for i, g := range given {
-		call := r.call(g.CallID)
-		switch {
-		case call == nil:
-			e.Add(at(i, "/call_id"), &chat.FieldError{Code: chat.CodeUnknownValue, Message: "names no call that waits"})
-			continue
-		case seen[g.CallID]:
-			e.Add(at(i, "/call_id"), &chat.FieldError{Code: chat.CodeDuplicateKey, Message: "is decided twice"})
-			continue
-		}
-		seen[g.CallID] = true
-		if outcome && g.Action == chat.Modify && g.Result == "" {
-			e.Add(at(i, "/result"), &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
-		}
-		if !outcome && g.Action == chat.Modify && g.Arguments == nil {
-			e.Add(at(i, "/arguments"), &chat.FieldError{Code: chat.CodeRequired, Message: "is required to modify a call"})
-			continue
-		}
-		if !outcome && g.Action == chat.Modify && s.cfg.Problems != nil {
-			for _, p := range s.cfg.Problems(ctx, call.Tool, g.Arguments) {
-				e.Add(at(i, "/arguments"+p.Pointer), &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
-			}
-		}
-		decisions = append(decisions, chat.Decision{
-			CallID: g.CallID, Action: g.Action, Arguments: g.Arguments, Message: g.Message, Result: g.Result, Fingerprint: call.Print,
-		})
-	}
-	if missing := len(r.Calls) - len(seen); missing > 0 {
-		e.Add(a.At+"/calls", &chat.FieldError{Code: chat.CodeRequired, Message: fmt.Sprintf("must decide each call; undecided: %d", missing)})
-	}
-	if len(e.Fields) > 0 {
-		return nil, e
-	}
-	return decisions, nil
-}
-
 // call returns the call with that id, or nil.
 func (r *record) call(id string) *recordedCall {
 	for i := range r.Calls {
@@ -249,7 +181,7 @@ func (a *Accepted) Take(ctx context.Context) error {
 func (s *Service) take(ctx context.Context, r *record) error {
 	if s.cfg.Store != nil {
 		data, _ := json.Marshal(stored{Used: true})
-		_, err := s.cfg.Store.PutValue(ctx, key(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
+		_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			return Used()
@@ -285,9 +217,9 @@ func (a *Accepted) Decided(ctx context.Context) {
 		return
 	}
 	data, _ := json.Marshal(stored{Used: true})
-	if v, err := s.cfg.Store.Value(ctx, key(r.ID)); err == nil {
+	if v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(r.ID)); err == nil {
 		v.Data = data
-		_, _ = s.cfg.Store.PutValue(ctx, key(r.ID), v, time.Until(r.expiry())+grace)
+		_, _ = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), v, time.Until(r.expiry())+grace)
 	}
 }
 

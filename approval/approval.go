@@ -131,9 +131,6 @@ func unavailable(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
 }
 
-// key returns where the record of a question is.
-func key(id string) string { return "sluice:approval:" + id }
-
 // stored is what the store has under a key: a record, or what is left of one.
 type stored struct {
 	Used   bool            `json:"used,omitempty"`
@@ -142,7 +139,7 @@ type stored struct {
 
 // load returns a record of the store; nil: there is none.
 func (s *Service) load(ctx context.Context, id string) (*record, bool, error) {
-	v, err := s.cfg.Store.Value(ctx, key(id))
+	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -174,7 +171,7 @@ func (s *Service) keep(ctx context.Context, r *record) error {
 	}
 	data, err := json.Marshal(stored{Record: text})
 	if err == nil {
-		_, err = s.cfg.Store.PutValue(ctx, key(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
+		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
 	}
 	return err
 }

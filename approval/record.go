@@ -59,6 +59,10 @@ type record struct {
 	By        string          `json:"by"`
 	Usage     chat.Usage      `json:"usage"`
 	State     json.RawMessage `json:"state"`
+	// Trace is the span of the turn that waits; empty: nobody keeps spans.
+	Trace string `json:"trace,omitempty"`
+	// Evidence is what the rest of the answer is checked by, beside what comes.
+	Evidence json.RawMessage `json:"evidence,omitempty"`
 }
 
 // recordedCall is a call that waits. Its arguments are a string: as JSON they would be
@@ -80,7 +84,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 		Schema: schema, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
 		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID,
 		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools, Form: req.ReplyForm,
-		Task: req.Task, Turn: req.Turn, By: p.By, Usage: p.Usage, State: p.State,
+		Task: req.Task, Turn: req.Turn, By: p.By, Usage: p.Usage, State: p.State, Evidence: p.Evidence,
 	}
 	if req.Location != nil {
 		r.Zone = req.Location.String()
@@ -171,7 +175,7 @@ func (r *record) request(now chat.Request) chat.Request {
 	if r.Zone != "" {
 		req.Location, _ = chat.CheckTimezone(r.Zone)
 	}
-	req.Resumed = &chat.Resumed{By: r.By, State: r.State, Usage: r.Usage, Task: r.Task, Turn: r.Turn}
+	req.Resumed = &chat.Resumed{By: r.By, State: r.State, Usage: r.Usage, Task: r.Task, Turn: r.Turn, Trace: r.Trace, Evidence: r.Evidence}
 	return req
 }
 
@@ -199,10 +203,4 @@ func newID() string {
 func idOf(b []byte) string {
 	text := base32.HexEncoding.WithPadding(base32.NoPadding) // 26 of [0-9a-v] for 16 bytes
 	return idPrefix + strings.ToLower(text.EncodeToString(b))
-}
-
-// IsID says whether s can be the id of a question.
-func IsID(s string) bool {
-	rest, ok := strings.CutPrefix(s, idPrefix)
-	return ok && len(rest) == 26 && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuv") == ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
+	"sluice/trace"
 )
 
 // tooLong is what the model is told of calls in a turn that no token has room for.
@@ -36,7 +37,7 @@ func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		r.Service.counts.Inc(string(ev.Kind), "requested")
 		a.records[i].log(ctx, "approval_requested", "")
 	}
-	return result, sink.Flush()
+	return result, nil // no Flush: what is stored of a question has the end of its turn with it
 }
 
 // asking is what one turn asks.
@@ -62,7 +63,12 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 			q.Calls[j].Reason = a.reason(&q.Calls[j])
 		}
 		r := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
+		r.Trace = trace.Of(a.ctx).Name()
 		token, err := a.service.token(a.ctx, r)
+		if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all
+			r.Evidence = nil
+			token, err = a.service.token(a.ctx, r)
+		}
 		if err != nil {
 			a.service.counts.Inc(string(q.Kind), "too_long")
 			return tooLong

@@ -1,3 +1,12 @@
+// This file advances a Run: it takes the outcome of one node into the run and finds the
+// nodes that come next. Nothing here starts a goroutine, emits an event or writes to a
+// store; that is the work of execution.go. All of it runs on the goroutine that owns the
+// Run.
+//
+// The order within end is a rule: first the bounds, then the fields that the node writes,
+// then its edges, which see these fields. Only then the run changes, so that a node that
+// fails in one of these steps leaves the run as it was.
+
 package workflow
 
 import (
@@ -23,6 +32,9 @@ type outcome struct {
 
 // record returns the outcome as the run keeps it, without edges and fields. before is how
 // many messages there are without its own.
+//
+// The result's number counts from the begin of the run's messages, not of the node's:
+// o.result is the place among the node's own.
 func (o *outcome) record(n *node, before int) Ended {
 	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision}
 	if o.failed != nil {
@@ -37,6 +49,9 @@ func (o *outcome) record(n *node, before int) Ended {
 // end takes the outcome of a node into the run: fields, edges, messages, and which nodes
 // are next. It returns those that are skipped for good. With an error nothing has
 // changed.
+//
+// The caller has taken care that n is in the frontier. A condition's expression was
+// evaluated before; o.value has its result.
 func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, err error) {
 	e := o.record(n, len(r.Messages))
 	v := r.view(n)
@@ -62,6 +77,10 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 }
 
 // room refuses messages for which there is no room.
+//
+// Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
+// arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
+// node that reads half a text would go on from something that nobody said.
 func (r *Run) room(o *outcome) error {
 	size := 0
 	for _, m := range o.messages {
@@ -82,6 +101,8 @@ func (r *Run) room(o *outcome) error {
 	return nil
 }
 
+// messageSize is what counts of a message for maxMessages: its text and the arguments of
+// its calls. Ids, names and times are short and do not count.
 func messageSize(m *Message) int {
 	size := len(m.Content)
 	for _, c := range m.ToolCalls {
@@ -90,9 +111,14 @@ func messageSize(m *Message) int {
 	return size
 }
 
+// limit is the fault of a run that is larger than it may be. Its message is shown to the
+// caller: it names the bound and quotes nothing.
 func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
 
 // inNode makes the fault of an expression that failed in a node.
+//
+// Any other error is returned as it is. The source of the expression is the author's own
+// text and may be shown; the cause may quote values and goes to the log alone.
 func inNode(n *node, err error) error {
 	e, ok := err.(*expressionError)
 	if !ok {
@@ -106,6 +132,10 @@ func inNode(n *node, err error) error {
 }
 
 // assign returns the values of a node's output.
+//
+// They are evaluated one by one against what the node's ancestors wrote: an assignment does
+// not see the one before it in the same node. The bound on metadata is on the whole object
+// as the node sees it afterwards.
 func (v *view) assign(ctx context.Context, n *node) (list []Wrote, err error) {
 	for i, o := range n.Output {
 		value, err := n.output[i].eval(ctx, v)
@@ -139,6 +169,9 @@ func (v *view) assign(ctx context.Context, n *node) (list []Wrote, err error) {
 const maxWord = 1024
 
 // word makes a short text of a value.
+//
+// Null is the empty text, so that an expression can take a key back. Numbers and booleans
+// become their JSON.
 func word(value any) (string, error) {
 	switch value.(type) {
 	case nil:
@@ -154,6 +187,9 @@ func word(value any) (string, error) {
 }
 
 // take returns the edges that are taken from a node.
+//
+// Several edges of one node can be taken: that begins parallel branches. A condition takes
+// exactly one. An edge without a condition is always taken.
 func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err error) {
 	if n.Type == ConditionNode {
 		e, err := v.choose(ctx, n, o)
@@ -177,6 +213,10 @@ func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err 
 }
 
 // choose returns the edge that a condition takes.
+//
+// Edges are tried in the order of the file and the first that fits wins; the default counts
+// last, wherever it stands. No edge that fits is a fault of the run (workflow_no_branch)
+// and not a quiet end.
 func (v *view) choose(ctx context.Context, n *node, o *outcome) (*edge, error) {
 	var otherwise *edge
 	for _, e := range n.out {
@@ -202,6 +242,9 @@ func (v *view) choose(ctx context.Context, n *node, o *outcome) (*edge, error) {
 
 // checkpoint returns the run as it is now, as the next checkpoint. since is how much of
 // it the one before had.
+//
+// It gives the checkpoint its number and raises Progress.Sequence, so it is called once for
+// each checkpoint. The lists are copied: the keeper may hold them while the run goes on.
 func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
 	r.Progress.Elapsed = elapsed
 	c := &Checkpoint{
@@ -231,6 +274,8 @@ type updates struct {
 	Metadata   map[string]any `json:"metadata"`
 }
 
+// updates reads State; a nil Decision or State has none. The handler that took the decision
+// has checked its form, so a text that cannot be read changes nothing.
 func (d *Decision) updates() (u updates) {
 	if d != nil && len(d.State) > 0 {
 		_ = json.Unmarshal(d.State, &u) // it was checked

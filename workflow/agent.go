@@ -1,6 +1,14 @@
+// This file is what a worker does for a node of type agent: it words the request, drives
+// the agent's session step by step, keeps where the session stands after each step, and
+// asks the critic of a node that repeats itself.
+//
+// It stands on Agents and Asker (needs.go). What the agent emits comes back through
+// worker.Emit, and whether there is another round is decided in worker.once.
+
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,12 +22,19 @@ import (
 )
 
 // agent makes one round of an agent node.
-func (k *worker) agent() error {
+//
+// It returns a *waiting error if the agent's calls wait for a person, or if the outcome of
+// a call is not known. A step is sealed into messages before it is kept, so that what the
+// journal has never holds half a step. The figures count also where the round failed: the
+// model was paid.
+func (k *worker) agent() (err error) {
 	req, err := k.request()
 	if err != nil {
 		return err
 	}
-	s, err := k.x.runner.cfg.Agents.Begin(k.ctx, k.n.Agent, &req, k)
+	ctx, span := k.agentSpan()
+	defer func() { k.endAgent(span, err) }()
+	s, err := k.x.runner.cfg.Agents.Begin(ctx, k.n.Agent, &req, k)
 	if err != nil {
 		return err
 	}
@@ -28,16 +43,19 @@ func (k *worker) agent() error {
 			err = k.wait(s, q)
 			break
 		}
-		err = s.Step(k.ctx, k)
+		err = s.Step(ctx, k)
 		if q := k.asksOutcome(); q != nil {
 			err = q
 			break
 		}
+		k.leave(s.Waits())
 		if k.seal(); err == nil {
 			err = k.journal(s)
 		}
 	}
-	k.figures(s.Result())
+	took := s.Result()
+	k.figures(took)
+	span.Usage(took.Usage.InputTokens, took.Usage.OutputTokens, took.Usage.ThinkingTokens)
 	if err != nil {
 		return err
 	}
@@ -57,12 +75,21 @@ func (k *worker) figures(r stream.Result) {
 
 // request returns what the agent is asked in this round. A node's own input is one of its
 // messages.
+//
+// There are three cases. A session that was kept goes on from its State and with the text
+// that was out by then. A first round asks what the node's input says, or the run's own. A
+// later round shows the agent its last draft as its own words, and the critic's feedback as
+// the user's next message.
+//
+// A template that comes to nothing but spaces is the node's failure: a model that is asked
+// nothing invents something.
 func (k *worker) request() (chat.Request, error) {
 	req := k.seen.Header.Asked.request()
 	if e := k.open.Entry; e != nil && e.Round == k.round && e.Session != nil {
 		req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: e.Session, Decisions: k.decisions()}
 		k.messages, k.text, k.size = slices.Clone(e.Messages), []string{e.Text}, len(e.Text)
 		k.open.Entry, k.base = nil, e
+		k.remade(e.Made)
 		return req, nil
 	}
 	input := k.seen.Header.Asked.Input
@@ -99,6 +126,10 @@ func (k *worker) decisions() (list []chat.Decision) {
 
 // history returns what the node's ancestors have said, as its agent is shown it: results
 // of tools in words, as the calls are not the agent's own.
+//
+// Results of calls go to the calls in their order, as a Message does not say whose result
+// it is. What the system said, such as the failure of a node, is shown as the model's
+// words, as results are.
 func (k *worker) history() (list []chat.Message) {
 	messages := k.seen.view(k.n).said(nil)
 	if len(messages) == 1 {
@@ -128,11 +159,15 @@ func (k *worker) history() (list []chat.Message) {
 	return list
 }
 
+// said is a message of one text.
 func said(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }
 
 // merged joins neighbours of one role, as models want them to take turns.
+//
+// Providers refuse, or silently mend, two messages of one role in a row. The texts are
+// joined by an empty line.
 func merged(list []chat.Message) (out []chat.Message) {
 	for _, m := range list {
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
@@ -145,17 +180,24 @@ func merged(list []chat.Message) (out []chat.Message) {
 }
 
 // entry returns where the session is.
+//
+// The error is the session's own. The lists are copies: the entry may be written while the
+// next step goes on.
 func (k *worker) entry(s Session) (*Entry, error) {
 	state, err := s.State()
 	if err != nil {
 		return nil, err
 	}
 	return &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Session: state, Text: strings.Join(k.text, ""),
-		Messages: slices.Clone(k.messages), Draft: k.last, Feedback: k.feedback}, nil
+		Messages: slices.Clone(k.messages), Made: k.made(), Draft: k.last, Feedback: k.feedback}, nil
 }
 
 // journal keeps where the session is. What is too long for that is begun again by who
 // goes on with it.
+//
+// An entry longer than maxJournal is not written, and no error: only a process that takes
+// the run over notices, by a round that begins at its start. A write that fails ends the
+// run, since another process may own it by now.
 func (k *worker) journal(s Session) error {
 	if k.x.records == nil || s.Over() {
 		return nil
@@ -175,6 +217,10 @@ func (k *worker) journal(s Session) error {
 }
 
 // wait leaves the node until a person has decided about its calls.
+//
+// It returns a *waiting error, which the goroutine of the run puts into the frontier. The
+// ids of the calls become those of their events, by which clients know them; decisions
+// undoes that.
 func (k *worker) wait(s Session, asked *chat.Question) error {
 	e, err := k.entry(s)
 	if err != nil {
@@ -182,7 +228,7 @@ func (k *worker) wait(s Session, asked *chat.Question) error {
 	}
 	q := &Question{Kind: asked.Kind, Prompt: asked.Prompt}
 	for _, c := range asked.Calls {
-		c.ID, c.AgentID = k.callID(c.ID), k.n.Agent
+		c.ID, c.AgentID = k.callID(c.ID), cmp.Or(c.AgentID, k.n.Agent)
 		q.Calls = append(q.Calls, c)
 	}
 	return &waiting{q, e}
@@ -195,6 +241,11 @@ const judgementSchema = `{"type":"object","additionalProperties":false,"required
 	`"feedback":{"type":"string","description":"What to change; empty if nothing is"}}}`
 
 // judge asks the critic about a draft.
+//
+// The judgement is kept as a plain value for the expression of until, whatever its members
+// are; feedback is used only if it is a text. An answer that does not fit the schema is the
+// Asker's error and the node's failure. Without an Asker the run ends: the file asks for a
+// critic that there cannot be.
 func (k *worker) judge(draft string) error {
 	if k.x.runner.cfg.Asker == nil {
 		return k.end(errors.New("there is nobody to ask critics"))

@@ -1,3 +1,11 @@
+// This file makes a Workflow of a Definition. Each step reports all faults that it finds,
+// and the steps go on after a fault where they can: the author of a file sees the whole
+// list at once, as Problems with pointers into the file.
+//
+// It stands on graph.go for order and cycles, and on expression.go and template.go for
+// texts. It leaves to the gateway whether agents and tools exist, for that can change while
+// the program runs.
+
 package workflow
 
 import (
@@ -22,6 +30,9 @@ const (
 const maxCycles = 10
 
 // Workflow is a Definition that can be run. It never changes.
+//
+// Runs share it between goroutines without a lock. text and sum are the stored form and its
+// SHA-256, to which runs are pinned.
 type Workflow struct {
 	def   Definition
 	text  []byte
@@ -45,6 +56,10 @@ func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
 
 // Compile makes a Workflow of a Definition, or lists all that is wrong with it. Whether
 // there are such agents and tools it does not know.
+//
+// The definition's Entry is filled in if it is empty and only one node can be it. Problems
+// are in the order of the steps, not of the file. The size of pinned agents does not count
+// for the bound: they are the gateway's and not the author's.
 func Compile(def Definition) (*Workflow, []Problem) {
 	c := compiler{w: &Workflow{def: def, byID: map[string]*node{}}}
 	c.join()
@@ -57,7 +72,7 @@ func Compile(def Definition) (*Workflow, []Problem) {
 	if c.w.text, c.w.sum, err = def.Stored(); err != nil {
 		c.problem("", "cannot be stored")
 	}
-	if len(c.w.text) > maxDefinition {
+	if len(c.w.text)-len(def.Agents) > maxDefinition {
 		c.problem("", "must not be longer than 256 KiB")
 	}
 	if len(c.problems) > 0 {
@@ -67,6 +82,9 @@ func Compile(def Definition) (*Workflow, []Problem) {
 }
 
 // Read compiles a stored Definition.
+//
+// It accepts only what Compile accepts; of several faults it returns the first. The fault
+// is a Problem.
 func Read(text []byte) (*Workflow, error) {
 	var def Definition
 	if err := json.Unmarshal(text, &def); err != nil {
@@ -85,6 +103,19 @@ func (w *Workflow) Definition() *Definition { return &w.def }
 // Stored returns the definition's JSON, which Read takes, and its SHA-256.
 func (w *Workflow) Stored() (text []byte, sum string) { return w.text, w.sum }
 
+// Pinned returns the workflow with settings of agents, to which its runs are pinned too:
+// one JSON value.
+//
+// w itself stays as it is. The nodes are shared, since nothing in them depends on the
+// agents. The error is that of agents which are no JSON.
+func (w *Workflow) Pinned(agents jsontext.Value) (*Workflow, error) {
+	own := *w
+	own.def.Agents = agents
+	var err error
+	own.text, own.sum, err = own.def.Stored()
+	return &own, err
+}
+
 // Agents returns the agents that the workflow names, critics among them.
 func (w *Workflow) Agents() (ids []string) {
 	for _, n := range w.def.Nodes {
@@ -100,16 +131,22 @@ func (w *Workflow) Agents() (ids []string) {
 }
 
 // NeedsStore says whether a person is asked.
+//
+// A question outlives its stream, and without a store nothing would be there to go on with.
 func (w *Workflow) NeedsStore() bool {
 	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type == HumanNode })
 }
 
+// compiler is the state of one Compile. Steps put nil where something could not be
+// compiled, and later steps look for that before they use it.
 type compiler struct {
 	w        *Workflow
 	list     []*node // in the order of the file
 	problems []Problem
 }
 
+// problem adds a fault at a JSON pointer below the workflow. The text is read after the
+// name of the place: "must be from 1 to 20".
 func (c *compiler) problem(pointer, format string, args ...any) {
 	c.problems = append(c.problems, Problem{jsontext.Pointer(pointer), fmt.Sprintf(format, args...)})
 }
@@ -124,6 +161,9 @@ func at(n *node, keys ...string) string {
 }
 
 // join makes the graph. Edges of nodes that there are not are left out.
+//
+// The edge itself stays in the list, so that its other faults are found too; but no node
+// has it, so the steps on the graph need not look for nil.
 func (c *compiler) join() {
 	w := c.w
 	for i := range w.def.Nodes {
@@ -156,6 +196,7 @@ func edgeAt(e *edge) string {
 	return before
 }
 
+// toAt is the pointer of an edge's target: the member of the map, or the key to.
 func toAt(e *edge) string {
 	if e.mapped {
 		return e.at
@@ -193,6 +234,9 @@ func (c *compiler) types() {
 }
 
 // order finds the entry, cycles and what is out of reach, and sorts the nodes.
+//
+// Collisions are looked for only in a sound graph: with a cycle there is no order, and
+// without an entry no way that a run could take.
 func (c *compiler) order() {
 	w := c.w
 	for _, cycle := range cycles(c.list, maxCycles) {
@@ -216,6 +260,8 @@ func (c *compiler) order() {
 	}
 }
 
+// findEntry returns the node that a run begins with: the one that is named, or the only one
+// that no edge leads to. nil: there is none, which was reported.
 func (c *compiler) findEntry() *node {
 	if name := c.w.def.Entry; name != "" {
 		n := c.w.byID[name]
@@ -273,6 +319,9 @@ func (c *compiler) nodes() {
 	}
 }
 
+// output checks the fields that a node puts values into, and compiles their expressions.
+// Two assignments of one node must not overlap, because neither is the later one. A key of
+// metadata has 1 to 128 bytes.
 func (c *compiler) output(n *node) {
 	for i, o := range n.Output {
 		where := at(n, "output", o.Field)
@@ -289,6 +338,8 @@ func (c *compiler) output(n *node) {
 	}
 }
 
+// expression compiles one, or reports why not and returns nil. condition: its value must be
+// true or false.
 func (c *compiler) expression(where, source string, condition bool) *expression {
 	e, err := compile(source, condition)
 	if err != nil {
@@ -297,6 +348,7 @@ func (c *compiler) expression(where, source string, condition bool) *expression 
 	return e
 }
 
+// template is expression for texts with {{ }}.
 func (c *compiler) template(where, text string) *template {
 	t, err := parseTemplate(text)
 	if err != nil {
@@ -306,6 +358,9 @@ func (c *compiler) template(where, text string) *template {
 }
 
 // edges compiles conditions, and looks for edges that could never be taken.
+//
+// It also notes on a node that one of its edges looks at result.is_error. Such a node may
+// fail without ending the run, as the author has said what happens then.
 func (c *compiler) edges() {
 	for _, e := range c.w.edges {
 		if e.Condition != "" {
@@ -331,6 +386,9 @@ func (c *compiler) edges() {
 }
 
 // choices checks the edges of a condition, which takes one.
+//
+// An edge without a condition and the default of a map mean the same, so that there is one
+// of them at most. More than one would hide all but the first.
 func (c *compiler) choices(n *node) {
 	var always *edge
 	seen := map[string]bool{}
@@ -359,6 +417,9 @@ func (c *compiler) choices(n *node) {
 }
 
 // names checks the names of nodes in the workflow's own keys.
+//
+// It marks what the keys name: nodes of checkpoints, and nodes that speak. Without an
+// answer the nodes that speak are those with speak and those that no edge leaves.
 func (c *compiler) names() {
 	w := c.w
 	for i, id := range w.def.Checkpoints {

@@ -1,3 +1,7 @@
+// This file has the data of a workflow: what the file says, what a stored run is pinned to.
+// The JSON is a stored format. A member that is added must be omitted while it is empty,
+// for else the SHA-256 of every definition changes and runs that wait are not found by it.
+
 package workflow
 
 import (
@@ -44,6 +48,9 @@ type Definition struct {
 	Timeout       time.Duration `json:"timeout"` // of running, without waits
 	Nodes         []Node        `json:"nodes"`   // in the order of the file
 	Edges         []Edge        `json:"edges"`   // in the order of the file
+	// Agents are the settings of the agents that a run is pinned to, in a form that is
+	// the gateway's; nil: it is not pinned to any.
+	Agents jsontext.Value `json:"agents,omitempty"`
 }
 
 // NodeType is what a node does.
@@ -118,6 +125,9 @@ type Repeat struct {
 
 // Edge leads from one node to another. Of an edge that belongs to a map Match is the
 // value of the node's expression for which it is taken, or Default is set.
+//
+// Exactly one of these holds: Condition is set, the edge is of a map (mapped), or it is
+// taken always.
 type Edge struct {
 	From      string `json:"from"`
 	To        string `json:"to"`
@@ -139,6 +149,9 @@ func (e *Edge) Mapped() *string {
 }
 
 // storedEdge tells a map's empty value from no map.
+//
+// The stored form has "match":"" for an edge that is taken for the empty text, and no
+// member for one that is of no map. With a plain string both would be left out.
 type storedEdge struct {
 	From      string  `json:"from"`
 	To        string  `json:"to"`

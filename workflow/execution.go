@@ -1,3 +1,12 @@
+// This file carries a run on from where it stands to its end or to the next question to
+// people. It is the only place that changes a Run while it is going on, and the only one
+// that emits its events.
+//
+// For each change there is one order: the Run changes in memory, the checkpoint is saved,
+// then the event is emitted. So a client never hears of something that a process after a
+// crash would not know. What one node does is in worker.go, and how items come from its
+// goroutine in queue.go.
+
 package workflow
 
 import (
@@ -23,6 +32,10 @@ const maxParallel = 8
 // nodes that work at the same time have goroutines of their own, which hand what happens
 // to this one. It alone changes the run and emits: a slow client holds back no node's
 // tools.
+//
+// It lives as long as one stream of the run. Its goroutine waits for all workers before run
+// returns, also after an error: none of them outlives the stream. stop ends the context of
+// all of them with a cause.
 type execution struct {
 	runner  *Runner
 	w       *Workflow
@@ -45,12 +58,19 @@ type execution struct {
 	count   atomic.Int64 // of executions, also by workers
 	err     error        // that ends the run
 	lost    bool         // the records are not ours any more, or away
+
+	caller   context.Context // of who is given the Result
+	held     bool            // the answer is, until it was checked
+	withheld []*node         // that have ended, and of which no checkpoint tells yet
 }
 
+// run belongs to the execution from here on. The caller must call stop in the end, or the
+// context leaks.
 func newExecution(ctx context.Context, r *Runner, run *Run, sink stream.Sink) *execution {
-	x := &execution{runner: r, w: r.cfg.Workflow, state: run, sink: sink, began: time.Now(), before: run.Progress.Elapsed}
+	x := &execution{runner: r, w: r.cfg.Workflow, state: run, sink: sink, caller: ctx, began: time.Now(), before: run.Progress.Elapsed}
 	x.ctx, x.stop = context.WithCancelCause(ctx)
 	x.count.Store(int64(run.Progress.Iterations))
+	x.held = stream.Held(ctx)
 	x.voice.init(x)
 	if run.Progress.Sequence > 0 {
 		x.kept = counts{len(run.Ended), len(run.Messages)}
@@ -58,8 +78,52 @@ func newExecution(ctx context.Context, r *Runner, run *Run, sink stream.Sink) *e
 	return x
 }
 
+// run keeps the run, lets it work when there is room for it, and says how it ended.
+//
+// The sink's error wins over the run's, as the caller judges by it that the client has
+// gone. The workflow's timeout counts what the run has worked before, and neither the wait
+// for room nor for people.
 func (x *execution) run() (stream.Result, error) {
-	defer x.stop(nil)
+	x.keep()
+	if leave := x.enter(); leave != nil {
+		defer leave()
+	}
+	ctx, cancel := context.WithTimeoutCause(x.ctx, max(x.w.def.Timeout-x.before, 0), &fault.Error{
+		Type: fault.Timeout, Message: "The workflow took too long and was stopped",
+	})
+	defer cancel()
+	x.ctx, x.began = ctx, time.Now()
+	x.loop()
+	x.finish()
+	x.runner.counts.runs.Inc(x.w.def.Name, x.state.Progress.Status)
+	x.log("workflow_completed", x.err)
+	if x.sinkErr != nil {
+		return x.result, x.sinkErr
+	}
+	return x.result, x.err
+}
+
+// enter waits until the run may work. What has failed by now need not.
+//
+// leave is nil if there is no limit, or if the run may not work; then x.err says why.
+func (x *execution) enter() (leave func()) {
+	if x.runner.cfg.Enter == nil || x.err != nil {
+		return nil
+	}
+	x.flush() // who waits hears that the run is there
+	leave, err := x.runner.cfg.Enter(x.ctx)
+	if err != nil {
+		x.fail(err)
+	}
+	return leave
+}
+
+// keep saves where the run stands, before anything is done.
+//
+// A run that has failed before, whose caller did not hear of it, fails again with the same
+// fault: no node runs, nothing is written. A run that was taken over is not saved here: its
+// claim is in the record already.
+func (x *execution) keep() {
 	x.log("workflow_started", nil)
 	p := &x.state.Progress
 	switch {
@@ -71,17 +135,13 @@ func (x *execution) run() (stream.Result, error) {
 	case x.state.from == nil || !x.state.from.taken:
 		x.save(CheckpointResumed)
 	}
-	x.loop()
-	x.finish()
-	x.runner.counts.runs.Inc(x.w.def.Name, x.state.Progress.Status)
-	x.log("workflow_completed", x.err)
-	if x.sinkErr != nil {
-		return x.result, x.sinkErr
-	}
-	return x.result, x.err
 }
 
 // loop works until nothing can be done any more.
+//
+// It ends with an error, with the end of the run, or with a question that has gone out.
+// pause returns false where nobody can be asked: then the refused calls go on, and the loop
+// with them.
 func (x *execution) loop() {
 	defer x.running.Wait()
 	for {
@@ -96,6 +156,9 @@ func (x *execution) loop() {
 }
 
 // over says whether nothing must begin any more.
+//
+// It also turns the end of the context (a deadline, a shutdown, a client that left) into
+// the run's error, so that it is looked at before each node.
 func (x *execution) over() bool {
 	if x.err == nil && x.sinkErr == nil {
 		if cause := fault.Cause(x.ctx); cause != nil {
@@ -106,6 +169,9 @@ func (x *execution) over() bool {
 }
 
 // fail ends the run: what works is cancelled.
+//
+// The first error counts. Those that follow from it, such as cancelled nodes, change
+// nothing.
 func (x *execution) fail(err error) {
 	if x.err == nil {
 		x.err = err
@@ -115,6 +181,10 @@ func (x *execution) fail(err error) {
 
 // launch begins what can begin. A node that is alone works here, without a goroutine of
 // its own.
+//
+// A node that must be asked about is asked first; a person's decision that lets nothing run
+// closes the node at once. Neither needs a worker. Conditions are evaluated here too, as an
+// evaluation is bounded to 50 ms.
 func (x *execution) launch() {
 	for !x.over() {
 		o, alone := x.next()
@@ -143,6 +213,9 @@ func (x *execution) launch() {
 }
 
 // next returns a node that can begin, and whether no other can, or works.
+//
+// found is nil if no node can begin, or if maxParallel work. A node waits its turn in the
+// graph's order, which is that of the frontier.
 func (x *execution) next() (found *Open, alone bool) {
 	if len(x.working) >= maxParallel {
 		return nil, false
@@ -161,11 +234,17 @@ func (x *execution) next() (found *Open, alone bool) {
 	return found, alone
 }
 
+// works says whether a node has a worker. Such a node is in the frontier too, until it has
+// ended.
 func (x *execution) works(node string) bool {
 	return slices.ContainsFunc(x.working, func(k *worker) bool { return k.n.ID == node })
 }
 
 // admit counts an execution.
+//
+// It fails the run with workflow_limit above max_iterations. Rounds of a node that repeats
+// itself are counted in worker.work, against the same number: a loop cannot hide inside a
+// node.
 func (x *execution) admit() bool {
 	if x.count.Add(1) > int64(x.w.def.MaxIterations) {
 		x.fail(tooMany())
@@ -180,11 +259,17 @@ func tooMany() error {
 }
 
 // asks says whether a person is to be asked before the node.
+//
+// It is asked once for each node of a run: a decision, or a question under way, answers it.
 func (x *execution) asks(n *node, o *Open) bool {
 	return o.Decision == nil && o.Asks == nil && (n.Type == HumanNode || n.checkpoint)
 }
 
 // ask leaves a node waiting for a person.
+//
+// The question itself goes out in pause, when nothing else can work: so all questions of
+// parallel branches come together. The checkpoint is saved before that, because other
+// branches may go on for long.
 func (x *execution) ask(n *node, o *Open) {
 	q := &Question{Kind: chat.AskHuman, Prompt: "Go on with " + n.ID + "?"}
 	if n.Type == HumanNode {
@@ -211,6 +296,9 @@ func rejected(d *Decision) bool { return d.Action == string(chat.Reject) }
 
 // decided goes on with a node whose person has decided, and that runs nothing itself: of
 // type human, or one that was not allowed to run.
+//
+// A rejection ends the run unless an edge takes it (accepts). Of a wait that ran out
+// on_timeout decides: fail ends the run also where an edge would take a rejection.
 func (x *execution) decided(n *node, o *Open) {
 	d := o.Decision
 	if rejected(d) {
@@ -235,6 +323,9 @@ func (x *execution) decided(n *node, o *Open) {
 
 // accepts says whether an edge takes a rejection: one whose condition looks at the
 // decision and holds, or one that leads to a condition that does.
+//
+// An expression that fails is the error. v.own is the node as it would end, so that the
+// edge sees the decision before the run has it.
 func (r *Run) accepts(ctx context.Context, n *node, d *Decision) (bool, error) {
 	v := r.view(n)
 	v.own = &Ended{Node: n.ID, Outcome: outcomeCompleted, Result: -1, Decision: d}
@@ -255,12 +346,16 @@ func (r *Run) accepts(ctx context.Context, n *node, d *Decision) (bool, error) {
 	return false, nil
 }
 
+// looksAtDecision says of a condition whether its expression or one of its edges' uses the
+// variable decision.
 func (n *node) looksAtDecision() bool {
 	return n.expression != nil && n.expression.decision ||
 		slices.ContainsFunc(n.out, func(e *edge) bool { return e.condition != nil && e.condition.decision })
 }
 
 // condition carries a condition out, which takes no time.
+//
+// An expression that fails ends the run: there is no result on which an edge could go on.
 func (x *execution) condition(n *node, o *Open) {
 	x.tell(n, o, stream.NodeStarted)
 	out := &outcome{result: -1}
@@ -277,6 +372,9 @@ func (x *execution) condition(n *node, o *Open) {
 }
 
 // start opens an execution of a node that works.
+//
+// The event is flushed before the node works: a client sees what runs while the model still
+// thinks.
 func (x *execution) start(n *node, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
@@ -286,6 +384,9 @@ func (x *execution) start(n *node, o *Open) *worker {
 }
 
 // spawn gives a node a goroutine of its own.
+//
+// The worker sees the run as it was when it began, so that it needs no lock. unwatch wakes
+// it from a full queue if its context ends while it waits there.
 func (x *execution) spawn(k *worker) {
 	if x.queue == nil {
 		x.queue = newQueue()
@@ -299,6 +400,10 @@ func (x *execution) spawn(k *worker) {
 }
 
 // receive takes what the nodes have handed over.
+//
+// It waits until there is something. After an error of the run texts and events are
+// dropped, but ends are taken, for else loop would wait for ever. A sink that fails closes
+// the queue, so that no worker waits for room that never comes.
 func (x *execution) receive() {
 	for _, it := range x.queue.take() {
 		if it.over != nil {
@@ -315,6 +420,9 @@ func (x *execution) receive() {
 }
 
 // take emits an event or a text of a node.
+//
+// A delta comes as a text and becomes an event here, since its sender uses its own event
+// again.
 func (x *execution) take(it *item) {
 	switch {
 	case it.ev != nil:
@@ -327,9 +435,14 @@ func (x *execution) take(it *item) {
 }
 
 // end takes the end of a node that worked.
+//
+// It runs on the goroutine of the run for every worker exactly once. Either the node waits
+// with a question, or its outcome is taken into the run, or the run fails. What it took is
+// counted in each case.
 func (x *execution) end(k *worker, out *outcome, err error) {
 	x.working = slices.DeleteFunc(x.working, func(other *worker) bool { return other == k })
 	k.finish()
+	k.endSpan(err)
 	took := time.Since(k.began)
 	x.runner.counts.ended(k.n.Type, took)
 	x.state.Progress.Iterations = int(x.count.Load())
@@ -340,6 +453,9 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 	}
 	if waits, ok := errors.AsType[*waiting](err); ok && x.err == nil {
 		o.Asks, o.Entry = waits.question, waits.entry
+		if o.Asks.Kind == chat.AskTools { // what was decided before was about other calls
+			o.Calls = nil
+		}
 		if o.Entry != nil {
 			o.Round = o.Entry.Round
 		}
@@ -365,6 +481,11 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 
 // forgive makes an outcome of a failure if an edge of the node goes on from there; else
 // the failure is the run's.
+//
+// Never forgiven are faults of the run itself (fatal), our own bugs (internal_error) and
+// our own lack of room (overloaded): an edge for failures is meant for upstreams and tools.
+// A forgiven failure is told as an error event that does not end the stream, and becomes a
+// message that later nodes read.
 func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	if cause := fault.Cause(x.ctx); cause != nil {
 		return nil, cause
@@ -390,6 +511,10 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 }
 
 // close takes the outcome of a node into the run, keeps that, and tells it.
+//
+// A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
+// after the save. Its output is left out for a node that speaks while the answer is held
+// back, since that would show what the check may refuse.
 func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 	skipped, err := x.state.end(x.ctx, n, out)
 	if err != nil {
@@ -400,6 +525,7 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 	if x.state.over() {
 		x.state.Progress.Status = StatusCompleted
 	}
+	x.withhold(n)
 	x.save(CheckpointCreated)
 	ev := x.event(n, &o, stream.NodeCompleted)
 	if out.failed != nil {
@@ -409,7 +535,10 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 		ev.Iteration = out.rounds
 	}
 	millis := took.Milliseconds()
-	ev.Millis, ev.Output = &millis, outputOf(out)
+	ev.Millis = &millis
+	if !x.held || !n.speaks {
+		ev.Output = outputOf(out)
+	}
 	x.emit(ev)
 	x.logNode(ev)
 	for _, s := range skipped {
@@ -420,6 +549,9 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 }
 
 // outputOf returns what a node's event tells of its result.
+//
+// It is the text, a condition's value, or the action of a person, whichever there is, cut
+// to maxOutput bytes at the end of a character.
 func outputOf(out *outcome) string {
 	text := ""
 	switch {
@@ -443,15 +575,20 @@ func (x *execution) failed(n *node, o *Open, why fault.Type, took time.Duration)
 	x.logNode(ev)
 }
 
+// event is a node's event without what only some of them have.
 func (x *execution) event(n *node, o *Open, status stream.NodeStatus) *stream.NodeRun {
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
 
+// tell emits such an event.
 func (x *execution) tell(n *node, o *Open, status stream.NodeStatus) { x.emit(x.event(n, o, status)) }
 
 // save keeps a checkpoint. Where that fails nothing begins any more.
+//
+// While the end of a node is withheld nothing is saved, so that no checkpoint has the text
+// that was not sent. Without records only the number goes on, as questions carry it.
 func (x *execution) save(status string) {
-	if x.err != nil {
+	if x.err != nil || len(x.withheld) > 0 {
 		return
 	}
 	x.voice.keep()
@@ -469,6 +606,9 @@ func (x *execution) save(status string) {
 }
 
 // finish ends the stream of the run: it is over, has failed, or waits.
+//
+// A run that waits was kept by pause. The usage is that of the whole run and not of this
+// stream alone.
 func (x *execution) finish() {
 	p := &x.state.Progress
 	x.result.Usage = p.Usage
@@ -482,14 +622,22 @@ func (x *execution) finish() {
 		if x.result.Reason == "" {
 			x.result.Reason = stream.Stop
 		}
+		if len(x.withheld) > 0 {
+			x.result.Settle = x.settle
+		}
 	}
 }
 
 // saveFailure keeps that a run has failed, unless another process will go on with it.
+//
+// Its context does not end with the request's, which is often why the run has failed. If
+// the write fails too the run stays as its last checkpoint has it; another process takes it
+// over and tries again.
 func (x *execution) saveFailure() {
 	if x.records == nil || x.lost || Left(x.err) {
 		return
 	}
+	x.replace("")
 	err := x.err
 	if err == nil { // nobody listens any more
 		err = x.sinkErr
@@ -521,9 +669,14 @@ const lastSave = 2 * time.Second
 
 // pause ends the stream with the questions that wait. It returns false if nobody can be
 // asked: then the calls that wait are refused, and the run goes on.
+//
+// It runs when all workers have ended and the frontier has only nodes that wait. It returns
+// true if the stream is to end, with a question or an error. The record is written before
+// the question goes out, for an answer may come to another process at once.
 func (x *execution) pause() bool {
 	x.voice.rest()
 	x.flush()
+	x.disclose()
 	x.state.Progress.Status = StatusWaiting
 	x.voice.keep()
 	x.state.Progress.Elapsed = x.before + time.Since(x.began)
@@ -534,7 +687,7 @@ func (x *execution) pause() bool {
 	state, err := json.Marshal(of)
 	if err == nil && x.records != nil {
 		err = x.records.Wait(x.ctx, &x.state.Progress)
-		x.lost = err != nil
+		x.lost = Left(err)
 	}
 	if err != nil {
 		x.fail(err)
@@ -561,6 +714,9 @@ func (h Header) short() Header {
 }
 
 // refuse answers questions that nobody can be asked.
+//
+// Calls are refused and the agent hears why. A node that asks itself, and a call of unknown
+// outcome, cannot go on without an answer: the run fails.
 func (x *execution) refuse(why string) {
 	x.state.Progress.Status = StatusRunning
 	for i := range x.state.Progress.Frontier {
@@ -580,6 +736,9 @@ func (x *execution) refuse(why string) {
 }
 
 // figures adds what a node took to what the run took.
+//
+// The reason is that of a node that speaks, and the first that is not a plain stop stays,
+// also if a later node ended with one.
 func (x *execution) figures(k *worker) {
 	x.result.Model = append(x.result.Model, k.took.Model...)
 	x.result.Tools = append(x.result.Tools, k.took.Tools...)
@@ -595,18 +754,22 @@ func (x *execution) figures(k *worker) {
 	}
 }
 
+// emit hands an event to the sink. After the sink's first error it does nothing, so callers
+// need not look each time; receive and over do.
 func (x *execution) emit(ev stream.Event) {
 	if x.sinkErr == nil {
 		x.sinkErr = x.sink.Emit(ev)
 	}
 }
 
+// flush does the same for Flush.
 func (x *execution) flush() {
 	if x.sinkErr == nil {
 		x.sinkErr = x.sink.Flush()
 	}
 }
 
+// log writes one line about the run, without any text of it.
 func (x *execution) log(what string, err error) {
 	details := zerolog.Dict().Str("workflow", x.w.def.Name).Str("status", x.state.Progress.Status)
 	if err != nil {
@@ -615,15 +778,21 @@ func (x *execution) log(what string, err error) {
 	zerolog.Ctx(x.ctx).Info().Dict("details", details).Msg(what)
 }
 
+// logNode writes one line for the end of a node; ev.Millis is set.
 func (x *execution) logNode(ev *stream.NodeRun) {
 	zerolog.Ctx(x.ctx).Info().Int64("duration_ms", *ev.Millis).Dict("details", zerolog.Dict().
 		Str("node_id", ev.NodeID).Str("type", ev.Type).Str("status", string(ev.Status)).Int("attempt", ev.Attempt)).Msg("node_completed")
 }
 
+// now is in UTC, as all times of a run are stored.
 func now() time.Time { return time.Now().UTC() }
 
 // voice tells the texts of the nodes that speak, one after the other in the graph's
 // order, the first of those that have not ended as it comes.
+//
+// The answer of a run is the texts of its speaking nodes in one order that does not depend
+// on which branch is faster. A node whose turn has not come is kept in memory, which
+// maxState bounds for each node. It belongs to the goroutine of the run.
 type voice struct {
 	x       *execution
 	nodes   []*node // that speak, in the graph's order
@@ -635,6 +804,8 @@ type voice struct {
 	draft   stream.InnerDelta // reused for each event
 }
 
+// Of a run that goes on, what was out is known by its length and its end (Progress), and
+// texts of nodes that had ended without being told wait to be told first.
 func (v *voice) init(x *execution) {
 	v.x, v.pending, v.spoke = x, map[*node][]string{}, map[*node]bool{}
 	p := &x.state.Progress
@@ -658,6 +829,10 @@ func (v *voice) init(x *execution) {
 // keep notes in the run what is out.
 func (v *voice) keep() {
 	p := &v.x.state.Progress
+	if v.x.held { // nothing is out
+		p.Long, p.Block, p.Tail = 0, false, ""
+		return
+	}
 	p.Long, p.Block, p.Tail = v.said.length, v.said.block, string(v.said.tail)
 }
 
@@ -673,6 +848,8 @@ func (v *voice) text(n *node, text string) {
 	v.say(n, text)
 }
 
+// say emits a text. Before the first one of a node comes what joins it to the text so far;
+// that belongs to no node.
 func (v *voice) say(n *node, text string) {
 	if !v.spoke[n] {
 		v.spoke[n] = true
@@ -698,6 +875,9 @@ func (v *voice) inner(k *worker, text string) {
 }
 
 // advance moves on to the first node that has not ended, and tells what was kept.
+//
+// It is called after each end of a node. A node that was skipped has ended too and says
+// nothing.
 func (v *voice) advance() {
 	for v.speaker < len(v.nodes) {
 		n := v.nodes[v.speaker]
@@ -709,6 +889,7 @@ func (v *voice) advance() {
 	}
 }
 
+// release tells what was kept of one node.
 func (v *voice) release(n *node) {
 	kept := v.pending[n]
 	delete(v.pending, n)

@@ -1,3 +1,12 @@
+// This file compiles and evaluates the expressions of workflows, in the Common Expression
+// Language (cel.dev). There is one language for all: the variables are those of a view, and
+// the objects result, critic and decision have fixed members, so that a typing error is
+// found when the file is read.
+//
+// Three bounds keep an expression from holding up a run: a cost limit, a time limit, and a
+// limit on how deep its value is nested. What comes out is plain JSON data; no value of
+// CEL's leaves this file.
+
 package workflow
 
 import (
@@ -19,6 +28,8 @@ import (
 
 // Bounds of one evaluation.
 const (
+	// maxCost is in CEL's own units, which count operations and the sizes of the values
+	// that they look at.
 	maxCost       = 100_000
 	maxEvaluation = 50 * time.Millisecond
 	// checkEvery is after how many steps of a comprehension the time is looked at.
@@ -33,6 +44,9 @@ const (
 )
 
 // objects are the members of these types.
+//
+// A member that is not set is an error of the evaluation and not null; authors test with
+// has(critic.json).
 func objects() map[string]map[string]*types.Type {
 	return map[string]map[string]*types.Type{
 		resultType:   {"text": types.StringType, "json": types.DynType, "is_error": types.BoolType},
@@ -43,6 +57,9 @@ func objects() map[string]map[string]*types.Type {
 
 // provider knows the types of our objects. Their values are maps, so that an object can
 // also be used as a whole.
+//
+// Without it the members of result would be dynamic, and result.txt would fail only in the
+// run that comes to it.
 type provider struct {
 	types.Provider
 	objects map[string]map[string]*types.Type
@@ -97,6 +114,10 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 }
 
 // newEnv returns the language of all expressions. It never changes.
+//
+// It is made once in a process, as making it costs far more than an evaluation. Numbers of
+// different types compare by value, because JSON's numbers arrive as doubles and literals
+// are integers.
 var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 	base, err := cel.NewEnv(cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -118,6 +139,9 @@ var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 })
 
 // expression is a compiled expression. It is safe for concurrent use.
+//
+// decision and failure are found when it is compiled, so that the engine knows whether an
+// edge takes a rejection or a failure without trying it.
 type expression struct {
 	source  string
 	program cel.Program
@@ -127,6 +151,8 @@ type expression struct {
 
 // compile compiles an expression. If condition is set it must be true or false. The
 // error is fit for its author, and holds no value but names out of the source.
+//
+// The place in the error is counted in characters, from 1.
 func compile(source string, condition bool) (*expression, error) {
 	if utf8.RuneCountInString(source) > maxExpression {
 		return nil, errors.New("must not be longer than 2,000 characters")
@@ -171,6 +197,9 @@ func oneLine(text string) string {
 
 // eval returns the expression's value as JSON has it: nil, bool, float64 or int64,
 // string, []any, map[string]any. Its error is an *expressionError.
+//
+// The time limit is the caller's context shortened to maxEvaluation. CEL looks at it after
+// every checkEvery steps of a loop only, which is enough: all else is bounded by the cost.
 func (e *expression) eval(ctx context.Context, v cel.Activation) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxEvaluation)
 	defer cancel()
@@ -186,6 +215,9 @@ func (e *expression) eval(ctx context.Context, v cel.Activation) (any, error) {
 }
 
 // expressionError is the failure of one expression.
+//
+// Error gives the cause without the source, as it may hold values; the source is for the
+// fault of a node (inNode).
 type expressionError struct {
 	source string
 	err    error
@@ -195,6 +227,9 @@ func (e *expressionError) Error() string { return e.err.Error() }
 func (e *expressionError) Unwrap() error { return e.err }
 
 // test returns whether a condition holds.
+//
+// A value that is neither true nor false can still come here: the compiler accepts a
+// dynamic type.
 func (e *expression) test(ctx context.Context, v cel.Activation) (bool, error) {
 	value, err := e.eval(ctx, v)
 	if err != nil {
@@ -212,6 +247,10 @@ const maxNesting = 64
 
 // native makes plain values of CEL's. Values of types that JSON has no word for become
 // texts, as CEL's own conversion to a string writes them.
+//
+// Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
+// the infinities are errors, as JSON has no word for them. Text that is no valid UTF-8 gets
+// replacement characters.
 func native(v ref.Val, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, errors.New("the value is nested too deep")
@@ -263,6 +302,8 @@ func native(v ref.Val, depth int) (any, error) {
 	return nil, fmt.Errorf("a value of type %s cannot be kept", v.Type().TypeName())
 }
 
+// nativeMap makes an object. Keys that are numbers or booleans become texts; of two keys
+// with one text the later counts.
 func nativeMap(v traits.Mapper, depth int) (any, error) {
 	object := map[string]any{}
 	for it := v.Iterator(); it.HasNext() == types.True; {

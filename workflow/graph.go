@@ -1,3 +1,9 @@
+// This file has the graph of a workflow and what is found out about it before a run: an
+// order of its nodes, its cycles, and which nodes may run at the same time. It knows
+// nothing of runs. All functions are called while a file is compiled, so they may take time
+// that grows with a power of the nodes (maxNodes), but not with the number of ways, which
+// can be exponential.
+
 package workflow
 
 import (
@@ -36,6 +42,9 @@ type edge struct {
 }
 
 // bits is a set of nodes by their order.
+//
+// All sets of one graph have the same length. There is no check of the range: an order is
+// always below the number of nodes.
 type bits []uint64
 
 func newBits(n int) bits { return make(bits, (n+63)/64) }
@@ -43,6 +52,7 @@ func newBits(n int) bits { return make(bits, (n+63)/64) }
 func (b bits) set(i int)      { b[i/64] |= 1 << (i % 64) }
 func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 
+// add is the union, in place.
 func (b bits) add(other bits) {
 	for i := range other {
 		b[i] |= other[i]
@@ -52,6 +62,10 @@ func (b bits) add(other bits) {
 // sorted returns the nodes in the graph's order, which the file's decides where the edges
 // do not. It gives each its number and the nodes above it. rest are those of cycles, and
 // behind them.
+//
+// It is Kahn's algorithm with the file's order as the tie-breaker, so that the same file
+// gives the same order in every process; call ids and the order of the answer depend on it.
+// in and out of the nodes must be complete.
 func sorted(nodes []*node) (list, rest []*node) {
 	open := map[*node]int{}
 	for _, n := range nodes {
@@ -84,6 +98,10 @@ func sorted(nodes []*node) (list, rest []*node) {
 
 // cycles returns cycles of the nodes, each as the edges that make it, the last of which
 // closes it. There is one at least if there is any, and no more than most.
+//
+// It is a depth-first search that reports the edges which lead back to the way under way.
+// Not every cycle is found that way, but if the edges that close the reported ones are
+// removed none is left, unless most has cut the list.
 func cycles(nodes []*node, most int) (found [][]*edge) {
 	const (
 		fresh = iota
@@ -199,6 +217,10 @@ func together(list []*node, entry *node) func(a, b *node) bool {
 
 // parallel returns the pairs of nodes that can run at the same time and put a value into
 // the same field, each with the number of the assignment of the later one in the file.
+//
+// Nodes of which one is above the other never run at the same time. together is computed
+// only if some pair writes the same field, which few workflows have. The list is in the
+// order of the file, as the author reads it.
 func parallel(list []*node, entry *node) (found []collision) {
 	var both func(a, b *node) bool
 	for _, a := range list {
@@ -225,6 +247,7 @@ func parallel(list []*node, entry *node) (found []collision) {
 	return found
 }
 
+// collision is one such pair, in the order of the file.
 type collision struct {
 	first, second *node
 	output        int // of second

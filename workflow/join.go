@@ -1,3 +1,8 @@
+// This file decides how texts of several nodes become one answer. Two short sentences are
+// joined in one paragraph, as a person would write them; all else becomes paragraphs of its
+// own. The decision needs only the length of what is out and its last bytes, so that it can
+// be stored with a run and be made again by another process.
+
 package workflow
 
 import (
@@ -20,6 +25,8 @@ type answer struct {
 // maxTail holds the end of a sentence with the quotes and brackets behind it.
 const maxTail = 16
 
+// Only the last maxTail bytes are kept. The cut may fall inside a character; only the end
+// is looked at.
 func (a *answer) add(text string) {
 	if a.length == 0 && beginsBlock(text) || strings.ContainsRune(text, '\n') {
 		a.block = true
@@ -37,6 +44,9 @@ func (a *answer) add(text string) {
 
 // joint returns what stands between the text so far and the next node's, which begins
 // with next.
+//
+// natural false always gives a new paragraph behind a text that is not empty. Line breaks
+// that the text already ends with count: there is never more than one empty line.
 func (a *answer) joint(next string, natural bool) string {
 	switch {
 	case a.length == 0:
@@ -49,6 +59,7 @@ func (a *answer) joint(next string, natural bool) string {
 	return ". "
 }
 
+// trailingBreaks counts the line feeds at the end.
 func trailingBreaks(tail []byte) (n int) {
 	for n < len(tail) && tail[len(tail)-1-n] == '\n' {
 		n++

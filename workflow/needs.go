@@ -146,6 +146,9 @@ type Entry struct {
 	Text string `json:"text,omitempty"`
 	// Messages are those of the round so far.
 	Messages []Message `json:"messages,omitempty"`
+	// Made says how often each call that is not safe to repeat was made in the round, so
+	// that one which is meant to be made again has another key.
+	Made map[string]int `json:"made,omitempty"`
 	// Draft and Feedback are those of the round before.
 	Draft    string `json:"draft,omitempty"`
 	Feedback string `json:"feedback,omitempty"`

@@ -1,3 +1,11 @@
+// This file is the channel between the workers of a run and its own goroutine. It is not a
+// Go channel for two reasons: its bound is in bytes, as a result of a tool can be a
+// megabyte and a delta ten bytes, and its reader takes all that is there at once, so that a
+// slow client gets few and large writes.
+//
+// A slow client stops the nodes' events at maxQueued, but never their ends: a node that is
+// done gives its place free.
+
 package workflow
 
 import (
@@ -11,6 +19,8 @@ import (
 const maxQueued = 2 << 20
 
 // item is an event or a text of a node, or its end.
+//
+// Exactly one of ev, text and over is set.
 type item struct {
 	k     *worker
 	ev    stream.Event
@@ -26,6 +36,9 @@ type ending struct {
 }
 
 // queue hands events from the goroutines of the nodes to that of the run.
+//
+// Many goroutines put, one takes. Nothing closes it at the end of a run; it is garbage
+// then.
 type queue struct {
 	mu     sync.Mutex // guards the fields below
 	items  []item
@@ -43,6 +56,9 @@ func newQueue() *queue {
 }
 
 // put adds an event or a text, and waits while there is no room.
+//
+// It returns nil if the worker's context has ended while it waited: the worker notices that
+// itself, and the item is added beyond the bound. An error is the one of close.
 func (q *queue) put(it item) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,6 +83,9 @@ func (q *queue) end(k *worker, over *ending) {
 }
 
 // take waits for something and returns all there is, valid until the next call.
+//
+// The two lists change places with each call, so that a long run allocates them a few times
+// only.
 func (q *queue) take() []item {
 	q.mu.Lock()
 	defer q.mu.Unlock()

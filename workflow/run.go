@@ -1,3 +1,8 @@
+// This file has the data of a run, and the rules that need no more than the data: which
+// nodes are open, which are skipped, and whether a person must answer first. The types with
+// JSON names are stored formats: a member may be added, and one that an older process wrote
+// must stay readable. Header.Schema is raised where that cannot be.
+
 package workflow
 
 import (
@@ -18,6 +23,9 @@ const schemaNumber = 1
 // Its parts are stored apart: Header once, Ended and Messages as they grow, Progress
 // in place of the one before. So what is stored of a run grows with what is said in it,
 // and not with the square of that.
+//
+// A Run is used by one goroutine at a time. Its zero value is not usable; begin and Restore
+// make one.
 type Run struct {
 	Header   Header    `json:"header"`
 	Ended    []Ended   `json:"ended"`    // append only, in the order of the ends
@@ -40,6 +48,8 @@ type Header struct {
 }
 
 // Asked is what a run keeps of its request.
+//
+// It is as much of the request as the agents of a later process need.
 type Asked struct {
 	Input          string              `json:"input"`
 	History        []Said              `json:"history,omitempty"`
@@ -52,6 +62,9 @@ type Asked struct {
 	Tools          chat.ToolAccess     `json:"tools,omitempty"`
 	Kind           string              `json:"kind,omitempty"`
 	RetentionDays  *int                `json:"retention_days,omitempty"`
+	Form           chat.ReplyForm      `json:"form,omitzero"`
+	// HasHistory is that of the request: History is not the memory's.
+	HasHistory bool `json:"has_history,omitempty"`
 }
 
 // Said is one message of the history.
@@ -93,6 +106,9 @@ const (
 )
 
 // Ended is what became of a node.
+//
+// There is one for each node that has ended, been skipped ones included; a node ends once
+// in a run.
 type Ended struct {
 	Node    string  `json:"node"`
 	Outcome string  `json:"outcome"`
@@ -132,6 +148,8 @@ const (
 )
 
 // Progress is what is replaced with each checkpoint.
+//
+// It is small and has no text but Tail, so that it can be written with every checkpoint.
 type Progress struct {
 	Status string `json:"status"`
 	// Sequence is how many checkpoints there are.
@@ -150,6 +168,8 @@ type Progress struct {
 	Block bool `json:"block,omitempty"`
 	// Failure is why the run has failed.
 	Failure *Failure `json:"failure,omitempty"`
+	// Trace is the span of who ran the run last; empty: nobody keeps spans.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Failure is why a run has failed.
@@ -159,6 +179,9 @@ type Failure struct {
 }
 
 // Open is a node of the frontier.
+//
+// Asks and its answers stay while the node works, for a process that takes the run over
+// must find the decision again.
 type Open struct {
 	Node    string `json:"node"`
 	Attempt int    `json:"attempt"` // from 1
@@ -186,6 +209,9 @@ type Outcome struct {
 }
 
 // waits says whether a person must answer first.
+//
+// A question about calls waits until each of them is decided; one about outcomes until none
+// is left in it.
 func (o *Open) waits() bool {
 	switch {
 	case o.Asks == nil:
@@ -219,6 +245,9 @@ type State struct {
 }
 
 // begin returns a run that has not done anything.
+//
+// h has an ID, the time and what was asked; the rest is filled in here. The entry is in the
+// frontier, and the first message is the request.
 func begin(w *Workflow, h Header) *Run {
 	h.Schema, h.Workflow, h.Definition = schemaNumber, w.def.Name, w.sum
 	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.entry.ID}}
@@ -229,6 +258,9 @@ func begin(w *Workflow, h Header) *Run {
 }
 
 // bind joins a run to its definition.
+//
+// It fills the index from nodes to Ended, which is not stored. It is called once, before
+// anything that takes a node.
 func (r *Run) bind(w *Workflow) {
 	r.w, r.at = w, make([]int, len(w.nodes))
 	for i := range r.at {
@@ -290,6 +322,8 @@ func (r *Run) open() (skipped []*node) {
 	return skipped
 }
 
+// append adds what became of a node and its place in the index. The node must not have
+// ended before.
 func (r *Run) append(n *node, e Ended) {
 	r.at[n.order] = len(r.Ended)
 	r.Ended = append(r.Ended, e)

@@ -1,3 +1,8 @@
+// This file has the Runner, which is a stream.Runner over one Workflow, and what makes a
+// run whole again: from the question that a client sends back, or from parts that a store
+// kept. It keeps no state of runs. Each call of Continue makes an execution, which does the
+// work.
+
 package workflow
 
 import (
@@ -11,10 +16,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/metrics"
 	"sluice/stream"
 	"sluice/tool"
+	"sluice/trace"
 )
 
 // Config describes a Runner. Workflow is required, and of Agents, Tools and Asker what
@@ -35,6 +40,11 @@ type Config struct {
 	Tell func(server string) bool
 	// Hold says that a call of a tool node must wait for a person; nil: none must.
 	Hold func(call tool.Call, spec *tool.Spec) bool
+	// Enter waits until a run may work; leave is called when it does not any more. The run
+	// is kept by then, so that one that waits here is lost with no process. nil: it may.
+	Enter func(context.Context) (leave func(), err error)
+	// Tracer begins the spans of runs that go on without a request. nil: they have none.
+	Tracer trace.Tracer
 	// Metrics gets runs and nodes. nil: nothing is counted.
 	Metrics *metrics.Registry
 }
@@ -52,10 +62,15 @@ func New(cfg Config) *Runner { return &Runner{cfg: cfg, counts: newInstruments(c
 func (r *Runner) Workflow() *Workflow { return r.cfg.Workflow }
 
 // Run begins a run, or goes on with the one that req.Resumed holds. See stream.Runner.
+//
+// The errors of a resumed run wrap ErrRun if it cannot be read, or ErrGone if its
+// definition is gone; a decision on something that does not wait is an error too, and
+// nothing has run then.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if req.Resumed != nil {
 		run, err := r.restore(ctx, req.Resumed.State)
 		if err == nil {
+			run.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
 			err = run.decide(req.Resumed.Decisions)
 		}
 		if err != nil {
@@ -67,6 +82,8 @@ func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 }
 
 // handle is what is asked with in place of a Run that is kept.
+//
+// A client carries it back and forth, so it is short and has no text of the run.
 type handle struct {
 	Header Header `json:"header"`
 	Kept   bool   `json:"kept"`
@@ -82,14 +99,15 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 }
 
 // Continue goes on with a run until it is over or waits for people. It takes run over.
-func (r *Runner) Continue(ctx context.Context, run *Run, sink stream.Sink) (stream.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, max(run.w.def.Timeout-run.Progress.Elapsed, 0), &fault.Error{
-		Type: fault.Timeout, Message: "The workflow took too long and was stopped",
-	})
-	defer cancel()
+//
+// The caller must not use run afterwards. Records is asked for before anything begins: if
+// another process has the run, its error is returned and nothing was emitted.
+func (r *Runner) Continue(ctx context.Context, run *Run, sink stream.Sink) (result stream.Result, err error) {
+	ctx, span := r.span(ctx, run)
 	x := newExecution(ctx, r, run, sink)
+	defer x.stop(nil)
+	defer func() { x.endSpan(span, err) }()
 	if r.cfg.Records != nil {
-		var err error
 		if x.records, err = r.cfg.Records(ctx, run); err != nil {
 			return stream.Result{}, err
 		}
@@ -100,11 +118,14 @@ func (r *Runner) Continue(ctx context.Context, run *Run, sink stream.Sink) (stre
 }
 
 // headerOf returns what a run keeps of its request.
+//
+// Only the texts of the history are kept; parts of other kinds are left out. A request
+// without a task gets an id of its own, which nothing can be found by.
 func headerOf(req *chat.Request) Header {
 	a := Asked{
 		Input: req.Input, ConversationID: req.ConversationID, UserID: req.UserID,
 		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, Context: req.Context, Tools: req.Tools,
-		Kind: req.Kind, RetentionDays: req.RetentionDays,
+		Kind: req.Kind, RetentionDays: req.RetentionDays, Form: req.ReplyForm, HasHistory: req.HasHistory,
 	}
 	for _, m := range req.History {
 		text := ""
@@ -124,6 +145,8 @@ func headerOf(req *chat.Request) Header {
 }
 
 // request returns the request of a run as its agents are given it, without an input.
+//
+// A time zone that this machine does not know is left out, for the run must go on.
 func (a *Asked) request() chat.Request {
 	req := chat.Request{
 		ConversationID: a.ConversationID, UserID: a.UserID, Principal: chat.Principal{Tenant: a.Tenant, ID: a.Principal},
@@ -154,6 +177,9 @@ func Restore(w *Workflow, stored []byte) (*Run, error) {
 
 // Join joins a run, whose parts were read apart, to its definition. Nodes that ran when
 // the run was kept begin another attempt.
+//
+// Its errors wrap ErrRun. It checks only what would make the engine panic or repeat itself;
+// the text of a run is not judged.
 func (r *Run) Join(w *Workflow) error {
 	switch {
 	case r.Header.Schema != schemaNumber:
@@ -179,6 +205,8 @@ func (r *Run) Join(w *Workflow) error {
 
 // TakeOver says that the process which ran the run is gone: the nodes that may have run
 // there begin another attempt, each with what was kept last of its session.
+//
+// A node that waits for a person did not run, and stays as it is.
 func (r *Run) TakeOver(kept func(node string) *Entry) {
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
@@ -192,8 +220,35 @@ func (r *Run) TakeOver(kept func(node string) *Entry) {
 	}
 }
 
+// askAgain makes questions about calls whose tools have changed ones about the tools as they
+// are now: else the answer to the next question would find them changed again, without end.
+func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
+	if len(changed) == 0 || tools == nil {
+		return
+	}
+	set := tools.Tools(ctx)
+	for i := range r.Progress.Frontier {
+		o := &r.Progress.Frontier[i]
+		if !o.waits() {
+			continue
+		}
+		q := *o.Asks // the one that was read stays as it is kept
+		q.Calls = slices.Clone(q.Calls)
+		for j := range q.Calls {
+			c := &q.Calls[j]
+			if spec := set.Lookup(c.Tool); spec != nil && slices.Contains(changed, c.ID) {
+				c.Fingerprint, c.Spec = spec.Fingerprint(), spec
+			}
+		}
+		o.Asks = &q
+	}
+}
+
 // decide takes decisions over: each names a call that waits or, of a node that asks
 // itself, the node.
+//
+// The first that fits nothing is an error, and those before it have been taken: the caller
+// drops the run then.
 func (r *Run) decide(decisions []chat.Decision) error {
 	for _, d := range decisions {
 		if !r.decideOne(d) {
@@ -204,6 +259,8 @@ func (r *Run) decide(decisions []chat.Decision) error {
 	return nil
 }
 
+// decideOne takes one decision and says whether something waited for it. A call that was
+// decided already does not wait.
 func (r *Run) decideOne(d chat.Decision) bool {
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
@@ -228,6 +285,10 @@ func (r *Run) decideOne(d chat.Decision) bool {
 }
 
 // found takes what a person has found out of a call.
+//
+// Approve lets it be made once more, modify gives the result that the person found,
+// anything else says that it was not carried out. It returns false if nobody asks about
+// that call. The slices are copied, for checkpoints share them.
 func (o *Open) found(d chat.Decision) bool {
 	i := slices.IndexFunc(o.Asks.Calls, func(c chat.PendingCall) bool { return c.ID == d.CallID })
 	if i < 0 {
@@ -256,7 +317,13 @@ func (o *Open) found(d chat.Decision) bool {
 
 // TimeOut decides what nobody has decided in time: what a node asks is refused, and so
 // are calls.
+//
+// A call of unknown outcome counts as not carried out, which the model hears in words: to
+// repeat it could do harm. A question with a later end stays open.
 func (r *Run) TimeOut(now time.Time) {
+	if r.from != nil {
+		r.from.taken, r.from.late = false, true
+	}
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
 		switch {
@@ -280,8 +347,10 @@ func (r *Run) TimeOut(now time.Time) {
 
 // Request returns the request of a run, for what goes on with it without a client.
 func (r *Run) Request() *chat.Request {
-	req := r.Header.Asked.request()
-	req.Input, req.Task = r.Header.Asked.Input, r.Header.ID
+	a := &r.Header.Asked
+	req := a.request()
+	req.Input, req.Task, req.Workflow = a.Input, r.Header.ID, r.Header.Workflow
+	req.Kind, req.RetentionDays, req.ReplyForm, req.HasHistory = a.Kind, a.RetentionDays, a.Form, a.HasHistory
 	return &req
 }
 

@@ -1,3 +1,10 @@
+// This file reads the section workflows of the configuration file: it puts defaults in,
+// checks what only the reader can know (which keys a type may have, whether there is a
+// store, which agents and servers the file names), and hands a Definition to Compile.
+// Faults of Compile come back as pointers and are reported at their place in the file.
+//
+// All faults go to the file.Node, which collects them; nothing here stops at the first.
+
 package workflow
 
 import (
@@ -33,6 +40,8 @@ func Section(list *[]*Workflow, c *config.Config) file.Section {
 }
 
 // reader reads one workflow.
+//
+// at is the workflow's own object; cfg is what other sections have said.
 type reader struct {
 	at  *file.Node
 	cfg *config.Config
@@ -87,6 +96,9 @@ func (r *reader) unused(keys ...string) {
 }
 
 // fromPatterns makes the nodes of a workflow that lists patterns alone.
+//
+// Each pattern becomes one agent node of its name, in a chain in the order of the list.
+// That is the short form of a workflow with one agent.
 func (r *reader) fromPatterns() {
 	patterns := r.at.Get("patterns")
 	if patterns == nil {
@@ -127,6 +139,8 @@ func (r *reader) fromPatterns() {
 const passed = "critic.json.passed"
 
 // keys lists which keys a type of node may have, beside output, repeat and speak.
+//
+// A type that is not known has the keys of a human node; the type itself is another fault.
 func keys(t NodeType) []string {
 	switch t {
 	case AgentNode:
@@ -139,6 +153,8 @@ func keys(t NodeType) []string {
 	return []string{"type", "output", "timeout", "prompt", "schema", "on_timeout", "approvers"}
 }
 
+// node reads one node and adds it to the definition, also if it has faults: otherwise each
+// edge to it would be reported as well.
 func (r *reader) node(at *file.Node) {
 	kind, ok := at.Get("type").Text()
 	n := Node{ID: at.Name(), Type: NodeType(kind)}
@@ -184,6 +200,8 @@ func (r *reader) node(at *file.Node) {
 	r.def.Nodes = append(r.def.Nodes, n)
 }
 
+// argument reads one argument of a tool: a text is an expression, anything else stands for
+// itself. A constant text is written as an expression, "'text'".
 func argument(at *file.Node) Argument {
 	if text, ok := at.Text(); ok {
 		return Argument{Name: at.Name(), Expression: text}
@@ -191,6 +209,8 @@ func argument(at *file.Node) Argument {
 	return Argument{Name: at.Name(), Value: at.JSON()}
 }
 
+// human reads the keys of a human node. approvers is one word or a list of ids; without it
+// only the owner of the task may answer.
 func (r *reader) human(n *Node, at *file.Node) {
 	n.Timeout, n.OnTimeout, n.Approvers = defaultHumanTimeout, RejectOnTimeout, []string{"owner"}
 	take(&n.Prompt, at.Get("prompt"))
@@ -216,6 +236,8 @@ func (r *reader) human(n *Node, at *file.Node) {
 	}
 }
 
+// repeat reads the loop of a node; nil: it has none. With a critic the default of until is
+// the critic's own judgement.
 func (r *reader) repeat(at *file.Node) *Repeat {
 	if at == nil {
 		return nil
@@ -232,11 +254,17 @@ func (r *reader) repeat(at *file.Node) *Repeat {
 	return rep
 }
 
-// agent returns an agent that is in the file.
+// agent returns an agent that is in the file. One that is somewhere else has neither steps
+// that a journal could keep nor a model that could be asked for a judgement: every run that
+// came to it would fail.
 func (r *reader) agent(at *file.Node, key string) string {
 	id, ok := at.Get(key).Text()
-	if ok && !at.Section("agents").Has(id) {
+	switch agents := at.Section("agents"); {
+	case !ok:
+	case !agents.Has(id):
 		at.Get(key).Fault("there is no such agent")
+	case agents.Get(id).Has("card"):
+		at.Get(key).Fault("names a remote agent: only those of this file can work in a node")
 	}
 	return id
 }
@@ -261,6 +289,8 @@ func (r *reader) tool(at *file.Node) {
 // builtinServer is the server that there is if none is configured.
 const builtinServer = "todo"
 
+// edges reads the edges. One whose to is an object becomes an edge for each member, so that
+// the graph knows simple edges only.
 func (r *reader) edges() {
 	i := 0
 	for at := range r.at.Get("edges").Members() {
@@ -385,6 +415,7 @@ func takeInt(p *int, n *file.Node) {
 	}
 }
 
+// least and most are inclusive; outside of them the fault names both.
 func takeDuration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	text, ok := n.Text()
 	if !ok {
@@ -409,6 +440,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
+// durationText writes a bound as an author would: 30d, 10m, 1s.
 func durationText(d time.Duration) string {
 	if d > day && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"

@@ -15,7 +15,7 @@ import (
 
 // head is what workflows of tests name things of.
 const head = `mcpServers: {payments: {}}
-agents: {support: {}, writer: {}, reviewer: {}}
+agents: {support: {}, writer: {}, reviewer: {}, far: {card: "https://far.example"}}
 workflows:
 `
 

@@ -1,3 +1,12 @@
+// This file keeps runs in a store that several gateways share, so that one of them can go
+// on when another has stopped. It implements Records over store.Values, store.Lists and
+// store.Indexes, and knows nothing of what nodes do.
+//
+// The rule that all of it follows: the lists are written first and the record last, and
+// only the record makes them count. A crash between the two leaves items that nobody reads;
+// a process that lost the run fails at the record's version, having changed nothing that
+// counts. There is no lease in time: the claim of another process is what ends ours.
+
 package workflow
 
 import (
@@ -36,10 +45,15 @@ const maxClaims = 5
 const maxKept = 32 << 10
 
 // RunStore is what keeps runs of all gateways. It is safe for concurrent use.
+//
+// The maps are caches. defs and put grow with the number of definitions that a process has
+// seen, which is that of versions of the configuration.
 type RunStore struct {
-	cfg  RunStoreConfig
-	mu   sync.Mutex           // guards the field below
-	defs map[string]*Workflow // by SHA-256
+	cfg     RunStoreConfig
+	mu      sync.Mutex           // guards the fields below
+	defs    map[string]*Workflow // by SHA-256
+	put     map[string]time.Time // when each was put into the store last
+	settled map[string]results   // by task
 
 	seconds metrics.Histogram
 	bytes   metrics.Counter
@@ -58,14 +72,15 @@ type RunStoreConfig struct {
 	// Wait is how long a person may take over a question that says nothing of that.
 	Wait    time.Duration
 	Metrics *metrics.Registry
-	// Wrote is called behind each write, for tests. May be nil.
-	Wrote func()
+	// Room refuses a run that is about to wait for a person, if too many of its user's do.
+	// nil: there is room.
+	Room func(context.Context, *chat.Request) error
 }
 
 // NewRunStore returns a RunStore.
 func NewRunStore(cfg RunStoreConfig) *RunStore {
 	return &RunStore{
-		cfg: cfg, defs: map[string]*Workflow{},
+		cfg: cfg, defs: map[string]*Workflow{}, put: map[string]time.Time{}, settled: map[string]results{},
 		seconds: cfg.Metrics.Histogram("checkpoint_seconds", "Writes of checkpoints.", "engine"),
 		bytes:   cfg.Metrics.Counter("checkpoint_bytes_total", "Bytes of checkpoints and messages that were written."),
 		claims:  cfg.Metrics.Counter("run_claims_total", "Runs that this process went on with.", "why"),
@@ -73,6 +88,9 @@ func NewRunStore(cfg RunStoreConfig) *RunStore {
 }
 
 // storedRun is the record of a run.
+//
+// Its JSON is stored. Every change of it raises the version of the store's value, and a
+// write with an old version is refused.
 type storedRun struct {
 	Schema   int      `json:"schema"`
 	Epoch    int64    `json:"epoch"`
@@ -88,11 +106,19 @@ type storedRun struct {
 }
 
 // life is one owner's: its checkpoints have numbers from From on.
+//
+// A claim adds one. Items carry the epoch of their writer, and owner says by these lists
+// which of two items with one number counts.
 type life struct {
 	Epoch int64 `json:"epoch"`
 	From  int   `json:"from"`
+	// Claim is the claim's own: of two that are made at the same time the second must not
+	// take the first for a try of itself.
+	Claim string `json:"claim,omitempty"`
 }
 
+// storedIntent is a call that is, or was, about to be made. Tries counts how often it was
+// let through; a result means that it need not be made again.
 type storedIntent struct {
 	Intent Intent       `json:"intent"`
 	Tries  int          `json:"tries"`
@@ -106,6 +132,7 @@ type storedCheckpoint struct {
 	Ends []Ended `json:"ends,omitempty"`
 }
 
+// Sequence is that of the checkpoint with which they were added.
 type storedMessages struct {
 	Epoch    int64     `json:"epoch"`
 	Sequence int       `json:"sequence"`
@@ -126,15 +153,24 @@ func (r *storedRun) owner(sequence int) (epoch int64) {
 }
 
 // readAs is the record as it was read, of a Run that was.
+//
+// It is nil for a run that began in this process. Records claims the run on the basis of
+// record and version, so that of two processes which have read the same only one succeeds.
 type readAs struct {
 	record  storedRun
 	version int64
-	taken   bool // the process that ran it is gone
+	taken   bool   // the process that ran it is gone
+	late    bool   // nobody has answered in time
+	last    string // status of the last checkpoint
+	before  int    // how many nodes had ended when the run's last turn began
 }
 
 // ErrVersion is wrapped by the error of a record that another version of the program wrote.
 var ErrVersion = errors.New("another version of this program wrote the run")
 
+// read returns the record of a run with its version. Its error wraps store.ErrNotFound,
+// store.ErrDamaged, ErrVersion or store.ErrUnavailable. A record of an older schema is read
+// as it is.
 func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
 	if err != nil {
@@ -152,13 +188,22 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 
 // Load returns a run as it was kept last. The error wraps store.ErrNotFound if there is
 // none, ErrRun or ErrGone if it cannot be gone on with, or store.ErrUnavailable.
+//
+// It claims nothing: another process may be running the run. The one that calls Records
+// first has it.
 func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
 	at, err := s.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	run := &Run{Header: at.record.Header, Progress: at.record.Progress, from: &at}
-	_, run.Ended, err = s.checkpoints(ctx, id, &at.record)
+	list, ended, err := s.checkpoints(ctx, id, &at.record)
+	run.Ended = ended
+	for _, c := range list {
+		if at.last = c.Status; c.Status == CheckpointResumed {
+			at.before = c.EndedCount
+		}
+	}
 	if err == nil {
 		run.Messages, err = s.messages(ctx, id, &at.record)
 	}
@@ -176,6 +221,9 @@ func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
 func (r *Run) Workflow() *Workflow { return r.w }
 
 // checkpoints returns the checkpoints that count, and what became of the nodes.
+//
+// Items of processes that had lost the run, and second writes of one item, are passed over.
+// Fewer than the record counts means that the store has lost some: ErrRun.
 func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (list []Checkpoint, ended []Ended, err error) {
 	items, err := s.cfg.Store.List(ctx, store.CheckpointsKey(id), 0, 0)
 	if err != nil {
@@ -196,6 +244,8 @@ func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (li
 	return list, ended, nil
 }
 
+// messages returns the messages that count, in their order. An item that was pushed twice,
+// because the answer to the first push was lost, counts once.
 func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list []Message, err error) {
 	items, err := s.cfg.Store.List(ctx, store.MessagesKey(id), 0, 0)
 	last := -1
@@ -212,6 +262,10 @@ func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list 
 }
 
 // Definition returns a definition by its SHA-256.
+//
+// Its error wraps ErrGone if the store has none, or one that this version of the program
+// cannot compile. It is compiled once in a process, outside of the lock: two callers may
+// both do it, which is only wasted work.
 func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error) {
 	s.mu.Lock()
 	w := s.defs[sum]
@@ -238,51 +292,43 @@ func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error
 	return w, nil
 }
 
-// keepDefinition puts the definition of a run into the store, once.
-func (s *RunStore) keepDefinition(ctx context.Context, w *Workflow) error {
-	s.mu.Lock()
-	known := s.defs[w.sum] != nil
-	s.mu.Unlock()
-	if known {
-		return nil
-	}
-	_, err := s.cfg.Store.PutValue(ctx, store.DefinitionKey(w.sum), store.Value{Data: w.text}, 0)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.defs[w.sum] = w
-	return nil
-}
-
 // Records makes the run this process's: it is Config.Records. A run that was read is
 // claimed, so that who owned it before writes nothing any more.
+//
+// Its error is a fault: store_unavailable, turn_lost if another process was faster, or
+// workflow_recovery after maxClaims take-overs without a new checkpoint: such a run most
+// likely brings down each process that takes it.
 func (s *RunStore) Records(ctx context.Context, run *Run) (Records, error) {
 	k := &keeping{s: s, id: run.Header.ID}
 	if run.from == nil {
-		if err := s.keepDefinition(ctx, run.w); err != nil {
+		if err := k.pin(ctx, run.w); err != nil {
 			return nil, storeFault(err)
 		}
-		k.record = storedRun{Schema: storedSchema, Epoch: 1, Header: run.Header, Lives: []life{{Epoch: 1}}}
+		k.record = storedRun{Schema: storedSchema, Epoch: 1, Header: run.Header, Lives: []life{{Epoch: 1, Claim: newUUID()}}}
 		return k, nil
 	}
 	k.record, k.version = run.from.record, run.from.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
 	why := "decided"
-	if run.from.taken {
+	switch {
+	case run.from.taken:
 		why = "taken_over"
+		k.pinned = pinned{run.w, time.Now()} // who began it may have died before it was sure
+	case run.from.late:
+		why = "wait_over"
 	}
 	err := k.change(ctx, func(r *storedRun) {
 		r.Epoch++
-		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints})
+		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, newUUID()})
 		if r.Claims = 0; run.from.taken {
 			r.Claims = run.from.record.Claims + 1
 		}
+		s.known(k.id).into(r)
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.forgetSettled(k.id)
 	s.claims.Inc(why)
 	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().Str("task_id", k.id).Int64("epoch", k.record.Epoch).Str("why", why)).Msg("run_claimed")
 	if k.record.Claims > maxClaims {
@@ -292,11 +338,18 @@ func (s *RunStore) Records(ctx context.Context, run *Run) (Records, error) {
 }
 
 // storeFault is the fault of a write that failed.
+//
+// The message is shown to the caller; it promises that the run goes on, which holds because
+// nothing of it was removed.
 func storeFault(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
 }
 
 // keeping is the Records of one run in one process. It is safe for concurrent use.
+//
+// One mutex covers a whole write, so writes of parallel nodes come one after the other and
+// each has the version that the one before was given. After the first failed write none is
+// tried any more: what it would build on is not known to be there.
 type keeping struct {
 	s  *RunStore
 	id string
@@ -305,6 +358,7 @@ type keeping struct {
 	record  storedRun
 	version int64
 	failed  error // of the first write that failed: there is none behind it
+	pinned  pinned
 }
 
 // How often, and in what distance, a write is tried that found no store.
@@ -314,12 +368,21 @@ const (
 )
 
 // change replaces the record, if nobody else has.
+//
+// f changes the record in place; it must replace what it changes in maps and slices that
+// older copies share. After an error the record in memory is not that of the store, and
+// failed keeps everybody from using it.
 func (k *keeping) change(ctx context.Context, f func(*storedRun)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changeLocked(ctx, f, 0)
 }
 
+// changeLocked is change for a caller that holds the lock. ttl is how long the record is
+// kept; 0: until it is removed.
+//
+// A conflict has three meanings: our own earlier try arrived (the bytes are equal), the
+// record is gone (workflow_recovery), or another process has the run (turn_lost).
 func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time.Duration) error {
 	if k.failed != nil {
 		return k.failed
@@ -329,17 +392,20 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 	if err != nil {
 		return err
 	}
+	lost := false // the record is not there any more
 	err = k.try(ctx, func() error {
 		there, err := k.s.cfg.Store.PutValue(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
 		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // a try before, whose answer was lost
 			err = nil
 		}
-		if err == nil {
+		if lost = errors.Is(err, store.ErrConflict) && there.Version == 0; err == nil {
 			k.version = there.Version
 		}
 		return err
 	})
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+	if lost {
+		err = &fault.Error{Type: fault.WorkflowRecovery, Message: "The store has lost what it had of the workflow", Err: err}
+	} else if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("task_id", k.id).Int64("epoch", k.record.Epoch)).Msg("run_fenced")
 		err = &fault.Error{Type: fault.TurnLost, Message: "Another gateway goes on with this workflow", Err: err}
 	} else if err != nil {
@@ -350,6 +416,9 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 }
 
 // try makes a write, and makes it again if the store was unavailable.
+//
+// It makes at most writeTries tries, writePause apart. Every other error is returned at
+// once. write must be safe to repeat.
 func (k *keeping) try(ctx context.Context, write func() error) (err error) {
 	for n := range writeTries {
 		if n > 0 {
@@ -363,12 +432,11 @@ func (k *keeping) try(ctx context.Context, write func() error) (err error) {
 			break
 		}
 	}
-	if k.s.cfg.Wrote != nil && err == nil {
-		k.s.cfg.Wrote()
-	}
 	return err
 }
 
+// push adds an item to a list. The caller holds the lock. It may end up twice in the list;
+// readers expect that.
 func (k *keeping) push(ctx context.Context, key string, item any, ttl time.Duration) error {
 	data, err := json.Marshal(item)
 	if err != nil {
@@ -384,6 +452,10 @@ func (k *keeping) push(ctx context.Context, key string, item any, ttl time.Durat
 }
 
 // Save implements Records.
+//
+// The order is messages, checkpoint, record: see the top of the file. Journal entries and
+// intents of nodes that have ended are dropped, as is a wait. The lists of a run that is
+// over get their expiry with their last items.
 func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -394,6 +466,7 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 	over, ttl := c.Progress.over(), time.Duration(0)
 	if over {
 		ttl = k.s.cfg.TTL
+		k.sure(ctx)
 	}
 	c.TaskID = k.id
 	if len(c.Messages) > 0 || over {
@@ -441,6 +514,10 @@ func (r *storedRun) keeps(node string) bool {
 }
 
 // Wait implements Records.
+//
+// The index of waits is written before the record: an entry too many costs a look at the
+// run, one too few would leave a run waiting for ever. due is the earliest end of all
+// questions, and the configured one where none has its own.
 func (k *keeping) Wait(ctx context.Context, p *Progress) error {
 	due := time.Now().Add(k.s.cfg.Wait)
 	for i := range p.Frontier {
@@ -450,6 +527,16 @@ func (k *keeping) Wait(ctx context.Context, p *Progress) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.failed != nil {
+		return k.failed
+	}
+	if room := k.s.cfg.Room; room != nil {
+		req := k.record.Header.Asked.request()
+		if err := room(ctx, &req); err != nil {
+			return err
+		}
+	}
+	k.sure(ctx)
 	err := k.try(ctx, func() error {
 		return k.s.cfg.Store.PutIndex(ctx, store.DueIndex, store.Member{ID: k.id, Score: due.UnixMilli()}, 0)
 	})
@@ -469,6 +556,11 @@ func (k *keeping) Journal(ctx context.Context, e *Entry) error {
 			r.Journal = map[string]*Entry{}
 		}
 		r.Journal[e.Node] = e
+		for key, i := range r.Intents { // the session has what came of them
+			if i.Intent.Node == e.Node && i.Result != nil {
+				delete(r.Intents, key)
+			}
+		}
 	})
 }
 
@@ -478,6 +570,8 @@ func (k *keeping) Intend(ctx context.Context, i *Intent) (*tool.Result, error) {
 	defer k.mu.Unlock()
 	made := k.record.Intents[i.Key]
 	switch {
+	case k.failed != nil:
+		return nil, k.failed
 	case made == nil:
 	case made.Result != nil:
 		known := *made.Result
@@ -494,25 +588,33 @@ func (k *keeping) Intend(ctx context.Context, i *Intent) (*tool.Result, error) {
 }
 
 // Settle implements Records.
+//
+// A result longer than maxKept bytes is cut: it is read only by a run that is taken over
+// before its next checkpoint. If the write fails the result stays in this process
+// (settled.go).
 func (k *keeping) Settle(ctx context.Context, i *Intent, result *tool.Result, err error) error {
 	f := fault.From(err)
 	if f != nil && (f.Unknown || !f.NoEffect) {
 		return nil // it is not known what became of it
 	}
-	return k.change(ctx, func(r *storedRun) {
-		if f != nil {
-			delete(r.Intents, i.Key)
-			return
-		}
-		kept := *result
-		kept.Text, _ = chat.Truncate(kept.Text, maxKept)
-		if made := r.Intents[i.Key]; made != nil {
-			r.Intents[i.Key] = &storedIntent{Intent: made.Intent, Tries: made.Tries, Result: &kept}
-		}
-	})
+	var kept *tool.Result // nil: it was not made
+	if f == nil {
+		whole := *result
+		whole.Text, _ = chat.Truncate(whole.Text, maxKept)
+		kept = &whole
+	}
+	one := results{i.Key: kept}
+	failed := k.change(ctx, one.into)
+	if failed != nil {
+		k.s.keepSettled(k.id, one)
+	}
+	return failed
 }
 
 // Due returns up to limit runs whose wait is over at now.
+//
+// They are ordered by the time, oldest first. Another gateway may see the same runs; the
+// claim in Records decides.
 func (s *RunStore) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
 	list, err := s.cfg.Store.Index(ctx, store.DueIndex, store.Range{Max: now.UnixMilli(), Limit: limit})
 	for _, m := range list {
@@ -524,6 +626,7 @@ func (s *RunStore) Due(ctx context.Context, now time.Time, limit int) (ids []str
 // Finish lets the records of a run expire that nobody goes on with, and Forget removes
 // them.
 func (s *RunStore) Finish(ctx context.Context, id string) error {
+	s.forgetSettled(id)
 	err := s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id)
 	if err == nil && s.cfg.TTL > 0 {
 		if err = s.cfg.Store.KeepValue(ctx, store.RunKey(id), s.cfg.TTL); errors.Is(err, store.ErrNotFound) {
@@ -534,7 +637,13 @@ func (s *RunStore) Finish(ctx context.Context, id string) error {
 }
 
 // Forget removes all that is kept of a run.
+//
+// It goes on after an error and returns all of them joined. What is not there is removed
+// already.
 func (s *RunStore) Forget(ctx context.Context, id string) error {
+	if err := s.unpin(ctx, id); err != nil {
+		return err // the record says to what it is pinned
+	}
 	return errors.Join(
 		s.cfg.Store.DeleteValue(ctx, store.RunKey(id)), s.cfg.Store.DeleteList(ctx, store.CheckpointsKey(id)),
 		s.cfg.Store.DeleteList(ctx, store.MessagesKey(id)), s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id))

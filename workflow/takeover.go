@@ -1,6 +1,15 @@
+// This file reconciles a run with what its clients were told. A process that dies may have
+// told more than its last checkpoint has (text of a node under way) or less (an end that
+// was saved and not sent). The log of the turn says which; what is lacking is told by the
+// process that goes on, so that a client which reconnects reads one consistent stream.
+//
+// It reads events and changes the run's Progress. It emits nothing itself and writes
+// nothing.
+
 package workflow
 
 import (
+	"slices"
 	"strings"
 
 	"sluice/chat"
@@ -12,6 +21,9 @@ import (
 // is gone. told are the events of the turn that the run was in, as its log has them; nil:
 // there is no log. It returns the events that the log lacks: the ends of attempts that
 // were cut, and of nodes that ended without being told so.
+//
+// run must come from Load. An attempt of which nothing was told keeps its number, since a
+// client never saw it.
 func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	run.from.taken = true
 	before := make([]int, len(run.Progress.Frontier))
@@ -22,7 +34,7 @@ func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	if told == nil {
 		return nil
 	}
-	t := tellings{nodes: map[string]*telling{}}
+	t := tellings{nodes: map[string]*telling{}, before: run.from.before}
 	for _, ev := range told {
 		t.hear(ev)
 	}
@@ -38,15 +50,28 @@ func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	return t.lacks
 }
 
+// Untold says of a run that was read that nothing of its last turn was told but the start:
+// no node has begun since the run did, or since people were asked.
+func (r *Run) Untold() bool {
+	return r.from.last == CheckpointResumed || r.from.record.Checkpoints <= 1 || r.Progress.Status == StatusWaiting
+}
+
 // tellings is what a log tells of a run.
 type tellings struct {
 	nodes map[string]*telling
 	text  answer
 	long  int // bytes of the text
-	lacks []stream.Event
+	// before is how many nodes had ended when the turn of the log began; plain says that
+	// text was told that is no node's own, such as the form of a channel.
+	before int
+	plain  bool
+	lacks  []stream.Event
 }
 
 // telling is what it tells of a node.
+//
+// attempt is 0 if the log has nothing of the node. open: it was begun and its end was not
+// told.
 type telling struct {
 	attempt int // the last one
 	open    bool
@@ -54,6 +79,7 @@ type telling struct {
 	text    strings.Builder
 }
 
+// of returns what was told of a node, an empty one at first.
 func (t *tellings) of(node string) *telling {
 	if t.nodes[node] == nil {
 		t.nodes[node] = new(telling)
@@ -61,6 +87,7 @@ func (t *tellings) of(node string) *telling {
 	return t.nodes[node]
 }
 
+// hear takes one event, in the order of the log.
 func (t *tellings) hear(ev stream.Event) {
 	switch e := ev.(type) {
 	case *stream.NodeRun:
@@ -69,12 +96,14 @@ func (t *tellings) hear(ev stream.Event) {
 	case *stream.Delta:
 		t.text.add(e.Text)
 		t.long += len(e.Text)
-		if e.NodeID != "" {
+		if t.plain = t.plain || e.NodeID == ""; e.NodeID != "" {
 			t.of(e.NodeID).text.WriteString(e.Text)
 		}
 	}
 }
 
+// tell adds a node's event to what is lacking, and returns it for more to be filled in.
+// Attempts count from 1.
 func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
 	t.lacks = append(t.lacks, ev)
@@ -82,11 +111,16 @@ func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.
 }
 
 // catchUp finds what is lacking, and brings the run to what was told.
+//
+// Nodes are visited in the graph's order, which is the one that a process without a crash
+// would most likely have used. Text that was told is always taken for a block of its own:
+// the form of its begin is not known any more.
 func (t *tellings) catchUp(run *Run) {
 	p := &run.Progress
 	for _, n := range run.w.nodes {
 		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
 		switch {
+		case e != nil && run.at[n.order] < t.before: // of an earlier turn, whose log is whole
 		case e != nil && e.Outcome == outcomeSkipped:
 			if !said.skipped {
 				t.tell(n, 1, stream.NodeSkipped)
@@ -113,6 +147,9 @@ func (t *tellings) catchUp(run *Run) {
 }
 
 // ended tells the end of a node, and the rest of its text if some of it was told.
+//
+// The rest is told only if what was told is the beginning of what was kept. Otherwise the
+// text was another attempt's and stays as it is out.
 func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 	p := &run.Progress
 	if head := said.text.String(); n.speaks && head != "" {
@@ -123,8 +160,13 @@ func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 			t.hear(ev)
 		}
 		p.told(n.ID)
+	} else if n.speaks && !t.plain {
+		p.untold(n.ID)
 	}
-	// Of a node that ended in a turn before this one's log nothing is lacking.
+	if said.attempt == 0 {
+		t.tell(n, 1, stream.NodeStarted)
+		said.open = true
+	}
 	if !said.open {
 		return
 	}
@@ -137,6 +179,7 @@ func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 	}
 }
 
+// told notes that a node's text is out, once.
 func (p *Progress) told(node string) {
 	for _, id := range p.Told {
 		if id == node {
@@ -144,6 +187,14 @@ func (p *Progress) told(node string) {
 		}
 	}
 	p.Told = append(p.Told, node)
+}
+
+// untold says that nothing of a node's text is out: it was kept before it was sent.
+func (p *Progress) untold(node string) {
+	p.Told = slices.DeleteFunc(p.Told, func(id string) bool { return id == node })
+	if len(p.Told) == 0 {
+		p.Long, p.Tail, p.Block = 0, "", false
+	}
 }
 
 // textOf returns what a node that has ended adds to the answer.

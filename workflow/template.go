@@ -1,3 +1,8 @@
+// This file has texts with expressions in them: prompts of people and inputs of agents. A
+// template is compiled with the file; filling it in costs an evaluation for each expression
+// and one copy. Nothing is escaped, because the result goes to a model or a person and into
+// no other language.
+
 package workflow
 
 import (
@@ -18,6 +23,9 @@ type template struct {
 }
 
 // parseTemplate compiles a text. To write {{ itself, an expression says it: {{"{{"}}.
+//
+// Each expression is compiled on its own. The error says what is wrong with the first that
+// cannot be, and quotes no more than its names.
 func parseTemplate(text string) (*template, error) {
 	t := new(template)
 	for {
@@ -41,6 +49,9 @@ func parseTemplate(text string) (*template, error) {
 
 // closing returns where the expression ends that text begins with: at the first }} that
 // stands in no string and closes nothing that the expression opened. -1: nowhere.
+//
+// It knows strings with either quote and nested braces, but not CEL's raw strings, in which
+// a backslash is no escape.
 func closing(text string) int {
 	open := 0
 	for i := 0; i < len(text); i++ {
@@ -78,6 +89,8 @@ func quoted(text string) int {
 }
 
 // fill returns the text with the values in it: texts as they are, the rest as JSON.
+//
+// The error is an *expressionError, for a text longer than maxState as well.
 func (t *template) fill(ctx context.Context, v cel.Activation) (string, error) {
 	if len(t.exprs) == 0 {
 		return t.texts[0], nil

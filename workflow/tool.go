@@ -1,3 +1,11 @@
+// This file is what a worker does for a node of type tool, and the guard around every call
+// of a run that must not be made twice. The guard (recorder) serves the calls of agents in
+// nodes too: they come through Recorded, with the node's recorder in their context.
+//
+// The guard's rule: before such a call its intent is in the store, and after it the result.
+// A process that finds an intent without a result does not know whether the call took
+// effect, and asks a person unless the server's policy says otherwise.
+
 package workflow
 
 import (
@@ -6,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +30,10 @@ import (
 )
 
 // tool makes one round of a tool node: one call, or those of its fallbacks in its place.
+//
+// A fallback is tried only if the server was unavailable and the call is known to have had
+// no effect. A result that is an error is the node's failure; its text is kept as a
+// message, so that an edge on result.is_error can read it.
 func (k *worker) tool() error {
 	args, err := k.arguments()
 	if err != nil {
@@ -68,6 +81,10 @@ func (k *worker) tool() error {
 
 // allowed returns the arguments with which a person lets the call be made; the given ones
 // if nobody need be asked.
+//
+// It returns a *waiting error for a call about which nobody has decided yet. An approval is
+// for the tool as it was: if the server has changed its description since (fingerprint),
+// the call is refused.
 func (k *worker) allowed(spec *tool.Spec, args jsontext.Value) (jsontext.Value, error) {
 	hold := k.x.runner.cfg.Hold
 	if hold == nil || !hold(tool.Call{Name: spec.Name, Arguments: args}, spec) {
@@ -100,6 +117,9 @@ func (k *worker) nodeCallID(instead string) string {
 }
 
 // missing says why a tool is not there.
+//
+// A server that cannot be reached is told as such; only a server that is there and lacks
+// the tool is ErrGone.
 func (k *worker) missing(set *tool.Set, server string) error {
 	for _, u := range set.Unavailable {
 		if u.Server == server {
@@ -110,6 +130,9 @@ func (k *worker) missing(set *tool.Set, server string) error {
 }
 
 // arguments returns the arguments of the call as one JSON object.
+//
+// Expressions see what the node's ancestors said and wrote. A value that stands for itself
+// is passed on unchanged.
 func (k *worker) arguments() (jsontext.Value, error) {
 	object := map[string]any{}
 	v := k.before()
@@ -133,6 +156,11 @@ func (k *worker) arguments() (jsontext.Value, error) {
 }
 
 // call makes one call and tells of it.
+//
+// The event is flushed before the call, as it may take minutes. The end is unknown if the
+// server may have acted: it said so, we failed ourselves, or we were cancelled within a
+// call that is not safe to repeat. Text of a result that is an error is for the model and
+// is not shown in the event.
 func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (tool.Result, error) {
 	c := stream.Call{Attribution: k.attribution(), Tool: spec.Name, Server: spec.Server, Arguments: args}
 	c.ID = k.nodeCallID(instead)
@@ -143,8 +171,10 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 	}
 	_ = k.Flush()
 	began := time.Now()
-	result, err := recorded(k.ctx, spec, tool.Call{ID: c.ID, Name: spec.Name, Arguments: args}, k.x.runner.cfg.Tools.Call)
+	ctx, span := k.callSpan(spec.Name)
+	result, err := recorded(ctx, spec, tool.Call{ID: c.ID, Name: spec.Name, Arguments: args}, k.x.runner.cfg.Tools.Call)
 	took := time.Since(began)
+	endCall(span, &result, err)
 	k.took.Tools = append(k.took.Tools, stream.ToolTiming{Tool: spec.Name, Duration: took})
 	var end stream.Event
 	switch f := fault.From(err); {
@@ -169,17 +199,24 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 	return result, err
 }
 
+// recorderKey is the key of the *recorder in a node's context.
 type recorderKey struct{}
 
 // recorder keeps the calls of one execution of a node.
+//
+// Calls of one agent run at the same time, and so use it at the same time.
 type recorder struct {
 	worker *worker
 	mu     sync.Mutex         // guards the fields below
 	made   map[string]int     // how many equal calls there were
 	unsure []chat.PendingCall // of which nobody knows what became
+	lost   error              // of the records: the run is not ours any more, or they are unavailable
 }
 
-// asksOutcome returns what a person must say before the node can go on; nil: nothing.
+// asksOutcome returns what a person must say before the node can go on, or why the records
+// of the run took a call no more, which no model need hear of; nil: nothing.
+//
+// It is asked after each step and call. The error is a *waiting, or one that ends the run.
 func (k *worker) asksOutcome() error {
 	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
 	if !ok {
@@ -187,6 +224,9 @@ func (k *worker) asksOutcome() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.lost != nil {
+		return k.end(r.lost)
+	}
 	if len(r.unsure) == 0 {
 		return nil
 	}
@@ -197,7 +237,34 @@ func (k *worker) asksOutcome() error {
 		Calls: r.unsure}, k.base}
 }
 
+// made returns how often each call was made in the round.
+func (k *worker) made() map[string]int {
+	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.made)
+}
+
+// remade goes on counting where the process before has stopped.
+//
+// Without that the second of two equal calls would get the key of the first, and its
+// result.
+func (k *worker) remade(made map[string]int) {
+	if r, ok := k.ctx.Value(recorderKey{}).(*recorder); ok && made != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.made = maps.Clone(made)
+	}
+}
+
 // unknown is what a call comes to that was made before, nobody knows with what result.
+//
+// If the policy says so the model is told and must decide; otherwise the call is noted, the
+// model's step fails without effect, and the node waits for a person at the end of the
+// step.
 func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call) error {
 	if tell := r.worker.x.runner.cfg.Tell; tell != nil && tell(spec.Server) {
 		return &fault.Error{Type: fault.ToolFailed, Unknown: true, Service: "mcp:" + spec.Server,
@@ -220,6 +287,7 @@ func (k *worker) outcomeOf(key string) *Outcome {
 	return nil
 }
 
+// Without records nothing is kept, and the context is the same.
 func withRecorder(ctx context.Context, k *worker) context.Context {
 	if k.x.records == nil {
 		return ctx
@@ -245,6 +313,10 @@ type Caller interface {
 
 // recorded makes a call. Before one that is not safe to repeat its intent is kept, and
 // its result after it: no intent, no call.
+//
+// What a person has said of the call comes before what the store knows. The result is kept
+// even if the node was cancelled meanwhile. A failure to keep it does not take the result
+// from the caller, but ends the run after the step.
 func recorded(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	r, ok := ctx.Value(recorderKey{}).(*recorder)
 	if !ok || spec == nil || spec.Annotations.Repeatable() {
@@ -266,21 +338,37 @@ func recorded(ctx context.Context, spec *tool.Spec, call tool.Call, run func(con
 		return tool.Result{}, r.unknown(intent, spec, call)
 	}
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Result{}, r.lose(err)
 	}
 	if known != nil {
 		known.ID, known.Name = call.ID, call.Name
 		return *known, nil
 	}
 	result, err := run(ctx, call)
-	if kept := records.Settle(context.WithoutCancel(ctx), intent, &result, err); kept != nil && err == nil {
-		return result, kept
+	if kept := records.Settle(context.WithoutCancel(ctx), intent, &result, err); kept != nil {
+		_ = r.lose(kept)
 	}
 	return result, err
 }
 
+// lose notes that the records of the run failed.
+//
+// The first error counts; it is returned as it came.
+func (r *recorder) lose(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost == nil {
+		r.lost = err
+	}
+	return err
+}
+
 // intent returns the intent of a call. Its key holds how many equal calls there were
 // before it in this round: the model may mean to do a thing twice.
+//
+// Arguments are put into canonical form (RFC 8785) first, so that the order of members
+// makes no other call; integers stay as they are, as large ones would lose digits. It is
+// not idempotent: each use counts one more equal call.
 func (r *recorder) intent(spec *tool.Spec, call tool.Call) *Intent {
 	k := r.worker
 	args := call.Arguments.Clone()

@@ -20,11 +20,14 @@ func uuidOf(parts ...string) string {
 	return uuid([16]byte(hash(parts...)[:16]))
 }
 
+// The parts are separated by a zero byte, so that "a","bc" and "ab","c" differ.
 func hash(parts ...string) []byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
 }
 
+// uuid sets the bits of version 4 and the variant (RFC 9562, section 5.4) and writes the
+// text.
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

@@ -11,6 +11,9 @@ import (
 // view is a run as one node sees it: what its ancestors have said and written, in the
 // graph's order. So parallel branches change nothing of one another. It is a
 // cel.Activation whose variables are made when they are asked for; one goroutine uses it.
+//
+// It holds until the run changes: what was computed is kept. Code that changes own sets
+// known to nil.
 type view struct {
 	run   *Run
 	n     *node     // nil: all nodes are seen
@@ -27,6 +30,8 @@ type view struct {
 }
 
 // fields are the fields of the State.
+//
+// The zero value is that of a run in which no node has written.
 type fields struct {
 	action, agent, routing string
 	metadata               map[string]any
@@ -36,6 +41,9 @@ func (r *Run) view(n *node) *view { return &view{run: r, n: n, round: 1} }
 
 // seen calls f for each node that has ended and is seen, in the graph's order, and for the
 // node itself.
+//
+// The order does not depend on when nodes ended. Of two that wrote a field the later in the
+// graph wins; Compile refuses pairs for which that would be by chance.
 func (v *view) seen(f func(n *node, e *Ended)) {
 	for _, n := range v.run.w.nodes {
 		if v.n != nil && !v.n.above.has(n.order) {
@@ -68,6 +76,8 @@ func (v *view) fields() *fields {
 	return k
 }
 
+// write applies one assignment. metadata replaces the whole object, metadata.KEY one
+// member. The object is copied, since the value belongs to the run.
 func (k *fields) write(w Wrote) {
 	switch w.Field {
 	case fieldRouting:
@@ -86,6 +96,8 @@ func (k *fields) write(w Wrote) {
 
 // said returns the messages that are seen, that of the request first. keep, if it is not
 // nil, says of which nodes.
+//
+// Messages of one node stay in their order.
 func (v *view) said(keep func(*node) bool) (list []Message) {
 	of := make([][]Message, len(v.run.w.nodes))
 	for _, m := range v.run.Messages {
@@ -106,6 +118,8 @@ func (v *view) said(keep func(*node) bool) (list []Message) {
 }
 
 // ResolveName implements cel.Activation.
+//
+// The names are those of newEnv. A value is made at most once for a view.
 func (v *view) ResolveName(name string) (any, bool) {
 	switch name {
 	case "input":
@@ -146,6 +160,9 @@ func (v *view) ResolveName(name string) (any, bool) {
 func (v *view) Parent() cel.Activation { return nil }
 
 // latest finds the last result, judgement and decision that are seen.
+//
+// They may be of three different nodes. What there is none of stays an empty object, on
+// whose members an expression fails and has() is false.
 func (v *view) latest() {
 	if v.result != nil {
 		return
@@ -178,6 +195,9 @@ func (v *view) latest() {
 }
 
 // textOf returns the text of a node's result.
+//
+// false: it has no result. A number beyond the run's messages counts among those that the
+// node has added itself.
 func (v *view) textOf(e *Ended) (string, bool) {
 	switch {
 	case e.Result < 0:
@@ -191,6 +211,9 @@ func (v *view) textOf(e *Ended) (string, bool) {
 }
 
 // jsonOf returns the value that a text is; ok is false if it is none, or more.
+//
+// The first character is looked at before the parser is asked, as most results are prose.
+// null counts as no value.
 func jsonOf(text string) (value any, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("{[\"-0123456789tfn", rune(text[0])) {

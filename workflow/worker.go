@@ -1,3 +1,8 @@
+// This file has one execution of one node that works: its rounds, and the stream of events
+// that comes out of its agent. It is a stream.Sink for the agent. It never touches the Run:
+// what it knows of it is a snapshot (seen), and what it has to say goes through post to the
+// goroutine of the run.
+
 package workflow
 
 import (
@@ -8,12 +13,17 @@ import (
 	"strings"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/trace"
 )
 
 // worker is one execution of a node of type agent or tool. All of it belongs to the
 // goroutine that works, but for what only the run's own uses.
+//
+// With queue nil it is on the goroutine of the run, because no other node works; then post
+// emits directly.
 type worker struct {
 	x       *execution
 	n       *node
@@ -37,10 +47,14 @@ type worker struct {
 	critic   any        // of the round
 	base     *Entry     // where the session was kept last; nil: nowhere
 	fatal    bool       // the error is the run's, not the node's
+	span     trace.Span
 	took     stream.Result
 }
 
 // waiting is the error of a node whose calls wait for a person.
+//
+// It is no failure: the node stays in the frontier with the question, and entry says where
+// to go on; nil: at the beginning of the node.
 type waiting struct {
 	question *Question
 	entry    *Entry
@@ -48,13 +62,18 @@ type waiting struct {
 
 func (*waiting) Error() string { return "calls wait for a person" }
 
+// The run's lists are shared and only ever grow, so the worker may read the part that it
+// was given. The index at changes in place and is copied. The caller calls finish when the
+// worker has ended.
 func newWorker(x *execution, n *node, o Open) *worker {
 	run := x.state
 	k := &worker{x: x, n: n, open: o, began: time.Now(), round: o.Round,
 		seen: &Run{Header: run.Header, Ended: run.Ended, Messages: run.Messages, w: run.w, at: slices.Clone(run.at)}}
-	k.ctx, k.cancel = context.WithCancel(x.ctx)
+	var ctx context.Context
+	ctx, k.span = nodeSpan(x.ctx, n, &o)
+	k.ctx, k.cancel = context.WithCancel(ctx)
 	if n.Timeout > 0 {
-		k.ctx, k.cancel = context.WithTimeoutCause(x.ctx, n.Timeout, &fault.Error{
+		k.ctx, k.cancel = context.WithTimeoutCause(ctx, n.Timeout, &fault.Error{
 			Type: fault.Timeout, Message: "It took too long and was stopped",
 		})
 	}
@@ -71,6 +90,9 @@ func (k *worker) finish() {
 }
 
 // work runs the node until it need not be repeated. A panic is its failure alone.
+//
+// A context that has ended explains every other error, so its cause replaces them. Each
+// round counts as an execution for max_iterations.
 func (k *worker) work() (out *outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -99,6 +121,8 @@ func (k *worker) work() (out *outcome, err error) {
 }
 
 // end marks an error as the run's own.
+//
+// No edge can go on from such an error (see forgive).
 func (k *worker) end(err error) error {
 	k.fatal = true
 	return err
@@ -110,6 +134,10 @@ func (k *worker) outcome() *outcome {
 }
 
 // once makes one round and says whether there is another.
+//
+// A round that may not be the last is a draft: its text is shown as inner and not as the
+// answer, and is said afterwards if it turns out to be good. The last round that Max allows
+// is said as it comes, whatever the critic says.
 func (k *worker) once() (again bool, err error) {
 	r := k.n.Repeat
 	k.critic, k.draft = nil, 0
@@ -165,6 +193,9 @@ func (k *worker) before() *view {
 }
 
 // post hands an event or a text over.
+//
+// It waits while the queue is full. The error is that of a sink which takes nothing any
+// more. An empty text is dropped.
 func (k *worker) post(it item) error {
 	it.k = k
 	if it.ev == nil {
@@ -180,11 +211,15 @@ func (k *worker) post(it item) error {
 	return k.x.sinkErr
 }
 
+// attribution says whose an event is.
 func (k *worker) attribution() stream.Attribution {
 	return stream.Attribution{NodeID: k.n.ID, AgentID: k.n.Agent}
 }
 
 // Emit implements stream.Sink for the node's agent.
+//
+// Start, Done and events of nodes are the run's own: an agent that emits one breaks the
+// grammar. A delta becomes a text of the node, and ids of calls become unique in the run.
 func (k *worker) Emit(ev stream.Event) error {
 	switch e := ev.(type) {
 	case *stream.Delta:
@@ -216,6 +251,9 @@ func (k *worker) Flush() error {
 }
 
 // say takes a piece of the agent's text.
+//
+// The bound is on the whole text of a round, in bytes; beyond it the run ends. A text after
+// calls begins a new step.
 func (k *worker) say(text string) error {
 	if k.size += len(text); k.size > maxState {
 		return k.end(limit("A text of the workflow is longer than 1 MiB"))
@@ -227,10 +265,14 @@ func (k *worker) say(text string) error {
 
 // callID returns the id that the events of a call carry. It is made of the node and the
 // agent's own, so that it does not depend on what runs beside it.
+//
+// An id that is too long is cut; agents number their calls, so the begin is what differs.
 func (k *worker) callID(own string) string {
 	return k.callPrefix() + own[:min(len(own), maxCallID-len(k.callPrefix()))]
 }
 
+// callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each
+// left out while it is 1.
 func (k *worker) callPrefix() string {
 	p := "n" + strconv.Itoa(k.n.order)
 	if k.round > 1 {
@@ -260,9 +302,23 @@ func (k *worker) note(ev stream.Event) {
 	}
 }
 
+// answered puts the result of a call in its place among those of the step.
 func (k *worker) answered(id, text string) {
 	if i := slices.IndexFunc(k.calls, func(c ToolCall) bool { return c.ID == id }); i >= 0 {
 		k.results[i] = text
+	}
+}
+
+// leave takes calls out of the step within which somebody waits: they are told again when
+// they go on, and become messages then. nil: there are none.
+func (k *worker) leave(q *chat.Question) {
+	if q == nil {
+		return
+	}
+	for _, c := range q.Calls {
+		if i := slices.IndexFunc(k.calls, func(made ToolCall) bool { return c.Within != "" && made.ID == k.callID(c.Within) }); i >= 0 {
+			k.calls, k.results = slices.Delete(k.calls, i, i+1), slices.Delete(k.results, i, i+1)
+		}
 	}
 }
 
@@ -287,6 +343,8 @@ func (k *worker) unsealed() string {
 }
 
 // whole returns all that was said in the round.
+//
+// Of a tool node it is the result, which is the last message. There is one by then.
 func (k *worker) whole() string {
 	if k.n.Type == ToolNode {
 		return k.messages[len(k.messages)-1].Content
@@ -300,6 +358,7 @@ func (k *worker) whole() string {
 	return b.String()
 }
 
+// add adds a message of the node to those of the round.
 func (k *worker) add(m Message) {
 	m.Timestamp, m.Node = now(), k.n.ID
 	k.messages = append(k.messages, m)

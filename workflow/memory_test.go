@@ -1,3 +1,7 @@
+// Kept is the smallest keeper of a run. It has no bounds, no lease and no expiry, and it
+// keeps what the interface asks for: messages and ends grow, the journal has one entry for
+// a node, and an intent without a result is of unknown outcome.
+
 package workflow
 
 import (
@@ -22,6 +26,8 @@ type Kept struct {
 }
 
 // settled is an intent and what came of it; nil: it is not known.
+//
+// tries counts how often the call was let through; Intend compares it with Intent.Again.
 type settled struct {
 	result *tool.Result
 	tries  int
@@ -74,6 +80,9 @@ func (k *Kept) Intend(_ context.Context, i *Intent) (*tool.Result, error) {
 }
 
 // Settle implements Records.
+//
+// A failure of unknown effect stays as it is: an intent without a result. The next Intend
+// then returns ErrUnknown.
 func (k *Kept) Settle(_ context.Context, i *Intent, result *tool.Result, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -95,6 +104,9 @@ func (k *Kept) Checkpoints() []Checkpoint {
 }
 
 // Run returns the run as of its last checkpoint, for another process to go on with.
+//
+// There must have been a Save. The lists are copies, so that the old run, if it is still
+// going on, changes nothing of the new one.
 func (k *Kept) Run(w *Workflow) (*Run, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

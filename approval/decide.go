@@ -1,0 +1,105 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sluice/chat"
+)
+
+// decide makes the decisions of an answer: one for each call, and no other. The error is a
+// *chat.ValidationError that names every fault, and uses nothing up.
+func (s *Service) decide(ctx context.Context, r *record, a *chat.Answer) ([]chat.Decision, error) {
+	if r.Kind == chat.AskHuman {
+		return s.decideHuman(r, a)
+	}
+	d := deciding{service: s, ctx: ctx, record: r, faults: new(chat.ValidationError), seen: map[string]bool{}}
+	if r.onlyFor(a, d.faults); len(d.faults.Fields) == 0 {
+		if a.Action != "" {
+			d.forAll(a)
+		} else {
+			d.oneByOne(a)
+		}
+	}
+	if len(d.faults.Fields) > 0 {
+		return nil, d.faults
+	}
+	return d.decisions, nil
+}
+
+// deciding reads one answer about calls.
+type deciding struct {
+	service *Service
+	ctx     context.Context
+	record  *record
+	faults  *chat.ValidationError
+
+	decisions []chat.Decision
+	seen      map[string]bool // ids of calls that were decided
+}
+
+// outcome says whether it is asked what became of calls, rather than whether they may run.
+func (d *deciding) outcome() bool { return d.record.Kind == chat.AskOutcome }
+
+func (d *deciding) fault(pointer string, code, message string) {
+	d.faults.Add(pointer, &chat.FieldError{Code: code, Message: message})
+}
+
+// forAll takes one decision for all calls. What a call alone can have is not taken for
+// several.
+func (d *deciding) forAll(a *chat.Answer) {
+	several := len(d.record.Calls) > 1
+	switch {
+	case a.Action != chat.Modify:
+	case d.outcome() && (a.Result == "" || several):
+		d.fault(a.At+"/result", chat.CodeRequired, "must say what each call came to")
+		return
+	case !d.outcome() && (a.Arguments == nil || several):
+		d.fault(a.At+"/calls", chat.CodeRequired, "must give each call its arguments")
+		return
+	}
+	for i := range d.record.Calls {
+		c := &d.record.Calls[i]
+		d.take(c, a.At, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
+	}
+}
+
+// oneByOne takes a decision for each call.
+func (d *deciding) oneByOne(a *chat.Answer) {
+	for i, given := range a.Calls {
+		at := a.At + "/calls/" + strconv.Itoa(i)
+		switch call := d.record.call(given.CallID); {
+		case call == nil:
+			d.fault(at+"/call_id", chat.CodeUnknownValue, "names no call that waits")
+		case d.seen[given.CallID]:
+			d.fault(at+"/call_id", chat.CodeDuplicateKey, "is decided twice")
+		default:
+			d.seen[given.CallID] = true
+			d.take(call, at, given)
+		}
+	}
+	if missing := len(d.record.Calls) - len(d.seen); missing > 0 {
+		d.fault(a.At+"/calls", chat.CodeRequired, fmt.Sprintf("must decide each call; undecided: %d", missing))
+	}
+}
+
+// take takes the decision about a call, whose members stand at a place of the answer.
+func (d *deciding) take(call *recordedCall, at string, given chat.CallAnswer) {
+	switch {
+	case given.Action != chat.Modify:
+	case d.outcome():
+		if given.Result == "" {
+			d.fault(at+"/result", chat.CodeRequired, "is required")
+		}
+	case given.Arguments == nil:
+		d.fault(at+"/arguments", chat.CodeRequired, "is required to modify a call")
+	case d.service.cfg.Problems != nil:
+		for _, p := range d.service.cfg.Problems(d.ctx, call.Tool, given.Arguments) {
+			d.fault(at+"/arguments"+p.Pointer, chat.CodeInvalidFormat, p.Rule)
+		}
+	}
+	d.decisions = append(d.decisions, chat.Decision{
+		CallID: given.CallID, Action: given.Action, Arguments: given.Arguments, Message: given.Message, Result: given.Result, Fingerprint: call.Print,
+	})
+}

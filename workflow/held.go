@@ -1,0 +1,71 @@
+package workflow
+
+import (
+	"context"
+	"time"
+
+	"sluice/fault"
+)
+
+// While an answer is held back until it was checked, nothing of it is kept: the nodes that
+// end with it are checkpointed with the verdict, as what was sent in their place. Who takes
+// the run over before that runs them again. A text that other nodes go on from is part of
+// the run's state and is kept.
+
+// withhold notes that a node has ended whose text is held back.
+//
+// A node that others go on from is not withheld: its text is in their requests, and a run
+// that forgot it could not be continued.
+func (x *execution) withhold(n *node) {
+	if x.held && n.speaks && len(n.out) == 0 {
+		x.withheld = append(x.withheld, n)
+	}
+}
+
+// disclose lets checkpoints have what was held back: the turn ends with a question, and so
+// it is sent as it is.
+func (x *execution) disclose() {
+	if len(x.withheld) > 0 {
+		x.withheld = nil
+		x.save(CheckpointCreated)
+	}
+}
+
+// settle is stream.Result.Settle: it keeps the end of the run, whose stream has ended.
+//
+// It is called once, after the stream, with what the client got; empty means nothing. It
+// has a time limit of its own, since the request is over.
+func (x *execution) settle(sent string) error {
+	x.replace(sent)
+	if x.records == nil || sent == "" && Left(fault.Cause(x.caller)) { // then another process goes on
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), lastSave)
+	defer cancel()
+	return x.records.Save(ctx, x.state.checkpoint(x.kept, CheckpointCreated, x.before+time.Since(x.began)))
+}
+
+// replace puts what was sent in the place of what was held back; empty: nothing was sent.
+// The messages that it changes are in no checkpoint yet.
+//
+// Of several withheld nodes the last gets the whole text and the others none: what was sent
+// is one text and no longer theirs.
+func (x *execution) replace(sent string) {
+	nodes := x.withheld
+	x.withheld = nil
+	if len(nodes) == 0 || len(nodes) == 1 && x.state.textOf(nodes[0]) == sent {
+		return
+	}
+	for i, n := range nodes {
+		for j := range x.state.Messages {
+			if m := &x.state.Messages[j]; m.Node == n.ID && m.Role == roleAssistant {
+				m.Content = ""
+			}
+		}
+		e := x.state.ended(n)
+		e.Wrote, e.Critic = nil, nil // they may quote it
+		if i == len(nodes)-1 && e.Result >= 0 {
+			x.state.Messages[e.Result].Content = sent
+		}
+	}
+}

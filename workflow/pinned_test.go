@@ -1,0 +1,93 @@
+//go:build unix
+
+package workflow_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/stream"
+	"sluice/workflow"
+)
+
+// A definition goes two days after the last run that was pinned to it, and not before: not
+// while another run waits, and not when one has begun in the meantime, however soon.
+func TestDefinitionGoesWithItsLastRun(t *testing.T) {
+	t.Parallel()
+	for name, pause := range map[string]time.Duration{"at once": 0, "soon": time.Second, "later": time.Minute, "a day later": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New(memory.Config{})
+				w, err := workflow.Read([]byte(pair))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, sum := w.Stored()
+				here, sweeper := runStore(s), runStore(s) // two gateways
+				begins := func(id string) {
+					t.Helper()
+					r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: here.Records, Load: here.Load})
+					ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return "" })
+					if _, err := r.Run(ctx, &chat.Request{Input: "hello", Task: id}, discard{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				forgets := func(id string) {
+					t.Helper()
+					for range 2 { // it may be done twice
+						if err := sweeper.Forget(t.Context(), id); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				there := func() bool {
+					t.Helper()
+					_, err := s.Value(t.Context(), store.DefinitionKey(sum))
+					if err != nil && !errors.Is(err, store.ErrNotFound) {
+						t.Fatal(err)
+					}
+					return err == nil
+				}
+				begins("task_1")
+				begins("task_2")
+				forgets("task_1")
+				time.Sleep(100 * 24 * time.Hour)
+				if !there() {
+					t.Fatal("it is gone, and a run waits")
+				}
+				begins("task_3")
+				forgets("task_2")
+				forgets("task_3")
+				time.Sleep(pause)
+				begins("task_4")
+				time.Sleep(100 * 24 * time.Hour)
+				if !there() {
+					t.Error("it is gone, and a run that began meanwhile waits")
+				}
+				if _, err := runStore(s).Load(t.Context(), "task_4"); err != nil {
+					t.Error(err)
+				}
+				forgets("task_4")
+				if time.Sleep(47 * time.Hour); !there() {
+					t.Error("it is gone at once")
+				}
+				if time.Sleep(2 * time.Hour); there() {
+					t.Error("it is there without a run")
+				}
+				if n, err := s.CountIndex(t.Context(), store.DefinitionRunsKey(sum)); n != 0 || err != nil {
+					t.Errorf("%d runs are pinned to it, %v", n, err)
+				}
+				begins("task_5")
+				if !there() {
+					t.Error("it is not there again")
+				}
+			})
+		})
+	}
+}

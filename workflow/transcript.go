@@ -1,0 +1,103 @@
+// A Transcript is for agents outside of nodes, such as one that another agent gave a task
+// to. Workers make the messages of their nodes by the same rules (worker.go), with the
+// bounds of a run in place of these.
+
+package workflow
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Bounds of a Transcript.
+const (
+	maxSaid       = 32 << 10 // bytes of one result, as the model is given them
+	maxTranscript = 2 << 20  // bytes of all messages
+)
+
+// notKept stands in place of a message for which there was no room.
+const notKept = "[not kept: the session is longer than 2 MiB]"
+
+// Transcript makes messages of the events of one agent: one of the assistant for each step,
+// with its calls, and behind it the results in the order of the calls. The zero value is
+// empty. One goroutine uses it.
+type Transcript struct {
+	// Messages are those of the steps that were sealed.
+	Messages []Message
+
+	size    int      // bytes of Messages
+	text    []string // of the step at hand
+	calls   []ToolCall
+	results []string // of the calls; empty: not yet
+}
+
+// Add adds a message. What has no room is left out, and said to be.
+//
+// A message that does not fit becomes notKept, and its calls stay, so that results still
+// follow their calls. Later messages that are shorter may fit again.
+func (t *Transcript) Add(role, text string, calls ...ToolCall) {
+	for _, c := range calls {
+		t.size += len(c.Arguments)
+	}
+	if t.size += len(text); t.size > maxTranscript {
+		t.size -= len(text)
+		text = notKept
+	}
+	t.Messages = append(t.Messages, Message{Role: role, Content: text, ToolCalls: calls, Timestamp: time.Now().UTC()})
+}
+
+// AddTask begins with what the agent is asked.
+func (t *Transcript) AddTask(text string) { t.Add(roleUser, text) }
+
+// Note takes an event of the agent's own; others change nothing.
+func (t *Transcript) Note(ev stream.Event) {
+	switch e := ev.(type) {
+	case *stream.Delta:
+		t.text = append(t.text, e.Text)
+	case *stream.ToolStarted:
+		t.calls = append(t.calls, ToolCall{e.ID, e.Server, e.Tool, e.Arguments.Clone()})
+		t.results = append(t.results, "")
+	case *stream.ToolCompleted:
+		t.answered(e.ID, e.Result)
+	case *stream.ToolFailed:
+		t.answered(e.ID, e.Message)
+	case *stream.ToolUnknown:
+		t.answered(e.ID, e.Message)
+	}
+}
+
+// answered puts the result of a call in its place. A call that the step does not have is
+// passed over.
+func (t *Transcript) answered(id, text string) {
+	if i := slices.IndexFunc(t.calls, func(c ToolCall) bool { return c.ID == id }); i >= 0 {
+		t.results[i], _ = chat.Truncate(text, maxSaid)
+	}
+}
+
+// Leave takes the calls out of the step within which somebody waits: they are told again
+// when they go on.
+//
+// id turns the agent's own id of a call into that of its events.
+func (t *Transcript) Leave(q *chat.Question, id func(own string) string) {
+	for _, c := range q.Calls {
+		if i := slices.IndexFunc(t.calls, func(made ToolCall) bool { return c.Within != "" && made.ID == id(c.Within) }); i >= 0 {
+			t.calls, t.results = slices.Delete(t.calls, i, i+1), slices.Delete(t.results, i, i+1)
+		}
+	}
+}
+
+// Seal makes messages of the step that has ended; nothing, if nothing was said.
+func (t *Transcript) Seal() {
+	text := strings.Join(t.text, "")
+	if len(t.calls) > 0 || strings.TrimSpace(text) != "" {
+		t.Add(roleAssistant, text, t.calls...)
+	}
+	for _, result := range t.results {
+		t.Add(roleTool, result)
+	}
+	t.text, t.calls, t.results = nil, nil, nil
+}
