@@ -1,3 +1,11 @@
+// This file makes the body of an Adaptive Card (version 1.5). The card form walks the tree
+// together with the plain form: each element of the card knows which bytes of the plain
+// text it stands for, so that a card can be parted and each part has its own fallback text.
+//
+// Markdown in a text block is Teams's own small dialect. Everything that it could take for
+// markup is escaped, and what it cannot show (code, tables, quotes) becomes an element of
+// its own. Sizes are decided in teams.go.
+
 package channel
 
 import (
@@ -11,6 +19,9 @@ import (
 
 // cardForm makes the elements of an Adaptive Card, and beside them the plain text: each
 // element knows which part of that it stands for.
+//
+// Between two flushes cur has the Markdown of one text block, and plain.buf[from:] the
+// plain text of the same words. Every method that writes one writes the other.
 type cardForm struct {
 	plain    *textForm
 	chunk    int // bytes of text after which an element ends
@@ -18,6 +29,7 @@ type cardForm struct {
 	ahead    int // bytes of the plain text that are in no element yet
 	from     int // where the plain text of the next element begins
 
+	json    []byte // of text blocks: elements have their parts of it
 	cur     []byte // Markdown of the text block at hand
 	open    []wrap // marks that are open in it
 	quotes  int
@@ -31,6 +43,9 @@ type cardForm struct {
 }
 
 // element is a part of a card's body.
+//
+// start and end are in bytes of the plain text. They follow each other without a gap, and
+// the last end is set to the end of the text by draft.card.
 type element struct {
 	json  []byte
 	start int // of its plain text
@@ -39,9 +54,15 @@ type element struct {
 
 // wrap is markup around a text, which is closed and opened again where the text
 // is cut.
+//
+// A mark that were left open would show as an asterisk in one block, and the rest of the
+// text without it in the next.
 type wrap struct{ open, close string }
 
 // grid is a table that is shown as one.
+//
+// rows is the JSON of the rows so far. Only the first table of a grid that is parted has
+// its header row styled as one.
 type grid struct {
 	rows    []byte
 	columns int
@@ -50,15 +71,16 @@ type grid struct {
 }
 
 const (
+	// Above these a table is taken for too wide to be shown as one, and is told as text.
 	maxColumns   = 8
 	maxCell      = 400  // bytes of a cell's text
 	maxTableJSON = 4000 // bytes of a table's rows, behind which another one begins
 )
 
-// newCardForm returns a form that cuts texts at about chunk bytes, because
-// clients show long ones badly.
-func newCardForm(f Features, chunk int) *cardForm {
-	return &cardForm{plain: newTextForm(f, false, 0), chunk: chunk}
+// newCardForm returns a form that writes the plain text into plain, and cuts texts at about
+// chunk bytes, because clients show long ones badly.
+func newCardForm(plain *textForm, chunk int) *cardForm {
+	return &cardForm{plain: plain, chunk: chunk, json: make([]byte, 0, cap(plain.buf)+512)}
 }
 
 // enter begins a node. Within a table that is told as text the plain form does
@@ -126,6 +148,8 @@ func (f *cardForm) mark(s string) {
 }
 
 // wrap opens markup.
+//
+// The markup counts for the block's length, but never forces a cut.
 func (f *cardForm) wrap(open, close string) {
 	f.begin()
 	f.cur = append(f.cur, open...)
@@ -193,6 +217,8 @@ func (f *cardForm) leave(n *node) {
 
 // enterItem begins an item of a list. Its mark is written with its first text,
 // so that an empty item leaves none.
+//
+// A block that is already long ends here, between two items, rather than later within one.
 func (f *cardForm) enterItem(n *node) {
 	if f.bullet != "" {
 		f.begin()
@@ -201,7 +227,7 @@ func (f *cardForm) enterItem(n *node) {
 		f.flush()
 	}
 	f.newline = true
-	f.bullet = n.mark + " "
+	f.bullet = n.text
 	f.indent = append(f.indent, "   "...)
 }
 
@@ -215,6 +241,8 @@ func (f *cardForm) leaveItem() {
 }
 
 // begin writes what stands in front of text: a line end, and the mark of an item.
+//
+// The indent is three spaces for each level.
 func (f *cardForm) begin() {
 	if f.newline && len(f.cur) > 0 {
 		f.cur = append(f.cur, '\n')
@@ -232,6 +260,8 @@ func (f *cardForm) begin() {
 }
 
 // literal adds a text. A long one is parted at white space, so that a card can be.
+//
+// In a cell it is not parted, as a cell is one element.
 func (f *cardForm) literal(s string) {
 	if f.textual > 0 {
 		f.plain.literal(s)
@@ -253,6 +283,9 @@ func (f *cardForm) literal(s string) {
 
 // makeRoom ends the text block at hand if n bytes more would be too many, and a word does
 // not go on.
+//
+// A block shorter than half a chunk is never ended: a card is to have few blocks. Above
+// twice the chunk the cut comes even within a word.
 func (f *cardForm) makeRoom(n int) {
 	if f.cells != nil || len(f.cur)+n <= f.chunk || len(f.cur) < f.chunk/2 {
 		return
@@ -271,6 +304,10 @@ func (f *cardForm) room() int {
 }
 
 // cutAt returns how much of s the text block at hand takes.
+//
+// It prefers the end of a word that is not within a number, takes up to twice the chunk to
+// find one, and cuts between graphemes if there is none. The result is at least one
+// grapheme, so that every loop over it ends.
 func (f *cardForm) cutAt(s string) int {
 	room := max(f.chunk-len(f.cur), f.chunk/8)
 	if room >= len(s) {
@@ -302,6 +339,9 @@ func (f *cardForm) append(s string) {
 }
 
 // appendLong is append for a text that the plain form has whole, with more bytes behind.
+//
+// behind counts bytes which the plain form has already behind s and no element has yet, so
+// that ends are not set too far.
 func (f *cardForm) appendLong(s string, behind int) {
 	for f.cells == nil && len(f.cur)+len(s) > f.chunk {
 		at := f.cutAt(s)
@@ -332,14 +372,17 @@ func (f *cardForm) lineBreak() {
 }
 
 // link begins a link. A target that fits into no element is told as text.
+//
+// It returns false if all of the link is written, so that the walk does not go into it.
+// That is so where the plain form says a link in one word, because its text is its target.
 func (f *cardForm) link(n *node) bool {
-	f.makeRoom(len(n.url))
+	f.makeRoom(len(n.to.url))
 	if !f.plain.enter(n) {
 		text := textOf(n)
 		if text == "" {
-			text = n.url
+			text = n.to.url
 		}
-		if len(n.url) > f.chunk {
+		if len(n.to.url) > f.chunk {
 			f.appendLong(text, titleLength(n))
 			f.appendTitle(n)
 			return false
@@ -355,38 +398,41 @@ func (f *cardForm) link(n *node) bool {
 
 // wrapLink makes the text a link if the target fits.
 func (f *cardForm) wrapLink(n *node) {
-	if n.url != "" && len(n.url) <= f.chunk {
-		f.wrap("[", "]("+string(appendTarget(nil, n.url))+")")
+	if n.to.url != "" && len(n.to.url) <= f.chunk {
+		f.wrap("[", "]("+string(appendTarget(nil, n.to.url))+")")
 	}
 }
 
 // leaveLink closes the link, or tells its target behind the text.
 func (f *cardForm) leaveLink(n *node) {
 	switch {
-	case n.url != "" && len(n.url) <= f.chunk:
+	case n.to.url != "" && len(n.to.url) <= f.chunk:
 		f.unwrap()
-	case n.url != "":
-		f.appendLong(" ("+n.url+")", titleLength(n))
+	case n.to.url != "":
+		f.appendLong(" ("+n.to.url+")", titleLength(n))
 	}
 	f.appendTitle(n)
 }
 
 // appendTitle adds a link's title, which a card does not show otherwise.
 func (f *cardForm) appendTitle(n *node) {
-	if n.title != "" {
-		f.appendLong(` "`+n.title+`"`, 0)
+	if n.to.title != "" {
+		f.appendLong(` "`+n.to.title+`"`, 0)
 	}
 }
 
 // titleLength is how many bytes the title takes as it is told.
 func titleLength(n *node) int {
-	if n.title == "" {
+	if n.to.title == "" {
 		return 0
 	}
-	return len(n.title) + len(` ""`)
+	return len(n.to.title) + len(` ""`)
 }
 
 // appendTarget escapes what would end the target of a link.
+//
+// It assumes a target that targetOf has made safe: only the characters that the Markdown of
+// a card gives a meaning are left.
 func appendTarget(b []byte, url string) []byte {
 	for i := range len(url) {
 		switch c := url[i]; c {
@@ -404,6 +450,9 @@ func appendTarget(b []byte, url string) []byte {
 }
 
 // appendMarkdown escapes s so that a text block shows it as it is.
+//
+// Marks that count at the begin of a line only are escaped only there, because a backslash
+// before other characters would be shown.
 func appendMarkdown(b []byte, s string) []byte {
 	atStart := len(b) == 0 || b[len(b)-1] == '\n'
 	for i := range len(s) {
@@ -427,6 +476,9 @@ func appendMarkdown(b []byte, s string) []byte {
 }
 
 // isOrdinal says whether the last line of b is a number so far.
+//
+// With a point or a bracket behind it Markdown would begin a numbered list. Ten digits and
+// more never do (CommonMark 0.31.2, section 5.2).
 func isOrdinal(b []byte) bool {
 	n := len(b)
 	for n > 0 && b[n-1] >= '0' && b[n-1] <= '9' && len(b)-n < 10 {
@@ -436,6 +488,8 @@ func isOrdinal(b []byte) bool {
 }
 
 // flush ends the text block at hand. Marks that are open go on in the next one.
+//
+// A block of nothing but marks and blanks is dropped.
 func (f *cardForm) flush() {
 	if f.bullet != "" && f.cells == nil {
 		f.begin()
@@ -457,10 +511,20 @@ func (f *cardForm) flush() {
 	f.newline = false
 }
 
-// textBlock is the element of a text, as the Adaptive Cards schema has it.
+// textBlock returns the element of a text.
+//
+// The slice has no room behind it, so that an append to it cannot write into the next
+// element.
 func (f *cardForm) textBlock(text []byte) []byte {
-	b := append([]byte(nil), `{"type":"TextBlock","text":`...)
-	b = appendJSON(b, string(bytes.TrimSpace(text)))
+	start := len(f.json)
+	f.json = f.appendTextBlock(f.json, text)
+	return f.json[start:len(f.json):len(f.json)]
+}
+
+// appendTextBlock appends the element of a text, as the Adaptive Cards schema has it.
+func (f *cardForm) appendTextBlock(b, text []byte) []byte {
+	b = append(grown(b, len(text)+len(text)/8+64), `{"type":"TextBlock","text":`...)
+	b = appendJSON(b, bytes.TrimSpace(text))
 	b = append(b, `,"wrap":true`...)
 	switch {
 	case f.heading == 1:
@@ -475,6 +539,9 @@ func (f *cardForm) textBlock(text []byte) []byte {
 func (f *cardForm) emit(json []byte) { f.emitTo(json, len(f.plain.buf)-f.ahead) }
 
 // emitTo adds an element that stands for the plain text up to end.
+//
+// A quote becomes a container with a grey ground, since text blocks have no marks of
+// quotes.
 func (f *cardForm) emitTo(json []byte, end int) {
 	if f.quotes > 0 {
 		json = append(append([]byte(`{"type":"Container","style":"emphasis","items":[`), json...), "]}"...)
@@ -484,7 +551,7 @@ func (f *cardForm) emitTo(json []byte, end int) {
 }
 
 // appendJSON appends a JSON string.
-func appendJSON(b []byte, s string) []byte {
+func appendJSON[S string | []byte](b []byte, s S) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // the source is UTF-8 by now
 	return b
 }
@@ -496,6 +563,9 @@ const (
 )
 
 // codeBlock makes each line an element of its own font: a text block would join them.
+//
+// A line longer than a chunk is parted between graphemes. Containers end after about two
+// chunks, so that a long listing can go into several cards.
 func (f *cardForm) codeBlock(text string) {
 	b := []byte(codeBegin)
 	at := f.from // in the plain text
@@ -525,6 +595,9 @@ func (f *cardForm) codeBlock(text string) {
 }
 
 // indented keeps the blanks that a line begins with.
+//
+// They become no-break spaces, as clients drop leading blanks; a tab is four of them. An
+// empty line is one blank, so that it is shown.
 func indented(line string) string {
 	text := strings.TrimLeft(line, " \t")
 	if text == "" {
@@ -541,11 +614,14 @@ func (f *cardForm) enterTable(n *node) bool {
 		f.textual = 1
 		return f.plain.enter(n)
 	}
-	f.cells = &grid{columns: n.first.kids, header: true}
+	f.cells = &grid{columns: int(n.first.kids), header: true}
 	return f.plain.enter(n)
 }
 
 // isGrid says whether a table is small enough in its width to be shown as one.
+//
+// A table in which a single cell is long is no grid as a whole, so that its rows are all
+// told in one way.
 func isGrid(n *node) bool {
 	for r := n.first; r != nil; r = r.next {
 		if r.kids > maxColumns {
@@ -578,11 +654,13 @@ func (f *cardForm) leaveCell() {
 	}
 	g.row++
 	g.rows = append(g.rows, `{"type":"TableCell","items":[`...)
-	g.rows = append(append(g.rows, f.textBlock(f.cur)...), "]}"...)
+	g.rows = append(f.appendTextBlock(g.rows, f.cur), "]}"...)
 	f.cur = f.cur[:0]
 }
 
 // leaveRow ends a row, and begins a new table once this one is large.
+//
+// The limit is on the JSON and not on the rows, because the size of a card is.
 func (f *cardForm) leaveRow() {
 	f.cells.rows = append(f.cells.rows, "]}"...)
 	if len(f.cells.rows) > min(maxTableJSON, 4*f.chunk) {
@@ -618,6 +696,8 @@ func (f *cardForm) leaveTable() {
 }
 
 // tableText makes text blocks of the plain form of a table.
+//
+// Each line of the table as text becomes a block of its own; a long one becomes several.
 func (f *cardForm) tableText() {
 	at := f.from
 	for line := range strings.SplitSeq(strings.TrimLeft(string(f.plain.buf[at:]), "\n"), "\n") {
@@ -633,6 +713,9 @@ func (f *cardForm) tableText() {
 }
 
 // isRTL says whether the first strong character of a text runs from right to left.
+//
+// The strong classes are R, AL and L of Unicode Standard Annex 9, section 3.3.2 (rule P2).
+// A text without one runs from left to right.
 func isRTL(text string) bool {
 	for _, r := range text {
 		if r < 0x590 {
@@ -656,6 +739,9 @@ func isRTL(text string) bool {
 }
 
 // card joins elements to a card. plain is their plain form.
+//
+// fallbackText is what a client shows that does not know this version, and what a
+// notification shows.
 func card(elements []element, plain string, rtl bool) []byte {
 	size := len(plain)*9/8 + 256
 	for _, e := range elements {
@@ -677,18 +763,16 @@ func card(elements []element, plain string, rtl bool) []byte {
 }
 
 // envelope is what a message holds beside its card. Teams counts the whole of it.
+//
+// It is an estimate on the safe side: the envelope's own members take some hundred bytes.
 const envelope = 1 << 10
 
 // cardSize is what Teams counts: the card as a JSON string, and its envelope.
+//
+// The unit is bytes; Spec.MaxLength of teams is compared with it.
 func cardSize(card []byte) int { return envelope + quotedSize(card) }
 
 // quotedSize is the length of a JSON text as a JSON string.
 func quotedSize(text []byte) int {
-	n := len(text) + 2
-	for _, c := range text {
-		if c == '"' || c == '\\' {
-			n++
-		}
-	}
-	return n
+	return len(text) + 2 + bytes.Count(text, []byte{'"'}) + bytes.Count(text, []byte{'\\'})
 }

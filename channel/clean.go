@@ -1,3 +1,11 @@
+// This file takes out of a source what no channel may have: broken UTF-8, controls, and
+// marks that turn the direction of text without an end. It runs before the parser, so that
+// no later step meets them, and again on each part of a text, where a cut may have left a
+// mark without its partner.
+//
+// Marks of direction matter for safety: an override or an open embedding shows a link or an
+// amount in another order than it is sent.
+
 package channel
 
 import (
@@ -20,6 +28,8 @@ const (
 // clean returns a source that is UTF-8, has line feeds as line ends and no other controls
 // but tabs, and whose controls of order are balanced within each line. Overrides go: they
 // make a text look like another one.
+//
+// It is idempotent, and returns s itself, without an allocation, if there is nothing to do.
 func clean(s string) string {
 	if isClean(s) {
 		return s
@@ -78,6 +88,9 @@ func isCleanUnicode(s string) bool {
 }
 
 // balanced drops the controls of order that no other one closes, or opens.
+//
+// An isolate closes only an isolate, an embedding only an embedding. This is stricter than
+// the annex, where PDI also closes the embeddings within.
 func balanced(line string) string {
 	// All of them begin with this byte, which few texts have.
 	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {

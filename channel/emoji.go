@@ -1,3 +1,7 @@
+// This file finds emojis and graphemes. The tables in emoji_table.go are generated from
+// Unicode's data; the boundaries of graphemes are those of Unicode Standard Annex 29. No
+// channel parts a grapheme, since half a family shows as something else.
+
 package channel
 
 import (
@@ -24,6 +28,9 @@ const firstEmoji = '\u00A9'
 
 // isEmoji says whether a grapheme is shown as a picture: by itself, or as what follows
 // the character asks for it. Digits, © and ☎ are characters without such a sign.
+//
+// g is one grapheme. What asks for the picture is the emoji style (FE0F), a joiner, or a
+// tone of skin (1F3FB to 1F3FF).
 func isEmoji(g string) bool {
 	r, n := utf8.DecodeRuneInString(g)
 	rest := g[n:]
@@ -48,6 +55,10 @@ func isEmoji(g string) bool {
 const maxGrapheme = 64
 
 // grapheme returns the end of the grapheme that begins at from.
+//
+// from is the begin of one, below len(s). Two bytes of ASCII in a row are two graphemes,
+// but for CR LF; that path takes most texts without a look at the tables. A longer heap of
+// accents than maxGrapheme is parted, so that one "character" cannot fill a message.
 func grapheme(s string, from int) int {
 	if next := from + 1; next >= len(s) || s[from] < 0x80 && s[next] < 0x80 && s[from] != '\r' {
 		return next
@@ -69,7 +80,7 @@ func grapheme(s string, from int) int {
 // nextUnicode returns where the first byte at or behind from is that is not ASCII, less
 // the character before it, which may be the base of a grapheme.
 func nextUnicode(s string, from int) int {
-	for i := from; i < len(s); i++ {
+	for i := from + asciiPrefix(s[from:]); i < len(s); i++ {
 		if s[i] >= 0x80 {
 			return max(from, i-1)
 		}
@@ -78,6 +89,9 @@ func nextUnicode(s string, from int) int {
 }
 
 // replaceEmojis returns s with what replace makes of each emoji.
+//
+// replace is called for each in order, also for one that comes again. s itself is returned
+// if nothing changes.
 func replaceEmojis(s string, replace func(string) string) string {
 	var b strings.Builder
 	copied := 0
@@ -106,9 +120,12 @@ func replaceEmojis(s string, replace func(string) string) string {
 // emojisIn lists those of s, each once.
 func emojisIn(s string) []string {
 	var list []string
-	seen := map[string]bool{}
+	var seen map[string]bool // most texts have none
 	replaceEmojis(s, func(g string) string {
 		if !seen[g] {
+			if seen == nil {
+				seen = map[string]bool{}
+			}
 			seen[g] = true
 			list = append(list, g)
 		}

@@ -1,3 +1,11 @@
+// This file keeps marks apart from the text that they mark, for WhatsApp. So a cut can be
+// chosen by the text alone, and what is open at the cut is closed in one part and opened
+// again in the next. It also guards characters of the source that WhatsApp would take for
+// marks: that service has no escape, so a word joiner (U+2060), which is not shown, is put
+// behind them.
+//
+// The rules about which characters pair are observed ones; docs/channels.md has them.
+
 package channel
 
 import (
@@ -12,6 +20,9 @@ import (
 
 // flat is a text with marks that are not in it: they are put in when a part is written,
 // so that what is open at a cut can be closed and opened again.
+//
+// Offsets are in bytes of text. It does not change once it was made, so that parts may be
+// measured and written in any order.
 type flat struct {
 	text   string
 	marks  []mark // by start, the outer ones first
@@ -24,12 +35,17 @@ type flat struct {
 const guard = "\u2060"
 
 // flat ends the text. Marks that would show as characters go.
+//
+// A mark directly beside a letter or digit is shown as a character by WhatsApp; such a mark
+// is dropped and counted as degraded. The form's text is copied, as the form is used again.
 func (f *textForm) flat() *flat {
 	fl := &flat{text: string(f.buf), kept: f.kept, marked: f.marked}
 	if !f.marked {
 		return fl
 	}
-	for _, m := range perLine(f.buf, f.marks) {
+	pieces := perLine(f.buf, f.marks)
+	fl.marks = pieces[:0]
+	for _, m := range pieces {
 		if m.kind == codeBlock || !wordBefore(fl.text, m.start) && !wordBehind(fl.text, m.end) {
 			fl.marks = append(fl.marks, m)
 		} else {
@@ -65,25 +81,29 @@ func isWord(r rune) bool {
 // guard finds the characters that would pair with another one, or with one of our marks,
 // on their line.
 func (fl *flat) guard() {
+	var line []sign
 	for _, c := range [...]byte{'*', '_', '~', '`'} {
-		fl.guardAll(c)
+		line = fl.guardAll(c, line)
 	}
 	slices.Sort(fl.guards)
 }
 
 // sign is a character c in the text, or the end of a mark of ours.
 type sign struct {
-	at          int
+	at          int32
 	ours        bool
 	open, close bool // it may begin a span, or end one
 }
 
-// guardAll keeps c from being read as markup, line by line.
-func (fl *flat) guardAll(c byte) {
+// guardAll keeps c from being read as markup, line by line. It returns line, which it uses
+// for the signs of one.
+//
+// Spans of code and links are left as they are: in a link a word joiner would change the
+// target.
+func (fl *flat) guardAll(c byte, line []sign) []sign {
 	if strings.IndexByte(fl.text, c) < 0 {
-		return
+		return line
 	}
-	var line []sign
 	from, kept, mk := 0, 0, 0
 	for from <= len(fl.text) {
 		end := len(fl.text)
@@ -92,8 +112,8 @@ func (fl *flat) guardAll(c byte) {
 		}
 		line = line[:0]
 		for ; mk < len(fl.marks) && fl.marks[mk].start < end; mk++ {
-			if m := fl.marks[mk]; m.open[0] == c {
-				line = append(line, sign{at: m.start, ours: true, open: true, close: true}, sign{at: m.end, ours: true, open: true, close: true})
+			if m := fl.marks[mk]; m.open()[0] == c {
+				line = append(line, sign{at: int32(m.start), ours: true, open: true, close: true}, sign{at: int32(m.end), ours: true, open: true, close: true})
 			}
 		}
 		for at := from; at < end; at++ {
@@ -111,6 +131,7 @@ func (fl *flat) guardAll(c byte) {
 		fl.guardLine(line)
 		from = end + 1
 	}
+	return line
 }
 
 // sign looks at a character's neighbours: they decide whether it can open or
@@ -124,13 +145,16 @@ func (fl *flat) sign(at int) sign {
 		behind = fl.text[at+1]
 	}
 	return sign{
-		at:    at,
+		at:    int32(at),
 		open:  behind > ' ' && !wordBefore(fl.text, at),
 		close: before > ' ' && !wordBehind(fl.text, at+1),
 	}
 }
 
 // guardLine puts something between signs that would pair up.
+//
+// A sign of the source is guarded if it could open a span that something closes later, or
+// close one that was opened before. One without a partner stays, as it is shown.
 func (fl *flat) guardLine(line []sign) {
 	if len(line) < 2 {
 		return
@@ -148,13 +172,16 @@ func (fl *flat) guardLine(line []sign) {
 			closes--
 		}
 		if !s.ours && (s.open && closes > 0 || s.close && opened) {
-			fl.guards = append(fl.guards, s.at+1)
+			fl.guards = append(fl.guards, int(s.at)+1)
 		}
 		opened = opened || s.open
 	}
 }
 
 // part returns the text from start to end. What is open at either is opened, and closed.
+//
+// start and end are ends of graphemes. The text between the marks is unchanged, so that all
+// parts in a row say what the whole says.
 func (fl *flat) part(start, end int) string {
 	if !fl.marked || start == end {
 		return fl.text[start:end]
@@ -177,7 +204,7 @@ func (fl *flat) part(start, end int) string {
 		for len(open) > 0 && open[len(open)-1].end <= to {
 			last := open[len(open)-1]
 			write(last.end)
-			b.WriteString(last.close)
+			b.WriteString(last.close())
 			open = open[:len(open)-1]
 		}
 	}
@@ -190,13 +217,13 @@ func (fl *flat) part(start, end int) string {
 		}
 		closeUpTo(m.start)
 		write(max(m.start, start))
-		b.WriteString(m.open)
+		b.WriteString(m.open())
 		open = append(open, m)
 	}
 	closeUpTo(end)
 	write(end)
 	for _, m := range slices.Backward(open) {
-		b.WriteString(m.close)
+		b.WriteString(m.close())
 	}
 	return b.String()
 }
@@ -218,6 +245,9 @@ func (fl *flat) quoteAt(start int) string {
 }
 
 // extra is the cost, in UTF-16 units, of what is put into a part from start to end.
+//
+// It may count more than part writes, never less: splitter's promise that a part fits
+// depends on it.
 func (fl *flat) extra(start, end int) int {
 	if !fl.marked {
 		return 0
@@ -228,7 +258,7 @@ func (fl *flat) extra(start, end int) int {
 			break
 		}
 		if m.end > start {
-			cost += len(m.open) + len(m.close)
+			cost += len(m.open()) + len(m.close())
 		}
 	}
 	from, _ := slices.BinarySearch(fl.guards, start+1)

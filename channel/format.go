@@ -1,14 +1,21 @@
+// This file is the package's front: a Formatter takes Markdown and returns the Response of
+// its channel. It runs the steps in order (clean, parse, walk, cut) and fills in what is
+// reported of them. Which form walks the tree is in text.go, html.go, card.go; how texts
+// are cut is in split.go and sms.go.
+//
+// A Formatter keeps memory between texts, in a pool: a turn of a channel formats several
+// texts of like size, and most of the cost is nodes.
+
 package channel
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/yuin/goldmark/parser"
 
 	"sluice/internal/markdown"
 )
@@ -90,8 +97,18 @@ func (r *Response) ContentType() string {
 
 // Formatter words texts for one channel. It may be used at the same time.
 type Formatter struct {
-	spec   Spec
-	parser parser.Parser
+	spec    Spec
+	parser  *markdown.Parser
+	scratch sync.Pool // of *scratch
+}
+
+// scratch is what a text is worded with, kept for the next one.
+//
+// One goroutine has it at a time. Nothing in it may be part of a Response, as the next text
+// is written over it.
+type scratch struct {
+	nodes arena
+	form  textForm
 }
 
 // New returns a Formatter of a spec that Check has no fault with.
@@ -99,24 +116,33 @@ func New(spec Spec) *Formatter {
 	if spec.Words == nil {
 		spec.Words = DefaultWords()
 	}
-	return &Formatter{spec, markdown.NewParser()}
+	return &Formatter{spec: spec, parser: markdown.NewParser()}
 }
 
 // Spec returns what the formatter goes by.
 func (f *Formatter) Spec() Spec { return f.spec }
 
 // Format words a text.
+//
+// It never fails: what cannot be read as Markdown is text. Its time grows with the length
+// of the text, for any input (markdown.Bearable refuses the sources that a parser would
+// take long for). At is written as UTC and otherwise not used.
 func (f *Formatter) Format(in Input) *Response {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
-	r.Metadata.Degraded = []string{}
 	if f.spec.Form == Web {
+		r.Metadata.Degraded = []string{}
 		r.Content = in.Before + in.Text + in.After
 		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 		return r
 	}
-	d := &draft{Formatter: f, in: in, out: r, lost: map[string]bool{}}
+	d := &draft{Formatter: f, in: in, out: r}
+	s, _ := f.scratch.Get().(*scratch)
+	if s == nil {
+		s = &scratch{}
+	}
+	d.scratch = s
 	source := clean(in.Before + in.Text + in.After)
-	t := tree{emojis: f.emojis()}
+	t := tree{nodes: &s.nodes, emojis: f.emojis()}
 	d.root = t.parse(f.parser, source)
 	d.markup = t.markup
 	r.Metadata.LinksDropped = t.dropped
@@ -130,9 +156,11 @@ func (f *Formatter) Format(in Input) *Response {
 		d.text()
 	}
 	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
-	r.Metadata.Degraded = append(r.Metadata.Degraded, slices.Sorted(maps.Keys(d.lost))...)
+	r.Metadata.Degraded = d.degraded()
 	shows := f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email
-	r.Metadata.MarkdownRemoved = d.markup && (!shows || len(d.lost) > 0)
+	r.Metadata.MarkdownRemoved = d.markup && (!shows || d.lost != 0)
+	s.nodes.reset() // nothing of a response is a node
+	f.scratch.Put(s)
 	return r
 }
 
@@ -145,6 +173,9 @@ func listed(list []string) []string {
 }
 
 // emojis returns what becomes of the emojis of a text; nil: they stay.
+//
+// The returned function counts over all texts of one tree, so a new one is asked for each
+// tree.
 func (f *Formatter) emojis() func(string) string {
 	left := f.spec.maxEmojis()
 	if left < 0 {
@@ -162,20 +193,37 @@ func (f *Formatter) emojis() func(string) string {
 }
 
 // draft is a response in the making.
+//
+// One goroutine makes one response.
 type draft struct {
 	*Formatter
-	in     Input
-	out    *Response
-	root   *node
-	markup bool
-	lost   map[string]bool
+	in      Input
+	out     *Response
+	scratch *scratch
+	root    *node
+	markup  bool
+	lost    uint32 // kinds that became text, a bit each
 }
 
 // degrade notes a construct that became text.
-func (d *draft) degrade(k kind) { d.lost[construct(k)] = true }
+func (d *draft) degrade(k kind) { d.lost |= 1 << k }
+
+// degraded lists the constructs that became text by their names, each once.
+func (d *draft) degraded() []string {
+	list := []string{}
+	for k := range lineBreak {
+		if name := construct(k); d.lost&(1<<k) != 0 && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
 
 // construct returns the name under which a report lists what became text; image and list
 // have names that no feature has. "": it is not listed.
+//
+// The names are part of the public interface (metadata.degraded).
 func construct(k kind) string {
 	switch k {
 	case bold:
@@ -204,13 +252,16 @@ func construct(k kind) string {
 
 // textForm walks the tree for a text.
 func (d *draft) textForm(marked bool) *textForm {
-	f := newTextForm(d.spec.Features, marked, len(d.in.Text))
+	f := d.scratch.form.again(d.spec.Features, marked, len(d.in.Text))
 	f.degrade = d.degrade
 	walk(f, d.root)
 	return f
 }
 
 // text makes the forms that are one text: WhatsApp, plain, SMS.
+//
+// Content is what all parts together say. It has no indicators, and dots if the end is
+// missing.
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
@@ -261,6 +312,10 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 }
 
 // sms makes an SMS: cut by segments, in GSM-7 or UCS-2 part by part.
+//
+// Each part has the cheaper encoding that can say it: one emoji in the last part does not
+// make the first ones dear. Between two parts Content has the white space that the cut
+// took.
 func (d *draft) sms(fl *flat) {
 	m := &sms{
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
@@ -298,6 +353,8 @@ func counted(content string, e Encoding) Own {
 }
 
 // indicator is what tells which part of how many one is; empty: nothing does.
+//
+// The form is "(2/3)", from 1. Beside a text of one part there is none.
 func (d *draft) indicator(i, of int) string {
 	if d.spec.Indicator == NoIndicator || of < 2 {
 		return ""
@@ -316,6 +373,9 @@ func (d *draft) add(i, of int, body string, own func(string) Own) {
 
 // indicated joins a text and its indicator, which stands on a line of its own beside what
 // only counts at the begin or end of one.
+//
+// A quote, a fence or indented text would be no such thing with an indicator in front of it
+// on its line.
 func indicated(body, indicator string, where Indicator) string {
 	switch {
 	case indicator == "":

@@ -206,6 +206,8 @@ func TestSubject(t *testing.T) {
 	for _, tt := range []struct{ text, subject, want string }{
 		{"text\n\n# A *heading*\r\nBcc: x", "", "A heading"},
 		{"We met Dr. Smith. Then home.", "", "We met Dr. Smith."},
+		{"# A&#13;&#10;Bcc: x&#10;&#13;b\u2028c\u0085d", "", "A Bcc: x b"},
+		{"A&#13;&#10;Bcc: x@example.com more", "", "A"},
 		{long, "", strings.TrimSpace(strings.Repeat("word ", 15))},
 		{"x", "given\r\nBcc: evil@example.com", "given Bcc: evil@example.com"},
 	} {

@@ -1,3 +1,8 @@
+// This file has the alphabet of an SMS. A text that it can say costs seven bits a character
+// instead of sixteen, so that signs which have a plain form (quotes, dashes, arrows,
+// fractions) are written in it. Letters are never replaced: "señor" and "senor" are two
+// words.
+
 package channel
 
 // The default alphabet of 3GPP TS 23.038 (V18.0.0, 2024-03), section 6.2.1, and its
@@ -9,6 +14,9 @@ const (
 )
 
 // septets is the cost of ASCII characters in GSM-7; 0: they are not in it.
+//
+// The table is for the loop over plain text; other characters go through the switch in
+// septetsOf.
 var septets = func() (of [128]uint8) {
 	for _, r := range gsmDefault {
 		if r < 128 {

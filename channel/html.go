@@ -1,3 +1,8 @@
+// This file makes the HTML of an e-mail. Nothing of the source is taken over as markup: the
+// form writes a closed set of elements with fixed attributes, and all text is escaped.
+// There are no images, scripts, style sheets or remote addresses but the targets of links,
+// which tree.go has checked.
+
 package channel
 
 import (
@@ -8,6 +13,9 @@ import (
 // htmlForm makes the HTML of an e-mail: elements of a closed set with inline style, all
 // else escaped. What it writes is what golang.org/x/net/html writes of it, so that a
 // sanitizer leaves every byte as it is.
+//
+// rows is the number of the row in the table at hand; 0 is its header. Tables do not nest,
+// as Markdown has no such thing.
 type htmlForm struct {
 	buf   []byte
 	rows  int
@@ -27,7 +35,7 @@ const (
 )
 
 // write appends markup.
-func (f *htmlForm) write(s string) { f.buf = append(f.buf, s...) }
+func (f *htmlForm) write(s string) { f.buf = append(grown(f.buf, len(s)), s...) }
 
 // literal appends text, escaped.
 func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
@@ -36,6 +44,8 @@ func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
 func (f *htmlForm) lineBreak() { f.write("<br>\n") }
 
 // appendHTML escapes as golang.org/x/net/html does.
+//
+// It escapes quotes too, so that the same function serves attributes.
 func appendHTML(b []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
@@ -128,7 +138,7 @@ func (f *htmlForm) inItem() bool { return len(f.tight) > 0 && f.tight[len(f.tigh
 // enterList begins a list, which counts from the number that the source has.
 func (f *htmlForm) enterList(n *node) {
 	tag := "<ul>\n"
-	if n.first != nil && n.first.mark != "-" {
+	if n.first != nil && n.first.text != bullet {
 		tag = "<ol>\n"
 		if n.first.number != 1 {
 			tag = `<ol start="` + strconv.Itoa(n.first.number) + "\">\n"
@@ -139,6 +149,9 @@ func (f *htmlForm) enterList(n *node) {
 }
 
 // isTight says whether no item of a list holds two paragraphs.
+//
+// A tight list is shown without the space between items (CommonMark 0.31.2, section 5.3, by
+// what the tree still knows of it).
 func isTight(n *node) bool {
 	for it := n.first; it != nil; it = it.next {
 		for c, seen := it.first, false; c != nil; c = c.next {
@@ -161,21 +174,23 @@ func (f *htmlForm) cell() string {
 }
 
 // link writes a link, which an image is too: nothing is loaded from afar.
+//
+// A link whose target was dropped is its text alone. The target is escaped as an attribute.
 func (f *htmlForm) link(n *node) bool {
-	if n.url == "" {
+	if n.to.url == "" {
 		return true
 	}
 	f.write(`<a href="`)
-	f.literal(n.url)
+	f.literal(n.to.url)
 	f.write(`"`)
-	if n.title != "" {
+	if n.to.title != "" {
 		f.write(` title="`)
-		f.literal(n.title)
+		f.literal(n.to.title)
 		f.write(`"`)
 	}
 	f.write(">")
 	if textOf(n) == "" {
-		f.literal(n.url)
+		f.literal(n.to.url)
 		f.write("</a>")
 		return false
 	}
@@ -197,7 +212,7 @@ func (f *htmlForm) leave(n *node) {
 		f.close("</blockquote>\n")
 	case list:
 		tag := "</ul>\n"
-		if n.first != nil && n.first.mark != "-" {
+		if n.first != nil && n.first.text != bullet {
 			tag = "</ol>\n"
 		}
 		f.close(tag)
@@ -217,23 +232,31 @@ func (f *htmlForm) leave(n *node) {
 	case struck:
 		f.write("</del>")
 	case link, image:
-		if n.url != "" {
+		if n.to.url != "" {
 			f.write("</a>")
-		} else if n.title != "" {
-			f.literal(` "` + n.title + `"`)
+		} else if n.to.title != "" {
+			f.literal(` "` + n.to.title + `"`)
 		}
 	}
 }
 
-// page is the whole document of an e-mail. lang is a language tag, or empty.
-func (f *htmlForm) page(lang, title, brand string) string {
-	head := "<!DOCTYPE html>\n<html"
+// head begins the document of an e-mail. lang is a language tag, or empty.
+//
+// title and brand are texts and are escaped. The caller closes the div, the body and the
+// document.
+func (f *htmlForm) head(lang, title, brand string) {
+	f.write("<!DOCTYPE html>\n<html")
 	if lang != "" {
-		head += ` lang="` + string(appendHTML(nil, lang)) + `"`
+		f.write(` lang="`)
+		f.literal(lang)
+		f.write(`"`)
 	}
-	head += `><head><meta charset="utf-8"><title>` + string(appendHTML(nil, title)) + "</title></head>\n"
+	f.write(`><head><meta charset="utf-8"><title>`)
+	f.literal(title)
+	f.write("</title></head>\n" + `<body><div dir="auto" style="` + styleBody + `">` + "\n")
 	if brand != "" {
-		brand = `<p dir="auto" style="` + styleBrand + `">` + string(appendHTML(nil, brand)) + "</p>\n"
+		f.write(`<p dir="auto" style="` + styleBrand + `">`)
+		f.literal(brand)
+		f.write("</p>\n")
 	}
-	return head + `<body><div dir="auto" style="` + styleBody + `">` + "\n" + brand + string(f.buf) + "</div></body></html>\n"
 }

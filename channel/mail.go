@@ -1,3 +1,8 @@
+// This file makes an e-mail: its two forms, a subject, and the message with both. The
+// message is for who delivers it and for files; it has no sender and no receiver. It is the
+// same for the same text and date, so that a delivery which is repeated can be recognized
+// by its Message-ID.
+
 package channel
 
 import (
@@ -21,16 +26,17 @@ const clipAt = 102_400
 const maxSubject = 78
 
 // mail makes both forms of a mail. Only what neither shows counts as degraded.
+//
+// An e-mail is never parted. The plain form and the HTML say the same, as mail programs
+// show either.
 func (d *draft) mail() {
-	text := newTextForm(0, false, len(d.in.Text))
+	text := d.scratch.form.again(0, false, len(d.in.Text))
 	text.degrade = func(k kind) {
 		if k == image {
 			d.degrade(k)
 		}
 	}
 	walk(text, d.root)
-	html := &htmlForm{buf: make([]byte, 0, 2*len(d.in.Text))}
-	walk(html, d.root)
 	r := d.out
 	r.Content = string(text.buf)
 	r.Text = r.Content
@@ -38,23 +44,33 @@ func (d *draft) mail() {
 	if r.Subject == "" {
 		r.Subject = shortened(header(subjectOf(d.unframed())), maxSubject)
 	}
-	r.HTML = html.page(d.in.Locale, r.Subject, header(d.spec.Brand))
+	html := &htmlForm{buf: make([]byte, 0, 1024+2*len(d.in.Text))}
+	html.head(d.in.Locale, r.Subject, header(d.spec.Brand))
+	walk(html, d.root)
+	html.write("</div></body></html>\n")
+	r.HTML = string(html.buf)
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
 }
 
 // unframed is the tree of the text alone.
+//
+// A greeting in front of a text is no subject.
 func (d *draft) unframed() *node {
 	if d.in.Before+d.in.After == "" {
 		return d.root
 	}
-	t := tree{emojis: d.emojis()}
+	t := tree{nodes: &d.scratch.nodes, emojis: d.emojis()}
 	return t.parse(d.parser, clean(d.in.Text))
 }
 
 // header is what may stand in a header: one line.
+//
+// It has no line end whatever the source had: nothing can add a header of its own.
 func header(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
 // subjectOf returns the first heading, else the first sentence.
+//
+// Only the begin of a text without sentences is searched, for a subject is short.
 func subjectOf(root *node) string {
 	for n := root.first; n != nil; n = n.next {
 		if n.kind == heading {
@@ -107,6 +123,10 @@ const (
 
 // encoded is a subject as it stands in a header. Its first line holds some of it: there
 // are readers that take a line end in front of it for a space.
+//
+// The words are in base64 (RFC 2047, section 4.1) and each holds whole characters, as
+// section 5 asks for. A text with =? in it is encoded too, since it might read as an
+// encoded word.
 func encoded(subject string) string {
 	plain := len(subject) <= maxHeaderLine && !strings.Contains(subject, "=?")
 	for i := range len(subject) {
@@ -132,6 +152,8 @@ func encoded(subject string) string {
 
 // MIME returns the message of an e-mail, without From and To, which its sender knows. The
 // same response and date give the same bytes.
+//
+// Lines end in CR LF. The error is that of the writer, which writes to memory.
 func (r *Response) MIME(date time.Time) ([]byte, error) {
 	// The boundary depends on the text, so that no text can hold it.
 	sum := sha256.Sum256([]byte(r.Subject + "\x00" + r.Text + "\x00" + r.HTML))

@@ -1,3 +1,7 @@
+// This file reads the section channels of the configuration file. An entry either changes a
+// built-in channel of its name or makes a new one that extends one. What a Spec may hold is
+// checked by Spec.Check, so that specs which come from elsewhere go by the same rules.
+
 package channel
 
 import (
@@ -29,7 +33,11 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 			spec.Name = n.Name()
 			readSpec(n, &spec)
 			*specs = append(*specs, spec)
-			if d := n.Get("deliver"); d != nil {
+			switch d := n.Get("deliver"); {
+			case d == nil:
+			case spec.Form == Web: // its text streams: there is no message that could be sent
+				d.FaultKey("belongs to sms, whatsapp, teams, email, plain: web has no messages")
+			default:
 				deliver(spec.Name, d)
 			}
 		}
@@ -38,6 +46,9 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 
 // readSpec reads a channel into s, which holds what it extends. null takes a
 // limit away.
+//
+// A key that is absent changes nothing. A limit of length without a number of parts gives 5
+// of them, for a channel that was never split would otherwise be cut.
 func readSpec(n *file.Node, s *Spec) {
 	number := func(name string, into *int) {
 		switch v, ok := n.Get(name).Int(); {

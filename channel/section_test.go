@@ -43,6 +43,8 @@ func TestSectionFaults(t *testing.T) {
   email: {max_length: 100}
   teams: {max_length: 1000, max_parts: 21}
   plain: {emojis: auto, max_segments: 2}
+  web: {deliver: {url: x, secret: y}}
+  bot: {extends: web, deliver: {url: x, secret: y}}
 `)
 	want := []string{
 		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, email, whatsapp, teams, plain",
@@ -53,6 +55,8 @@ func TestSectionFaults(t *testing.T) {
 		"f.yaml:5:40: /channels/teams/max_parts: must be from 1 to 20",
 		"f.yaml:6:19: /channels/plain/emojis: auto belongs to sms",
 		"f.yaml:6:39: /channels/plain/max_segments: belongs to sms",
+		"f.yaml:7:9: /channels/web/deliver: belongs to sms, whatsapp, teams, email, plain: web has no messages",
+		"f.yaml:8:23: /channels/bot/deliver: belongs to sms, whatsapp, teams, email, plain: web has no messages",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

@@ -1,3 +1,10 @@
+// This file measures an SMS as the network does, in segments, and writes its parts. A
+// segment alone holds more than one of several, an escape pair or a grapheme goes into the
+// next segment if it does not fit, and one character outside of the alphabet makes a part
+// cost more than twice as much.
+//
+// Everything here is counted in units: septets in GSM-7, units of UTF-16 in UCS-2.
+
 package channel
 
 import (
@@ -26,6 +33,8 @@ func (e Encoding) capacity() (alone, several int) {
 
 // packer counts the segments of an SMS. What belongs together is not parted: an escape
 // pair, a surrogate pair, a grapheme.
+//
+// It is a small value: a copy of it is a question about what would fit, and costs nothing.
 type packer struct {
 	alone, several int
 	units          int
@@ -40,6 +49,8 @@ func newPacker(e Encoding) packer {
 
 // add packs a grapheme, whole into one segment if it fits into any (3GPP TS
 // 23.040 concatenates after that).
+//
+// A grapheme that is larger than a segment goes on in the next one.
 func (p *packer) add(units int) {
 	p.units += units
 	if p.fill+units > p.several {
@@ -63,6 +74,8 @@ func (p *packer) segments() int {
 }
 
 // sms measures and writes the parts of an SMS.
+//
+// maxUnits and maxSegments bound a part; 0: no bound.
 type sms struct {
 	text          string
 	transliterate bool
@@ -73,6 +86,9 @@ type sms struct {
 }
 
 // inGSM returns what stands for a grapheme in GSM-7.
+//
+// before is the byte in front of it as it is sent. An emoji without a word becomes the
+// empty text, with ok.
 func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	if len(g) == 1 {
 		if septets[g[0]] > 0 {
@@ -118,6 +134,9 @@ func transliterated(g string, before byte) (string, bool) {
 
 // gsm writes text from start on in GSM-7 for as long as that is possible and take says
 // so. It returns where it ended. take gets what stands for the text up to end.
+//
+// It drops the space that an emoji leaves behind, and puts one in where two words would
+// touch. The result is the same from whatever place a part begins.
 func (m *sms) gsm(start int, take func(s string, end int) bool) {
 	before, dropped := byte(' '), false
 	for at := start; at < len(m.text); {
@@ -171,6 +190,8 @@ func addUCS(p *packer, g string) {
 }
 
 // fits says whether p has room for behind more.
+//
+// p is a copy. The shortcut avoids packing behind for all but the last segments of a part.
 func (m *sms) fits(p packer, behind int) bool {
 	if m.maxUnits == 0 || p.units+behind <= m.maxUnits {
 		// Whatever they begin and end with, so many units need no more segments.
@@ -183,13 +204,20 @@ func (m *sms) fits(p packer, behind int) bool {
 }
 
 // gsmReach returns how far a part from start may reach in GSM-7.
+//
+// The result is the end of a grapheme, or start.
 func (m *sms) gsmReach(start int, r room) int {
 	p := newPacker(GSM7)
-	p.reserve(r.before)
 	reach := start
 	// Most texts are nothing but characters of one byte that stand for themselves. The last
 	// one may be the base of a grapheme, and is left to gsm.
-	for end := reach + plainGSM(m.text[reach:]); reach < end-1 || reach < end && end == len(m.text); reach++ {
+	plain, cost := plainGSM(m.text[reach:])
+	end := reach + plain
+	if end == len(m.text) && m.holds(cost+r.before+r.behind) {
+		return end
+	}
+	p.reserve(r.before)
+	for ; reach < end-1 || reach < end && end == len(m.text); reach++ {
 		p.add(int(septets[m.text[reach]]))
 		if !m.fits(p, r.behind) {
 			return reach
@@ -204,6 +232,14 @@ func (m *sms) gsmReach(start int, r room) int {
 		return true
 	})
 	return reach
+}
+
+// holds says whether a part has room for so many units of GSM-7 wherever its segments
+// end: each may lack one unit, as an escape and its character stay together. A part for
+// which it says no may have room as well.
+func (m *sms) holds(units int) bool {
+	_, several := GSM7.capacity()
+	return (m.maxUnits == 0 || units <= m.maxUnits) && (m.maxSegments == 0 || units/(several-1) < m.maxSegments)
 }
 
 // reserve keeps room for an indicator.
@@ -231,6 +267,8 @@ func (m *sms) ucsReach(start int, r room) int {
 
 // reach is how far a part reaches from start, in whichever encoding carries
 // more of the text.
+//
+// It implements meter. GSM-7 that carries the whole rest wins at once.
 func (m *sms) reach(start int, r room) int {
 	gsm := m.gsmReach(start, r)
 	if gsm == len(m.text) {
@@ -239,19 +277,24 @@ func (m *sms) reach(start int, r room) int {
 	return max(gsm, m.ucsReach(start, r))
 }
 
-// plainGSM returns how many characters that are in GSM-7 and in ASCII a text begins with.
-func plainGSM(text string) int {
+// plainGSM returns how many characters that are in GSM-7 and in ASCII a text begins with,
+// and what they cost.
+func plainGSM(text string) (n, units int) {
 	for i := range len(text) {
-		if c := text[i]; c >= utf8.RuneSelf || septets[c] == 0 || c == '\r' {
-			return i
+		c := text[i]
+		if c >= utf8.RuneSelf || septets[c] == 0 || c == '\r' {
+			return i, units
 		}
+		units += int(septets[c])
 	}
-	return len(text)
+	return len(text), units
 }
 
 // write returns the part from start to end as it is sent.
+//
+// GSM-7 is taken if it can say all of it. UCS-2 has the text as it is, emojis included.
 func (m *sms) write(start, end int) (string, Encoding) {
-	if plainGSM(m.text[start:end]) == end-start {
+	if n, _ := plainGSM(m.text[start:end]); n == end-start {
 		return m.text[start:end], GSM7
 	}
 	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
@@ -270,10 +313,19 @@ func (m *sms) write(start, end int) (string, Encoding) {
 }
 
 // count returns what a text costs.
+//
+// s was written in that encoding. A text in GSM-7 without escapes needs no packing: every
+// segment but the last is full.
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
 	at := 0
-	if e == GSM7 && plainGSM(s) == len(s) {
+	if n, cost := plainGSM(s); e == GSM7 && n == len(s) {
+		if cost == n { // without an escape that could not be parted
+			if cost <= p.alone {
+				return cost, min(1, cost)
+			}
+			return cost, (cost + p.several - 1) / p.several
+		}
 		for ; at < len(s); at++ {
 			p.add(int(septets[s[at]]))
 		}

@@ -1,3 +1,7 @@
+// This file says what a channel is: a Spec with its limits, and the six that are built in.
+// A limit of a service is in docs/channels.md with its source and date; here is only its
+// number.
+
 package channel
 
 import (
@@ -19,6 +23,9 @@ const (
 )
 
 // Features are the constructs of Markdown that a channel shows as markup.
+//
+// The zero value shows none. Bits are in the order of FeatureNames, which is public in the
+// configuration; they are never stored.
 type Features uint16
 
 // FeatureNames are the names of features, as in the configuration, in the order of
@@ -157,6 +164,9 @@ const (
 
 // Check returns what keeps a Spec from being used, each with the key of the configuration
 // that it is about.
+//
+// nil and an empty map both mean that there is no fault. It does not look at names, which
+// ByName resolves.
 func (s *Spec) Check() map[string]string {
 	faults := map[string]string{}
 	least := minLength
@@ -179,6 +189,8 @@ func (s *Spec) Check() map[string]string {
 }
 
 // maxEmojis returns how many emojis are kept; -1: all.
+//
+// auto keeps all here: which emojis an SMS can afford is decided part by part in sms.go.
 func (s *Spec) maxEmojis() int {
 	if s.Emojis == EmojisStrip || !s.SupportsEmojis {
 		return 0
@@ -192,6 +204,8 @@ func (s *Spec) maxEmojis() int {
 
 // ByName returns the specs by their names: the built-in ones, and own ones, which may
 // stand in place of those.
+//
+// The map is the caller's own.
 func ByName(own []Spec) map[string]Spec {
 	all := map[string]Spec{}
 	for _, s := range slices.Concat(Builtin(), own) {

@@ -1,3 +1,11 @@
+// This file cuts a text into parts. It knows no channel: a meter says how far a part may
+// reach, and cutters look for the best place at or before that. The places are, in order:
+// end of a paragraph, of a sentence or line, of a word, of a grapheme.
+//
+// A cut never parts a grapheme. It parts a link, a span of code or a number with spaces
+// only if no part could hold it. All searches go back from the end and stop at the first
+// place, so that the time is that of the parts and not of the square of the text.
+
 package channel
 
 import (
@@ -30,6 +38,8 @@ type meter interface {
 type room struct{ before, behind int }
 
 // splitter cuts a text into parts.
+//
+// kept is in order and does not overlap. maxParts is at least 1.
 type splitter struct {
 	text      string
 	kept      []span // which are not parted if a part holds them
@@ -40,6 +50,9 @@ type splitter struct {
 
 // split returns the parts, and whether they are not all of the text. Cutting at smaller
 // things than asked for is better than to lose what is behind the last part.
+//
+// Each attempt cuts the whole text again, by smaller things, so that all parts of a text
+// are cut alike. Truncation is the last resort.
 func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
 	if s.meter.reach(0, room{}) == len(s.text) {
 		return []span{{0, len(s.text)}}, false
@@ -77,6 +90,8 @@ func (s *splitter) room(behind int) room {
 
 // cutAll cuts the text with cutters in the order of preference; ok is false if
 // there are too many parts.
+//
+// A part of nothing but white space is left out.
 func (s *splitter) cutAll(cutters []func(int, int) int) (parts []span, ok bool) {
 	for start := 0; start < len(s.text); {
 		if len(parts) == s.maxParts {
@@ -105,6 +120,10 @@ func (s *splitter) truncated() (parts []span) {
 }
 
 // cut returns where the part from start ends.
+//
+// The result is greater than start. Where not even a grapheme fits one character is taken
+// all the same: the part is then longer than asked for, and Spec.Check keeps limits above
+// that.
 func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
 	end := s.meter.reach(start, r)
 	if end == len(s.text) {
@@ -151,7 +170,9 @@ func isSpace(r rune) bool {
 }
 
 // paragraphEnd is the last end of a paragraph up to end; start: there is none.
-// So are its siblings.
+//
+// A blank line that begins right at the end of the part counts too: the part then holds the
+// whole paragraph.
 func (s *splitter) paragraphEnd(start, end int) int {
 	return start + strings.LastIndex(s.text[start:min(end+2, len(s.text))], "\n\n")
 }
@@ -192,6 +213,10 @@ func (s *splitter) sentenceEnd(start, end int) int {
 }
 
 // endsSentence says whether a text ends as a sentence does.
+//
+// Closing quotes, brackets and marks may follow the point. Points of abbreviations end
+// none, which is decided by abbreviated and may be wrong: the cut is then at a word, and
+// nothing is lost.
 func endsSentence(text string) bool {
 	text = strings.TrimRightFunc(text, isSpace)
 	body := strings.TrimRight(text, `)]}"'”’»」』*_~`)
@@ -324,6 +349,8 @@ func (s *splitter) graphemeEnd(start, end int) int {
 func isGlued(c byte) bool { return c > ' ' && c < 0x7f }
 
 // whole returns where the link or code around position at begins, or at.
+//
+// kept is searched by bisection, as a text may hold thousands of links.
 func (s *splitter) whole(at int) int {
 	i, _ := slices.BinarySearchFunc(s.kept, at, func(k span, at int) int { return k.end - at })
 	if i < len(s.kept) && s.kept[i].end == at {
@@ -336,6 +363,8 @@ func (s *splitter) whole(at int) int {
 }
 
 // units measures texts in units of UTF-16, marks included.
+//
+// limit 0: there is none.
 type units struct {
 	flat  *flat
 	limit int
@@ -348,6 +377,9 @@ func (u units) reach(start int, r room) int {
 	}
 	text := u.flat.text
 	reserve := r.before + r.behind
+	if rest := len(text) - start; rest+reserve <= u.limit && rest+reserve+u.flat.extra(start, len(text)) <= u.limit {
+		return len(text) // no text has more units than bytes
+	}
 	n, at := reserve, start
 	for at < len(text) {
 		end := grapheme(text, at)
@@ -369,6 +401,9 @@ func (u units) reach(start int, r room) int {
 
 // graphemeBefore returns the last end of a grapheme at or before position at. start is
 // the end of one.
+//
+// It steps back to two bytes of ASCII in a row, where a grapheme surely ends, and goes
+// forward from there; the search is bounded to 256 bytes, or begins at start.
 func graphemeBefore(text string, start, at int) int {
 	near := at
 	for near > start && at-near < 256 && !(near < len(text) && text[near] < 0x80 && text[near-1] < 0x80) {
@@ -389,9 +424,23 @@ func graphemeBefore(text string, start, at int) int {
 
 // lengthUTF16 counts UTF-16 units, as several channels do.
 func lengthUTF16(s string) int {
-	n := 0
-	for _, r := range s {
+	n := asciiPrefix(s)
+	for _, r := range s[n:] {
 		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// asciiPrefix returns how many bytes of ASCII s begins with, or a few less.
+//
+// It looks at eight bytes at a time, as this is the longest loop over most texts.
+func asciiPrefix(s string) int {
+	n := 0
+	for ; len(s)-n >= 8; n += 8 {
+		w := s[n : n+8]
+		if w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7] >= utf8.RuneSelf {
+			break
+		}
 	}
 	return n
 }

@@ -1,3 +1,7 @@
+// This file fits a text into the size that Teams takes, which is that of the whole message
+// in bytes, the card's JSON quoted once more. Elements are never parted here: the card form
+// has made them small enough that several fit into one card.
+
 package channel
 
 import (
@@ -5,13 +9,16 @@ import (
 )
 
 // card makes the card, or cards that each are as large as Teams takes.
+//
+// An element is at most a sixteenth of a card's room, so that cards fill evenly; without a
+// limit it is 1,500 bytes.
 func (d *draft) card() {
 	limit := d.spec.MaxLength
 	chunk := 1500
 	if limit > 0 {
 		chunk = min(chunk, max(64, (limit-3000)/16))
 	}
-	f := newCardForm(d.spec.Features, chunk)
+	f := newCardForm(d.scratch.form.again(d.spec.Features, false, len(d.in.Text)), chunk)
 	f.plain.degrade = func(k kind) {
 		if k == struck || k == image || k == code {
 			d.degrade(k)
@@ -43,6 +50,9 @@ func (d *draft) card() {
 }
 
 // cards groups elements, as many as fit. Room is left for the indicator, and for dots.
+//
+// The estimate counts each element with its plain text. It is above what a card takes, so
+// that a part is never too large.
 func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]element) {
 	empty := cardSize(card(nil, "", rtl)) + 300
 	size, from := empty, 0
@@ -59,6 +69,9 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 
 // addCard adds one card of several, with its plain text beside it for
 // notifications.
+//
+// elements is a part of a list that other cards share, so that it is not appended to in
+// place.
 func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
 	text = strings.TrimRight(text, " ")

@@ -1,18 +1,63 @@
+// This file makes a text of the tree: for plain channels, for SMS, for the plain side of
+// e-mails and cards, and with marks for WhatsApp. Marks are not written into the text but
+// noted beside it (flat.go puts them in). What no mark can show is said in words or signs
+// that read well: a heading is a line, a table is told row by row.
+//
+// White space is never written at once: line ends wait in pending until something follows,
+// so that the text neither begins nor ends with any.
+
 package channel
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
 // mark is markup of a text: it begins in front of start and ends behind end.
 type mark struct {
-	start, end  int
-	open, close string
-	kind        kind
+	start, end int
+	kind       kind
+}
+
+// open is what stands in front of what is marked.
+func (m mark) open() string {
+	switch m.kind {
+	case bold:
+		return "*"
+	case italic:
+		return "_"
+	case struck:
+		return "~"
+	case code:
+		return "`"
+	}
+	return "```\n"
+}
+
+// close is what stands behind it.
+func (m mark) close() string {
+	if m.kind == codeBlock {
+		return "\n```"
+	}
+	return m.open()
+}
+
+// grown returns b with room for n bytes more. It grows to the double, also where append
+// grows a large one by a quarter, time and again: what b was before is garbage.
+//
+// append alone would copy a large buffer several times on its way to the double.
+func grown(b []byte, n int) []byte {
+	if len(b)+n > cap(b) {
+		return slices.Grow(b, max(n, len(b)))
+	}
+	return b
 }
 
 // textForm makes a text: plain, or with the few marks of WhatsApp.
+//
+// open has the index of each mark that has no end yet; -1 stands for one that was not made,
+// because one of its kind is open around it.
 type textForm struct {
 	features Features // that are shown by marks
 	marked   bool     // there are marks at all
@@ -44,6 +89,25 @@ func newTextForm(f Features, marked bool, size int) *textForm {
 	return &textForm{features: f, marked: marked, pending: 1, buf: make([]byte, 0, size+size/8)}
 }
 
+// maxKept is how large a form's text may be, in bytes, to be kept for the next one.
+const maxKept = 32 << 10
+
+// again returns the form as newTextForm does, in the memory that it has. What was written
+// before must not be used any more.
+//
+// A buffer that is large for the text at hand is let go, so that one long answer does not
+// keep its memory for ever.
+func (f *textForm) again(features Features, marked bool, size int) *textForm {
+	if cap(f.buf) < size+size/8 || cap(f.buf) > maxKept && size < maxKept/2 {
+		f.buf = make([]byte, 0, size+size/8)
+	}
+	*f = textForm{
+		features: features, marked: marked, pending: 1,
+		buf: f.buf[:0], prefix: f.prefix[:0], marks: f.marks[:0], open: f.open[:0], kept: f.kept[:0],
+	}
+	return f
+}
+
 // flush writes the line ends that are due, and what begins the line.
 func (f *textForm) flush() {
 	if f.pending == 0 {
@@ -58,12 +122,16 @@ func (f *textForm) flush() {
 		}
 	}
 	f.pending = 0
+	f.buf = grown(f.buf, len(f.prefix)+len(f.bullet))
 	f.buf = append(f.buf, f.prefix[:len(f.prefix)-f.indent]...)
 	f.buf = append(f.buf, f.bullet...)
 	f.bullet, f.indent = "", 0
 }
 
 // lines asks for n line ends before what comes next.
+//
+// The greatest number that was asked for counts. Blank lines have the prefix of what both
+// sides have in common (least).
 func (f *textForm) lines(n int) {
 	if f.pending == 0 {
 		f.least = len(f.prefix)
@@ -102,7 +170,9 @@ func (f *textForm) lineBreak() {
 }
 
 // begin opens a mark, unless one of its kind is open.
-func (f *textForm) begin(k kind, mk string) {
+//
+// A mark within its like is left out: its first sign would close the outer one.
+func (f *textForm) begin(k kind) {
 	if !f.marked || !f.features.has(k) {
 		return
 	}
@@ -114,10 +184,12 @@ func (f *textForm) begin(k kind, mk string) {
 	}
 	f.flush()
 	f.open = append(f.open, len(f.marks))
-	f.marks = append(f.marks, mark{start: len(f.buf), end: -1, open: mk, close: mk, kind: k})
+	f.marks = append(f.marks, mark{start: len(f.buf), end: -1, kind: k})
 }
 
 // end closes the mark that was opened last.
+//
+// It must be called for each begin, in the opposite order.
 func (f *textForm) end(k kind) {
 	if !f.marked || !f.features.has(k) {
 		return
@@ -134,7 +206,7 @@ func (f *textForm) enter(n *node) bool {
 	switch n.kind {
 	case heading:
 		f.lines(2)
-		f.begin(bold, "*")
+		f.begin(bold)
 		f.lost(heading)
 	case codeBlock:
 		f.codeBlock(n)
@@ -156,9 +228,9 @@ func (f *textForm) enter(n *node) bool {
 	case cell:
 		f.enterCell()
 	case bold:
-		f.begin(bold, "*")
+		f.begin(bold)
 	case italic:
-		f.begin(italic, "_")
+		f.begin(italic)
 	case struck:
 		f.enterStruck()
 	case code:
@@ -224,7 +296,7 @@ func (f *textForm) enterList() {
 }
 
 // indentOf is how far an item's further lines are indented.
-func indentOf(n *node) int { return min(len(n.mark)+1, 4) }
+func indentOf(n *node) int { return min(len(n.text), 4) }
 
 // enterItem begins an item. Its mark is written with its first text.
 func (f *textForm) enterItem(n *node) {
@@ -233,14 +305,14 @@ func (f *textForm) enterItem(n *node) {
 	}
 	f.lines(1)
 	f.prefix = append(f.prefix, "    "[:indentOf(n)]...)
-	f.bullet, f.indent = n.mark+" ", indentOf(n)
+	f.bullet, f.indent = n.text, indentOf(n)
 	f.items++
 }
 
 // enterStruck says in words that a text is struck out where no mark can.
 func (f *textForm) enterStruck() {
 	if f.marked && f.features.has(struck) {
-		f.begin(struck, "~")
+		f.begin(struck)
 		return
 	}
 	f.lost(struck)
@@ -257,11 +329,14 @@ func (f *textForm) leaveStruck() {
 }
 
 // code writes a code span; one that holds a backtick cannot be marked.
+//
+// WhatsApp's code begins and ends at a character that is no blank. The span is kept whole
+// by the splitter, marked or not.
 func (f *textForm) code(s string) {
 	start := len(f.buf)
 	isMarked := f.marked && f.features.has(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
 	if isMarked {
-		f.begin(code, "`")
+		f.begin(code)
 	} else {
 		f.lost(code)
 	}
@@ -295,7 +370,7 @@ func (f *textForm) codeBlock(n *node) {
 	start := len(f.buf)
 	f.codeLines(n.text)
 	if isMarked {
-		f.marks = append(f.marks, mark{start, len(f.buf), "```\n", "\n```", codeBlock})
+		f.marks = append(f.marks, mark{start, len(f.buf), codeBlock})
 	}
 	f.kept = append(f.kept, span{start, len(f.buf)})
 	f.prefix = prefix
@@ -321,13 +396,15 @@ func (f *textForm) codeLines(text string) {
 }
 
 // link writes the text of a link; its target follows in parentheses.
+//
+// false: the link was written, because its text is its target or there is no text.
 func (f *textForm) link(n *node) bool {
 	text := textOf(n)
-	if n.url != "" && (text == "" || shown(n, text)) {
+	if n.to.url != "" && (text == "" || shown(n, text)) {
 		f.flush()
 		start := len(f.buf)
 		if text == "" {
-			text = n.url
+			text = n.to.url
 		}
 		f.buf = append(f.buf, text...)
 		f.kept = append(f.kept, span{start, len(f.buf)})
@@ -344,10 +421,10 @@ func (f *textForm) link(n *node) bool {
 
 // leaveLink writes the target behind the text, and keeps it from being cut.
 func (f *textForm) leaveLink(n *node) {
-	if n.url != "" {
+	if n.to.url != "" {
 		f.literal(" (")
 		start := len(f.buf)
-		f.buf = append(f.buf, n.url...)
+		f.buf = append(f.buf, n.to.url...)
 		f.kept = append(f.kept, span{start, len(f.buf)})
 		f.buf = append(f.buf, ')')
 	}
@@ -356,8 +433,8 @@ func (f *textForm) leaveLink(n *node) {
 
 // titled writes a link's title.
 func (f *textForm) titled(n *node) {
-	if n.title != "" {
-		f.literal(" \"" + n.title + "\"")
+	if n.to.title != "" {
+		f.literal(" \"" + n.to.title + "\"")
 	}
 }
 
@@ -367,6 +444,9 @@ const maxHeader = 60
 
 // enterTable begins a table. A wide one is told row by row, with its headers as
 // labels.
+//
+// Two columns become "name: value"; more become "header: cell; header: cell" for each row.
+// A table of a header alone is a row.
 func (f *textForm) enterTable(n *node) {
 	f.lines(2)
 	if f.bullet != "" {
@@ -375,7 +455,7 @@ func (f *textForm) enterTable(n *node) {
 	}
 	f.lost(table)
 	f.wide = n.first.kids > 2
-	f.rows, f.column, f.header = 0, 0, make([]string, 0, n.first.kids)
+	f.rows, f.column, f.header = 0, 0, make([]string, 0, int(n.first.kids))
 	f.flush()
 	f.head.buf, f.head.marks, f.head.kept = len(f.buf), len(f.marks), len(f.kept)
 	if !f.wide || n.kids == 1 {
@@ -425,6 +505,8 @@ func (f *textForm) label(header string) {
 }
 
 // leaveCell ends a cell.
+//
+// A header cell is taken back out of the text, and its marks with the row's end.
 func (f *textForm) leaveCell() {
 	if f.rows == 0 {
 		f.header = append(f.header, string(f.buf[f.head.buf:]))
@@ -458,6 +540,8 @@ func (f *textForm) leaveTable() {
 }
 
 // perLine cuts marks at line ends, beyond which WhatsApp does not look for their end.
+//
+// A mark that was not closed ends with the text.
 func perLine(buf []byte, marks []mark) []mark {
 	out := make([]mark, 0, len(marks))
 	for _, m := range marks {

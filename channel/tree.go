@@ -1,3 +1,10 @@
+// This file makes our own tree of what goldmark parsed. The tree has only what channels
+// distinguish, its texts are parts of the source (escapes and entities resolved), and its
+// depth is bounded. What a reader of Markdown would not see is kept as text: raw HTML,
+// definitions of links, cells beyond the header, the words behind a fence.
+//
+// Here is also the only place that decides where a link may lead.
+
 package channel
 
 import (
@@ -7,7 +14,6 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
@@ -42,23 +48,85 @@ const (
 
 // node is a part of the tree. Its strings are parts of the source wherever that says what
 // is meant.
+//
+// It belongs to an arena and is valid until that is reset. Siblings are a list: channels
+// walk once, in order.
 type node struct {
 	kind        kind
+	kids        int32
+	number      int   // of an item of a numbered list, a heading's level
 	first, last *node // of what is in it
 	next        *node
-	text        string // of literal, code and codeBlock; a codeBlock's ends without a line end
-	url         string // of link and image; empty: its target was dropped
-	title       string // of link and image
-	number      int    // of an item of a numbered list, a heading's level
-	mark        string // of an item: "-", "3." or "3)"
-	kids        int
+	// text is that of literal, code and codeBlock, which ends without a line end. Of an item
+	// it is the mark and a space: "- ", "3. " or "3) ".
+	text string
+	to   *target // of link and image
+}
+
+// target is where a link leads.
+type target struct {
+	url   string // empty: it was dropped
+	title string
+}
+
+// bullet is the mark of an item of a list without numbers.
+const bullet = "- "
+
+// arena hands out nodes. What it has is kept for the next tree: nodes are most of what a
+// text needs in memory.
+//
+// The zero value is empty. It does not shrink below keptSlabs, and a single long text does
+// not make it keep more.
+type arena struct {
+	slabs [][]node
+	slab  int // that nodes come from
+	used  int // of that one
+}
+
+const (
+	slabSize  = 128
+	keptSlabs = 32 // about 300 KB; a text of 32 KB needs no more
+)
+
+// node returns a new node.
+//
+// Its other fields are zero: reset has cleared what was used.
+func (a *arena) node(k kind) *node {
+	if a.slab < len(a.slabs) && a.used == slabSize {
+		a.slab, a.used = a.slab+1, 0
+	}
+	if a.slab == len(a.slabs) {
+		a.slabs = append(a.slabs, make([]node, slabSize))
+	}
+	n := &a.slabs[a.slab][a.used]
+	a.used++
+	n.kind = k
+	return n
+}
+
+// reset takes all nodes back. Nobody may have one from then on.
+func (a *arena) reset() {
+	for i, slab := range a.slabs {
+		if i < a.slab {
+			clear(slab)
+		} else if i == a.slab {
+			clear(slab[:a.used])
+		}
+	}
+	if len(a.slabs) > keptSlabs {
+		clear(a.slabs[keptSlabs:])
+		a.slabs = a.slabs[:keptSlabs]
+	}
+	a.slab, a.used = 0, 0
 }
 
 // tree makes nodes of what goldmark found.
+//
+// It is for one source. dropped and ignored are reported in the Metadata.
 type tree struct {
 	source  string
 	raw     []byte
-	slab    []node
+	nodes   *arena
 	dropped int  // targets of links
 	markup  bool // there is some
 	depth   int
@@ -71,15 +139,18 @@ type tree struct {
 const maxNesting = 40
 
 // parse makes the tree of a source that is clean.
-func (t *tree) parse(p parser.Parser, source string) *node {
+//
+// A source with nesting that would cost a parser more than its length is not parsed: it is
+// text, with ignored set. raw is a copy that goldmark may keep parts of.
+func (t *tree) parse(p *markdown.Parser, source string) *node {
 	t.source, t.raw = source, []byte(source)
-	root := t.node(document)
+	root := t.nodes.node(document)
 	if !markdown.Bearable(source) {
 		t.ignored = true
 		t.plain(root)
 		return root
 	}
-	t.children(root, p.Parse(text.NewReader(t.raw)))
+	t.children(root, p.Parse(t.raw))
 	return root
 }
 
@@ -99,20 +170,9 @@ func (t *tree) plain(root *node) {
 	}
 }
 
-// node returns a new node. They come from slabs, which saves most allocations.
-func (t *tree) node(k kind) *node {
-	if len(t.slab) == 0 {
-		t.slab = make([]node, 64)
-	}
-	n := &t.slab[0]
-	t.slab = t.slab[1:]
-	n.kind = k
-	return n
-}
-
 // add adds a node as parent's last child.
 func (t *tree) add(parent *node, k kind) *node {
-	n := t.node(k)
+	n := t.nodes.node(k)
 	if parent.first == nil {
 		parent.first = n
 	} else {
@@ -123,7 +183,7 @@ func (t *tree) add(parent *node, k kind) *node {
 	return n
 }
 
-// literal adds text, to the text before it if they lie side by side.
+// literal adds text.
 func (t *tree) literal(parent *node, s string) {
 	if t.emojis != nil {
 		s = t.emojis(s)
@@ -140,6 +200,8 @@ func (t *tree) children(parent *node, from ast.Node) {
 	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
 		if from.Type() != ast.TypeInline && c.Type() == ast.TypeBlock {
 			t.block(parent, c)
+		} else if s, ok := c.(*ast.Text); ok {
+			c = t.run(parent, s)
 		} else {
 			t.inline(parent, c)
 		}
@@ -147,7 +209,27 @@ func (t *tree) children(parent *node, from ast.Node) {
 	t.depth--
 }
 
+// run adds texts that lie side by side as one: the parser parts them wherever it looked for
+// markup. It returns the last of them.
+func (t *tree) run(parent *node, from *ast.Text) ast.Node {
+	segment, last := from.Segment, from
+	for !last.SoftLineBreak() && !last.HardLineBreak() {
+		next, ok := last.NextSibling().(*ast.Text)
+		if !ok || next.Segment.Start != segment.Stop {
+			break
+		}
+		segment.Stop, last = next.Segment.Stop, next
+	}
+	t.literal(parent, t.resolved(segment))
+	if last.SoftLineBreak() || last.HardLineBreak() {
+		t.add(parent, lineBreak)
+	}
+	return last
+}
+
 // inside adds a node of kind k with what is in from, or that alone if it lies too deep.
+//
+// Text that lies too deep is kept; only the markup around it goes.
 func (t *tree) inside(parent *node, k kind, from ast.Node) *node {
 	t.markup = true
 	if t.depth > maxNesting {
@@ -262,10 +344,10 @@ func (t *tree) list(parent *node, from *ast.List) {
 		if child == n {
 			continue
 		}
-		child.mark = "-"
+		child.text = bullet
 		if from.IsOrdered() {
 			child.number = number
-			child.mark = ordinal(number, from.Marker)
+			child.text = ordinal(number, from.Marker)
 			number++
 		}
 	}
@@ -287,6 +369,8 @@ func (t *tree) table(parent *node, from *extast.Table) {
 }
 
 // surplus adds the cells of a row that its header has none for. goldmark drops them.
+//
+// They are one cell, as the source says nothing about their headers.
 func (t *tree) surplus(line *node, last ast.Node) {
 	if last == nil || last.Lines().Len() == 0 {
 		return
@@ -302,11 +386,6 @@ func (t *tree) surplus(line *node, last ast.Node) {
 // inline adds what stands in a line.
 func (t *tree) inline(parent *node, from ast.Node) {
 	switch from := from.(type) {
-	case *ast.Text:
-		t.literal(parent, t.resolved(from.Segment))
-		if from.SoftLineBreak() || from.HardLineBreak() {
-			t.add(parent, lineBreak)
-		}
 	case *ast.String:
 		t.literal(parent, string(from.Value))
 	case *ast.CodeSpan:
@@ -344,6 +423,8 @@ func (t *tree) inline(parent *node, from ast.Node) {
 }
 
 // resolved returns a text without escapes and with what its entities stand for.
+//
+// An entity can stand for a control or a mark of direction, so the result is cleaned again.
 func (t *tree) resolved(s text.Segment) string {
 	part := t.source[s.Start:s.Stop]
 	if !strings.ContainsAny(part, `\&`) {
@@ -412,6 +493,9 @@ func (t *tree) task(parent *node, done bool) {
 
 // allowed says whether a link may lead there: other schemes run code, or mean nothing on
 // the machine of who reads.
+//
+// An address without a scheme is refused too: in a message it has no page to be relative
+// to.
 func allowed(url string) bool {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {
@@ -425,13 +509,18 @@ func allowed(url string) bool {
 }
 
 // target sets where a link leads, in characters that no channel ends a link at.
+//
+// A target that is refused is dropped and counted; the link's text stays.
 func (t *tree) target(n *node, url, title []byte) {
-	n.url = targetOf(unescaped(string(url)))
-	n.title = clean(strings.Join(strings.Fields(unescaped(string(title))), " "))
-	if n.url != "" && !allowed(n.url) {
-		t.dropped++
-		n.url = ""
+	to := &target{url: targetOf(unescaped(string(url)))}
+	if len(title) > 0 {
+		to.title = clean(strings.Join(strings.Fields(unescaped(string(title))), " "))
 	}
+	if to.url != "" && !allowed(to.url) {
+		t.dropped++
+		to.url = ""
+	}
+	n.to = to
 }
 
 // targetOf makes a target safe to stand in any of the forms.
@@ -445,6 +534,9 @@ func targetOf(url string) string {
 }
 
 // escapedTarget escapes what would end a target early.
+//
+// Other characters than ASCII stay as they are, since readers of all channels show them and
+// browsers encode them.
 func escapedTarget(url string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSpace(clean(url)) {
@@ -461,7 +553,7 @@ func escapedTarget(url string) string {
 	return b.String()
 }
 
-// ordinal is an item's mark, as the source has it.
+// ordinal is an item's mark, as the source has it, and a space.
 func ordinal(number int, delimiter byte) string {
-	return strconv.Itoa(number) + string(delimiter)
+	return strconv.Itoa(number) + string([]byte{delimiter, ' '})
 }

@@ -1,6 +1,13 @@
+// This file has the one walk over the tree. It is recursive, which is safe as the tree's
+// depth is bounded (maxNesting). A line break at the end of a block is dropped here, so
+// that no form has to.
+
 package channel
 
 // form is what a channel makes of what the walk meets.
+//
+// Calls come in the order of the text. leave comes exactly once for each enter that
+// returned true.
 type form interface {
 	// enter says whether the walk goes on into n. If not, leave is not called.
 	enter(n *node) bool
@@ -57,15 +64,17 @@ func appendText(b []byte, n *node) []byte {
 }
 
 // shown says whether the target of a link is its text, so that it need not be told.
+//
+// http://example.org and example.org count as the same to a reader.
 func shown(n *node, text string) bool {
 	if text == "" {
 		return false
 	}
-	if text == n.url {
+	if text == n.to.url {
 		return true
 	}
 	for _, scheme := range [...]string{"mailto:", "tel:", "http://", "https://"} {
-		if len(n.url) == len(scheme)+len(text) && n.url[:len(scheme)] == scheme && n.url[len(scheme):] == text {
+		if len(n.to.url) == len(scheme)+len(text) && n.to.url[:len(scheme)] == scheme && n.to.url[len(scheme):] == text {
 			return true
 		}
 	}

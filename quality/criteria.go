@@ -14,6 +14,20 @@ type criterion struct {
 	planned bool
 }
 
+// standards are the criteria of our own, compiled once for all turns, which only read them.
+type standards struct{ notEmpty, complete, plainText, onePart, dataUsed Criterion }
+
+// newStandards compiles them.
+func newStandards() *standards {
+	return &standards{
+		notEmpty:  standard("not_empty", "The answer holds text.", ""),
+		complete:  standard("complete", "The answer was not cut short.", ""),
+		plainText: standard("plain_text", "No Markdown is left in the text.", ""),
+		onePart:   standard("max_length", "The answer fits into one message.", `{"parts":1}`),
+		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", ""),
+	}
+}
+
 // standard is a criterion of our own.
 func standard(id, description string, args string) Criterion {
 	var raw jsontext.Value
@@ -30,22 +44,23 @@ func standard(id, description string, args string) Criterion {
 // scorecard returns what an answer is checked for: what always counts, what the channel
 // asks for, what is configured, and what the planner has added.
 func (t *turn) scorecard() (card []criterion) {
+	card = make([]criterion, 0, len(t.set.Criteria)+maxOwn)
 	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.applies(t.channel) })
-	add := func(c Criterion) {
+	add := func(c *Criterion) {
 		if !slices.ContainsFunc(own, func(o Criterion) bool { return o.ID == c.ID || o.Name == c.Name }) {
-			card = append(card, criterion{c, false})
+			card = append(card, criterion{*c, false})
 		}
 	}
-	add(standard("not_empty", "The answer holds text.", ""))
-	add(standard("complete", "The answer was not cut short.", ""))
+	add(&t.own.notEmpty)
+	add(&t.own.complete)
 	if form := t.formName(); form == "sms" || form == "plain" {
-		add(standard("plain_text", "No Markdown is left in the text.", ""))
+		add(&t.own.plainText)
 		if form == "sms" {
-			add(standard("max_length", "The answer fits into one message.", `{"parts":1}`))
+			add(&t.own.onePart)
 		}
 	}
 	if t.plan != nil && t.plan.requiresData {
-		add(standard("data_used", "A tool was asked, as the plan has it.", ""))
+		add(&t.own.dataUsed)
 	}
 	for _, c := range own {
 		card = append(card, criterion{c, false})
@@ -64,7 +79,10 @@ func (t *turn) scorecard() (card []criterion) {
 
 // maxScorecard bounds a scorecard: what can be configured, what the planner may add, and
 // our own.
-const maxScorecard = 32 + 16 + 8
+const maxScorecard = 32 + 16 + maxOwn
+
+// maxOwn is how many criteria of our own there may be.
+const maxOwn = 8
 
 // formName is the form that the answer will have.
 func (t *turn) formName() string {

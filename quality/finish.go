@@ -38,12 +38,7 @@ type attempt struct {
 
 // first returns the first attempt.
 func (t *turn) first() *attempt {
-	var b strings.Builder
-	b.Grow(t.size)
-	for _, p := range t.pieces {
-		b.WriteString(p.text)
-	}
-	return t.attempted(b.String(), t.out.Reason, true)
+	return t.attempted(string(t.pieces.text), t.out.Reason, true)
 }
 
 // attempted notes an answer. What style adds around it belongs to what users
@@ -81,6 +76,9 @@ func (t *turn) finish() error {
 		t.send(a, stream.Sending, nil)
 		return nil
 	}
+	if t.drafts {
+		t.show(a.after, stream.Attribution{})
+	}
 	t.takePlan()
 	t.card = t.scorecard()
 	t.validate(a)
@@ -104,6 +102,7 @@ func (t *turn) takePlan() {
 	if t.planning == nil || t.plan != nil {
 		return
 	}
+	t.flush()
 	p := t.planning.wait()
 	t.plan = p
 	t.told.ms.Plan = p.took.Milliseconds()
@@ -145,7 +144,7 @@ func (t *turn) validate(a *attempt) {
 	t.tell(stream.Formatting)
 	in := check.Input{
 		Text: a.styled(), Source: a.styled(), Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
-		Evidence: t.evidence, Finish: string(a.reason), Parts: 1,
+		Evidence: t.evidence.all(), Finish: string(a.reason), Parts: 1,
 	}
 	if t.form != nil {
 		f := a.format(t)
@@ -172,7 +171,6 @@ func (t *turn) validate(a *attempt) {
 	passed, failed := a.ids()
 	t.logChecked(a, began)
 	t.emit(t.phase(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
-	t.flush()
 }
 
 // zone is where the user's dates are meant.
@@ -269,6 +267,12 @@ func (t *turn) judgeOutcome(a *attempt) {
 	}
 }
 
+// withheld says whether the failure text stands in place of the answer: no attempt passed,
+// or none was judged and the settings want no such answer.
+func (t *turn) withheld() bool {
+	return t.outcome == stream.GracefulFailure || t.outcome == stream.Unjudged && t.set.OnUnjudged == Graceful
+}
+
 // conclude sends what the outcome says.
 func (t *turn) conclude(a *attempt) {
 	var err *fault.Error
@@ -278,11 +282,10 @@ func (t *turn) conclude(a *attempt) {
 	case t.outcome == stream.Unjudged && (t.plan == nil || t.plan.err == nil): // else it was told
 		err = &fault.Error{Type: fault.QualityUnavailable, Message: unavailableMessage}
 	}
-	graceful := t.outcome == stream.GracefulFailure || t.outcome == stream.Unjudged && t.set.OnUnjudged == Graceful
 	switch {
 	case !t.held:
 		t.say(t.after)
-	case graceful:
+	case t.withheld():
 		text := builtinFailure
 		if t.cfg.Style != nil {
 			if own := t.cfg.Style.Failure(t.req); own != "" {

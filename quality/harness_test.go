@@ -184,6 +184,7 @@ type turn struct {
 	agent   string
 	timeout time.Duration
 	spent   bool
+	unkept  bool // the turn has no task
 }
 
 // run runs it through a Frame, whose Guard judges the grammar.
@@ -194,6 +195,9 @@ func (tt turn) run(t testing.TB) *told {
 
 func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
 	t.Helper()
+	if !tt.unkept {
+		tt.req.Task = "task_1"
+	}
 	cfg := quality.Config{
 		Spec: settings(t, tt.yaml), Formatters: map[string]quality.Formatter{"sms": phone{}}, Writer: tt.writer, Style: tt.style,
 		Agents: func(context.Context, *chat.Request) []quality.Agent {

@@ -41,7 +41,7 @@ type shownResult struct {
 func (t *turn) shown() []shownResult {
 	list := []shownResult{}
 	room := maxResults
-	for _, e := range slices.Backward(t.evidence) {
+	for _, e := range slices.Backward(t.evidence.all()) {
 		text, cut := chat.Truncate(e.Result, min(maxResult, room))
 		room -= len(text)
 		arguments, _ := chat.Truncate(e.Arguments, maxResult/8)
@@ -84,6 +84,7 @@ func (t *turn) judge(a *attempt, text string) {
 	err := errors.New("there is nobody to ask")
 	var reply Reply
 	if t.cfg.Asker != nil {
+		t.flush()
 		reply, err = t.cfg.Asker.Ask(ctx, &Question{Name: "verdicts", Model: t.set.Judge, System: judgeSystem, User: string(user), Schema: jsontext.Value(judgeSchema)})
 	}
 	took := max(time.Since(began), 1)

@@ -224,7 +224,19 @@ func (t *turn) allSteps() []step {
 	return all
 }
 
-// ran counts the steps that were done.
+// steps counts allSteps without making them.
+func (t *turn) steps() int {
+	n := 3
+	if t.plan != nil {
+		n += len(t.plan.steps)
+	}
+	if t.req.Deliver {
+		n++
+	}
+	return n
+}
+
+// stepsRun counts the steps that were done.
 func (t *turn) stepsRun() (n int) {
 	if t.plan != nil {
 		for _, s := range t.plan.steps {

@@ -125,7 +125,8 @@ type Agent struct {
 // Config describes a Checker. Everything may be zero that no settings need.
 type Config struct {
 	Spec Spec
-	// Formatters are the channels but Web, by name.
+	// Formatters are the channels but Web, by name. nil stands for one that extends Web: its
+	// text is Markdown that streams, and has no messages that could be delivered.
 	Formatters map[string]Formatter
 	Asker      Asker
 	Writer     Writer
@@ -144,6 +145,7 @@ type Config struct {
 // Checker makes the runners of turns. It is safe for concurrent use. Use New.
 type Checker struct {
 	cfg    Config
+	own    *standards
 	counts func() *instruments // registered when first used: a gateway without quality shows none
 }
 
@@ -152,7 +154,7 @@ func New(cfg Config) *Checker {
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
 	}
-	return &Checker{cfg: cfg, counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
+	return &Checker{cfg: cfg, own: newStandards(), counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
 }
 
 // Check returns what is wrong with the form that a request asks for, by the names of its
@@ -162,7 +164,7 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 		return nil
 	}
 	faults := map[string]*chat.FieldError{}
-	if req.Channel != "" && req.Channel != Web && c.cfg.Formatters[req.Channel] == nil {
+	if _, known := c.cfg.Formatters[req.Channel]; !known && req.Channel != "" && req.Channel != Web {
 		faults["channel"] = chat.UnknownChannel()
 	}
 	if s := c.cfg.Spec.Settings(agent); req.Drafts == chat.Yes && s.Drafts == NeverDrafts {

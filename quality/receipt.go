@@ -28,7 +28,9 @@ func (t *turn) close(err error) {
 		if !t.set.HideReceipt {
 			t.checks.Quality = t.receipt(a)
 		}
-		t.checks.Checked = t.state(a, err)
+		if t.req.Task != "" { // else nobody keeps it
+			t.checks.Checked = t.state(a, err)
+		}
 	}
 	if t.checks.Quality != nil || t.checks.Channel != nil || t.checks.Checked != nil || t.checks.Said != "" {
 		t.out.Checks = &t.checks
@@ -49,7 +51,7 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
 		Criteria: []stream.CriterionCheck{}, Millis: t.told.ms,
 		Usage: stream.TokenUsage{Input: t.told.usage.InputTokens, Output: t.told.usage.OutputTokens, Thinking: t.told.usage.ThinkingTokens},
-		Plan:  stream.ReceiptPlan{Steps: len(t.allSteps()), Ran: t.stepsRun()},
+		Plan:  stream.ReceiptPlan{Steps: t.steps(), Ran: t.stepsRun()},
 	}
 	if t.cfg.Style != nil {
 		r.StyleVersion = t.cfg.Style.Version()
@@ -96,7 +98,8 @@ type keptScorecard struct {
 	At        string          `json:"evaluated_at,omitempty"`
 }
 
-// keptResult is a ValidationResult.
+// keptResult is a ValidationResult. What nobody judged has not passed, and is among the
+// ids that failed: they are empty if and only if it passed.
 type keptResult struct {
 	RequestID   string   `json:"request_id"`
 	ScorecardID string   `json:"scorecard_id"`
@@ -134,12 +137,12 @@ const (
 func (t *turn) state(a *attempt, err error) jsontext.Value {
 	now := stamp(time.Now())
 	s := keptState{
-		RequestID: chat.RequestID(t.ctx), Data: t.shown(), Refinement: max(0, len(t.attempts)-1), Status: "completed",
+		RequestID: chat.RequestID(t.ctx), Data: t.shown(), Refinement: t.attempt - 1, Status: "completed",
 		CreatedAt: stamp(t.start), At: now,
 		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: stamp(t.start)},
 	}
 	status := planCompleted
-	if err != nil || t.outcome == stream.GracefulFailure {
+	if err != nil || t.withheld() {
 		s.Status, status = "failed", planFailed
 	}
 	s.Plan = t.executionPlan(status)
@@ -156,15 +159,19 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 		if v.given {
 			k.Passed = &v.passed
 		}
-		if v.failed() {
+		switch {
+		case v.failed():
 			k.Feedback = "Not fulfilled: " + c.Description
 			feedback = append(feedback, c.ID+": "+c.Description)
+		case !v.given:
+			feedback = append(feedback, c.ID+" has no verdict: "+c.Description)
 		}
 		s.Scorecard.Criteria = append(s.Scorecard.Criteria, k)
 	}
 	if a.verdicts != nil {
 		s.Scorecard.At = now
 		_, failed := a.ids()
+		failed = append(failed, a.unjudged()...)
 		s.Result = &keptResult{s.RequestID, s.Scorecard.ID, len(failed) == 0, failed, strings.Join(feedback, "; "), now}
 	}
 	t.keepTexts(&s, a)

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ You get JSON objects: first the request and the results of the tools that were r
 func (t *turn) refine(a *attempt) *attempt {
 	t.attempt = 2
 	t.tell(stream.Refining)
+	t.flush()
 	ctx, cancel := t.working()
 	defer cancel()
 	began := time.Now()
@@ -35,13 +37,15 @@ func (t *turn) refine(a *attempt) *attempt {
 		if b.Len()+len(text) > maxHeld {
 			return errTooLong
 		}
-		b.WriteString(text)
-		t.chars += utf8.RuneCountInString(text)
 		if t.drafts && text != "" {
-			t.draft = stream.InnerDelta{Delta: text, Attempt: 2}
-			t.emit(&t.draft)
+			if b.Len() == 0 {
+				t.show(t.before, stream.Attribution{})
+			}
+			t.show(text, stream.Attribution{})
 			t.flush()
 		}
+		b.WriteString(text)
+		t.chars += utf8.RuneCountInString(text)
 		return t.sinkErr
 	})
 	took := max(time.Since(began), 1)
@@ -56,7 +60,11 @@ func (t *turn) refine(a *attempt) *attempt {
 	if written.Finish == chat.FinishMaxTokens {
 		reason = stream.MaxTokens
 	}
-	return t.attempted(b.String(), reason, false)
+	second := t.attempted(b.String(), reason, false)
+	if t.drafts {
+		t.show(second.after, stream.Attribution{})
+	}
+	return second
 }
 
 var errTooLong = errors.New("the text is too long")
@@ -103,12 +111,7 @@ func (a *attempt) written() string {
 
 // author returns the agent that wrote the first attempt.
 func (t *turn) author() string {
-	for _, p := range t.pieces {
-		if p.from.AgentID != "" {
-			return p.from.AgentID
-		}
-	}
-	return t.agent
+	return cmp.Or(t.pieces.agent(), t.agent)
 }
 
 // said is a message of one text.

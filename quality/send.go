@@ -35,6 +35,7 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
 		t.emit(stream.NewError(err, false))
 	}
 	t.final = a
+	t.keep(a.text)
 	switch {
 	case t.form != nil:
 		t.messages(a)
@@ -43,7 +44,6 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
 	default:
 		t.say(a.styled())
 	}
-	t.flush()
 	if !t.firstText.IsZero() && !t.sentAt.IsZero() {
 		held := t.sentAt.Sub(t.firstText)
 		t.told.ms.Held = held.Milliseconds()
@@ -54,13 +54,13 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
 // again sends the pieces as they came.
 func (t *turn) again() {
 	t.say(t.before)
-	for _, p := range t.pieces {
-		for text := p.text; text != ""; {
+	t.pieces.each(func(text string, who stream.Attribution) {
+		for text != "" {
 			head, _ := chat.Truncate(text, maxPiece)
-			t.piece(&stream.Delta{Attribution: p.from, Text: head})
+			t.piece(&stream.Delta{Attribution: who, Text: head})
 			text = text[len(head):]
 		}
-	}
+	})
 	t.say(t.after)
 }
 
@@ -96,10 +96,11 @@ func (t *turn) messages(a *attempt) {
 // deliver has the messages delivered. Once begun it does not end with the client.
 func (t *turn) deliver(f *Formatted) {
 	began := time.Now()
-	d := t.cfg.Senders[t.channel].Send(t.ctx, &Message{
-		Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Passed: t.passed, Outcome: t.outcome,
-		Segments: f.Segments, Parts: len(f.Messages),
-	})
+	m := Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
+	if t.watched { // else a question has an outcome, and no receipt that tells it
+		m.Passed, m.Outcome = t.passed, t.outcome
+	}
+	d := t.cfg.Senders[t.channel].Send(t.ctx, &m)
 	t.checks.Channel.Delivery = &d
 	t.logDelivered(&d, f, began)
 	if d.Status != "delivered" {

@@ -9,7 +9,6 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/quality/check"
 	"sluice/stream"
 )
 
@@ -43,8 +42,7 @@ type turn struct {
 	held    bool // and, or, held back
 	drafts  bool
 
-	pieces    []piece // of the first attempt, as they came
-	size      int
+	pieces    holding // of the first attempt
 	chars     int
 	firstText time.Time
 	lastTold  time.Time
@@ -52,7 +50,7 @@ type turn struct {
 	released  bool              // the text is out: the turn ends with a question
 	sentAt    time.Time
 
-	evidence []check.Evidence
+	evidence evidence
 	ended    map[string]bool // agents, and whether they did their part
 	planning *planning
 	plan     *plan
@@ -66,12 +64,6 @@ type turn struct {
 
 	out    stream.Result
 	checks stream.Checks
-}
-
-// piece is a piece of the first attempt.
-type piece struct {
-	text string
-	from stream.Attribution
 }
 
 // told is what the receipt tells of times and tokens.
@@ -105,7 +97,13 @@ func (t *turn) run(inner stream.Runner) error {
 	}
 	var err error
 	t.begun = true
-	t.out, err = inner.Run(t.ctx, t.instructed(), t)
+	ctx := stream.WithHeld(t.ctx, t.holds)
+	if t.watched || !t.settled {
+		t.evidence.restore(t.req.Resumed)
+		ctx = t.evidence.keep(ctx)
+	}
+	t.out, err = inner.Run(ctx, t.instructed(), t)
+	defer t.keep("") // unless something was sent
 	t.settle()
 	if err == nil && t.sinkErr != nil {
 		err = t.sinkErr
@@ -125,8 +123,28 @@ func (t *turn) run(inner stream.Runner) error {
 			return t.fail(err)
 		}
 	}
-	t.flush()
+	if t.planning != nil && t.plan == nil { // it is waited for; else done goes out with the text
+		t.flush()
+	}
 	return t.sinkErr
+}
+
+// holds settles the turn, and says whether its answer is held back.
+func (t *turn) holds() bool {
+	t.settle()
+	return t.held
+}
+
+// keep has the inner runner keep what is sent, if it keeps its answer.
+func (t *turn) keep(sent string) {
+	settle := t.out.Settle
+	if settle == nil {
+		return
+	}
+	t.out.Settle = nil
+	if err := settle(sent); err != nil && t.sinkErr == nil {
+		t.sinkErr = err
+	}
 }
 
 // settle decides what becomes of the answer, and has the planner begin.
@@ -184,7 +202,9 @@ func (t *turn) Emit(ev stream.Event) error {
 			return t.sinkErr
 		}
 	case *stream.ToolCompleted:
-		t.evidence = append(t.evidence, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
+		if t.watched || !t.settled {
+			t.evidence.add(ev)
+		}
 	case *stream.Route:
 		if t.emit(ev); !t.settled {
 			if ev.Decision == stream.Routed {
@@ -235,22 +255,34 @@ func (t *turn) text(ev *stream.Delta) error {
 		t.emit(ev)
 		return t.sinkErr
 	}
-	if t.size += len(ev.Text); t.size > maxHeld {
+	if len(t.pieces.text)+len(ev.Text) > maxHeld {
 		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
 	}
-	t.pieces = append(t.pieces, piece{ev.Text, ev.Attribution})
+	t.pieces.add(ev.Text, ev.Attribution)
 	t.composing(utf8.RuneCountInString(ev.Text))
 	switch {
 	case !t.held:
-		if len(t.pieces) == 1 {
+		if len(t.pieces.ends) == 1 {
 			t.say(t.before)
 		}
 		t.emit(ev)
 	case t.drafts:
-		t.draft = stream.InnerDelta{Attribution: ev.Attribution, Delta: ev.Text, Attempt: 1}
-		t.emit(&t.draft)
+		if len(t.pieces.ends) == 1 {
+			t.show(t.before, stream.Attribution{})
+		}
+		t.show(ev.Text, ev.Attribution)
 	}
 	return t.sinkErr
+}
+
+// show tells a piece of the draft of the attempt under way. Pieces joined are what is
+// checked: with what the style adds.
+func (t *turn) show(text string, who stream.Attribution) {
+	if text == "" {
+		return
+	}
+	t.draft = stream.InnerDelta{Attribution: who, Delta: text, Attempt: t.attempt}
+	t.emit(&t.draft)
 }
 
 // composing tells that there is text, and once a second how much.
@@ -281,7 +313,7 @@ func (t *turn) pauses() bool {
 
 // fail ends a turn without an answer. What is held back is dropped.
 func (t *turn) fail(err error) error {
-	t.outcome, t.pieces = stream.NotEvaluated, nil
+	t.outcome, t.pieces = stream.NotEvaluated, holding{}
 	if t.held && t.watched && !t.released {
 		t.tell(stream.Failing)
 	}
@@ -297,13 +329,13 @@ func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality
 	return q
 }
 
-// tell tells a phase, if it is one of this turn's.
+// tell tells a phase, if it is one of this turn's. Who waits for something in a phase
+// flushes before: phases of code alone are over before a client would have read of them.
 func (t *turn) tell(p stream.Phase) {
 	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
 		return
 	}
 	t.emit(t.phase(p, nil))
-	t.flush()
 }
 
 // emit passes an event on unless the sink has failed before. The first error

@@ -154,6 +154,23 @@ func TestStyle(t *testing.T) {
 	}
 }
 
+// Drafts joined are what was checked: with what the style adds, in each attempt.
+func TestDraftsHaveTheStyle(t *testing.T) {
+	t.Parallel()
+	tt := turn{yaml: enforce + "\n  drafts: always" + backed, inner: says("I say ", "35."), writer: writes("I say", " 32."), style: plain{}}
+	drafts := map[string]string{}
+	for _, line := range tt.run(t).lines {
+		var attempt, text string
+		if n, _ := fmt.Sscanf(line, "draft %s %q", &attempt, &text); n == 2 {
+			drafts[attempt] += text
+		}
+	}
+	want := map[string]string{"1": "Hi!\n\nI say 35.\n\nBye.", "2": "Hi!\n\nI say 32.\n\nBye."}
+	if diff := cmp.Diff(want, drafts); diff != "" {
+		t.Errorf("drafts (-want +got)\n%s", diff)
+	}
+}
+
 // receiver is a sender.
 type receiver struct {
 	status string
@@ -228,6 +245,15 @@ func TestReceiptOff(t *testing.T) {
 	t.Parallel()
 	got := turn{yaml: enforce + "\n  receipt: off", inner: says("Hi.")}.run(t)
 	if got.done.Quality != nil || got.done.Checked == nil {
+		t.Errorf("%+v", got.done)
+	}
+}
+
+// Without a task nobody keeps the state, and it is not made.
+func TestStateIsForTasks(t *testing.T) {
+	t.Parallel()
+	got := turn{yaml: enforce, inner: says("Hi."), unkept: true}.run(t)
+	if got.done.Quality == nil || got.done.Checked != nil {
 		t.Errorf("%+v", got.done)
 	}
 }

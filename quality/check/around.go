@@ -1,3 +1,8 @@
+// This file reads the words around a number, as they decide what it claims: 5 % is not 5
+// hours. It also finds numbers that claim nothing: labels of lists, parts of names, figures
+// of speech. The words themselves are in wordlists.go. Only some bytes on both sides are
+// looked at (maxAround), so that a text takes time in proportion to its length.
+
 package check
 
 import (
@@ -8,6 +13,8 @@ import (
 )
 
 // claim is a number with what the words around it make of it.
+//
+// The zero values of the fields mean that nothing is said of that kind.
 type claim struct {
 	*number
 	text    string
@@ -22,6 +29,8 @@ const maxAround = 40
 
 // newClaim reads what stands around a number: its unit makes a different claim
 // of it.
+//
+// Units of languages without spaces are known by their first character.
 func newClaim(text string, n *number) claim {
 	c := claim{number: n, text: text}
 	rest := text[n.end:min(len(text), n.end+maxAround)]
@@ -52,6 +61,8 @@ func newClaim(text string, n *number) claim {
 }
 
 // monthNear returns the month that is named beside a day: 24th of November, Nov. 24.
+//
+// 0: none is near. Fillers such as "of" and "th" are passed over, three at most.
 func monthNear(text string, n *number) int {
 	rest := text[n.end:min(len(text), n.end+maxAround)]
 	for range 3 {
@@ -112,10 +123,15 @@ func lastWord(text string) string {
 }
 
 // labels are numbers that count off what follows: 1. … 2. …
+//
+// One value goes through one text, in order. The zero value expects 1.
 type labels struct{ next int }
 
 // is says whether n is a label, and then expects the one that follows. Within a line labels
 // count from 1 on without gaps; where they start a line they may begin anywhere.
+//
+// A number of more than three digits is no label. A false label would hide a number that
+// nothing backs, so that the forms are narrow.
 func (l *labels) is(text string, n *number) bool {
 	if len(n.groups) > 1 || len(n.groups[0]) > 3 {
 		return false
@@ -174,6 +190,9 @@ func startsAfterWord(line string) bool {
 }
 
 // isName says whether n is part of a name: MP3, GPT-4, 3D. Money is none: EUR50.
+//
+// A hyphen joins a short number to the word before it; a longer one is a range or an
+// amount.
 func isName(text string, n *number) bool {
 	before := text[max(0, n.start-maxAround):n.start]
 	r, _ := utf8.DecodeLastRuneInString(before)
@@ -222,6 +241,9 @@ func plainHyphens(text string) string {
 }
 
 // isIdiom says whether n stands in a figure of speech.
+//
+// The text near the number is folded to lower case and ASCII hyphens, and compared as whole
+// words.
 func isIdiom(text string, n *number) bool {
 	// Figures of speech, and spans that the calendar has: nobody counted them.
 	idioms := [...]string{

@@ -1,3 +1,7 @@
+// This file knows long numbers, such as those of phones and accounts, whatever groups them.
+// An answer may write one in other groups than the tool did, and no group alone would be
+// found in the evidence.
+
 package check
 
 import "strings"
@@ -7,6 +11,9 @@ import "strings"
 const minChain = 7
 
 // chain joins the groups of long numbers: (415) 555-2671 is 4155552671.
+//
+// It is for one text; add is called for each number in order, and end once behind the last.
+// A chain of more than 40 digits is ended, since it is a table and no number.
 type chain struct {
 	text   string
 	digits []byte

@@ -22,6 +22,8 @@ type Evidence struct {
 
 // Input is an answer and what it is judged by. It is filled in once and then read by one
 // goroutine: checks of one answer share what they find in it.
+//
+// seen is made when the first check asks; a copy of an Input shares it.
 type Input struct {
 	Text     string // as it is sent, without indicators; of a card or an e-mail the plain form
 	Source   string // the Markdown of which Text was made; empty: it is Text
@@ -47,6 +49,9 @@ type Outcome struct {
 }
 
 // Check judges answers by one rule.
+//
+// A Check does not change after Compile, so that many answers may be judged by it at the
+// same time.
 type Check interface {
 	Run(in *Input) Outcome
 }
@@ -70,10 +75,13 @@ func (e *ArgsError) Error() string {
 var ErrUnknown = errors.New("there is no such check")
 
 // args are the arguments of a check, before they are checked.
+//
+// A value of it is read into by the JSON reader and then compiled once; most of them are
+// the check themselves.
 type args interface{ compile() (Check, error) }
 
 // newArgs returns the arguments of a check by its name, to be read into; nil: there is no such
-// check. A name belongs in Names, too.
+// check.
 func newArgs(name string) args {
 	switch name {
 	case "not_empty":
@@ -104,13 +112,6 @@ func newArgs(name string) args {
 		return new(noPII)
 	}
 	return nil
-}
-
-// Names lists the checks, sorted.
-func Names() []string {
-	return []string{
-		"complete", "contains", "data_used", "excludes", "links_backed", "matches", "max_length", "no_pii", "not_empty", "numbers_backed", "plain_text", "required_facts", "script",
-	}
 }
 
 // Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
@@ -154,6 +155,8 @@ func notApplicable(why string) Outcome {
 }
 
 // findings are what was found in an Input, for all checks.
+//
+// A field is nil until a check needs it.
 type findings struct {
 	prose  *prose
 	folded *string

@@ -89,6 +89,14 @@ func TestChecks(t *testing.T) {
 			{Tool: "t", Result: `{"content":[{"type":"text","text":"{\"n\":7}"}]}`, Completed: true},
 		}}, pass},
 		{"required_facts", `{"facts":[{"tool":"t","pointer":"/n"}]}`, check.Input{Text: "7", Evidence: []check.Evidence{{Tool: "t", Result: `{"n":8}`}}}, none},
+		// A tool may write half a character, as an escape or in bytes that are no UTF-8.
+		{"required_facts", `{"facts":[{"tool":"t","pointer":"/n"}]}`, check.Input{Text: "It is 7.", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":"\ud83d","\udc00":[1],"n":7}`, Completed: true}}}, pass},
+		{"required_facts", `{"facts":[{"tool":"t","pointer":"/n"}]}`, check.Input{Text: "It is 8.", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":"\ud83d","n":7}`, Completed: true}}}, fail},
+		{"required_facts", `{"facts":[{"tool":"t","pointer":"/a"}]}`, check.Input{Text: "Ann \uFFFD", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":"Ann \udc00"}`, Completed: true}}}, pass},
+		{"numbers_backed", "", check.Input{Text: "There are 3.", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":"\ud83d","list":["x","y","z"]}`, Completed: true}}}, pass},
+		{"numbers_backed", "", check.Input{Text: "It is 3.", Evidence: []check.Evidence{{Tool: "t", Result: "{\"a\":\"\xed\xa0\xbd\",\"b\":1,\"c\":2}", Completed: true}}}, pass},
+		{"numbers_backed", "", check.Input{Text: "It is 1.234,567'890 123.", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":1}`, Completed: true}}}, fail},
+		{"numbers_backed", "", check.Input{Text: "It is 1.234,567'890 123.", Evidence: []check.Evidence{{Tool: "t", Result: `{"a":"1.234,567'890 123"}`, Completed: true}}}, pass},
 
 		{"data_used", "", check.Input{Text: "a"}, fail},
 		{"data_used", "", check.Input{Text: "a", Evidence: []check.Evidence{{Tool: "t", Result: "refused"}}}, fail},
@@ -171,8 +179,5 @@ func TestBadArguments(t *testing.T) {
 	}
 	if _, err := check.Compile("vibes", nil); !errors.Is(err, check.ErrUnknown) {
 		t.Errorf("an unknown check: %v", err)
-	}
-	if len(check.Names()) != 13 {
-		t.Errorf("there are %q", check.Names())
 	}
 }

@@ -1,3 +1,7 @@
+// This file reads dates and times in evidence and makes the numbers of which an answer may
+// say them: 2026-11-24T15:00Z is backed as 24, 11, 2026, 3 and 15.00, and in the reader's
+// own time zone as well. Dates in words are read by monthNear.
+
 package check
 
 import (
@@ -7,6 +11,8 @@ import (
 )
 
 // instants adds the dates and times that a text names as in ISO 8601 and RFC 3339.
+//
+// It finds separators and looks around them, so that a text without dates costs one search.
 func (e *evidence) instants(text string, r *result) {
 	for at := 0; at+5 <= len(text); {
 		i := strings.IndexAny(text[at:], "-:")
@@ -26,6 +32,8 @@ func (e *evidence) instants(text string, r *result) {
 
 // timeAt reads the date or time of which the first separator is at a place. size is how
 // far it reaches from there; 0: there is none.
+//
+// A time alone is of the year 0. hasZone says that it names a zone, or Z.
 func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
 	if text[at] == ':' {
 		if at < 1 || at+3 > len(text) {
@@ -85,6 +93,9 @@ func isDigitByte(c byte) bool { return '0' <= c && c <= '9' }
 
 // instant adds a time, as it is written and as a clock beside the reader shows it. In the
 // year 0 it is a time of any day.
+//
+// A time without a zone is taken for one of the reader's. r may be nil: then only the
+// numbers are noted.
 func (e *evidence) instant(t time.Time, hasClock, hasZone bool, r *result) {
 	if r != nil && len(r.instants) < maxInstants {
 		at := t
@@ -142,6 +153,8 @@ func two(n int) string {
 
 // apart says whether two of the instants of a result, or one and now, are so many minutes
 // apart, as rounded. Days are counted by the calendar.
+//
+// x is compared in the unit of minutes (60 for hours), with tolerance in that unit.
 func (e *evidence) apart(r *result, x, minutes, tolerance float64) bool {
 	all := r.instants
 	if !e.now.IsZero() {

@@ -1,3 +1,9 @@
+// This file collects what backs an answer: numbers, dates and texts of the question, of
+// arguments and of results. It is made once for an answer and used by several checks.
+// Numbers are kept by keys, which are equal for all ways to write a value; only results
+// also keep values from which others may follow, since numbers of the question would make
+// too many.
+
 package check
 
 import (
@@ -8,11 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // evidence is what backs an answer: the results and arguments of tools, the question, the
 // date.
+//
+// Its maps grow with the evidence. It is read only after it was made.
 type evidence struct {
 	texts []string // all that is text in it
 	// keys are its numbers: as they are read, behind "=" as they are written, and behind "#"
@@ -47,6 +56,9 @@ const (
 const nearDays = 1
 
 // evidence collects what the turn's tools have said, once for all checks.
+//
+// Arguments count as well: what the model asked for is known. The time of the answer is
+// evidence for today and the days beside it.
 func (in *Input) evidence() *evidence {
 	f := in.found()
 	if f.facts != nil {
@@ -78,6 +90,8 @@ func (in *Input) evidence() *evidence {
 
 // tidy sorts values and drops repetitions. Numbers in prose count only where a
 // result has no others.
+//
+// Each value stays twice, as the difference or the sum of two equal ones may be told.
 func (r *result) tidy() {
 	if len(r.values) == 0 {
 		r.values = r.prose
@@ -96,6 +110,8 @@ func (r *result) tidy() {
 const maxWithin = 3
 
 // document reads JSON, or a text that is none.
+//
+// within is how deep JSON stands in strings. A text that is no valid JSON is read as prose.
 func (e *evidence) document(text string, r *result, within int) {
 	trimmed := strings.TrimSpace(text)
 	if within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenient()) {
@@ -133,10 +149,15 @@ func (e *evidence) document(text string, r *result, within int) {
 	}
 }
 
-// lenient reads JSON as tools write it.
-func lenient() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
+// lenient reads JSON as tools write it: names twice, and half characters, whose document
+// would count as prose else, so that none of its facts could be asked for.
+func lenient() jsontext.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // literal adds a number of JSON, which means one thing only.
+//
+// Its sign is dropped, as words say it (a loss of 5).
 func (e *evidence) literal(s string, r *result) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -159,6 +180,8 @@ func (e *evidence) literal(s string, r *result) {
 
 // add notes a reading. operands, unless nil, collects what sums and differences
 // are made of, within a bound.
+//
+// It is the only place that fills keys with readings of numbers.
 func (e *evidence) add(read reading, operands *[]float64) {
 	e.keys[read.key] = true
 	e.values = append(e.values, read.value)

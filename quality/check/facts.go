@@ -1,3 +1,7 @@
+// This file checks that an answer tells certain values of results, each named by a tool and
+// a JSON pointer. A value may be told in any form that means the same: 1200 as 1,200, a
+// date by its day, a text in other case.
+
 package check
 
 import (
@@ -58,6 +62,8 @@ func (c *requiredFacts) Run(in *Input) Outcome {
 }
 
 // latest returns a text or number of the last result of a tool.
+//
+// false: the tool was not called, did not complete, or has no text or number there.
 func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value, bool) {
 	for i := len(calls) - 1; i >= 0; i-- {
 		if calls[i].Tool == tool && calls[i].Completed {
@@ -69,6 +75,9 @@ func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value,
 
 // pointed returns the text or number at a pointer. A string that holds JSON is looked into
 // like what it holds.
+//
+// at is resolved step by step, so that a string with JSON in the middle of the way can be
+// gone into.
 func pointed(text string, at jsontext.Pointer, within int) (jsontext.Value, bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader([]byte(text)), lenient())
 	value, err := dec.ReadValue()
@@ -132,6 +141,8 @@ func member(value jsontext.Value, name string) (jsontext.Value, bool) {
 
 // tells says whether the text has a value: a number in any form, a text whatever its case,
 // a date also by its day.
+//
+// A number matches any number of the answer; where it stands there is not looked at.
 func (in *Input) tells(value jsontext.Value) bool {
 	if value.Kind() == '0' {
 		fact := &evidence{keys: map[string]bool{}}

@@ -1,3 +1,7 @@
+// This file checks that the links of an answer are known: from the evidence, or by their
+// hosts. A model that invents an address is the most harmful case of an invented text, as
+// users click it. Nothing is opened or resolved.
+
 package check
 
 import (
@@ -53,6 +57,9 @@ func (c *linksBacked) Run(in *Input) Outcome {
 }
 
 // backed says whether a link may stand in the answer.
+//
+// A host is compared as a whole: a subdomain must be named itself. The link must stand in
+// one text of the evidence, with or without its scheme.
 func (c *linksBacked) backed(in *Input, link string) bool {
 	u, err := url.Parse(link)
 	if err != nil {
@@ -103,6 +110,8 @@ func hasLink(text, link string) bool {
 }
 
 // joins says whether the end of before belongs to the word behind it.
+//
+// It keeps example.org from being found in evil-example.org.
 func joins(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	return before != "" && (isWord(r) || r == '.' || r == '-' || r == '_' || r == '@' || r == '%')

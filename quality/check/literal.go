@@ -1,3 +1,7 @@
+// This file has the checks that look for texts and patterns. Texts are compared folded
+// (case, width, compatibility form), patterns as they are. Bounds on the number and length
+// of arguments keep a check's time in proportion to the answer.
+
 package check
 
 import (
@@ -121,6 +125,9 @@ func (c *matches) Run(in *Input) Outcome {
 }
 
 // literals folds texts. at is where they stand, for an error.
+//
+// The result is in the order of texts. The error is an *ArgsError with the place of the
+// first that is wrong.
 func literals(at jsontext.Pointer, texts []string) ([]string, error) {
 	if len(texts) > maxTexts {
 		return nil, &ArgsError{at, "must have at most 100 texts"}
@@ -158,6 +165,8 @@ func (in *Input) folded() string {
 // folded returns a text in the form NFKC, its case folded (Unicode's CaseFolding.txt,
 // status C and F for ß), without characters that only join or order others: channels
 // insert some.
+//
+// It is idempotent; it may be longer than text.
 func folded(text string) string {
 	if isLowerASCII(text) {
 		return text

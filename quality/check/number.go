@@ -1,3 +1,7 @@
+// This file reads numbers as they are written in any language: digits of any script, groups
+// of three or of lakhs, a comma or a point for decimals. What 1.234 means cannot be known,
+// so that a number has readings, and one that is backed is enough.
+
 package check
 
 import (
@@ -10,6 +14,8 @@ import (
 )
 
 // number is one as it is written: groups of digits with what stands between them.
+//
+// It points into its text by start and end and keeps no other part of it.
 type number struct {
 	start, end int      // in the text
 	groups     []string // in ASCII, whatever the digits are
@@ -24,6 +30,8 @@ const (
 )
 
 // digitOf returns the value of a decimal digit of any script (Nd).
+//
+// It relies on Unicode's rule that digits of a script are ten in a row.
 func digitOf(r rune) (int, bool) {
 	if r < 0x80 {
 		return int(r - '0'), '0' <= r && r <= '9'
@@ -46,6 +54,8 @@ func digitOf(r rune) (int, bool) {
 }
 
 // eachNumber gives each the numbers of a text in their order.
+//
+// n is new for each call, and may be kept.
 func eachNumber(text string, each func(n *number)) {
 	for at := 0; at < len(text); {
 		if c := text[at]; c < 0x80 && (c < '0' || c > '9') {
@@ -140,6 +150,8 @@ func (n *number) joins(sep rune, next string) bool {
 }
 
 // reading is what a number may mean.
+//
+// Two readings are the same value if their keys are equal; value is for arithmetic.
 type reading struct {
 	key      string // its digits without what says nothing: 1200, 0.5
 	value    float64
@@ -148,6 +160,8 @@ type reading struct {
 
 // readings returns what n means as one number: 1.234 is 1234 and 1.234. It is empty for
 // dates and versions.
+//
+// There are two at most.
 func (n *number) readings() []reading {
 	last := len(n.seps) - 1
 	if last < 0 {
@@ -168,6 +182,8 @@ func (n *number) readings() []reading {
 }
 
 // grouped says whether groups are thousands, or lakhs and crores.
+//
+// It wants one separator throughout and a first group without a leading zero.
 func grouped(groups []string, seps []rune) bool {
 	for _, s := range seps {
 		if s != seps[0] || s == arabicDot {
@@ -219,6 +235,8 @@ func (n *number) raw() string {
 
 // pieces are the numbers that n may be in place of one: those between spaces, or if it
 // has no reading at all those of a date or a list. A version or an address is one thing.
+//
+// nil: it is one number and nothing else.
 func (n *number) pieces() []*number {
 	var list []*number
 	splitAt := func(sep rune) bool { return sep == ' ' }

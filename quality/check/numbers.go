@@ -1,3 +1,9 @@
+// This file checks that each number of an answer is backed. A number passes if it stands in
+// the evidence, is a label, a name or an idiom, or follows from one result: rounded, in
+// another unit, a count, a sum, difference, product or ratio of two values, a share, a span
+// of time. What is derived is bounded in number, because with many values some pair gives
+// any number by chance.
+
 package check
 
 import (
@@ -10,6 +16,8 @@ import (
 )
 
 // numbersBacked asks that every number is in the evidence, or follows from it.
+//
+// Without derived only numbers that stand in the evidence count.
 type numbersBacked struct {
 	Derived *bool            `json:"derived"` // nil: true
 	Allow   []jsontext.Value `json:"allow"`   // numbers, or texts with them
@@ -78,6 +86,9 @@ func (c *numbersBacked) Run(in *Input) Outcome {
 }
 
 // search goes through the numbers of an answer.
+//
+// It is for one answer. known remembers what was searched, since answers repeat their
+// numbers.
 type search struct {
 	*numbersBacked
 	*evidence
@@ -87,6 +98,9 @@ type search struct {
 }
 
 // text collects the numbers of a text that nothing backs, until there are maxTold.
+//
+// A number that is not backed alone may be part of a long one that is: it waits until the
+// chain ends.
 func (s *search) text(text string) {
 	var open []*number // of the chain at hand, without evidence of their own
 	chain := chain{text: text}
@@ -172,6 +186,9 @@ func (s *search) backedPiece(c claim, piece *number, mayFollow bool) bool {
 
 // follows says whether a number is one of the evidence in another form, or derived from
 // it.
+//
+// Beyond maxDerived different numbers nothing is searched any more, and what is left counts
+// as not backed.
 func (s *search) follows(c claim, r reading) bool {
 	key := r.key + " " + strconv.Itoa(r.decimals) + " " + strconv.FormatFloat(c.scale, 'g', -1, 64) + strconv.FormatBool(c.percent) + strconv.FormatFloat(c.minutes, 'g', -1, 64)
 	found, ok := s.known[key]
@@ -209,6 +226,9 @@ func near(values []float64, x, within float64) bool {
 
 // isDerived says whether a number follows from one result: a count, a sum, a
 // difference, a share, an age.
+//
+// All operands come from one result: numbers of two tools have nothing to do with each
+// other, as a rule.
 func (s *search) isDerived(c claim, r reading) bool {
 	for _, from := range s.results {
 		if r.decimals == 0 && slices.Contains(from.lengths, r.value) {
@@ -233,6 +253,8 @@ func (s *search) isDerived(c claim, r reading) bool {
 }
 
 // pairs are two numbers of a result.
+//
+// values are sorted and without signs.
 type pairs struct{ values []float64 }
 
 // roundRatio is from where on a ratio may be rounded to a whole number.
@@ -240,6 +262,8 @@ const roundRatio = 100
 
 // have says whether x is a sum, difference, product or ratio of two. A small ratio without
 // decimals must be exact: 40 to 32 is not 1.
+//
+// It takes n log n steps for n values, which maxOperands bounds.
 func (p pairs) have(x, within float64, rounded bool) bool {
 	ratio := within
 	if !rounded && x < roundRatio {

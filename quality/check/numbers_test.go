@@ -116,8 +116,12 @@ func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
 		"1 ", "1.", "1,", "1.234", "123 456 ", "1:2 ", "1-1-", "2026-11-24 ", "1) ", "24/7 ", "5% ", "7 days ", "a@b.c ", "https://a.b/c ", "www.a.b ", "**a", "[a](b)", "> ", "[", "٣", "\u0301", "{", "\"", "Jan 5 ", "9007199254740993 ", "1e9 ", "\xff", "\x00",
+		">", "|a", "\u202e1", "1.2,3'4 5", "\\ud83d", "👨\u200d👩\u200d👧\u200d👦",
 	} {
 		text := strings.Repeat(unit, 64<<10/len(unit))
+		if unit == "|a" {
+			text = strings.Repeat(unit, 200) + "|\n" + strings.Repeat("|-", 200) + "|\n" + strings.Repeat(strings.Repeat("|b", 200)+"|\n", 100)
+		}
 		in := check.Input{
 			Text: text, Question: text, Now: now, Locale: "x", Finish: "stop",
 			Evidence: []check.Evidence{{Tool: "t", Arguments: "[" + strings.TrimSuffix(strings.Repeat("1.5,", 10_000), ",") + "]", Result: text, Completed: true}, {Tool: "t", Result: numbered(20_000), Completed: true}},

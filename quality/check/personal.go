@@ -1,3 +1,7 @@
+// This file checks an answer for personal data and keys, with the same finder that keeps
+// them out of logs (package redact). What is allowed is compared without spaces, hyphens,
+// brackets and case.
+
 package check
 
 import (

@@ -1,3 +1,7 @@
+// This file takes the Markdown of an answer apart: text that a person reads, links, and the
+// constructs that are markup. Code is neither text nor claim, so that numbers in it are not
+// judged.
+
 package check
 
 import (
@@ -7,7 +11,6 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
 	"sluice/internal/markdown"
@@ -43,20 +46,30 @@ func parse(source string) *prose {
 	if !markdown.Bearable(source) {
 		return &prose{text: source}
 	}
+	if text, ok := unmarked(source); ok {
+		return &prose{text: text}
+	}
+	return parsed(source)
+}
+
+// parsed is parse by a parser of Markdown.
+func parsed(source string) *prose {
 	raw := []byte(source)
 	p := &proseParser{raw: raw, prose: prose{built: map[built]bool{}}}
-	root := reader.Parse(text.NewReader(raw))
+	root := reader.Parse(raw)
 	_ = ast.Walk(root, p.visit) // p returns no error
 	p.prose.text = p.out.String()
 	return &p.prose
 }
 
 // proseParser walks the tree of an answer and writes what a reader sees.
+//
+// It is for one source. open grows and shrinks with the depth of constructs.
 type proseParser struct {
 	raw   []byte
 	prose prose
 	out   strings.Builder
-	plain []rune // letters and digits of all text, also of code
+	plain []rune // letters and digits of all constructs, also of code
 	open  []int  // in plain, where each construct began that is open
 }
 
@@ -64,6 +77,8 @@ type proseParser struct {
 const maxBegin = 64
 
 // visit is called for each node before and after its children.
+//
+// It never returns an error.
 func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		p.enter(n)
@@ -143,6 +158,8 @@ func (p *proseParser) leave(n ast.Node) {
 
 // construct names what is markup in a text that should have none. Marks of lists, quotes
 // and tasks are none: they are in plain texts as well.
+//
+// "": it is none. The names are words of the feedback.
 func construct(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Emphasis:
@@ -174,9 +191,12 @@ func (p *proseParser) write(s string) {
 	p.keep(s)
 }
 
-// keep notes letters and digits, by which two forms of the same text can be
-// compared.
+// keep notes letters and digits of constructs, by which two forms of the same text can be
+// compared. What stands outside of them begins none.
 func (p *proseParser) keep(s string) {
+	if len(p.open) == 0 {
+		return
+	}
 	for _, r := range s {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {
 			p.plain = append(p.plain, r)
@@ -213,8 +233,12 @@ func (c *plainText) compile() (Check, error) { return c, nil }
 // Run wants an answer without Markdown. Characters that only look like markup,
 // because the source escaped them, are none.
 func (*plainText) Run(in *Input) Outcome {
-	source, left := in.prose(), in.prose()
-	if in.Text != in.source() {
+	source := in.prose()
+	left := source
+	switch {
+	case len(source.built) == 0: // nothing could be left
+		return passed()
+	case in.Text != in.source():
 		left = parse(in.Text)
 	}
 	// What looks like markup in the text alone was written as characters.

@@ -1,3 +1,7 @@
+// This file checks that an answer is in the script of its question, which finds an answer
+// in the wrong language without a model wherever the scripts differ. It says nothing about
+// languages of one script: English and German pass for each other.
+
 package check
 
 import (
@@ -161,6 +165,9 @@ func writingOfLocale(locale string) *writing {
 }
 
 // writingOf returns what most letters of a text are; nil: it has none that is known.
+//
+// It counts letters, and ties go to the code that comes first in the alphabet, so that the
+// result is always the same.
 func writingOf(text string) *writing {
 	counts := map[string]int{}
 	last := "Latn"

@@ -1,3 +1,6 @@
+// This file has the checks that look at one property of an answer: that there is text, that
+// it is whole, that a tool was used, how long it is.
+
 package check
 
 import (

@@ -1,0 +1,80 @@
+package quality
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"sluice/chat"
+	"sluice/quality/check"
+	"sluice/stream"
+)
+
+// evidence is what the tools of a turn have told, also before it waited for a person: an
+// answer may speak of that. A question to a person is put by whatever goroutine runs the
+// agent that asks, so the list is locked.
+type evidence struct {
+	mu   sync.Mutex
+	list []check.Evidence // in the order of the events
+}
+
+// storedEvidence is one piece of evidence as a turn that waits keeps it. A result that is
+// no JSON is kept as well, so it is a string.
+type storedEvidence struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments,omitempty"`
+	Result    string `json:"result,omitempty"`
+}
+
+// add notes that a tool has done its work.
+func (e *evidence) add(ev *stream.ToolCompleted) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
+}
+
+// all returns what there is. Nothing is added to it.
+func (e *evidence) all() []check.Evidence {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.list[:len(e.list):len(e.list)]
+}
+
+// restore takes what a turn had that goes on. What cannot be read is no evidence: the
+// checks are stricter then, and the turn goes on.
+func (e *evidence) restore(r *chat.Resumed) {
+	if r == nil || len(r.Evidence) == 0 {
+		return
+	}
+	var stored []storedEvidence
+	if json.Unmarshal(r.Evidence, &stored) != nil {
+		return
+	}
+	for _, s := range stored {
+		e.list = append(e.list, check.Evidence{Tool: s.Tool, Arguments: s.Arguments, Result: s.Result, Completed: true})
+	}
+}
+
+// keep returns a context in which a turn that waits for a person keeps its evidence.
+func (e *evidence) keep(ctx context.Context) context.Context {
+	if !stream.CanPause(ctx) {
+		return ctx
+	}
+	return stream.WithPauses(ctx, func(p *chat.Paused) string {
+		p.Evidence = e.stored()
+		return stream.Pause(ctx, p)
+	})
+}
+
+// stored returns the evidence as restore takes it; nil: there is none.
+func (e *evidence) stored() []byte {
+	var stored []storedEvidence
+	for _, one := range e.all() {
+		stored = append(stored, storedEvidence{one.Tool, one.Arguments, one.Result})
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(stored) // of strings
+	return text
+}

@@ -1,0 +1,49 @@
+package quality
+
+import "sluice/stream"
+
+// holding is the text of a turn as it came, in pieces. Thousands of turns may hold one at
+// once, so that it takes little more than its bytes: a piece of its own would cost three
+// times what it says.
+type holding struct {
+	text []byte
+	ends []int32 // of the pieces in text, which maxHeld bounds
+	from []origin
+}
+
+// origin is who says the pieces from one on, up to the next origin. Mostly there is one.
+type origin struct {
+	first int32 // piece
+	who   stream.Attribution
+}
+
+// add adds a piece.
+func (h *holding) add(text string, who stream.Attribution) {
+	if n := len(h.from); n == 0 || h.from[n-1].who != who {
+		h.from = append(h.from, origin{int32(len(h.ends)), who})
+	}
+	h.text = append(h.text, text...)
+	h.ends = append(h.ends, int32(len(h.text)))
+}
+
+// each gives take the pieces as they came.
+func (h *holding) each(take func(text string, who stream.Attribution)) {
+	text, from, at := string(h.text), h.from, int32(0)
+	for i, end := range h.ends {
+		if len(from) > 1 && from[1].first == int32(i) {
+			from = from[1:]
+		}
+		take(text[at:end], from[0].who)
+		at = end
+	}
+}
+
+// agent returns the first agent that says a piece; empty: none has a name.
+func (h *holding) agent() string {
+	for _, o := range h.from {
+		if o.who.AgentID != "" {
+			return o.who.AgentID
+		}
+	}
+	return ""
+}
