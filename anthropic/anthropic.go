@@ -36,6 +36,11 @@ type Codec struct {
 	decoders sync.Pool // of *decoder; an answer has one only while it decodes
 }
 
+// Preset is what the configuration calls this protocol, and where its API is.
+func Preset() model.Preset {
+	return model.Preset{Name: model.Anthropic, Protocol: model.Anthropic, Endpoint: "https://api.anthropic.com/v1", End: "/messages", Keys: []string{"ANTHROPIC_API_KEY"}}
+}
+
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {

@@ -20,6 +20,9 @@ type Paused struct {
 	// Questions are what is asked, each to be answered by itself. A turn or a team has
 	// one.
 	Questions []Question
+	// Evidence is what the answer will be checked by, of the time up to here: one JSON value
+	// of what checks it. Empty: there is none.
+	Evidence []byte
 }
 
 // What can go on with a State.
@@ -63,6 +66,9 @@ type PendingCall struct {
 	Server    string
 	Arguments jsontext.Value
 	AgentID   string // in a team
+	// Within is the id of the call, of the agent that asks, within which this one waits: it
+	// is a delegate's. Empty: the agent's own.
+	Within string `json:",omitempty"`
 	// Reason says in a word why a person is asked.
 	Reason string
 	// Fingerprint is that of the tool that is meant (tool.Spec.Fingerprint).
@@ -84,6 +90,10 @@ type Resumed struct {
 	Changed []string
 	// Task and Turn are those that waited; empty: they were not kept.
 	Task, Turn string
+	// Trace names the span of the turn that waited; empty: nobody keeps spans.
+	Trace string
+	// Evidence is that of Paused.
+	Evidence []byte
 }
 
 // Action is what somebody decided.

@@ -72,6 +72,9 @@ type Request struct {
 	// Mute says that the client could not show a question to its user: calls that a person
 	// must allow are refused. The code of a protocol sets it.
 	Mute bool
+	// Hops counts the gateways that the request has come through, each as a remote agent of
+	// the one before; 0: a client has sent it here. See MaxHops.
+	Hops int
 	// Resumed goes on with a turn that was paused; nil: the request begins one. The rest of
 	// the request is then as it was, but for its History.
 	Resumed *Resumed

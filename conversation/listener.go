@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -23,6 +24,12 @@ type listener struct {
 
 // Emit implements stream.Sink.
 func (l *listener) Emit(ev stream.Event) error {
+	l.hear(ev)
+	return l.note(l.Sink.Emit(ev))
+}
+
+// hear takes an event into what is remembered.
+func (l *listener) hear(ev stream.Event) {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		if len(l.text) <= l.most {
@@ -33,7 +40,27 @@ func (l *listener) Emit(ev stream.Event) error {
 			l.tools = append(l.tools, ev.Tool)
 		}
 	}
-	return l.note(l.Sink.Emit(ev))
+}
+
+type toldKey struct{}
+
+// WithTold returns a context for a turn whose first part was told by a process that is
+// gone: what it remembers begins with that.
+func WithTold(ctx context.Context, told []stream.Event) context.Context {
+	return context.WithValue(ctx, toldKey{}, told)
+}
+
+// leaves says that a turn is a run of a workflow with which another process, or this one
+// later, goes on: who ends it remembers it.
+func leaves(req *chat.Request, err error) bool {
+	if err == nil || req.Workflow == "" && (req.Resumed == nil || req.Resumed.By != chat.PausedWorkflow) {
+		return false
+	}
+	switch fault.From(err).Type {
+	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
+		return true
+	}
+	return false
 }
 
 // Flush implements stream.Sink.

@@ -151,7 +151,14 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	own := *req
 	own.History, own.Record = history, !m.cfg.OmitCalls
 	heard := &listener{Sink: sink, most: m.cfg.MaxTokens * tokenBytes}
+	told, _ := ctx.Value(toldKey{}).([]stream.Event)
+	for _, ev := range told {
+		heard.hear(ev)
+	}
 	result, err := r.next.Run(ctx, &own, heard)
+	if leaves(req, err) {
+		return result, err
+	}
 	turn := heard.record(req.Input, &result, cause(ctx, err))
 	result.Made = nil // it was for this
 	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && heard.err == nil && ctx.Err() == nil {

@@ -3,7 +3,6 @@ package gemini
 import (
 	"bytes"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 // has one among its elements; or nil. What comes after the first JSON value is
 // ignored: it is the rest of an array whose beginning went by as chunks.
 func findError(body []byte) *model.Refusal {
-	d := jsontext.NewDecoder(bytes.NewReader(body), lenient)
+	d := jsontext.NewDecoder(bytes.NewReader(body), model.Tolerant())
 	if d.PeekKind() == '[' {
 		if _, err := d.ReadToken(); err != nil {
 			return nil
@@ -32,7 +31,7 @@ func findError(body []byte) *model.Refusal {
 		var probe struct {
 			Error jsontext.Value `json:"error"`
 		}
-		if json.Unmarshal(v, &probe, lenient) == nil && probe.Error != nil {
+		if json.Unmarshal(v, &probe, model.Tolerant()) == nil && probe.Error != nil {
 			return parseError(probe.Error)
 		}
 	}
@@ -48,9 +47,9 @@ func parseError(v jsontext.Value) *model.Refusal {
 		Status  jsontext.Value `json:"status"`
 		Details jsontext.Value `json:"details"`
 	}
-	_ = json.Unmarshal(v, &status, lenient)
+	_ = json.Unmarshal(v, &status, model.Tolerant())
 	var details []jsontext.Value
-	_ = json.Unmarshal(status.Details, &details, lenient)
+	_ = json.Unmarshal(status.Details, &details, model.Tolerant())
 	message := unquote(status.Message)
 	e := &model.Refusal{Type: keepUpper(unquote(status.Status)), Message: redact.KeyLike(message)}
 	e.Status, _ = strconv.Atoi(string(status.Code))
@@ -59,8 +58,8 @@ func parseError(v jsontext.Value) *model.Refusal {
 	}
 	readDetails(e, details)
 	classify(e)
-	if m := retryIn.FindStringSubmatch(message); m != nil && e.RetryAfter == 0 {
-		e.RetryAfter = model.ParseWait(m[1])
+	if e.RetryAfter == 0 {
+		e.RetryAfter = model.WaitIn(message)
 	}
 	return e
 }
@@ -76,9 +75,6 @@ func classify(e *model.Refusal) {
 	}
 }
 
-// retryIn finds the delay in "Please retry in 48.9s.".
-var retryIn = regexp.MustCompile(`retry in ([0-9hms.]*[hms])`)
-
 // readDetails takes what it knows from google.rpc.ErrorInfo and RetryInfo.
 func readDetails(e *model.Refusal, details []jsontext.Value) {
 	for _, v := range details {
@@ -87,7 +83,7 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 			Reason     jsontext.Value `json:"reason"`
 			RetryDelay jsontext.Value `json:"retryDelay"`
 		}
-		_ = json.Unmarshal(v, &d, lenient)
+		_ = json.Unmarshal(v, &d, model.Tolerant())
 		switch unquote(d.Type) {
 		case "type.googleapis.com/google.rpc.ErrorInfo":
 			e.Code = keepUpper(unquote(d.Reason))
@@ -96,9 +92,6 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 		}
 	}
 }
-
-// lenient reads what is only looked at, never handed on.
-var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // unquote returns the string that v is, or "".
 func unquote(v jsontext.Value) string {

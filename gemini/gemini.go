@@ -113,6 +113,11 @@ func (d driver) open(f model.Frame, c *codec) (*Model, error) {
 	return model.NewModel(f)
 }
 
+// Preset is what the configuration calls this protocol, and where its API is.
+func Preset() model.Preset {
+	return model.Preset{Name: model.Gemini, Protocol: model.Gemini, Endpoint: "https://generativelanguage.googleapis.com", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
+}
+
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*Model, error) {

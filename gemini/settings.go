@@ -3,7 +3,6 @@ package gemini
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/internal/check"
 )
 
 // Defaults of Config.
@@ -51,12 +51,10 @@ func Settings(c *config.Config) config.Section {
 	}}
 }
 
-var modelNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
 // modelName takes what can stand as one segment of a URL's path.
 func modelName(p *string) func(string) error {
 	return func(value string) error {
-		if !modelNames.MatchString(value) {
+		if !check.Segment(value) {
 			return errors.New("must be a model's name such as " + DefaultModel + ", without a path")
 		}
 		*p = value

@@ -173,7 +173,7 @@ func leftOut(log zerolog.Logger, server string, tools int, reason string) {
 // out.
 func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, err error) {
 	var t wireTool
-	if err := json.Unmarshal(raw, &t, lenient); err != nil {
+	if err := json.Unmarshal(raw, &t, wire.Lenient); err != nil {
 		return nil, t.Name, 0, errors.New("the definition cannot be read")
 	}
 	switch {

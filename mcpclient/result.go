@@ -8,11 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/mcpclient/internal/wire"
 	"sluice/tool"
 )
-
-// lenient reads what a server wrote: what is odd in it must not cost us the rest.
-var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // wireResult is an MCP CallToolResult.
 type wireResult struct {
@@ -41,7 +39,7 @@ type wireContent struct {
 // failed. The error means that raw is not a result.
 func render(raw []byte) (text string, isError bool, err error) {
 	var r wireResult
-	if err := json.Unmarshal(raw, &r, lenient); err != nil {
+	if err := json.Unmarshal(raw, &r, wire.Lenient); err != nil {
 		return "", false, fmt.Errorf("unreadable tool result: %w", err)
 	}
 	if r.Content == nil && r.StructuredContent == nil {

@@ -269,7 +269,7 @@ func (c *call) judge(err error) ending {
 // is longer than what is known.
 func (m *Model) complete(r *Refusal) {
 	if m.cfg.Policy != PolicyGemini {
-		r.RetryAfter = max(r.RetryAfter, waitIn(r.Message))
+		r.RetryAfter = max(r.RetryAfter, WaitIn(r.Message))
 	}
 	r.hide(m.secrets)
 }

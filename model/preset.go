@@ -21,54 +21,51 @@ const (
 	ResponsesAPI = "responses"
 )
 
-// preset is what a provider's name in the configuration stands for.
-type preset struct {
-	name     string
-	protocol string
-	endpoint string   // empty: there is none to choose
-	end      string   // what the path of a request ends with; empty: it is that of each call, or of the API
-	keys     []string // variables of the key; the first that is set counts
+// Preset is what a provider's name in the configuration stands for. Each package that speaks
+// a protocol has one, and the wiring lists them; package model knows those that speak a
+// protocol of another one.
+type Preset struct {
+	Name     string
+	Protocol string   // equal to Name where the provider's package speaks it
+	Endpoint string   // URL; empty: there is none to choose
+	End      string   // what the path of a request ends with; empty: it is that of each call, or of the API
+	Keys     []string // variables of the key; the first that is set counts
 }
 
 // What the paths of requests end with.
 const (
 	chatEnd      = "/chat/completions"
 	responsesEnd = "/responses"
-	messagesEnd  = "/messages"
 )
 
-// presets are all providers that a configuration can name, in the order in which they are
-// listed for people. A preset of a protocol that is spoken already is a line here; so is the
-// first one of a new protocol, beside the line that opens its models in internal/gateway.
-func presets() []preset {
-	return []preset{
-		{Gemini, Gemini, "https://generativelanguage.googleapis.com", "", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
-		{OpenAI, OpenAI, "https://api.openai.com/v1", "", []string{"OPENAI_API_KEY"}},
-		{Anthropic, Anthropic, "https://api.anthropic.com/v1", messagesEnd, []string{"ANTHROPIC_API_KEY"}},
-		{Simulator, Simulator, "", "", nil},
-		{"openrouter", OpenAI, "https://openrouter.ai/api/v1", "", []string{"OPENROUTER_API_KEY"}},
-		{"groq", OpenAI, "https://api.groq.com/openai/v1", "", []string{"GROQ_API_KEY"}},
-		{"mistral", OpenAI, "https://api.mistral.ai/v1", "", []string{"MISTRAL_API_KEY"}},
-		{"deepseek", OpenAI, "https://api.deepseek.com/v1", "", []string{"DEEPSEEK_API_KEY"}},
-		{"xai", OpenAI, "https://api.x.ai/v1", "", []string{"XAI_API_KEY"}},
-		{"ollama", OpenAI, "http://127.0.0.1:11434/v1", "", nil},
-		{"lmstudio", OpenAI, "http://127.0.0.1:1234/v1", "", nil},
-		{"llamacpp", OpenAI, "http://127.0.0.1:8080/v1", "", nil},
-		{"vllm", OpenAI, "http://127.0.0.1:8000/v1", "", nil},
-	}
+// withPresets returns all providers that a configuration can name, in the order in which
+// they are listed for people: those of the protocols that are spoken, the simulator, and who
+// else speaks one of them, each a line here.
+func withPresets(protocols []Preset) []Preset {
+	return append(slices.Clip(protocols),
+		Preset{Simulator, Simulator, "", "", nil},
+		Preset{"openrouter", OpenAI, "https://openrouter.ai/api/v1", "", []string{"OPENROUTER_API_KEY"}},
+		Preset{"groq", OpenAI, "https://api.groq.com/openai/v1", "", []string{"GROQ_API_KEY"}},
+		Preset{"mistral", OpenAI, "https://api.mistral.ai/v1", "", []string{"MISTRAL_API_KEY"}},
+		Preset{"deepseek", OpenAI, "https://api.deepseek.com/v1", "", []string{"DEEPSEEK_API_KEY"}},
+		Preset{"xai", OpenAI, "https://api.x.ai/v1", "", []string{"XAI_API_KEY"}},
+		Preset{"ollama", OpenAI, "http://127.0.0.1:11434/v1", "", nil},
+		Preset{"lmstudio", OpenAI, "http://127.0.0.1:1234/v1", "", nil},
+		Preset{"llamacpp", OpenAI, "http://127.0.0.1:8080/v1", "", nil},
+		Preset{"vllm", OpenAI, "http://127.0.0.1:8000/v1", "", nil},
+	)
 }
 
 // presetOf returns the preset of a name that the schema knows.
-func presetOf(name string) preset {
-	all := presets()
-	return all[slices.IndexFunc(all, func(p preset) bool { return p.name == name })]
+func presetOf(all []Preset, name string) Preset {
+	return all[slices.IndexFunc(all, func(p Preset) bool { return p.Name == name })]
 }
 
 // providerNames returns what the schema takes as provider, as the items of a JSON array.
-func providerNames() string {
+func providerNames(all []Preset) string {
 	var names []string
-	for _, p := range presets() {
-		names = append(names, strconv.Quote(p.name))
+	for _, p := range all {
+		names = append(names, strconv.Quote(p.Name))
 	}
 	return strings.Join(names, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/internal/check"
 )
 
 //go:embed section.json
@@ -28,11 +29,12 @@ const (
 
 // Section is the section models of the configuration file. It fills specs, in the order
 // of the file, and puts what no log may show into c.FileSecrets. It reads the rest of c,
-// which is whole by then.
-func Section(specs *[]Spec, c *config.Config) file.Section {
-	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames()+`]`, 1), Read: func(models *file.Node) {
+// which is whole by then. protocols are the providers whose protocols can be spoken.
+func Section(specs *[]Spec, c *config.Config, protocols []Preset) file.Section {
+	presets := withPresets(protocols)
+	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames(presets)+`]`, 1), Read: func(models *file.Node) {
 		for m := range models.Members() {
-			r := reader{node: m, cfg: c, spec: Spec{Key: m.Name()}}
+			r := reader{node: m, cfg: c, presets: presets, spec: Spec{Key: m.Name()}}
 			r.read()
 			*specs = append(*specs, r.spec)
 		}
@@ -67,6 +69,8 @@ type reader struct {
 	node *file.Node
 	cfg  *config.Config
 	spec Spec
+	// presets are all providers that there are.
+	presets []Preset
 }
 
 // read reads all fields, so that all faults of a model come at once. Nothing can be
@@ -77,9 +81,9 @@ func (r *reader) read() {
 	if !ok {
 		return // which fields there may be depends on it
 	}
-	p := presetOf(name)
-	s.Provider = p.protocol
-	if name != p.protocol {
+	p := presetOf(r.presets, name)
+	s.Provider = p.Protocol
+	if name != p.Protocol {
 		s.Preset = name
 	}
 	r.refuseFields()
@@ -104,10 +108,10 @@ func (r *reader) refuseFields() {
 		"driver":     {Gemini},
 		"think_tags": {OpenAI},
 	}
-	for _, p := range presets() {
-		if p.name == p.protocol && p.endpoint != "" {
-			of["endpoint"] = append(of["endpoint"], p.name)
-			of["api_key"] = append(of["api_key"], p.name)
+	for _, p := range r.presets {
+		if p.Name == p.Protocol && p.Endpoint != "" {
+			of["endpoint"] = append(of["endpoint"], p.Name)
+			of["api_key"] = append(of["api_key"], p.Name)
 		}
 	}
 	for m := range r.node.Members() {
@@ -144,7 +148,7 @@ func (r *reader) name() {
 	case !ok:
 	case !visible(name):
 		n.Fault("must be printable characters")
-	case s.Provider == Gemini && !geminiName(name):
+	case s.Provider == Gemini && !check.Segment(name):
 		n.Fault("must be a model's name such as " + defaultGeminiModel + ", without a path")
 	}
 	s.Model = name

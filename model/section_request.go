@@ -3,7 +3,6 @@ package model
 import (
 	"net/textproto"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -18,12 +17,12 @@ const (
 )
 
 // endpoint reads where requests go, and with which key.
-func (r *reader) endpoint(p preset) {
-	if p.endpoint == "" {
+func (r *reader) endpoint(p Preset) {
+	if p.Endpoint == "" {
 		return
 	}
 	s, n := &r.spec, r.node.Get("endpoint")
-	own, _ := url.Parse(p.endpoint) // a constant
+	own, _ := url.Parse(p.Endpoint) // a constant
 	u := own
 	if n != nil {
 		text, ok := n.Text()
@@ -38,7 +37,7 @@ func (r *reader) endpoint(p preset) {
 		u = given
 		r.keepSecrets("endpoint")
 	}
-	r.address(*u, p.end)
+	r.address(*u, p.End)
 	r.key(p, sameOrigin(own, u))
 	if s.Provider == Gemini {
 		s.Driver = r.word("driver", "rest")
@@ -99,7 +98,7 @@ func (r *reader) address(u url.URL, end string) {
 }
 
 // key reads the key, or takes the preset's variable if the request goes to its host.
-func (r *reader) key(p preset, home bool) {
+func (r *reader) key(p Preset, home bool) {
 	n := r.node.Get("api_key")
 	if n == nil {
 		r.presetKey(p, home)
@@ -136,9 +135,9 @@ func (r *reader) setKey(text string) {
 // a key to a host that it does not belong to: home says whether the request
 // goes to the preset's own. That there is no key is only a warning, because
 // servers of one's own often want none.
-func (r *reader) presetKey(p preset, home bool) {
+func (r *reader) presetKey(p Preset, home bool) {
 	n := r.node.Get("provider")
-	for _, name := range p.keys {
+	for _, name := range p.Keys {
 		value, _ := n.Environment(name)
 		text := strings.TrimSpace(value.Reveal())
 		switch {
@@ -154,8 +153,8 @@ func (r *reader) presetKey(p preset, home bool) {
 		r.setKey(text)
 		return
 	}
-	if home && len(p.keys) > 0 {
-		n.Warn("there is no api_key, and the variable " + p.keys[0] + " is not set")
+	if home && len(p.Keys) > 0 {
+		n.Warn("there is no api_key, and the variable " + p.Keys[0] + " is not set")
 	}
 }
 
@@ -242,8 +241,3 @@ func (r *reader) hide(field, value string) {
 func visible(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
-
-var geminiNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
-// geminiName accepts what can stand as one segment of a URL's path.
-func geminiName(s string) bool { return geminiNames.MatchString(s) }

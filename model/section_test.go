@@ -9,17 +9,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/anthropic"
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/gemini"
 	"sluice/model"
+	"sluice/openai"
 )
 
 // configured reads a file with a section models.
 func configured(content string, env map[string]string) ([]model.Spec, *config.Config, file.Result) {
 	var specs []model.Spec
 	cfg := &config.Config{ModelTimeout: 15 * time.Second, GeminiAPIKey: config.Secret(env["GEMINI_API_KEY"])}
-	r := file.Table{model.Section(&specs, cfg)}.Read("f.yaml", []byte(content), func(name string) (string, bool) {
+	r := file.Table{model.Section(&specs, cfg, []model.Preset{gemini.Preset(), openai.Preset(), anthropic.Preset()})}.Read("f.yaml", []byte(content), func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	})

@@ -41,11 +41,13 @@ func believed(ns float64) time.Duration {
 	return time.Duration(min(ns, float64(maxWait)))
 }
 
-// tryAgain finds the wait in "Please try again in 6.2s." and "try again in 1m2.5s".
-var tryAgain = regexp.MustCompile(`(?i)try again in ([0-9hms.]*[hms])`)
+// tryAgain finds the wait in "Please try again in 6.2s.", "try again in 1m2.5s" and
+// "Please retry in 48.9s."
+var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`)
 
-// waitIn returns the wait that a provider's message tells; 0: none.
-func waitIn(message string) time.Duration {
+// WaitIn returns the wait that a provider's message tells in words; 0: none. Providers
+// ask for it where no header says it: OpenAI's own limits, Groq and Gemini do.
+func WaitIn(message string) time.Duration {
 	m := tryAgain.FindStringSubmatch(message)
 	if m == nil {
 		return 0

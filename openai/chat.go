@@ -1,3 +1,8 @@
+// This file is the codec of Chat Completions: what the frame (package model) asks of it is
+// answered by a file each. chat_request.go and chat_messages.go write requests,
+// chat_answer.go reads answers with the decoder in chat_decode*.go, and refusal.go reads
+// errors.
+
 package openai
 
 import (
@@ -9,6 +14,9 @@ import (
 )
 
 // Chat is the codec of Chat Completions.
+//
+// It does not change after newChat and may be used at the same time; what belongs to one
+// answer is in a chatAnswer.
 type Chat struct {
 	spec      model.Spec
 	host      host
@@ -49,6 +57,9 @@ func (c *Chat) NewAnswer() model.Answer {
 
 // chatLearnable are the members that are sent of our own accord, by the names that Omit
 // has for them.
+//
+// Of two names of which one begins the other the longer must stand first (beginsWith). A
+// member that the configuration sets itself is never learned away: see unset.
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,

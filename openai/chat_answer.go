@@ -1,3 +1,10 @@
+// This file reads one answer, from a stream or in one piece, into the chunks of package
+// chat. It keeps what only the end decides: calls are handed on in End when all of them are
+// whole, and what goes back to the model with the message stands in front of them.
+//
+// Nothing of the provider's memory is referred to: text is copied into the chunk, because
+// the event's buffer is used again.
+
 package openai
 
 import (
@@ -11,6 +18,9 @@ import (
 )
 
 // chatAnswer reads one answer of Chat Completions.
+//
+// One goroutine uses it, for one answer after the other: Reset begins the next one and
+// keeps buffers up to keepScratch.
 type chatAnswer struct {
 	codec *Chat
 	tools *tool.Set // on offer; nil: not known
@@ -63,6 +73,9 @@ func (a *chatAnswer) Note() model.Note {
 }
 
 // Take implements model.Answer.
+//
+// An event named error holds an error whatever its data look like. Data that are empty, as
+// some servers send to keep a connection open, say nothing.
 func (a *chatAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -78,6 +91,8 @@ func (a *chatAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 }
 
 // Whole implements model.Answer.
+//
+// An answer without a choice is unreadable: there is nothing that could be shown.
 func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 	if err := a.read(body, true, c); err != nil {
 		return err
@@ -91,6 +106,8 @@ func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 
 // read takes a chunk, or a whole answer. An error in it is told after what stands
 // beside it was taken.
+//
+// A chunk can hold text and an error beside it; the text has been handed on by then.
 func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
 	a.largest = max(a.largest, len(data))
@@ -113,6 +130,9 @@ func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 }
 
 // named notes the model's name. The last one counts; it is logged.
+//
+// A name that is long or has other than printable ASCII is left out: it goes into log lines
+// and events.
 func (a *chatAnswer) named(name []byte) {
 	if len(name) == 0 || len(name) > 256 || string(name) == a.model {
 		return
@@ -126,6 +146,9 @@ func (a *chatAnswer) named(name []byte) {
 }
 
 // take takes choice 0 of a chunk.
+//
+// What counts for the budget is all that the answer makes us keep, so that a server which
+// never ends is stopped by size.
 func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 	for i := range ch.thought {
 		if len(ch.thought[i]) > 0 {
@@ -192,6 +215,10 @@ func (a *chatAnswer) cut() bool {
 }
 
 // End implements model.Answer.
+//
+// The order of the cases is that of their meaning: what a filter stopped is not cut, and
+// what failed is no text. An answer without a finish reason and without [DONE] was cut by
+// the connection.
 func (a *chatAnswer) End(c *chat.Chunk) error {
 	if half := a.decoder.text.flush(nil); len(half) > 0 {
 		a.content(half, c)
@@ -226,6 +253,9 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 }
 
 // appendCalls hands the calls on under our names, with ids that tell them apart.
+//
+// Ids that are missing or come twice are replaced; names go back from the form that was
+// sent to ours.
 func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	if len(calls) == 0 {
 		return

@@ -1,3 +1,8 @@
+// This file puts the deltas of calls together. The protocol gives each call an index and
+// its id in the first delta only, but servers differ: all calls with index 0, no index at
+// all, the id in each delta or late, the arguments in one piece. The rules here read all of
+// these forms; what they cannot tell apart is one call.
+
 package openai
 
 import (
@@ -9,9 +14,13 @@ import (
 )
 
 // callOverhead is what a call weighs beyond its text, in bytes.
+//
+// Without it a server could send a million empty calls within the budget.
 const callOverhead = 64
 
 // fewCalls is up to how many calls are looked through for an index.
+//
+// Above it the search would make many calls cost the square of their number.
 const fewCalls = 32
 
 // chatCalls collects the calls of one answer.
@@ -62,6 +71,9 @@ func (cs *chatCalls) take(d *chatCallDelta) (grown int) {
 
 // find returns the call that d goes on with, or nil if d begins one. Some servers give
 // each call index 0, and others none.
+//
+// A delta without an index goes on with the last call unless it has an id or a name, which
+// begin one. With an index another id begins another call.
 func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
 	if !d.hasIndex {
 		if len(cs.list) == 0 || len(d.id)+len(d.name) > 0 {
@@ -111,6 +123,8 @@ func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
 
 // whole returns the calls, with {} for empty arguments. A call that cannot be read is an
 // error, unless the answer was cut: then it is left out.
+//
+// The error is a *model.Malformed. The list is changed in place and is for one call of it.
 func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 	kept := cs.list[:0]
 	for _, call := range cs.list {

@@ -1,3 +1,8 @@
+// This file reads the JSON of a chunk member by member into buffers that are used again. A
+// member that it does not know is skipped; one of a kind that it does not expect says
+// nothing, unless it is a container that must be read. So an odd server costs a member and
+// not the answer.
+
 package openai
 
 import (
@@ -7,6 +12,8 @@ import (
 )
 
 // chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.
+//
+// One goroutine uses it. What it has read is valid until the next decode.
 type chatDecoder struct {
 	walk
 	word []byte // the word at hand
@@ -14,6 +21,8 @@ type chatDecoder struct {
 }
 
 // chatHalves are the characters that a delta ended inside of, for each text that goes on.
+//
+// They outlive a chunk, which is why they are not part of chatChunk.
 type chatHalves struct {
 	text    pending
 	thought [3]pending // reasoning_content, reasoning, and parts of the content
@@ -26,6 +35,8 @@ type chatHalves struct {
 type chatField func(d *chatDecoder, c *chatChunk, name []byte) error
 
 // chatChunk is what one chunk, or a whole answer, says. What it does not say is empty.
+//
+// Slices are the decoder's buffers: who keeps something copies it.
 type chatChunk struct {
 	whole bool // the answer is in choices[].message; else in choices[].delta
 
@@ -61,6 +72,8 @@ type chatPiece struct {
 }
 
 // chatCallDelta is an element of tool_calls.
+//
+// A member that the delta does not have is empty.
 type chatCallDelta struct {
 	index          int
 	hasIndex       bool

@@ -1,6 +1,12 @@
+// This file reads an element of tool_calls. It does not know which call a delta belongs to;
+// chat_calls.go finds that out.
+
 package openai
 
 // call reads an element of tool_calls.
+//
+// The element's buffers are those of an earlier chunk's, so that a stream of arguments
+// allocates nothing.
 func (d *chatDecoder) call(c *chatChunk) error {
 	list := c.choice.calls
 	if len(list) < cap(list) {

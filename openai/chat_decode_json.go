@@ -27,6 +27,8 @@ func (d *chatDecoder) array(c *chatChunk, read func(*chatDecoder, *chatChunk) er
 
 // append appends the string at hand to b; any other value says nothing. Half a
 // surrogate pair becomes a replacement character.
+//
+// The result may share b's memory, as with the built-in append.
 func (d *chatDecoder) append(b []byte) ([]byte, error) {
 	if d.json.PeekKind() != '"' {
 		return b, d.json.SkipValue()
@@ -56,6 +58,8 @@ func (d *chatDecoder) appendOn(b []byte, p *pending) ([]byte, error) {
 
 // plain says whether a string's content stands for itself: printable ASCII without
 // escapes.
+//
+// It is the fast path: most deltas are a word of English. v has its quotes.
 func plain(v jsontext.Value) bool {
 	for _, c := range v[1 : len(v)-1] {
 		if c == '\\' || c >= 0x80 {
@@ -66,6 +70,9 @@ func plain(v jsontext.Value) bool {
 }
 
 // whole reads a whole number. Any other value is read over, and not ok.
+//
+// A number such as 1.0 or 1e0 is whole as well: some servers write floats. Such a float
+// must fit 32 bits.
 func (d *chatDecoder) whole() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.json.SkipValue()

@@ -1,3 +1,7 @@
+// This file reads and writes reasoning_details (OpenRouter's form): a list of elements
+// which come in pieces and must go back whole and unchanged, as they may be signed. Members
+// that we do not know are kept as JSON.
+
 package openai
 
 import (
@@ -7,6 +11,8 @@ import (
 )
 
 // chatDetail is an element of reasoning_details: of a delta, or joined of several.
+//
+// hasText and hasSummary tell an empty text from none: what was there goes back.
 type chatDetail struct {
 	index         int
 	hasIndex      bool
@@ -21,6 +27,8 @@ type chatDetail struct {
 type chatMember struct{ name, value []byte }
 
 // detail reads an element of reasoning_details.
+//
+// The text is also a thought, or the summary where there is no text.
 func (d *chatDecoder) detail(c *chatChunk) error {
 	if d.json.PeekKind() != '{' {
 		return d.json.SkipValue()
@@ -98,6 +106,8 @@ func (el *chatDetail) continues(last *chatDetail) bool {
 }
 
 // member returns the value of a quoted name among the rest, or nil.
+//
+// name is with its quotes, as the decoder has it.
 func (el *chatDetail) member(name string) []byte {
 	for i := range el.rest {
 		if string(el.rest[i].name) == name {
@@ -135,6 +145,9 @@ func (el *chatDetail) set(m *chatMember) (more int) {
 }
 
 // append appends el as JSON.
+//
+// The order of members is fixed: the same reasoning gives the same bytes, which a
+// provider's cache of prompts wants.
 func (el *chatDetail) append(b []byte) []byte {
 	b = model.AppendString(append(b, `{"type":`...), string(el.typ))
 	if el.hasText {

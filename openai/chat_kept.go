@@ -1,3 +1,7 @@
+// This file collects what a model wants back with its message: its reasoning. It becomes
+// parts with Kept set, which only a message to the same maker carries. Reasoning that is
+// too large is dropped as a whole: half of a signed text is refused.
+
 package openai
 
 import (
@@ -12,6 +16,9 @@ import (
 const maxKept = 256 << 10
 
 // chatKept collects what a model wants back with its message.
+//
+// details are copies of what the decoder read. size counts text, details and what calls
+// keep.
 type chatKept struct {
 	field    int    // of text: 0 reasoning_content, 1 reasoning
 	text     []byte // the thoughts of that field
@@ -27,6 +34,8 @@ func (k *chatKept) reset() {
 }
 
 // thought takes a thought of the fields that are returned as text.
+//
+// The first field that has text wins; a server that sends two sends the same thought twice.
 func (k *chatKept) thought(field int, b []byte) {
 	if field > 1 || (len(k.text) > 0 && field != k.field) || !k.room(len(b)) {
 		return
@@ -58,6 +67,8 @@ func (k *chatKept) detail(el *chatDetail) (more int) {
 }
 
 // room says whether n more bytes can be kept. Once they cannot, nothing is.
+//
+// It counts n whatever the result.
 func (k *chatKept) room(n int) bool {
 	if k.size += n; k.size > maxKept {
 		k.tooLarge = true
@@ -70,6 +81,8 @@ func (k *chatKept) fits() bool { return !k.tooLarge }
 
 // appendTo appends parts for what is kept, before the calls: reasoning_details, and the
 // text of the thoughts if there are calls. extra is the size of what the calls keep.
+//
+// Thoughts as text go back only with calls; without calls they are dropped here already.
 func (k *chatKept) appendTo(c *chat.Chunk, calls []chatCall, extra int) {
 	if !k.room(extra) {
 		return

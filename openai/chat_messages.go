@@ -1,3 +1,8 @@
+// This file writes the conversation of a request. It keeps two rules that servers check:
+// each call is followed by exactly one result in the calls' order, and what a model wants
+// back stands in the message that it came with. What another model made goes back without
+// its reasoning and signatures.
+
 package openai
 
 import (
@@ -11,6 +16,9 @@ import (
 )
 
 // chatMessages renders a conversation.
+//
+// It lives for one request. Its ids remember what was sent for each id, so that results
+// find their calls.
 type chatMessages struct {
 	codec *Chat
 	names *model.ToolNames
@@ -80,6 +88,9 @@ func (m *chatMessages) text(role, text string) {
 
 // assistant appends a message of the model's and, if it holds calls, their results,
 // which stand in the messages behind it. thisTurn says that no question came after it.
+//
+// A message without text and calls is left out, as it says nothing. Content that is empty
+// is null and not "", as the protocol has it beside calls.
 func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
 	text := joined(msg, "")
 	calls := callsOf(msg)
@@ -111,6 +122,8 @@ func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat
 
 // kept appends what the model wants back with its message, and says whether its thoughts
 // as text were among that: they go back only with calls of this turn.
+//
+// Text is returned at most once, whichever of the two members it came in.
 func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
@@ -187,6 +200,8 @@ func arguments(call *tool.Call) string {
 const maxForeignID = 40
 
 // id returns the id to send for a call: its own, or one that fits.
+//
+// Mistral wants nine letters and digits for every call, its own or not.
 func (m *chatMessages) id(id string, own bool) string {
 	return m.ids.Fit(id, func(id string) bool {
 		if m.codec.host.mistral {
@@ -201,6 +216,9 @@ func (m *chatMessages) id(id string, own bool) string {
 const noResult = "no result"
 
 // results appends the results of calls, in the calls' order.
+//
+// A result is used once. Where ids are empty it is found by its tool's name. A result
+// without a call is left out.
 func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool.Result) {
 	for i, p := range calls {
 		text := noResult

@@ -1,3 +1,7 @@
+// This file writes the body of a request. It is written in one pass, without a value in
+// between. What a server has refused (omit) is left out, what the configuration adds
+// (extra) is merged by the frame afterwards.
+
 package openai
 
 import (
@@ -16,6 +20,9 @@ const (
 )
 
 // Render implements model.Codec.
+//
+// It cannot fail: text that is not UTF-8 gets replacement characters, and schemas were
+// checked when tools were rendered.
 func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	tools := c.tools.Of(req.Tools, false)
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
@@ -37,6 +44,8 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 
 // appendChatTools appends the tools and what is said about their use. Where tools are
 // forbidden to a provider that takes no tool_choice, none are offered.
+//
+// A forced call is of the first tool in the set.
 func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
 	choice := !omit.Has("tool_choice")
 	if len(tools.JSON) == 0 || req.NoTools && !choice {
@@ -55,6 +64,9 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 }
 
 // appendLimit appends the limit of tokens, the lower one of the model's and the caller's.
+//
+// OpenAI and Azure want max_completion_tokens, others max_tokens; a server that refuses the
+// one gets the other. WireLimit adds room for thoughts, as they count for the limit.
 func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
 	if visible == 0 {
@@ -78,6 +90,8 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 // appendEffort says how much the model may think. To a server that has never heard of
 // it, nothing is said unless someone asked for it; the caller's level alone is no such
 // word.
+//
+// "off" has a word at OpenAI only; elsewhere the server's own default stays.
 func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
 	effort := c.spec.Thinking.Word
 	if c.host.openAI || effort != "summary" {
@@ -101,6 +115,9 @@ func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
 
 // appendForm asks for JSON. A schema that cannot be sent becomes json_object;
 // that the value fits is checked on our side in either case.
+//
+// strict is asked for only where the schema keeps to the subset (strict.go), as OpenAI
+// refuses others.
 func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	switch {
 	case form.Kind == chat.FormText || omit.Has("response_format"):

@@ -1,3 +1,7 @@
+// This file finds thoughts between <think> and </think> in the content, as servers of open
+// models leave them there. It decides as early as it can: text goes out with each delta,
+// and only what may be part of a tag is held back.
+
 package openai
 
 import "bytes"
@@ -11,6 +15,9 @@ const (
 // thinkTags tells thoughts from text where a server leaves them both in the content:
 // an answer that begins with <think> is thought up to </think>, with the blanks behind
 // it.
+//
+// held has the bytes that are not decided; at most a tag's length and the blanks before it.
+// Once done is set, nobody asks it any more.
 type thinkTags struct {
 	done   bool // what follows is text
 	inside bool // <think> was read, or is taken for read
@@ -44,6 +51,9 @@ func (t *thinkTags) take(b []byte, say func(b []byte, thought bool)) {
 }
 
 // begin reads the beginning of the answer; false means that there is no more to do.
+//
+// Blanks before the tag are dropped with it; without a tag they are text. With open the
+// answer begins inside, with or without the tag.
 func (t *thinkTags) begin(say func(b []byte, thought bool)) bool {
 	b := bytes.TrimLeft(t.held, blanks)
 	if len(b) < len(thinkOpen) && string(b) == thinkOpen[:len(b)] {
@@ -88,6 +98,8 @@ func partOfClose(b []byte) int {
 }
 
 // end says what was held back, at the end of the answer.
+//
+// An answer that ends before </think> was thought to its end.
 func (t *thinkTags) end(say func(b []byte, thought bool)) {
 	say(t.held, t.inside || t.closed)
 	t.held = t.held[:0]

@@ -1,8 +1,14 @@
+// This file reads usage, which servers send once, in each chunk, or in a place of their
+// own. The last figures count. They are for the log, the budget and the caller; a wrong one
+// never spoils an answer.
+
 package openai
 
 import "sluice/chat"
 
 // chatFigures are the figures of a usage object, as the provider counts them.
+//
+// any says that at least one figure was read; a usage of nothing but null is none.
 type chatFigures struct {
 	prompt, completion, total, thinking, cached int
 	any                                         bool

@@ -1,3 +1,5 @@
+// This file has what both protocols write in the same way.
+
 package openai
 
 import (
@@ -33,6 +35,8 @@ func unset(extra jsontext.Value, members []string) (free []string) {
 }
 
 // sizeHint is about the size of req's body, without tools.
+//
+// It saves the growth of the buffer; a wrong guess costs a copy and nothing else.
 func sizeHint(req *chat.ModelRequest) int {
 	n := 512 + len(req.System) + len(req.Form.Schema)
 	for i := range req.Messages {
@@ -59,6 +63,8 @@ func lowest(a, b int) int {
 }
 
 // appendTemperature appends the caller's temperature, or the model's own.
+//
+// NoTemperature is for models that refuse the member.
 func appendTemperature(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
 	t := spec.Temperature
 	if req.Temperature != nil {

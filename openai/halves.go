@@ -67,6 +67,9 @@ type pending rune
 
 // join appends what h.low completes, or what stays of a half that is alone, and keeps
 // h.high. empty says that the string is, but for its halves.
+//
+// A half that is alone becomes one replacement character where it stood. An empty string
+// between two halves keeps the first one waiting.
 func (p *pending) join(b []byte, h halves, empty bool) []byte {
 	switch {
 	case *p != 0 && h.low != 0:
@@ -97,6 +100,8 @@ func (p *pending) flush(b []byte) []byte {
 }
 
 // unquote appends the string that v is, which goes on where the string before it ended.
+//
+// v is a string that was read, with its quotes.
 func (p *pending) unquote(b []byte, v jsontext.Value) []byte {
 	v, h := cutHalves(v)
 	b = p.join(b, h, len(v) == len(`""`))

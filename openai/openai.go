@@ -23,6 +23,11 @@ import (
 	"sluice/model"
 )
 
+// Preset is what the configuration calls this protocol, and where its API is.
+func Preset() model.Preset {
+	return model.Preset{Name: model.OpenAI, Protocol: model.OpenAI, Endpoint: "https://api.openai.com/v1", Keys: []string{"OPENAI_API_KEY"}}
+}
+
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
@@ -49,12 +54,18 @@ func newCodec(spec model.Spec, leftOut func(name, reason string)) (model.Codec, 
 }
 
 // host says which service an endpoint belongs to, as far as it matters.
+//
+// Mostly one is set or none. A server of one's own that speaks the protocol is none of
+// these.
 type host struct {
 	openAI, azure, deepSeek, mistral, gemini bool
 }
 
 // hostOf finds out what a server is by its host's name, or by the preset:
 // several take or want other members than OpenAI's own.
+//
+// A path or a port does not matter. A name is compared as a whole domain: notopenai.com is
+// not OpenAI.
 func hostOf(spec *model.Spec) host {
 	u, err := url.Parse(spec.Endpoint)
 	if err != nil {

@@ -1,3 +1,10 @@
+// This file reads errors of both protocols. There is no one form: OpenAI's object, a
+// string, an array around it, pydantic's list, Google's status. The result says what kind
+// of failure it is, which decides about a retry, a fallback and what the caller is told,
+// and which member of our request was refused, so that the next one goes without it.
+//
+// A provider's text is kept for the log and is not shown to callers.
+
 package openai
 
 import (
@@ -48,12 +55,14 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	if r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity {
 		r.Member = refusedMember(e, r.Message, ours)
 	}
-	r.RetryAfter = max(waitIn(r.Message), retryInfo(e.Get("details")))
+	r.RetryAfter = max(model.WaitIn(r.Message), retryInfo(e.Get("details")))
 	return r
 }
 
 // errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error
 // itself. One that is a string becomes the message.
+//
+// nil: there is none. The search goes down four levels at most.
 func errorObject(v jsontext.Value) model.Object {
 	for range 4 { // an array in an error in an array
 		switch v.Kind() {
@@ -108,6 +117,9 @@ func message(e model.Object) string {
 }
 
 // kindOf says what the provider's words mean, beyond the status.
+//
+// The provider's code wins over the status, since several services answer 400 or 429 for
+// what is neither. A status of 0 means that the error came within a stream.
 func kindOf(r *model.Refusal) model.Kind {
 	for _, word := range []string{r.Code, r.Type} {
 		switch {
@@ -154,19 +166,6 @@ func kindOf(r *model.Refusal) model.Kind {
 // tooLong finds what providers without a word for it say of a request that is too long.
 var tooLong = regexp.MustCompile(`(?i)(maximum|exceeds?( the)?( available)?|model's) (model )?context|context (length|window|size) (is )?(exceeded|of)|prompt is too long|too many (input )?tokens`)
 
-// tryAgain finds the wait in "Please try again in 644ms.", "try again in 1m2.5s" and
-// "Please retry in 6.2s".
-var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`)
-
-// waitIn returns the wait that a message tells in words; 0: none. It is asked
-// where no header says it.
-func waitIn(message string) time.Duration {
-	if m := tryAgain.FindStringSubmatch(message); m != nil {
-		return model.ParseWait(m[1])
-	}
-	return 0
-}
-
 // retryInfo reads the google.rpc.RetryInfo among an error's details.
 func retryInfo(details jsontext.Value) (wait time.Duration) {
 	for _, v := range model.Elements(details) {
@@ -177,6 +176,9 @@ func retryInfo(details jsontext.Value) (wait time.Duration) {
 
 // refusedMember returns which of our members an error names as one that the provider
 // does not take, or "".
+//
+// It returns "" rather than guess: a member that is learned away wrongly is missing for as
+// long as the process runs. Text is searched only if it says that something is not taken.
 func refusedMember(e model.Object, text string, ours []string) string {
 	if param := model.Unquote(e.Get("param")); param != "" {
 		name := memberOf(param, ours)
@@ -247,6 +249,8 @@ const maxDetailDepth = 6
 
 // inDetail finds what pydantic's validator reports, in Mistral's and vLLM's errors: an
 // "extra_forbidden" with its place, such as ["body", "stream_options"].
+//
+// v may be any value of the error: the report stands in different places.
 func inDetail(v jsontext.Value, ours []string, depth int) string {
 	if depth > maxDetailDepth {
 		return ""

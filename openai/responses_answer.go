@@ -1,3 +1,7 @@
+// This file reads an answer of the Responses API. Text is shown as its deltas come;
+// everything that goes back later (ids, phases, encrypted reasoning) is taken from the
+// items that are done, because only these are final.
+
 package openai
 
 import (
@@ -50,6 +54,8 @@ func (a *responsesAnswer) Note() model.Note {
 func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
 
 // Take reads one event.
+//
+// Events behind the end are ignored. An event that is not known says nothing.
 func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
 		return nil
@@ -79,6 +85,8 @@ func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 }
 
 // Whole reads a reply that is a response in one piece.
+//
+// The items are taken as if each had just been done, with their texts.
 func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 	if jsontext.Value(data).Kind() != '{' {
 		return fmt.Errorf("%w: no object", model.ErrUnreadable)
@@ -103,6 +111,9 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 }
 
 // End completes the answer.
+//
+// A malformed call counts only in an answer that is whole: one that was cut at its limit
+// often ends within a call.
 func (a *responsesAnswer) End(c *chat.Chunk) error {
 	if err := a.text(string(a.halves[0].flush(nil)), false, c); err != nil {
 		return err
@@ -168,6 +179,8 @@ func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
 }
 
 // item takes an item that is done. Its texts came as deltas before, unless whole is set.
+//
+// v is part of the event's data; what is kept of it is copied.
 func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) error {
 	if v.Kind() != '{' {
 		return nil
@@ -261,6 +274,8 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 
 // judge takes the protocol's word on how the response ended: that of its status, which
 // says more, before that of the event.
+//
+// A status that names no end leaves the answer open; the stream must go on, or it was cut.
 func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
 	if body.hasUsage {
 		a.usage, a.hasUsage = body.usage, true

@@ -1,3 +1,7 @@
+// This file is the codec of the Responses API for the frame. Nothing is stored at the
+// provider (store is false) unless the configuration says otherwise, so that a conversation
+// can go on with any gateway and any model.
+
 package openai
 
 import (
@@ -9,6 +13,8 @@ import (
 // responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and
 // others speak as well. Nothing is stored at the provider: all that a model needs of
 // what it said before goes along with each request.
+//
+// It does not change after newResponses and may be used at the same time.
 type responsesCodec struct {
 	spec      model.Spec
 	maker     string // what Message.Maker is of this codec's answers

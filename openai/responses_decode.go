@@ -1,3 +1,7 @@
+// This file reads events of the Responses API. Most of an answer's bytes are in events that
+// repeat the request or say that something begins; they are left as soon as their type is
+// read.
+
 package openai
 
 import (
@@ -22,6 +26,8 @@ const (
 )
 
 // responsesEvent is one event; its values are parts of the event's data.
+//
+// A member that the event lacks is nil.
 type responsesEvent struct {
 	kind     responsesKind
 	typed    bool           // it has a type
@@ -32,6 +38,8 @@ type responsesEvent struct {
 }
 
 // responsesDecoder reads the JSON of events.
+//
+// One goroutine uses it. A string of it is valid until the next read.
 type responsesDecoder struct {
 	walk
 	text []byte // the string at hand, reused
@@ -40,6 +48,8 @@ type responsesDecoder struct {
 // event reads an event's data. name is the event's, for those without a type. Where
 // the type comes first, as it mostly does, events of no interest are not read on: those
 // that echo a request are longer than the answer.
+//
+// An error wraps model.ErrUnreadable.
 func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, err error) {
 	ev.kind = responsesKindOf(name)
 	d.begin(data)

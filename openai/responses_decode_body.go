@@ -1,3 +1,6 @@
+// This file reads the response object: how it ended, its usage, and for a reply in one
+// piece its output.
+
 package openai
 
 import (
@@ -7,6 +10,9 @@ import (
 )
 
 // responsesBody is the response that the last event holds, or a reply that is no stream.
+//
+// total is the provider's own sum; it tells whether thinking is part of the output's
+// figure.
 type responsesBody struct {
 	status, model, reason string
 	failure               jsontext.Value // its error, or nil

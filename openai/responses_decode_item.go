@@ -1,3 +1,6 @@
+// This file reads an item of the output. Only the kinds that we use are looked into by the
+// caller; the reader takes the members of all of them in one pass.
+
 package openai
 
 import "github.com/go-json-experiment/json/jsontext"
@@ -67,6 +70,9 @@ func (d *responsesDecoder) arguments() ([]byte, error) {
 }
 
 // texts calls take for the text of each part of a message's content or a summary.
+//
+// An error of take ends the reading and is returned as it is. Refusals are text too: the
+// user reads them.
 func (d *responsesDecoder) texts(v jsontext.Value, take func(text string) error) error {
 	if v.Kind() != '[' {
 		return nil

@@ -27,6 +27,8 @@ func (d *responsesDecoder) loose(want jsontext.Kind, read func(name []byte) erro
 }
 
 // value reads any value. It is part of the data and stays valid as long as that does.
+//
+// Unlike the decoder's own value it survives the next read, since it points into the data.
 func (d *responsesDecoder) value() (jsontext.Value, error) {
 	v, err := d.json.ReadValue()
 	if err != nil {

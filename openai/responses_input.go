@@ -1,3 +1,8 @@
+// This file writes the conversation as items. The API checks their order: a reasoning item
+// must be followed by the item that it led to, under that item's id, and each call by its
+// output. A break of these rules is a 400 for the whole request, so items whose partner is
+// missing are left out.
+
 package openai
 
 import (
@@ -14,6 +19,8 @@ import (
 const maxResponsesID = 64
 
 // responsesInput appends the items of a request's input.
+//
+// It lives for one request. text and pending belong to the message at hand.
 type responsesInput struct {
 	b     []byte
 	first bool
@@ -59,6 +66,8 @@ func (in *responsesInput) item(begin string) {
 }
 
 // asked appends a user's message: results of calls, and texts.
+//
+// Texts that stand together become parts of one message; a result between them ends it.
 func (in *responsesInput) asked(msg *chat.Message) {
 	open := false
 	for i := range msg.Parts {
@@ -129,6 +138,8 @@ func (in *responsesInput) said(msg *chat.Message) {
 // kept takes what an earlier answer left for us to send back: our own note on a
 // message, or an item that goes back as it came, such as reasoning. Items wait until
 // their message is known.
+//
+// Text before such an item is a message of its own, to keep the order.
 func (in *responsesInput) kept(item jsontext.Value) {
 	if strings.HasPrefix(string(item), responsesMessageBegin) {
 		in.message(readResponsesKept(item))
@@ -141,6 +152,8 @@ func (in *responsesInput) kept(item jsontext.Value) {
 }
 
 // message appends the text at hand, if there is any.
+//
+// kept is zero for a text of which nothing is known but its words.
 func (in *responsesInput) message(kept responsesKept) {
 	if len(in.text) == 0 {
 		return
@@ -175,6 +188,9 @@ func (in *responsesInput) link(id string) {
 }
 
 // call appends a call.
+//
+// Its id is shortened if it is another model's and too long; result finds it by the one
+// that we know.
 func (in *responsesInput) call(p *chat.Part) {
 	in.reasoning()
 	sent := in.ids.Fit(p.Call.ID, func(id string) bool { return len(id) <= maxResponsesID })

@@ -1,3 +1,7 @@
+// This file is the form in which ids and phases are kept in a conversation. It is JSON that
+// begins like an item of the API, so that kept reasoning (whole items) and this stand side
+// by side.
+
 package openai
 
 import (

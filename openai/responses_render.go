@@ -1,3 +1,5 @@
+// This file writes the body of a request to the Responses API.
+
 package openai
 
 import (
@@ -75,6 +77,9 @@ func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest
 }
 
 // appendResponsesReasoning appends how the model is to think (docs/models.md, "Thinking").
+//
+// The two members are learned apart, as some servers take an effort and no summary. Words
+// are checked by the configuration; others say nothing here.
 func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 	effort, summary := "", word != "" && word != "off"
 	switch word {

@@ -1,3 +1,7 @@
+// This file decides whether a schema may be sent with strict: true. OpenAI refuses the
+// request if the schema leaves the subset, so that the answer is no wherever it is not
+// sure; the value is checked on our side in any case.
+
 package openai
 
 import (
@@ -50,6 +54,8 @@ func strictNode(v jsontext.Value, depth int) bool {
 }
 
 // strictMember checks the schemas below a keyword.
+//
+// A reference must stay within the schema. Definitions are checked like properties.
 func strictMember(m model.Member, depth int) bool {
 	all := func(list []jsontext.Value) bool {
 		return !slices.ContainsFunc(list, func(v jsontext.Value) bool { return !strictNode(v, depth+1) })

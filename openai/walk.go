@@ -1,3 +1,6 @@
+// This file is the part of reading JSON that both decoders share. It reads tolerantly
+// (model.Tolerant) and tells errors by their place alone.
+
 package openai
 
 import (
@@ -32,6 +35,8 @@ func (w *walk) begin(data []byte) {
 
 // each calls read until the object or array at hand, which opens with open, is read
 // through. Null is an empty one, and another kind of value an error.
+//
+// read must consume exactly one element, or a name and its value.
 func (w *walk) each(open jsontext.Kind, read func() error) error {
 	switch w.json.PeekKind() {
 	case 'n':

@@ -1,3 +1,7 @@
+// This file checks a request of Chat Completions and makes a geminisim.Question of it. It
+// is a judge: what the real endpoints refuse is refused, in their words, and what only the
+// simulator refuses says so.
+
 package modelsim
 
 import (
@@ -36,6 +40,9 @@ func bearer(h http.Header) string {
 }
 
 // chatMembers is what OpenAI takes, and what others send back or want: reasoning.
+//
+// The table is that of OpenAI's API reference; an endpoint that takes less is made by the
+// directives strict and refuse.
 func chatMembers() map[string]string {
 	return map[string]string{
 		"": "messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities n " +
@@ -111,6 +118,8 @@ type reasoningDetail struct {
 }
 
 // decode reads a body whose types are what they must be.
+//
+// Members of other names are ignored here: checkMembers has seen them.
 func (t *turn) decode(into any) *refusal {
 	if err := json.Unmarshal(t.body, into); err != nil {
 		return &refusal{Status: 400, Code: "invalid_type", Message: fmt.Sprintf("Invalid type in the request: %v", err)}
@@ -120,6 +129,9 @@ func (t *turn) decode(into any) *refusal {
 
 // readChat checks a request, and makes the question of it that the plan
 // answers. The first rule that is broken is reported, as real servers do.
+//
+// It fills in the turn even where it fails later, so that nothing may be answered after an
+// error.
 func readChat(t *turn) *refusal {
 	var r chatRequest
 	if err := t.decode(&r); err != nil {
@@ -185,6 +197,8 @@ func unanswered(open []geminisim.Call) *refusal {
 
 // readChatMessage checks message i and adds it to the question. current says that it
 // belongs to the current turn.
+//
+// System messages are joined into one prompt, as the plans know no more than that.
 func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal {
 	m, at := all[i], fmt.Sprintf("messages[%d]", i)
 	if m.Role != "tool" {
@@ -221,6 +235,8 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 
 // checkChatMessage checks what holds for messages of every role, and returns the text
 // of message i.
+//
+// Content may be missing only beside calls.
 func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
 	m := all[i]
 	text, bad := textOf(m.Content, "text", "refusal", "thinking")
@@ -238,6 +254,9 @@ func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *r
 
 // readChatAnswer reads an earlier answer of the model, with its calls. current
 // says that it belongs to the turn that runs, whose reasoning must come back.
+//
+// With the directive signed only the first call of an answer carries a signature, as with
+// Gemini.
 func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *refusal {
 	if err := t.checkReasoning(m, at, current); err != nil {
 		return err
@@ -273,6 +292,8 @@ const standIn = "skip_thought_signature_validator"
 
 // checkCallSignature wants Gemini's signature beside a call, or the value that
 // stands in for one of another provider (its documentation names it).
+//
+// must says that it may not be missing: of calls of the current turn.
 func (t *turn) checkCallSignature(signature string, must bool, call string) *refusal {
 	if signature == "" && must {
 		return invalid("", "Function call is missing a thought_signature in functionCall parts.")
@@ -287,6 +308,8 @@ func (t *turn) checkCallSignature(signature string, must bool, call string) *ref
 }
 
 // checkReasoning: what comes back must have been sent by this server, for this model.
+//
+// Reasoning without a signature is known by its text, which the server remembers.
 func (t *turn) checkReasoning(m chatMessage, at string, current bool) *refusal {
 	for _, text := range []*string{m.ReasoningContent, m.Reasoning} {
 		if text != nil && t.foreign(*text) {

@@ -1,3 +1,7 @@
+// This file writes an answer of Chat Completions, in the form of OpenAI or, by directives,
+// of one of the many servers that differ. Chunks are made first and sent later (writer.go),
+// so that a fault can come in place of any of them.
+
 package modelsim
 
 import "strings"
@@ -6,6 +10,8 @@ import "strings"
 const created = 1767225600
 
 // chatFaults are the forms in which endpoints tell an error within a stream.
+//
+// They are forms of real servers.
 func chatFaults() map[string]string {
 	const failed = `{"message":"The server had an error while processing your request. Sorry about that!","type":"server_error","param":null,"code":null}`
 	return map[string]string{
@@ -20,6 +26,8 @@ func chatFaults() map[string]string {
 }
 
 // chatAnswer is a Chat Completions answer in the making.
+//
+// It has two embedded types: what is asked (turn) and what is said (answer).
 type chatAnswer struct {
 	*turn
 	answer
@@ -28,6 +36,9 @@ type chatAnswer struct {
 
 // writeChat writes an answer as chunks: a role first, then thoughts, text and
 // calls, the finish reason, and usage as the script places it.
+//
+// The whole answer, for a request without stream, is made beside the chunks and says the
+// same.
 func writeChat(t *turn) answer {
 	f := t.tokens()
 	a := &chatAnswer{turn: t, usage: object{
@@ -66,6 +77,8 @@ func (t *turn) finishWord(text, calls string) string {
 }
 
 // chunk sends a chunk with the given choices.
+//
+// obfuscation is a member that OpenAI adds to hide lengths; readers must ignore it.
 func (a *chatAnswer) chunk(choices list, usage any) {
 	c := object{
 		"id": "chatcmpl-" + a.nonce, "object": "chat.completion.chunk", "created": created, "model": a.s.cfg.Model.Version(),
@@ -91,6 +104,9 @@ func (a *chatAnswer) delta(d object) {
 
 // thoughts writes a thought in the member that the script names, or between
 // tags within the text.
+//
+// Reasoning that goes out without a signature is remembered, for the check when it comes
+// back.
 func (a *chatAnswer) thoughts() {
 	text := a.turn.thoughts()
 	if text == "" || a.reasoning == "" {
@@ -145,6 +161,9 @@ func (a *chatAnswer) calls() list {
 
 // callDeltas writes a call in pieces: the name first, then the arguments. The
 // script says which of index and id come along, and where.
+//
+// The pieces of arguments are cut within words and escapes, so that a reader which parses a
+// piece fails.
 func (a *chatAnswer) callDeltas(i int, call object, id string) {
 	name, args := call["function"].(object)["name"], call["function"].(object)["arguments"].(string)
 	send := func(piece object) {
@@ -180,6 +199,9 @@ func (a *chatAnswer) callDeltas(i int, call object, id string) {
 }
 
 // end sends the finish reason and the usage.
+//
+// OpenAI sends usage in a chunk of its own with empty choices, and only if it was asked
+// for.
 func (a *chatAnswer) end(finish string) {
 	var usage any
 	if mode := a.directives.usage; mode == "last" || mode == "every" || mode == "groq" {

@@ -1,3 +1,6 @@
+// This file has errors before and in the shape of a protocol. A rule makes a refusal
+// without knowing who will read it; the protocol words it.
+
 package modelsim
 
 import (
@@ -8,6 +11,8 @@ import (
 )
 
 // refusal is an error reply before it has the shape of a protocol.
+//
+// It is no Go error, as it is an answer of the server and not a failure of it.
 type refusal struct {
 	Status  int
 	Type    string // "": invalid_request_error, or by the status
@@ -103,6 +108,8 @@ func reject(w http.ResponseWriter, p protocol, e *refusal) {
 }
 
 // encode returns v as JSON with its members in order of their names.
+//
+// Deterministic order makes answers comparable byte by byte.
 func encode(v any) []byte {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {

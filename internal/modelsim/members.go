@@ -20,6 +20,9 @@ type member struct {
 }
 
 // walk returns the members of a request, in order of their names.
+//
+// path is the name in the table, shown the place with numbers: messages[] and messages[2].
+// The order makes the first fault the same in each run.
 func walk(table map[string]string, path, shown string, v any) (all []member) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -45,6 +48,8 @@ func walk(table map[string]string, path, shown string, v any) (all []member) {
 }
 
 // free says whether the value of a member is the caller's.
+//
+// Below such a member nothing is looked into: a schema may have any names.
 func free(path, name string) bool {
 	return path != "" && name == "input" || slices.Contains([]string{"parameters", "input_schema", "schema", "arguments", "metadata"}, name)
 }
@@ -64,6 +69,9 @@ func pathSteps(path string) []string {
 
 // checkMembers refuses the first member that the endpoint was told not to take, and
 // then, where it is strict, the first that it does not know.
+//
+// doc is the request as plain JSON. A directive refuse may name a value (A=B): then the
+// member with other values is taken.
 func (t *turn) checkMembers(doc any) *refusal {
 	all := walk(t.members, "", "", doc)
 	for _, name := range t.refuse {
@@ -102,6 +110,8 @@ func (t *turn) knows(m member) bool {
 }
 
 // refused is the error for a member, or a value of it, that the model does not take.
+//
+// Its asked is set: the test wanted it, so it is none of Failures.
 func (t *turn) refused(m member, valued bool) *refusal {
 	e := &refusal{Status: http.StatusBadRequest, Code: "unsupported_parameter", Param: m.shown, extra: true, asked: true,
 		Message: fmt.Sprintf("Unsupported parameter: '%s' is not supported with this model.", m.shown)}

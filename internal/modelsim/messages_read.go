@@ -1,3 +1,8 @@
+// This file checks a request of the Messages API. Anthropic's rules are about order: roles
+// alternate, results come first in the message behind their calls, and thinking comes back
+// first in its message with its signature. Texts of errors are the API's own, as a client
+// may look at them.
+
 package modelsim
 
 import (
@@ -79,6 +84,8 @@ type messagesMessage struct {
 }
 
 // block is a content block of any type that a client may send.
+//
+// Members that its type does not have are empty.
 type block struct {
 	Type      string         `json:"type"`
 	Text      string         `json:"text"`
@@ -94,6 +101,8 @@ type block struct {
 }
 
 // blocks returns the content of a message: a string is one block of text.
+//
+// ok is false if it is neither.
 func (m messagesMessage) blocks() (blocks []block, ok bool) {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -137,6 +146,9 @@ func readMessages(t *turn) *refusal {
 
 // checkMessagesHead checks what stands beside the conversation. Sampling is
 // limited while the model thinks.
+//
+// The limits of a cache (four blocks) are counted in the body's text, which is enough for a
+// judge.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	switch {
 	case t.header.Get("Anthropic-Version") == "":
@@ -195,6 +207,8 @@ func (t *turn) readMessagesTools(r *messagesRequest) *refusal {
 
 // readMessagesAll reads the conversation. Roles alternate, the user begins, and
 // every call has its result in the next message.
+//
+// There is at least one message; checkMessagesHead has seen to that.
 func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 	if all[0].Role != "user" {
 		return invalid("messages", "first message must use the \"user\" role")
@@ -246,6 +260,8 @@ func withoutResult(at string, open []geminisim.Call) *refusal {
 }
 
 // readUser reads results and text of the user. Results stand before text.
+//
+// at is the message's place, as the API writes it: messages.2.
 func (t *turn) readUser(at string, blocks []block) *refusal {
 	text, open := "", t.open()
 	for j, b := range blocks {

@@ -1,3 +1,6 @@
+// This file writes an answer of the Messages API: blocks that begin, grow and end, between
+// a beginning with the input's tokens and an end with the output's.
+
 package modelsim
 
 import "github.com/go-json-experiment/json/jsontext"
@@ -18,6 +21,9 @@ type messagesAnswer struct {
 
 // writeMessages writes an answer as named events: the message begins with its
 // input tokens, and ends with its stop reason and output tokens.
+//
+// Without message_stop (no-done) the stream has ended all the same: message_delta has the
+// reason.
 func writeMessages(t *turn) answer {
 	a := &messagesAnswer{turn: t, content: list{}}
 	message := object{
@@ -62,6 +68,8 @@ func (a *messagesAnswer) event(kind string, data object) {
 }
 
 // figures is the usage: at the start with one token of output.
+//
+// Input tokens are without those from the cache, as Anthropic counts.
 func (a *messagesAnswer) figures(start bool) object {
 	f := a.tokens()
 	u := object{
@@ -118,6 +126,8 @@ func (a *messagesAnswer) blocks() {
 }
 
 // block sends one block. done is how it stands in a whole answer; nil: as it begins.
+//
+// A ping comes behind the first block's begin, so that every reader meets one.
 func (a *messagesAnswer) block(begin object, deltas list, done object) {
 	index := len(a.content)
 	a.event("content_block_start", object{"index": index, "content_block": begin})

@@ -1,3 +1,6 @@
+// This file checks a request of the Responses API. Nothing is stored: an id alone refers to
+// nothing, and reasoning must come back encrypted, whole, and in front of what it led to.
+
 package modelsim
 
 import (
@@ -129,6 +132,9 @@ func readResponses(t *turn) *refusal {
 }
 
 // readInput reads the conversation: one text, or items.
+//
+// Whether a call needs its reasoning is in the call's id, which this server made: it needs
+// no memory of its answers.
 func (t *turn) readInput(input jsontext.Value) *refusal {
 	var text string
 	if json.Unmarshal(input, &text) == nil {
@@ -165,6 +171,8 @@ func (t *turn) readInput(input jsontext.Value) *refusal {
 }
 
 // readItem checks one item and adds it to the question.
+//
+// reasoned collects the answers whose reasoning was seen.
 func (t *turn) readItem(items []responsesItem, i int, at string, reasoned map[string]bool) *refusal {
 	item := items[i]
 	open := t.open()
@@ -221,6 +229,8 @@ func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 
 // readItemCall reads an earlier call. Its arguments must be an object in a
 // string.
+//
+// Calls that follow each other are calls of one answer.
 func (t *turn) readItemCall(item responsesItem, at string) *refusal {
 	args := jsontext.Value(item.Arguments)
 	switch fault := t.idFault(item.CallID); {

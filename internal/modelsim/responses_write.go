@@ -1,3 +1,6 @@
+// This file writes an answer of the Responses API: numbered events about items, each of
+// which is announced, filled in and done.
+
 package modelsim
 
 import "maps"
@@ -60,6 +63,8 @@ func (a *responsesAnswer) event(kind string, data object) {
 }
 
 // response is the object that the first events and the last one hold.
+//
+// It lists what the real object has, so that readers which want a member find it.
 func (a *responsesAnswer) response(status string) object {
 	r := object{
 		"id": "resp_" + a.nonce, "object": "response", "created_at": created, "completed_at": nil, "status": status, "model": a.s.cfg.Model.Version(),
@@ -85,6 +90,8 @@ func (a *responsesAnswer) response(status string) object {
 
 // item opens an item, lets fill send what belongs to it and closes it as done. part
 // tells an event of which item it is.
+//
+// added and done have the same id here, which the real API does not promise.
 func (a *responsesAnswer) item(added, done object, fill func(part func(kind string, data object))) {
 	at := len(a.output)
 	a.event("response.output_item.added", object{"item": added, "output_index": at})
@@ -159,6 +166,8 @@ func (a *responsesAnswer) messageItem() {
 }
 
 // callItem writes call i of the answer.
+//
+// reasoned marks the id, so that the call is refused later without its reasoning.
 func (a *responsesAnswer) callItem(i int, name, args string, reasoned bool) {
 	id := a.callID("call_", i, reasoned)
 	added := object{"id": "fc_" + letters(a.nonce+id, 20), "type": "function_call", "status": "in_progress", "call_id": id, "name": name, "arguments": ""}

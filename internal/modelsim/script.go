@@ -1,3 +1,7 @@
+// This file has the language of scripts: what a request is answered with, and in which of
+// the many ways of real servers. A directive is a function on the directives of one
+// request, so that a script is parsed once and applied often.
+
 package modelsim
 
 import (
@@ -26,6 +30,9 @@ type setting func(*directives)
 
 // directives are what one request is answered with. The zero value answers as the
 // real endpoints do.
+//
+// Strings that are empty, and numbers that are 0, ask for the usual form. Positions of
+// events count from 1.
 type directives struct {
 	answer        *geminisim.Answer // nil: the model says what
 	refusal       string
@@ -142,6 +149,9 @@ func ParseScript(text string) (*Script, error) {
 }
 
 // block returns the directives for request n, from 1.
+//
+// A used-up script is an error that the client sees, since a test has then sent more
+// requests than it meant to.
 func (s *Script) block(n int) ([]setting, error) {
 	if n > len(s.blocks) && !s.loop {
 		return nil, fmt.Errorf("the script is used up: this is request %d, and it holds %d blocks", n, len(s.blocks))
@@ -150,6 +160,9 @@ func (s *Script) block(n int) ([]setting, error) {
 }
 
 // directive returns the reader of a directive's argument, or nil if there is none.
+//
+// The table is made for each line: scripts are short, and nothing of the package is kept in
+// a variable.
 func directive(name string) func(arg string) (setting, error) {
 	return map[string]func(string) (setting, error){
 		"text":           words(func(d *directives, s string) { d.said().Text += s }),
@@ -239,6 +252,8 @@ func pause(set func(*directives, time.Duration)) func(string) (setting, error) {
 }
 
 // count parses a number from 1.
+//
+// 0 would mean "not set".
 func count(set func(*directives, int)) func(string) (setting, error) {
 	return func(arg string) (setting, error) {
 		n, err := strconv.Atoi(arg)

@@ -52,6 +52,8 @@ type Config struct {
 
 // Server is an http.Handler for /v1/chat/completions, /v1/responses and
 // /v1/messages. It is safe for concurrent use.
+//
+// Requests and failures are kept up to a bound, for long tests with many requests.
 type Server struct {
 	cfg       Config
 	protocols map[string]protocol // by path
@@ -133,6 +135,9 @@ type protocol struct {
 }
 
 // turn is one request on its way to an answer.
+//
+// It belongs to the goroutine of its request. directives and protocol are embedded, as
+// nearly every method reads them.
 type turn struct {
 	protocol
 	s      *Server
@@ -154,6 +159,9 @@ type turn struct {
 }
 
 // ServeHTTP answers one call.
+//
+// A directive error comes before any check of the request: a server that is down does not
+// look at what it is sent.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A simulated answer must never pass for a real one.
 	w.Header().Set("Server", "modelsim")
@@ -201,6 +209,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // accept applies the strict rules to the request.
+//
+// The order is that of real servers: the key, the JSON, the members, the rules.
 func (t *turn) accept() *refusal {
 	if want := t.s.cfg.RequireKey; want != "" && t.key(t.header) != want {
 		return &refusal{Status: http.StatusUnauthorized, Type: "authentication_error", Code: "invalid_api_key",
@@ -241,6 +251,8 @@ func (s *Server) refuse(w http.ResponseWriter, t *turn, n int, e *refusal) {
 
 // direct gives the turn the directives of the script's block for request n and then
 // those of the request itself.
+//
+// The request's own directives come last and so win.
 func (s *Server) direct(t *turn, n int, header []string) error {
 	if s.cfg.Script != nil {
 		d, err := s.cfg.Script.block(n)

@@ -19,6 +19,8 @@ func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 
 // textOf returns a content's text: a string, or the parts of the given types. bad is
 // the type of a part that is none of them.
+//
+// bad is "no content" for null, a missing member, or what is neither a string nor a list.
 func textOf(content jsontext.Value, types ...string) (text, bad string) {
 	if absent(content) {
 		return "", "no content"
@@ -44,6 +46,8 @@ func textOf(content jsontext.Value, types ...string) (text, bad string) {
 }
 
 // response is a tool's result as the plans read it: an object with output or error.
+//
+// A text that is such an object already is taken as it is.
 func response(text string, failed bool) jsontext.Value {
 	var node map[string]any
 	if json.Unmarshal([]byte(text), &node) == nil && len(node) == 1 && (node["output"] != nil || node["error"] != nil) {
@@ -75,6 +79,8 @@ type function struct {
 
 // declare checks a tool as OpenAI does and adds it to the question. path is that of
 // the object with the name.
+//
+// The words are OpenAI's also where Anthropic's API is asked.
 func (t *turn) declare(path string, f function) *refusal {
 	name := path + ".name"
 	if !isWord(f.Name, 64) {
@@ -207,6 +213,8 @@ func (t *turn) prompt() string {
 }
 
 // choose reads tool_choice: a word, or an object that names a function.
+//
+// "any" and "required" force the first function that was declared.
 func (t *turn) choose(choice jsontext.Value) *refusal {
 	t.question.MayCall = len(t.question.Functions) > 0
 	if absent(choice) {
@@ -254,6 +262,8 @@ func (t *turn) last(fits func(geminisim.Message) bool) *geminisim.Message {
 }
 
 // open returns the calls that have no result yet.
+//
+// Results are counted and not compared: result has seen to their order.
 func (t *turn) open() []geminisim.Call {
 	all := t.question.Messages
 	if n := len(all); n > 0 && len(all[n-1].Calls) > 0 {

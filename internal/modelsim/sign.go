@@ -1,3 +1,8 @@
+// This file makes texts that only this server, asked for the same model, takes back:
+// signatures, encrypted reasoning, ids of calls. Nothing is remembered for that, but for
+// reasoning without a signature. It is no cryptography: it finds mistakes of a client, not
+// attacks.
+
 package modelsim
 
 import (
@@ -12,6 +17,8 @@ const sealHead = "modelsim:"
 
 // seal returns an opaque text that holds payload and shows, to the same server asked
 // for the same model, that it comes from there. It needs no memory.
+//
+// kind keeps a text of one use from being taken for one of another.
 func (t *turn) seal(kind, payload string) string {
 	return base64.StdEncoding.EncodeToString([]byte(sealHead + payload + "\x00" + t.mark(kind, payload)))
 }
@@ -32,6 +39,8 @@ func (t *turn) mark(kind, payload string) string {
 }
 
 // letters hashes s to n letters and digits.
+//
+// n is at most 32, the length of the hash.
 func letters(s string, n int) string {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	sum := sha256.Sum256([]byte(s))
@@ -50,6 +59,9 @@ const idMark = 8
 
 // callID returns the id of the nth call of the answer. It says to this server, asked
 // for the same model, that it came with reasoning, if it did.
+//
+// The odd forms are those of real servers: an empty id, the same id twice, one of nine
+// characters, one of a megabyte, one with points and colons.
 func (t *turn) callID(prefix string, n int, reasoned bool) string {
 	switch t.ids {
 	case "none":
@@ -81,6 +93,8 @@ func (t *turn) reasonedID(prefix, id string) (nonce string, ok bool) {
 }
 
 // remember notes reasoning that goes out without a signature.
+//
+// The bound is for servers that run for long; beyond it reasoning is taken for foreign.
 func (t *turn) remember(text string) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

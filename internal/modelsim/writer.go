@@ -1,3 +1,6 @@
+// This file sends an answer and misbehaves on the way, as directives ask: pauses, cuts,
+// resets, stalls, errors within the stream, odd line ends, bytes in small pieces.
+
 package modelsim
 
 import (
@@ -93,6 +96,9 @@ func (w *writer) playStream(a answer) error {
 }
 
 // misbehave does what a directive wants in place of event n, if any.
+//
+// It panics with http.ErrAbortHandler to cut, which makes net/http close the connection
+// without the end of the body.
 func (w *writer) misbehave(n int) error {
 	switch n {
 	case w.cutAt:
@@ -125,6 +131,8 @@ func (w *writer) frame(f frame) error {
 }
 
 // write sends bytes and flushes them.
+//
+// split is a number of bytes, so that characters and line ends are cut as well.
 func (w *writer) write(s string) error {
 	for len(s) > 0 {
 		n := len(s)

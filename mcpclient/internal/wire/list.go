@@ -10,8 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// lenient reads what a server wrote: what is odd in it must not cost us the rest.
-var lenient = jsonopts.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// Lenient reads what a server wrote: what is odd in it must not cost us the rest.
+var Lenient = jsonopts.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // Bounds of a server's list of tools. What is beyond them is left out; the rest is
 // offered.
@@ -74,7 +74,7 @@ type cutPage struct {
 // comes before the result, and the tools that are there as a whole; none if the
 // response is not a list of tools.
 func cutMessage(head []byte) (id json.RawMessage, page cutPage) {
-	dec := jsontext.NewDecoder(bytes.NewReader(head), lenient)
+	dec := jsontext.NewDecoder(bytes.NewReader(head), Lenient)
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
 		return nil, page
 	}

@@ -167,7 +167,7 @@ func (r *reply) forget() {
 // like anything else, is nothing.
 func classify(message []byte) said {
 	var id, method bool
-	dec := jsontext.NewDecoder(bytes.NewReader(message), lenient)
+	dec := jsontext.NewDecoder(bytes.NewReader(message), Lenient)
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
 		return nothing
 	}
