@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	sdkclient "github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -128,15 +129,14 @@ func (a *Agent) parse(text []byte) (*card, error) {
 		}
 	}
 	c := &card{texts: d.texts(), streaming: d.Capabilities.Streaming && !a.cfg.NoStreaming}
-	for _, version := range [...]string{"1.0", "0.3"} {
-		for _, e := range d.endpoints() {
-			if versionOf(e.ProtocolVersion) != version || !a.trusts(e.URL) {
-				continue
-			}
-			if t := a.transport(version, e); t != nil {
-				c.transport, c.version, c.tenant = t, version, e.Tenant
-				return c, nil
-			}
+	for _, e := range d.endpoints() { // the order is the agent's wish
+		version := versionOf(e.ProtocolVersion)
+		if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
+			continue
+		}
+		if t := a.transport(version, e); t != nil {
+			c.transport, c.version, c.tenant = t, version, e.Tenant
+			return c, nil
 		}
 	}
 	return nil, a.unusable(&d)
@@ -237,19 +237,34 @@ func (a *Agent) transport(version string, e endpoint) sdkclient.Transport {
 
 // texts returns what the card says for people.
 func (d *document) texts() (t Texts) {
-	t.Name = chat.Line(d.Name, maxName)
+	t.Name = line(d.Name, maxName)
 	for _, s := range d.Skills {
 		for _, name := range append([]string{s.Name}, s.Tags...) {
-			name = chat.Line(name, maxSkill)
+			name = line(name, maxSkill)
 			if name != "" && len(t.Capabilities) < maxSkills && !slices.Contains(t.Capabilities, name) {
 				t.Capabilities = append(t.Capabilities, name)
 			}
 		}
 		for _, e := range s.Examples {
-			if e := chat.Line(e, maxExample); e != "" && len(t.Examples) < maxExamples {
+			if e := line(e, maxExample); e != "" && len(t.Examples) < maxExamples {
 				t.Examples = append(t.Examples, e)
 			}
 		}
 	}
 	return t
+}
+
+// line makes one line of what a card says. It stands in the prompt of the router, where
+// nothing may look like a line more, nor hide from the person who reads the prompt.
+func line(s string, limit int) string {
+	head, _ := chat.Truncate(s, 4*limit) // the rest need not be looked at
+	return chat.Line(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case chat.Hidden(r):
+			return -1
+		}
+		return r
+	}, head), limit)
 }

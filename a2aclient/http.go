@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/chat"
 	"sluice/trace"
 )
 
@@ -61,6 +62,13 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 }
 
+type hopsKey struct{}
+
+// withHops returns a context whose requests tell how many gateways the turn has come through.
+func withHops(ctx context.Context, hops int) context.Context {
+	return context.WithValue(ctx, hopsKey{}, hops)
+}
+
 // client returns a client that follows no redirect.
 func (a *Agent) client() *http.Client {
 	return &http.Client{Transport: guard{a}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -76,6 +84,9 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		for name, values := range g.agent.cfg.Header {
 			req.Header[name] = values
 		}
+	}
+	if hops, ok := req.Context().Value(hopsKey{}).(int); ok {
+		req.Header.Set(chat.HopsHeader, strconv.Itoa(hops))
 	}
 	trace.Propagate(req.Context(), req.Header)
 	resp, err := g.agent.cfg.Transport.RoundTrip(req)

@@ -29,6 +29,7 @@ const (
 	refusedMessage = "The agent refused the request"
 	lostMessage    = "The connection to the agent was lost, and it is not known what it has done"
 	brokenMessage  = "The agent's reply could not be read"
+	loopMessage    = "The request has come through too many gateways"
 )
 
 // Run implements stream.Runner. Of a message that provably did not arrive the error is
@@ -43,11 +44,14 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if card == nil {
 		return stream.Result{}, a.unavailable(errors.New("there is no card"))
 	}
+	if req.Hops >= chat.MaxHops {
+		return stream.Result{}, a.lost(loopMessage, errors.New("the request came through too many gateways"))
+	}
 	done, err := a.cfg.Breaker.Allow(ctx)
 	if err != nil {
 		return stream.Result{}, a.unavailable(err)
 	}
-	c := &call{agent: a, card: card, ctx: ctx, sink: sink, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	c := &call{agent: a, card: card, ctx: withHops(ctx, req.Hops+1), sink: sink, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
 	reason, err := c.run(messageOf(req))
 	verdict, cause := c.verdict(err)
 	done(verdict, cause)

@@ -12,6 +12,8 @@ import (
 type Inner struct {
 	// CallID is the id that events of the call carry.
 	CallID string
+	// Continued is how a call goes on that was Suspended; nil: it begins.
+	Continued *Continued
 
 	events chan<- stream.Event
 	over   <-chan struct{} // nobody reads events any more

@@ -80,7 +80,7 @@ func (c *parallel) start(j *job) {
 	c.wg.Go(func() {
 		ctx := c.ctx
 		if c.inner != nil {
-			j.inner = &Inner{CallID: j.event.ID, events: c.inner, over: c.over}
+			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, events: c.inner, over: c.over}
 			ctx = context.WithValue(ctx, innerKey{}, j.inner)
 		}
 		j.run(ctx, c.turn.agent.cfg.Tools, c.wake)

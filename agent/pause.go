@@ -37,6 +37,12 @@ func (t *turn) enter(req *chat.Request) error {
 // decide answers the calls that wait.
 func (s *State) decide(decisions []chat.Decision) error {
 	for _, d := range decisions {
+		if c := s.askedWithin(d.CallID); c != nil {
+			if err := c.decide(d); err != nil {
+				return err
+			}
+			continue
+		}
 		var err error
 		switch d.Action {
 		case chat.Approve:
@@ -76,9 +82,7 @@ func (t *turn) answer() (*chat.Paused, error) {
 		if refusal == "" {
 			return p, nil
 		}
-		for _, c := range t.state.Waiting() {
-			_ = t.state.Refuse(c.ID, refusal)
-		}
+		t.state.RefuseAll(refusal)
 	}
 }
 
@@ -90,11 +94,7 @@ func (t *turn) paused() (*chat.Paused, error) {
 	}
 	q := chat.Question{Kind: chat.AskTools}
 	for _, c := range t.state.Waiting() {
-		call := chat.PendingCall{ID: c.ID, Tool: c.Call.Name, Arguments: c.Call.Arguments, Spec: t.tools.Lookup(c.Call.Name)}
-		if call.Spec != nil {
-			call.Server, call.Fingerprint = call.Spec.Server, call.Spec.Fingerprint()
-		}
-		q.Calls = append(q.Calls, call)
+		q.Calls = append(q.Calls, t.asksOf(&c)...)
 	}
 	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
 }

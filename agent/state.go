@@ -70,6 +70,8 @@ type OpenCall struct {
 	Changed jsontext.Value
 	// Result is that of a call that has run, or that was answered from outside.
 	Result *tool.Result
+	// Within is what waits in a call that is an agent itself; nil: the call itself waits.
+	Within *Within
 
 	key   string // under which equal calls are counted
 	print string // of the tool that was approved; empty: whichever there is
@@ -86,6 +88,7 @@ const (
 	Rejected Answer = "rejected" // a person has not allowed it; Note tells the model why
 	Refused  Answer = "refused"  // nobody could be asked; Note tells the model so
 	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
+	Decided  Answer = "decided"  // about all that waits within it, so it goes on
 )
 
 // Over says whether the turn has ended well: there is nothing to continue.
@@ -145,7 +148,7 @@ func (s *State) Supply(id, text string, isError bool) error {
 // already is not open any more, so that the first of two answers counts.
 func (s *State) answer(id string, set func(*OpenCall)) error {
 	for i := range s.Open {
-		if s.Open[i].ID == id && s.Open[i].Answer == Waiting {
+		if s.Open[i].ID == id && s.Open[i].Answer == Waiting && s.Open[i].Within == nil {
 			set(&s.Open[i])
 			return nil
 		}
@@ -168,7 +171,7 @@ func (t *turn) settle(jobs []*job) {
 	}
 	s.Open = make([]OpenCall, len(jobs))
 	for i, j := range jobs {
-		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, key: j.key}
+		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, Within: j.within, key: j.key}
 		if !j.waits {
 			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
 		}
@@ -196,11 +199,14 @@ func (t *turn) runAnswered() error {
 	jobs := make([]*job, len(s.Open))
 	var approved []*job
 	for i := range s.Open {
-		if c := &s.Open[i]; c.Answer == Approved {
+		switch c := &s.Open[i]; c.Answer {
+		case Approved:
 			jobs[i] = t.approved(c)
-			if jobs[i].err == nil {
-				approved = append(approved, jobs[i])
-			}
+		case Decided:
+			jobs[i] = t.continued(c)
+		}
+		if jobs[i] != nil && jobs[i].err == nil {
+			approved = append(approved, jobs[i])
 		}
 	}
 	for i := range s.Open { // later, as an equal call may have been allowed
@@ -218,9 +224,12 @@ func (t *turn) runAnswered() error {
 		return err
 	}
 	for i, j := range jobs {
-		if j != nil {
+		if j != nil && !j.waits {
 			s.Open[i].Result = s.Open[i].result(j)
 		}
+	}
+	if s.suspendedAgain(jobs) {
+		return nil
 	}
 	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
 	return nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,8 +18,12 @@ import (
 )
 
 // stateVersion is the version of a stored State. One of another version is refused:
-// what its members mean may have changed.
-const stateVersion = 1
+// what its members mean may have changed. A State in which somebody waits within a call has
+// the next one, so that a gateway which knows of no such calls refuses it, and no other.
+const (
+	stateVersion  = 1
+	withinVersion = 2
+)
 
 // ErrState is wrapped by the error of a stored State that cannot be continued: it is
 // of another version, was cut or altered, or contradicts itself.
@@ -90,14 +95,15 @@ type storedCall struct {
 
 // storedOpen is an OpenCall as it is saved.
 type storedOpen struct {
-	ID     string       `json:"id"`
-	Call   storedCall   `json:"call"`
-	Answer Answer       `json:"answer,omitempty"`
-	Note   string       `json:"note,omitempty"`
-	Result *tool.Result `json:"result,omitempty"`
-	Key    string       `json:"key,omitempty"`
-	Args   string       `json:"changed,omitempty"`
-	Print  string       `json:"print,omitempty"`
+	ID     string        `json:"id"`
+	Call   storedCall    `json:"call"`
+	Answer Answer        `json:"answer,omitempty"`
+	Note   string        `json:"note,omitempty"`
+	Result *tool.Result  `json:"result,omitempty"`
+	Key    string        `json:"key,omitempty"`
+	Args   string        `json:"changed,omitempty"`
+	Print  string        `json:"print,omitempty"`
+	Within *storedWithin `json:"within,omitempty"`
 }
 
 // storedMade is a call that was made, as the ledger counts it: by a key that is
@@ -115,7 +121,11 @@ func (s State) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(storedState{stateVersion, sumOf(body), body})
+	version := stateVersion
+	if slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Within != nil }) {
+		version = withinVersion
+	}
+	return json.Marshal(storedState{version, sumOf(body), body})
 }
 
 // sumOf is the checksum of a saved body: 16 bytes of SHA-256 find what was cut
@@ -146,7 +156,7 @@ func (s *State) body() stateBody {
 		b.Messages = append(b.Messages, stored)
 	}
 	for _, c := range s.Open {
-		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print})
+		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print, storeWithin(c.Within)})
 	}
 	for _, id := range s.calls.ids.entries {
 		b.IDs = append(b.IDs, id.key)
@@ -180,8 +190,8 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &st); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if st.Version != stateVersion {
-		return fmt.Errorf("%w: it has version %d, this is version %d", ErrState, st.Version, stateVersion)
+	if st.Version != stateVersion && st.Version != withinVersion {
+		return fmt.Errorf("%w: it has version %d, this is version %d", ErrState, st.Version, withinVersion)
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, st.State) != nil || sumOf(compact.Bytes()) != st.Sum {
@@ -239,6 +249,11 @@ func (b *stateBody) checkOpen() error {
 		if closed := c.Answer == Ran || c.Answer == Supplied; closed != (c.Result != nil) {
 			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
 		}
+		if c.Within != nil {
+			if err := c.Within.check(c.Answer); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -264,7 +279,7 @@ func (b *stateBody) state() State {
 		s.Messages = append(s.Messages, message)
 	}
 	for _, c := range b.Open {
-		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Key, c.Print})
+		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Within.within(), c.Key, c.Print})
 	}
 	s.calls.n = b.Given
 	for _, id := range b.IDs {

@@ -185,8 +185,8 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 	if refused < 2*len(data)-8 {
 		t.Errorf("%d of %d damaged states were refused", refused, 2*len(data))
 	}
-	newer := strings.Replace(string(data), `"version":1`, `"version":2`, 1)
-	if err := new(agent.State).UnmarshalJSON([]byte(newer)); !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "version 2") {
+	newer := strings.Replace(string(data), `"version":1`, `"version":3`, 1)
+	if err := new(agent.State).UnmarshalJSON([]byte(newer)); !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("another version: %v", err)
 	}
 }

@@ -37,6 +37,10 @@ type job struct {
 	nextAt time.Time // when the next report may be told; the turn's goroutine alone uses it
 
 	inner *Inner // what it tells of itself; nil: nothing
+	// within is what waits in it for a person; nil: nothing. continued is how it goes on
+	// that has waited; nil: it begins.
+	within    *Within
+	continued *Continued
 
 	// fallback is the call that was made in place of this one; nil: none was.
 	fallback *job
@@ -170,7 +174,9 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 		j.news.put(p)
 		wake()
 	})
-	j.result, j.err = tools.Call(ctx, j.call)
+	if j.result, j.err = tools.Call(ctx, j.call); j.err != nil {
+		j.suspend()
+	}
 }
 
 // close tells how a call ended.

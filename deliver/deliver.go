@@ -110,16 +110,16 @@ func New(cfg Config) (*Sender, error) {
 	}
 	transport := cfg.Transport
 	if transport == nil {
-		transport = newTransport(cfg.Proxy)
+		transport = NewTransport(cfg.Proxy)
 	}
 	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	s.count = cfg.Metrics.Counter("deliveries_total", "Messages handed to webhooks, by what became of them.", "channel", "status")
 	return s, nil
 }
 
-// newTransport has small bounds: a receiver that answers much or slowly costs a turn its
+// NewTransport returns what a Sender opens for itself. It has small bounds: a receiver that answers much or slowly costs a turn its
 // time.
-func newTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	dialer := &net.Dialer{Timeout: 2 * time.Second}
 	return &http.Transport{
 		Proxy: proxy, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 2 * time.Second,

@@ -1,3 +1,9 @@
+// This file decides who answers a request. The ways are tried in a fixed order, the certain
+// and cheap ones first: the agent that the request names, the one whose question it
+// answers, the one that keeps the conversation, a rule, the only agent; a model is asked
+// last. A decision never fails as a Go error: what went wrong is in decision.err, and the
+// request falls back.
+
 package router
 
 import (
@@ -40,6 +46,9 @@ const maxReasoning = 500
 const patience = time.Second
 
 // decision is what becomes of a request.
+//
+// It belongs to the turn that asked for it. confidence is from 0 to 1, and 1 where no model
+// was asked.
 type decision struct {
 	// kind says which of the fields below count: agents if it is Routed.
 	kind       stream.Decision
@@ -56,6 +65,9 @@ type decision struct {
 }
 
 // decide says who is to answer a request.
+//
+// An agent that the request names is chosen also if it is hidden or unavailable; its run
+// then says so. All other ways look only at agents that are available.
 func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 	if a := t.byID[req.Agent]; a != nil {
 		return routed(methodRequested, a)
@@ -110,6 +122,7 @@ func (t *Team) held(req *chat.Request) *Agent {
 	return t.ifAvailable(req.LastAgent)
 }
 
+// ifAvailable returns the agent of an id; nil: there is none, or it cannot answer now.
 func (t *Team) ifAvailable(id string) *Agent {
 	if a := t.byID[id]; a != nil && a.available() {
 		return a
@@ -125,6 +138,9 @@ func routed(method string, agents ...*Agent) decision {
 
 // byRule returns the agents of the first rule that matches, as far as they are
 // available.
+//
+// Rules behind the one that matches are not looked at. If none of its agents is available
+// nothing is returned, and the next way to decide is tried.
 func (t *Team) byRule(input string) (agents []*Agent) {
 	for _, r := range t.cfg.Rules {
 		if !r.Match.MatchString(input) {
@@ -159,6 +175,9 @@ func (t *Team) special(id string) bool {
 }
 
 // ask lets the model decide, and a second one if the first is unsure.
+//
+// The usage of both answers is added up. An unsure answer is the only one that is asked
+// about again; a failure is not.
 func (t *Team) ask(ctx context.Context, req *chat.Request, agents []*Agent) decision {
 	q := t.question(req, agents)
 	d := t.askOnce(ctx, q, agents)
@@ -197,6 +216,9 @@ func (t *Team) askOnce(ctx context.Context, q *Question, agents []*Agent) decisi
 }
 
 // enter takes a place among the routing calls under way.
+//
+// It waits patience at most and then returns an overloaded fault. The place is given back
+// by the caller.
 func (t *Team) enter(ctx context.Context) error {
 	select {
 	case t.places <- struct{}{}:
@@ -216,6 +238,8 @@ func (t *Team) enter(ctx context.Context) error {
 }
 
 // failed is the decision when no model decided.
+//
+// The reply counts although it failed: its tokens were spent.
 func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
 	d := decision{kind: stream.FellBack, method: methodModel, reply: reply}
 	if errors.Is(err, ErrUnreadable) {
@@ -241,6 +265,9 @@ type choice struct {
 }
 
 // judge turns a model's answer into a decision.
+//
+// An id that is not in the catalogue is a failure and not a guess at the nearest one,
+// although the schema forbids it: not every model keeps to a schema.
 func (t *Team) judge(reply Reply, agents []*Agent) decision {
 	d := decision{method: methodModel, reply: reply}
 	var a choice
@@ -294,6 +321,8 @@ func find(agents []*Agent, id string) *Agent {
 }
 
 // event returns what is told of a decision.
+//
+// Additional is never nil, as it is a list in JSON.
 func (t *Team) event(d *decision) *stream.Route {
 	ev := &stream.Route{
 		Decision: d.kind, Additional: []string{}, Confidence: d.confidence, Reasoning: d.reasoning,

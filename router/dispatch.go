@@ -1,3 +1,11 @@
+// This file runs the chosen agents and makes one answer of theirs. There are three ways:
+// one agent on the goroutine of the turn, several one after the other on the same
+// goroutine, and several at once, each with a goroutine that hands its events over a queue.
+// In each way one goroutine alone emits.
+//
+// An agent that fails is tried again under the rules of member.again; the others go on. The
+// turn fails only if all of them did.
+
 package router
 
 import (
@@ -33,6 +41,9 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 
 // dispatch runs those of the planned members that have not ended, until all have ended
 // or wait for a person.
+//
+// It comes back to the members that waited if nobody can be asked: their calls were refused
+// and they go on.
 func (r *turn) dispatch() error {
 	for {
 		switch {
@@ -82,6 +93,8 @@ func (r *turn) alone(m *member) {
 }
 
 // attempts runs a member on the caller's goroutine until it has ended.
+//
+// The error of the last attempt is the member's.
 func (r *turn) attempts(m *member) {
 	for {
 		result, err := m.once(&direct{r, m})
@@ -98,6 +111,8 @@ func (r *turn) attempts(m *member) {
 }
 
 // direct is the sink of a member that runs on the goroutine of the turn.
+//
+// No copy of the event is needed, as it is emitted before Emit returns.
 type direct struct {
 	turn *turn
 	m    *member
@@ -125,6 +140,9 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // inTurn runs the members one after the other. Each sees the answers before its own.
+//
+// A member that waits for a person stops the ones behind it, since they would answer
+// without its text.
 func (r *turn) inTurn(members []*member) {
 	for i, m := range members {
 		if r.sinkErr != nil || r.ctx.Err() != nil {
@@ -152,6 +170,9 @@ func (r *turn) inTurn(members []*member) {
 
 // together runs the members at the same time. Their goroutines hand what happens to
 // this one, which alone emits: a slow client holds back no agent's tools.
+//
+// It returns when all goroutines have ended, also after an error of the sink: then they are
+// cancelled first. Ends of attempts are never refused by the queue.
 func (r *turn) together(members []*member) {
 	q := newQueue()
 	var running sync.WaitGroup
@@ -234,6 +255,9 @@ func (r *turn) post(it *item) {
 
 // advance lets the next member speak when those before it have ended, and shows what
 // it has said already.
+//
+// It is called after each end. The text of a speaker that has not ended goes on as it
+// comes.
 func (r *turn) advance(members []*member) {
 	for r.speaker < len(members)-1 && members[r.speaker].ended {
 		r.speaker++
@@ -257,6 +281,8 @@ func (r *turn) finish() error {
 
 // aggregate makes the outcome of the turn of those of its members. If some
 // failed the answer says so; if all failed the turn does.
+//
+// The cause of the context wins over failures of agents that followed from it.
 func (r *turn) aggregate(span trace.Span) error {
 	var failures []string
 	r.inOrder()

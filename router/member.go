@@ -1,3 +1,7 @@
+// This file is one agent's part in a turn: its beginning, its attempts, its events, its
+// end. The fields belong to the goroutine of the turn; an attempt that runs elsewhere uses
+// only the agent, the request and the context.
+
 package router
 
 import (
@@ -50,6 +54,8 @@ type member struct {
 }
 
 // start opens the member's part.
+//
+// The time limit covers all attempts. Retries do not begin it again.
 func (r *turn) start(m *member) {
 	timeout := m.agent.Timeout
 	if timeout == 0 {
@@ -73,6 +79,9 @@ func (r *turn) start(m *member) {
 }
 
 // once makes one attempt. A panic of the agent's is its failure alone.
+//
+// It may run on a goroutine of its own. An agent that returns without an error and without
+// having finished has failed.
 func (m *member) once(sink stream.Sink) (result stream.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,6 +100,8 @@ func (m *member) once(sink stream.Sink) (result stream.Result, err error) {
 
 // take handles an event of the member's. Its error is the sink's, or says that the
 // answer is too long.
+//
+// It notes whether a tool ran that must not run twice: then there is no other attempt.
 func (r *turn) take(m *member, ev stream.Event) error {
 	switch e := ev.(type) {
 	case *stream.Delta:
@@ -108,6 +119,9 @@ func (r *turn) take(m *member, ev stream.Event) error {
 
 // text shows a piece of the member's text, or keeps it until those before have
 // ended.
+//
+// Text of a member whose turn has not come waits in pending; maxText bounds it like text
+// that is shown.
 func (r *turn) text(m *member, text string) error {
 	if m.size += len(text); m.size > maxText {
 		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the agent's text is too long")}
@@ -131,6 +145,8 @@ func (r *turn) text(m *member, text string) error {
 
 // callID returns the id that the events of a member's call carry: its own, unless
 // another member, or an attempt before, has used it.
+//
+// The same call has the same id in all of its events.
 func (r *turn) callID(m *member, own string) string {
 	key := strconv.Itoa(m.index) + "." + strconv.Itoa(m.attempt) + "." + own
 	if id, ok := r.ids[key]; ok {
@@ -159,6 +175,9 @@ func (r *turn) taken(id string) bool {
 
 // again says whether a failed attempt is made again, and after which delay. Nothing
 // may happen twice: no text, and no tool that changes something.
+//
+// What a provider asks to wait counts, but never beyond the agent's own deadline: then
+// there is no retry.
 func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 	d := &r.team.cfg.Dispatch
 	if m.attempt > d.Retries || m.shown || m.changed || r.sinkErr != nil || m.ctx.Err() != nil {
@@ -192,6 +211,9 @@ func (r *turn) retry(m *member) {
 }
 
 // end closes the member's part, unless it waits for a person.
+//
+// For a member that waits it is called twice: when it begins to, and when that is over. A
+// member of several that failed is told as an error that does not end the stream.
 func (r *turn) end(m *member, result stream.Result, err error) {
 	if err == nil && result.Paused != nil {
 		m.paused, m.result = result.Paused, &result
@@ -241,6 +263,8 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 }
 
 // count adds the figures of an attempt to those of the turn.
+//
+// The reason of the turn is the first that is not a plain stop.
 func (r *turn) count(m *member, result stream.Result) {
 	m.usage.Add(result.Usage)
 	r.result.Usage.Add(result.Usage)

@@ -37,15 +37,19 @@ type saved struct {
 	Usage   chat.Usage          `json:"usage"` // of those that have ended
 	Models  []string            `json:"models,omitempty"`
 	Reason  stream.FinishReason `json:"reason,omitempty"`
+	Asker   string              `json:"asker,omitempty"`   // who has asked the user back; what is said next goes there
 	History []chat.Message      `json:"history,omitempty"` // for those that have not begun
 }
 
+// savedText is what is known of the text that is out: see answer.
 type savedText struct {
 	Length int    `json:"length,omitempty"`
 	Block  bool   `json:"block,omitempty"`
 	Tail   []byte `json:"tail,omitempty"`
 }
 
+// savedMember is an agent's part; one that has ended has an Outcome, one that waits a
+// State.
 type savedMember struct {
 	ID      string               `json:"id"`
 	Role    stream.Role          `json:"role"`
@@ -65,12 +69,14 @@ type savedMember struct {
 	Calls   []savedCall          `json:"calls,omitempty"` // that wait, by the ids of their events
 }
 
+// savedFault is why an agent failed, as far as callers may see it.
 type savedFault struct {
 	Type    fault.Type `json:"type"`
 	Message string     `json:"message"`
 	Service string     `json:"service,omitempty"`
 }
 
+// savedCall joins the id that clients know to the agent's own.
 type savedCall struct {
 	ID  string `json:"id"`
 	Own string `json:"own"`
@@ -83,6 +89,8 @@ func (r *turn) waiting() bool {
 
 // pause ends a turn some of whose agents wait. It returns false if nobody can be asked:
 // then their calls were refused, and they go on.
+//
+// true: the turn is over, with a question or an error.
 func (r *turn) pause() (bool, error) {
 	p, err := r.question()
 	if err != nil {
@@ -121,12 +129,15 @@ func (r *turn) abandon() {
 }
 
 // question returns what is asked for all agents that wait.
+//
+// It gives calls their ids before the ids are saved, so that they are the same when the
+// team goes on.
 func (r *turn) question() (*chat.Paused, error) {
 	q := chat.Question{Kind: chat.AskTools}
 	usage := r.result.Usage
 	s := saved{
 		Version: savedVersion, Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.speaker,
-		Said: savedText{r.said.length, r.said.block, r.said.tail}, IDs: r.ids, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason,
+		Said: savedText{r.said.length, r.said.block, r.said.tail}, IDs: r.ids, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
 	}
 	for _, m := range r.planned {
 		stored := m.save()
@@ -135,7 +146,7 @@ func (r *turn) question() (*chat.Paused, error) {
 			for _, asked := range m.paused.Questions {
 				for _, c := range asked.Calls {
 					own := c.ID
-					c.ID, c.AgentID = r.callID(m, own), m.agent.ID
+					c.ID, c.AgentID = r.callID(m, own), cmp.Or(c.AgentID, m.agent.ID)
 					stored.Calls = append(stored.Calls, savedCall{c.ID, own})
 					q.Calls = append(q.Calls, c)
 				}
@@ -154,6 +165,8 @@ func (r *turn) question() (*chat.Paused, error) {
 	return &chat.Paused{By: chat.PausedTeam, State: text, Usage: usage, Questions: []chat.Question{q}}, nil
 }
 
+// save returns the part as it is stored. Input is kept only for a member that has not
+// begun; others have it in their states.
 func (m *member) save() savedMember {
 	s := savedMember{
 		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Note: m.req.Note, Pending: m.pending, Text: m.text, Size: m.size,
@@ -207,6 +220,7 @@ func Readable(team []byte, state func(by string, state []byte) error) error {
 	return nil
 }
 
+// readSaved checks what would make resume panic. Its error wraps errSaved.
 func readSaved(text []byte) (*saved, error) {
 	s := new(saved)
 	if err := json.Unmarshal(text, s); err != nil {
@@ -222,6 +236,9 @@ func readSaved(text []byte) (*saved, error) {
 }
 
 // resume goes on with a team that was paused.
+//
+// The decision is told again as it was and is not made again. Usage and reasons go on from
+// what was saved.
 func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	s, err := readSaved(req.Resumed.State)
 	if err != nil {
@@ -231,7 +248,7 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 		team: t, ctx: ctx, sink: sink, route: s.Route, clarify: s.Clarify, several: s.Several, chosen: s.Chosen, speaker: s.Speaker,
 		said: answer{length: s.Said.Length, block: s.Said.Block, tail: s.Said.Tail}, ids: s.IDs,
 	}
-	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Agents: []stream.AgentOutcome{}}
+	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{}}
 	for i := range s.Members {
 		m := t.restore(&s.Members[i], i, req, s.History)
 		r.planned = append(r.planned, m)
@@ -250,6 +267,8 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 
 // restore returns a member as it was saved. What waited goes on with the decisions about
 // its calls.
+//
+// An agent that is gone by now is replaced by one that fails, so that the others can go on.
 func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
 		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, pending: s.Pending, text: s.Text, size: s.Size,

@@ -1,3 +1,8 @@
+// This file words what a model is asked in order to route a request. Texts of the
+// configuration are put on single lines, so that a description cannot look like another
+// entry; texts of the user stand last and are called data. No text that is filled in is
+// read as a template.
+
 package router
 
 import (
@@ -60,6 +65,8 @@ func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 }
 
 // catalogue lists the agents, in their order.
+//
+// An empty list is the header alone; decide does not ask a model then.
 func (t *Team) catalogue(agents []*Agent) string {
 	var b strings.Builder
 	b.WriteString(line(t.cfg.CatalogueHeader))
@@ -107,6 +114,8 @@ func (t *Team) history(req *chat.Request) string {
 }
 
 // turns shows the last turns before a request, or nothing.
+//
+// Only messages with words count as turns; calls and results are left out.
 func (t *Team) turns(req *chat.Request) string {
 	messages := req.Before()
 	first := len(messages)
@@ -155,6 +164,8 @@ const (
 )
 
 // schema returns the schema of the answer.
+//
+// The ids are an enum, so that models which keep to schemas cannot invent one.
 func (t *Team) schema(agents []*Agent) jsontext.Value {
 	b := []byte(`{"type":"object","properties":{"agentId":{"type":"string","description":"The id of the agent that fits best","enum":[`)
 	for _, a := range agents {

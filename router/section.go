@@ -1,3 +1,8 @@
+// This file reads the sections agents, router, dispatch and aggregate of the configuration
+// file. All of them fill one Spec, in whichever order they come. Bounds that a JSON Schema
+// can say are in the schemas beside this file; here is what it cannot: references to other
+// sections, durations, files.
+
 package router
 
 import (
@@ -106,6 +111,8 @@ func AgentsSection(s *Spec, c *config.Config) file.Section {
 }
 
 // agentReader reads one agent of the file.
+//
+// A fault is reported at its node and reading goes on.
 type agentReader struct {
 	node *file.Node
 	cfg  *config.Config
@@ -188,6 +195,8 @@ const maxDelegate = 64 - len(DelegatePrefix)
 const DelegatePrefix = "delegate_to_"
 
 // delegate reads one of the agents that the agent may call.
+//
+// A circle of delegates is allowed here; a session refuses it when it would come about.
 func (r *agentReader) delegate(item *file.Node) {
 	id, ok := item.Text()
 	if !ok {
@@ -258,6 +267,8 @@ func RouterSection(s *Spec, settings *config.Config) file.Section {
 	}}
 }
 
+// readSticky reads how a conversation keeps its agent. store: there is one, which hold
+// needs.
 func readSticky(n *file.Node, otherwise Sticky, store bool) Sticky {
 	word, ok := n.Text()
 	if !ok {

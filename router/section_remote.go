@@ -1,3 +1,7 @@
+// This file reads what a remote agent has in place of a prompt, a model and tools: where
+// its card is and which headers go with requests. Header values, and variables in the URL,
+// are treated as secrets: they are kept out of the log and sent to the card's origin alone.
+
 package router
 
 import (
@@ -68,6 +72,8 @@ func (r *agentReader) remote() {
 }
 
 // readCard reads the URL of a card.
+//
+// The result is a URL with a path. "" where it has a fault.
 func readCard(n *file.Node) string {
 	text, ok := n.Text()
 	if !ok {

@@ -1,3 +1,7 @@
+// This file is the frame of a turn: decide, tell the decision, carry it out. What is said
+// where no agent is to answer (a question back, a fallback) is a template, or the task of a
+// special agent.
+
 package router
 
 import (
@@ -100,6 +104,8 @@ func (r *turn) carryOut(d *decision, req *chat.Request) error {
 
 // instead has a special agent carry out text as its task or, if there is none of that
 // id, shows text itself.
+//
+// A template's text belongs to no agent, and no agent is told of.
 func (r *turn) instead(id string, role stream.Role, text string, req *chat.Request) error {
 	if a := r.team.byID[id]; a != nil && a.available() {
 		task := *req

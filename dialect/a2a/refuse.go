@@ -41,7 +41,7 @@ func codes() []code {
 		{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, "FAILED_PRECONDITION", "TaskNotCancelableError"},
 		{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, "FAILED_PRECONDITION", "PushNotificationNotSupportedError"},
 		{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, "FAILED_PRECONDITION", "UnsupportedOperationError"},
-		{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, "INVALID_ARGUMENT", "ContentTypeNotSupportedError"},
+		{sdk.ErrUnsupportedContentType, -32005, http.StatusBadRequest, "INVALID_ARGUMENT", "ContentTypeNotSupportedError"},
 		{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, "FAILED_PRECONDITION", "VersionNotSupportedError"},
 		{sdk.ErrInternalError, -32603, http.StatusInternalServerError, "INTERNAL", "InternalError"}, // and all others
 	}

@@ -111,6 +111,7 @@ func (s *Server) request(c *call, m *sdk.Message, x *dialect.Exchange) error {
 		x.Request.ConversationID = newID(conversationPrefix)
 	}
 	x.Request.Agent = c.agent
+	x.Request.Hops = chat.ParseHops(c.request.Header.Get(chat.HopsHeader))
 	return nil
 }
 

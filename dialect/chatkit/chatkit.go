@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
 )
@@ -87,12 +88,24 @@ func (s *Server) Open(ctx context.Context, body []byte) (dialect.Exchange, error
 	if err != nil {
 		return dialect.Exchange{}, err
 	}
+	req.owner = ownerOf(dialect.PrincipalOf(ctx), req.user)
 	switch req.kind {
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)
 	}
 	reply, err := s.reply(ctx, req)
 	return dialect.Exchange{Reply: dialect.JSON(reply)}, err
+}
+
+// ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and
+// the memory of conversations are. Nobody is made sure of yet, and then it is the user_id
+// alone. No part of it holds a NUL.
+func ownerOf(who chat.Principal, user string) string {
+	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
+	if who.Tenant != "" {
+		owner = who.Tenant + "\x00\x00" + owner // as no other owner begins
+	}
+	return owner
 }
 
 // found tells a Store's error as the contract has it: message is for what is not there.

@@ -30,7 +30,7 @@ func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 		items, err := s.items(ctx, req)
 		return rendered(items, err)
 	}
-	s.cfg.OnFeedback(ctx, Feedback{UserID: req.owner, ThreadID: req.threadID, ItemIDs: req.itemIDs, Kind: req.feedback})
+	s.cfg.OnFeedback(ctx, Feedback{UserID: req.user, ThreadID: req.threadID, ItemIDs: req.itemIDs, Kind: req.feedback})
 	return []byte(nothing), nil
 }
 

@@ -38,7 +38,8 @@ const (
 // request is a validated request. Which fields it has depends on kind.
 type request struct {
 	kind     string
-	owner    string         // user_id; empty: not given
+	user     string         // user_id; empty: not given
+	owner    string         // whose threads it is about; see ownerOf
 	location *time.Location // nil: not given
 
 	threadID, itemID string
@@ -84,7 +85,7 @@ func (r *reader) kind(v value) string {
 func (r *reader) metadata(req *request, m object) {
 	var wrong *chat.FieldError
 	if s := r.text(m.get("user_id")); s != nil {
-		req.owner, wrong = chat.CheckUserID(*s)
+		req.user, wrong = chat.CheckUserID(*s)
 		r.faults.Add(m.at+"/user_id", wrong)
 	}
 	if s := r.text(m.get("timezone")); s != nil {

@@ -35,8 +35,8 @@ type Query struct {
 // or the thread is somebody else's.
 var ErrNotFound = errors.New("not found")
 
-// Store keeps threads. Each method acts for an owner, a user's id, which is empty for
-// users without one; to others an owner's threads do not exist. A Store is safe for
+// Store keeps threads. Each method acts for an owner, a user, which is empty for
+// users without an id; to others an owner's threads do not exist. A Store is safe for
 // concurrent use. A stream waits for it, but never longer than for a few seconds.
 type Store interface {
 	// Create adds a thread without items.

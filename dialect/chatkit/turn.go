@@ -57,7 +57,7 @@ func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, e
 	if t.said != nil {
 		t.input = t.said.input
 	}
-	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.owner, Location: req.location, Mute: true}
+	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.user, Location: req.location, Mute: true}
 	asks.HasHistory = s.cfg.Store != nil
 	asks.History, asks.Pruning = chat.PruneHistory(earlier)
 	k := &keeper{turn: t, enc: &encoder{turn: t}}

@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+// A tool may be an agent itself (Config.Inner). When that agent must wait for a person, the
+// call waits with it: the step's other calls run to their ends, then the turn pauses with
+// one question for all of them. The State of the caller holds that of the agent within, to
+// any depth, so there is still one value from which everything goes on.
+
+// Suspended is the error of a call within which somebody waits for a person. It is no
+// failure: the same call is made again, with Inner.Continued, when they have decided.
+type Suspended struct {
+	// State is one JSON value, all that the call needs to go on in this process or another.
+	State jsontext.Value
+	// Calls are what is asked, by the ids of their events, each with its AgentID.
+	Calls []chat.PendingCall
+}
+
+func (*Suspended) Error() string { return "a person is asked within the call" }
+
+// Continued is how a suspended call goes on.
+type Continued struct {
+	State     jsontext.Value // that of Suspended
+	Decisions []chat.Decision
+}
+
+// Within is what an open call holds that is suspended.
+type Within struct {
+	State jsontext.Value
+	Asks  []chat.PendingCall
+	// Decided are the decisions about Asks; they are complete once the call is Decided.
+	Decided []chat.Decision
+}
+
+// Callees is implemented by Tools whose calls can be suspended. A turn that was saved asks
+// it for the tools of the agents within, which may have changed meanwhile.
+type Callees interface {
+	// Spec returns a tool of the agent of that id; nil: it has none of that name now.
+	Spec(ctx context.Context, agent, name string) *tool.Spec
+}
+
+// suspendedText is what clients are told of a call that is suspended. Its stream ends, and
+// there every call must have ended: it begins again, with its id, in the one that goes on.
+const suspendedText = "Waits for a person to decide."
+
+// suspend takes a suspended call out of the errors: to the step it is one that waits.
+func (j *job) suspend() {
+	if s, ok := errors.AsType[*Suspended](j.err); ok {
+		j.err, j.waits = nil, true
+		j.within = &Within{State: s.State, Asks: s.Calls}
+		j.result = tool.Result{ID: j.call.ID, Name: j.call.Name, Text: suspendedText}
+	}
+}
+
+// asksOf returns what is asked about an open call.
+func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
+	if c.Within == nil {
+		call := chat.PendingCall{ID: c.ID, Tool: c.Call.Name, Arguments: c.Call.Arguments}
+		identify(&call, t.tools.Lookup(c.Call.Name))
+		return []chat.PendingCall{call}
+	}
+	asks := slices.Clone(c.Within.Asks)
+	of, _ := t.agent.cfg.Tools.(Callees)
+	for i := range asks {
+		asks[i].Within = c.ID
+		if asks[i].Spec == nil && of != nil { // it was read back
+			asks[i].Server = ""
+			identify(&asks[i], of.Spec(t.ctx, asks[i].AgentID, asks[i].Tool))
+		}
+	}
+	return asks
+}
+
+// identify says which tool a call means; nil: there is none of its name.
+func identify(c *chat.PendingCall, spec *tool.Spec) {
+	c.Fingerprint = ""
+	if c.Spec = spec; spec != nil {
+		c.Server, c.Fingerprint = spec.Server, spec.Fingerprint()
+	}
+}
+
+// askedWithin returns the open call within which a call of that id waits; nil: there is
+// none.
+func (s *State) askedWithin(id string) *OpenCall {
+	for i := range s.Open {
+		c := &s.Open[i]
+		if c.Answer == Waiting && c.Within != nil &&
+			slices.ContainsFunc(c.Within.Asks, func(a chat.PendingCall) bool { return a.ID == id }) {
+			return c
+		}
+	}
+	return nil
+}
+
+// decide takes a decision about a call within this one. A second one about the same call is
+// an error.
+func (c *OpenCall) decide(d chat.Decision) error {
+	w := c.Within
+	if slices.ContainsFunc(w.Decided, func(before chat.Decision) bool { return before.CallID == d.CallID }) {
+		return fmt.Errorf("call %q is decided twice", d.CallID)
+	}
+	if w.Decided = append(w.Decided, d); len(w.Decided) == len(w.Asks) {
+		c.Answer = Decided
+	}
+	return nil
+}
+
+// RefuseAll closes all calls that wait because nobody can be asked about them, also those
+// within suspended ones: these go on and are told so.
+func (s *State) RefuseAll(why string) {
+	for i := range s.Open {
+		c := &s.Open[i]
+		switch {
+		case c.Answer != Waiting:
+		case c.Within == nil:
+			c.Answer, c.Note = Refused, why
+		default:
+			c.Within.Decided, c.Answer = nil, Decided
+			for _, a := range c.Within.Asks {
+				c.Within.Decided = append(c.Within.Decided, chat.Decision{CallID: a.ID, Action: chat.Refuse, Message: why})
+			}
+		}
+	}
+}
+
+// continued tells that a suspended call goes on: in another stream with the id that it
+// had there. Where nobody could be asked the stream is the same one, in which no id begins
+// twice, and it gets another.
+func (t *turn) continued(c *OpenCall) *job {
+	id := c.ID
+	if c.Within.Decided[0].Action == chat.Refuse {
+		id = t.state.calls.id("")
+	}
+	j := newJob(id, c.Call, t.tools.Lookup(c.Call.Name))
+	j.key, c.ID = c.key, id
+	j.continued = &Continued{State: c.Within.State, Decisions: c.Within.Decided}
+	if j.spec == nil {
+		j.err = refusal(j.call, "the tool is not available any more", "Do without it.")
+	}
+	t.start(j)
+	if j.err != nil {
+		t.close(j)
+	}
+	return j
+}
+
+// suspendedAgain notes which calls of the step wait once more; the others have run. It
+// returns false if none waits: then the step is complete.
+func (s *State) suspendedAgain(jobs []*job) (again bool) {
+	for _, j := range jobs {
+		again = again || j != nil && j.waits
+	}
+	for i := range s.Open {
+		c := &s.Open[i]
+		switch {
+		case !again:
+		case jobs[i] != nil && jobs[i].waits:
+			c.Answer, c.Within = Waiting, jobs[i].within
+		default:
+			c.Answer, c.Within = Ran, nil
+		}
+	}
+	return again
+}
+
+// storedWithin is a Within as it is saved.
+type storedWithin struct {
+	State jsontext.Value  `json:"state"`
+	Asks  []storedAsk     `json:"asks"`
+	Done  []chat.Decision `json:"decided,omitempty"`
+}
+
+// storedAsk keeps the arguments as a string, as storedCall does.
+type storedAsk struct {
+	ID        string `json:"id"`
+	Agent     string `json:"agent,omitempty"`
+	Tool      string `json:"tool"`
+	Server    string `json:"server,omitempty"`
+	Arguments string `json:"arguments"`
+	Print     string `json:"print,omitempty"`
+}
+
+func storeWithin(w *Within) *storedWithin {
+	if w == nil {
+		return nil
+	}
+	stored := &storedWithin{State: w.State, Done: w.Decided}
+	for _, a := range w.Asks {
+		stored.Asks = append(stored.Asks, storedAsk{a.ID, a.AgentID, a.Tool, a.Server, string(a.Arguments), a.Fingerprint})
+	}
+	return stored
+}
+
+// within returns the Within that was stored. Which tools are meant is looked up when it is
+// asked about again.
+func (stored *storedWithin) within() *Within {
+	if stored == nil {
+		return nil
+	}
+	w := &Within{State: stored.State, Decided: stored.Done}
+	for _, a := range stored.Asks {
+		w.Asks = append(w.Asks, chat.PendingCall{
+			ID: a.ID, AgentID: a.Agent, Tool: a.Tool, Server: a.Server, Arguments: jsontext.Value(a.Arguments), Fingerprint: a.Print,
+		})
+	}
+	return w
+}
+
+// check refuses what could not go on.
+func (stored *storedWithin) check(answer Answer) error {
+	switch {
+	case answer != Waiting && answer != Decided:
+		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
+	case len(stored.State) == 0 || len(stored.Asks) == 0:
+		return errors.New("of a call within which somebody waits something is missing")
+	case answer == Decided && len(stored.Done) != len(stored.Asks):
+		return errors.New("not all calls within a call were decided")
+	}
+	return nil
+}
