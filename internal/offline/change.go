@@ -1,3 +1,8 @@
+// This file understands phrases that change todos which exist. A change takes two steps
+// over the tools: it looks for the todo that the visitor's words name, and then makes the
+// calls. Where several fit, or none does, it asks and changes nothing; to delete all of
+// them it wants a second sentence.
+
 package offline
 
 import (
@@ -22,6 +27,9 @@ const (
 )
 
 // change does one thing to one todo, or to all of a filter.
+//
+// It is made of one phrase and never changes; what has been done is read from the results
+// of the turn.
 type change struct {
 	kind      kind
 	target    string  // the visitor's words for the todo
@@ -34,6 +42,9 @@ type change struct {
 }
 
 // readChange returns a reader for phrases with a <todo>.
+//
+// The reader returns nil where the words fit a pattern and mean something else, so that the
+// next phrase is tried.
 func readChange(kind kind) func(found, time.Time) intent {
 	return func(f found, now time.Time) intent {
 		c := change{kind: kind, target: targetOf(f.texts["todo"]), title: tidy(f.texts["title"])}
@@ -156,6 +167,9 @@ func (c change) next(t *turn) geminisim.Answer {
 
 // nextOfMany changes all todos that a filter keeps. To delete every todo it wants a second sentence
 // that confirms it.
+//
+// The note about a list that was cut is added to the last answer, since todos may have been
+// missed.
 func (c change) nextOfMany(t *turn, worker *tool, list result) geminisim.Answer {
 	meant := c.many.apply(list.todos, t.now)
 	switch {
@@ -222,6 +236,9 @@ func (c change) which(doubt, all []todo, now time.Time) string {
 }
 
 // work makes the calls that are left and reports.
+//
+// meant are all todos that are to change; those beyond the calls of one step follow in the
+// next one.
 func (c change) work(t *turn, worker *tool, meant []todo) geminisim.Answer {
 	var plans []plan
 	for _, m := range meant {

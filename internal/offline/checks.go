@@ -17,6 +17,8 @@ import (
 
 // findData reads the last of the messages that is a JSON object with a member, whose name
 // is given in quotes.
+//
+// into is filled in by the first line that fits, from the end of the conversation.
 func findData(q geminisim.Question, into any, member string) bool {
 	for _, m := range slices.Backward(q.Messages) {
 		if m.Model || !strings.Contains(m.Text, member) {
@@ -55,6 +57,8 @@ type plannedStep struct {
 
 // Plan is the demo's planner: the answer must be about the question and, where a tool
 // is for it, rest on what the tool says.
+//
+// false: the schema asks for something else, which another role may know.
 func Plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message string `json:"user_message"`
@@ -103,6 +107,8 @@ func readingTool(message string, tools []string) string {
 
 // Judge is the demo's judge: what shares a word with the question or the results of tools
 // passes.
+//
+// All criteria get the same verdict.
 func Judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message  string       `json:"user_message"`

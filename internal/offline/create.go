@@ -1,3 +1,7 @@
+// This file understands phrases that create todos: one, or several of one kind with a date
+// and a priority for all. What is not said of a todo stays empty, and the tool's own
+// defaults count.
+
 package offline
 
 import (
@@ -14,6 +18,9 @@ type create []todo
 
 // readDraft takes tags, date and priority out of a text; what is left, in the
 // visitor's own words, is the title.
+//
+// The order matters: tags and dates go first, so that their words are not taken for a
+// title.
 func readDraft(text string, now time.Time) (d todo) {
 	s, tags := takeTags(readWords(text))
 	s, d.due = takeDate(s, now)
@@ -33,6 +40,8 @@ func tidy(text string) string {
 }
 
 // takeTags cuts #tags; #12 is a number.
+//
+// Tags are returned with their letters as they are written.
 func takeTags(s *sentence) (*sentence, []string) {
 	var tags []string
 	for i := 0; i < len(s.words); i++ {
@@ -115,6 +124,8 @@ func readCreate(f found, now time.Time) intent {
 
 // readImperative takes a bare "buy milk" for a new todo, and any text with a date
 // that is no question: dentist on Friday at 10.
+//
+// It is the last rule and guesses: only verbs that begin todos, or a date, make one.
 func readImperative(s *sentence, now time.Time) intent {
 	const (
 		verbs = "buy call phone pay email mail text book clean wash fix repair finish submit renew water feed walk return order cook bake " +

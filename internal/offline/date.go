@@ -1,3 +1,8 @@
+// This file reads dates and times of day out of English phrases. It works on the words of a
+// sentence from a place on and says how many it has read, so that what is cut out is
+// exactly what was understood. Everything is relative to the time of the request, in the
+// visitor's zone; the next occurrence is meant where a phrase allows two.
+
 package offline
 
 import (
@@ -54,6 +59,9 @@ func takeDate(s *sentence, now time.Time) (*sentence, date) {
 }
 
 // readDate reads the date that starts at word i: a day and an hour, in any order.
+//
+// A zero at: no date begins there. Prepositions between the parts belong to the date, and
+// those behind it do not.
 func readDate(s *sentence, i int, now time.Time) date {
 	var day time.Time
 	var hour clock
@@ -237,6 +245,8 @@ func (c clock) on(t time.Time) time.Time {
 }
 
 // and makes one time of an hour and a part of the day, in either order.
+//
+// "Tonight at 8" and "8 tonight" are the same.
 func (c clock) and(other clock) clock {
 	if c == (clock{}) {
 		return other
@@ -274,6 +284,8 @@ func readClock(s *sentence, i int, afterDay bool) (clock, int) {
 }
 
 // digitalClock: 3pm, 3:30, 15:30, 3 p.m., and after "at" also a bare 3.
+//
+// Hours from 1 to 7 without a suffix are in the afternoon.
 func digitalClock(s *sentence, i int) (clock, int) {
 	digits := strings.TrimRight(s.at(i), "apm.")
 	suffix, n := s.at(i)[len(digits):], 1

@@ -36,6 +36,8 @@ func readGuess(s *sentence, now time.Time) intent {
 	return guess(filter)
 }
 
+// It looks at the list first, so that a check has something to compare the wrong number
+// with.
 func (g guess) next(t *turn) geminisim.Answer {
 	if tool := t.tools.list; tool == nil || len(t.of(tool)) == 0 {
 		return listing(g).next(t)
@@ -70,7 +72,7 @@ func (l table) next(t *turn) geminisim.Answer {
 		return text(listing(l).report(last, t.now))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "You have %d %s:\n\n| Todo | Due | Priority |\n| --- | --- | --- |\n", len(kept), filter(l).describe())
+	fmt.Fprintf(&b, "You have %d %s:\n\n| Todo | Due | Priority |\n| --- | --- | --- |\n", len(kept), filter(l).name(len(kept)))
 	for _, todo := range kept {
 		due := ""
 		if !todo.due.at.IsZero() {
@@ -98,6 +100,7 @@ func readTimesheet(text string, declared []geminisim.Function) intent {
 	return timesheet{tool, s.at(0) == "guess"}
 }
 
+// A guessed answer adds hours that nobody has worked, for a check to find.
 func (in timesheet) next(t *turn) geminisim.Answer {
 	results := t.of(in.tool)
 	if len(results) == 0 {
@@ -135,6 +138,9 @@ var numbers = regexp.MustCompile(`\d+`)
 // rewritten answers a request to write an answer once more, whose last message names the
 // criteria that failed: the same answer, with the numbers that no tool has told put right.
 // Of a wild guess it makes another one.
+//
+// false: nothing is to be written again. It is tried before all other rules, as its request
+// looks like none of a visitor's.
 func rewritten(q geminisim.Question) (string, bool) {
 	var asked struct {
 		Response string `json:"original_response"`

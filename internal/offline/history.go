@@ -1,3 +1,7 @@
+// This file finds out what "it" means. The model has no memory: it reads the earlier
+// messages of the request from the newest back, and stops at the first one that names a
+// todo.
+
 package offline
 
 import (
@@ -55,6 +59,7 @@ func (t *turn) topic(i int) (it todo, named bool) {
 	return todo{}, true
 }
 
+// todosOf returns the todos in the results that a message holds.
 func (t *turn) todosOf(i int) (todos []todo) {
 	for _, r := range t.readResults(t.before, i) {
 		todos = append(todos, r.todos...)
@@ -63,6 +68,8 @@ func (t *turn) todosOf(i int) (todos []todo) {
 }
 
 // boldTexts returns what a text sets in bold: the model's way to name a todo.
+//
+// It undoes what bold escapes.
 func boldTexts(text string) (bold []string) {
 	parts := strings.Split(strings.ReplaceAll(text, `\*`, "\x00"), "**")
 	plain := strings.NewReplacer("\x00", "*", "\\", "")

@@ -57,6 +57,8 @@ func readOrders(text string, declared []geminisim.Function) (in orders, ok bool)
 }
 
 // clauses cuts a request where a new wish can begin.
+//
+// A title with "and" in it is cut as well; a house has no titles.
 func clauses(text string) []string {
 	cut := strings.NewReplacer(", and ", "\n", ", then ", "\n", " and then ", "\n", " and ", "\n", ", ", "\n", "; ", "\n", ". ", "\n")
 	return strings.Split(cut.Replace(text), "\n")
@@ -118,6 +120,7 @@ func switchLight(p plan, f found) order {
 	return order{p.with("room", roomOf(f)).with("on", on), "The " + roomOf(f) + " lights are " + onOff(on) + "."}
 }
 
+// onOff is the word for a state.
 func onOff(on bool) string {
 	if on {
 		return "on"
@@ -168,6 +171,7 @@ func setClimate(p plan, f found) order {
 	return order{p.with("target", target), "The target is " + strconv.FormatFloat(target, 'g', -1, 64) + " degrees."}
 }
 
+// switchClimate turns heating or cooling on, or both off.
 func switchClimate(p plan, f found) order {
 	mode, what := "heat", "heating"
 	if in("ac a/c cooling", strings.ToLower(f.texts["mode"])) || strings.Contains(strings.ToLower(f.texts["mode"]), "air") {

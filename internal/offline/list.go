@@ -1,3 +1,7 @@
+// This file understands phrases about the list and what restricts them: status, priority,
+// tags, days, words of the title. The same filter is sent to the tool, as far as the tool
+// has parameters for it, and applied again to what comes back.
+
 package offline
 
 import (
@@ -10,6 +14,8 @@ import (
 )
 
 // filter says which todos a phrase speaks of.
+//
+// An empty field restricts nothing.
 type filter struct {
 	status   string // "pending", "completed" or "all"
 	priority string
@@ -132,6 +138,14 @@ func (f filter) describe() string {
 	return words
 }
 
+// name is describe for n todos.
+func (f filter) name(n int) string {
+	if n == 1 {
+		return strings.Replace(f.describe(), "todos", "todo", 1)
+	}
+	return f.describe()
+}
+
 // plan asks for the todos of the filter, as far as the tool can tell them apart.
 func (f filter) plan(tool *tool) plan {
 	return plan{tool: tool}.with("status", f.status).with("priority", f.priority).with("due_date_filter", f.days.value).
@@ -142,6 +156,8 @@ func (f filter) plan(tool *tool) plan {
 type listing filter
 
 // readListing reads questions about the list, and names of it: my todos.
+//
+// It returns nil for a text that only mentions a noun of the list, such as a new todo.
 func readListing(s *sentence, now time.Time) intent {
 	const (
 		questions = "what|what's|whats|which|any|anything|are_there|is_there|do_i|did_i|have_i|how_many|give_me|tell_me"
@@ -194,8 +210,6 @@ func (l listing) report(r result, now time.Time) string {
 		return "The todo list says:\n\n" + r.text
 	case len(kept) == 0:
 		return "You have no " + what + "." + cutNote(r)
-	case len(kept) == 1:
-		what = strings.Replace(what, "todos", "todo", 1)
 	}
-	return fmt.Sprintf("You have %d %s:\n\n%s%s", len(kept), what, bullets(kept, now), cutNote(r))
+	return fmt.Sprintf("You have %d %s:\n\n%s%s", len(kept), filter(l).name(len(kept)), bullets(kept, now), cutNote(r))
 }

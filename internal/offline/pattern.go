@@ -56,6 +56,8 @@ func (s *sentence) phrase(i int, phrase string) int {
 }
 
 // match fits a pattern to the whole text.
+//
+// The parts that are captured take as few words as the rest of the pattern allows.
 func (s *sentence) match(pattern string) (found, bool) {
 	f := found{from: s.skipSigns(0)}
 	return f, s.rest(f.from, append(strings.Fields(pattern), "$"), &f)
@@ -82,6 +84,9 @@ func (s *sentence) cut(pattern string) (*sentence, found, bool) {
 }
 
 // rest fits what is left of a pattern to the words from i on.
+//
+// It goes back and tries again where an element could take more words; patterns and phrases
+// are short, so that this costs little.
 func (s *sentence) rest(i int, pattern []string, f *found) bool {
 	if len(pattern) == 0 {
 		f.to = i
@@ -108,6 +113,8 @@ func (s *sentence) rest(i int, pattern []string, f *found) bool {
 	return s.literal(i, "", element, later, f)
 }
 
+// literal fits one of the alternatives at word i, past signs if need be, and then what is
+// left.
 func (s *sentence) literal(i int, name, alternatives string, later []string, f *found) bool {
 	n := s.oneOf(i, alternatives)
 	if n == 0 && i > f.from {
@@ -121,6 +128,7 @@ func (s *sentence) literal(i int, name, alternatives string, later []string, f *
 	return true
 }
 
+// capture gives the name as few words as will do.
 func (s *sentence) capture(i int, name string, later []string, f *found) bool {
 	name, optional := strings.CutSuffix(name, "?")
 	to := i

@@ -1,3 +1,7 @@
+// This file is the table of what the demo understands. The order is the rule: the first
+// phrase that matches and can be read wins, so what is narrow stands before what takes any
+// words.
+
 package offline
 
 import "time"
@@ -11,6 +15,8 @@ type phrase struct {
 
 // readIntent finds out what a visitor wants. The rules are tried in order; what
 // none of them knows gets an honest answer.
+//
+// It never returns nil.
 func readIntent(text string, now time.Time) intent {
 	s := readWords(text)
 	if in := readPhrase(s, smallTalk(), now); in != nil {

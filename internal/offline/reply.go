@@ -57,6 +57,8 @@ func left(n int) string {
 }
 
 // faultReply explains that a tool failed, in the words that it gave.
+//
+// tried is a verb with its object, as in "add milk".
 func faultReply(tried, fault string) string {
 	text := fmt.Sprintf("I couldn't %s. The todo list answered: “%s”.", tried, strings.TrimRight(fault, "."))
 	if low := strings.ToLower(fault); strings.Contains(low, "unavailable") || strings.Contains(low, "timed out") {
@@ -98,6 +100,8 @@ func (t todo) describe(due, fact, tags string, now time.Time) string {
 }
 
 // bullets lists at most 25 todos, those with the nearest date first.
+//
+// todos itself stays as it is.
 func bullets(todos []todo, now time.Time) string {
 	todos = slices.Clone(todos)
 	slices.SortStableFunc(todos, func(a, b todo) int {

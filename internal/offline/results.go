@@ -1,3 +1,7 @@
+// This file reads what tools have answered. It knows no server: a todo is any object with
+// an id and a title, however it is wrapped, so that other todo servers work with the demo
+// as well.
+
 package offline
 
 import (
@@ -97,6 +101,8 @@ func readTodo(fields map[string]any, zone *time.Location) todo {
 
 // readDue reads a date as servers write it; one with an offset is brought into
 // the visitor's zone.
+//
+// A zero date: there is none, or one of another form.
 func readDue(s string, zone *time.Location) date {
 	if at, err := time.Parse(time.RFC3339, s); err == nil {
 		return date{at: at.In(zone), timed: true}

@@ -26,7 +26,9 @@ func role(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	case "Triage":
 		return text(triage(request)), true
 	case "Researcher":
-		return text(research(request)), true
+		return researcher(q), true
+	case "Librarian":
+		return text(sources(request)), true
 	case "Writer":
 		return text(write(q.Messages, request, earlier)), true
 	}
@@ -119,6 +121,9 @@ const (
 func sentences(message string) (list []string) {
 	name, result, isResult := strings.Cut(message, ":\n")
 	if _, tool, ok := strings.Cut(name, "Result of "); ok && isResult {
+		if strings.HasPrefix(tool, delegatePrefix) { // who called it says so
+			return nil
+		}
 		if tool == "refund" {
 			return []string{fmt.Sprintf("Your refund was paid: %s.", fact(result, "amount")+" EUR")}
 		}

@@ -1,3 +1,7 @@
+// This file is the demo's router: it compares the words of a request with those of the
+// catalogue. It knows the form of the prompt that package router writes, so the two must
+// change together.
+
 package offline
 
 import (
