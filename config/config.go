@@ -57,6 +57,11 @@ type Config struct {
 	// Parts holds what packages keep themselves of what was set; see Bind.
 	Parts Parts `json:"-"`
 
+	// Record is the folder that turns are recorded into; empty: they are not. RecordMax is
+	// how many bytes of them stay.
+	Record    string
+	RecordMax int64
+
 	// Timezone is never nil.
 	Timezone *time.Location
 
@@ -199,6 +204,9 @@ type MCPServer struct {
 	// Confirm says of tools, by name, whether a person must allow their calls: always or
 	// never.
 	Confirm map[string]string
+	// OnUnknown says who learns that nobody knows what became of a call in a workflow:
+	// AskUnknown, which is also what empty means, or TellUnknown.
+	OnUnknown string
 
 	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
 	// CacheShared that those for one user serve all.

@@ -58,7 +58,7 @@ func TestMCPConfig(t *testing.T) {
 
 func TestMCPConfigFaults(t *testing.T) {
 	t.Parallel()
-	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust, cache, cache_shared, identity"
+	known := "there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, on_unknown, trust, cache, cache_shared, identity"
 	tests := []struct {
 		name, content string
 		want          []string // without "MCP_CONFIG: "

@@ -60,12 +60,19 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
 		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
+		{"on_unknown", both, f.checked(oneOf(&s.OnUnknown, []string{AskUnknown, TellUnknown}))},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
 		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
 		{"identity", both, func(at jsontext.Pointer, v jsontext.Value) { s.Identity = f.truth(at, v) }},
 	}
 }
+
+// Values of MCPServer.OnUnknown.
+const (
+	AskUnknown  = "ask"  // a person
+	TellUnknown = "tell" // the model, as in a turn
+)
 
 // builtins are the servers that the program brings along.
 func builtins() []string {

@@ -47,10 +47,9 @@ func (s Setting) defaultShown() string {
 	return "none"
 }
 
-var link = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
-
 // plain takes the Markdown out of a text of a Setting.
 func plain(text string) string {
+	link := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 	return strings.ReplaceAll(link.ReplaceAllString(text, "$1"), "`", "")
 }
 

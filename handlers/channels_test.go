@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"sluice/channel"
+	"sluice/dialect/channels"
 	"sluice/handlers"
 	"sluice/quality/style"
 )
 
 func TestFormat(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
 	got := g.do(t, "POST", "/channels/sms/format", `{"text":"**Hi** “you”"}`, "Content-Type: application/json", "X-Request-Id: req_7")
 	var r struct {
 		RequestID string `json:"request_id"`
@@ -37,7 +38,7 @@ func TestFormat(t *testing.T) {
 
 func TestFormatRefusals(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
 	for _, tt := range []struct {
 		channel, body string
 		status        int
@@ -63,7 +64,7 @@ func TestFormatRefusals(t *testing.T) {
 
 func TestFormatAsMessage(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
 	got := g.do(t, "POST", "/channels/email/format", `{"text":"# Häding\n\ntext","locale":"de"}`, "Content-Type: application/json", "Accept: message/rfc822, */*;q=0.1")
 	m, err := mail.ReadMessage(bytes.NewReader([]byte(got.body)))
 	if err != nil || got.header.Get("Content-Type") != "message/rfc822" {
@@ -78,7 +79,7 @@ func TestChannels(t *testing.T) {
 	t.Parallel()
 	own := channel.ByName(nil)[channel.SMS]
 	own.Name, own.MaxSegments = "twilio", 2
-	g := serve(t, handlers.Config{Channels: []channel.Spec{own}})
+	g := serve(t, handlers.Config{Channels: channels.New([]channel.Spec{own}, nil)})
 	got := g.do(t, "GET", "/channels", "")
 	var list struct {
 		Channels []struct {
@@ -107,7 +108,7 @@ func TestFormatWithStyle(t *testing.T) {
 	guide := &style.Guide{Greeting: true, SignOff: true, UseName: true, Brand: "Blue", Texts: []style.Texts{
 		{Lang: "en", Greeting: "Hi {name}!", SignOff: "Your {brand}"}, {Lang: "de", Greeting: "Hallo {name}!"},
 	}}
-	g := serve(t, handlers.Config{Style: guide})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, guide)})
 	for _, tt := range []struct{ channel, body, want string }{
 		{"plain", `{"text":"Done.","user_name":"An*n"}`, `"content":"Hi An*n!\n\nDone.\n\nYour Blue"`},
 		{"plain", `{"text":"Fertig.","locale":"de-CH"}`, `"content":"Hallo!\n\nFertig."`},

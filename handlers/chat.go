@@ -63,7 +63,7 @@ func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http
 	if t.Begun != nil {
 		t.Begun(cancel)
 	}
-	ctx, span := s.span(withLogger(ctx, t), r, t.route.Path)
+	ctx, span := s.span(withLogger(ctx, t), r, t)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
 	announce(w.Header(), log, t)

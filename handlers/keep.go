@@ -197,7 +197,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	defer leave()
-	log, err := s.cfg.Tasks.OpenLog(ctx, want.turn)
+	log, err := s.logOf(ctx, want)
 	if err == nil && (log.Tenant != want.who.Tenant || want.task != "" && log.Task != want.task) {
 		err = task.ErrGone
 	}
@@ -210,12 +210,24 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 	}
 	enc := encoder(keptAs(log))
 	more, err := log.Skip(ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
+	if err != nil && !errors.Is(err, task.ErrGone) { // the store has become unavailable
+		s.cfg.Tasks.Resumed("failed")
+		return err
+	}
 	if err != nil || !more {
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
 	s.retell(ctx, cancel, r, log, s.reader(w, r, enc, cancel), want.after)
 	return nil
+}
+
+// logOf opens the log of a turn.
+func (s *Server) logOf(ctx context.Context, want sought) (*task.Log, error) {
+	if want.task == "" {
+		return s.cfg.Tasks.OpenLog(ctx, want.turn)
+	}
+	return s.cfg.Tasks.Await(ctx, want.task, want.turn)
 }
 
 // reader returns what writes to a client that runs nothing.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
-	"sluice/channel"
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/tool"
@@ -126,16 +125,19 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 // contentPolicy lets the page load its own files and talk to its own server, and
 // nothing else. Where trusted types are known, no text can become markup or code. An
 // e-mail that it shows in a frame falls under it too, and has the styles of its kind.
-func contentPolicy() string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles() + "; img-src 'self'; connect-src 'self'; " +
+func (s *Server) contentPolicy() string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'" + s.mailStyles() + "; img-src 'self'; connect-src 'self'; " +
 		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 		"require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
 // mailStyles returns what allows the style attributes of e-mails, each by its hash.
-func mailStyles() string {
+func (s *Server) mailStyles() string {
+	if s.cfg.Channels == nil {
+		return ""
+	}
 	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
-	for _, style := range channel.InlineStyles() {
+	for _, style := range s.cfg.Channels.InlineStyles() {
 		sum := sha256.Sum256([]byte(style))
 		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
@@ -147,7 +149,7 @@ func (s *Server) page(e *echo.Echo) {
 	if s.cfg.Page == nil {
 		return
 	}
-	policy := contentPolicy()
+	policy := s.contentPolicy()
 	names, _ := fs.Glob(s.cfg.Page, "*")
 	for _, name := range names {
 		body, err := fs.ReadFile(s.cfg.Page, name)

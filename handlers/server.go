@@ -28,12 +28,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/approval"
-	"sluice/channel"
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/health"
 	"sluice/metrics"
-	"sluice/quality/style"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/tool"
@@ -68,6 +66,8 @@ type Config struct {
 	TokensByModel bool
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
+	// Records tells what else is kept of tasks; nil: nothing is.
+	Records Records
 	// Forget is what forgets a conversation, after its tasks are gone.
 	Forget []Forget
 	// Approvals asks people about tool calls, and hears their answers; nil: nobody is asked.
@@ -76,9 +76,8 @@ type Config struct {
 	StoreRequired bool
 	// Dialects are the protocols in which turns are asked for and answered.
 	Dialects []dialect.Dialect
-	// Channels are forms of texts on top of the built-in ones, or in place of those.
-	Channels []channel.Spec
-	Style    *style.Guide // what stands around texts; nil: nothing
+	// Channels words texts without a turn. nil: GET /channels and its like do not exist.
+	Channels Channels
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
@@ -125,7 +124,6 @@ type Server struct {
 	refusals  *refusals
 	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
 	shapes    []*routed                         // of the routes that have refusals of their own
-	channels  forms
 	routes    http.Handler
 }
 
@@ -161,9 +159,10 @@ func NewServer(cfg Config) *Server {
 	for _, d := range cfg.Dialects {
 		s.serve(e, d)
 	}
-	s.SetChannels(cfg.Channels, cfg.Style)
-	s.serve(e, &s.channels)
-	readable(e, "/channels", raw(s.channels.list))
+	if cfg.Channels != nil {
+		s.serve(e, cfg.Channels)
+		readable(e, "/channels", raw(s.listChannels))
+	}
 	s.serveTasks(e)
 	s.serveApprovals(e)
 	e.GET("/diag/sse", raw(s.diagnose))

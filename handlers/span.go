@@ -9,13 +9,18 @@ import (
 	"sluice/trace"
 )
 
-// span begins the span of a turn that came by a route with that path.
-func (s *Server) span(ctx context.Context, r *http.Request, path string) (context.Context, trace.Span) {
+// span begins the span of a turn. One that goes on with what waited links to where that
+// began to wait.
+func (s *Server) span(ctx context.Context, r *http.Request, t *turn) (context.Context, trace.Span) {
+	path := t.route.Path
 	ctx, span := trace.Request(ctx, s.cfg.Tracer, r.Header, r.Method, path)
 	if span.On() {
 		span.String("http.request.method", r.Method)
 		span.String("http.route", path)
 		span.String("sluice.request_id", chat.RequestID(ctx))
+		if t.Request.Resumed != nil {
+			span.Link(t.Request.Resumed.Trace)
+		}
 	}
 	return ctx, span
 }

@@ -28,6 +28,7 @@ func (s *Server) serveTasks(e *echo.Echo) {
 	e.GET("/tasks/:id/events", named("id", s.taskEvents))
 	e.POST("/tasks/:id/cancel", named("id", s.cancelTask))
 	e.DELETE("/conversations/:id", named("id", s.forget))
+	s.serveRecords(e)
 }
 
 // named gives the request the value of its path.

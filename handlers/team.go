@@ -126,6 +126,7 @@ func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
 	}
 	var err error
 	frame.Runner, frame.Timeout, err = s.cfg.Choose(req)
+	frame.Late = s.cfg.Tasks != nil && durable(req)
 	return frame, err
 }
 

@@ -1,3 +1,8 @@
+// This file is the command ask: one turn or a conversation, shown as it comes. It is a
+// client like any other and speaks HTTP even to the gateway that it starts itself, so that
+// it shows what clients get. How a stream that broke is taken up is in ask_kept.go,
+// questions to a person in ask_approval.go, what is shown in terminal.go.
+
 package main
 
 import (
@@ -15,19 +20,24 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway"
-	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
 
 // maxFrame bounds one event that ask reads: an answer of 2 MiB, twice, escaped.
+//
+// An answer is at most 2 MiB; done and delta can both hold it, and JSON may escape each
+// byte.
 const maxFrame = 16 << 20
 
 // ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
 // and shows the events as they come.
 // The exit code is that of the last turn: see codeOf.
+//
+// Without --url a gateway is started on a free port and ended with the command. Flags that
+// contradict each other end with exitUsage before anything is started.
 func (p program) ask(ctx context.Context, args []string) int {
-	var file settings.File
-	l := settings.LoaderWith(&file)
+	var file gateway.File
+	l := gateway.LoaderWith(&file)
 	l.MaxArgs = 1
 	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
@@ -87,6 +97,9 @@ func (p program) ask(ctx context.Context, args []string) int {
 }
 
 // verdict returns the exit code of a turn, whose error it prints.
+//
+// code counts only if err is nil. A question that nobody could answer has its own code, so
+// that a script can tell it from a failure.
 func (p program) verdict(code int, err error) int {
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
@@ -112,7 +125,9 @@ func codeOf(done eventData) int {
 
 // startForAsk starts a gateway on a free port of the loopback interface. Its log
 // would be in the way, so it is written, to stderr, only if a level was asked for.
-func (p program) startForAsk(ctx context.Context, cfg config.Config, file settings.File) (*gateway.Service, error) {
+//
+// The admin port stays closed, for it might be taken by the gateway that serves.
+func (p program) startForAsk(ctx context.Context, cfg config.Config, file gateway.File) (*gateway.Service, error) {
 	cfg.Addr, cfg.AdminAddr = "127.0.0.1:0", ""
 	return gateway.Listen(ctx, gatewayConfig(cfg, file), p.logIfWanted())
 }
@@ -126,11 +141,16 @@ func (p program) logIfWanted() io.Writer {
 }
 
 // viewer shows the events of a turn.
+//
+// show is called for each event in order, from one goroutine. Its error ends the turn.
 type viewer interface {
 	show(ev sse.Event, data eventData) error
 }
 
 // eventData is the union of what ask reads of the events' data.
+//
+// A member means what docs/events.md says of it in the event at hand; others are zero. New
+// events of a gateway do not break it: members that it does not know are passed over.
 type eventData struct {
 	RequestID    string         `json:"request_id"`
 	TaskID       string         `json:"task_id"`
@@ -168,6 +188,8 @@ type eventData struct {
 }
 
 // said is what came of a stream.
+//
+// code holds only if the turn ended without an error.
 type said struct {
 	text  string        // of the answer, as much of it as came
 	code  int           // the exit code of the turn
@@ -175,6 +197,9 @@ type said struct {
 }
 
 // post runs one turn, or goes on with one.
+//
+// The key for idempotency is new for each call, so that a retry by a proxy does not run a
+// turn twice.
 func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
@@ -193,6 +218,8 @@ func (p program) post(ctx context.Context, base string, c conversation, show vie
 }
 
 // refusal is what a problem reply says.
+//
+// status is kept for callers that can mend some of them, such as 422.
 type refusal struct {
 	status int
 	text   string
@@ -202,6 +229,9 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 // refused tells what a problem reply says.
+//
+// A reply without the problem's detail (RFC 9457) is told by its status line; 64 KiB of it
+// are read.
 func refused(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var p struct {
@@ -214,6 +244,9 @@ func refused(resp *http.Response) error {
 }
 
 // jsonLines prints each event as one line of JSON.
+//
+// It is for programs: a line is one event, with nothing left out and nothing that could
+// steer a terminal.
 type jsonLines struct{ out io.Writer }
 
 // show prints an event as one line, data as it was sent.

@@ -1,3 +1,8 @@
+// This file answers the questions of a turn: whether a tool may be called, and what a node
+// of a workflow asks. Who answers is decided before the turn: a flag, the person at the
+// terminal, or nobody; then the turn ends with errAsked, and the question stays open at the
+// gateway.
+
 package main
 
 import (
@@ -28,6 +33,8 @@ type pendingCall struct {
 }
 
 // approvalAnswer is the member approval of a body.
+//
+// Either Action is set, for all calls or for a node, or Calls has one answer for each call.
 type approvalAnswer struct {
 	Token   string       `json:"token"`
 	Action  string       `json:"action,omitzero"`
@@ -55,6 +62,9 @@ type decider struct {
 }
 
 // deciderOf returns who answers.
+//
+// A flag wins over the terminal. Standard input that is no terminal is not read for
+// answers: it may hold the next messages.
 func (p program) deciderOf(approve, reject bool, line func() (string, error)) *decider {
 	d := &decider{out: p.stderr, line: line}
 	switch {
@@ -70,6 +80,9 @@ func (p program) deciderOf(approve, reject bool, line func() (string, error)) *d
 
 // lineReader returns what reads the lines of stdin one after the other. Nothing is read
 // before the first is wanted.
+//
+// Messages and answers come from the same reader, so that neither takes the other's line.
+// The error is io.EOF at the end, or the cause of ctx.
 func (p program) lineReader(ctx context.Context) func() (string, error) {
 	var lines <-chan line
 	return func() (string, error) {
@@ -111,6 +124,9 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 }
 
 // askNode asks what a node of a workflow asks until the answer can be read.
+//
+// The end of the input counts as nobody there. What follows the first word is the message
+// to the run.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 	for {
 		fmt.Fprintf(d.out, "%s [y]es, or [n]o and why: ", printable(q.Prompt))
@@ -132,6 +148,8 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 }
 
 // ask asks about one call until the answer can be read.
+//
+// An object of JSON in place of a word changes the arguments: the call is made with these.
 func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 	for {
 		fmt.Fprintf(d.out, "Allow %s %s? [y]es, [n]o and why, or other arguments as JSON: ", printable(c.Tool), printable(string(c.Arguments)))
@@ -155,6 +173,10 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 
 // turn runs one turn to its end, with the answers to its questions. Answers that the
 // gateway cannot take are asked for again.
+//
+// One turn may ask several times; each answer is a request of its own, and its stream goes
+// on with the text. A refused answer (422) is asked for again only if a person gave it, for
+// a flag would give the same one.
 func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
 	said, err := p.post(ctx, base, c, show)
 	for err == nil && said.asked != nil {

@@ -1,3 +1,6 @@
+// This file holds a conversation. The gateway is stateless in this form: each request
+// carries what was said before, cut to a little more than the gateway would take.
+
 package main
 
 import (
@@ -42,6 +45,9 @@ type conversation struct {
 
 // answered adds the turn that has ended. One that was not answered at all is left out:
 // the next input would be joined to it, and do what it asks for.
+//
+// The oldest exchange goes first, always both halves of it, because models want roles to
+// take turns. The last exchange stays however long it is.
 func (c *conversation) answered(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -76,6 +82,9 @@ func beginning(s string) string {
 
 // converse sends each line of stdin, with what was said before, until stdin ends. It
 // returns the exit code of the last turn.
+//
+// A turn that failed does not end the conversation; a signal, a broken input and an
+// unanswered question do.
 func (p program) converse(ctx context.Context, base string, c conversation, show viewer, lines func() (string, error), decide *decider) int {
 	c.ID = "conv_" + rand.Text()
 	code := exitOK
@@ -134,6 +143,9 @@ type line struct {
 // reading reads lines in a goroutine, because a signal must not wait for the next one.
 // Nobody can end a read of stdin: the goroutine lives until that returns, or with the
 // process.
+//
+// A line longer than longestLine ends the reading with an error. The channel is closed at
+// the end of the input.
 func reading(ctx context.Context, in io.Reader) <-chan line {
 	lines := make(chan line)
 	go func() {

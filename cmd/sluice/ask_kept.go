@@ -1,3 +1,9 @@
+// This file follows one turn to its end although connections break. A gateway that keeps
+// turns numbers its events (turn_…:N), and tells what follows one of them to anyone who
+// asks with Last-Event-ID; asking does that until done comes, the tries run out, or the
+// person interrupts. An interrupt cancels the turn at the gateway first, so that its tools
+// stop.
+
 package main
 
 import (
@@ -36,6 +42,8 @@ type asking struct {
 
 // takeUpWaits are the waits before a stream that broke is asked for its rest. Another
 // gateway closes the turns of one that died within 21 s.
+//
+// The waits begin again after each event that came, since the turn is alive then.
 func takeUpWaits() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
 }
@@ -43,6 +51,9 @@ func takeUpWaits() []time.Duration {
 // run shows the events of the stream that req is answered with, up to its done, and returns
 // the turn's exit code. A turn that the gateway keeps is taken up where its
 // stream breaks, and cancelled when ctx ends.
+//
+// The error wraps errBroken if the end of the turn never came: the turn may go on at the
+// gateway, and the message says how to read it.
 func (a *asking) run(ctx context.Context, req *http.Request) (code int, err error) {
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
@@ -69,6 +80,9 @@ func (a *asking) run(ctx context.Context, req *http.Request) (code int, err erro
 
 // untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
 // turn and to read its end. stop waits for that.
+//
+// A second signal is not needed: after longestCancel the context ends whatever the gateway
+// does.
 func (a *asking) untilCancelled(ctx context.Context) (following context.Context, stop func()) {
 	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -96,6 +110,9 @@ func (a *asking) untilCancelled(ctx context.Context) (following context.Context,
 }
 
 // cancel asks the gateway to cancel a task, wherever it runs.
+//
+// 200 and 202 both mean that the gateway took it; the second, that another process ends the
+// turn.
 func (a *asking) cancel(ctx context.Context, task string) error {
 	ctx, stop := context.WithTimeout(ctx, longestCancel)
 	defer stop()
@@ -123,6 +140,9 @@ func (a *asking) rest(ctx context.Context) *http.Request {
 }
 
 // askFor returns the request for a turn's events; last is the id of one, or empty.
+//
+// Each request has its own connection: one that has broken must not be used again from the
+// pool.
 func askFor(ctx context.Context, url, last string) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -136,6 +156,9 @@ func askFor(ctx context.Context, url, last string) *http.Request {
 }
 
 // follow shows the events of one reply.
+//
+// It returns when done came or no more can. A status of 5xx after some events came counts
+// as broken, as a gateway that restarts answers so; 204 says that nothing is left to tell.
 func (a *asking) follow(req *http.Request) (code int, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
@@ -166,6 +189,9 @@ func (a *asking) follow(req *http.Request) (code int, err error) {
 }
 
 // take shows one event.
+//
+// done is true for the last event of the turn. A data that is no JSON is an error: the
+// gateway writes nothing else.
 func (a *asking) take(ev sse.Event) (code int, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
@@ -204,6 +230,8 @@ const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
 
 // resume follows a turn that was begun elsewhere: of a task the last one, from its first
 // event; of an id of an event what comes after that.
+//
+// The number 0 is in front of the first event, as events count from 1.
 func (p program) resume(ctx context.Context, base, id string, show viewer) int {
 	url, last := base+"/tasks/"+id+"/events", ""
 	if strings.HasPrefix(id, "turn_") {

@@ -1,3 +1,7 @@
+// This file is ask --schema: one question to a model, without agents and tools, whose
+// answer is an object that a schema describes. It needs no gateway; it uses the same models
+// and the same ways to ask as one.
+
 package main
 
 import (
@@ -33,6 +37,8 @@ func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 
 // fillIn asks a model for an object and prints it. Exit code 1 says that no valid answer
 // came.
+//
+// A wrong schema or model is exitUsage, as nothing was asked then.
 func (p program) fillIn(ctx context.Context, cfg gateway.Config, f formFlags, text string) int {
 	schema, err := p.readFile(*f.schema)
 	if err != nil {

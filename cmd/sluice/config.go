@@ -1,3 +1,7 @@
+// This file is the command config, for authors of a configuration file: its JSON Schema for
+// an editor, and a check that finds what a start would find. Neither opens a port or asks
+// an upstream.
+
 package main
 
 import (
@@ -6,7 +10,7 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 )
 
 // configFile prints the schema of the configuration file, or checks a file.
@@ -21,7 +25,7 @@ func (p program) configFile(args []string) int {
 	case "check":
 		return p.configCheck(args)
 	case "-h", "-help", "--help":
-		p.help(p.stdout, settings.Loader())
+		p.help(p.stdout, gateway.Loader())
 		return exitOK
 	}
 	fmt.Fprintln(p.stderr, "sluice config: say what to do: sluice config schema, or sluice config check [FILE]")
@@ -33,7 +37,7 @@ func (p program) configSchema(args []string) int {
 	if _, code, ok := p.load(new(config.Loader), args); !ok {
 		return code
 	}
-	if _, err := p.stdout.Write(settings.FileSections(new(config.Config), new(settings.File)).Schema()); err != nil {
+	if _, err := p.stdout.Write(gateway.FileSections(new(config.Config), new(gateway.File)).Schema()); err != nil {
 		return exitFailed
 	}
 	return exitOK
@@ -52,11 +56,13 @@ func (p program) configCheck(args []string) int {
 // checked reads all that a start reads and prints the faults. command is told where there
 // is no file. args may begin with the file's name. Where help was asked for the file has no
 // path, and the code is exitOK.
-func (p program) checked(command string, args []string) (f settings.File, code int) {
+//
+// Faults go to stdout, as they are what was asked for; warnings and misuse go to stderr.
+func (p program) checked(command string, args []string) (f gateway.File, code int) {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		args = append([]string{"--config"}, args...)
 	}
-	l := settings.LoaderWith(&f)
+	l := gateway.LoaderWith(&f)
 	_, err := l.Load(args, p.lookup, p.readFile)
 	for _, w := range f.Warnings {
 		fmt.Fprintln(p.stderr, "warning:", w)
@@ -67,7 +73,7 @@ func (p program) checked(command string, args []string) (f settings.File, code i
 	}
 	if err != nil {
 		p.help(p.stdout, l)
-		return settings.File{}, exitOK
+		return gateway.File{}, exitOK
 	}
 	if f.Path == "" {
 		fmt.Fprintf(p.stderr, "sluice %s: name the file, or set SLUICE_CONFIG\n", command)

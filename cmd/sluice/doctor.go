@@ -1,3 +1,7 @@
+// This file is the command doctor: it words what package doctor found on the way to a
+// gateway, or (doctor_models.go) what the models of a file can do. The examination decides
+// nothing by these texts, and --json has the same findings.
+
 package main
 
 import (
@@ -12,13 +16,13 @@ import (
 
 	"sluice/config"
 	"sluice/doctor"
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 )
 
 // doctor tells what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
-	var file settings.File
-	l := settings.LoaderWith(&file)
+	var file gateway.File
+	l := gateway.LoaderWith(&file)
 	f := newDoctorFlags(l, &file)
 	all, code, ok := p.load(l, args)
 	if !ok {
@@ -55,11 +59,13 @@ type doctorFlags struct {
 	header        http.Header
 	idle, timeout *time.Duration
 	json          *bool
-	file          *settings.File
+	file          *gateway.File
 }
 
 // newDoctorFlags registers the command's own flags with l.
-func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
+//
+// file is filled in by the loader; check reads it after that.
+func newDoctorFlags(l *config.Loader, file *gateway.File) doctorFlags {
 	f := doctorFlags{
 		file:    file,
 		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header. Without it each model of the configuration file is asked"),
@@ -73,6 +79,8 @@ func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 }
 
 // check reports what flags have wrong together, which none of them can know.
+//
+// It runs after all flags were read and reports every fault, not the first alone.
 func (f doctorFlags) check(fault func(name, message string)) {
 	if *f.url == "" && f.file.Path == "" {
 		fault("--url", "is required: the base URL of the gateway, such as https://chat.example.com; or --config, to ask the models of that file")
@@ -96,6 +104,9 @@ func (f doctorFlags) config() (doctor.Config, error) {
 }
 
 // showFinding shows a finding to a person.
+//
+// What was seen comes from outside and is made harmless for a terminal; the other texts are
+// ours.
 func showFinding(w io.Writer, f doctor.Finding, s style) {
 	check, seen := printable(f.Check), printable(f.Seen)
 	color := map[doctor.Verdict]string{doctor.Good: s.green, doctor.Note: s.yellow, doctor.Problem: s.red}[f.Verdict]
@@ -109,6 +120,8 @@ func showFinding(w io.Writer, f doctor.Finding, s style) {
 }
 
 // conclude writes the report's end.
+//
+// Texts from outside are made printable in the JSON too, as it often ends up on a terminal.
 func conclude(w io.Writer, report doctor.Report, asJSON bool) {
 	if !asJSON {
 		fmt.Fprintf(w, "\n%s\n", summary(report.Findings))

@@ -1,3 +1,7 @@
+// This file turns what gateway.ExamineModels tried into findings: a word, a tool call, a
+// structured answer, and what the model does not take. Each trial costs a request with a
+// few tokens at the model's provider.
+
 package main
 
 import (
@@ -64,6 +68,9 @@ func (p program) concludeModels(report modelsReport, asJSON bool) {
 }
 
 // findingsOf puts what a model did into words, a finding for each thing.
+//
+// A model that gives no word is not judged further: the other trials would fail for the
+// same reason.
 func findingsOf(e gateway.Examined) []doctor.Finding {
 	key := e.Key
 	if key == "" {
@@ -88,6 +95,9 @@ func findingsOf(e gateway.Examined) []doctor.Finding {
 }
 
 // knownOf tells what was learned, and what cannot be.
+//
+// A window that nobody knows is worth a note, because a conversation that is too long then
+// fails at the provider.
 func knownOf(key string, e gateway.Examined) doctor.Finding {
 	f := doctor.Finding{Check: key, Verdict: doctor.Good, Seen: "takes all members of requests"}
 	if len(e.Learned) > 0 {
@@ -116,6 +126,9 @@ func trialOf(key, what string, t gateway.Trial) doctor.Finding {
 }
 
 // meaning says what a class of failures means, and what may mend it.
+//
+// The classes are those of Trial.Class. An unknown one has no words: the cause itself was
+// told before.
 func meaning(class string) (means string, change []string) {
 	switch class {
 	case "misconfigured":

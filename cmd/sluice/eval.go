@@ -1,3 +1,8 @@
+// This file is the command eval router: it asks the routers of one or more configurations
+// about the same set of requests and compares their decisions with those that the set
+// wants. The asking and the figures are the gateway's; here they become a table, a column a
+// configuration.
+
 package main
 
 import (
@@ -14,7 +19,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/gateway"
-	"sluice/internal/settings"
 )
 
 // eval judges a part of a configuration.
@@ -28,6 +32,9 @@ func (p program) eval(ctx context.Context, args []string) int {
 
 // evalRouter asks the router of each configuration about each request of a set. Exit
 // code 1 if one of them is less accurate than asked for.
+//
+// The configurations are asked one after the other, so that they do not share a provider's
+// limits. The threshold is one for all.
 func (p program) evalRouter(ctx context.Context, args []string) int {
 	files, rest := configFlags(args)
 	var reports []gateway.RouterReport
@@ -56,6 +63,8 @@ func (p program) evalRouter(ctx context.Context, args []string) int {
 }
 
 // routerFlags are the flags of the command that no configuration has.
+//
+// A share is from 0 to 1.
 type routerFlags struct {
 	set   string  // path; empty: router.jsonl beside the configuration
 	runs  int     // how often the whole set is asked
@@ -66,8 +75,8 @@ type routerFlags struct {
 // evalOne reads one configuration and its set, and asks. If it cannot, ok is false, the
 // reason was printed, and code is the exit code.
 func (p program) evalOne(ctx context.Context, args []string) (report gateway.RouterReport, asked routerFlags, code int, ok bool) {
-	var file settings.File
-	l := settings.LoaderWith(&file)
+	var file gateway.File
+	l := gateway.LoaderWith(&file)
 	set := l.String("set", "", "the requests, one JSON object a line; router.jsonl beside the configuration file unless given")
 	runs := l.Int("runs", 1, 1, 100, "how often the whole set is asked")
 	least := l.Float("min-accuracy", 0, 1, "exit with code 1 below this share of right decisions")
@@ -109,6 +118,8 @@ func (p program) routerCases(config, path string) ([]gateway.RouterCase, error) 
 }
 
 // writeReports prints reports as a table, or as JSON.
+//
+// The table is for people, and its rows may change; the JSON is for programs.
 func (p program) writeReports(reports []gateway.RouterReport, asJSON bool) error {
 	if !asJSON {
 		showReports(p.stdout, reports)
@@ -123,6 +134,9 @@ func (p program) writeReports(reports []gateway.RouterReport, asJSON bool) error
 
 // configFlags takes --config, which may be given again, out of args. Without it there is
 // one empty name: the variable decides.
+//
+// The loader takes one --config; that is why the flag is read here. It knows the forms
+// -config, --config and --config=FILE.
 func configFlags(args []string) (files, rest []string) {
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[i], "-"), "-"), "=")
@@ -143,6 +157,8 @@ func configFlags(args []string) (files, rest []string) {
 }
 
 // showReports prints a column a configuration.
+//
+// Kinds are those of the first report, as all are about one set.
 func showReports(out io.Writer, reports []gateway.RouterReport) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, value func(*gateway.RouterReport) string) {

@@ -1,3 +1,7 @@
+// This file is the command export: what the store has of one task becomes a folder of
+// files. It reads the store directly, so that it works without a gateway that runs; a store
+// in memory has nothing to export.
+
 package main
 
 import (
@@ -5,25 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"sluice/config"
 	"sluice/internal/gateway"
-	"sluice/internal/settings"
 )
 
 // export writes a task and what belongs to it as files.
 func (p program) export(ctx context.Context, args []string) int {
-	var f settings.File
-	l := settings.LoaderWith(&f)
+	var f gateway.File
+	l := gateway.LoaderWith(&f)
 	l.MaxArgs = 1
 	out := l.String("out", "", "the folder; default: ~/.multi-agent")
-	if len(args) > 1 && !strings.HasPrefix(args[0], "-") { // flags may stand behind the task
-		args = append(slices.Clone(args[1:]), args[0])
-	}
-	cfg, code, ok := p.load(l, args)
+	cfg, code, ok := p.load(l, leading(args))
 	if !ok {
 		return code
 	}
@@ -53,6 +51,10 @@ func (p program) export(ctx context.Context, args []string) int {
 }
 
 // isTaskID says whether a text can be the id of a task, and is a name of a folder.
-func isTaskID(text string) bool { return taskID.MatchString(text) }
-
-var taskID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
+// It is 1 to 128 letters and digits of ASCII, dashes, underscores and points, of which
+// none comes first: neither ".." nor a hidden file is an id.
+func isTaskID(text string) bool {
+	return text != "" && len(text) <= 128 && text[0] != '.' && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+	})
+}

@@ -1,3 +1,7 @@
+// This file is the command format: package channel at the command line, without a gateway.
+// The bytes that a service would be sent go to stdout; what they cost goes to stderr, so
+// that a pipe gets the text alone.
+
 package main
 
 import (
@@ -8,7 +12,7 @@ import (
 	"time"
 
 	"sluice/channel"
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 	guide "sluice/quality/style"
 )
 
@@ -16,8 +20,8 @@ import (
 // the card, or the message of the e-mail; with --json the whole answer of
 // POST /channels/{channel}/format.
 func (p program) format(args []string) int {
-	var f settings.File
-	l := settings.LoaderWith(&f)
+	var f gateway.File
+	l := gateway.LoaderWith(&f)
 	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
 	subject := l.String("subject", "", "of an e-mail")
 	locale := l.String("locale", "", "a language tag: picks texts of the style, and is the lang of an e-mail")
@@ -55,6 +59,9 @@ func (p program) format(args []string) int {
 }
 
 // isValueFlag says whether what follows a flag is its value.
+//
+// It is needed to tell the file from a flag's value at the end of the arguments; json is
+// the only flag of the command that has none.
 func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
@@ -72,6 +79,8 @@ func (p program) textOf(file string) (string, error) {
 
 // printFormatted prints what a channel would send: JSON, a whole mail as MIME,
 // or the parts one after the other. at is the mail's date.
+//
+// Parts are separated by an empty line. An e-mail is printed as its message, with CR LF.
 func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) error {
 	switch {
 	case asJSON:

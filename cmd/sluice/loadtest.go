@@ -1,3 +1,7 @@
+// This file is the command loadtest around package loadtest: flags, signals, a line of
+// progress and the report. The first signal ends the load and lets open streams finish,
+// since their audit is the result; the second one cuts them.
+
 package main
 
 import (
@@ -44,6 +48,8 @@ func (p program) loadtest(ctx context.Context, args []string) int {
 
 // runLoad runs until the load is made. The first signal ends it early, the second
 // one cuts what still runs.
+//
+// The goroutine that listens for signals has ended when it returns.
 func (p program) runLoad(ctx context.Context, cfg loadtest.Config) (loadtest.Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := make(chan struct{})
@@ -69,6 +75,8 @@ const eraseLine = "\r\x1b[K"
 
 // progress shows how the run goes: on one line that changes if stderr is a
 // terminal.
+//
+// A file or a pipe gets a line every ten seconds in place of one that changes.
 func (p program) progress() (show func(loadtest.Progress), every time.Duration) {
 	begin, end, every := "", "\n", 10*time.Second
 	if isTerminal(p.stderr) {
@@ -84,8 +92,11 @@ func (p program) progress() (show func(loadtest.Progress), every time.Duration) 
 	}, every
 }
 
-// reportTo opens the place for the JSON report, before a long run could be in
-// vain. The text goes to stdout, or to stderr if the JSON takes that.
+// reportTo opens the place for the JSON report before the run, so that a long one is not
+// lost to a name that cannot be written. The text goes to stdout, or to stderr if the JSON
+// takes that.
+//
+// save is called once. Nothing is written to the file if it is not.
 func (p program) reportTo(path string) (save func(*loadtest.Report) error, err error) {
 	text := func(w io.Writer, r *loadtest.Report) error {
 		if isTerminal(p.stderr) {

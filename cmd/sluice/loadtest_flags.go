@@ -1,3 +1,7 @@
+// This file has the flags of loadtest. Their defaults depend on each other: without a rate
+// the loop is closed with ten clients, without a number of turns it lasts ten seconds. So
+// the zero value of a flag means that it was not given.
+
 package main
 
 import (
@@ -7,11 +11,13 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 	"sluice/loadtest"
 )
 
 // loadFlags are the flags of loadtest.
+//
+// The pointers are filled in by the loader; cfg is ready after check has reported no fault.
 type loadFlags struct {
 	loader   *config.Loader
 	readFile func(string) ([]byte, error)
@@ -32,7 +38,7 @@ const manyStreams = 1_000_000
 // newLoadFlags registers the command's flags. Which of them exclude each other
 // is checked when all were read.
 func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
-	l := settings.Loader()
+	l := gateway.Loader()
 	f := &loadFlags{loader: l, readFile: readFile}
 	f.url = l.BaseURL("url", "the gateway's base URL, such as http://127.0.0.1:8080; required")
 	f.clients = l.Int("clients", 0, 1, manyStreams, "closed loop: so many clients, each sends its next turn when the last one has ended (10, unless --rate is given)")

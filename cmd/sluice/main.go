@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 )
 
 // version is set by the linker.
@@ -57,6 +57,9 @@ func hangups() (<-chan os.Signal, func()) {
 }
 
 // program is what a command needs of the process, so that a test can run one whole.
+//
+// A test gives it buffers and channels of its own; nothing else of the process is used, but
+// for the files that a configuration names.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -92,6 +95,11 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
                               run a workflow once and show the events live
   sluice export TASK [--out DIR]
                               write a task of the store, its trace and its agents as files
+  sluice retention run [--dry-run]
+                              remove the records of tasks whose time is over
+  sluice replay FILE [--speed N]
+                              print what the client of a recorded turn got
+  sluice replay --rerun FILE  run a recorded turn again and compare
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
@@ -102,6 +110,8 @@ Every command takes the flags and variables below; "sluice COMMAND --help" adds 
 
 // run runs a command and returns its exit code. It returns when ctx ends or a
 // signal comes, after what was begun has ended.
+//
+// The command is the first argument that is no flag. Without one the gateway is started.
 func run(ctx context.Context, args []string, p program) int {
 	name := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
@@ -132,11 +142,15 @@ func run(ctx context.Context, args []string, p program) int {
 		return p.workflow(ctx, args)
 	case "export":
 		return p.export(ctx, args)
+	case "retention":
+		return p.retention(ctx, args)
+	case "replay":
+		return p.replay(ctx, args)
 	case "version":
 		fmt.Fprintln(p.stdout, version)
 		return exitOK
 	case "help":
-		p.help(p.stdout, settings.Loader())
+		p.help(p.stdout, gateway.Loader())
 		return exitOK
 	}
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)

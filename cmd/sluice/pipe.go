@@ -1,3 +1,6 @@
+// This file is about one signal. A gateway's log goes to stdout, and what reads that may
+// restart; the gateway must not end with it.
+
 package main
 
 import (

@@ -1,3 +1,7 @@
+// This file starts the gateway: it reads the configuration, opens the ports, says where it
+// listens, and reads the configuration again on SIGHUP. What a gateway does with a signal
+// to end (drain, then stop) is Service.Run's.
+
 package main
 
 import (
@@ -12,11 +16,12 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway"
-	"sluice/internal/settings"
 )
 
 // load reads a command's configuration. If that ends the command, it returns
 // false and the exit code.
+//
+// A request for help is no failure: it prints the settings and ends with exitOK.
 func (p program) load(l *config.Loader, args []string) (config.Config, int, bool) {
 	cfg, err := l.Load(args, p.lookup, p.readFile)
 	switch {
@@ -30,6 +35,9 @@ func (p program) load(l *config.Loader, args []string) (config.Config, int, bool
 }
 
 // refuse says why a command did not start and returns its exit code.
+//
+// Faults of the configuration are listed one a line, and are the only errors with
+// exitUsage.
 func (p program) refuse(err error) int {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		fmt.Fprintf(p.stderr, "sluice: the configuration has faults:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
@@ -40,10 +48,12 @@ func (p program) refuse(err error) int {
 }
 
 // serve runs the gateway until a signal comes or ctx ends.
+//
+// stdout is the log's; what is for a person goes to stderr.
 func (p program) serve(ctx context.Context, args []string) int {
 	defer outliveReaders()()
-	var file settings.File
-	cfg, code, ok := p.load(settings.LoaderWith(&file), args)
+	var file gateway.File
+	cfg, code, ok := p.load(gateway.LoaderWith(&file), args)
 	if !ok {
 		return code
 	}
@@ -66,6 +76,9 @@ func (p program) serve(ctx context.Context, args []string) int {
 
 // reloads reads the configuration again whenever the process is told to, until the
 // function that it returns is called.
+//
+// A configuration with faults changes nothing: the gateway goes on with the one that it
+// has. stop waits for a reload that is under way.
 func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 	if p.hangups == nil {
 		return func() {}
@@ -80,8 +93,8 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 				return
 			case <-signals:
 			}
-			var file settings.File
-			cfg, err := settings.LoaderWith(&file).Load(args, p.lookup, p.readFile)
+			var file gateway.File
+			cfg, err := gateway.LoaderWith(&file).Load(args, p.lookup, p.readFile)
 			_ = s.Reload(gatewayConfig(cfg, file), err) // the log has it
 		}
 	})
@@ -93,12 +106,15 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 }
 
 // gatewayConfig joins settings and file into what the gateway takes.
-func gatewayConfig(cfg config.Config, file settings.File) gateway.Config {
-	return gateway.Config{Config: cfg, Version: version, Models: file.Models, TurnTokens: file.TurnTokens,
-		HasFile: file.Path != "", Team: file.Team, Tasks: file.Tasks, Trace: file.Trace, Memory: file.Memory, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, A2A: file.A2A, Quality: file.Quality, Workflows: file.Workflows, Warnings: file.Warnings}
+func gatewayConfig(cfg config.Config, file gateway.File) gateway.Config {
+	return gateway.Config{
+		Config: cfg, File: file, Version: version,
+	}
 }
 
 // banner tells a person at a terminal where to go. The log has stdout for itself.
+//
+// It names the simulator as such, so that nobody takes its answers for a model's.
 func banner(w io.Writer, s *gateway.Service) {
 	cfg := s.Config()
 	base := "http://" + reachable(s.Addr())
@@ -133,6 +149,9 @@ func place(cfg config.Config) string {
 }
 
 // reachable turns a listen address into one that a client on this machine can use.
+//
+// An address that means all interfaces becomes localhost. One that cannot be parsed is
+// returned as it is.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -1,3 +1,8 @@
+// This file starts parts of the gateway alone, for tests of other programs and for
+// demonstrations: the todo MCP server, and the simulators of the models' interfaces. They
+// have no configuration file, no store and no drain: a signal ends them after the replies
+// under way.
+
 package main
 
 import (
@@ -11,7 +16,6 @@ import (
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
-	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
 
@@ -20,8 +24,10 @@ const lastBytes = 2 * time.Second
 
 // todoServer runs the built-in todo MCP server alone, so that other agents can
 // use it: over streamable HTTP, or over stdio.
+//
+// With --stdio stdout is the protocol's, so that all texts go to stderr.
 func (p program) todoServer(ctx context.Context, args []string) int {
-	l := settings.Loader()
+	l := gateway.Loader()
 	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -54,7 +60,7 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 // geminiSim runs the simulator of the Gemini API alone, and beside it, under /v1, that
 // of Chat Completions, Responses and Messages.
 func (p program) geminiSim(ctx context.Context, args []string) int {
-	l := settings.Loader()
+	l := gateway.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
 	directives := l.String("directives", "", "answer what comes under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
 	pace := l.Duration("pace", gateway.OfflinePace, "pause between the chunks of the offline model")
@@ -93,6 +99,9 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 }
 
 // untilSignal returns a context that ends with ctx or at the first signal.
+//
+// The goroutine ends with the returned context, so cancel must be called. A second signal
+// has no effect here.
 func (p program) untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -107,6 +116,9 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 
 // serveAlone serves h until a signal comes, and returns the exit code. It
 // prints where it can be reached.
+//
+// Replies get lastBytes to end; then connections are closed. There is no other limit of
+// time than for headers, as streams are long.
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
 	defer outliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -135,8 +147,11 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 
 // healthcheck asks the gateway that listens as configured whether it lives: for
 // containers without a shell or curl.
+//
+// It takes at most three seconds, and looks at the process alone (/healthz): a gateway
+// without its upstreams lives.
 func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(settings.Loader(), args)
+	cfg, code, ok := p.load(gateway.Loader(), args)
 	if !ok {
 		return code
 	}

@@ -1,3 +1,10 @@
+// This file shows a turn to a person. Everything that came from outside (texts, names,
+// results) passes printable, since a model or a tool could otherwise move the cursor or
+// change the window's title. Colours are used only on a terminal.
+//
+// A line about something else than the answer ends the text that is being written; lines
+// about other agents wait until the text has ended (terminal_team.go).
+
 package main
 
 import (
@@ -19,6 +26,8 @@ import (
 type style struct{ dim, bold, red, green, yellow, struck, reset string }
 
 // styleFor follows no-color.org.
+//
+// NO_COLOR counts with any value but the empty one.
 func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
 	if !isTerminal(out) {
 		return style{}
@@ -31,6 +40,8 @@ func styleFor(out io.Writer, lookup func(string) (string, bool)) style {
 
 // isTerminal says whether a reader or writer is a character device, which is most
 // likely a terminal.
+//
+// /dev/null is a character device too and counts as one, which does no harm.
 func isTerminal(stream any) bool {
 	if t, ok := stream.(interface{ isTerminal() bool }); ok { // of a test
 		return t.isTerminal()
@@ -45,6 +56,8 @@ func isTerminal(stream any) bool {
 
 // terminal shows events to a person: thoughts dimmed, tool calls with arguments,
 // status and time, the text as it streams, a closing line.
+//
+// One goroutine uses it, for one turn after the other: start resets what belongs to a turn.
 type terminal struct {
 	out    io.Writer
 	style  style
@@ -54,6 +67,8 @@ type terminal struct {
 }
 
 // show writes one event as it comes. The error is that of the output.
+//
+// Events that it does not know are passed over, as newer gateways have more.
 func (t *terminal) show(ev sse.Event, d eventData) error {
 	s := t.style
 	switch ev.Type {
@@ -145,6 +160,8 @@ func far(d eventData) string {
 }
 
 // closing writes the last line of a turn: how it ended, what it used, how long it took.
+//
+// A turn that said nothing has no time of its first text.
 func (t *terminal) closing(d eventData) error {
 	first := ""
 	if ms := d.Timings.FirstDelta; ms != nil {
@@ -177,6 +194,8 @@ func (t *terminal) line(color, format string, args ...any) error {
 func millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
 
 // oneLine shortens a tool's result for the screen.
+//
+// The bound is in characters: 100.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 100 {
@@ -198,6 +217,9 @@ func printable(s string) string {
 }
 
 // harmless reports whether a terminal shows r and does not obey it.
+//
+// The joiner is let through for the sake of emojis; marks that turn the direction of text
+// are not printable and go.
 func harmless(r rune) bool {
 	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
 }

@@ -1,3 +1,7 @@
+// This file shows what becomes of an answer that is checked before it is sent, and of
+// messages in the form of a channel: the phases, drafts as they are written, and at the end
+// what became of each criterion.
+
 package main
 
 import (
@@ -23,6 +27,8 @@ type checkData struct {
 }
 
 // receipt is what done tells of the checks.
+//
+// Passed of a criterion is nil if there was no verdict. Times are in milliseconds.
 type receipt struct {
 	Passed   bool   `json:"passed"`
 	Outcome  string `json:"outcome"`
@@ -44,6 +50,9 @@ type receipt struct {
 }
 
 // phase shows how far an answer is that is held back. One that is refined is struck out.
+//
+// A list of failures that is empty and there means that all passed; none at all, that
+// nothing was judged in this event.
 func (t *terminal) phase(d eventData) error {
 	s := t.style
 	switch {
@@ -62,6 +71,8 @@ func (t *terminal) phase(d eventData) error {
 }
 
 // drafted shows a piece of a draft.
+//
+// Attempt 0 is text of an agent within the turn and no draft of the answer.
 func (t *terminal) drafted(d eventData) error {
 	if d.Attempt == 0 {
 		return nil
@@ -88,6 +99,9 @@ func (t *terminal) strike() error {
 }
 
 // message shows a message of a channel, with its counters.
+//
+// The text is not shown again where there is one message, as the answer's own text came
+// before.
 func (t *terminal) message(d eventData) error {
 	counted := ""
 	switch {

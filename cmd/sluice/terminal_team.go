@@ -1,3 +1,7 @@
+// This file shows the work of several agents on one screen. One agent's text is written as
+// it comes; lines about the others are kept until it ends, because two streams in one
+// column cannot be read.
+
 package main
 
 import (
@@ -22,6 +26,8 @@ type teamData struct {
 }
 
 // teamView is what the terminal knows of the agents of a turn.
+//
+// running has each agent that began, and whether it still works.
 type teamView struct {
 	running  map[string]bool
 	speaking string   // whose text was last shown
@@ -93,6 +99,9 @@ func (t *terminal) node(d eventData) error {
 
 // lineOf prints a line that is about an agent. While another one's text is on the
 // screen, and still comes, it is kept for later: it would cut the text in two.
+//
+// When no agent at all is known to run, the text is an answer after the agents, and lines
+// wait as well.
 func (t *terminal) lineOf(d eventData, color, format string, args ...any) error {
 	if t.inText && d.AgentID != "" && (t.anyRuns(t.team.speaking) || !t.anyRuns("")) {
 		t.team.held = append(t.team.held, color+printable(fmt.Sprintf(format, args...))+t.style.reset)

@@ -1,3 +1,6 @@
+// This file is the command workflow: it checks the workflows of a file, draws one, or runs
+// one in a gateway of its own, like ask. Checking and drawing ask no upstream.
+
 package main
 
 import (
@@ -5,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/internal/settings"
+	"sluice/internal/gateway"
 	"sluice/workflow"
 )
 
@@ -23,7 +26,7 @@ func (p program) workflow(ctx context.Context, args []string) int {
 	case "run":
 		return p.workflowRun(ctx, args)
 	case "-h", "-help", "--help":
-		p.help(p.stdout, settings.Loader())
+		p.help(p.stdout, gateway.Loader())
 		return exitOK
 	}
 	fmt.Fprintln(p.stderr, "sluice workflow: say what to do: sluice workflow check [FILE], graph NAME, or run NAME TEXT")
@@ -48,8 +51,8 @@ func (p program) workflowCheck(args []string) int {
 
 // workflowGraph prints the graph of a workflow for Mermaid.
 func (p program) workflowGraph(args []string) int {
-	var f settings.File
-	l := settings.LoaderWith(&f)
+	var f gateway.File
+	l := gateway.LoaderWith(&f)
 	l.MaxArgs = 1
 	if _, code, ok := p.load(l, args); !ok {
 		return code
@@ -63,7 +66,9 @@ func (p program) workflowGraph(args []string) int {
 }
 
 // workflowOf returns the workflow that is named.
-func (p program) workflowOf(f settings.File, args []string) (*workflow.Workflow, bool) {
+//
+// false: there is none of that name, and what could be named was printed.
+func (p program) workflowOf(f gateway.File, args []string) (*workflow.Workflow, bool) {
 	var names []string
 	for _, w := range f.Workflows {
 		if len(args) > 0 && w.Definition().Name == args[0] {
@@ -80,9 +85,12 @@ func (p program) workflowOf(f settings.File, args []string) (*workflow.Workflow,
 }
 
 // workflowRun runs a workflow once and shows its events live.
+//
+// Questions to people are answered as ask answers them. Without a store a run that asks
+// ends with the command.
 func (p program) workflowRun(ctx context.Context, args []string) int {
-	var f settings.File
-	l := settings.LoaderWith(&f)
+	var f gateway.File
+	l := gateway.LoaderWith(&f)
 	l.MaxArgs = 2
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	approve := l.Bool("approve", "say yes to every question to a person")

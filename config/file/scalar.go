@@ -7,14 +7,38 @@ import (
 	"strings"
 )
 
-// The forms of YAML 1.2.2, section 10.3.2. What looks like none of them is a string,
-// 1_000, yes and off among them, which older versions read otherwise.
-var (
-	integerForm = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	basedForm   = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
-	floatForm   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	endlessForm = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
-)
+// The forms are those of YAML 1.2.2, section 10.3.2. What looks like none of them is a
+// string, 1_000, yes and off among them, which older versions read otherwise.
+
+// floatForm is what a number in decimal looks like, whole ones among them.
+var floatForm = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
+// isInteger says whether a text is digits, after a sign or none.
+func isInteger(text string) bool {
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		text = text[1:]
+	}
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// isBased says whether a text is an octal number, 0o17, or a hexadecimal one, 0xff.
+// Neither has a sign.
+func isBased(text string) bool {
+	if digits, ok := strings.CutPrefix(text, "0o"); ok {
+		return digits != "" && strings.Trim(digits, "01234567") == ""
+	}
+	digits, ok := strings.CutPrefix(text, "0x")
+	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
+}
+
+// isEndless says whether a text is infinity or no number (NaN), which JSON cannot hold.
+func isEndless(text string) bool {
+	switch strings.TrimLeft(text, "+-") {
+	case ".inf", ".Inf", ".INF":
+		return len(text) <= len("-.inf")
+	}
+	return text == ".nan" || text == ".NaN" || text == ".NAN"
+}
 
 // resolve says what a scalar without quotes is. value is the JSON text of a number or a
 // boolean.
@@ -31,12 +55,12 @@ func resolve(text string) (k kind, value, fault string) {
 		return stringKind, text, ""
 	}
 	switch {
-	case integerForm.MatchString(text), basedForm.MatchString(text), floatForm.MatchString(text):
+	case isBased(text), floatForm.MatchString(text):
 		if len(text) > maxNumber {
 			return numberKind, "0", "is a number of too many digits"
 		}
 		return number(text)
-	case endlessForm.MatchString(text):
+	case isEndless(text):
 		return numberKind, "0", "must be a finite number"
 	}
 	return stringKind, text, ""
@@ -46,13 +70,13 @@ func resolve(text string) (k kind, value, fault string) {
 // it. fault says what is wrong with one that JSON has no form for.
 func number(text string) (k kind, value, fault string) {
 	switch {
-	case basedForm.MatchString(text):
+	case isBased(text):
 		n, err := strconv.ParseUint(text, 0, 64)
 		if err != nil {
 			return numberKind, "0", "is a number of too many digits"
 		}
 		return numberKind, strconv.FormatUint(n, 10), ""
-	case integerForm.MatchString(text):
+	case isInteger(text):
 		sign := ""
 		if text[0] == '-' {
 			sign = "-"

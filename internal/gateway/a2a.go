@@ -1,3 +1,7 @@
+// This file puts the dialects together, and gives A2A what it needs of the others: the
+// agents as other agents see them, and the turns that the store keeps. The protocol itself
+// is in dialect/a2a; here are only adapters between its interfaces and package task.
+
 package gateway
 
 import (
@@ -15,6 +19,9 @@ import (
 )
 
 // newDialects returns the protocols that are served.
+//
+// The order is that in which routes are registered. It is called once, before the server is
+// made.
 func (g *Gateway) newDialects() []dialect.Dialect {
 	list := []dialect.Dialect{
 		sluice.Dialect{GetTools: toolAccess(g.cfg.GetTools), Kept: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
@@ -39,6 +46,9 @@ func (g *Gateway) newA2A() *a2awire.Server {
 }
 
 // exposed returns the team as other agents see it.
+//
+// It is asked for each card, so that a card follows the registry. nil while the gateway
+// starts.
 func (g *Gateway) exposed() (list []a2awire.Agent) {
 	r := g.registry.Load()
 	if r == nil {
@@ -82,6 +92,9 @@ func (k keptTasks) Log(ctx context.Context, turn string) (a2awire.Log, error) {
 }
 
 // gone translates the error of a log that is not there.
+//
+// Packages of one layer do not know each other's errors, so that they are translated where
+// both are known.
 func gone(err error) error {
 	if errors.Is(err, task.ErrGone) {
 		return a2awire.ErrGone
@@ -89,6 +102,7 @@ func gone(err error) error {
 	return err
 }
 
+// keptLog is one turn's log as A2A reads it: first what was told before, then what comes.
 type keptLog struct{ *task.Log }
 
 // Past implements a2a.Log.
@@ -98,6 +112,9 @@ func (l keptLog) Past(ctx context.Context, told func(stream.Event)) (bool, error
 }
 
 // Rest implements a2a.Log.
+//
+// It flushes behind each batch, and ends with the log, with ctx, or with the first error of
+// flush.
 func (l keptLog) Rest(ctx context.Context, told func(stream.Stamp, stream.Event), flush func() error) error {
 	for events, err := range l.Events(ctx) {
 		for _, e := range events {

@@ -15,7 +15,6 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/stream"
 )
 
@@ -40,14 +39,14 @@ func (n pieces) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (strea
 // long one.
 func BenchmarkA2ADelta(b *testing.B) {
 	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(env), nil)
+	cfg, err := Load(nil, gatewaytest.LookupIn(env), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	const message = `{"message":{"messageId":"m%d","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
 	asked := 0
 	for _, n := range []int{200, 2000} {
-		g, err := New(b.Context(), Config{Config: cfg, Version: "test", A2A: a2a.Spec{Enabled: true}}, zerolog.Nop(), Seams{
+		g, err := New(b.Context(), Config{Config: cfg, File: File{A2A: a2a.Spec{Enabled: true}}, Version: "test"}, zerolog.Nop(), Seams{
 			Gemini: newGeminiSays(), Runner: func(*agent.Agent) stream.Runner { return pieces(n) },
 		})
 		if err != nil {

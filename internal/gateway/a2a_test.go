@@ -20,7 +20,6 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/router"
 	"sluice/store"
@@ -36,7 +35,7 @@ func (c called) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	switch {
 	case strings.HasPrefix(req.Input, "slow"):
 		return slow{words: 5, runs: new(int)}.Run(ctx, req, sink)
-	case strings.HasPrefix(req.Input, "ask"):
+	case strings.HasPrefix(req.Input, "ask"), strings.HasSuffix(req.Input, "The request:\nask me"):
 		_ = sink.Emit(&stream.Delta{Text: "Which one?"})
 		return stream.Result{Reason: stream.InputRequired}, nil
 	case strings.HasPrefix(req.Input, "fail"):
@@ -59,11 +58,11 @@ type agents struct {
 func startA2A(t *testing.T, st store.Store, change func(*Config)) *agents {
 	t.Helper()
 	env := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_MAX_STREAMS": "2"}
-	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
+	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Config{Config: cfg, Version: "1.2.3", A2A: a2a.Spec{Enabled: true}}
+	whole := Config{Config: cfg, File: File{A2A: a2a.Spec{Enabled: true}}, Version: "1.2.3"}
 	if change != nil {
 		change(&whole)
 	}
@@ -652,7 +651,7 @@ func TestA2ANoPush(t *testing.T) {
 
 // a2aTeam is the configuration of two agents.
 func a2aTeam(cfg *Config) {
-	cfg.HasFile = true
+	cfg.Path = "sluice.yaml"
 	cfg.Team = router.Spec{Agents: []router.AgentSpec{
 		{ID: "lamp", Name: "Lamps", Description: "Switches lamps", Capabilities: []string{"on", "off"}, Examples: []string{"Light!"}},
 		{ID: "inner", Description: "For us alone", Closed: true},

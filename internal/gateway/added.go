@@ -1,3 +1,11 @@
+// This file keeps the agents that operators add while gateways run (PUT and DELETE
+// /agents). All gateways share one list in the store; each reads it again every second and
+// makes a new registry if it has changed. A change is a compare-and-swap on the whole list:
+// it is small (maxAgents), and two operators seldom meet.
+//
+// Only remote agents can be added. An agent of the configuration file wins over one that
+// was added with the same id.
+
 package gateway
 
 import (
@@ -31,6 +39,9 @@ const (
 
 // added are the agents that operators have added while gateways run. They are one value in
 // the store, or of this process where there is no store.
+//
+// busy is a channel and not a mutex, so that a caller can stop waiting when its request
+// ends.
 type added struct {
 	values  store.Values
 	busy    chan struct{} // holds one token: who changes or reads the list has it
@@ -45,6 +56,8 @@ type entry struct {
 }
 
 // follow reads the list again and again until ctx ends.
+//
+// It has a goroutine of its own, for which close waits.
 func (m *remotes) follow(ctx context.Context) {
 	tick := time.NewTicker(followTime)
 	defer tick.Stop()
@@ -59,6 +72,8 @@ func (m *remotes) follow(ctx context.Context) {
 }
 
 // read takes over the list of the store. While the store is unavailable the agents stay.
+//
+// An unchanged version costs one read of the store and nothing else.
 func (m *remotes) read(ctx context.Context) {
 	a := &m.added
 	select {
@@ -101,6 +116,7 @@ func (m *remotes) take(v store.Value) {
 	m.gateway.logChanges(before, now)
 }
 
+// decode reads the list as it is kept. No value is an empty list.
 func decode(v store.Value) (list []entry, err error) {
 	if len(v.Data) > 0 {
 		err = json.Unmarshal(v.Data, &list)
@@ -109,6 +125,10 @@ func decode(v store.Value) (list []entry, err error) {
 }
 
 // change changes the list in the store, and takes it over.
+//
+// edit gets the list as it is in the store and may be called several times, whenever
+// another gateway was faster; its error ends the change and is returned as it is. After
+// eight tries the change fails with store_unavailable.
 func (m *remotes) change(ctx context.Context, edit func([]entry) ([]entry, error)) error {
 	a := &m.added
 	select {
@@ -148,6 +168,9 @@ func (m *remotes) change(ctx context.Context, edit func([]entry) ([]entry, error
 }
 
 // PutAgent implements handlers.Agents.
+//
+// The new agent is in this process's registry when it returns, and within followTime in
+// that of others. isNew says that there was none of that id.
 func (m *remotes) PutAgent(ctx context.Context, id string, body []byte) (told handlers.TeamAgent, isNew bool, err error) {
 	if _, err := readAgent(id, body); err != nil {
 		return told, false, err
@@ -207,12 +230,18 @@ func (m *remotes) inFile() (ids []string) {
 }
 
 // refusal is the fault of one field.
+//
+// field is a JSON pointer; "": the body as a whole.
 func refusal(field, code, message string) error {
 	return &chat.ValidationError{Fields: []chat.FieldError{{Field: field, Code: code, Message: message}}}
 }
 
 // readAgent reads an agent that is added, by the rules of the configuration file. Its
 // errors are *chat.ValidationError, with pointers into body.
+//
+// It has the section agents of the file read a file of one agent, so that the rules are the
+// same ones. Variables are taken from those that an added agent may use
+// (config.AgentVariable), not from the whole environment.
 func readAgent(id string, body []byte) (router.AgentSpec, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(body, &members); err != nil {
@@ -247,6 +276,8 @@ func readAgent(id string, body []byte) (router.AgentSpec, error) {
 }
 
 // codeOf returns the code of a fault, by the words that the configuration file's faults have.
+//
+// A fault whose words it does not know is of an invalid format.
 func codeOf(message string) string {
 	switch {
 	case strings.HasPrefix(message, "there is no such key"):

@@ -18,7 +18,7 @@ import (
 func TestAgentsOverHTTP(t *testing.T) {
 	t.Parallel()
 	house := router.Spec{Agents: []router.AgentSpec{{ID: "a", Description: "Does a", Tools: []string{"todo"}}, {ID: "b", Name: "Bee", Description: "Does b", Hidden: true, Model: "large"}}}
-	with := serveTeam(t, Config{HasFile: true, Team: house})
+	with := serveTeam(t, Config{File: File{Path: "sluice.yaml", Team: house}})
 	without := serveTeam(t, Config{})
 	const (
 		a = `{"id":"a","name":"a","description":"Does a","capabilities":[],"examples":[],"kind":"local","routable":true,"available":true,"model":"default","tools":["todo"]}`

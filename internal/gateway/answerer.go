@@ -1,6 +1,12 @@
+// This file decides what answers a request: the built-in agent, the team, a workflow, or
+// what a paused turn goes on with. It also puts around that what every answer goes through,
+// in one order: questions to people outside, then the memory of conversations, then the
+// checks, then the recorder, then what answers.
+
 package gateway
 
 import (
+	"cmp"
 	"time"
 
 	"sluice/chat"
@@ -13,24 +19,31 @@ import (
 // what stands around it. Outside first: questions to people, who are asked whatever the
 // answer then looks like; the memory of conversations, which keeps an answer as it was
 // sent; the checks, if they apply to the request.
+//
+// It is made with a registry and never changes.
 type answerer struct {
 	bare    stream.Runner
 	whole   stream.Runner // without checks
 	timeout time.Duration // of a workflow's run; 0: that of a turn
 	sum     string        // of a workflow's definition
+	kind    string        // of a workflow's runs, and how long they are kept
+	days    *int
 
 	remembering, asking func(stream.Runner) stream.Runner
 }
 
 // answering makes an answerer of r; asking puts questions to people around it.
 func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner) *answerer {
-	a := &answerer{bare: g.identified(r), remembering: g.state.remembering, asking: asking}
+	a := &answerer{bare: g.recorded(g.identified(r)), remembering: g.state.remembering, asking: asking}
 	a.whole = asking(a.remembering(a.bare))
 	return a
 }
 
 // forRequest returns what answers a request, and within which time; agent is who does, if that
 // is certain.
+//
+// Most requests are not checked and share one runner, made once; a checked one gets a
+// runner of its own.
 func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (stream.Runner, time.Duration, error) {
 	timeout := a.timeout
 	if timeout == 0 {
@@ -43,6 +56,9 @@ func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (str
 }
 
 // choose returns what answers a request, and within which time.
+//
+// It is handlers.Config.Choose: it runs before anything of the turn is kept or told, so an
+// error here is a plain HTTP reply. A resumed request was checked when it was first sent.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := g.registry.Load()
 	agent := req.Agent
@@ -52,6 +68,9 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	by, err := g.answererOf(r, req)
 	if err == nil && req.Resumed == nil {
 		err = r.refuse(req, agent)
+	}
+	if err == nil && by.sum != "" && g.state != nil {
+		err = g.state.runs.admit()
 	}
 	if err != nil {
 		return nil, 0, err
@@ -66,6 +85,7 @@ func (g *Gateway) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 		return g.choosePaused(r, req)
 	case req.Workflow != "":
 		if f := r.flows.byName[req.Workflow]; f != nil {
+			f.class(req)
 			return f, nil
 		}
 		return nil, handlers.UnknownWorkflow()
@@ -76,6 +96,8 @@ func (g *Gateway) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 }
 
 // choosePaused returns what goes on with a turn that was paused.
+//
+// Who asked is in the state, which the service of approvals has verified.
 func (g *Gateway) choosePaused(r *registry, req *chat.Request) (*answerer, error) {
 	switch {
 	case req.Resumed.By == chat.PausedAgent:
@@ -90,6 +112,8 @@ func (g *Gateway) choosePaused(r *registry, req *chat.Request) (*answerer, error
 
 // refuse returns why a request cannot be answered as it is; agent is whom it is for, if
 // that is certain.
+//
+// Faults are listed in the order of the fields, as for a body that is wrong by itself.
 func (r *registry) refuse(req *chat.Request, agent string) error {
 	wrong := new(chat.ValidationError)
 	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
@@ -112,4 +136,14 @@ func (r *registry) timeout(req *chat.Request) time.Duration {
 		return r.single
 	}
 	return r.spec.TurnTimeout
+}
+
+// class says of a request for a run what the workflow does, where it says nothing itself.
+//
+// A request's own kind and retention win.
+func (a *answerer) class(req *chat.Request) {
+	req.Kind = cmp.Or(req.Kind, a.kind)
+	if req.RetentionDays == nil {
+		req.RetentionDays = a.days
+	}
 }

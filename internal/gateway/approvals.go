@@ -1,3 +1,7 @@
+// This file wires questions to people: whether any can come up, which keys sign the tokens
+// of paused turns, and how the states of agents, teams and workflows nest within one token.
+// The rules of approval are in package approval.
+
 package gateway
 
 import (
@@ -19,12 +23,15 @@ import (
 )
 
 // openApprovals makes what asks people, if anybody is to be asked.
+//
+// Without keys and without a store a random key is used, so that tokens end with the
+// process; the log says so. A wrong key is a *config.Error.
 func (g *Gateway) openApprovals() error {
 	if !g.confirms() && !g.mayWait() {
 		return nil
 	}
 	cfg := approval.Config{
-		Mode: approval.Mode(g.cfg.Confirm), TTL: g.cfg.ApprovalTTL, Tools: g.tools.Tools, Problems: g.problems,
+		Mode: approval.Mode(g.cfg.Confirm), TTL: g.cfg.ApprovalTTL, Tools: g.toolsOf(toolsOfAsking, g.tools).Tools, Problems: g.problems,
 		Readable: readable, Valid: misfits, Metrics: g.metrics,
 	}
 	if key := g.cfg.ApprovalKey.Reveal(); key != "" {
@@ -47,6 +54,8 @@ func (g *Gateway) openApprovals() error {
 }
 
 // confirms says whether any call may need a person.
+//
+// If it is false a turn pays nothing for questions: no runner stands around it.
 func (g *Gateway) confirms() bool {
 	if mode := approval.Mode(g.cfg.Confirm); mode != "" && mode != approval.Off {
 		return true
@@ -68,6 +77,9 @@ func (g *Gateway) problems(ctx context.Context, name string, args jsontext.Value
 
 // misfits says what is wrong with what a person has filled in. A schema that cannot be used
 // was a fault of the file, so it lets nothing through.
+//
+// The list is empty if value is right. schema is that of a human node, value what came from
+// outside.
 func misfits(schema, value jsontext.Value) []tool.Problem {
 	s, _, err := tool.Compile(schema, tool.Room)
 	if err != nil {
@@ -100,15 +112,19 @@ func (g *Gateway) asking(r stream.Runner) stream.Runner {
 	return g.alwaysAsking(r)
 }
 
+// alwaysAsking is for what can ask whatever the setting says, such as workflows.
 func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
 	return approval.Runner{Runner: r, Service: g.approvals}
 }
 
 // readable says why the state of a paused turn cannot go on here.
+//
+// It is asked when an answer comes, before the token is used up, so that the person learns
+// of it at once. nil: it can.
 func readable(by string, state []byte) error {
 	switch by {
 	case chat.PausedAgent:
-		return new(agent.State).UnmarshalJSON(state)
+		return readableState(state)
 	case chat.PausedTeam:
 		var s teamState
 		if err := json.Unmarshal(state, &s); err != nil {
@@ -123,13 +139,19 @@ func readable(by string, state []byte) error {
 }
 
 // teamState is a team that waits, with what its agents know of one another's calls.
+//
+// It is what stands in a token of a team; its JSON is a stored form, since tokens outlive a
+// release.
 type teamState struct {
 	Team   json.RawMessage `json:"team"`
 	Shared json.RawMessage `json:"shared,omitempty"`
+	Begun  int64           `json:"begun,omitempty"` // sessions of delegates
 }
 
 // withShared returns the context of a team's turn, and the request as the team itself
 // takes it.
+//
+// req itself stays as it is: it is the caller's, and its memory keeps it.
 func withShared(ctx context.Context, req *chat.Request) (context.Context, *chat.Request, error) {
 	if req.Resumed == nil {
 		return agent.WithShared(ctx), req, nil
@@ -149,13 +171,15 @@ func withShared(ctx context.Context, req *chat.Request) (context.Context, *chat.
 }
 
 // sharing returns a context in which what a team pauses with holds what its agents share.
+//
+// Where no turn can pause the context is the same.
 func sharing(ctx context.Context) context.Context {
 	if !stream.CanPause(ctx) {
 		return ctx
 	}
 	outer := ctx
 	return stream.WithPauses(ctx, func(p *chat.Paused) string {
-		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer)})
+		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer), begunIn(outer)})
 		if err != nil {
 			return stream.NobodyToAsk
 		}

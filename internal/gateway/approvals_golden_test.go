@@ -104,7 +104,7 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams [
 	cfg.MCPServers, cfg.Confirm = nil, mode
 	models, _ := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Quality: file.Quality}, zerolog.Nop(), with)
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/store"
@@ -94,7 +93,7 @@ func (b *bank) gateway(env map[string]string) peer {
 	for name, value := range env {
 		all[name] = value
 	}
-	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

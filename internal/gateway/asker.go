@@ -1,3 +1,7 @@
+// This file asks models for structured answers in the names of the router and of workflows'
+// critics. The ways to ask (a schema of the provider's, a tool, plain JSON) are package
+// model's.
+
 package gateway
 
 import (
@@ -15,6 +19,9 @@ import (
 
 // schemas compiles the schemas of questions, which are nearly always those of the one
 // before. It is safe for concurrent use.
+//
+// It keeps one schema for each name. A schema that lists the agents changes when they do,
+// and is compiled again then.
 type schemas struct {
 	mu   sync.Mutex // guards the field below
 	last map[string]compiled
@@ -27,6 +34,9 @@ type compiled struct {
 }
 
 // get returns the schema of a name.
+//
+// The lock is held while it compiles, so that several turns which begin together compile
+// once.
 func (s *schemas) get(name string, text jsontext.Value, open []string) (*model.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,6 +61,8 @@ type asker struct {
 }
 
 // Ask implements router.Asker.
+//
+// The error of an answer that never fits the schema wraps router.ErrUnreadable.
 func (a *asker) Ask(ctx context.Context, q *router.Question) (router.Reply, error) {
 	schema, err := a.schemas.get("route", q.Schema, q.Open)
 	if err != nil {

@@ -43,7 +43,7 @@ func largest() (team router.Spec) {
 func routedBy(t testing.TB, text string, team router.Spec) *http.Client {
 	t.Helper()
 	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: team},
+	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: team}, Version: "test"},
 		zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{Gemini: newCanned(text)})
 	if err != nil {
 		t.Fatal(err)

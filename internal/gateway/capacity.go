@@ -1,3 +1,8 @@
+// This file fits the limits of the gateway into what its process may use: descriptors and
+// memory. A gateway that accepts more streams than it has memory for is ended by the kernel
+// with all of them, so that limits which do not fit are lowered at the start, and the log
+// says by which sum.
+
 package gateway
 
 import (
@@ -50,6 +55,9 @@ func processResources() resources {
 // cgroupMemory returns the least memory limit of the cgroups that the process is in,
 // of either version, or 0. Inside a container the path may be that of the host, which
 // is not there; then the root of the tree is the container's own.
+//
+// readFile is os.ReadFile, or a test's. A file that cannot be read counts as no limit. 0:
+// there is none.
 func cgroupMemory(readFile func(string) ([]byte, error)) (least int64) {
 	groups, _ := readFile("/proc/self/cgroup")
 	for line := range bytes.Lines(groups) {
@@ -91,6 +99,9 @@ type capacity struct {
 }
 
 // capacityOf fits what cfg asks for into r.
+//
+// It has no side effect. streams is at least 1. A machine that tells nothing gets what was
+// asked for.
 func capacityOf(cfg config.Config, r resources) capacity {
 	c := capacity{
 		resources: r, streams: cfg.MaxStreams, connections: cfg.MaxConnections,
@@ -114,6 +125,9 @@ func capacityOf(cfg config.Config, r resources) capacity {
 
 // fitDescriptors divides the descriptors between connections and streams. If what was
 // asked for fits, it stays.
+//
+// asked is cfg.MaxConnections; 0: as many as fit. Otherwise streams come first, and
+// connections get the rest.
 func (c *capacity) fitDescriptors(asked int) {
 	c.surplus, c.upstreams, c.own = min(c.surplus, c.descriptors/8), min(c.upstreams, c.descriptors/8), min(c.own, c.descriptors/4)
 	room := c.descriptors - c.surplus - c.upstreams - c.own
@@ -128,6 +142,8 @@ func (c *capacity) fitDescriptors(asked int) {
 }
 
 // warn tells of settings that do not fit, and why.
+//
+// Nothing is logged if everything fits.
 func (c capacity) warn(log zerolog.Logger, cfg config.Config) {
 	if c.streams == cfg.MaxStreams && (cfg.MaxConnections == 0 || c.connections == cfg.MaxConnections) {
 		return

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,32 +23,58 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/testnet"
 	"sluice/store"
+	"sluice/store/redis"
+	"sluice/store/redis/redistest"
+	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/task"
 )
 
 // Variables of the process that is killed.
 const (
-	crashDir = "SLUICE_TEST_CRASH_DIR"
-	crashAt  = "SLUICE_TEST_CRASH_AT"
-	crashURL = "SLUICE_TEST_CRASH_URL"
+	crashDir   = "SLUICE_TEST_CRASH_DIR"   // of its files
+	crashAt    = "SLUICE_TEST_CRASH_AT"    // its point: odd before a write, even behind it
+	crashURL   = "SLUICE_TEST_CRASH_URL"   // of the bank
+	crashRedis = "SLUICE_TEST_CRASH_REDIS" // its socket; empty: SQLite
 )
 
 const crashFile = `
-mcpServers: {bank: {url: %q}}
-agents: {a: {description: answers}}
+mcpServers: {bank: {url: %q}, todo: {builtin: todo}}
+agents: {a: {description: answers, tools: [todo]}}
 workflows:
   pay:
     nodes:
+      note: {type: agent, agent: a, input: "Add milk to my todos"}
+      ask: {type: human, prompt: "Pay?"}
       pay: {type: tool, tool: bank/pay, arguments: {amount: "30"}}
-      answer: {type: agent, agent: a}
-    edges: [{from: pay, to: answer}]
+      answer: {type: agent, agent: a, input: "Show my todos"}
+    edges: [{from: note, to: ask}, {from: ask, to: pay}, {from: pay, to: answer}]
 `
 
-func crashGateway(t *testing.T, dir, url string, wrote func()) *flowing {
-	cfg, file := configured(t, fmt.Sprintf(crashFile, url), map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db")})
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: file.Team, Models: file.Models, Workflows: file.Workflows}, zerolog.New(io.Discard), Seams{Wrote: wrote})
+// crashing is where the gateways of one crash keep what they keep.
+type crashing struct{ dir, url, redis string }
+
+// open opens the store, with patience: the machine is busy.
+func (c crashing) open(t testing.TB) store.Store {
+	t.Helper()
+	calls := store.NewCalls(store.CallsConfig{Timeout: 10 * time.Second})
+	if c.redis != "" {
+		return redis.New(redis.Config{Location: store.Location{Kind: store.Redis, Socket: true, Addrs: []string{c.redis}}, Prefix: filepath.Base(c.dir) + ":", Calls: calls})
+	}
+	engine, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(c.dir, "s.db"), Calls: calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// gateway starts a gateway on a store, for c's bank and todos.
+func (c crashing) gateway(t *testing.T, in store.Store) *flowing {
+	t.Helper()
+	cfg, file := configured(t, fmt.Sprintf(crashFile, c.url), map[string]string{"SLUICE_TODO_DB": filepath.Join(c.dir, "todo.db")})
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,136 +82,322 @@ func crashGateway(t *testing.T, dir, url string, wrote func()) *flowing {
 	return &flowing{t: t, Gateway: g}
 }
 
-func (f *flowing) serve(path, body string) string {
+// serve answers a request with what the gateway sends, which goes to seen as well.
+func (f *flowing) serve(path, body string, seen io.Writer) string {
 	req := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, req)
+	f.ServeHTTP(telling{w, seen}, req)
 	return w.Body.String()
 }
 
-// TestCrashChild is the process that is killed between two writes of a run.
+// telling is a reply that is seen as it is written.
+type telling struct {
+	*httptest.ResponseRecorder
+	seen io.Writer
+}
+
+func (t telling) Write(p []byte) (int, error) {
+	_, _ = t.seen.Write(p)
+	return t.ResponseRecorder.Write(p)
+}
+
+// fragile is a store whose process is killed at a point: before or behind one of its
+// writes of tasks, logs and runs.
+type fragile struct {
+	store.Store
+	at    int64
+	point *atomic.Int64
+}
+
+func (f fragile) write(do func() error) error {
+	f.reach()
+	err := do()
+	f.reach()
+	return err
+}
+
+// reach is called before and behind a write.
+func (f fragile) reach() {
+	if f.point.Add(1) == f.at {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (f fragile) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return f.write(func() error { return f.Store.CreateTask(ctx, id, t, ttl) })
+}
+
+func (f fragile) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return f.write(func() error { return f.Store.UpdateTask(ctx, id, t, ttl) })
+}
+
+func (f fragile) AppendLog(ctx context.Context, turn string, a store.Append) error {
+	return f.write(func() error { return f.Store.AppendLog(ctx, turn, a) })
+}
+
+func (f fragile) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+	err = f.write(func() error {
+		there, err = f.Store.PutValue(ctx, key, v, ttl)
+		return err
+	})
+	return there, err
+}
+
+func (f fragile) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
+	return f.write(func() error { return f.Store.KeepValue(ctx, key, ttl) })
+}
+
+func (f fragile) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
+	return f.write(func() error { return f.Store.PushList(ctx, key, item, b, ttl) })
+}
+
+func (f fragile) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
+	return f.write(func() error { return f.Store.PutIndex(ctx, name, m, ttl) })
+}
+
+func (f fragile) RemoveIndex(ctx context.Context, name, id string) error {
+	return f.write(func() error { return f.Store.RemoveIndex(ctx, name, id) })
+}
+
+// TestCrashChild is the process that is killed at one point of a run. It tells all that
+// its client sees.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
-		t.Skip("it is run by TestKilledBetweenWrites")
+		t.Skip("it is run by TestKilledAtEveryWrite")
 	}
-	var at, n atomic.Int64
-	var limit int64
-	_, _ = fmt.Sscan(os.Getenv(crashAt), &limit)
-	at.Store(limit)
-	f := crashGateway(t, dir, os.Getenv(crashURL), func() {
-		if n.Add(1) == at.Load() {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	})
-	if got := f.serve("/chat/stream", `{"input":"Show my todos","workflow":"pay"}`); !strings.Contains(got, `"finish_reason":"stop"`) {
+	var at int64
+	_, _ = fmt.Sscan(os.Getenv(crashAt), &at)
+	c := crashing{dir, os.Getenv(crashURL), os.Getenv(crashRedis)}
+	in := c.open(t)
+	t.Cleanup(func() { _ = in.Close() })
+	f := c.gateway(t, fragile{in, at, new(atomic.Int64)})
+	testnet.Eventually(t, "the servers are connected", f.connected)
+	asked := f.serve("/chat/stream", `{"input":"Buy it","workflow":"pay"}`, os.Stdout)
+	var start struct {
+		Task string `json:"task_id"`
+	}
+	dataOf(t, asked, "start", &start)
+	if got := f.serve("/tasks/"+start.Task+"/decision", `{"action":"approve"}`, os.Stdout); !strings.Contains(got, `"finish_reason":"stop"`) {
 		t.Fatal(got)
 	}
 }
 
-// A run whose process is killed between any two of its writes is finished by the next
-// one: the payment is made once, and one log tells it all.
-func TestKilledBetweenWrites(t *testing.T) {
+// A run whose process is killed at any of its writes is finished by the next one: each
+// tool ran once, and the log of each turn tells all of it.
+func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		killAtEveryWrite(t, "")
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		killAtEveryWrite(t, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket)
+	})
+}
+
+// killAtEveryWrite kills a process at each point that a run has, some at a time.
+func killAtEveryWrite(t *testing.T, redis string) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := false
-	for n := 1; !over && n < 40; n++ {
-		if n != 4 && (testing.Short() || n%4 != 0) { // a lease of a process that was killed lasts 15 seconds
+	step := 1
+	if testing.Short() || raceEnabled { // the run without the race detector kills at each
+		step = 7
+	}
+	var over atomic.Bool
+	var some sync.WaitGroup
+	places := make(chan struct{}, 4)
+	points := 0
+	for at := 1; !over.Load() && !t.Failed() && at < 400; at += step {
+		places <- struct{}{}
+		points = at
+		some.Go(func() {
+			defer func() { <-places }()
+			t.Run(fmt.Sprint("point ", at), func(t *testing.T) {
+				if killedAt(t, path, redis, at) {
+					over.Store(true)
+				}
+			})
+		})
+	}
+	some.Wait()
+	t.Logf("%d points", points)
+	if points < 40 {
+		t.Errorf("a run has %d points: they are not counted any more", points)
+	}
+}
+
+// killedAt kills a process at one of its points, and goes on in this one. It returns true
+// if the process had fewer.
+func killedAt(t *testing.T, path, redis string, at int) (over bool) {
+	var paid atomic.Int64
+	bank := newCountedBank(t, &paid)
+	c := crashing{t.TempDir(), bank + "/mcp", redis}
+	if redis != "" { // names the keys
+		c.dir = filepath.Join(c.dir, fmt.Sprint("at", at))
+		if err := os.Mkdir(c.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestCrashChild$")
+	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis)
+	told, err := cmd.CombinedOutput()
+	if err == nil {
+		return true
+	}
+	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v\n%s", err, told)
+	}
+	in := c.open(t)
+	t.Cleanup(func() { _ = in.Close() })
+	page, err := in.Tasks(t.Context(), store.Query{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.IDs) == 0 {
+		if strings.Contains(string(told), "event: ") {
+			t.Errorf("nothing is kept of a turn that was told of:\n%s", told)
+		}
+		return false
+	}
+	if redis != "" && page.Tasks[0].Owner != "" { // as if the lease had ended, in 15 seconds
+		if err := in.ReleaseLease(t.Context(), page.Tasks[0].Holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := c.gateway(t, in)
+	f.finish(page.IDs[0], &paid, string(told))
+	return false
+}
+
+// newCountedBank starts a server whose tool counts how often it was called.
+func newCountedBank(t testing.TB, paid *atomic.Int64) (url string) {
+	no, yes := false, true
+	mcpServer := server.NewMCPServer("bank", "1")
+	mcpServer.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}),
+		mcp.WithNumber("amount")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(fmt.Sprint("paid ", paid.Add(1))), nil
+	})
+	bank := httptest.NewServer(server.NewStreamableHTTPServer(mcpServer, server.WithStateLess(true)))
+	t.Cleanup(bank.Close)
+	return bank.URL
+}
+
+// noted returns how many todos there are of milk: how often the agent's tool ran.
+func (f *flowing) noted() int {
+	return strings.Count(strings.ToLower(f.serve("/chat/stream", `{"input":"Show my todos","agent":"a","accumulated":false}`, io.Discard)), `"title\":\"milk`)
+}
+
+// finish goes on with a task until it is over: it allows what is asked, and says what
+// became of calls of which nobody knows.
+func (f *flowing) finish(id string, paid *atomic.Int64, told string) {
+	t := f.t
+	t.Helper()
+	var last store.Task
+	testnet.Eventually(t, "the run is over", func() bool {
+		var err error
+		if last, err = f.state.store.Task(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if last.State == task.InputRequired {
+			f.decide(id, last, paid)
+		}
+		return last.State != task.Working && last.State != task.InputRequired
+	})
+	if last.State == task.Failed && !strings.Contains(told, "event: ") && paid.Load() == 0 && f.noted() == 0 {
+		return // nobody had been told that it was accepted, and nothing was done
+	}
+	if last.State != task.Completed {
+		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, told)
+	}
+	if got := paid.Load(); got != 1 {
+		t.Errorf("paid %d times", got)
+	}
+	if got := f.noted(); got != 1 {
+		t.Errorf("%d todos", got)
+	}
+	f.wholeLogs(last)
+}
+
+// decide answers the question for which a task waits.
+func (f *flowing) decide(id string, waits store.Task, paid *atomic.Int64) {
+	var list struct {
+		Approvals []struct {
+			Kind  string
+			Calls []struct {
+				Tool string `json:"tool_name"`
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), http.MethodGet, "/approvals", nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 {
+		f.t.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
+	}
+	body := `{"action":"approve"}`
+	if q := list.Approvals[0]; q.Kind == "outcome" {
+		switch {
+		case q.Calls[0].Tool == "create_todo" && f.noted() > 0:
+			body = `{"action":"modify","result":"created"}`
+		case q.Calls[0].Tool == "pay" && paid.Load() > 0:
+			body = `{"action":"modify","result":"paid 1"}`
+		}
+	}
+	if got := f.serve("/tasks/"+id+"/decision", body, io.Discard); !strings.Contains(got, "event: done") {
+		f.t.Fatalf("%s: %s\n%s", body, got, waits.Doc)
+	}
+}
+
+// wholeLogs checks that the logs of a task's turns have no gap, and tell all its nodes.
+func (f *flowing) wholeLogs(last store.Task) {
+	t := f.t
+	t.Helper()
+	var doc struct{ Metadata struct{ Turns []string } }
+	if err := json.Unmarshal(last.Doc, &doc); err != nil {
+		t.Fatal(err)
+	}
+	ended := map[string]int{}
+	var done *stream.Done
+	text := ""
+	for _, turn := range doc.Metadata.Turns {
+		log, err := f.state.tasks.OpenLog(t.Context(), turn)
+		if err != nil {
+			t.Errorf("the log of %s: %v", turn, err)
 			continue
 		}
-		over = killedAt(t, path, n)
-	}
-}
-
-// killedAt kills a process at its write n, and goes on in this one. It returns true if
-// the process made fewer.
-func killedAt(t *testing.T, path string, n int) (over bool) {
-	t.Run(fmt.Sprint("write ", n), func(t *testing.T) {
-		var paid atomic.Int64
-		no, yes := false, true
-		mcpServer := server.NewMCPServer("bank", "1")
-		mcpServer.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}),
-			mcp.WithNumber("amount")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(fmt.Sprint("paid ", paid.Add(1))), nil
-		})
-		bank := httptest.NewServer(server.NewStreamableHTTPServer(mcpServer, server.WithStateLess(true)))
-		defer bank.Close()
-		dir := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestCrashChild$")
-		cmd.Env = append(os.Environ(), crashDir+"="+dir, fmt.Sprint(crashAt, "=", n), crashURL+"="+bank.URL+"/mcp")
-		out, err := cmd.CombinedOutput()
-		if err == nil {
-			over = true
-			return
-		}
-		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		f := crashGateway(t, dir, bank.URL+"/mcp", nil)
-		f.finish(&paid)
-		if got := paid.Load(); got != 1 {
-			t.Errorf("paid %d times", got)
-		}
-	})
-	return over
-}
-
-// finish waits until the run is over, and says what became of a call of which nobody knows.
-func (f *flowing) finish(paid *atomic.Int64) {
-	f.t.Helper()
-	for range 600 {
-		page, err := f.state.store.Tasks(f.t.Context(), store.Query{Limit: 10})
-		if err != nil || len(page.IDs) != 1 {
-			f.t.Fatal(err, page.IDs)
-		}
-		id, t := page.IDs[0], page.Tasks[0]
-		switch t.State {
-		case task.Completed:
-			f.wholeLog(t.Turn)
-			return
-		case task.InputRequired:
-			body := `{"action":"approve"}`
-			if paid.Load() > 0 {
-				body = `{"action":"modify","result":"paid 1"}`
+		n := 0
+		for told, err := range log.Events(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			if got := f.serve("/tasks/"+id+"/decision", body); !strings.Contains(got, `"finish_reason":"stop"`) {
-				f.t.Fatal(got)
+			for _, e := range told {
+				if n++; e.N != n {
+					t.Fatalf("event %d follows %d", e.N, n-1)
+				}
+				switch ev := e.Event.(type) {
+				case *stream.NodeRun:
+					if ev.Status == stream.NodeCompleted {
+						ended[ev.NodeID]++
+					}
+				case *stream.Delta:
+					text += ev.Text
+				case *stream.Done:
+					done = ev
+				}
 			}
-		case task.Working:
-		default:
-			f.t.Fatalf("the task is %s: %s", t.State, t.Doc)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	f.t.Error("the run is not finished")
-}
-
-// wholeLog checks that a turn's log has no gap and ends well.
-func (f *flowing) wholeLog(turn string) {
-	f.t.Helper()
-	log, err := f.state.tasks.OpenLog(f.t.Context(), turn)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	last := 0
-	var done *stream.Done
-	for told, err := range log.Events(f.t.Context()) {
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		for _, e := range told {
-			if last++; e.N != last {
-				f.t.Fatalf("event %d follows %d", e.N, last-1)
-			}
-			done, _ = e.Event.(*stream.Done)
 		}
 	}
-	if done == nil || done.Reason != stream.Stop {
-		f.t.Errorf("the log ends with %+v", done)
+	for _, node := range []string{"note", "ask", "pay", "answer"} {
+		if ended[node] != 1 {
+			t.Errorf("%d times it is told that %s was completed", ended[node], node)
+		}
+	}
+	if done == nil || done.Reason != stream.Stop || !strings.Contains(strings.ToLower(text), "milk") {
+		t.Errorf("the log ends with %+v; the answer is %q", done, text)
 	}
 }

@@ -1,3 +1,7 @@
+// This file measures whether the process is short of CPU, for the admission of streams: by
+// how long goroutines wait until they run. The number of streams says little about that, as
+// one stream may cost a hundred times as much as another.
+
 package gateway
 
 import (
@@ -25,6 +29,8 @@ const delayQuantile = 0.95
 // schedDelay tells how long goroutines that could run waited for a processor. The
 // runtime keeps the histogram anyway, of every eighth wait; to read it takes some
 // 3 µs.
+//
+// One goroutine uses it, the one that decides about admission.
 type schedDelay struct {
 	sample []metrics.Sample
 	before []uint64
@@ -39,6 +45,8 @@ func newSchedDelay() *schedDelay {
 }
 
 // sinceLast returns the quantile of the waits that ended since the last call.
+//
+// 0: nothing waited.
 func (d *schedDelay) sinceLast() time.Duration {
 	metrics.Read(d.sample)
 	h := d.sample[0].Value.Float64Histogram()
@@ -50,6 +58,9 @@ func (d *schedDelay) sinceLast() time.Duration {
 
 // quantile returns the lower bound of the bucket that holds the quantile q, 0 if
 // the histogram is empty.
+//
+// q is from 0 to 1. The lower bound is the careful one: a busy process is found a bucket
+// later and never too early.
 func quantile(h *metrics.Float64Histogram, q float64) time.Duration {
 	var total, seen uint64
 	for _, n := range h.Counts {

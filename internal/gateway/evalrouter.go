@@ -1,3 +1,10 @@
+// This file judges a router by a set of requests whose right decisions are known: how often
+// it is right, how sure it is when it is, what it costs. It uses the real router and models
+// of a configuration and nothing else of a gateway: no agent runs and no tool is called.
+//
+// Figures are counted in add and become shares in settle. A share with nothing to divide by
+// is -1 and not 0, which would look like a bad one.
+
 package gateway
 
 import (
@@ -92,6 +99,9 @@ type RouterMistake struct {
 }
 
 // ReadRouterCases reads an evaluation set: one JSON object a line.
+//
+// Blank lines are passed over; a member that is not known is an error, since it is most
+// likely a typing mistake. The error names the line, from 1.
 func ReadRouterCases(content []byte) (cases []RouterCase, err error) {
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, 1<<20)
@@ -122,6 +132,10 @@ func ReadRouterCases(content []byte) (cases []RouterCase, err error) {
 
 // EvalRouter asks the router of a configuration for a decision on each case, so often
 // as runs says, one after the other. No agent runs.
+//
+// Requests come one after the other, so that the times are those of single decisions. The
+// error is that of a configuration without agents, of models that cannot be opened, or the
+// cause of ctx; a decision that fails is counted and not an error.
 func EvalRouter(ctx context.Context, cfg Config, cases []RouterCase, runs int) (RouterReport, error) {
 	if len(cfg.Team.Agents) == 0 {
 		return RouterReport{}, errors.New("the configuration has no agents")
@@ -152,6 +166,8 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // evaluated returns a team that only decides.
+//
+// Its agents have no runners: Decide does not need them.
 func (g *Gateway) evaluated(spec router.Spec) *router.Team {
 	spec = spec.Settled()
 	cfg := spec.Config
@@ -181,6 +197,8 @@ func (c *RouterCase) want() stream.Decision {
 }
 
 // evaluation counts decisions.
+//
+// The zero value is ready. took has one entry for each decision, failed ones included.
 type evaluation struct {
 	report   RouterReport
 	right    int
@@ -250,6 +268,8 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
 
 // bucket notes a decision for the calibration: of those with a confidence of
 // 0.9, nine in ten should be right.
+//
+// right is that of the decision alone where the router asks back or falls back.
 func (e *evaluation) bucket(confidence float64, right bool) {
 	b := &e.buckets[bucketIndex(confidence)]
 	b.n++
@@ -298,6 +318,8 @@ func sameIDs(a, b []string) bool {
 }
 
 // settle makes shares of the counts.
+//
+// It is called once, after at least one decision.
 func (e *evaluation) settle() RouterReport {
 	r := &e.report
 	r.Accuracy, r.Set = share(e.right, r.Decisions), share(e.set, r.Decisions)

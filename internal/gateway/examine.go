@@ -1,3 +1,7 @@
+// This file tries what a gateway needs of a model with real requests, for sluice doctor: a
+// word, a call of a tool, a structured answer. What the models refuse on the way (members
+// of requests) is learned as in a running gateway, and told.
+
 package gateway
 
 import (
@@ -15,6 +19,8 @@ import (
 )
 
 // Examined is what a model did when it was asked for what the gateway needs of it.
+//
+// A trial that was not asked for, because the model gave no word, has Asked false.
 type Examined struct {
 	Key, Provider, Model string
 	Word, Call, Object   Trial
@@ -42,6 +48,9 @@ var errNoCall = errors.New("the answer held no call of the tool")
 
 // ExamineModels asks each model of cfg for a word, a call of a tool and an object, one
 // after the other, and tells show of each model at once. Nothing falls back.
+//
+// A model that fails is no error: its trials say so. The error is that of models that
+// cannot be opened, or of ctx.
 func ExamineModels(ctx context.Context, cfg Config, show func(Examined), logTo io.Writer) error {
 	log := processLogger(newLogger(logTo, cfg.LogLevel))
 	models, err := OpenModels(ctx, cfg, log, metrics.New(), Seams{})
@@ -121,6 +130,8 @@ func (t *Trial) take(c *chat.Chunk) error {
 
 // call has the model call a tool. With force it must; models that cannot be
 // forced are asked again without.
+//
+// errNoCall is returned as it is, for run to compare it.
 func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 	req := question("What is the weather in Paris? Use the tool get_weather.")
 	req.ForceTool = force

@@ -1,3 +1,8 @@
+// This file writes a task of the store and the configuration around it as files, in the
+// layout that the contract gives: tasks, agents, workflows and config under one folder. It
+// reads the store beside a running gateway. No secret is written: where one was there is
+// the name of a variable.
+
 package gateway
 
 import (
@@ -19,37 +24,101 @@ import (
 	"sluice/store/redis"
 	"sluice/store/sqlite"
 	"sluice/task"
+	"sluice/workflow"
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.
 var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory no other one sees")
 
-// Export writes a task, its trace, and what is configured, as files under dir. It reads
-// only, so a gateway may run beside it. The configuration is that which is given, which
-// may be newer than the task.
+// Export writes a task, what belongs to it, and what is configured, as files under dir. It
+// reads only, so a gateway may run beside it. The configuration is that which is given,
+// which may be newer than the task.
+//
+// A task that is not there is an error with a text for people; ErrNoExport says that the
+// store is none which another process can read. Files of an earlier export are replaced one
+// by one.
 func Export(ctx context.Context, cfg Config, id, dir string) error {
 	st, err := openToRead(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	doc, trace, err := task.Export(ctx, st, cfg.Tasks, cfg.Trace, id)
+	doc, trace, err := task.Export(ctx, st, cfg.Tasks, cfg.Retention, cfg.Trace, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("there is no task %s; it may have expired", id)
 	}
 	if err != nil {
 		return err
 	}
+	of := func(name string) string { return filepath.Join(dir, "tasks", id, name) }
+	if err := errors.Join(exportCheckpoints(ctx, st, id, of), exportSessions(ctx, st, id, of)); err != nil {
+		return err
+	}
+	// The document is written behind the records: who finds it finds them.
+	if err := errors.Join(replace(of("trace.json"), json.RawMessage(trace)), replace(of("task.json"), doc)); err != nil {
+		return err
+	}
+	return exportConfiguration(cfg, dir)
+}
+
+// exportCheckpoints writes those of a run, each with the whole state.
+func exportCheckpoints(ctx context.Context, st store.Store, id string, of func(string) string) error {
+	run, err := workflow.NewRunStore(workflow.RunStoreConfig{Store: st}).Shown(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // it is no run
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoints of %s: %w", id, err)
+	}
+	for n := range run.Len() {
+		c, err := run.Checkpoint(ctx, n)
+		if err == nil {
+			err = replace(of(fmt.Sprintf("checkpoint_%03d.json", n)), c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportSessions writes those of a task's sub-agents. What has gone meanwhile is left out.
+func exportSessions(ctx context.Context, st store.Store, id string, of func(string) string) error {
+	sessions := &workflow.Sessions{Store: st}
+	ids, err := sessions.Of(ctx, id)
+	for _, session := range ids {
+		var record *workflow.SubAgentSession
+		if record, err = sessions.Get(ctx, session); errors.Is(err, store.ErrNotFound) {
+			err = nil
+			continue
+		}
+		if err == nil {
+			err = replace(of(filepath.Join("sessions", session+".json")), record)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("sessions of %s: %w", id, err)
+	}
+	return nil
+}
+
+// exportConfiguration writes what is configured. JSON is YAML, too.
+//
+// The files are JSON also where their names end in .yaml.
+func exportConfiguration(cfg Config, dir string) error {
 	files := map[string]any{
-		filepath.Join("tasks", id, "task.json"):     doc,
-		filepath.Join("tasks", id, "trace.json"):    json.RawMessage(trace),
-		filepath.Join("config", "mcp_servers.yaml"): exportedServers(cfg.MCPServers), // JSON is YAML
+		filepath.Join("config", "mcp_servers.yaml"):      exportedServers(cfg.MCPServers),
+		filepath.Join("config", "retention_policy.yaml"): exportedRetention(cfg.Retention),
 	}
 	for _, a := range cfg.Team.Agents {
 		files[filepath.Join("agents", a.ID+".json")] = exportedAgent(a, cfg)
 	}
 	for _, w := range cfg.Workflows {
-		files[filepath.Join("workflows", w.Definition().Name+".json")] = w.Definition()
+		d := w.Definition()
+		files[filepath.Join("workflows", d.Name+".json")] = exportedWorkflow(d)
 	}
 	for name, value := range files {
 		if err := replace(filepath.Join(dir, name), value); err != nil {
@@ -60,6 +129,8 @@ func Export(ctx context.Context, cfg Config, id, dir string) error {
 }
 
 // openToRead opens the configured store without the owner's lock.
+//
+// Redis is not asked here: a server that cannot be reached is found by the first read.
 func openToRead(ctx context.Context, cfg Config) (store.Store, error) {
 	at, err := store.ParseLocation(cfg.Store.Reveal())
 	switch {
@@ -74,6 +145,9 @@ func openToRead(ctx context.Context, cfg Config) (store.Store, error) {
 }
 
 // replace writes a file whole or not at all.
+//
+// It is written beside its place and renamed, after it has reached the disk. The folder
+// gets 0700 and the file 0600, as answers may be private.
 func replace(path string, value any) (err error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -119,6 +193,8 @@ type exportModel struct {
 	APIKey   string `json:"api_key"`
 }
 
+// An agent without a model of its own gets the default one. Its temperature is left out
+// where it is the model's.
 func exportedAgent(a router.AgentSpec, cfg Config) exportAgent {
 	out := exportAgent{
 		Name: a.ID, Role: a.Role, SystemPrompt: a.Prompt, Tools: a.Tools, MaxIterations: a.MaxSteps, Temperature: a.Temperature,
@@ -148,19 +224,32 @@ func keyOf(m model.Spec) string {
 
 // exportServer is an MCP server as it is exported.
 type exportServer struct {
-	Transport string            `json:"transport"`
-	URL       string            `json:"url,omitempty"`
-	Headers   map[string]string `json:"headers,omitempty"`
-	Command   string            `json:"command,omitempty"`
-	Args      []string          `json:"args,omitempty"`
-	Env       map[string]string `json:"env,omitempty"`
+	Name      string             `json:"name"`
+	Transport string             `json:"transport"`
+	Config    exportServerConfig `json:"config"`
+}
+
+// exportServerConfig is how a server is reached: by a URL, or as a program.
+type exportServerConfig struct {
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
 }
 
 // exportedServers returns the servers, with ${NAME} for all that may be a secret: values of
-// headers and variables, and what came out of the environment.
-func exportedServers(servers []config.MCPServer) map[string]map[string]exportServer {
-	all := map[string]exportServer{}
+// headers and variables, and what came out of the environment. Those that the program
+// itself brings along have no address, and are left out.
+//
+// A secret that came out of the environment into an address or an argument is replaced
+// wherever it stands in that text.
+func exportedServers(servers []config.MCPServer) map[string][]exportServer {
+	all := []exportServer{}
 	for _, s := range servers {
+		if s.Builtin != "" {
+			continue
+		}
 		hide := func(text string) string {
 			for i, secret := range s.Expanded {
 				if secret.Reveal() != "" {
@@ -169,7 +258,7 @@ func exportedServers(servers []config.MCPServer) map[string]map[string]exportSer
 			}
 			return text
 		}
-		out := exportServer{Transport: s.Transport, URL: hide(s.URL), Command: s.Command}
+		out := exportServerConfig{URL: hide(s.URL), Command: hide(s.Command)}
 		for _, arg := range s.Args {
 			out.Args = append(out.Args, hide(arg))
 		}
@@ -185,14 +274,13 @@ func exportedServers(servers []config.MCPServer) map[string]map[string]exportSer
 			}
 			out.Headers[name] = variable(s.Name, name)
 		}
-		all[s.Name] = out
+		all = append(all, exportServer{s.Name, s.Transport, out})
 	}
-	return map[string]map[string]exportServer{"mcpServers": all}
+	return map[string][]exportServer{"servers": all}
 }
 
-var notInNames = regexp.MustCompile("[^A-Z0-9_]+")
-
-// variable returns ${NAME}.
+// variable returns ${NAME}, where what cannot stand in a variable's name is an underscore.
 func variable(parts ...string) string {
+	notInNames := regexp.MustCompile("[^A-Z0-9_]+")
 	return "${" + notInNames.ReplaceAllString(strings.ToUpper(strings.Join(parts, "_")), "_") + "}"
 }

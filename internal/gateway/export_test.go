@@ -41,8 +41,7 @@ func TestExport(t *testing.T) {
 				Name: "x-y", Transport: "stdio", Command: "run", Args: []string{"--key=canary"}, Env: map[string]config.Secret{"TOKEN": "canary"},
 				Headers: map[string]config.Secret{"X-Key": "canary"}, URL: "http://h/?k=canary", Expanded: []config.Secret{"canary"},
 			}},
-		},
-		Team: router.Spec{Agents: []router.AgentSpec{{ID: "a", Prompt: "Be kind."}}},
+		}, File: File{Team: router.Spec{Agents: []router.AgentSpec{{ID: "a", Prompt: "Be kind."}}}},
 	}
 	out := filepath.Join(dir, "out")
 	for range 2 { // what is there is replaced
@@ -69,7 +68,8 @@ func TestExport(t *testing.T) {
 	})
 	for _, want := range []string{
 		`agents/a.json { "name": "a", "role": "", "system_prompt": "Be kind."`,
-		`config/mcp_servers.yaml { "mcpServers": { "x-y": { "transport": "stdio", "url": "http://h/?k=${X_Y_VALUE_1}", "headers": { "X-Key": "${X_Y_X_KEY}" }, "command": "run", "args": [ "--key=${X_Y_VALUE_1}" ], "env": { "TOKEN": "${TOKEN}" } } } }`,
+		`config/mcp_servers.yaml { "servers": [ { "name": "x-y", "transport": "stdio", "config": { "url": "http://h/?k=${X_Y_VALUE_1}", "headers": { "X-Key": "${X_Y_X_KEY}" }, "command": "run", "args": [ "--key=${X_Y_VALUE_1}" ], "env": { "TOKEN": "${TOKEN}" } } } ] }`,
+		`config/retention_policy.yaml { "default_days": 7, "by_task": { "critical": 30, "debug": 3 }, "by_status": { "completed": 7, "failed": 14 } }`,
 		`tasks/` + turn.Task() + `/task.json { "id": "` + turn.Task() + `", "description": "hi", "status": "running", "assigned_agent": "assistant"`,
 		`tasks/` + turn.Task() + `/trace.json { "task_id": "` + turn.Task() + `"`,
 	} {
@@ -77,7 +77,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, strings.Join(names, "\n"))
 		}
 	}
-	if len(names) != 4 {
+	if len(names) != 5 {
 		t.Errorf("%d files", len(names))
 	}
 	cfg.Store = "memory"

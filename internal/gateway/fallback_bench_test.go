@@ -12,7 +12,6 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/model"
 )
@@ -43,12 +42,12 @@ func chatSpec(key, endpoint string, fallback ...string) model.Spec {
 // BenchmarkOpenBreaker is a model call whose first model has an open breaker, and one
 // that asks the second model itself: the difference is what the way to it costs.
 func BenchmarkOpenBreaker(b *testing.B) {
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	specs := []model.Spec{chatSpec("default", "http://down/v1/chat/completions", "spare"), chatSpec("spare", "http://up/v1/chat/completions")}
-	models, err := OpenModels(b.Context(), Config{Config: cfg, Models: specs}, zerolog.Nop(), metrics.New(), Seams{Gemini: canned{}})
+	models, err := OpenModels(b.Context(), Config{Config: cfg, File: File{Models: specs}}, zerolog.Nop(), metrics.New(), Seams{Gemini: canned{}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,7 +22,6 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/mcpclient"
 	"sluice/model"
 )
@@ -78,7 +77,7 @@ func TestGeminiFaults(t *testing.T) {
 
 // drivers returns the drivers that this build has.
 func drivers() []string {
-	_, err := settings.Load(nil, gatewaytest.LookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
+	_, err := Load(nil, gatewaytest.LookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
 	if err != nil {
 		return []string{"rest"}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/model"
@@ -158,8 +157,8 @@ func (row modelRow) play(t *testing.T, w way) {
 func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 	t.Helper()
 	env := map[string]string{"SLUICE_CONFIG": "sluice.yaml", "SLUICE_HEARTBEAT": "0", "SLUICE_LOG_LEVEL": "debug", "TEST_KEY": goldenKey}
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), func(name string) ([]byte, error) {
+	var file File
+	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), func(name string) ([]byte, error) {
 		if name != "sluice.yaml" {
 			return nil, os.ErrNotExist
 		}
@@ -169,7 +168,7 @@ func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 		t.Fatal(err)
 	}
 	f := &faulty{t: t, log: new(gatewaytest.LogTail), seen: func() {}}
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens}, newLogger(f.log, cfg.LogLevel), with)
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(f.log, cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
 	}

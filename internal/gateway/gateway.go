@@ -21,15 +21,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/a2a"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/breaker"
-	"sluice/channel"
 	"sluice/config"
-	"sluice/conversation"
-	"sluice/deliver"
 	"sluice/dialect"
+	"sluice/dialect/channels"
 	"sluice/handlers"
 	"sluice/health"
 	"sluice/internal/telemetry"
@@ -37,53 +34,38 @@ import (
 	"sluice/mcpclient"
 	"sluice/metrics"
 	"sluice/model"
-	"sluice/quality"
-	"sluice/quality/style"
-	"sluice/record"
-	"sluice/router"
+	"sluice/recording"
 	"sluice/store"
 	"sluice/stream"
-	"sluice/task"
 	"sluice/toolcache"
+	"sluice/trace"
 	"sluice/web"
-	"sluice/workflow"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.
 type Config struct {
 	config.Config
+	File           // what the configuration file says; empty without one
 	Version string // of the program, as upstreams are told
-
-	// Of the configuration file; without one there is nothing.
-	Models     []model.Spec
-	Channels   []channel.Spec
-	Quality    quality.Spec
-	Style      *style.Guide
-	Webhooks   []deliver.Config // of channels
-	TurnTokens int              // most tokens of a turn; 0: no limit
-	// HasFile says that there is a file, so that it can be read again: see Reload.
-	HasFile bool
-	Team    router.Spec
-	Tasks   task.Spec
-	Trace   record.Spec
-	A2A     a2a.Spec
-	Memory  conversation.Spec
-	// Workflows are those of the file.
-	Workflows []*workflow.Workflow
-	// Warnings are lines for the log, which hold no value.
-	Warnings []string
 }
 
+// HasFile says whether there is a configuration file, so that it can be read again: see Reload.
+func (c *Config) HasFile() bool { return c.Path != "" }
+
 // Gateway is all that a running process holds behind its HTTP server, wired together.
+//
+// All fields but registry are set by New and stay as they are; what changes later lies
+// behind pointers of their own.
 type Gateway struct {
-	cfg     Config
-	log     zerolog.Logger
-	metrics *metrics.Registry
-	health  *health.Registry
-	server  *handlers.Server
-	models  *Models
-	tools   *mcpclient.Client
-	started Config // as it was asked for
+	cfg      Config
+	log      zerolog.Logger
+	metrics  *metrics.Registry
+	health   *health.Registry
+	server   *handlers.Server
+	channels *channels.Channels
+	models   *Models
+	tools    *mcpclient.Client
+	started  Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
 	// them, and of how answers are checked.
 	alone    *answerer
@@ -93,7 +75,10 @@ type Gateway struct {
 	cache    *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
-	todos     *todo.Store // nil unless the built-in todo server is used
+	todos     *todo.Store         // nil unless the built-in todo server is used
+	recorder  *recording.Recorder // nil unless turns are recorded
+	tape      tape                // nil unless they are, or one is run again
+	serve     http.Handler
 	with      Seams
 
 	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
@@ -110,10 +95,12 @@ type Seams struct {
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
-	// Wrote is called behind each write of a run of a workflow. May be nil.
-	Wrote func()
+	// Tracer begins spans in place of what sends them. nil: that.
+	Tracer trace.Tracer
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
+	// tape stands in front of all upstreams. nil: nothing does.
+	tape tape
 }
 
 // runner returns what answers: the agent, unless a test has put something
@@ -146,6 +133,10 @@ func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 // New starts everything behind the HTTP server. ctx is the process's lifetime:
 // children and sessions end with it. The caller must call Close. A fault in what cfg
 // says of MCP servers is a *config.Error.
+//
+// What was opened before an error is closed again. The order is that of dependence;
+// settings that are corrected on the way (the offline model, the place of todos) are in
+// g.cfg, while started keeps what was asked for, to which a reload is compared.
 func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
 	g := &Gateway{cfg: cfg, started: cfg, log: processLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
 	defer func() {
@@ -153,26 +144,48 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 			g.Close()
 		}
 	}()
+	if err := g.openParts(ctx); err != nil {
+		return nil, err
+	}
+	g.channels = channels.New(cfg.Forms(), cfg.Style)
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
+	server := g.serverConfig(log)
+	g.openRemotes(cfg)
+	if g.state != nil {
+		g.state.runs.use(g)
+	}
+	g.server = handlers.NewServer(server)
+	g.serve = g.handler()
+	g.remotes.settle(ctx)
+	return g, nil
+}
+
+// openParts opens what agents stand on, from the bottom up: a part may use those before it.
+func (g *Gateway) openParts(ctx context.Context) (err error) {
+	g.openTape()
 	if err := g.connectTools(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, with); err != nil {
-		return nil, err
+	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
+		return err
 	}
-	g.cfg = g.models.cfg
-	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, with); err != nil {
-		return nil, err
+	g.cfg = g.models.cfg // the demo's model has a URL and a name of its own
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
+		return err
 	}
 	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if err := g.startTelemetry(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := g.openApprovals(); err != nil {
-		return nil, err
-	}
-	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
+	return g.openApprovals()
+}
+
+// serverConfig returns all that the HTTP server is given. log is the process's whole one:
+// requests have loggers of their own.
+func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
+	cfg := &g.started
 	server := handlers.Config{
 		Runner:        g.alone.whole,
 		Model:         g.Model(),
@@ -181,14 +194,15 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Health:        g.health,
 		Metrics:       g.metrics,
 		Tasks:         g.state.keeper(),
+		Records:       g.state.records(),
 		Forget:        g.state.forgetters(),
 		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      g.newDialects(),
-		Channels:      cfg.Channels,
-		Style:         cfg.Style,
+		Choose:        g.choose,
+		Channels:      g.channels,
 		Page:          web.Files(),
 		Heartbeat:     cfg.Heartbeat,
 		WriteTimeout:  cfg.WriteTimeout,
@@ -199,32 +213,27 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 		Log:           log,
 		LogPayloads:   cfg.LogPayloads,
 	}
-	g.openRemotes(cfg)
-	server.Choose = g.choose
-	if cfg.HasFile || cfg.AdminAddr != "" {
+	if cfg.HasFile() || cfg.AdminAddr != "" {
 		server.Team = g.team
 	}
-	if cfg.HasFile {
+	if cfg.HasFile() {
 		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
 	}
-	if g.state != nil {
-		g.state.runs.use(g)
-	}
-	g.server = handlers.NewServer(server)
-	g.remotes.settle(ctx)
-	return g, nil
+	return server
 }
 
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
 	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
-	cfg.Tools = g.cached(g.tools)
+	cfg.Tools = g.toolsOf("", g.tools)
 	return agent.New(cfg)
 }
 
 // linked returns the model of a key for an agent, nil if there is none, and the origin of
 // what the agent makes with it.
+//
+// An empty key is the default model.
 func (g *Gateway) linked(id, key string) (model.Link, string) {
 	link := g.models.Link(key)
 	if link == nil {
@@ -250,6 +259,8 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 }
 
 // newBreaker makes the breaker of a service from its setting.
+//
+// Breakers are never shared: one service, one breaker.
 func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(breaker.Config{
 		Service:       service,
@@ -274,9 +285,12 @@ func (g *Gateway) Offline() bool { return g.models.offline != nil }
 func (g *Gateway) HasTodos() bool { return g.todos != nil }
 
 // ServeHTTP answers a request of a client.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.server.ServeHTTP(w, r) }
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.ServeHTTP(w, r) }
 
 // Close ends everything behind the HTTP server; no stream may run any more.
+//
+// It works on a Gateway that New has made half of. The order is the opposite of New's; the
+// telemetry is sent first, while what it measures is still there.
 func (g *Gateway) Close() {
 	g.flushTelemetry(lastSpans)
 	if g.server != nil {
@@ -293,4 +307,5 @@ func (g *Gateway) Close() {
 	if g.models != nil {
 		g.models.Close()
 	}
+	g.recorder.Close()
 }

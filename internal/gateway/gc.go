@@ -1,3 +1,7 @@
+// This file paces the garbage collector of a gateway. It trades a bounded amount of memory
+// for CPU time: with little live memory Go collects very often, and with much it doubles
+// the heap. The figures behind it are in docs/performance.md.
+
 package gateway
 
 import (
@@ -22,6 +26,8 @@ const (
 const smallestHeap = 4 << 20
 
 // gcPercent returns the value for debug.SetGCPercent that fits so much live memory.
+//
+// live is in bytes, as of the last cycle. The result is at least garbagePercent.
 func gcPercent(live uint64) int {
 	return max(garbagePercent, int(leastGarbage*100/max(live, smallestHeap)))
 }
@@ -39,6 +45,8 @@ type gcPace struct {
 // PaceGC sets the pace of the process's garbage collector until the function it
 // returns is called. Somebody who sets GOGC knows better: with a value of it nothing
 // is changed. A memory limit (GOMEMLIMIT) stays in force beside it.
+//
+// It is the setting of a whole process; two at a time would fight.
 func PaceGC(gogc string) (stop func()) {
 	if gogc != "" {
 		return func() {}

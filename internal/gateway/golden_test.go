@@ -17,7 +17,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -153,7 +152,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	cfg.MCPServers = nil // they are the transcript's own
 	models, calls := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Quality: file.Quality}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	return replies
 }
 
-func (tr transcript) config(t testing.TB) (config.Config, settings.File) {
+func (tr transcript) config(t testing.TB) (config.Config, File) {
 	t.Helper()
 	env := map[string]string{
 		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0",
@@ -193,8 +192,8 @@ func (tr transcript) config(t testing.TB) (config.Config, settings.File) {
 		readFile = func(string) ([]byte, error) { return []byte(tr.get("sluice.yaml")), nil }
 	}
 	unread := maps.Clone(env)
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) {
+	var file File
+	cfg, err := LoaderWith(&file).Load(nil, func(name string) (string, bool) {
 		delete(unread, name)
 		value, ok := env[name]
 		return value, ok

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 )
 
 // What a program makes of Run's result: its exit code.
@@ -26,12 +25,12 @@ func start(t *testing.T, env map[string]string, args ...string) *gatewaytest.Run
 // launch is start with out as the place of the log.
 func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) *gatewaytest.Running {
 	t.Helper()
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
+	var file File
+	cfg, err := LoaderWith(&file).Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Config{Config: cfg, Version: "test", Models: file.Models, TurnTokens: file.TurnTokens, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Quality: file.Quality, Warnings: file.Warnings}
+	whole := Config{Config: cfg, File: file, Version: "test"}
 	addr := make(chan string, 1)
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
 		s, err := Listen(ctx, whole, out)

@@ -1,3 +1,7 @@
+// This file tells health and metrics which parts there are. It measures nothing itself:
+// parts report when they are asked, and no probe goes out to an upstream, since a
+// provider's tokens are not spent on health.
+
 package gateway
 
 import (
@@ -6,6 +10,9 @@ import (
 )
 
 // watch makes health of the parts behind the server, and metrics of their health.
+//
+// It is called once, when models and tools are there. The metrics ask the same parts as
+// /healthz does, so that both always say the same.
 func (g *Gateway) watch() {
 	for _, m := range g.models.all {
 		g.health.Add(m.Breaker())
@@ -34,6 +41,8 @@ func (g *Gateway) watch() {
 
 // modelHealth reports a configured model; its breaker reports for itself whether it is
 // well.
+//
+// A model without a key, that of the GEMINI_* variables, is shown by its breaker alone.
 type modelHealth struct{ languageModel }
 
 // Check reports a model by its breaker. It asks nobody: a probe must not cost

@@ -1,3 +1,8 @@
+// This file listens and drains. Draining has three steps, each with its limit: nothing new
+// is let in, running streams may end by themselves, then they are told to end and get the
+// time of one write. A second signal skips what is left of that, so that the end comes
+// within a second.
+
 package gateway
 
 import (
@@ -38,6 +43,8 @@ const (
 )
 
 // Service is a gateway that listens.
+//
+// The log's writer is closed last, as everything before it may write.
 type Service struct {
 	*Gateway
 	addr   string
@@ -50,6 +57,9 @@ type Service struct {
 
 // Listen starts a gateway and serves on cfg.Addr. The log goes to out, which is not
 // waited for. ctx is the process's lifetime, as for New. The caller must call Close.
+//
+// It opens the port before anything else, so that a port in use is found before children
+// are started. An error leaves nothing open.
 func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err error) {
 	w := newLogWriter(out, cfg.Secrets())
 	defer func() {
@@ -97,6 +107,8 @@ func Listen(ctx context.Context, cfg Config, out io.Writer) (_ *Service, err err
 }
 
 // listenAdmin serves operators on an address of their own, if there is one.
+//
+// It has no limit of connections, as its address is not for the public.
 func (s *Service) listenAdmin(ctx context.Context) error {
 	if s.cfg.AdminAddr == "" {
 		return nil
@@ -115,6 +127,8 @@ func (s *Service) listenAdmin(ctx context.Context) error {
 }
 
 // limit bounds the connections of clients, which come from what it returns.
+//
+// The server's ConnState and ConnContext belong to the limiter from then on.
 func (s *Service) limit(ln net.Listener, l *conns.Limiter) net.Listener {
 	s.http.ConnState = l.State
 	s.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -128,6 +142,8 @@ func (s *Service) limit(ln net.Listener, l *conns.Limiter) net.Listener {
 func (s *Service) Addr() string { return s.addr }
 
 // Close ends all: connections, what is behind them, and last the log.
+//
+// Streams that still run are cut.
 func (s *Service) Close() {
 	_ = s.http.Close()
 	if s.admin != nil {
@@ -180,6 +196,8 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 
 // drain returns when no stream runs any more. It says whether a second signal
 // cut it short.
+//
+// The goroutine in it ends when the streams have ended, or with the function.
 func (s *Service) drain(signals <-chan os.Signal) (hurried bool) {
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())

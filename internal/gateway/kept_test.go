@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/testnet"
+	"sluice/store"
 	"sluice/store/memory"
 )
 
@@ -45,8 +46,10 @@ func TestCutStreamIsTheUncutOne(t *testing.T) {
 // drafted matches the frame of a draft.
 var drafted = regexp.MustCompile(`event: inner_delta\ndata: [^\n]*"attempt":\d}\n\n`)
 
-func (tr transcript) cutEverywhere(t *testing.T) {
-	shared := memory.New(memory.Config{})
+func (tr transcript) cutEverywhere(t *testing.T) { tr.cutEverywhereIn(t, memory.New(memory.Config{})) }
+
+// cutEverywhereIn is cutEverywhere with a store.
+func (tr transcript) cutEverywhereIn(t *testing.T, shared store.Store) {
 	sim := tr.gemini(t)
 	replies := tr.playWith(t, sim, new(bytes.Buffer), Seams{Store: shared})
 	whole := replies[len(replies)-1]
@@ -98,7 +101,7 @@ func (tr transcript) second(t *testing.T, with Seams) peer {
 	cfg.MCPServers = nil // they are the transcript's own
 	with.Gemini = testnet.Serve(t, transcript{}.silent())
 	with.Servers = nil
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: file.Models, HasFile: file.Path != "", Team: file.Team, Channels: file.Forms(), Style: file.Style, Quality: file.Quality}, zerolog.Nop(), with)
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}

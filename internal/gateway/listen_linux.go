@@ -19,6 +19,8 @@ const (
 
 // listenConfig sets options on the listening socket, which the kernel passes on
 // to each connection: nothing per connection is left to do.
+//
+// The listener for operators has none of them.
 func listenConfig() *net.ListenConfig {
 	return &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
@@ -34,6 +36,8 @@ func listenConfig() *net.ListenConfig {
 // and a load balancer takes that for a request that may have run: it gives up.
 // Clients that come meanwhile get no answer to their SYN and try again after a
 // second; by then the port is closed, which tells them to go elsewhere.
+//
+// A listener that is no socket, such as a test's, is left alone.
 func lastCall(ln net.Listener) {
 	socket, ok := ln.(syscall.Conn)
 	if !ok {

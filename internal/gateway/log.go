@@ -1,3 +1,8 @@
+// This file is the log of a gateway: JSON lines in zerolog's writer, secrets blotted out,
+// written by one goroutine that nobody waits for. A reader of stdout that stops must not
+// stop turns, so that what it does not take is kept up to a bound and then dropped and
+// counted.
+
 package gateway
 
 import (
@@ -26,6 +31,9 @@ const (
 // goroutine of its own, many lines at a time when many come. What cannot be written
 // is kept: a reader that comes back misses nothing but what maxBacklog had no room
 // for, and is told of that.
+//
+// Write may be called at the same time by many. taken, rest and out belong to the goroutine
+// alone. Two buffers change places, so that a steady log allocates nothing.
 type logWriter struct {
 	out     io.Writer
 	secrets *redact.Scrubber
@@ -55,6 +63,9 @@ func newLogWriter(out io.Writer, secrets []string) *logWriter {
 }
 
 // Write takes one line. It never fails.
+//
+// line is not kept: it is zerolog's. The number is always its whole length, as io.Writer
+// asks for.
 func (w *logWriter) Write(line []byte) (int, error) {
 	n := len(line)
 	line = chat.EscapeHidden(w.secrets.JSON(line))
@@ -130,6 +141,8 @@ func (w *logWriter) take() bool {
 }
 
 // Close writes the rest. It gives up after a second, as the reader may be stuck.
+//
+// It is called once, and nothing may be written after it.
 func (w *logWriter) Close() {
 	close(w.stop)
 	select {
@@ -145,6 +158,9 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 const maxLoggedError = 8 << 10
 
 // logFormat sets zerolog's package-wide format, once in a process.
+//
+// zerolog has these settings for a whole process only. They are the same for every gateway
+// in it, so that tests with several do not disturb each other.
 var logFormat = sync.OnceFunc(func() {
 	zerolog.TimestampFieldName = "timestamp"
 	zerolog.MessageFieldName = "event"
@@ -170,6 +186,8 @@ func levelName(l zerolog.Level) string {
 }
 
 // newLogger returns the logger for requests, which add their id themselves.
+//
+// level is one of the setting's words.
 func newLogger(w io.Writer, level string) zerolog.Logger {
 	logFormat()
 	return zerolog.New(w).Level(levelOf(level)).With().Timestamp().Logger()
@@ -181,6 +199,8 @@ func processLogger(l zerolog.Logger) zerolog.Logger {
 }
 
 // levelOf is the level of SLUICE_LOG_LEVEL, which was checked before.
+//
+// levelOf is not asked about words that it does not know; they would be info.
 func levelOf(name string) zerolog.Level {
 	switch name {
 	case "debug":

@@ -1,15 +1,18 @@
+// This file bounds the length of a line of the log, and warns of settings that weaken it.
+// Readers of logs cut or drop lines beyond some 16 KiB, and half a line of JSON is none.
+
 package gateway
 
 import (
 	"bytes"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
 	"sluice/config"
+	"sluice/model"
 	"sluice/redact"
 )
 
@@ -21,9 +24,6 @@ const (
 	// there is room for what stands around them, and of one string.
 	shortLine, shortDetails, shortValue = 15 << 10, 8 << 10, 512
 )
-
-// lenient reads what zerolog writes, which checks neither of these.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // warnOfShortSecrets tells which secrets cannot be kept out of the log.
 func warnOfShortSecrets(log zerolog.Logger, cfg config.Config) {
@@ -42,6 +42,9 @@ func warnOfConfig(log zerolog.Logger, warnings []string) {
 // shorten returns a line that is too long as a shorter one with the same members:
 // strings are cut, and other values that are long are left out. line_bytes says how
 // long the line was.
+//
+// line is one object of JSON with a line feed. The result is one too, no longer than
+// maxLine.
 func shorten(line []byte) []byte {
 	out := fmt.Appendf(make([]byte, 0, maxLine), `{"line_bytes":%d`, len(line))
 	out = appendShort(out, line, shortLine, func(name string, v jsontext.Value) jsontext.Value {
@@ -56,9 +59,12 @@ func shorten(line []byte) []byte {
 
 // appendShort appends the members of object, each after a comma and with its value
 // as short returns it, nil for none, as far as they fit in room bytes.
+//
+// Members that come later are still tried after one that does not fit, as they may be
+// shorter.
 func appendShort(dst []byte, object jsontext.Value, room int, short func(name string, v jsontext.Value) jsontext.Value) []byte {
-	dec := jsontext.NewDecoder(bytes.NewReader(object), lenient)
-	_, _ = dec.ReadToken() // the brace
+	dec := jsontext.NewDecoder(bytes.NewReader(object), model.Tolerant()) // zerolog checks neither UTF-8 nor names
+	_, _ = dec.ReadToken()                                                // the brace
 	for dec.PeekKind() == '"' {
 		quoted, _ := dec.ReadValue()
 		name := string(quoted)

@@ -1,3 +1,10 @@
+// This file opens the language models of a configuration, each by the package of its
+// provider's protocol, and puts fallbacks behind them. Everything else asks for a model by
+// its key (Link) and does not know which provider is behind it.
+//
+// The offline model is a simulator that is served over loopback, so that a gateway without
+// a key runs the same code as one with it.
+
 package gateway
 
 import (
@@ -40,6 +47,8 @@ type languageModel interface {
 }
 
 // Models are the language models of a configuration, by key.
+//
+// After OpenModels it does not change and may be used at the same time.
 type Models struct {
 	all     []languageModel // in the order of the configuration
 	links   map[string]model.Link
@@ -54,6 +63,9 @@ type Models struct {
 
 // OpenModels opens the models that cfg configures, and the one of the GEMINI_* variables
 // unless default is among them. The caller must call Close.
+//
+// No model is asked for anything here: a wrong key is found by the first turn, or by sluice
+// doctor. A key of the configuration that cannot be opened is the error.
 func OpenModels(ctx context.Context, cfg Config, log zerolog.Logger, counts *metrics.Registry, with Seams) (_ *Models, err error) {
 	m := &Models{links: map[string]model.Link{}, cfg: cfg, log: log, metrics: counts, with: with}
 	defer func() {
@@ -92,13 +104,20 @@ func (m *Models) structured() *metrics.Registry {
 
 // add keeps a model under its key. The order is that in which they are closed
 // and listed.
+//
+// add is for OpenModels alone.
 func (m *Models) add(key string, opened languageModel) {
 	m.all = append(m.all, opened)
 	m.links[key] = opened
 }
 
+// transport makes what a model opens for itself, for turns that are recorded.
+func (m *Models) transport() http.RoundTripper { return model.NewTransport(m.cfg.Proxy.Func()) }
+
 // learned is what a model has refused so far in this process, for the ways of
 // asking for JSON.
+//
+// It is asked before each structured question, as requests teach it.
 func (m *Models) learned(key string) model.Omit {
 	for _, each := range m.all {
 		if each.Key() == key {
@@ -169,25 +188,54 @@ func (m *Models) Close() {
 // opener opens a model that a configuration describes.
 type opener func(model.Spec, model.Options) (languageModel, error)
 
-// openers has how models are opened, by the protocol of their provider. A protocol is a
-// package and a line here, beside its preset in package model.
-func openers() map[string]opener {
-	return map[string]opener{
-		model.OpenAI:    opens(openai.New),
-		model.Anthropic: opens(anthropic.New),
-		model.Gemini:    opens(gemini.New),
+// provider is a protocol that can be spoken.
+type provider struct {
+	model.Preset
+	open opener
+}
+
+// providers are those whose protocols can be spoken, in the order in which they are listed
+// for people. A provider is a package and a line here.
+func providers() []provider {
+	return []provider{
+		{gemini.Preset(), opens(gemini.New)},
+		{openai.Preset(), opens(openai.New)},
+		{anthropic.Preset(), opens(anthropic.New)},
 	}
 }
 
+// protocols are what the configuration file may name of them.
+func protocols() (all []model.Preset) {
+	for _, p := range providers() {
+		all = append(all, p.Preset)
+	}
+	return all
+}
+
+// openerOf returns what opens models of a protocol; nil: it is not spoken.
+func openerOf(protocol string) opener {
+	for _, p := range providers() {
+		if p.Protocol == protocol {
+			return p.open
+		}
+	}
+	return nil
+}
+
 // opens makes an opener of a package's New, which returns its own type.
+//
+// For Go a function that returns a package's own type is no opener, though that type is a
+// languageModel.
 func opens[M languageModel](open func(model.Spec, model.Options) (M, error)) opener {
 	return func(spec model.Spec, opts model.Options) (languageModel, error) { return open(spec, opts) }
 }
 
 // open returns the model that spec configures.
+//
+// The seam for Gemini serves all providers in tests.
 func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, error) {
 	opts := model.Options{
-		Transport: m.with.Gemini,
+		Transport: m.with.taped(m.with.Gemini, m.transport, ""),
 		Proxy:     m.cfg.Proxy.Func(),
 		Version:   m.cfg.Version,
 		Metrics:   m.metrics,
@@ -198,14 +246,14 @@ func (m *Models) open(ctx context.Context, spec model.Spec) (languageModel, erro
 		if err != nil {
 			return nil, err
 		}
-		opts.Transport = nil
+		opts.Transport = m.with.taped(nil, m.transport, "")
 		spec.Endpoint = url
 		if spec.Model == "" {
 			spec.Model = OfflineModel
 		}
 		return gemini.New(spec, opts)
 	}
-	open := openers()[spec.Provider]
+	open := openerOf(spec.Provider)
 	if open == nil {
 		return nil, fmt.Errorf("model %s: there is no provider %q", spec.Key, spec.Provider)
 	}
@@ -232,7 +280,7 @@ func (m *Models) openGemini(ctx context.Context) (languageModel, error) {
 		Thinking:  m.cfg.GeminiThinking,
 		Timeout:   m.cfg.ModelTimeout,
 		Breaker:   newBreaker(gemini.Service, m.cfg.GeminiBreaker, m.log),
-		Transport: m.with.Gemini,
+		Transport: m.with.taped(m.with.Gemini, m.transport, ""),
 		Proxy:     m.cfg.Proxy.Func(),
 		Version:   m.cfg.Version,
 		Metrics:   m.metrics,
@@ -245,6 +293,8 @@ func (m *Models) openGemini(ctx context.Context) (languageModel, error) {
 
 // startOffline serves the simulator over loopback HTTP, so that the whole real
 // path runs, and returns its URL. There is one for all that ask.
+//
+// It ends with Close. The port is one that is free.
 func (m *Models) startOffline(ctx context.Context) (string, error) {
 	if m.offline != nil {
 		return "http://" + m.offline.Addr, nil
@@ -264,6 +314,8 @@ func (m *Models) startOffline(ctx context.Context) (string, error) {
 
 // logProxy logs which proxies requests to models go through, without what is secret
 // in their URLs.
+//
+// It logs nothing where there are no proxies.
 func (g *Gateway) logProxy() {
 	p := g.cfg.Proxy
 	if p.None() {

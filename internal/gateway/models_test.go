@@ -7,19 +7,18 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/model"
 )
 
 // openGateway makes a gateway with models, without its HTTP server.
 func openGateway(t *testing.T, env map[string]string, specs ...model.Spec) (*Gateway, *gatewaytest.LogTail, error) {
 	t.Helper()
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), nil)
+	cfg, err := Load(nil, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := new(gatewaytest.LogTail)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", Models: specs}, newLogger(log, "info"), Seams{})
+	g, err := New(t.Context(), Config{Config: cfg, File: File{Models: specs}, Version: "test"}, newLogger(log, "info"), Seams{})
 	if err == nil {
 		t.Cleanup(g.Close)
 	}

@@ -1,3 +1,6 @@
+// This file connects package quality with models, channels, style and receivers. Each
+// adapter here is one interface of quality's over one package that it may not import.
+
 package gateway
 
 import (
@@ -19,6 +22,9 @@ import (
 const checkAttempts = 2
 
 // newQuality makes what checks and formats the answers of a registry.
+//
+// It is made with each registry. A Checker without criteria costs a request the look at
+// Applies.
 func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 	cfg := quality.Config{
 		Spec:        file.Quality,
@@ -33,8 +39,9 @@ func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 	if g.cfg.TurnTokens > 0 {
 		cfg.Spent = func(ctx context.Context) bool { return model.TurnBudgetOf(ctx).Reached(chat.Usage{}) }
 	}
-	specs := channel.ByName(file.Channels)
+	specs := channel.ByName(file.Forms())
 	for name, spec := range specs {
+		cfg.Formatters[name] = nil
 		if spec.Form != channel.Web {
 			cfg.Formatters[name] = formatter{channel.New(spec)}
 		}
@@ -53,20 +60,23 @@ func (r *registry) checked(inner stream.Runner, agent string) stream.Runner {
 }
 
 // catalogue returns who may answer, as the planner sees it.
+//
+// A hidden agent is listed only for a request that names it.
 func (g *Gateway) catalogue(r *registry) func(context.Context, *chat.Request) []quality.Agent {
 	return func(ctx context.Context, req *chat.Request) (all []quality.Agent) {
 		if len(r.spec.Agents) == 0 {
-			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, g.tools)}}
+			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, g.toolsOf(toolsOfPlanner, g.tools))}}
 		}
 		for _, a := range r.spec.Agents {
 			if req.Agent == a.ID || req.Agent == "" && !a.Hidden {
-				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, g.tools.Select(a.Tools))})
+				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, g.toolsOf(toolsOfPlanner+a.ID, g.tools.Select(a.Tools)))})
 			}
 		}
 		return all
 	}
 }
 
+// toolNames lists the names of tools as an agent sees them now.
 func toolNames(ctx context.Context, from agent.Tools) (names []string) {
 	for _, spec := range from.Tools(ctx).Specs {
 		names = append(names, spec.Name)
@@ -90,6 +100,8 @@ type checkAsker struct {
 }
 
 // Ask implements quality.Asker.
+//
+// The temperature is 0: a judge should say the same of the same answer.
 func (a *checkAsker) Ask(ctx context.Context, q *quality.Question) (quality.Reply, error) {
 	schema, err := a.schemas.get(q.Name, q.Schema, q.Open)
 	if err != nil {
@@ -119,6 +131,10 @@ type writer struct {
 }
 
 // Write implements quality.Writer.
+//
+// Thoughts and calls of the model are dropped. A model that falls back or begins again
+// before its first text is no error; afterwards half of the first text is out, and it is
+// errBeganAgain. What it used counts for the turn's budget in every case.
 func (w *writer) Write(ctx context.Context, o *quality.Order, yield func(string) error) (out quality.Written, err error) {
 	req := chat.ModelRequest{System: o.System, Messages: o.Messages, Step: 1}
 	budget := model.TurnBudgetOf(ctx)
@@ -157,6 +173,9 @@ type formatter struct{ *channel.Formatter }
 func (f formatter) Form() string { return f.Spec().Form }
 
 // Format implements quality.Formatter.
+//
+// The whole response is encoded only if somebody asks for it: most turns send messages
+// alone.
 func (f formatter) Format(in quality.Text) *quality.Formatted {
 	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Before: in.Before, After: in.After, Subject: in.Subject, Locale: in.Locale, At: in.At})
 	metadata, _ := json.Marshal(&r.Metadata, jsontext.AllowInvalidUTF8(true))
@@ -180,6 +199,7 @@ func (f formatter) Format(in quality.Text) *quality.Formatted {
 	return out
 }
 
+// channelMessage is one message of n of a response, as an event.
 func channelMessage(r *channel.Response, n, of int, content, indicator string, own *channel.Own) stream.ChannelMessage {
 	return stream.ChannelMessage{
 		Channel: r.Channel, Sequence: n, Total: of, Content: content, ContentType: r.ContentType(), Indicator: indicator,

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 )
 
 // checkingGemini answers agents as geminiSays does, and a planner and a judge with what
@@ -54,12 +53,12 @@ func BenchmarkCheckedTurn(b *testing.B) {
 				env["SLUICE_CONFIG"] = "sluice.yaml"
 				readFile = func(string) ([]byte, error) { return []byte(tt.yaml), nil }
 			}
-			var file settings.File
-			cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), readFile)
+			var file File
+			cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), readFile)
 			if err != nil {
 				b.Fatal(err)
 			}
-			g, err := New(b.Context(), Config{Config: cfg, Version: "test", HasFile: tt.yaml != "", Quality: file.Quality}, zerolog.Nop(), Seams{Gemini: checkingGemini{newGeminiSays()}})
+			g, err := New(b.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: checkingGemini{newGeminiSays()}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 		sim = wrap(sim)
 	}
 	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
-	whole := Config{Config: cfg, Version: "test", HasFile: true, Quality: file.Quality, Channels: file.Forms(), Style: file.Style, Webhooks: file.Webhooks, Memory: file.Memory}
+	whole := Config{Config: cfg, File: file, Version: "test"}
 	g, err := New(t.Context(), whole, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
 	if err != nil {
 		t.Fatal(err)

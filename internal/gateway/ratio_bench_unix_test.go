@@ -18,7 +18,6 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/model"
 )
@@ -49,7 +48,7 @@ func (s phrased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // says text.
 func openOver(b *testing.B, text string) *Models {
 	b.Helper()
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,9 +60,11 @@ func openOver(b *testing.B, text string) *Models {
 	go func() { _ = srv.Serve(ln) }()
 	b.Cleanup(func() { _ = srv.Close() })
 	at := "http://" + ln.Addr().String() + "/v1/chat/completions"
-	models, err := OpenModels(b.Context(), Config{Config: cfg, Models: []model.Spec{
-		chatSpec("default", at), chatSpec("first", at, "spare"), chatSpec("spare", at),
-	}}, zerolog.Nop(), metrics.New(), Seams{})
+	models, err := OpenModels(b.Context(), Config{
+		Config: cfg, File: File{Models: []model.Spec{
+			chatSpec("default", at), chatSpec("first", at, "spare"), chatSpec("spare", at),
+		}},
+	}, zerolog.Nop(), metrics.New(), Seams{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,3 +1,7 @@
+// This file makes a registry: the agents of one reading of the configuration file and the
+// team, workflows and checks over them. A reload makes another one and swaps a pointer;
+// turns that run keep theirs, so that nothing in a registry may ever change.
+
 package gateway
 
 import (
@@ -37,6 +41,9 @@ type registry struct {
 
 // newRegistry makes the agents of a file, the team that they are, and what checks their
 // answers.
+//
+// It asks nobody and cannot fail: faults were found when the file was read. The caller
+// holds remotes.making.
 func (g *Gateway) newRegistry(file Config) *registry {
 	spec := file.Team
 	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
@@ -51,7 +58,7 @@ func (g *Gateway) newRegistry(file Config) *registry {
 	cfg := r.spec.Config
 	cfg.Asker = &asker{models: g.models}
 	cfg.Metrics, cfg.LogPayloads = g.metrics, g.cfg.LogPayloads
-	delegation := newDelegation(r.spec.Agents, cfg.Dispatch.Timeout)
+	delegation := newDelegation(r.spec.Agents, cfg.Dispatch.Timeout).keptBy(g.state, file.Retention.Set)
 	for _, a := range r.spec.Agents {
 		member := routed(a)
 		if remote := r.remotes[a.ID]; remote != nil {
@@ -79,7 +86,7 @@ func routed(a router.AgentSpec) router.Agent {
 func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
-	cfg.Tools = g.cached(g.tools.Select(a.Tools))
+	cfg.Tools = g.toolsOf(a.ID, g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
@@ -87,6 +94,9 @@ func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 }
 
 // teamRunner runs the turns of a team.
+//
+// It adds to the router what a turn needs of the gateway: what agents share of lost calls,
+// delegates, and how results are keyed.
 type teamRunner struct {
 	team  *router.Team
 	keyed bool // models are configured by key
@@ -100,12 +110,16 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.team.Run(sharing(r.delegation.within(ctx, req)), own, sink)
+	ctx = r.delegation.within(ctx, req)
+	result, err := r.team.Run(sharing(ctx), own, sink)
+	r.delegation.finish(ctx, req, result.Paused != nil)
 	result.Keyed = r.keyed
 	return result, err
 }
 
 // tell returns what GET /agents tells.
+//
+// Availability of remote agents is filled in at each request (Gateway.team).
 func (r *registry) tell(version string) *handlers.Team {
 	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
 	for _, a := range r.spec.Agents {
@@ -129,6 +143,9 @@ func (r *registry) tell(version string) *handlers.Team {
 func list(texts []string) []string { return append([]string{}, texts...) }
 
 // version is equal for files that say the same of their teams.
+//
+// It is twelve hexadecimal digits of a SHA-256: it tells versions apart and protects
+// nothing.
 func (r *registry) version() string {
 	text, err := json.Marshal(r.spec)
 	if err != nil { // plain values: cannot happen

@@ -1,3 +1,8 @@
+// This file takes over another reading of the configuration file while the gateway runs.
+// All of a file is taken over or nothing. Sections that are bound to connections and stores
+// need a restart, and a file that changes them is refused as a whole rather than half
+// applied.
+
 package gateway
 
 import (
@@ -14,6 +19,9 @@ import (
 // the reading. A file that is faulty, or
 // whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
+//
+// When it returns, the next turn sees the new team. Cards of new remote agents are waited
+// for settleTime at most.
 func (g *Gateway) Reload(cfg Config, err error) error {
 	if err == nil {
 		err = g.needsRestart(cfg)
@@ -23,7 +31,8 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		return err
 	}
 	before, now := g.remotes.takeOver(cfg)
-	g.server.SetChannels(cfg.Channels, cfg.Style)
+	g.channels.Set(cfg.Forms(), cfg.Style)
+	g.state.retain(cfg.Retention)
 	warnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)
@@ -32,6 +41,9 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 
 // needsRestart returns the faults of the sections that differ from what runs and cannot
 // change without a restart; nil if there are none.
+//
+// It compares with what was asked for at the start, since what runs may have been
+// corrected.
 func (g *Gateway) needsRestart(cfg Config) error {
 	var faults []config.Fault
 	check := func(section string, runs, asked any) {

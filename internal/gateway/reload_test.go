@@ -14,7 +14,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -67,7 +66,7 @@ finish STOP
 	cfg.MCPServers = nil // they are the transcript's own
 	models, _ := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: file.Team}, newLogger(zerolog.SyncWriter(log), "info"), with)
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), "info"), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +78,8 @@ finish STOP
 // reread returns what another reading of the file says.
 func reread(t *testing.T, g *Gateway, content string) (Config, error) {
 	t.Helper()
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
+	var file File
+	cfg, err := LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
 		func(string) ([]byte, error) { return []byte(content), nil })
 	now := g.started
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
@@ -180,7 +179,7 @@ func TestReloadIsTold(t *testing.T) {
 	t.Parallel()
 	log := new(gatewaytest.LogTail)
 	cfg := faultyConfig(t, "SLUICE_TODO_DB=:memory:\n")
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true}, newLogger(log, "info"), Seams{})
+	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml"}, Version: "test"}, newLogger(log, "info"), Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}

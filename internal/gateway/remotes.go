@@ -1,3 +1,8 @@
+// This file keeps the agents that are somewhere else (A2A) over reloads: their cards,
+// connections and breakers. It is also where registries are made and swapped, because a new
+// card changes what the team is. One lock (making) covers that, so that two reasons to
+// remake never overlap.
+
 package gateway
 
 import (
@@ -21,6 +26,8 @@ const settleTime = time.Second
 
 // remotes are the agents that are somewhere else, whichever registry has them. One that
 // stays as it was keeps its card over a reload. nil: there are none yet.
+//
+// The lock is held while a registry is made; no turn ever waits for it.
 type remotes struct {
 	gateway   *Gateway
 	transport http.RoundTripper
@@ -45,17 +52,21 @@ type remote struct {
 }
 
 // openRemotes makes the first registry.
+//
+// With a store and a file the list of added agents is read once before the first registry,
+// so that a restart does not lose them for a second.
 func (g *Gateway) openRemotes(file Config) {
 	m := &remotes{gateway: g, transport: g.with.Agents, agents: map[string]*remote{}, breakers: map[string]*breaker.Breaker{}}
 	if m.transport == nil {
 		m.transport = a2aclient.NewTransport(nil)
 	}
+	m.transport = g.with.taped(m.transport, nil, "an agent that is somewhere else")
 	g.remotes = m
 	var ctx context.Context
 	ctx, m.stop = context.WithCancel(context.Background())
 	m.added.busy = make(chan struct{}, 1)
 	m.added.values = memory.New(memory.Config{})
-	if g.state != nil && (g.cfg.HasFile || g.cfg.AdminAddr != "") {
+	if g.state != nil && (g.cfg.HasFile() || g.cfg.AdminAddr != "") {
 		m.added.values = g.state.store
 		m.read(ctx)
 		m.ending.Go(func() { m.follow(ctx) })
@@ -82,6 +93,8 @@ func (m *remotes) takeOver(file Config) (before, now *registry) {
 }
 
 // changed has new turns see what a card says now.
+//
+// It is called by an agent's own goroutine whenever its card says something else.
 func (m *remotes) changed() {
 	m.making.Lock()
 	defer m.making.Unlock()
@@ -91,6 +104,8 @@ func (m *remotes) changed() {
 }
 
 // remake is takeOver under the lock. Agents that are no longer in use are closed.
+//
+// The caller holds making. Closing runs beside it, and close waits for that.
 func (m *remotes) remake() (before, now *registry) {
 	now = m.gateway.newRegistry(m.whole())
 	before = m.gateway.registry.Swap(now)
@@ -146,6 +161,8 @@ func (m *remotes) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*
 }
 
 // agent returns the agent of a spec: the one that there is, if it is still the same.
+//
+// A breaker stays with the id, so that a changed header does not close an open one.
 func (m *remotes) agent(spec *router.AgentSpec) *a2aclient.Agent {
 	if a := m.agents[spec.ID]; a != nil {
 		if reflect.DeepEqual(a.spec, *spec.Remote) {
@@ -168,6 +185,8 @@ func (m *remotes) agent(spec *router.AgentSpec) *a2aclient.Agent {
 }
 
 // settle waits a while until each card was asked for.
+//
+// It does not say whether a card came.
 func (m *remotes) settle(ctx context.Context) {
 	m.making.Lock()
 	var tried []<-chan struct{}
@@ -192,6 +211,8 @@ func (m *remotes) settle(ctx context.Context) {
 }
 
 // close ends what the agents do. It works on nil.
+//
+// It returns when all of them have ended.
 func (m *remotes) close() {
 	if m == nil {
 		return
@@ -205,12 +226,14 @@ func (m *remotes) close() {
 	}
 	m.making.Unlock()
 	m.ending.Wait()
-	if t, ok := m.transport.(*http.Transport); ok {
+	if t, ok := m.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
 // team returns what GET /agents tells at this moment.
+//
+// The registry's own value is copied before it is changed.
 func (g *Gateway) team() *handlers.Team {
 	r := g.registry.Load()
 	if len(r.remotes) == 0 {

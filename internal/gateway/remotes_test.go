@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/router"
 	"sluice/store"
@@ -23,7 +22,7 @@ import (
 func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.AgentSpec) (*Gateway, peer) {
 	t.Helper()
 	env := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
-	cfg, err := settings.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
+	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +30,7 @@ func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.
 		ID: "far", Description: "Something far",
 		Remote: &router.Remote{Card: "http://far/.well-known/agent-card.json", Headers: map[string]config.Secret{"X-Token": "s"}, Refresh: time.Minute},
 	}}, more...)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "1", HasFile: true, Team: router.Spec{Agents: agents}}, zerolog.Nop(), Seams{
+	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: router.Spec{Agents: agents}}, Version: "1"}, zerolog.Nop(), Seams{
 		Store: st, Gemini: testnet.Serve(t, transcript{}.silent()), Agents: far,
 	})
 	if err != nil {

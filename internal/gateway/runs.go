@@ -1,19 +1,26 @@
+// This file lets package task go on with runs of workflows: after an answer, after a wait
+// that is over, or after the process that had the run is gone. It bounds how many run in
+// one process. A run that cannot be gone on with ends with a fault that is told to its
+// task, and is never left half alive.
+
 package gateway
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"sluice/agent"
 	"sluice/approval"
 	"sluice/chat"
+	"sluice/conversation"
 	"sluice/fault"
+	"sluice/health"
 	"sluice/metrics"
-	"sluice/model"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
@@ -24,36 +31,122 @@ import (
 const (
 	maxRuns    = 64   // that run at the same time
 	maxPending = 1000 // that wait to run
+	maxWaiting = 1000 // of one user that wait for a person, on all gateways
 )
 
 // runs are the runs of workflows that the store keeps: what task goes on with.
+//
+// It is made before the Gateway and gets it by use. Until then it opens nothing that is to
+// run, and says that another process may.
 type runs struct {
 	*workflow.RunStore
-	gateway atomic.Pointer[Gateway] // nil while it starts
+	sessions *workflow.Sessions
+	gateway  atomic.Pointer[Gateway] // nil while it starts
 
+	store   store.Store
 	slots   chan struct{}
 	pending atomic.Int64
+
+	stop    context.CancelFunc // see use
+	waiting sync.WaitGroup
 }
 
-func newRuns(in store.Store, cfg Config, m *metrics.Registry, wrote func()) *runs {
-	r := &runs{slots: make(chan struct{}, maxRuns)}
+// newRuns returns the runs of a store. Nothing is read yet.
+func newRuns(in store.Store, cfg Config, m *metrics.Registry) *runs {
+	r := &runs{store: in, slots: make(chan struct{}, maxRuns)}
 	wait := cfg.ApprovalTTL
 	if wait == 0 {
 		wait = approval.DefaultStoreTTL
 	}
-	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: in, TTL: cmp.Or(cfg.Tasks.TTL, task.DefaultTTL), Wait: wait, Metrics: m, Wrote: wrote})
+	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: wait, Metrics: m, Room: r.room})
+	r.sessions = &workflow.Sessions{Store: in, TTL: cmp.Or(cfg.Tasks.TTL, task.DefaultTTL)}
 	m.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
+	m.GaugeFunc("tasks_waiting", "Runs of workflows that wait for a person, in the whole store.", r.countWaiting)
 	return r
 }
 
-// use makes g what runs are gone on with.
+// countWaiting asks the store how many runs wait: no gateway has them in its memory. It
+// returns NaN while the store is unavailable.
+func (r *runs) countWaiting() float64 {
+	n, err := r.store.CountIndex(context.Background(), store.DueIndex)
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+// room is workflow.RunStoreConfig.Room.
+//
+// It counts tasks page by page and stops at the bound; it is asked once for each wait.
+func (r *runs) room(ctx context.Context, req *chat.Request) error {
+	q := store.Query{Tenant: req.Principal.Tenant, User: req.Owner(), State: task.InputRequired, Limit: store.MaxPage}
+	for n := 0; ; {
+		page, err := r.store.Tasks(ctx, q)
+		if err != nil {
+			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
+		}
+		if n += len(page.IDs); n >= maxWaiting {
+			return &fault.Error{Type: fault.WorkflowLimit, Message: "Too many workflows of this user wait for an answer"}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// use makes g what runs are gone on with, once its tools are there: an agent must not find
+// out that it has none because its process has just begun. It waits in a goroutine that
+// close ends.
 func (r *runs) use(g *Gateway) {
-	if g.cfg.HasFile {
+	if !g.cfg.HasFile() {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), toolPatience)
+	r.stop = stop
+	r.waiting.Go(func() {
+		for !g.connected() && ctx.Err() == nil {
+			select {
+			case <-time.After(toolPause):
+			case <-ctx.Done():
+			}
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return
+		}
 		r.gateway.Store(g)
+		g.state.tasks.Ready()
+	})
+}
+
+// How long runs that were taken over wait at the start for servers that do not connect, and
+// how often it is looked whether they have.
+const (
+	toolPatience = 4 * time.Second
+	toolPause    = 20 * time.Millisecond
+)
+
+// connected says whether the sessions with all tool servers are up.
+func (g *Gateway) connected() bool {
+	for _, c := range g.tools.Checkers() {
+		if s, ok := c.Check().(health.Session); ok && !s.Connected {
+			return false
+		}
+	}
+	return true
+}
+
+// close ends what use began. It works on nil.
+func (r *runs) close() {
+	if r != nil && r.stop != nil {
+		r.stop()
+		r.waiting.Wait()
 	}
 }
 
 // Open implements task.Runs.
+//
+// nil without an error: the task is no run. task.ErrNotHere leaves it to another process,
+// of a newer version or one that is ready.
 func (r *runs) Open(ctx context.Context, id string) (task.Run, error) {
 	run, err := r.Load(ctx, id)
 	switch {
@@ -68,41 +161,78 @@ func (r *runs) Open(ctx context.Context, id string) (task.Run, error) {
 	if g == nil {
 		return nil, task.ErrNotHere
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return &openRun{g: g, run: run}, nil
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, workflow.ErrRun), errors.Is(err, workflow.ErrGone):
 		return brokenRun{err}, nil
 	}
-	return &openRun{g, run}, nil
+	return nil, err
 }
 
 // openRun is a run to be gone on with here.
 type openRun struct {
-	g   *Gateway
-	run *workflow.Run
+	g    *Gateway
+	run  *workflow.Run
+	told []stream.Event // in the turn that is gone on with
 }
 
 // TakeOver implements task.Run.
 func (o *openRun) TakeOver(told []stream.Event) []stream.Event {
-	return o.g.state.runs.TakeOver(o.run, told)
+	lacks := o.g.state.runs.TakeOver(o.run, told)
+	o.told = append(told, lacks...)
+	return lacks
 }
+
+// Untold implements task.Run.
+func (o *openRun) Untold() bool { return o.run.Untold() }
 
 // TimeOut implements task.Run.
 func (o *openRun) TimeOut(now time.Time) { o.run.TimeOut(now) }
 
-// Frame implements task.Run.
-func (o *openRun) Frame(_ context.Context, id, turn string) (*stream.Frame, *chat.Request) {
+// Frame implements task.Run. What stands around the run is what stood around it in the
+// process that began it: questions, memory and checks.
+//
+// The registry is that of now: checks and memory follow the file, and the run its
+// definition.
+func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *chat.Request) {
 	req := o.run.Request()
 	req.Task, req.Turn = id, turn
-	g := o.g
-	agents := g.registry.Load().flows.agents
-	inner := workRunner{run: g.flowRunner(o.run.Workflow(), agents), keyed: len(g.cfg.Models) > 0, g: g, delegation: agents.delegation, taken: o.run}
-	return &stream.Frame{Runner: g.waiting(model.Budgeted{Runner: inner, Tokens: g.cfg.TurnTokens}), Model: g.Model()}, req
+	flow, err := o.g.flowOf(o.run.Workflow())
+	if err != nil {
+		return brokenRun{err}.Frame(ctx, id, turn)
+	}
+	runner, _, err := flow.forRequest(o.g.registry.Load(), req, "")
+	if err != nil {
+		return brokenRun{err}.Frame(ctx, id, turn)
+	}
+	return &stream.Frame{Runner: takenRunner{runner, o}, Model: o.g.Model()}, req
+}
+
+// takenKey is the key of the *workflow.Run that a takenRunner goes on with.
+type takenKey struct{}
+
+// takenRunner has the runner of a workflow go on with a run in place of beginning one.
+type takenRunner struct {
+	stream.Runner
+	of *openRun
+}
+
+// Run implements stream.Runner.
+func (r takenRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	ctx = context.WithValue(conversation.WithTold(ctx, r.of.told), takenKey{}, r.of.run)
+	return r.Runner.Run(ctx, req, sink)
 }
 
 // brokenRun is a run that nobody can go on with.
+//
+// Its frame runs nothing and ends with the fault, so that the task is closed in the usual
+// way.
 type brokenRun struct{ err error }
 
 func (brokenRun) TakeOver([]stream.Event) []stream.Event { return nil }
 func (brokenRun) TimeOut(time.Time)                      {}
+func (brokenRun) Untold() bool                           { return false }
 
 func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
 	return &stream.Frame{Runner: b}, new(chat.Request)
@@ -110,7 +240,7 @@ func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 
 // Run implements stream.Runner.
 func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
-	return stream.Result{}, &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: what it needs is gone", Err: b.err}
+	return stream.Result{}, cannotGoOn(b.err)
 }
 
 // records is workflow.Config.Records: a run whose turn is not kept cannot begin.
@@ -121,7 +251,19 @@ func (r *runs) records(ctx context.Context, run *workflow.Run) (workflow.Records
 	return r.RunStore.Records(ctx, run)
 }
 
-// enter waits until a run may run.
+// admit refuses a run, or an answer to one, before anything is kept of it: too many wait.
+// Those that were admitted at the same time may be some more.
+func (r *runs) admit() error {
+	if r.pending.Load() < maxPending {
+		return nil
+	}
+	return &fault.Error{Type: fault.Overloaded, Message: "Too many workflows wait to run; try again in a moment"}
+}
+
+// enter is workflow.Config.Enter. A run that was accepted, or taken over, is not refused.
+//
+// The slot is given back by leave, which must be called once. The error is the cause of
+// ctx.
 func (r *runs) enter(ctx context.Context) (leave func(), err error) {
 	leave = func() { <-r.slots }
 	select {
@@ -129,10 +271,7 @@ func (r *runs) enter(ctx context.Context) (leave func(), err error) {
 		return leave, nil
 	default:
 	}
-	if r.pending.Add(1) > maxPending {
-		r.pending.Add(-1)
-		return nil, &fault.Error{Type: fault.Overloaded, Message: "Too many workflows wait to run; try again in a moment"}
-	}
+	r.pending.Add(1)
 	defer r.pending.Add(-1)
 	select {
 	case r.slots <- struct{}{}:
@@ -140,22 +279,4 @@ func (r *runs) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, fault.Cause(ctx)
 	}
-}
-
-// pinned returns the runner of a definition that the file does not have any more.
-func (g *Gateway) pinned(sum string) (*answerer, error) {
-	if !g.mayWait() {
-		return nil, nil
-	}
-	w, err := g.state.runs.Definition(context.Background(), sum)
-	if err != nil {
-		return nil, err
-	}
-	return g.newFlow(w, g.registry.Load().flows.agents), nil
-}
-
-// goOn goes on with a run in place of its owner.
-func (r workRunner) goOn(ctx context.Context, sink stream.Sink) (stream.Result, error) {
-	ctx = agent.WithShared(ctx)
-	return r.run.Continue(sharing(ctx), r.taken, sink)
 }

@@ -1,9 +1,14 @@
+// This file opens the store and what stands on it: tasks, runs, the memory of
+// conversations. Without a store all of that is nil, and the methods here work on nil, so
+// that the wiring has no branch for it.
+
 package gateway
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,6 +28,8 @@ import (
 )
 
 // state is the store, and what keeps turns in it. nil: there is none.
+//
+// Its methods work on nil where their comments say so.
 type state struct {
 	store store.Store
 	tasks *task.Service
@@ -31,6 +38,8 @@ type state struct {
 	memory *conversation.Memory
 	parts  []health.Checker
 	owned  bool // the store is closed with the gateway
+	// stop ends what looks at the store's configuration; nil: nothing does.
+	stop func()
 }
 
 // Breaker of the store.
@@ -42,6 +51,10 @@ const (
 )
 
 // openState opens the store. That of with, if not nil, is used in place of the configured one.
+//
+// nil without an error: no store is configured. A store that cannot be reached now is no
+// error either, unless it is a file: turns go on without being kept, or are refused if the
+// store is required.
 func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
 	given := with.Store
 	s := &state{store: given}
@@ -54,11 +67,11 @@ func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.R
 			return nil, err
 		}
 	}
-	s.runs = newRuns(s.store, cfg, m, with.Wrote)
+	s.runs = newRuns(s.store, cfg, m)
 	s.tasks = task.New(task.Config{
 		Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
-		Trace: cfg.Trace,
+		Trace: cfg.Trace, Retention: cfg.Retention, Forget: forgets(s.store),
 	})
 	if cfg.Memory.Enabled {
 		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
@@ -83,6 +96,9 @@ func (s *state) forgetters() (all []handlers.Forget) {
 }
 
 // open opens an engine.
+//
+// Every engine but the one in memory is behind a breaker, so that a store which is down
+// costs a turn no waits.
 func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) (err error) {
 	s.owned = true
 	if at.Kind == store.Memory {
@@ -104,13 +120,51 @@ func (s *state) open(ctx context.Context, at store.Location, prefix string, log 
 	}
 	engine := redis.New(redis.Config{Location: at, Prefix: prefix, Calls: calls})
 	s.store, s.parts = engine, []health.Checker{engine, guard}
-	if warnings, err := engine.Inspect(ctx); err == nil && len(warnings) > 0 {
-		log.Warn().Dict("details", zerolog.Dict().Strs("warnings", warnings)).Msg("store_warning")
-	}
+	s.inspect(ctx, engine, log)
 	return nil
 }
 
+// inspectAgain is how long after a failed try the store is asked once more how it is
+// configured.
+const inspectAgain = 5 * time.Second
+
+// inspect tells in what the store may forget what it has confirmed: at once, or if it is
+// unavailable, when it is there.
+func (s *state) inspect(ctx context.Context, engine *redis.Store, log zerolog.Logger) {
+	look := func(ctx context.Context) error {
+		warnings, err := engine.Inspect(ctx)
+		if len(warnings) > 0 {
+			log.Warn().Dict("details", zerolog.Dict().Strs("warnings", warnings)).Msg("store_warning")
+		}
+		return err
+	}
+	if look(ctx) == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for again := time.NewTicker(inspectAgain); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+				if look(ctx) == nil {
+					return
+				}
+			}
+		}
+	})
+	s.stop = func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
 // allow makes a breaker the guard of commands.
+//
+// A command that ended because its caller did says nothing about the store, and an answer
+// such as "not found" is a success.
 func allow(b *breaker.Breaker) func(context.Context) (func(error), error) {
 	return func(ctx context.Context) (func(error), error) {
 		done, err := b.Allow(ctx)
@@ -153,7 +207,11 @@ func (s *state) close() {
 	if s == nil {
 		return
 	}
+	s.runs.close()
 	s.tasks.Close()
+	if s.stop != nil {
+		s.stop()
+	}
 	if s.owned {
 		_ = s.store.Close()
 	}
@@ -165,4 +223,11 @@ type inMemory struct{}
 // Check reports a store that cannot become unavailable.
 func (inMemory) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
+}
+
+// retain makes r the policy of retention. It works on nil.
+func (s *state) retain(r task.Retention) {
+	if s != nil {
+		s.tasks.SetRetention(r)
+	}
 }

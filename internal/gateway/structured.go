@@ -1,3 +1,6 @@
+// This file asks one model of a configuration for one object, without a gateway: for sluice
+// ask --schema.
+
 package gateway
 
 import (
@@ -39,6 +42,8 @@ type Question struct {
 // AskModel opens the models of cfg, asks one of them and closes them again. The answer
 // goes to out as one line, the log to logTo. Errors are those of AskStructured, or
 // ErrNoModel.
+//
+// The limit of time is that of a turn. Fallbacks of the model count.
 func AskModel(ctx context.Context, cfg Config, q Question, out, logTo io.Writer) error {
 	log := processLogger(newLogger(logTo, cfg.LogLevel))
 	models, err := OpenModels(ctx, cfg, log, metrics.New(), Seams{})

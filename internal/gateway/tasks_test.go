@@ -17,7 +17,6 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -69,8 +68,8 @@ func (f *fleet) gateway(env map[string]string) peer {
 	for name, value := range env {
 		all[name] = value
 	}
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
+	var file File
+	cfg, err := LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
 		func(string) ([]byte, error) { return []byte(f.file), nil })
 	if err != nil {
 		f.t.Fatal(err)
@@ -82,7 +81,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 	if f.gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, Version: "test", HasFile: f.file != "", Team: file.Team, Tasks: file.Tasks, Memory: file.Memory}, zerolog.Nop(), with)
+	g, err := New(f.t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func BenchmarkTeam(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			plain := turns(b, Config{}, "", asked)
-			alternate(b, plain, turns(b, Config{HasFile: true, Team: c.team}, c.decision, c.body))
+			alternate(b, plain, turns(b, Config{File: File{Path: "sluice.yaml", Team: c.team}}, c.decision, c.body))
 		})
 	}
 }
@@ -138,7 +138,7 @@ func BenchmarkRouting(b *testing.B) {
 	}
 	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
 	with := Seams{Gemini: late{newCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
-	g, err := New(b.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: team}, zerolog.Nop(), with)
+	g, err := New(b.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		b.Fatal(err)
 	}

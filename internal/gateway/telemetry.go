@@ -1,3 +1,7 @@
+// This file starts and ends the sending of spans and metrics. What is measured is decided
+// where it happens, by package trace; here is only whether, where to, and how long the end
+// may take.
+
 package gateway
 
 import (
@@ -37,7 +41,7 @@ func (g *Gateway) startTelemetry() (err error) {
 // tracer returns what makes spans; nil if nobody wants any.
 func (g *Gateway) tracer() trace.Tracer {
 	if g.telemetry == nil {
-		return nil
+		return g.with.Tracer
 	}
 	return g.telemetry.Tracer()
 }
@@ -50,6 +54,8 @@ func (g *Gateway) flushTelemetry(limit time.Duration) {
 }
 
 // flushTime is how long the last spans of a drain that began then may take.
+//
+// The rest of the drain is used, within leastSpans and lastSpans.
 func (s *Service) flushTime(began time.Time, hurried bool) time.Duration {
 	if hurried {
 		return forced / 2 // the end is to come within a second

@@ -20,7 +20,6 @@ import (
 	"sluice/agent"
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/internal/telemetry/telemetrytest"
 	"sluice/router"
 	"sluice/stream"
@@ -57,7 +56,7 @@ func measured(t *testing.T, env map[string]string, url string) *gatewaytest.Runn
 func measuredConfig(t *testing.T, env map[string]string, url string) config.Config {
 	t.Helper()
 	env = gatewaytest.With(gatewaytest.WithDefaults(t, env), "SLUICE_OTEL", "otlp")
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
+	cfg, err := Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}

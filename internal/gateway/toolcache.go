@@ -1,3 +1,6 @@
+// This file puts the cache of tools' results around tools, and tells tools for whom they
+// are called. Both cost a turn nothing if no server asks for them.
+
 package gateway
 
 import (
@@ -26,6 +29,9 @@ func (g *Gateway) openCache() {
 }
 
 // servers returns all MCP servers, as far as their policies go.
+//
+// Each call makes another list, with breakers that nobody uses: it is asked while the
+// gateway starts.
 func (g *Gateway) servers() []mcpclient.Server {
 	servers := g.with.Servers
 	for _, s := range g.cfg.MCPServers {

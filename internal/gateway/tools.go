@@ -1,3 +1,6 @@
+// This file connects the MCP servers. A gateway starts without them: a server that does not
+// answer is tried again in the background, and its tools are missing until then.
+
 package gateway
 
 import (
@@ -13,6 +16,7 @@ import (
 	"sluice/internal/home"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+	"sluice/recording"
 	"sluice/tool"
 )
 
@@ -21,10 +25,14 @@ const builtinTodo = "todo"
 
 // connectTools makes the client of all MCP servers. Without any it serves the built-in todo
 // server, in memory if its file cannot be written.
+//
+// A gateway that runs a recording again has no servers; the recording has their tools.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	servers := slices.Clone(g.with.Servers)
 	configured := g.cfg.MCPServers
-	if len(servers)+len(configured) == 0 {
+	if _, rerun := g.with.tape.(*recording.Player); rerun { // it has the tools
+		servers, configured = nil, nil
+	} else if len(servers)+len(configured) == 0 {
 		configured = []config.MCPServer{{Name: builtinTodo, Transport: config.InProcess, Builtin: builtinTodo}}
 	}
 	for _, s := range configured {
@@ -108,6 +116,8 @@ func confirmed(how map[string]string) map[string]tool.Confirm {
 }
 
 // reveal returns the plain values of secrets.
+//
+// The result goes to mcpclient alone.
 func reveal(secrets map[string]config.Secret) map[string]string {
 	plain := make(map[string]string, len(secrets))
 	for k, v := range secrets {
@@ -117,6 +127,8 @@ func reveal(secrets map[string]config.Secret) map[string]string {
 }
 
 // toolAccess returns what a GET may call; an unknown setting means nothing.
+//
+// A setting that was not foreseen thus never opens tools to a GET, which a link can cause.
 func toolAccess(setting string) chat.ToolAccess {
 	switch setting {
 	case config.GetToolsAll:

@@ -10,7 +10,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 )
 
 // geminiSays answers each request of Gemini's with a text in ten pieces.
@@ -34,27 +33,50 @@ func (g geminiSays) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// plainTurnAllocates is what a turn allocated before turns could be kept.
+const plainTurnAllocates = 149
+
+// What is off costs nothing: neither kept turns, nor workflows, approvals or traces.
+func TestPlainTurnAllocatesNoMore(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	run := plainTurn(t)
+	run()                                                              // which fills the pools
+	if n := testing.AllocsPerRun(200, run); n > plainTurnAllocates+2 { // a collection empties pools
+		t.Errorf("%v allocations, want %d", n, plainTurnAllocates)
+	}
+}
+
 // BenchmarkPlainTurn is a whole turn in this process, without connections, where the
 // GEMINI_* variables alone make the model.
 func BenchmarkPlainTurn(b *testing.B) {
-	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
-	cfg, err := settings.Load(nil, gatewaytest.LookupIn(env), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := New(b.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{Gemini: newGeminiSays()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer g.Close()
+	run := plainTurn(b)
 	b.ReportAllocs()
 	for b.Loop() {
+		run()
+	}
+}
+
+// plainTurn starts a gateway and returns a function that runs a turn.
+func plainTurn(t testing.TB) func() {
+	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
+	cfg, err := Load(nil, gatewaytest.LookupIn(env), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{Gemini: newGeminiSays()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return func() {
 		req := httptest.NewRequest(http.MethodPost, "http://gateway/chat/stream", strings.NewReader(`{"input":"hello","accumulated":false}`))
 		req.Header.Set("Content-Type", "application/json")
 		out := httptest.NewRecorder()
 		g.ServeHTTP(out, req)
 		if out.Code != http.StatusOK || !strings.Contains(out.Body.String(), `"success":true`) {
-			b.Fatalf("%d %s", out.Code, out.Body)
+			t.Fatalf("%d %s", out.Code, out.Body)
 		}
 	}
 }

@@ -1,7 +1,11 @@
+// This file connects quality with the style of a file, and with the receivers of channels
+// (webhooks).
+
 package gateway
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,6 +24,7 @@ type voice struct {
 	specs map[string]channel.Spec
 }
 
+// reader is for whom a text is. A channel that allows no greeting gets no frame.
 func (v voice) reader(req *chat.Request, channel string) style.Reader {
 	return style.Reader{Locale: req.Locale, Name: req.UserName, Frames: v.specs[channel].Greeting}
 }
@@ -46,10 +51,13 @@ func (v voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.
 func (v voice) Language(req *chat.Request) string { return v.guide.Language(v.reader(req, "")) }
 
 // webhooks returns the senders of channels, by name.
+//
+// They are made with each registry.
 func (g *Gateway) webhooks(all []deliver.Config) map[string]quality.Sender {
 	senders := map[string]quality.Sender{}
 	for _, cfg := range all {
 		cfg.Proxy, cfg.Metrics = g.cfg.Proxy.Func(), g.metrics
+		cfg.Transport = g.with.taped(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
 		sender, err := deliver.New(cfg)
 		if err != nil { // the file was checked
 			g.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")
@@ -64,6 +72,10 @@ func (g *Gateway) webhooks(all []deliver.Config) map[string]quality.Sender {
 type webhook struct{ sender *deliver.Sender }
 
 // Send implements quality.Sender.
+//
+// The id is made of the turn's, so that a turn that is taken over by another process
+// delivers under the same id and the receiver can drop the second. It returns when the
+// receiver took it or the tries are over.
 func (w webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
 	content := deliver.Content{Response: m.Response, UserID: m.Request.UserID, ConversationID: m.Request.ConversationID}
 	if m.Outcome != "" {

@@ -1,3 +1,7 @@
+// This file connects package workflow with agents, tools, models and the store. A workflow
+// of the file becomes an answerer like the team; its agents are those of the same file,
+// made once more with tools whose calls the records of a run know.
+
 package gateway
 
 import (
@@ -13,12 +17,11 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/config"
 	"sluice/fault"
 	"sluice/handlers"
-	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/router"
-	"sluice/store"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
@@ -32,48 +35,56 @@ type workflows struct {
 }
 
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
+//
+// Agents are made even without workflows where runs can wait: a run of an earlier file may
+// go on with them.
 func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
 	if len(list) == 0 && !g.mayWait() {
 		return flows
 	}
-	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
-	delegation := newDelegation(team, timeout)
-	agents.delegation = delegation
-	for _, a := range team {
-		if a.Remote != nil {
-			continue // it has no steps that could be kept
-		}
-		agents.agents[a.ID], agents.specs[a.ID] = delegation.add(a, g.workerConfig(a)), a
-	}
-	flows.agents = agents
+	flows.agents = g.newWorkAgents(team, timeout)
 	for _, w := range list {
-		flows.byName[w.Definition().Name] = g.newFlow(w, agents)
+		pinned, err := pin(w, team, timeout)
+		if err != nil { // plain values: cannot happen
+			pinned = w
+		}
+		flows.byName[w.Definition().Name] = g.newFlow(pinned, flows.agents)
 		flows.told = append(flows.told, describe(w))
 	}
 	return flows
 }
 
+// newFlow makes an answerer of a workflow and its agents.
 func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
-	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, g: g, delegation: agents.delegation}, Tokens: g.cfg.TurnTokens}
+	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegation: agents.delegation}, Tokens: g.cfg.TurnTokens}
 	_, sum := w.Stored()
 	f := g.answering(inner, g.waiting)
-	f.timeout, f.sum = w.Definition().Timeout, sum
+	d := w.Definition()
+	f.timeout, f.sum, f.kind, f.days = d.Timeout, sum, d.Kind, d.RetentionDays
 	return f
 }
 
+// flowRunner makes the Runner. Without a store nothing keeps its runs.
 func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
-	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.cached(g.tools), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics}
+	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), Tell: g.tellsUnknown}
 	if g.state != nil {
-		cfg.Records, cfg.Load = g.state.runs.records, g.state.runs.Load
+		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.records, g.state.runs.Load, g.state.runs.enter
 	}
 	return workflow.New(cfg)
+}
+
+// tellsUnknown is workflow.Config.Tell.
+func (g *Gateway) tellsUnknown(server string) bool {
+	return slices.ContainsFunc(g.cfg.MCPServers, func(s config.MCPServer) bool {
+		return s.Name == server && s.OnUnknown == config.TellUnknown
+	})
 }
 
 // workTools are the tools of tool nodes: those of all servers, with the cache.
 type workTools struct {
 	cachedTools
-	servers *mcpclient.Client
+	gateway *Gateway
 }
 
 // cachedTools has a name that its methods do not have.
@@ -83,8 +94,10 @@ type cachedTools = interface {
 }
 
 // Named implements workflow.Tools.
+//
+// It goes through the tape, so that a turn that is run again finds the same names.
 func (t workTools) Named(ctx context.Context, server, name string) string {
-	return t.servers.Named(ctx, server, name)
+	return t.gateway.named(ctx, server, name)
 }
 
 // workerConfig returns an agent as nodes run it: what its tools do is recorded.
@@ -95,7 +108,7 @@ func (g *Gateway) workerConfig(a router.AgentSpec) agent.Config {
 }
 
 // mayWait says whether runs of workflows can wait for people.
-func (g *Gateway) mayWait() bool { return g.state != nil && g.cfg.HasFile }
+func (g *Gateway) mayWait() bool { return g.state != nil && g.cfg.HasFile() }
 
 // waiting returns r with questions to people, if there is a store: without one no run
 // waits.
@@ -106,6 +119,7 @@ func (g *Gateway) waiting(r stream.Runner) stream.Runner {
 	return g.alwaysAsking(r)
 }
 
+// describe is what GET /workflows tells of one.
 func describe(w *workflow.Workflow) handlers.Workflow {
 	d := w.Definition()
 	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
@@ -125,21 +139,13 @@ type workRunner struct {
 	keyed bool // models are configured by key
 	// delegation is nil if no agent calls another.
 	delegation *delegation
-	g          *Gateway
-	taken      *workflow.Run // in place of its owner; nil: a request's own
 }
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if r.g.state != nil {
-		leave, err := r.g.state.runs.enter(ctx)
-		if err != nil {
-			return stream.Result{}, err
-		}
-		defer leave()
-	}
-	if r.taken != nil {
-		result, err := r.goOn(r.delegation.within(ctx, req), sink)
+	if taken, ok := ctx.Value(takenKey{}).(*workflow.Run); ok {
+		ctx = agent.WithShared(r.delegation.within(ctx, req))
+		result, err := r.run.Continue(sharing(ctx), taken, sink)
 		result.Keyed = r.keyed
 		return result, err
 	}
@@ -153,6 +159,8 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 }
 
 // readRun reads the head of a run that waits.
+//
+// Only the head is read: the rest is the store's, or is read when the run goes on.
 func readRun(state []byte) (workflow.Header, error) {
 	var s struct {
 		Team struct {
@@ -167,16 +175,18 @@ func readRun(state []byte) (workflow.Header, error) {
 }
 
 // chooseRun returns the workflow of a run that waited.
+//
+// Without a store a run goes on only with the definition that it began with.
 func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	h, err := readRun(req.Resumed.State)
 	if err != nil {
 		return nil, err
 	}
+	if g.mayWait() && h.ID != "" {
+		return g.flowFor(h.ID)
+	}
 	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
 		return f, nil
-	}
-	if f, err := g.pinned(h.Definition); f != nil || errors.Is(err, store.ErrUnavailable) {
-		return f, err
 	}
 	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
 }
@@ -224,6 +234,8 @@ func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.V
 }
 
 // session is a workflow.Session over an agent.
+//
+// ctx is that of the node's execution; the question about calls that wait is asked with it.
 type session struct {
 	agent  *agent.Agent
 	ctx    context.Context
@@ -261,13 +273,10 @@ func (s *session) State() (jsontext.Value, error) {
 }
 
 // Result returns what the session took here.
+//
+// Of a session that goes on, what was taken before the pause was counted there.
 func (s *session) Result() stream.Result {
-	u := s.state.Usage
-	u.InputTokens -= s.before.InputTokens
-	u.OutputTokens -= s.before.OutputTokens
-	u.ThinkingTokens -= s.before.ThinkingTokens
-	u.CachedTokens -= s.before.CachedTokens
-	return stream.Result{Reason: s.state.Reason, Usage: u, Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
+	return stream.Result{Reason: s.state.Reason, Usage: less(s.state.Usage, s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
 		Models: slices.Clone(s.state.Models)}
 }
 

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
+	"sluice/store/redis/redistest"
 )
 
 // BenchmarkWorkflow is a turn of the whole gateway by an agent, and by a workflow of one
@@ -25,12 +28,19 @@ func BenchmarkWorkflow(b *testing.B) {
 		{"workflow", "none", `{"input":"Dim the lights","workflow":"one","accumulated":false}`},
 		{"agent-memory", "memory", `{"input":"Dim the lights","agent":"a","accumulated":false}`},
 		{"workflow-memory", "memory", `{"input":"Dim the lights","workflow":"one","accumulated":false}`},
+		{"agent-sqlite", "sqlite:" + filepath.Join(b.TempDir(), "a.db"), `{"input":"Dim the lights","agent":"a","accumulated":false}`},
+		{"workflow-sqlite", "sqlite:" + filepath.Join(b.TempDir(), "w.db"), `{"input":"Dim the lights","workflow":"one","accumulated":false}`},
+		{"agent-redis", "redis", `{"input":"Dim the lights","agent":"a","accumulated":false}`},
+		{"workflow-redis", "redis", `{"input":"Dim the lights","workflow":"one","accumulated":false}`},
 		{"four-nodes", "none", `{"input":"Dim the lights","workflow":"four","accumulated":false}`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
+			if c.store == "redis" {
+				c.store = "unix://" + redistest.Start(b, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket
+			}
 			cfg, f := configured(b, file, map[string]string{"SLUICE_STORE": c.store, "GEMINI_API_KEY": "k-0123456789"})
 			with := Seams{Gemini: newCanned(""), Servers: []mcpclient.Server{}}
-			g, err := New(b.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: f.Team, Workflows: f.Workflows}, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
+			g, err := New(b.Context(), Config{Config: cfg, File: f, Version: "test"}, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
 			if err != nil {
 				b.Fatal(err)
 			}

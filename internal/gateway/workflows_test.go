@@ -12,7 +12,6 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -24,14 +23,14 @@ type flowing struct {
 }
 
 // configured reads the settings and the file of a gateway.
-func configured(t testing.TB, content string, env map[string]string) (config.Config, settings.File) {
+func configured(t testing.TB, content string, env map[string]string) (config.Config, File) {
 	t.Helper()
 	all := map[string]string{"SLUICE_CONFIG": "f.yaml", "SLUICE_TODO_DB": ":memory:", "SLUICE_STORE": "memory", "GEMINI_API_KEY": ""}
 	for name, value := range env {
 		all[name] = value
 	}
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), func(name string) ([]byte, error) {
+	var file File
+	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), func(name string) ([]byte, error) {
 		if name != "f.yaml" {
 			return nil, os.ErrNotExist
 		}
@@ -46,7 +45,7 @@ func configured(t testing.TB, content string, env map[string]string) (config.Con
 func startFlows(t *testing.T, content string, env map[string]string) *flowing {
 	t.Helper()
 	cfg, file := configured(t, content, env)
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test", HasFile: true, Team: file.Team, Models: file.Models, Workflows: file.Workflows}, zerolog.New(io.Discard), Seams{})
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +58,12 @@ func startFlows(t *testing.T, content string, env map[string]string) *flowing {
 // post returns the status and the body of a turn.
 func (f *flowing) post(body string) (int, string) {
 	f.t.Helper()
-	req, _ := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://gateway/chat/stream", strings.NewReader(body))
+	return f.postTo("/chat/stream", body)
+}
+
+func (f *flowing) postTo(path, body string) (int, string) {
+	f.t.Helper()
+	req, _ := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://gateway"+path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -112,7 +116,7 @@ func TestExampleWorkflows(t *testing.T) {
 		"approved":  {string(refund), `I want a refund of 30 EUR","workflow":"refund`, "approve", 1, "Hello,\n\nhere is what we found. Your refund was paid: 30 EUR.\n\nKind regards"},
 		"rejected":  {string(refund), `I want a refund of 30 EUR","workflow":"refund`, "reject", 0, "nothing was found"},
 		"no refund": {string(refund), `Are you open today?","workflow":"refund`, "", 0, "nothing was found"},
-		"research":  {string(research), `How do tides work?","workflow":"research`, "", 1, "What is unsure about: How do tides work"},
+		"research":  {string(research), `How do tides work?","workflow":"research`, "", 4, "What is unsure about: How do tides work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +179,7 @@ func TestWorkflowsReload(t *testing.T) {
 	var asked struct{ Token string }
 	dataOf(t, stream, "approval", &asked)
 	cfg, file := configured(t, strings.Replace(before, "prompt: q", "prompt: other", 1), nil)
-	if err := f.Reload(Config{Config: cfg, HasFile: true, Team: file.Team, Workflows: file.Workflows}, nil); err != nil {
+	if err := f.Reload(Config{Config: cfg, File: file}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, stream := f.post(`{"input":"Show my todos","workflow":"one"}`); !strings.Contains(stream, `"prompt":"other"`) {

@@ -20,12 +20,17 @@ const parentHeader = "Traceparent"
 type tracer struct{ spans oteltrace.Tracer }
 
 // Begin implements trace.Tracer.
-func (t *tracer) Begin(operation, subject string, header http.Header) trace.Recorder {
+func (t *tracer) Begin(kind trace.Kind, operation, subject string, header http.Header) trace.Recorder {
 	ctx := context.Background()
 	if parents := header[parentHeader]; len(parents) == 1 {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parents[0]})
+		ctx = parsed(ctx, parents[0])
 	}
-	return t.begin(ctx, trace.Server, operation, subject)
+	return t.begin(ctx, kind, operation, subject)
+}
+
+// parsed returns a context with the span that a traceparent names; ctx, if it names none.
+func parsed(ctx context.Context, parent string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
 }
 
 // begin begins a span below the one in ctx, if any. It is recorded when it
@@ -76,6 +81,13 @@ func (s *span) Float(key string, value float64) { s.span.SetAttributes(attribute
 // trace.
 func (s *span) Propagate(header http.Header) {
 	propagation.TraceContext{}.Inject(s.ctx, propagation.HeaderCarrier(header))
+}
+
+// Link adds a link to the span that a traceparent names, whatever has become of it.
+func (s *span) Link(name string) {
+	if to := oteltrace.SpanContextFromContext(parsed(context.Background(), name)); to.IsValid() {
+		s.span.AddLink(oteltrace.Link{SpanContext: to})
+	}
 }
 
 // End ends the span; an empty failure is success. Nothing may be set

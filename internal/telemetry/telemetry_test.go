@@ -52,7 +52,7 @@ func TestParents(t *testing.T) {
 			t.Parallel()
 			c := telemetrytest.Start(t)
 			tel := open(t, c)
-			root := tel.Tracer().Begin("POST", "/", http.Header{"Traceparent": tt.given, "Tracestate": {"a=b"}})
+			root := tel.Tracer().Begin(trace.Server, "POST", "/", http.Header{"Traceparent": tt.given, "Tracestate": {"a=b"}})
 			out := http.Header{}
 			root.Propagate(out)
 			root.End("")

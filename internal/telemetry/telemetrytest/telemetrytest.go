@@ -88,6 +88,7 @@ type Span struct {
 	Status            string
 	Attributes        map[string]string
 	Resource          map[string]string
+	Links             []string // ids of spans, each behind that of its trace and a dash
 }
 
 // Spans decodes the spans in the order in which they came.
@@ -110,7 +111,12 @@ func (c *Collector) Spans(t testing.TB) (list []Span) {
 }
 
 func spanOf(s *traces.Span, resource []*common.KeyValue) Span {
+	var links []string
+	for _, l := range s.Links {
+		links = append(links, hex.EncodeToString(l.TraceId)+"-"+hex.EncodeToString(l.SpanId))
+	}
 	return Span{
+		Links: links,
 		Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
 		Name: s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")),
 		Status:     strings.ToLower(strings.TrimPrefix(s.GetStatus().GetCode().String(), "STATUS_CODE_")),

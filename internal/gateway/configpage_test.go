@@ -1,4 +1,4 @@
-package settings_test
+package gateway
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"sluice/config"
 	"sluice/config/configtest"
-	"sluice/internal/settings"
 )
 
 // The tables of the configuration file's page are what the schema says. -update rewrites
@@ -22,14 +21,14 @@ func TestConfigurationPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- sections: go test ./internal/settings -update -->\n", "<!-- end of sections -->\n"
+	const begin, end = "<!-- sections: go test ./internal/gateway -update -->\n", "<!-- end of sections -->\n"
 	before, rest, found := strings.Cut(string(content), begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		t.Fatalf("there are no lines %q and %q", begin, end)
 	}
 	var want bytes.Buffer
-	settings.FileSections(new(config.Config), new(settings.File)).Markdown(&want)
+	FileSections(new(config.Config), new(File)).Markdown(&want)
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -37,7 +36,7 @@ func TestConfigurationPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want.String(), got); diff != "" {
-		t.Errorf("the tables (-want +got), which go test ./internal/settings -update rewrites:\n%s", diff)
+		t.Errorf("the tables (-want +got), which go test ./internal/gateway -update rewrites:\n%s", diff)
 	}
 }
 
@@ -56,8 +55,8 @@ mcpServers:
 `,
 		},
 	}
-	var f settings.File
-	cfg, err := settings.LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
+	var f File
+	cfg, err := LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ mcpServers:
 	}
 	w.Files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"
 	w.Env["SLUICE_MAX_STEPS"] = "0"
-	_, err = settings.LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
+	_, err = LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
 	lines := []string{
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"s.yaml:1:14: /mcpServers/one: MCP_SERVER_URL or MCP_CONFIG has a server of this name already",

@@ -1,8 +1,7 @@
-package settings_test
+package gateway
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -10,10 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/config"
-	"sluice/internal/settings"
 )
-
-var update = flag.Bool("update", false, "rewrite the README's table")
 
 // The README's table is what the sections say. -update rewrites it.
 func TestReadme(t *testing.T) {
@@ -23,14 +19,14 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- settings: go test ./internal/settings -update -->\n", "<!-- end of settings -->\n"
+	const begin, end = "<!-- settings: go test ./internal/gateway -update -->\n", "<!-- end of settings -->\n"
 	before, rest, found := strings.Cut(string(content), begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		t.Fatalf("there are no lines %q and %q", begin, end)
 	}
 	var want bytes.Buffer
-	settings.Sections(new(config.Config), new(settings.File)).Markdown(&want)
+	Sections(new(config.Config), new(File)).Markdown(&want)
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,7 +34,7 @@ func TestReadme(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want.String(), got); diff != "" {
-		t.Errorf("the table (-want +got), which go test ./internal/settings -update rewrites:\n%s", diff)
+		t.Errorf("the table (-want +got), which go test ./internal/gateway -update rewrites:\n%s", diff)
 	}
 }
 
@@ -47,7 +43,7 @@ func TestReadme(t *testing.T) {
 func TestSettingsAreWhole(t *testing.T) {
 	t.Parallel()
 	variables, sections := map[string]bool{}, map[string]bool{}
-	for _, section := range settings.Sections(new(config.Config), new(settings.File)) {
+	for _, section := range Sections(new(config.Config), new(File)) {
 		if section.Name == "" || sections[section.Name] || len(section.Settings) == 0 {
 			t.Errorf("section %q is empty, or there are two", section.Name)
 		}

@@ -1,11 +1,16 @@
-// Package settings joins the sections of all packages to the table of what can be
-// set of Sluice, and adds those of the process itself.
-package settings
+// This file has the table of the settings: the variables of the environment and their
+// flags. Most sections come from the package that they are about; those here belong to the
+// process itself or to parts that know nothing of the gateway. Documents have this table
+// (config.Table.Markdown), so that its texts are written for readers of a manual.
+
+package gateway
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"sluice/a2aclient"
 	"sluice/agent"
@@ -20,19 +25,20 @@ import (
 // Sections returns the table of what can be set, bound to c and f.
 func Sections(c *config.Config, f *File) config.Table {
 	return config.Table{
-		document(c, f),
-		process(c),
+		documentSection(c, f),
+		processSection(c),
 		gemini.Settings(c),
 		agent.Settings(c),
 		mcpclient.Settings(c),
 		a2aclient.Settings(c),
-		todoServer(c),
+		todoServerSection(c),
 		handlers.Settings(c),
-		state(c),
+		stateSection(c),
 		approval.Settings(c),
-		chatKit(c),
-		logging(c),
-		telemetry(c),
+		chatKitSection(c),
+		loggingSection(c),
+		telemetrySection(c),
+		recordingSection(c),
 	}
 }
 
@@ -42,6 +48,8 @@ func Loader() *config.Loader { return LoaderWith(new(File)) }
 
 // LoaderWith returns a Loader of the table that puts what the configuration file says
 // into f.
+//
+// f is filled in when the Loader loads.
 func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
 }
@@ -52,8 +60,8 @@ func Load(args []string, lookup func(string) (string, bool), readFile func(strin
 	return Loader().Load(args, lookup, readFile)
 }
 
-// process has the settings of the process itself, which no package knows.
-func process(c *config.Config) config.Section {
+// processSection has the settings of the process itself, which no package knows.
+func processSection(c *config.Config) config.Section {
 	return config.Section{Name: "process", Settings: []config.Setting{
 		config.Address("SLUICE_ADDR", &c.Addr, ":8080",
 			"listen address; port 0 picks one, logged as `listening`").Or("PORT", config.Port(&c.Addr)).As("`:8080`, or `:$PORT`"),
@@ -66,17 +74,17 @@ func process(c *config.Config) config.Section {
 	}}
 }
 
-// todoServer has those of the built-in server. Its package shares nothing with
+// todoServerSection has those of the built-in server. Its package shares nothing with
 // the gateway.
-func todoServer(c *config.Config) config.Section {
+func todoServerSection(c *config.Config) config.Section {
 	return config.Section{Name: "todo", Settings: []config.Setting{
 		config.DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db",
 			"SQLite file of the built-in todo server, or `:memory:`"),
 	}}
 }
 
-// chatKit has those of the ChatKit endpoint.
-func chatKit(c *config.Config) config.Section {
+// chatKitSection has those of the ChatKit endpoint.
+func chatKitSection(c *config.Config) config.Section {
 	return config.Section{Name: "chatkit", Settings: []config.Setting{
 		config.OneOf("SLUICE_CHATKIT_HISTORY", &c.ChatKitHistory, "", []string{config.HistoryNone, config.HistoryInMemory, config.HistoryInStore},
 			"threads of [ChatKit](docs/chatkit.md): `none`, `memory` of this process, for development, or the `store`, for all gateways").
@@ -98,9 +106,9 @@ func chatKit(c *config.Config) config.Section {
 // maxPrefix bounds SLUICE_STORE_PREFIX.
 const maxPrefix = 64
 
-// state has those of the store. The value may hold a password, and is a secret
+// stateSection has those of the store. The value may hold a password, and is a secret
 // from here on.
-func state(c *config.Config) config.Section {
+func stateSection(c *config.Config) config.Section {
 	return config.Section{Name: "store", Settings: []config.Setting{
 		config.Func("SLUICE_STORE", string(store.None), "`none`, `memory`, `sqlite:PATH`, `redis://…`, `rediss://…`, `unix://…`, `redis+sentinel://…`",
 			"where turns are [kept](docs/state.md), so that they outlive their connection", func(value string) error {
@@ -123,8 +131,8 @@ func state(c *config.Config) config.Section {
 // printable are the characters of a prefix.
 const printable = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// logging has those of the log.
-func logging(c *config.Config) config.Section {
+// loggingSection has those of the log.
+func loggingSection(c *config.Config) config.Section {
 	return config.Section{Name: "log", Settings: []config.Setting{
 		config.OneOf("SLUICE_LOG_LEVEL", &c.LogLevel, "info", []string{"debug", "info", "warning", "error"},
 			"the least serious lines that are written"),
@@ -133,10 +141,41 @@ func logging(c *config.Config) config.Section {
 	}}
 }
 
-// telemetry has the switch; the rest are the variables of OpenTelemetry.
-func telemetry(c *config.Config) config.Section {
+// telemetrySection has the switch; the rest are the variables of OpenTelemetry.
+func telemetrySection(c *config.Config) config.Section {
 	return config.Section{Name: "telemetry", Settings: []config.Setting{
 		config.Telemetry("SLUICE_OTEL", &c.OTel,
 			"`otlp` sends [spans and metrics](docs/operations.md#telemetry) by OTLP over HTTP, as the `OTEL_*` variables say"),
 	}}
+}
+
+// recordingSection has where turns are recorded.
+func recordingSection(c *config.Config) config.Section {
+	return config.Section{Name: "recording", Settings: []config.Setting{
+		config.Func("SLUICE_RECORD", "", "path", "folder into which each turn is [recorded](docs/operations.md#recordings), with all texts and without keys", func(value string) error {
+			if strings.ContainsFunc(value, unicode.IsControl) {
+				return errors.New("must be the path of a folder")
+			}
+			c.Record = value
+			return nil
+		}).As("none"),
+		config.Func("SLUICE_RECORD_MAX", "256MiB", "`1MiB` to `64GiB`", "recordings that stay in the folder; the oldest go", func(value string) (err error) {
+			c.RecordMax, err = size(value)
+			return err
+		}),
+	}}
+}
+
+// size reads a number of bytes with its unit.
+//
+// The unit is required: a bare number could mean bytes or megabytes.
+func size(text string) (int64, error) {
+	for unit, bytes := range map[string]int64{"MiB": 1 << 20, "GiB": 1 << 30} {
+		number, ok := strings.CutSuffix(text, unit)
+		n, err := strconv.ParseInt(number, 10, 32)
+		if ok && err == nil && n > 0 && n*bytes <= 64<<30 {
+			return n * bytes, nil
+		}
+	}
+	return 0, errors.New("must be a whole number with MiB or GiB, from 1MiB to 64GiB")
 }

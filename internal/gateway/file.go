@@ -1,4 +1,8 @@
-package settings
+// This file has the table of the configuration file: one section for each capability, each
+// read by the package that knows it. The order of the table is that in which sections are
+// read; a section that needs what another one says stands behind it.
+
+package gateway
 
 import (
 	"sluice/a2a"
@@ -19,6 +23,9 @@ import (
 
 // File is what the configuration file says, beside what is in config.Config. Without a
 // file it is empty.
+//
+// A reading fills in a new one. Slices and maps in it are shared with registries and must
+// not be changed.
 type File struct {
 	Path       string // of the file; empty: there is none
 	Models     []model.Spec
@@ -27,6 +34,7 @@ type File struct {
 	Channels   []channel.Spec
 	Tasks      task.Spec
 	Trace      record.Spec
+	Retention  task.Retention
 	A2A        a2a.Spec
 	Quality    quality.Spec
 	Style      *style.Guide // nil: there is none
@@ -62,9 +70,12 @@ func (f *File) Forms() []channel.Spec {
 
 // FileSections returns the table of what may stand in the configuration file, bound to
 // c and f.
+//
+// Reading fills in both; what is wrong comes back as faults, with places and without
+// values.
 func FileSections(c *config.Config, f *File) file.Table {
 	return file.Table{
-		model.Section(&f.Models, c),
+		model.Section(&f.Models, c, protocols()),
 		model.BudgetSection(&f.TurnTokens),
 		mcpclient.Section(c),
 		quality.Section(&f.Quality),
@@ -80,6 +91,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		style.Section(&f.Style),
 		task.Section(&f.Tasks),
 		record.Section(&f.Trace),
+		task.RetentionSection(&f.Retention),
 		a2a.Section(&f.A2A),
 		conversation.Section(&f.Memory, c),
 		workflow.Section(&f.Workflows, c),
@@ -87,7 +99,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 }
 
 // document is the setting of the file itself.
-func document(c *config.Config, f *File) config.Section {
+func documentSection(c *config.Config, f *File) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
 		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with what needs more than a line: `models`, `agents`, `mcpServers` and others",
 			func(path string, content []byte, from config.Sources) []config.Fault {

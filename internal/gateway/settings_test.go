@@ -1,4 +1,4 @@
-package settings_test
+package gateway
 
 import (
 	"errors"
@@ -14,12 +14,11 @@ import (
 	"sluice/agent"
 	"sluice/config"
 	"sluice/config/configtest"
-	"sluice/internal/settings"
 )
 
 // load reads the settings of a machine.
 func load(w configtest.World, args ...string) (config.Config, error) {
-	return settings.Load(args, w.Lookup, w.ReadFile)
+	return Load(args, w.Lookup, w.ReadFile)
 }
 
 func mustLoad(t *testing.T, w configtest.World, args ...string) config.Config {
@@ -58,6 +57,7 @@ func TestDefaults(t *testing.T) {
 		Timezone:       time.UTC,
 		RequestTimeout: 30 * time.Second,
 		ModelTimeout:   15 * time.Second,
+		RecordMax:      256 << 20,
 		ToolTimeout:    10 * time.Second,
 		Heartbeat:      15 * time.Second,
 		WriteTimeout:   5 * time.Second,
@@ -217,8 +217,10 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_MCP_BREAKER":     {"5", "5,30s", "5,30s,3,1", "0,30s,3", "5,0s,3", "5,30s,0", "5,30,3", "1001,1s,1", ",,"},
 		"SLUICE_GEMINI_BREAKER":  {"x,30s,3", "3,60s,1001"},
 		"SLUICE_OTEL":            {"on", "grpc", "OTLP"},
+		"SLUICE_RECORD":          {"a\nb"},
+		"SLUICE_RECORD_MAX":      {"1", "256", "0MiB", "-1MiB", "1.5GiB", "65GiB", "99999999999999MiB", "1MB", "1 MiB"},
 	}
-	for _, section := range settings.Sections(new(config.Config), new(settings.File)) {
+	for _, section := range Sections(new(config.Config), new(File)) {
 		for _, s := range section.Settings {
 			if len(bad[s.Variable]) == 0 {
 				t.Errorf("no bad value of %s is tried", s.Variable)
@@ -249,7 +251,7 @@ func TestUnreadableFile(t *testing.T) {
 		errors.New("/etc/x is odd"): "SLUICE_SYSTEM_PROMPT: the file cannot be read",
 	} {
 		readFile := func(string) ([]byte, error) { return nil, cause }
-		_, err := settings.Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
+		_, err := Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
 		if diff := cmp.Diff([]string{want}, faults(t, err)); diff != "" {
 			t.Errorf("faults (-want +got):\n%s", diff)
 		}
@@ -279,7 +281,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
 		"SLUICE_HEARTBEAT: must be a duration with its unit, such as 15s, 500ms or 1m30s (given as --heartbeat)",
 		"SLUICE_SYSTEM_PROMPT: there is no such file",
-		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, trust, cache, cache_shared, identity",
+		"MCP_CONFIG: /mcpServers/a/comand: there is no such key; there are type, command, builtin, args, env, dir, url, headers, timeout, protocolVersion, allow, deny, fallback, readOnly, idempotent, destructive, confirm, on_unknown, trust, cache, cache_shared, identity",
 		"MCP_CONFIG: /mcpServers/a: must have either command or url",
 		"MCP_CONFIG: /mcpServers/b/timeout: must be from 0.001 seconds to a day",
 	}

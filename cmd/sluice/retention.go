@@ -1,0 +1,70 @@
+// This file is the command retention run: it removes what is kept of tasks longer than the
+// policy says, once, in place of the gateway's own sweep. --dry-run tells what would go.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/gateway"
+)
+
+// retention removes the records of tasks whose time is over, or tells which those are.
+func (p program) retention(ctx context.Context, args []string) int {
+	what := ""
+	if len(args) > 0 {
+		what, args = args[0], args[1:]
+	}
+	switch what {
+	case "run":
+		return p.retentionRun(ctx, args)
+	case "-h", "-help", "--help":
+		p.help(p.stdout, gateway.Loader())
+		return exitOK
+	}
+	fmt.Fprintln(p.stderr, "sluice retention: say what to do: sluice retention run [--dry-run]")
+	return exitUsage
+}
+
+// retentionRun looks at all ended tasks once. A line is told of each that goes, and one of
+// them all.
+func (p program) retentionRun(ctx context.Context, args []string) int {
+	var f gateway.File
+	l := gateway.LoaderWith(&f)
+	dry := l.Bool("dry-run", "change nothing: tell what would be removed; a gateway may run with the file")
+	cfg, code, ok := p.load(l, args)
+	if !ok {
+		return code
+	}
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
+	done := "removed"
+	if *dry {
+		done = "would be removed"
+	}
+	gone, all := 0, 0
+	err := gateway.SweepRetention(ctx, gatewayConfig(cfg, f), *dry, func(w gateway.Swept) {
+		all++
+		if !w.Gone {
+			return
+		}
+		gone++
+		if w.State == "" {
+			fmt.Fprintf(p.stdout, "%s: the rest of it %s\n", w.ID, done)
+			return
+		}
+		fmt.Fprintf(p.stdout, "%s: %s, kept for %d days until %s: %s\n", w.ID, w.State, w.Days, w.Due.UTC().Format(time.RFC3339), done)
+	})
+	if errors.Is(err, gateway.ErrNoRetention) {
+		return p.refuse(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
+	}
+	if err != nil {
+		return p.refuse(err)
+	}
+	fmt.Fprintf(p.stdout, "%d of %d tasks %s\n", gone, all, done)
+	return exitOK
+}

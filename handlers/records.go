@@ -1,0 +1,123 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/labstack/echo/v4"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// Records tells what is kept of a task besides its document. Whose the task is has been
+// made sure of before. Its errors are *fault.Error. It is safe for concurrent use.
+type Records interface {
+	// Checkpoints returns those of a run from number from on, at least one and at most
+	// limit, and whether others follow; none if the task is no run, or has none of those
+	// numbers.
+	Checkpoints(ctx context.Context, task string, from, limit int) (list []jsontext.Value, more bool, err error)
+	// Checkpoint returns one by its number, and Session a session of a sub-agent by its id:
+	// fault.NotFound if the task has none such.
+	Checkpoint(ctx context.Context, task string, sequence int) ([]byte, error)
+	Session(ctx context.Context, task, id string) ([]byte, error)
+}
+
+// Pages of checkpoints, each of which holds the whole state of its run.
+const (
+	fewCheckpoints = 20
+	maxCheckpoints = 100
+)
+
+// serveRecords routes the records of tasks.
+func (s *Server) serveRecords(e *echo.Echo) {
+	if s.cfg.Records == nil {
+		return
+	}
+	readable(e, "/tasks/:id/checkpoints", named("id", s.listCheckpoints))
+	readable(e, "/tasks/:id/checkpoints/:sequence", withPathValues([]string{"id", "sequence"}, raw(s.showCheckpoint)))
+	readable(e, "/tasks/:id/sessions/:session", withPathValues([]string{"id", "session"}, raw(s.showSession)))
+}
+
+// ownTask returns the task of the path, if it is the caller's, and the query. One of
+// somebody else's is as if it were not there.
+func (s *Server) ownTask(r *http.Request) (id string, query map[string][]string, err error) {
+	c, query, err := s.caller(r)
+	if err != nil {
+		return "", nil, err
+	}
+	if id, err = taskID(r); err == nil {
+		err = s.cfg.Tasks.Mine(r.Context(), c, id)
+	}
+	return id, query, err
+}
+
+// listCheckpoints replies with a page of checkpoints, the first one first.
+func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
+	id, query, err := s.ownTask(r)
+	if err != nil {
+		return err
+	}
+	from, limit := 0, fewCheckpoints
+	e := new(chat.ValidationError)
+	if given := query["cursor"]; len(given) > 0 {
+		n, ok := number(given[0])
+		if from = n; !ok || len(given) > 1 {
+			e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
+		}
+	}
+	if given := query["limit"]; len(given) > 0 {
+		n, ok := number(given[0])
+		if limit = n; !ok || n < 1 || n > maxCheckpoints || len(given) > 1 {
+			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
+		}
+	}
+	if len(e.Fields) > 0 {
+		return e
+	}
+	page := struct {
+		Checkpoints []jsontext.Value `json:"checkpoints"`
+		Next        string           `json:"next_cursor,omitempty"`
+	}{Checkpoints: []jsontext.Value{}}
+	list, more, err := s.cfg.Records.Checkpoints(r.Context(), id, from, limit)
+	if err != nil {
+		return err
+	}
+	page.Checkpoints = append(page.Checkpoints, list...)
+	if more {
+		page.Next = strconv.Itoa(from + len(list))
+	}
+	return writeJSON(w, http.StatusOK, page)
+}
+
+// showCheckpoint replies with one checkpoint.
+func (s *Server) showCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	id, _, err := s.ownTask(r)
+	if err != nil {
+		return err
+	}
+	n, ok := number(r.PathValue("sequence"))
+	if !ok {
+		return &fault.Error{Type: fault.NotFound, Message: "There is no such checkpoint: they are numbered 0, 1, 2 and so on"}
+	}
+	doc, err := s.cfg.Records.Checkpoint(r.Context(), id, n)
+	if err == nil {
+		writeBody(w, http.StatusOK, doc)
+	}
+	return err
+}
+
+// showSession replies with one session of a sub-agent.
+func (s *Server) showSession(w http.ResponseWriter, r *http.Request) error {
+	id, _, err := s.ownTask(r)
+	if err != nil {
+		return err
+	}
+	doc, err := s.cfg.Records.Session(r.Context(), id, r.PathValue("session"))
+	if err == nil {
+		writeBody(w, http.StatusOK, doc)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice/agent"
+	"sluice/fault"
+	"sluice/router"
+	"sluice/store"
+	"sluice/workflow"
+)
+
+// A run is pinned to its definition and to the settings of its agents: what a file says
+// later is for later runs. Models and servers are not pinned, as their keys are no part of
+// what is stored; a run that needs one which is gone says so when it comes to that.
+
+// pinnedAgents is workflow.Definition.Agents: the settings of the agents that the nodes
+// name, and of those that these may call.
+type pinnedAgents struct {
+	Agents []router.AgentSpec `json:"agents"`
+	// Timeout is that of the sessions of agents without one of their own.
+	Timeout time.Duration `json:"timeout"`
+}
+
+// pin returns a workflow of the file with the settings of its agents.
+//
+// The pinned text is part of the workflow's SHA-256: a file with another prompt is another
+// definition.
+func pin(w *workflow.Workflow, team []router.AgentSpec, timeout time.Duration) (*workflow.Workflow, error) {
+	named := w.Agents()
+	for i := 0; i < len(named); i++ { // grows with what the agents may call
+		for _, a := range team {
+			if a.ID != named[i] {
+				continue
+			}
+			for _, id := range a.Delegates {
+				if !slices.Contains(named, id) {
+					named = append(named, id)
+				}
+			}
+		}
+	}
+	p := pinnedAgents{Timeout: timeout}
+	for _, a := range team { // those elsewhere have no steps to go on from, and their headers may hold keys
+		if a.Remote == nil && slices.Contains(named, a.ID) {
+			p.Agents = append(p.Agents, a)
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	return w.Pinned(text)
+}
+
+// newWorkAgents makes agents as nodes of workflows use them.
+//
+// The same function serves a file and a pinned definition, so that a run goes on with
+// agents made in the same way.
+func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
+	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
+	agents.delegation = newDelegation(team, timeout).keptBy(g.state, true)
+	for _, a := range team {
+		if a.Remote != nil {
+			continue // it has no steps that could be kept
+		}
+		agents.agents[a.ID], agents.specs[a.ID] = agents.delegation.add(a, g.workerConfig(a)), a
+	}
+	return agents
+}
+
+// flowOf returns what goes on with runs of a definition: the file's own workflow, if that
+// has not changed since, else one that is made of what the run is pinned to.
+//
+// The error wraps workflow.ErrGone. Agents of an old definition are made for each run that
+// needs them; such runs are few.
+func (g *Gateway) flowOf(w *workflow.Workflow) (*answerer, error) {
+	r := g.registry.Load()
+	_, sum := w.Stored()
+	if f := r.flows.byName[w.Definition().Name]; f != nil && f.sum == sum {
+		return f, nil
+	}
+	agents := r.flows.agents
+	if text := w.Definition().Agents; text != nil {
+		var p pinnedAgents
+		if err := json.Unmarshal(text, &p); err != nil {
+			return nil, fmt.Errorf("agents of a definition: %w: %w", workflow.ErrGone, err)
+		}
+		agents = g.newWorkAgents(p.Agents, p.Timeout)
+	}
+	return g.newFlow(w, agents), nil
+}
+
+// flowFor returns what goes on with a run that waits. A run that nobody, or not this
+// version of the program, can go on with is refused before its answer is used up.
+//
+// It claims nothing. The errors are faults that the caller of the answer is shown.
+func (g *Gateway) flowFor(id string) (*answerer, error) {
+	run, err := g.state.runs.Load(context.Background(), id)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+	case errors.Is(err, workflow.ErrVersion):
+		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
+	case errors.Is(err, store.ErrNotFound):
+		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not there any more", Err: err}
+	case err != nil:
+		return nil, cannotGoOn(err)
+	}
+	f, err := g.flowOf(run.Workflow())
+	if err != nil {
+		return nil, cannotGoOn(err)
+	}
+	return f, nil
+}
+
+// cannotGoOn is said of a run whose records, or whose definition, cannot be used.
+func cannotGoOn(err error) error {
+	return &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: what it needs is gone", Err: err}
+}

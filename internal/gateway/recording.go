@@ -1,0 +1,177 @@
+// This file puts the tape of a recording between the gateway and everything outside of a
+// turn: transports, tools, names of tools. The same seams serve to run a recorded turn
+// again with what was recorded. Without a tape each of these functions returns what it was
+// given.
+
+package gateway
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/recording"
+	"sluice/store/memory"
+	"sluice/stream"
+	"sluice/toolcache"
+)
+
+// tape stands between the gateway and what it asks during a turn: a recording.Recorder
+// writes down what comes, a recording.Player gives what came. A gateway without one has no
+// part of this on the way of a turn.
+type tape interface {
+	// Around returns what is used in place of a transport. If why is not empty, turns that use
+	// it cannot be run again.
+	Around(next http.RoundTripper, why string) http.RoundTripper
+	// Tools returns what is used in place of the tools of somebody.
+	Tools(of string, next recording.Tools) recording.Tools
+	// Named returns the name of a server's tool, for which it may ask.
+	Named(ctx context.Context, server, name string, ask func() string) string
+}
+
+// Whose tools those are that are no agent's.
+const (
+	toolsOfNodes   = "(workflow)"
+	toolsOfPlanner = "(planner)"
+	toolsOfAsking  = "(approvals)"
+)
+
+// openTape begins to record, if that is asked for.
+//
+// A tape that was given (to run again) wins over the setting.
+func (g *Gateway) openTape() {
+	g.tape = g.with.tape
+	if g.cfg.Record == "" || g.tape != nil {
+		return
+	}
+	g.recorder = recording.New(recording.Config{Dir: g.cfg.Record, Max: g.cfg.RecordMax, Version: g.cfg.Version, Log: g.log})
+	g.tape = g.recorder
+	g.with.tape = g.tape
+}
+
+// taped returns what is used in place of a transport; own makes the one that would be.
+//
+// next nil means that the package would make its own transport; own makes the same one for
+// the tape to stand in front of.
+func (s Seams) taped(next http.RoundTripper, own func() http.RoundTripper, why string) http.RoundTripper {
+	if s.tape == nil {
+		return next
+	}
+	if next == nil {
+		next = own()
+	}
+	return s.tape.Around(next, why)
+}
+
+// toolsOf returns the tools of a source as somebody is given them.
+func (g *Gateway) toolsOf(of string, s toolcache.Source) agent.Tools {
+	if g.tape == nil {
+		return g.cached(s)
+	}
+	return g.tape.Tools(of, g.cached(s))
+}
+
+// named returns the name of a server's tool.
+func (g *Gateway) named(ctx context.Context, server, name string) string {
+	if g.tape == nil {
+		return g.tools.Named(ctx, server, name)
+	}
+	return g.tape.Named(ctx, server, name, func() string { return g.tools.Named(ctx, server, name) })
+}
+
+// recorded returns r with what says that a request runs a turn.
+func (g *Gateway) recorded(r stream.Runner) stream.Runner {
+	if g.recorder == nil {
+		return r
+	}
+	return recordedRunner{r}
+}
+
+// recordedRunner tells the recorder when a request becomes a turn, which most requests of a
+// server do not.
+type recordedRunner struct{ stream.Runner }
+
+// Run implements stream.Runner.
+func (r recordedRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	recording.From(ctx).Begin(continues(req))
+	return r.Runner.Run(ctx, req, sink)
+}
+
+// continues says what a turn goes on with that a store or a token has kept; empty: nothing.
+//
+// Such a turn can be played but not run again: what it goes on with is not in the
+// recording.
+func continues(req *chat.Request) string {
+	switch {
+	case req.Resumed != nil:
+		return "a turn that was paused"
+	case req.Question != nil:
+		return "a question of an earlier turn"
+	case req.LastAgent != "":
+		return "what is known of an earlier turn"
+	case len(req.History) > 0 && !req.HasHistory:
+		return "the memory of the conversation"
+	}
+	return ""
+}
+
+// handler is what answers requests: the server, behind what records its turns.
+func (g *Gateway) handler() http.Handler {
+	if g.recorder == nil {
+		return g.server
+	}
+	return g.recorder.Handler(g.server, g.state != nil)
+}
+
+// Recording is what was recorded of a turn.
+type Recording = recording.Recording
+
+// ReadRecording reads a recording: see recording.Read.
+func ReadRecording(r io.Reader) (*Recording, error) { return recording.Read(r) }
+
+// Rerunning is what came of a turn that was run again.
+type Rerunning struct {
+	Body []byte // what the client gets
+	// Asked is what was asked that the recording has no answer to, Unused how many of its
+	// answers nobody asked for.
+	Asked  []string
+	Unused int
+}
+
+// Rerun answers the request of a recording with the inputs of the recording, and nothing
+// else: no model, no tool and no receiver is asked. cfg is that of the gateway that made it;
+// of its store there is an empty one. speed is as of recording.Player. The error is that of
+// a gateway which cannot start, or of ctx.
+//
+// No port is opened and no file is written.
+func Rerun(ctx context.Context, cfg Config, r *Recording, speed float64) (out Rerunning, err error) {
+	cfg.Record, cfg.Store, cfg.AdminAddr = "", "", ""
+	player := recording.NewPlayer(r)
+	player.Speed = speed
+	with := Seams{tape: player}
+	if r.Stored {
+		with.Store = memory.New(memory.Config{})
+	}
+	g, err := New(ctx, cfg, newLogger(nobodyReads{}, "error"), with)
+	if err != nil {
+		return out, err
+	}
+	defer g.Close()
+	req, err := r.HTTP(ctx)
+	if err != nil {
+		return out, err
+	}
+	client := player.Client()
+	client.Serve(g, req)
+	out.Asked, out.Unused = player.Extra()
+	out.Body = client.Body()
+	return out, context.Cause(ctx)
+}
+
+// nobodyReads is where the log of a turn goes that is run again.
+type nobodyReads struct{}
+
+// Write takes everything.
+func (nobodyReads) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"sluice/internal/testnet"
+	"sluice/recording"
+)
+
+// unlike has transcripts whose turn asks more when it is run again, with what it depended on.
+func unlike() map[string]string {
+	return map[string]string{"breaker_open": "the state of a breaker, which earlier turns have made"}
+}
+
+// Every golden transcript is also a recording: played, it gives the transcript's stream,
+// and run again with what was recorded, without model and tools, it gives the same once
+// more.
+func TestTranscriptsAreRecordings(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		tr := readTranscript(t, file)
+		if !strings.Contains(tr.get("want.sse"), "event: start") {
+			continue // no turn is run
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var last wireReply
+			synctest.Test(t, func(t *testing.T) { last = tr.record(t, dir) })
+			list, err := recording.List(dir)
+			if err != nil || len(list) == 0 {
+				t.Fatal(err, "there is no recording")
+			}
+			synctest.Test(t, func(t *testing.T) { tr.playAgain(t, name, list[len(list)-1], last) })
+		})
+	}
+}
+
+// record plays the transcript over a gateway that records, and returns the last reply.
+func (tr transcript) record(t *testing.T, dir string) wireReply {
+	t.Helper()
+	cfg, file := tr.config(t)
+	cfg.MCPServers = nil // they are the transcript's own
+	cfg.Record = dir
+	models, calls := tr.byAgent(t, tr.gemini(t))
+	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
+	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	synctest.Wait() // for the sessions with the MCP servers
+	client := http.Client{Transport: testnet.Serve(t, g)}
+	var replies []wireReply
+	for _, req := range tr.requests(t) {
+		before := calls()
+		resp, err := client.Do(withTokens(t, req, replies))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := readReply(t, resp)
+		r.calls = calls() - before
+		replies = append(replies, r)
+		synctest.Wait() // until the request is over on our side too
+	}
+	return replies[len(replies)-1]
+}
+
+// playAgain plays a recording of the transcript, and runs it again.
+func (tr transcript) playAgain(t *testing.T, name, path string, last wireReply) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if bytes.Contains(content, []byte(goldenKey)) {
+		t.Error("the key is in the recording")
+	}
+	r, err := recording.Read(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var played bytes.Buffer
+	if err := r.Play(t.Context(), &played, 0); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(last.body, played.String()); diff != "" {
+		t.Errorf("played (-as it was +got):\n%s", diff)
+	}
+	last.body = played.String()
+	if diff := cmp.Diff(tr.get("want.sse"), withoutChance(last.text())); diff != "" {
+		t.Errorf("played (-want +got):\n%s", diff)
+	}
+	if r.Continues != "" {
+		if !strings.Contains(tr.get("request"), "{{token}}") {
+			t.Errorf("it goes on with %s", r.Continues)
+		}
+		return
+	}
+	cfg, file := tr.config(t)
+	got, err := Rerun(t.Context(), Config{Config: cfg, File: file, Version: "test"}, r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, reordered := r.Compare(got.Body); d != nil || reordered || (len(got.Asked) > 0 || got.Unused > 0) && unlike()[name] == "" {
+		t.Errorf("run again: %v\nasked without an answer: %q, and %d answers left", d, got.Asked, got.Unused)
+	}
+}
+
+// A workflow whose branches and sub-agents speak at the same time is run again like any turn;
+// a run that goes on after a wait cannot be.
+func TestRunsAreRecorded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := func(name, body string, answers ...string) (list []string, file Config) {
+		t.Helper()
+		content, err := os.ReadFile("../../examples/workflows/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		into := filepath.Join(dir, name)
+		cfg, f := configured(t, string(content), map[string]string{"GEMINI_MODEL": OfflineModel, "SLUICE_RECORD": into})
+		file = Config{Config: cfg, File: f, Version: "test"}
+		g, err := New(t.Context(), file, zerolog.Nop(), Seams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flow := &flowing{t: t, Gateway: g}
+		flow.client.Transport = testnet.Serve(t, g)
+		_, reply := flow.post(body)
+		var start struct {
+			Task string `json:"task_id"`
+		}
+		dataOf(t, reply, "start", &start)
+		for _, answer := range answers {
+			if _, reply = flow.answer(start.Task, answer); !strings.Contains(reply, "event: done") {
+				t.Fatal(reply)
+			}
+		}
+		g.Close()
+		if list, err = recording.List(into); err != nil || len(list) != 1+len(answers) {
+			t.Fatal(list, err)
+		}
+		return list, file
+	}
+	read := func(path string) *Recording {
+		t.Helper()
+		in, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		r, err := ReadRecording(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	again := func(path string, cfg Config) {
+		t.Helper()
+		r := read(path)
+		got, err := Rerun(t.Context(), cfg, r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := r.Compare(got.Body); d != nil || len(got.Asked) > 0 || got.Unused > 0 {
+			t.Errorf("%v\nasked %q, unused %d", d, got.Asked, got.Unused)
+		}
+	}
+	list, cfg := run("research", `{"input":"Compare tea and coffee","workflow":"research"}`)
+	again(list[0], cfg)
+	list, cfg = run("refund", `{"input":"I want a refund of 30 EUR","workflow":"refund"}`, `{"action":"approve"}`)
+	again(list[0], cfg)
+	if r := read(list[1]); r.Continues == "" {
+		t.Error("a run that went on after a wait says nothing of it")
+	}
+}

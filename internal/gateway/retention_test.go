@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/store"
+	"sluice/task"
+	"sluice/workflow"
+)
+
+// Nothing is left of a run whose time is over but the logs of its turns, which end by
+// themselves, and for a while the definition. What the workflow says of its
+// runs counts where the request says nothing.
+func TestRetentionOfRuns(t *testing.T) {
+	t.Parallel()
+	const content = `
+agents: {a: {description: a, prompt: "You are a writer."}}
+workflows:
+  short: {kind: debug, retention_days: 0, nodes: {one: {type: agent, agent: a}}}
+  long: {kind: debug, nodes: {one: {type: agent, agent: a}}}
+retention: {default_days: 7, by_task: {debug: 3}}
+`
+	dir := t.TempDir()
+	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": OfflineModel}
+	f := startFlows(t, content, env)
+	begin := func(body string) string {
+		t.Helper()
+		_, reply := f.post(body)
+		var start struct {
+			Task string `json:"task_id"`
+		}
+		dataOf(t, reply, "start", &start)
+		if !strings.Contains(reply, `"finish_reason":"stop"`) {
+			t.Fatal(reply)
+		}
+		return start.Task
+	}
+	short, long, kept := begin(`{"input":"hi","workflow":"short"}`), begin(`{"input":"hi","workflow":"long"}`), begin(`{"input":"hi","workflow":"short","retention_days":30}`)
+	st := f.state.store
+	sessions := &workflow.Sessions{Store: st}
+	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: short}, 0); err != nil {
+		t.Fatal(err)
+	}
+	records := func(id string) (n int) {
+		for _, key := range []string{store.RunKey(id), store.SessionKey("6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1")} {
+			if _, err := st.Value(t.Context(), key); err == nil {
+				n++
+			} else if !errors.Is(err, store.ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+		for _, key := range []string{store.CheckpointsKey(id), store.MessagesKey(id), store.TraceKey(id), store.SessionsKey(id)} {
+			if items, err := st.List(t.Context(), key, 0, 0); err != nil {
+				t.Fatal(err)
+			} else if len(items) > 0 {
+				n++
+			}
+		}
+		if _, err := st.Task(t.Context(), id); err == nil {
+			n++
+		}
+		return n
+	}
+	sweep := func(days int) {
+		t.Helper()
+		w := &task.Sweeper{Store: st, Policy: f.cfg.Retention, Forget: forgets(st)}
+		if _, err := w.Due(t.Context(), time.Now().Add(time.Duration(days)*24*time.Hour+time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(0)
+	if n := records(short); n != 0 {
+		t.Errorf("there are %d records of a run that was to go at its end", n)
+	}
+	for day, want := range map[int]int{1: 5, 2: 5} {
+		sweep(day)
+		if n := records(long); n != want {
+			t.Errorf("on day %d there are %d records of a run of kind debug", day, n)
+		}
+	}
+	sweep(3)
+	if n := records(long); n != 0 {
+		t.Errorf("there are %d records of a run of kind debug", n)
+	}
+	if n := records(kept); n != 5 {
+		t.Errorf("there are %d records of a run whose request said 30 days", n)
+	}
+	// The command looks at the same index, beside the gateway if it only reads.
+	cfg, file := configured(t, content, env)
+	var told []Swept
+	tell := func(w Swept) { told = append(told, w) }
+	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, true, tell); err != nil || len(told) != 1 || told[0].ID != kept || told[0].Days != 30 {
+		t.Errorf("%v %+v", err, told)
+	}
+	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, false, tell); err == nil || !strings.Contains(err.Error(), "--dry-run") {
+		t.Errorf("beside a gateway: %v", err)
+	}
+	cfg.Store = "memory"
+	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, false, tell); !errors.Is(err, ErrNoRetention) {
+		t.Error(err)
+	}
+}

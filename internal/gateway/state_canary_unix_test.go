@@ -1,0 +1,151 @@
+//go:build unix
+
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/telemetry/telemetrytest"
+	"sluice/store/redis/redistest"
+)
+
+// canaryTurn is a turn with everything in it that somebody writes.
+const canaryTurn = `thought CANARY-thought
+text CANARY-text
+call dim {"room":"CANARY-argument"}
+usage 7 3 2
+finish STOP
+---
+text CANARY-answer
+finish STOP
+---
+`
+
+// keeping starts a gateway that keeps its turns at a store, with memory and A2A, and tells a
+// collector of them.
+func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest.Running {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(path, []byte("memory: {enabled: true}\na2a: {enabled: true}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var file File
+	all := gatewaytest.With(gatewaytest.WithDefaults(t, env), "SLUICE_OTEL", "otlp", "SLUICE_CONFIG", path, "SLUICE_LOG_LEVEL", "debug")
+	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.OTel.TracesURL, cfg.OTel.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
+	out, addr := new(gatewaytest.LogTail), make(chan string, 1)
+	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
+		s, err := Listen(ctx, Config{Config: cfg, File: file, Version: "test"}, out)
+		if err != nil {
+			t.Error(err)
+			addr <- ""
+			return exitFailed
+		}
+		defer s.Close()
+		addr <- s.Addr()
+		if s.Run(ctx, r.Signals) != nil {
+			return exitFailed
+		}
+		return exitOK
+	})
+	r.Base = "http://" + gatewaytest.Within(t, "the address", addr)
+	return r
+}
+
+// Of a turn that is kept, remembered, listed, resumed, asked for over A2A and ChatKit,
+// forgotten, and lost with its store, nothing that anyone wrote is in the log, in a span or in a
+// metric; nor is a key, of the model or of the store. It is in the store, where it belongs.
+func TestKeptTurnsStaySecret(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "", "--requirepass", "CANARY-password")
+	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, strings.Repeat(canaryTurn, 6)+"error 400")
+	_, tools := toolsOverHTTP(t)
+	r := keeping(t, api.Env("MCP_CONFIG", tools, "GEMINI_API_KEY", "CANARY-key-0123456789", "SLUICE_STORE", "unix://:CANARY-password@"+server.Socket), collector.URL)
+	r.Log.Await(t, "mcp_connected", r.Ended)
+	ask := func(method, path, body string, headers ...string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, r.Base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		resp, err := r.Client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return fmt.Sprint(resp.StatusCode, " ", string(text))
+	}
+	const turn = `{"input":"CANARY-input","user_id":"ann","conversation_id":"conv_1","context":{"room":"CANARY-context"},"user_name":"CANARY-name"}`
+	first := ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
+	task, id := between(first, `"task_id":"`, `"`), between(first, `"turn_id":"`, `"`)
+	if !strings.Contains(first, "CANARY-answer") || task == "" {
+		t.Fatal(first)
+	}
+	for path, want := range map[string]string{
+		"/tasks/" + task: "CANARY-answer", "/tasks/" + task + "/events": "CANARY-thought", "/tasks/" + task + "/trace": `"steps"`,
+		"/tasks?conversation_id=conv_1&user_id=ann": task, "/tasks/none": "404", "/tasks?cursor=CANARY&conversation_id=conv_1": "422",
+	} {
+		if got := ask("GET", path, ""); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if got := ask("GET", "/chat/stream?input=CANARY", "", "Last-Event-ID", id+":2"); !strings.Contains(got, "CANARY-answer") {
+		t.Errorf("resumed: %s", got)
+	}
+	ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
+	ask("POST", "/chat/stream", strings.Replace(turn, "CANARY-input", "CANARY-other", 1), "Idempotency-Key", "CANARY-idempotency")
+	ask("POST", "/chat/stream", turn) // which is shown what was said
+	ask("POST", "/a2a", `{"jsonrpc":"2.0","id":"CANARY-id","method":"SendMessage","params":`+a2aSaid("CANARY-message", "CANARY-input", `,"contextId":"conv_2"`)+`}`)
+	ask("POST", "/a2a", `{"jsonrpc":"2.0","id":"CANARY-id","method":"GetTask","params":{"id":"CANARY"}}`)
+	ask("POST", "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"CANARY-input"}],"attachments":[],"inference_options":{}}}}`)
+	ask("DELETE", "/conversations/conv_1?user_id=ann", "")
+	server.Kill()
+	ask("POST", "/chat/stream", turn)
+	ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
+	told := ask("GET", "/metrics", "") + ask("GET", "/readyz", "")
+	if code := r.Stop(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	told += r.Log.String()
+	for _, path := range []string{telemetrytest.TracesPath, telemetrytest.MetricsPath} {
+		bodies := collector.Bodies(path)
+		if len(bodies) == 0 {
+			t.Errorf("the collector got nothing at %s", path)
+		}
+		for _, body := range bodies {
+			told += string(body)
+		}
+	}
+	if !strings.Contains(told, "store_unavailable") || !strings.Contains(told, "task_state_changed") {
+		t.Error("the log does not tell of the tasks and of the store")
+	}
+	for at := strings.Index(told, "CANARY"); at >= 0; at = strings.Index(told, "CANARY") {
+		t.Errorf("…%s…", told[max(0, at-300):min(len(told), at+60)])
+		told = told[at+200:]
+	}
+}
+
+// between returns what stands between two texts.
+func between(text, before, after string) string {
+	_, rest, _ := strings.Cut(text, before)
+	found, _, _ := strings.Cut(rest, after)
+	return found
+}
