@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test golden fuzz bench baseline attack run demo build vuln clean
+.PHONY: help check test golden fuzz bench baseline attack failover run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -16,7 +16,7 @@ check: ## gofmt, vet, staticcheck, a tidy go.mod, all tests with the race detect
 	go tool staticcheck ./...
 	go mod tidy -diff
 	cd internal/judges && go mod tidy -diff && go vet ./...
-	go test -race -shuffle=on ./...
+	go test -race -shuffle=on -timeout=25m ./...
 
 test: ## all tests
 	go test ./...
@@ -43,6 +43,9 @@ baseline: ## make the last run of bench the baseline
 
 attack: ## do to the gateway what has once broken it (some 3 min)
 	scripts/attack.sh
+
+failover: ## kill gateways and their Redis while they work (some 5 min)
+	scripts/failover.sh
 
 run: ## the gateway on :8080
 	go run ./cmd/sluice

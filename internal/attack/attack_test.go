@@ -8,45 +8,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func TestRowIsBrokenIfAnyFigureIs(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		figures []verdict
-		want    verdict
-	}{
-		{"nothing measured", nil, broke},
-		{"all good", []verdict{fine, fine}, fine},
-		{"one broken", []verdict{fine, broke, fine}, broke},
-		{"one skipped", []verdict{fine, skipped}, fine},
-		{"all skipped", []verdict{skipped, skipped}, skipped},
-		{"skipped and broken", []verdict{skipped, broke}, broke},
-	}
-	for _, tt := range tests {
-		var r row
-		for _, v := range tt.figures {
-			r.figures = append(r.figures, figure{verdict: v})
-		}
-		if got := r.verdict(); got != tt.want {
-			t.Errorf("%s: the row is %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
+	"sluice/internal/scenario"
+)
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	r := &run{ctx: t.Context(), row: row{name: "tea"}}
-	r.try(func(r *run) {
+	r := &run{Run: scenario.Run{Ctx: t.Context(), Row: scenario.Row{Name: "tea"}}}
+	r.Try(func() {
 		r.atMost("cups", 3, 4)
-		r.exactly("spoons", 1, 2)
-		r.skip("milk", "none here")
-		r.must(errors.New("no\nwater"))
-		r.exactly("never reached", 1, 1)
+		r.Exactly("spoons", 1, 2)
+		r.Skip("milk", "none here")
+		r.Must(errors.New("no\nwater"))
+		r.Exactly("never reached", 1, 1)
 	})
 	var out strings.Builder
-	printRow(&out, r.row)
+	r.Row.Print(&out)
 	var got []string
 	for line := range strings.Lines(out.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
@@ -98,8 +75,8 @@ func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 	}
 	for _, binary := range binaries {
 		for _, s := range scenarios() {
-			// With few descriptors a row is skipped before it starts anything.
-			if r := perform(t.Context(), binary, s); r.verdict() == fine {
+			// With few descriptors a row is scenario.Skipped before it starts anything.
+			if r := perform(t.Context(), binary, s); r.Verdict() == scenario.Fine {
 				t.Errorf("%s with %s: %+v", s.name, binary, r)
 			}
 		}

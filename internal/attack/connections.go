@@ -1,3 +1,7 @@
+// This file has the attacks on connections: bodies that never come, connections that are
+// half closed, methods and paths that monitors use. They write bytes and do not use an HTTP
+// client, since a client would not send what an attacker sends.
+
 package main
 
 import (
@@ -12,9 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/internal/scenario"
 )
 
 // link is a connection on which a scenario writes what it likes.
+//
+// Its deadline is that of the scenario.
 type link struct {
 	*net.TCPConn
 	in *bufio.Reader
@@ -24,15 +32,17 @@ type link struct {
 // writes fail then.
 func (r *run) dial(g *gateway) *link {
 	var d net.Dialer
-	conn, err := d.DialContext(r.ctx, "tcp", g.addr)
-	r.must(plainly(err))
-	r.atEnd(func() { _ = conn.Close() })
-	deadline, _ := r.ctx.Deadline()
+	conn, err := d.DialContext(r.Ctx, "tcp", g.addr)
+	r.Must(plainly(err))
+	r.AtEnd(func() { _ = conn.Close() })
+	deadline, _ := r.Ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
 	return &link{conn.(*net.TCPConn), bufio.NewReaderSize(conn, 1<<10)}
 }
 
 // exchange sends a whole request and reads a whole reply.
+//
+// closing says that the connection cannot be used again.
 func (l *link) exchange(request string) (got reply, closing bool) {
 	if _, err := io.WriteString(l, request); err != nil {
 		return reply{err: plainly(err)}, true
@@ -64,10 +74,12 @@ func post(input string) string {
 
 // gather opens n connections that send what request says, and nothing more. open is
 // how many the gateway has not closed.
+//
+// The readers end when the connections are closed, at the end of the scenario.
 func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomic.Int64) {
 	open = new(atomic.Int64)
 	var readers sync.WaitGroup
-	r.atEnd(readers.Wait)
+	r.AtEnd(readers.Wait)
 	for i := range n {
 		l := r.dial(g)
 		_, _ = io.WriteString(l, request(i)) // it may be closed already, as it should be
@@ -82,6 +94,8 @@ func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomi
 
 // announced are requests that announce a body which never comes. All but the last
 // get a reply without it.
+//
+// The last one is a turn, whose body the gateway waits for.
 func announced() (all []string) {
 	const turn = "POST /chat/stream|Content-Type: application/json"
 	for _, line := range []string{
@@ -113,19 +127,19 @@ func unreadBody(r *run) {
 	}
 	r.within("from such a reply to the close, slowest", slowest, 2*time.Second)
 	open := r.gather(large, many, each)
-	r.pause(gone)
-	r.exactly("left of 9,000 after 15 s", int(open.Load()), 0)
+	r.Pause(gone)
+	r.Exactly("left of 9,000 after 15 s", int(open.Load()), 0)
 }
 
 // untilClosed returns how long a connection stays open after its reply, at most 3 s.
 func (r *run) untilClosed(g *gateway, request string) time.Duration {
 	l := r.dial(g)
 	got, _ := l.exchange(request)
-	r.must(got.err)
+	r.Must(got.err)
 	begin := time.Now()
 	_ = l.SetReadDeadline(begin.Add(3 * time.Second))
 	if b, err := l.in.ReadByte(); err == nil {
-		r.must(fmt.Errorf("byte %q after the reply to %q", b, request))
+		r.Must(fmt.Errorf("byte %q after the reply to %q", b, request))
 	}
 	return time.Since(begin)
 }
@@ -141,7 +155,7 @@ func halfBodies(r *run) {
 		`{"input":"` + strings.Repeat("a", sent-len(`{"input":"`))
 	r.gather(g, crowded, func(int) string { return half })
 	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
-	r.pause(2 * time.Second)
+	r.Pause(2 * time.Second)
 	r.cost(g, usage{}, 0, 150)
 }
 
@@ -151,21 +165,21 @@ func halfClose(r *run) {
 	g := r.mustStart(options{model: func(q question, say func(string)) {
 		say(part(`[{"text":"Fi"}]`))
 		asked <- struct{}{}
-		_ = pause(q.Context(), 3*time.Second)
+		_ = scenario.Pause(q.Context(), 3*time.Second)
 		left <- time.Now()
 		say(text("ne."))
 	}})
 	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
 		l := r.dial(g)
 		_, err := io.WriteString(l, strings.Replace(post("hi"), "HTTP/1.1", version, 1))
-		r.must(err)
+		r.Must(err)
 		select {
 		case <-asked:
-		case <-r.ctx.Done():
-			r.must(errors.New("the model was not asked"))
+		case <-r.Ctx.Done():
+			r.Must(errors.New("the model was not asked"))
 		}
 		begin := time.Now()
-		r.must(l.CloseWrite())
+		r.Must(l.CloseWrite())
 		got, err := io.ReadAll(l.in)
 		end := "broken off"
 		switch {
@@ -176,7 +190,7 @@ func halfClose(r *run) {
 		case err == nil && (version == "HTTP/1.0" || strings.HasSuffix(string(got), "0\r\n\r\n")):
 			end = "clean, without done"
 		}
-		r.note("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
+		r.Note("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
 		r.within("until the model is left", (<-left).Sub(begin), 500*time.Millisecond)
 	}
 }
@@ -191,8 +205,8 @@ func head(r *run) {
 			answered++
 		}
 	}
-	r.exactly("HEAD answered where GET has no effect", answered, len(paths))
-	r.exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
+	r.Exactly("HEAD answered where GET has no effect", answered, len(paths))
+	r.Exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
 }
 
 // diag holds /diag/sse to what holds for a turn.
@@ -200,12 +214,12 @@ func diag(r *run) {
 	const long = "GET /diag/sse?ticks=2&interval_ms=300000 HTTP/1.1\r\nHost: x\r\n"
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})
 	foreign := r.dial(g)
-	r.exactly("status for a foreign page", foreign.status(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
+	r.Exactly("status for a foreign page", foreign.status(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
 	_ = foreign.Close()
-	r.pause(200 * time.Millisecond) // until its place is free again, if it had one
-	r.exactly("status for curl", r.dial(g).status(long+"\r\n"), http.StatusOK)
+	r.Pause(200 * time.Millisecond) // until its place is free again, if it had one
+	r.Exactly("status for curl", r.dial(g).status(long+"\r\n"), http.StatusOK)
 	r.turn("a turn beside it, SLUICE_MAX_STREAMS=1", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
 	begin := time.Now()
-	r.must(g.terminate())
+	r.Must(g.terminate())
 	r.within("from SIGTERM to the end beside it", time.Since(begin), 3*time.Second)
 }

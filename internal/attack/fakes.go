@@ -1,3 +1,7 @@
+// This file has the fakes that stand behind the attacked gateway: a model in the form of
+// the Gemini API, and an MCP server. They know as much of these protocols as the scenarios
+// need, and share no code with the gateway.
+
 package main
 
 import (
@@ -21,6 +25,9 @@ func (q question) about(text string) bool { return strings.Contains(q.body, text
 func (q question) answered() bool { return q.about(`"functionResponse"`) }
 
 // model is a fake of the Gemini API. Its chunks are given to say.
+//
+// It is called for each question, at the same time for several turns. What it says is
+// flushed at once.
 type model func(q question, say func(chunk string))
 
 // ServeHTTP reads the request and has the model write events, each flushed.

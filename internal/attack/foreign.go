@@ -1,3 +1,6 @@
+// This file asks what a page of another origin can make a browser send, and whether that
+// runs a turn. The headers are written down, as no browser takes part.
+
 package main
 
 import (
@@ -56,7 +59,7 @@ func foreignPage(r *run) {
 	for _, v := range visits(g.addr) {
 		before := o.tools.calls.Load()
 		got := g.fetch(5*time.Second, http.MethodGet, "/chat/stream?input=buy+eggs", "", v.header...)
-		r.must(got.err)
+		r.Must(got.err)
 		called := int(o.tools.calls.Load() - before)
 		if v.ours {
 			ours++
@@ -69,7 +72,7 @@ func foreignPage(r *run) {
 			ran = append(ran, v.name)
 		}
 	}
-	r.note(fmt.Sprintf("foreign requests of %d that ran a turn", foreign), ran == nil, "0", "%d: %s", len(ran), strings.Join(ran, ", "))
-	r.exactly("tools that they called", effects, 0)
-	r.exactly("turns of our own page and of programs", served, ours)
+	r.Note(fmt.Sprintf("foreign requests of %d that ran a turn", foreign), ran == nil, "0", "%d: %s", len(ran), strings.Join(ran, ", "))
+	r.Exactly("tools that they called", effects, 0)
+	r.Exactly("turns of our own page and of programs", served, ours)
 }

@@ -1,3 +1,7 @@
+// This file starts the gateway as a process with an environment of its own, reads its log,
+// and asks it. Nothing of the surrounding environment reaches it, so that a setting of the
+// machine changes no row.
+
 package main
 
 import (
@@ -16,9 +20,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/internal/scenario"
 )
 
 // options say how a gateway is started.
+//
+// The zero value is a gateway with a model that answers one word and the built-in todo
+// server.
 type options struct {
 	model model  // nil: it answers one word
 	tools *tools // nil: the built-in todo server
@@ -46,11 +55,13 @@ type gateway struct {
 
 // start starts the fakes and a gateway in front of them, and waits until it listens.
 // An error means that the gateway did not get so far.
+//
+// The process is killed at the end of the scenario, whatever became of it.
 func (r *run) start(o options) (*gateway, error) {
-	g := &gateway{ctx: r.ctx, cmd: exec.Command(r.binary), addr: o.addr, ended: make(chan struct{}),
+	g := &gateway{ctx: r.Ctx, cmd: exec.Command(r.Binary), addr: o.addr, ended: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if o.files > 0 {
-		g.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, o.files), r.binary)
+		g.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, o.files), r.Binary)
 	}
 	var complaints bytes.Buffer
 	g.cmd.Env, g.cmd.Stderr = r.environment(o), &complaints
@@ -58,13 +69,13 @@ func (r *run) start(o options) (*gateway, error) {
 		g.cmd.Stderr = o.stderr
 	}
 	out, in, err := os.Pipe()
-	r.must(err)
+	r.Must(err)
 	g.cmd.Stdout = in
 	err = g.cmd.Start()
 	_ = in.Close()
 	if err != nil {
 		_ = out.Close()
-		r.must(err)
+		r.Must(err)
 	}
 	r.watch(g, out, o.loseLog)
 	if err := g.listening(); err != nil {
@@ -78,7 +89,7 @@ func (r *run) start(o options) (*gateway, error) {
 // mustStart starts a gateway that has no reason not to start.
 func (r *run) mustStart(o options) *gateway {
 	g, err := r.start(o)
-	r.must(err)
+	r.Must(err)
 	return g
 }
 
@@ -88,17 +99,20 @@ func (r *run) environment(o options) []string {
 		o.model = plain
 	}
 	env := []string{"PATH=/usr/bin:/bin", "HOME=" + r.folder(), "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
-		"GEMINI_API_KEY=key-of-the-attack", "GEMINI_BASE_URL=" + r.serve(o.model)}
+		"GEMINI_API_KEY=key-of-the-attack", "GEMINI_BASE_URL=" + r.Serve(o.model)}
 	if o.addr != "" {
 		env = append(env, "SLUICE_ADDR="+o.addr)
 	}
 	if o.tools != nil {
-		env = append(env, "MCP_SERVER_URL="+r.serve(o.tools)+"/mcp")
+		env = append(env, "MCP_SERVER_URL="+r.Serve(o.tools)+"/mcp")
 	}
 	return append(env, o.env...)
 }
 
 // watch reads the log and waits for the end.
+//
+// Its goroutines end with the process. With lose the pipe is closed as soon as the gateway
+// listens.
 func (r *run) watch(g *gateway, out *os.File, lose bool) {
 	read := make(chan struct{})
 	go func() {
@@ -123,7 +137,7 @@ func (r *run) watch(g *gateway, out *os.File, lose bool) {
 		g.err = g.cmd.Wait()
 		<-read
 	}()
-	r.atEnd(func() {
+	r.AtEnd(func() {
 		_ = g.cmd.Process.Kill()
 		<-g.ended
 	})
@@ -137,7 +151,7 @@ func (g *gateway) listening() error {
 		return err
 	}
 	for g.fetch(time.Second, http.MethodGet, "/healthz", "").status != http.StatusOK {
-		if err := pause(g.ctx, 50*time.Millisecond); err != nil || !g.alive() {
+		if err := scenario.Pause(g.ctx, 50*time.Millisecond); err != nil || !g.alive() {
 			return errors.New("nobody listens")
 		}
 	}
@@ -168,6 +182,9 @@ type entry struct {
 }
 
 // await waits for an event in the log.
+//
+// It looks at lines that have come already too. An error names the event and whether the
+// process has ended.
 func (g *gateway) await(event string, limit time.Duration) (entry, error) {
 	for deadline := time.Now().Add(limit); ; {
 		ended := !g.alive()
@@ -180,7 +197,7 @@ func (g *gateway) await(event string, limit time.Duration) (entry, error) {
 		if ended {
 			return entry{}, fmt.Errorf("ended before %s: %v", event, g.err)
 		}
-		if time.Now().After(deadline) || pause(g.ctx, 10*time.Millisecond) != nil {
+		if time.Now().After(deadline) || scenario.Pause(g.ctx, 10*time.Millisecond) != nil {
 			return entry{}, fmt.Errorf("no %s in %s", event, limit)
 		}
 	}
@@ -195,6 +212,8 @@ type reply struct {
 }
 
 // fetch sends a request on a connection of its own. header is "Name: value" each.
+//
+// It always returns a reply; err in it says what went wrong.
 func (g *gateway) fetch(limit time.Duration, method, path, body string, header ...string) (got reply) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(g.ctx, limit)

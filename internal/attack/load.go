@@ -1,3 +1,7 @@
+// This file has the attacks by number: idle connections, turns beyond all limits, readers
+// that do not read. Limits of time are wide, because the generator runs on the same
+// machine; what they tell apart is a gateway that copes from one that does not.
+
 package main
 
 import (
@@ -10,10 +14,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/internal/scenario"
 )
 
 // ownShortage takes the gateway's descriptors away, first with idle connections, then
 // with turns. Neither is the model's fault.
+//
+// Its own lack of descriptors must not open the breaker of the model, which would refuse
+// turns when there is room again.
 func ownShortage(r *run) {
 	g := r.mustStart(options{files: 64})
 	idle := r.fill(g, 100)
@@ -22,13 +31,13 @@ func ownShortage(r *run) {
 	for _, l := range idle {
 		_ = l.Close()
 	}
-	r.pause(300 * time.Millisecond)
+	r.Pause(300 * time.Millisecond)
 	r.breaker(g)
 	r.turn("a turn when they are gone", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
 
 	const turns = 300
 	g = r.mustStart(options{files: 256, model: func(q question, say func(string)) {
-		_ = pause(q.Context(), 2*time.Second)
+		_ = scenario.Pause(q.Context(), 2*time.Second)
 		say(text("Fine."))
 	}})
 	var mu sync.Mutex // guards ends
@@ -45,7 +54,7 @@ func ownShortage(r *run) {
 	time.Sleep(time.Second)
 	r.health("/healthz beside 300 turns, 256 descriptors", g)
 	wg.Wait()
-	r.note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
+	r.Note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
 	r.breaker(g)
 }
 
@@ -69,17 +78,20 @@ func (r *run) fill(g *gateway, n int) (idle []*link) {
 		idle = append(idle, l)
 	}
 	if len(idle) == 0 {
-		r.must(errors.New("no connection gets an answer"))
+		r.Must(errors.New("no connection gets an answer"))
 	}
 	return idle
 }
 
 // refusals asks for more than there are places, on connections that stay.
+//
+// A refusal must be cheap, keep its connection and not fill the log: it is what a gateway
+// does most when it is full.
 func refusals(r *run) {
 	const n = 4000
 	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
 	if status := r.dial(g).status(post("hold")); status != http.StatusOK {
-		r.must(fmt.Errorf("the first turn: status %d", status))
+		r.Must(fmt.Errorf("the first turn: status %d", status))
 	}
 	before, _ := g.usage()
 	lines, begin := len(g.lines()), time.Now()
@@ -96,26 +108,28 @@ func refusals(r *run) {
 		}
 	}
 	took := time.Since(begin)
-	r.pause(1200 * time.Millisecond) // a summary may come a second later
-	r.exactly("refused of 4,000", refused, n)
-	r.exactly("connections for them", dials, 1)
+	r.Pause(1200 * time.Millisecond) // a summary may come a second later
+	r.Exactly("refused of 4,000", refused, n)
+	r.Exactly("connections for them", dials, 1)
 	if after, err := g.usage(); err != nil {
-		r.skip("CPU each", "no /proc here")
+		r.Skip("CPU each", "no /proc here")
 	} else {
 		each := (after.cpu - before.cpu) / n
-		r.note("CPU each", each < 90*time.Microsecond, "< 90µs", "%s", each.Round(time.Microsecond))
+		r.Note("CPU each", each < 90*time.Microsecond, "< 90µs", "%s", each.Round(time.Microsecond))
 	}
 	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
 }
 
 // slowReaders ask for a long answer and do not read it.
+//
+// Memory for a reader must be bounded, however long the answer is.
 func slowReaders(r *run) {
 	const readers = 500
 	chunk := part(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
 	g := r.mustStart(options{model: func(q question, say func(string)) {
 		for i := 0; i < 600 && q.about("long"); i++ {
 			say(chunk)
-			if pause(q.Context(), 5*time.Millisecond) != nil {
+			if scenario.Pause(q.Context(), 5*time.Millisecond) != nil {
 				return
 			}
 		}
@@ -126,18 +140,18 @@ func slowReaders(r *run) {
 		l := r.dial(g)
 		_ = l.SetReadBuffer(4 << 10)
 		_, err := io.WriteString(l, post("long"))
-		r.must(err)
+		r.Must(err)
 	}
-	r.pause(3 * time.Second)
+	r.Pause(3 * time.Second)
 	r.turn("a turn beside 500 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
 	if err != nil {
-		r.skip("memory each", "no /proc here")
+		r.Skip("memory each", "no /proc here")
 		return
 	}
 	after, err := g.usage()
-	r.must(err)
+	r.Must(err)
 	each := (after.peak - before.peak) / readers >> 10
-	r.note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
+	r.Note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
 }
 
 // overload begins five times as many turns as the gateway has shown to carry, and
@@ -157,7 +171,7 @@ func overload(r *run) {
 	over := r.load(g, fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000", "--warmup=5s", "--duration=5s")
 	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
 	share := 100 * over.answered() / peak.answered()
-	r.note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s", share, peak.answered())
+	r.Note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s", share, peak.answered())
 	r.health("/healthz afterwards", g)
 }
 
@@ -176,12 +190,12 @@ func (l loadReport) answered() float64 { return l.FirstText.Count / l.Seconds }
 // load runs the binary's own load generator.
 func (r *run) load(g *gateway, flags ...string) (report loadReport) {
 	flags = append([]string{"loadtest", "--url=http://" + g.addr, "--timeout=20s", "--json=-"}, flags...)
-	out, _ := exec.CommandContext(r.ctx, r.binary, flags...).Output() // it fails if a turn is refused
+	out, _ := exec.CommandContext(r.Ctx, r.Binary, flags...).Output() // it fails if a turn is refused
 	if err := json.Unmarshal(out, &report); err != nil {
-		r.must(fmt.Errorf("loadtest: %w", err))
+		r.Must(fmt.Errorf("loadtest: %w", err))
 	}
 	if report.FirstText.Count == 0 {
-		r.must(errors.New("no turn was answered"))
+		r.Must(errors.New("no turn was answered"))
 	}
 	return report
 }

@@ -18,20 +18,22 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"sluice/internal/scenario"
 )
 
 // patience bounds a scenario: a gateway that hangs is killed, and its row is broken.
 const patience = 60 * time.Second
 
-// scenario is one attack, named after what it is about.
-type scenario struct {
+// named is one attack, named after what it is about.
+type named struct {
 	name string
 	run  func(r *run)
 }
 
 // scenarios are all rows, in the order in which they run.
-func scenarios() []scenario {
-	return []scenario{
+func scenarios() []named {
+	return []named{
 		{"unread body", unreadBody},
 		{"half bodies", halfBodies},
 		{"own shortage", ownShortage},
@@ -75,19 +77,19 @@ func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "attack:", err)
 		return 2
 	}
-	printHead(stdout)
+	scenario.PrintHead(stdout)
 	var broken []string
 	for _, s := range wanted {
 		if ctx.Err() != nil {
 			return 1
 		}
 		row := perform(ctx, binary, s)
-		printRow(stdout, row)
-		if row.verdict() == broke {
-			broken = append(broken, row.name)
+		row.Print(stdout)
+		if row.Verdict() == scenario.Broke {
+			broken = append(broken, row.Name)
 		}
 	}
-	printSum(stdout, len(wanted), broken)
+	scenario.PrintSum(stdout, len(wanted), broken)
 	if len(broken) > 0 {
 		return 1
 	}
@@ -95,7 +97,7 @@ func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // choose returns the rows that were named; without names all of them.
-func choose(args []string) ([]scenario, error) {
+func choose(args []string) ([]named, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("which binary?")
 	}
@@ -103,9 +105,9 @@ func choose(args []string) ([]scenario, error) {
 	if len(args) == 1 {
 		return all, nil
 	}
-	var chosen []scenario
+	var chosen []named
 	for _, name := range args[1:] {
-		i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
+		i := slices.IndexFunc(all, func(s named) bool { return s.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no row %q", name)
 		}
@@ -115,11 +117,14 @@ func choose(args []string) ([]scenario, error) {
 }
 
 // perform runs one scenario and ends whatever it has started.
-func perform(ctx context.Context, binary string, s scenario) row {
+//
+// What a scenario has started is ended also if it panics with something else than failure,
+// before the panic goes on.
+func perform(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &run{ctx: ctx, binary: binary, row: row{name: s.name}}
-	defer r.end()
-	r.try(s.run)
-	return r.row
+	r := &run{scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.name}}}
+	defer r.End()
+	r.Try(func() { s.run(r) })
+	return r.Row
 }

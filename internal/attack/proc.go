@@ -1,3 +1,6 @@
+// This file reads what a process has used out of Linux's /proc. Elsewhere figures that need
+// it are skipped and not failed.
+
 package main
 
 import (

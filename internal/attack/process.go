@@ -1,3 +1,6 @@
+// This file has the attacks on the process around the gateway: its log, its keys, its home
+// folder.
+
 package main
 
 import (
@@ -32,17 +35,17 @@ func (g *gateway) terminate() error {
 func logReaderGone(r *run) {
 	g := r.mustStart(options{loseLog: true})
 	r.turn("a turn without a reader of stdout", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
-	r.pause(300 * time.Millisecond)
+	r.Pause(300 * time.Millisecond)
 	r.health("/healthz after it", g)
 
 	out, in, err := os.Pipe()
-	r.must(err)
+	r.Must(err)
 	_ = out.Close()
 	defer in.Close()
 	// Without a key it has something to say on stderr: that the model is a built-in one.
 	g, err = r.start(options{stderr: in, env: []string{"GEMINI_API_KEY="}})
 	if err != nil {
-		r.note("the start without a reader of stderr", false, "runs", "%v", err)
+		r.Note("the start without a reader of stderr", false, "runs", "%v", err)
 		return
 	}
 	r.health("/healthz without a reader of stderr", g)
@@ -52,8 +55,8 @@ func logReaderGone(r *run) {
 func longLogLines(r *run) {
 	const most = 16 << 10
 	g := r.mustStart(options{model: calling(strings.Repeat("n", 900<<10), "{}")})
-	r.must(g.fetch(5*time.Second, http.MethodGet, "/"+strings.Repeat("p", 90<<10), "").err)
-	r.pause(300 * time.Millisecond)
+	r.Must(g.fetch(5*time.Second, http.MethodGet, "/"+strings.Repeat("p", 90<<10), "").err)
+	r.Pause(300 * time.Millisecond)
 	r.atMost("longest line, path of 90 KiB", longest(g.lines()), most)
 	r.turn("a turn with a tool's name of 900 KiB", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
 	r.completed(g)
@@ -63,7 +66,7 @@ func longLogLines(r *run) {
 // completed waits until a turn is logged.
 func (r *run) completed(g *gateway) {
 	_, err := g.await("request_completed", 5*time.Second)
-	r.must(err)
+	r.Must(err)
 }
 
 // longest is the length of the longest line, in bytes.
@@ -78,18 +81,18 @@ func longest(lines []string) (n int) {
 func bidi(r *run) {
 	const odd = "a\u202eb\u2028c\u2066d\U000e0041e"
 	g := r.mustStart(options{model: calling("tool"+odd, "{}")})
-	r.must(g.fetch(5*time.Second, http.MethodGet, "/"+url.PathEscape(odd), "").err)
+	r.Must(g.fetch(5*time.Second, http.MethodGet, "/"+url.PathEscape(odd), "").err)
 	t := newTurn(g.fetch(5*time.Second, http.MethodPost, "/chat/stream", `{"input":"hi","user_id":"`+odd+`"}`, "Content-Type: application/json"))
 	r.turn("a turn", t, 5*time.Second, "stop")
 	r.completed(g)
-	r.exactly("such characters in the log", disguised(strings.Join(g.lines(), "")), 0)
+	r.Exactly("such characters in the log", disguised(strings.Join(g.lines(), "")), 0)
 	inEvents := 0
 	for _, e := range t.events {
 		if e.name == "tool_call" {
 			inEvents += disguised(e.raw)
 		}
 	}
-	r.exactly("in the events' names of tools", inEvents, 0)
+	r.Exactly("in the events' names of tools", inEvents, 0)
 }
 
 // disguised counts what is neither seen nor a plain line end.
@@ -107,11 +110,11 @@ func shortKey(r *run) {
 	for _, key := range []string{"1", "test"} {
 		// A broken gateway may cut its own address in the log, so it gets one.
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		r.must(err)
-		r.must(l.Close())
+		r.Must(err)
+		r.Must(l.Close())
 		g := r.mustStart(options{addr: l.Addr().String(), env: []string{"GEMINI_API_KEY=" + key}})
 		r.turn(fmt.Sprintf("a turn with the key %q", key), g.ask("hi", 5*time.Second), 2*time.Second, "stop")
-		r.pause(300 * time.Millisecond)
+		r.Pause(300 * time.Millisecond)
 		var lost, cut, warned int
 		for _, line := range g.lines() {
 			var e entry
@@ -125,9 +128,9 @@ func shortKey(r *run) {
 				warned++
 			}
 		}
-		r.exactly("log lines that are no JSON", lost, 0)
-		r.exactly("log lines that are cut", cut, 0)
-		r.exactly("warnings at the start", warned, 1)
+		r.Exactly("log lines that are no JSON", lost, 0)
+		r.Exactly("log lines that are cut", cut, 0)
+		r.Exactly("warnings at the start", warned, 1)
 	}
 }
 
@@ -136,12 +139,12 @@ func shortKey(r *run) {
 func noHome(r *run) {
 	g, err := r.start(options{env: []string{"HOME=/dev/null/home", "SLUICE_TODO_DB="}})
 	if err != nil {
-		r.note("the start", false, "runs", "%v", err)
+		r.Note("the start", false, "runs", "%v", err)
 		return
 	}
 	r.health("/healthz", g)
 	r.connected(g)
 	n, err := g.offered("")
-	r.must(err)
-	r.note("todo tools", n > 0, "> 0", "%d", n)
+	r.Must(err)
+	r.Note("todo tools", n > 0, "> 0", "%d", n)
 }

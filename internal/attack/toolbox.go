@@ -1,3 +1,6 @@
+// This file has the attacks by tools: schemas that are expensive to compile or to check,
+// more tools or calls than anyone needs.
+
 package main
 
 import (
@@ -15,7 +18,7 @@ func (o options) beside(list ...string) options {
 // connected waits for the tools.
 func (r *run) connected(g *gateway) {
 	_, err := g.await("mcp_connected", 20*time.Second)
-	r.must(err)
+	r.Must(err)
 }
 
 // object is a schema with n string properties that have these further members.
@@ -33,10 +36,10 @@ func patternBomb(r *run) {
 	g := r.mustStart(options{}.beside(tool("bomb", bomb), tool("harmless", `{"type":"object"}`)))
 	_, err := g.await("mcp_connected", 20*time.Second)
 	r.cost(g, usage{}, 3*time.Second, 150)
-	r.must(err)
+	r.Must(err)
 	n, err := g.offered("harmless")
-	r.must(err)
-	r.exactly("the server's other tool is offered", n, 1)
+	r.Must(err)
+	r.Exactly("the server's other tool is offered", n, 1)
 }
 
 // slowPattern has an argument checked that takes seconds, and beside it a quick one.
@@ -68,11 +71,11 @@ func toolsSurplus(r *run) {
 		many[i] = tool(fmt.Sprint("t", i), `{"type":"object"}`)
 	}
 	g := r.mustStart(options{}.beside(many...))
-	r.pause(time.Second)
+	r.Pause(time.Second)
 	n, err := g.offered("t")
-	r.must(err)
-	r.note("offered of 1,001 tools", n >= 1000, ">= 1000", "%d", n)
-	r.exactly("mcp_unavailable in a turn", g.ask("hi", 5*time.Second).count("error", "mcp_unavailable"), 0)
+	r.Must(err)
+	r.Note("offered of 1,001 tools", n >= 1000, ">= 1000", "%d", n)
+	r.Exactly("mcp_unavailable in a turn", g.ask("hi", 5*time.Second).count("error", "mcp_unavailable"), 0)
 }
 
 // manyCalls has the model make more calls in one answer than anybody can want.
@@ -95,5 +98,5 @@ func manyCalls(r *run) {
 	r.turn("a turn of 2 s with 196,000 calls", t, 5*time.Second, "stop", "timeout")
 	r.cost(g, before, 5*time.Second, 150)
 	r.atMost("calls that are told", t.count("tool_call", `"in_progress"`), most)
-	r.exactly("errors that tell the number of the rest", t.count("error", fmt.Sprint(chunks*each-most)), 1)
+	r.Exactly("errors that tell the number of the rest", t.count("error", fmt.Sprint(chunks*each-most)), 1)
 }

@@ -1,3 +1,6 @@
+// This file reads a turn as the simplest client would, line by line. It does not use the
+// gateway's reader, whose mistakes it would share.
+
 package main
 
 import (

@@ -1,3 +1,7 @@
+// This file has the attacks by upstreams: figures that are no numbers, and a server that
+// closes each connection with GOAWAY, on which a client that dials again at once would
+// spin.
+
 package main
 
 import (
@@ -33,7 +37,7 @@ func oddUsage(r *run) {
 			kept++
 		}
 	}
-	r.exactly("good answers kept", kept, len(odd))
+	r.Exactly("good answers kept", kept, len(odd))
 	r.breaker(g)
 }
 
@@ -41,14 +45,14 @@ func oddUsage(r *run) {
 func goAway(r *run) {
 	trusted := filepath.Join(r.folder(), "ca.pem")
 	pair, err := certificate(trusted)
-	r.must(err)
+	r.Must(err)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
-	r.must(err)
+	r.Must(err)
 	var conns counter
 	var wg sync.WaitGroup
 	wg.Go(func() { refuseAll(l, &conns, &wg) })
 	// The gateway is ended before, so its connections are closed.
-	r.atEnd(func() { _ = l.Close(); wg.Wait() })
+	r.AtEnd(func() { _ = l.Close(); wg.Wait() })
 	g := r.mustStart(options{env: []string{"GEMINI_BASE_URL=https://" + l.Addr().String(), "SSL_CERT_FILE=" + trusted, "SLUICE_MODEL_TIMEOUT=4s"}})
 	before, _ := g.usage()
 	r.turn("a turn", g.ask("hi", 15*time.Second), 10*time.Second, "model_unavailable", "timeout")
@@ -59,6 +63,9 @@ func goAway(r *run) {
 
 // refuseAll accepts connections, counts them, and answers each with a refusal,
 // until l is closed. wg waits for all.
+//
+// The bytes are written before the client has said anything, as a server that shuts down
+// may do.
 func refuseAll(l net.Listener, conns *counter, wg *sync.WaitGroup) {
 	for {
 		conn, err := l.Accept()

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -62,12 +61,23 @@ func Origin(text string) error {
 	return nil
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
-
 // Host accepts a host's name, or an address without brackets and port.
 func Host(text string) bool {
 	_, err := netip.ParseAddr(text)
-	return err == nil || hostName.MatchString(text)
+	return err == nil || isHostName(text)
+}
+
+// isHostName says whether a text has the form of a DNS name of at most 253 characters.
+// Underscores are allowed, as names of services and containers have them, and so is the
+// point at the end that makes a name absolute.
+func isHostName(text string) bool {
+	if text == "" || len(text) > 253 || !isAlphanumeric(rune(text[0])) {
+		return false
+	}
+	last := text[len(text)-1]
+	return last != '_' && last != '-' && !strings.ContainsFunc(text, func(c rune) bool {
+		return !isAlphanumeric(c) && !strings.ContainsRune("._-", c)
+	})
 }
 
 // Port accepts the numbers of ports, 0 included, as they are usually written.
@@ -80,6 +90,15 @@ func Port(text string) bool {
 func HeaderName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
 		return !isAlphanumeric(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	})
+}
+
+// Segment accepts what can stand as one segment of a URL's path without being escaped, such
+// as a model's name in Gemini's paths: 1 to 128 letters and digits of ASCII, dots, dashes and
+// underscores, beginning with a letter or a digit, so that it is neither "." nor "..".
+func Segment(text string) bool {
+	return text != "" && len(text) <= 128 && isAlphanumeric(rune(text[0])) && !strings.ContainsFunc(text, func(c rune) bool {
+		return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-'
 	})
 }
 

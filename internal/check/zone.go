@@ -1,7 +1,6 @@
 package check
 
 import (
-	"regexp"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones by name must not depend on the machine's files
@@ -9,8 +8,6 @@ import (
 
 // maxZone is above the length of every name that IANA gave (32 characters).
 const maxZone = 64
-
-var zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
 
 // Location returns the time zone of an IANA name. Refused are the names that mean
 // another thing on each machine (Local, localtime, posixrules), the trees that a
@@ -22,9 +19,24 @@ func Location(name string) (*time.Location, bool) {
 	case "Local", "localtime", "posixrules", "posix", "right":
 		return nil, false
 	}
-	if len(name) > maxZone || !zoneName.MatchString(name) {
+	if len(name) > maxZone || !isZoneName(name) {
 		return nil, false
 	}
 	zone, err := time.LoadLocation(name)
 	return zone, err == nil
+}
+
+// isZoneName says whether a text has the form of IANA's names: parts of letters, digits,
+// "_", "+" and "-" with a slash between two, and a letter at the beginning. A path with
+// points never has it.
+func isZoneName(text string) bool {
+	if text == "" || !isAlphanumeric(rune(text[0])) || text[0] <= '9' {
+		return false
+	}
+	for part := range strings.SplitSeq(text, "/") {
+		if part == "" || strings.ContainsFunc(part, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("_+-", c) }) {
+			return false
+		}
+	}
+	return true
 }

@@ -21,9 +21,6 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// place is where t.Skip was called, in front of the reason.
-var place = regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
-
 // main reads standard input to its end.
 func main() {
 	if err := summarize(os.Stdin, os.Stdout); err != nil {
@@ -74,6 +71,8 @@ func summarize(from io.Reader, to io.Writer) error {
 
 // reason returns what a test said when it was skipped.
 func reason(output []string) string {
+	// The testing package writes where t.Skip was called in front of the reason.
+	place := regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
 	for _, line := range output {
 		if place.MatchString(line) {
 			return strings.TrimSpace(place.ReplaceAllString(line, ""))

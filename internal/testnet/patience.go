@@ -7,7 +7,7 @@ import (
 
 // Patience bounds every wait for something that must come. It is long: a test that
 // waits so long is broken, and a machine with other work is slow.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // pause lies between two looks at something whose changes are not reported.
 const pause = 5 * time.Millisecond

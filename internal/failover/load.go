@@ -1,0 +1,273 @@
+// This file runs many turns over two gateways, some of whose clients drop or cancel,
+// restarts Redis in the middle, and then sets four views of each turn against each other:
+// what its client saw, the log, the task, and the tool server's count. Faults are listed by
+// what does not agree with the rest.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// fate is what a client does in the middle of its turn.
+type fate int
+
+const (
+	stays   fate = iota
+	drops        // it loses its connection, and goes on at the other gateway
+	cancels      // it asks the other gateway to cancel the turn
+)
+
+// loadTurn is one of many turns, as its client has seen it.
+//
+// One goroutine uses it at a time: its client's, and then the one that judges it.
+type loadTurn struct {
+	order  order
+	fate   fate
+	at     *gateway // that runs it
+	view   *view
+	digest string // view.digest; the hash itself is not kept
+	// err is what kept its client from the end. errGone: the gateway says that there is no
+	// log to go on with.
+	err error
+	// began and ended are on the client's clock, to be compared with the outage.
+	began, ended time.Time
+}
+
+// fateOf spreads the fates evenly: of 100 turns 5 lose their connection and 2 are cancelled.
+// It is a function of the number, so that a run can be repeated.
+func fateOf(i int) fate {
+	switch i % 100 {
+	case 7, 27, 47, 67, 87:
+		return drops
+	case 13, 63:
+		return cancels
+	}
+	return stays
+}
+
+// loader is the load and its clients. Each turn belongs to the one client that plays it,
+// and later to the one that judges it.
+type loader struct {
+	*place
+	c     *client
+	turns []loadTurn
+	next  atomic.Int64 // the number of the next turn that a client takes
+	// Of the outage: when Redis was killed, and when it answered again.
+	away, back time.Time
+}
+
+// reconciled runs many turns over both gateways and restarts Redis in the middle; then
+// what the clients saw, the logs, the tasks and the counts of the tools are compared.
+func reconciled(r *run) {
+	l := &loader{place: r.place(options{}), c: newClient(), turns: make([]loadTurn, r.sizes.load)}
+	began := time.Now()
+	var wait sync.WaitGroup
+	for range r.sizes.clients {
+		wait.Go(func() { l.each(len(l.turns), func(i int) { l.play(r.Ctx, i) }) })
+	}
+	r.await(l, len(l.turns)/2)
+	l.away = time.Now()
+	l.redis.kill()
+	// Long enough for the gateways to notice, as a restart by hand is. Then it reads its file, all
+	// that was confirmed before, which takes as long as it takes.
+	r.Pause(time.Second)
+	r.Must(l.redis.start())
+	l.back = time.Now()
+	down := l.back.Sub(l.away)
+	r.say("Redis was unavailable for %s", down.Round(time.Millisecond))
+	r.await(l, len(l.turns))
+	wait.Wait()
+	took := time.Since(began)
+	r.say("all turns are over after %s", took.Round(time.Second))
+	// What is still open now is lost: but owners that the outage kept from writing the last states write them with their next lease.
+	r.Pause(6 * time.Second)
+	r.judgeLoad(l)
+	r.Tell("turns a second; Redis was unavailable for", "%.0f; %s", float64(len(l.turns))/took.Seconds(), down.Round(10*time.Millisecond))
+}
+
+// await waits until so many turns have begun, and says now and then how many.
+//
+// It gives up with the scenario's time.
+func (r *run) await(l *loader, n int) {
+	// The number is that of turns taken: when the last one is, some are still under way.
+	for said := time.Now(); l.next.Load() < int64(n); r.Pause(20 * time.Millisecond) {
+		if time.Since(said) > 20*time.Second {
+			said = time.Now()
+			r.say("%d turns have begun", l.next.Load())
+		}
+	}
+}
+
+// each gives numbers below n to f, each to one of those who call it. It returns when all
+// are given away, so that who waits for all callers waits for the end of all.
+func (l *loader) each(n int, f func(i int)) {
+	for {
+		i := int(l.next.Add(1)) - 1
+		if i >= n {
+			return
+		}
+		f(i)
+	}
+}
+
+// play is a client with its turn. It reads to the end, whatever happens: what it lacks when
+// it is told that there is no more is a fault of the gateways.
+func (l *loader) play(ctx context.Context, i int) {
+	t := &l.turns[i]
+	*t = loadTurn{order: order{id: fmt.Sprint("l", i), words: 8, every: 4 * time.Millisecond}, fate: fateOf(i), at: l.a, view: newView(), began: time.Now()}
+	middle := 2 + i%5
+	switch {
+	case t.fate == cancels: // in the middle of an answer that would take a second
+		t.order.words, t.order.every, middle = 50, 20*time.Millisecond, 3
+	case i%4 == 3:
+		t.order.calls = 1
+	}
+	if i%2 == 1 {
+		t.at = l.b
+	}
+	// A different place for each turn: behind the start, in a call, in the answer.
+	v, seen := t.view, 0
+	var cancelling sync.WaitGroup
+	err := l.c.stream(ctx, func(f frame) bool {
+		v.take(f)
+		if seen++; seen != middle || v.task == "" || v.dones > 0 { // a turn that is not kept cannot be taken up
+			return true
+		}
+		if t.fate == cancels {
+			cancelling.Go(func() { l.cancel(ctx, l.other(t.at), v.task) })
+		}
+		return t.fate != drops
+	}, http.MethodPost, t.at.url+"/chat/stream", fmt.Sprintf(`{"input":%q,"accumulated":false}`, t.order))
+	cancelling.Wait()
+	if v.dones == 0 && v.task != "" {
+		err = l.c.follow(ctx, v, l.other(t.at).url)
+	}
+	t.err, t.digest, t.ended = err, v.digest(), time.Now()
+	v.sum = nil // of 100,000 turns this is most of what they take
+}
+
+// inOutage says whether the store was unavailable during a turn: from when Redis was
+// killed to when the gateways use it again, for their breakers stay open for 5 s, and
+// leases are renewed every 5 s.
+func (l *loader) inOutage(t *loadTurn) bool {
+	return t.ended.After(l.away) && t.began.Before(l.back.Add(11*time.Second))
+}
+
+// cancel asks a gateway to cancel a task. A refusal is no fault: the turn may be over, or
+// the store unavailable. How the turn ends tells what became of it.
+func (l *loader) cancel(ctx context.Context, g *gateway, task string) {
+	resp, err := l.c.request(ctx, http.MethodPost, g.url+"/tasks/"+task+"/cancel", "")
+	if err == nil {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+}
+
+// balance is what is left when the views of all turns are set against each other.
+//
+// Texts of faults name the turn, so that its log can be looked at.
+type balance struct {
+	mu sync.Mutex // guards the fields below
+	// Faults, by what does not agree with the rest.
+	clients, logs, states, tools []string
+	// Turns that the store kept; that it did not, because it was unavailable; of which it
+	// lost the log, for the same reason; and of the last two those outside the outage.
+	kept, unkept, gone, strange int
+	// Turns that were taken up elsewhere, that were cancelled, that were over before they
+	// could be, and that called a tool.
+	dropped, cancelled, early, withTool int
+}
+
+// judgeLoad compares all views of all turns. Each log and task is read at the gateway
+// that did not run the turn.
+func (r *run) judgeLoad(l *loader) {
+	var b balance
+	l.next.Store(0)
+	var wait sync.WaitGroup
+	for range r.sizes.clients {
+		wait.Go(func() {
+			l.each(len(l.turns), func(i int) {
+				l.judge(r.Ctx, &l.turns[i], &b)
+			})
+		})
+	}
+	wait.Wait()
+	n := len(l.turns)
+	r.none(fmt.Sprintf("of %d clients, without one done at the end of all", n), b.clients)
+	r.none("logs that are not, byte for byte, what the client saw", b.logs)
+	r.none("tasks whose state is not that of the last event", b.states)
+	r.none("turns whose calls and the tool server's do not agree", b.tools)
+	_, most := l.tools.sum()
+	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d turns called it)", most, b.withTool)
+	r.Tell("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.kept, b.unkept, b.gone, b.strange)
+	r.Tell("taken up elsewhere; cancelled; over before the cancel", "%d; %d; %d", b.dropped, b.cancelled, b.early)
+}
+
+// judge compares the views of one turn. What the contract allows while the store is
+// unavailable is no fault: a turn that begins then has no task, and one whose events could
+// not be stored has no log. It has its end all the same, and its task has its state.
+func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
+	v, other, gone := t.view, l.other(t.at), errors.Is(t.err, errGone)
+	var clients, logs, states []string
+	kept := v.task != ""
+	if !gone && (v.dones != 1 || v.stray > 0 || t.err != nil) {
+		clients = append(clients, fmt.Sprintf("%s (%s): %d done, %d stray, %v", t.order.id, v.turn, v.dones, v.stray, t.err))
+	}
+	if kept { // read the log from its first event, as somebody who was never there
+		whole := newView()
+		whole.task, whole.turn = v.task, v.turn
+		switch err := l.c.follow(ctx, whole, other.url); {
+		case errors.Is(err, errGone):
+			gone = true
+		case err != nil || whole.digest() != t.digest || whole.stray > 0:
+			logs = append(logs, fmt.Sprintf("%s (%s, fate %d): %d events to %s, seen %d to %s, %d stray, %v", t.order.id, v.turn, t.fate, whole.last, whole.reason, v.last, v.reason, whole.stray, err))
+		}
+		d, err := l.c.task(ctx, other.url, v.task)
+		if want := stateOf(v); err != nil || d.Status.State != want && (v.dones > 0 || d.Status.State == "working") {
+			states = append(states, fmt.Sprintf("%s is %q, not %s, %v", v.task, d.Status.State, want, err))
+		}
+	}
+	var tools []string
+	if v.dones > 0 { // else it was told of no end of its calls, and is a fault already
+		tools = miscounted(l.tools, t.order, v)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clients, b.logs, b.states, b.tools = append(b.clients, clients...), append(b.logs, logs...), append(b.states, states...), append(b.tools, tools...)
+	b.count(t, kept, gone)
+	if (gone || !kept) && !l.inOutage(t) {
+		b.strange++
+	}
+}
+
+// count adds a turn to what is told of all. The caller holds the lock.
+func (b *balance) count(t *loadTurn, kept, gone bool) {
+	switch {
+	case !kept:
+		b.unkept++
+	case gone:
+		b.gone++
+	default:
+		b.kept++
+	}
+	if len(t.view.calls) > 0 {
+		b.withTool++
+	}
+	switch {
+	case t.fate == drops && kept:
+		b.dropped++
+	case t.fate == cancels && strings.HasPrefix(t.view.reason, "cancel"):
+		b.cancelled++
+	case t.fate == cancels && kept:
+		b.early++
+	}
+}

@@ -1,0 +1,257 @@
+// This file starts what a scenario needs: Redis, fakes, two gateways, each a process that
+// can be killed at any moment and started again at the same address. Everything ends with
+// the scenario.
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// process is a program that is killed and started again. It may be killed by one goroutine
+// at a time, besides the one that ends the scenario.
+type process struct {
+	name, path string
+	args, env  []string      // env is all that it gets of the environment
+	dir        string        // of its log, to which each life adds
+	ready      func() bool   // says whether it does what it is there for
+	starting   time.Duration // most time until it is ready
+
+	mu    sync.Mutex // guards the fields below
+	cmd   *exec.Cmd  // nil: it does not run
+	ended chan struct{}
+}
+
+// start starts it and waits until it is ready. The error has the end of its log.
+//
+// Its goroutine ends with the process.
+func (p *process) start() error {
+	log, err := os.OpenFile(filepath.Join(p.dir, p.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd, ended := exec.Command(p.path, p.args...), make(chan struct{})
+	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { // ends with the process, which kill waits for
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	p.mu.Lock()
+	p.cmd, p.ended = cmd, ended
+	p.mu.Unlock()
+	for deadline := time.Now().Add(p.starting); !p.ready(); time.Sleep(10 * time.Millisecond) {
+		select {
+		case <-ended:
+			return fmt.Errorf("%s has ended: %s", p.name, tail(log.Name()))
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s is not ready within %s: %s", p.name, p.starting, tail(log.Name()))
+		}
+	}
+	return nil
+}
+
+// kill ends it at once, as kill -9 does, and waits for its end. It does nothing to a process
+// that does not run.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		p.cmd = nil
+	}
+}
+
+// tail is the end of a log, for the message of a failed start.
+func tail(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text[max(0, len(text)-300):])
+}
+
+// started starts a process that is killed when the scenario ends.
+func (r *run) started(p *process) *process {
+	r.AtEnd(p.kill)
+	r.Must(p.start())
+	return p
+}
+
+// gateway is one of the programs under test. It has the same address after each start, as
+// behind a balancer, and another identity: nothing of its former life is in it.
+type gateway struct {
+	*process
+	url string
+}
+
+// healthy says whether a URL answers with 200.
+//
+// Each call asks once and waits a second at most.
+func healthy(url string) func() bool {
+	c := &http.Client{Timeout: time.Second} // a hanging gateway is not healthy
+	return func() bool {
+		resp, err := c.Get(url)
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	}
+}
+
+// redis is a server with an append-only file. It is written before a command is confirmed
+// and flushed to the disk every second, so that what was confirmed is there again after the
+// process was killed; the machine's own end is another matter.
+type redis struct {
+	*process
+	port string
+}
+
+// redis starts one. It listens at two addresses, so that its list of clients tells those
+// of two gateways apart.
+func (r *run) redis() *redis {
+	r.need("redis-server")
+	s := &redis{port: r.port()}
+	dir := r.folder()
+	path, _ := find("redis-server")
+	s.process = r.started(&process{name: "redis", path: path, dir: dir, starting: 2 * time.Minute, args: []string{
+		"--port", s.port, "--bind", "127.0.0.1", "127.0.0.2", "--protected-mode", "no", "--dir", dir,
+		// Nothing but the append-only file, so that what survives is what it holds.
+		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"},
+		ready: func() bool { answer, err := s.ask("PING"); return err == nil && answer == "+PONG" }})
+	return s
+}
+
+// ask sends a command without spaces in its words, and returns the first line of the
+// answer, or all lines of a long text.
+func (s *redis) ask(command string) (string, error) {
+	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+s.port, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
+		return "", err
+	}
+	in := bufio.NewReader(conn)
+	line, err := in.ReadString('\n')
+	line = strings.TrimSpace(line)
+	var size int
+	if _, errSize := fmt.Sscanf(line, "$%d", &size); err != nil || errSize != nil {
+		return line, err
+	}
+	text := make([]byte, size)
+	for n := 0; n < size; {
+		m, err := in.Read(text[n:])
+		if n += m; err != nil {
+			return "", err
+		}
+	}
+	return string(text), nil
+}
+
+// options say how gateways are started. The zero value is two of them with one Redis, the
+// scripted model and the counting tools.
+type options struct {
+	stateless bool   // no Redis
+	config    string // text of a configuration file; empty: one with the tools. Not of the stateless
+	env       []string
+	model     string // URL; empty: the scripted fake
+}
+
+// place is what a scenario works with: two gateways that differ in nothing but their
+// addresses, and what is around them.
+type place struct {
+	redis *redis // nil: the gateways are stateless
+	model *model
+	tools *tools
+	a, b  *gateway
+}
+
+// other returns the gateway that g is not.
+func (p *place) other(g *gateway) *gateway {
+	if g == p.a {
+		return p.b
+	}
+	return p.a
+}
+
+// place starts Redis, the fakes and two gateways.
+func (r *run) place(o options) *place {
+	p := &place{model: &model{}, tools: &tools{}}
+	if !o.stateless {
+		p.redis = r.redis()
+	}
+	// Admission by delay would refuse turns on a machine that is busy with the judge itself.
+	env := []string{"PATH=/usr/bin:/bin", "SLUICE_TODO_DB=:memory:", "SLUICE_ADMISSION=count", "SLUICE_LOG_LEVEL=info", "GEMINI_API_KEY=key-of-the-failover"}
+	if o.model == "" {
+		o.model = r.Serve(p.model)
+	}
+	env = append(env, "GEMINI_BASE_URL="+o.model)
+	tools := r.Serve(p.tools) + "/mcp"
+	dir := r.folder()
+	var args []string
+	if !o.stateless {
+		if o.config == "" {
+			o.config = "mcpServers: {tools: {url: \"TOOLS\"}}\n"
+		}
+		path := filepath.Join(dir, "sluice.yaml")
+		config := strings.ReplaceAll(o.config, "TOOLS", tools) + fmt.Sprintf("\ntasks: {lease: %s}\n", r.sizes.lease)
+		r.Must(os.WriteFile(path, []byte(config), 0o600))
+		args = []string{"--config", path}
+	} else {
+		env = append(env, "MCP_SERVER_URL="+tools)
+	}
+	env = append(env, o.env...)
+	p.a, p.b = r.gateway(p, "a", dir, args, env), r.gateway(p, "b", dir, args, env)
+	return p
+}
+
+// gateway starts one. Gateway a speaks to 127.0.0.1 of Redis and b to 127.0.0.2: by these
+// its list of clients tells them apart.
+func (r *run) gateway(p *place, name, dir string, args, env []string) *gateway {
+	addr := "127.0.0.1:" + r.port()
+	own := append([]string{"HOME=" + dir, "SLUICE_ADDR=" + addr}, env...)
+	if p.redis != nil {
+		host := map[string]string{"a": "127.0.0.1", "b": "127.0.0.2"}[name]
+		own = append(own, "SLUICE_STORE=redis://"+host+":"+p.redis.port)
+	}
+	return &gateway{url: "http://" + addr, process: r.started(&process{name: name, path: r.Binary, args: args, env: own, dir: dir,
+		starting: time.Minute, ready: healthy("http://" + addr + "/healthz")})}
+}
+
+// balancer starts HAProxy in front of both gateways. Its configuration is that of deploy/
+// with other ports, without the third gateway: what is shown here holds for that file.
+func (r *run) balancer(p *place) (url string) {
+	r.need("haproxy")
+	text, err := os.ReadFile(r.sizes.haproxy)
+	r.Must(err)
+	at := "127.0.0.1:" + r.port()
+	_, portA, _ := strings.Cut(strings.TrimPrefix(p.a.url, "http://"), ":")
+	_, portB, _ := strings.Cut(strings.TrimPrefix(p.b.url, "http://"), ":")
+	config := strings.NewReplacer("bind :8080", "bind "+at, ":8081", ":"+portA, ":8082", ":"+portB, "    server c 127.0.0.1:8083\n", "").Replace(string(text))
+	if !strings.Contains(config, at) || strings.Contains(config, "8083") {
+		r.Must(errors.New(r.sizes.haproxy + " is not the file that is known"))
+	}
+	dir := r.folder()
+	path := filepath.Join(dir, "haproxy.cfg")
+	r.Must(os.WriteFile(path, []byte(config), 0o600))
+	program, _ := find("haproxy")
+	r.started(&process{name: "haproxy", path: program, args: []string{"-db", "-f", path}, dir: dir, starting: 20 * time.Second, ready: healthy("http://" + at + "/readyz")})
+	return "http://" + at
+}

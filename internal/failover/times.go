@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// times measures what somebody has to wait for, at a gateway that is not the one which
+// runs the turn. Times are those of one clock, the judge's, which has the fakes beside it.
+// The promises are those of a machine that has time: on a busy one the p99 tells how busy.
+func times(r *run) {
+	p, c := r.place(options{}), newClient()
+	r.timeCancel(p, c)
+	r.timeResume(p, c)
+	r.countConnections(p, c)
+	flows := r.refunds()
+	r.timeDecision(flows, c)
+	r.timeTakeOver(flows, c)
+}
+
+// ask starts a turn and reads it until enough says so, or to its end. The turn itself goes
+// on: who leaves does not end it.
+func (r *run) ask(c *client, g *gateway, o order, v *view, enough func() bool) error {
+	return c.stream(r.Ctx, func(f frame) bool { v.take(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
+		fmt.Sprintf(`{"input":%q,"accumulated":false}`, o))
+}
+
+// timeCancel measures how long after a request to cancel, through the other gateway, the
+// request to the model is closed: that is what a cancel is for. Each turn would go on for
+// twenty seconds.
+func (r *run) timeCancel(p *place, c *client) {
+	var took []time.Duration
+	var asked sync.Map
+	l := loader{place: p, c: c}
+	for i := range r.sizes.tries {
+		o := order{id: fmt.Sprint("c", i), words: 400, every: 50 * time.Millisecond}
+		v := newView()
+		var cancelling sync.WaitGroup
+		r.Must(r.ask(c, p.a, o, v, func() bool {
+			if v.last == 3 {
+				cancelling.Go(func() {
+					asked.Store(o.id, time.Now())
+					l.cancel(r.Ctx, p.b, v.task)
+				})
+			}
+			return false
+		}))
+		cancelling.Wait()
+		at, _ := asked.Load(o.id)
+		r.eventually("the model's request is closed", 5*time.Second, func() bool { _, ok := p.model.closed.Load(o.id); return ok })
+		closed, _ := p.model.closed.Load(o.id)
+		took = append(took, closed.(time.Time).Sub(at.(time.Time)))
+	}
+	r.within(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(took)), took, 0.99, 250*time.Millisecond)
+}
+
+// timeResume measures the first byte of a turn of 2,000 events at the other gateway, which
+// has never seen it. It also checks that all of it comes.
+func (r *run) timeResume(p *place, c *client) {
+	v := newView()
+	r.Must(r.ask(c, p.a, order{id: "r", words: 2000}, v, func() bool { return false }))
+	var took []time.Duration
+	for range r.sizes.tries {
+		began := time.Now()
+		again := newView()
+		r.Must(c.stream(r.Ctx, func(f frame) bool {
+			if again.last == 0 {
+				took = append(took, time.Since(began))
+			}
+			again.take(f)
+			return true
+		}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events", ""))
+		if again.digest() != v.digest() {
+			r.Must(fmt.Errorf("a resumed turn of %d events has %d", v.last, again.last))
+		}
+	}
+	r.within(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), took, 0.5, 20*time.Millisecond)
+}
+
+// countConnections counts those of a gateway to Redis while many read another one's turns,
+// and all of them get new events. Signals come over connections too, and count.
+func (r *run) countConnections(p *place, c *client) {
+	const turns = 50
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	reading, good := 0, 0
+	ids := make(chan string, turns)
+	for i := range turns {
+		wait.Go(func() {
+			v := newView()
+			_ = r.ask(c, p.a, order{id: fmt.Sprint("n", i), words: 3000, every: 100 * time.Millisecond}, v, func() bool {
+				if v.last == 2 {
+					ids <- v.task
+				}
+				return false
+			})
+		})
+	}
+	var tasks []string
+	for range turns {
+		tasks = append(tasks, <-ids)
+	}
+	for i := range r.sizes.readers {
+		wait.Go(func() {
+			v := newView()
+			v.task = tasks[i%turns]
+			_ = c.stream(r.Ctx, func(f frame) bool {
+				if v.take(f); v.last == 5 { // behind the ones that were there
+					mu.Lock()
+					reading++
+					mu.Unlock()
+				}
+				return true
+			}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events", "")
+			mu.Lock()
+			defer mu.Unlock()
+			if v.dones == 1 && v.stray == 0 {
+				good++
+			}
+		})
+	}
+	// Not only connected: each has got an event that was made after it came.
+	r.eventually("all read", 2*time.Minute, func() bool { mu.Lock(); defer mu.Unlock(); return reading == r.sizes.readers })
+	r.Pause(time.Second)
+	list, err := p.redis.ask("CLIENT LIST")
+	r.Must(err)
+	n := strings.Count(list, " laddr=127.0.0.2:")
+	r.Note(fmt.Sprintf("connections to Redis for %d readers elsewhere", r.sizes.readers), n > 0 && n <= 16, "<= 16", "%d", n)
+	l := loader{place: p, c: c}
+	for _, id := range tasks {
+		l.cancel(r.Ctx, p.b, id)
+	}
+	wait.Wait()
+	r.Exactly("of them, with one done in the end", good, r.sizes.readers)
+}
+
+// waits starts a run at a gateway and reads it until it asks.
+func (r *run) waits(c *client, g *gateway, amount int) *view {
+	v := newView()
+	r.Must(c.stream(r.Ctx, func(f frame) bool { v.take(f); return true }, http.MethodPost, g.url+"/chat/stream",
+		fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund"}`, amount)))
+	if v.asks != "human" {
+		r.Must(fmt.Errorf("a run does not ask: %q, %q", v.reason, v.failure))
+	}
+	return v
+}
+
+// timeDecision measures the first event behind a decision at the other gateway: it has to
+// read the run, take it over and begin a turn before anything can be told.
+func (r *run) timeDecision(p *place, c *client) {
+	var took []time.Duration
+	for i := range r.sizes.tries {
+		v := r.waits(c, p.a, i+1)
+		began := time.Now()
+		r.Must(c.stream(r.Ctx, func(frame) bool {
+			took = append(took, time.Since(began))
+			return false
+		}, http.MethodPost, p.b.url+"/tasks/"+v.task+"/decision", `{"action":"reject"}`, "Accept", "text/event-stream"))
+	}
+	r.within(fmt.Sprintf("decision elsewhere to the first event, %d times", len(took)), took, 0.5, 100*time.Millisecond)
+}
+
+// timeTakeOver kills the owner of runs that work, and measures the first event which
+// another gateway adds. It cannot come before the lease of the dead one is over: that is up
+// to 15 s, and it was renewed up to 5 s before the kill.
+func (r *run) timeTakeOver(p *place, c *client) {
+	const runs, rounds = 20, 3
+	var took []time.Duration
+	var mu sync.Mutex
+	for range rounds {
+		var wait sync.WaitGroup
+		begun, killed := make(chan struct{}, runs), make(chan struct{})
+		var died time.Time
+		for i := range runs {
+			wait.Go(func() {
+				v := newView()
+				_ = c.stream(r.Ctx, func(f frame) bool {
+					if v.take(f); v.last == 2 {
+						begun <- struct{}{}
+					}
+					return true
+				}, http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund"}`, 1000+i))
+				<-killed
+				if v.dones > 0 { // it waited already
+					return
+				}
+				_ = c.stream(r.Ctx, func(f frame) bool {
+					if v.take(f); time.Since(died) < time.Second { // in the log, and not yet told
+						return true
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					took = append(took, time.Since(died))
+					return false
+				}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
+			})
+		}
+		// The first one has begun, so the others are about to: the kill finds nodes at work, and
+		// perhaps some runs that nobody has heard of, which are left to the other row.
+		<-begun
+		p.a.kill()
+		died = time.Now()
+		close(killed)
+		wait.Wait()
+		r.Must(p.a.start())
+	}
+	r.within(fmt.Sprintf("kill of the owner to the first event elsewhere, %d runs", len(took)), took, 1, 21*time.Second)
+}

@@ -1,0 +1,125 @@
+// Package scenario is the frame of programs that do things to a built gateway and print what
+// became of it: a scenario starts what it needs, which is ended with it, and what it measures
+// becomes figures of its row in a table. It is like testing.T, but a row that is broken is a
+// result and not a failure of the program.
+//
+// It knows nothing of the gateway: who judges it must not share its mistakes.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Run is one scenario at work. It belongs to the scenario's goroutine.
+type Run struct {
+	Ctx    context.Context // ends with the scenario's time
+	Binary string          // path of the gateway
+	Row    Row             // what was measured so far
+	ends   []func()        // run in reverse
+}
+
+// failure is what Must panics with, and lack what Lack does.
+type (
+	failure struct{ error }
+	lack    struct{ what string }
+)
+
+// Must ends the scenario if err is not nil, which makes its row broken. Only the scenario's
+// own goroutine may call it, or what calls it.
+func (r *Run) Must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Lack ends the scenario as skipped: this machine does not have what it needs.
+func (r *Run) Lack(what string) { panic(lack{what}) }
+
+// Try runs a scenario up to where it ends itself. A panic that neither Must nor Lack caused
+// is a bug of the scenario and goes on.
+func (r *Run) Try(scenario func()) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case failure:
+			r.Note("the scenario", false, "runs to its end", "%v", e)
+		case lack:
+			r.Skip("the scenario", "needs "+e.what)
+		default:
+			panic(e)
+		}
+	}()
+	scenario()
+}
+
+// AtEnd has a function called when the row is over, last one first: later ones were started
+// on top of earlier ones.
+func (r *Run) AtEnd(end func()) { r.ends = append(r.ends, end) }
+
+// End stops what the row started.
+func (r *Run) End() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
+}
+
+// Pause waits on real time: the gateway is another process. It ends the scenario with its
+// time.
+func (r *Run) Pause(d time.Duration) { r.Must(Pause(r.Ctx, d)) }
+
+// Pause returns an error if ctx ends meanwhile.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return errors.New("its time is over")
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Serve runs a fake upstream on a port of this host until the scenario ends.
+func (r *Run) Serve(h http.Handler) (url string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r.Must(err)
+	s := &http.Server{Handler: h}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Serve(l)
+	}()
+	r.AtEnd(func() {
+		_ = s.Close()
+		<-ended
+	})
+	return "http://" + l.Addr().String()
+}
+
+// Note adds a figure.
+func (r *Run) Note(what string, good bool, expected, format string, args ...any) {
+	v := Broke
+	if good {
+		v = Fine
+	}
+	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), expected, v})
+}
+
+// Tell adds a figure of which nothing is expected.
+func (r *Run) Tell(what, format string, args ...any) {
+	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), "", Told})
+}
+
+// Skip notes what this machine cannot show, and why.
+func (r *Run) Skip(what, why string) {
+	r.Row.Figures = append(r.Row.Figures, Figure{what, why, "", Skipped})
+}
+
+// Exactly notes a count.
+func (r *Run) Exactly(what string, got, want int) {
+	r.Note(what, got == want, fmt.Sprint(want), "%d", got)
+}
