@@ -7,6 +7,7 @@ import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
 import { Inbox } from './inbox.js';
 import { Inspector } from './inspector.js';
+import { Lookup } from './lookup.js';
 import { recall } from './memory.js';
 import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
@@ -28,8 +29,10 @@ const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const picker = new ChannelPicker();
+const lookup = new Lookup();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
 const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+  lookup.offer(gateway.keeps);
   picker.offer((await getJSON('channels'))?.channels ?? []);
   picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
   inbox.show(approvals === true, approvals ? (await getJSON(inbox.address))?.approvals ?? [] : []);
@@ -65,8 +68,13 @@ async function decide(waiting, card, answer, address) {
   const run = session.run(ask, 'fetch', waiting);
   compose();
   await run;
-  if (last?.state === 'refused' && last.after === waiting && last.status === 422) card.reopen();
+  if (last?.state !== 'refused' || last.after !== waiting) return;
+  if (last.status === 422) card.reopen();
+  else if (taken[last.status]) card.close(taken[last.status]);
 }
+
+/** @type {Record<number, string>} by status: why a question has no use for another answer */
+const taken = { 403: 'It is not for you to answer.', 409: 'Somebody has answered before.', 410: 'It came too late.' };
 
 /** @type {TurnRecord | null} the last turn that was sent */
 let last = null;

@@ -19,12 +19,15 @@ const reasons = {
   tool_changed: 'The tool has changed since you were asked: look again.',
 };
 
+const longestTimer = 2 ** 31 - 1; // milliseconds
+
 /** @type {Record<Decision['action'], string>} */
 const decided = { approve: 'Allowed', reject: 'Not allowed', modify: 'Allowed with your changes' };
 
 export class ApprovalCard {
   /** @type {Map<string, Decision>} */
   #decisions = new Map();
+  #answered = false;
 
   /** @param {Approval} approval @param {(answer: Answer) => void} answer  called once, and again after reopen */
   constructor(approval, answer) {
@@ -36,6 +39,17 @@ export class ApprovalCard {
     this.node = el('section', { class: 'approval', 'data-testid': 'approval', 'aria-label': approval.prompt },
       el('h3', { dir: 'auto' }, approval.prompt), ...(approval.calls ?? []).map((call) => this.#call(call)), this.whole, this.state);
     if (!approval.calls?.length) this.#offerWhole();
+    this.#watch(until.getTime());
+  }
+
+  // Says when it is late. The gateway's clock counts, so the choices stay.
+  /** @param {number} until */
+  #watch(until) {
+    const left = until - Date.now();
+    if (!(left < longestTimer)) return; // timers take no more, and then it is no matter of seconds
+    setTimeout(() => {
+      if (!this.#answered) this.state.textContent = 'The time to answer is over.';
+    }, Math.max(0, left));
   }
 
   // The answer to a question without calls, with what a person may fill in.
@@ -54,7 +68,7 @@ export class ApprovalCard {
       }
       const said = message.value.trim();
       set(this.whole, el('p', { 'data-testid': 'decided' }, `${decided[action]}.`));
-      this.state.textContent = 'Answered.';
+      this.#sent();
       this.answer({ action, ...(said ? { message: said } : {}), ...(input ? { input } : {}) });
     };
     set(this.whole, schema ? box : null, message, fault,
@@ -105,12 +119,24 @@ export class ApprovalCard {
     this.#decisions.set(call.call_id, decision);
     set(foot, el('p', { 'data-testid': 'decided' }, `${decided[decision.action]}.`));
     if (this.#decisions.size < (this.approval.calls?.length ?? 0)) return;
-    this.state.textContent = 'Answered.';
+    this.#sent();
     this.answer({ calls: [...this.#decisions.values()] });
+  }
+
+  #sent() {
+    this.#answered = true;
+    this.state.textContent = 'Answered.';
+  }
+
+  /** Says that the answer was not taken, and that no other will be. @param {string} why */
+  close(why) {
+    for (const foot of this.node.querySelectorAll('.actions')) set(foot);
+    this.state.textContent = `The answer was not taken. ${why}`;
   }
 
   /** Offers the choices again, as the answer was not taken. */
   reopen() {
+    this.#answered = false;
     this.#decisions.clear();
     this.state.textContent = 'The answer was not taken. Nothing was run.';
     const calls = this.approval.calls ?? [];

@@ -118,7 +118,7 @@ func TestPageHasItsHooks(t *testing.T) {
 	for _, id := range []string{
 		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
 		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
-		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user",
+		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user", "task", "task-trace", "trace", "trace-row", "trace-detail", "trace-table",
 	} {
 		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
 			t.Errorf("nothing has the data-testid %s", id)

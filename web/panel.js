@@ -1,6 +1,8 @@
-// What the side panel says of one turn.
+// What the side panel says of one turn. Where the gateway keeps it, its time is that of the
+// whole task.
 
 import { copyButton, el, set, svg } from './dom.js';
+import { readTrace, TraceView } from './trace.js';
 import { waterfall } from './waterfall.js';
 import { number } from './words.js';
 
@@ -15,7 +17,7 @@ export function showTurn(root, record) {
   const id = record.requestId;
   set(root,
     el('p', { class: 'about', dir: 'auto' }, `“${record.ask.input.slice(0, 80)}${record.ask.input.length > 80 ? '…' : ''}”`),
-    el('div', { 'data-testid': 'waterfall' }, waterfall(record)),
+    time(record),
     tokens(record),
     el('h3', {}, 'Request'),
     el('div', { class: 'bar' }, el('code', { 'data-testid': 'request-id', title: 'Found in every event, in the log and at the upstreams' }, id || (record.state === 'running' ? 'no id yet' : 'none was seen')),
@@ -24,6 +26,20 @@ export function showTurn(root, record) {
       el('div', { class: 'code-head' }, el('span', {}, record.via === 'fetch' ? 'The same with curl, POST' : 'The same with curl, GET'),
         copyButton('Copy', () => record.curl(), { 'data-testid': 'copy-curl', 'aria-label': 'Copy the curl line' })),
       el('pre', { tabindex: 0, 'data-testid': 'curl' }, record.curl())));
+}
+
+/**
+ * Where the time went: as it was seen here, until the gateway has told it.
+ * @param {TurnRecord} record
+ */
+function time(record) {
+  const root = el('div', { 'data-testid': 'waterfall' }, waterfall(record));
+  if (record.task && record.state !== 'running') {
+    readTrace(record.task).then((trace) => {
+      if (trace && trace.steps.length > 0) set(root, new TraceView(trace).node, el('p', { class: 'faint small' }, 'Task ', el('code', {}, record.task)));
+    });
+  }
+  return root;
 }
 
 /** @param {TurnRecord} record */

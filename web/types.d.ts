@@ -206,6 +206,40 @@ export interface Done {
   };
 }
 
+/** The way of a task, as the gateway kept it. */
+export interface Trace {
+  task_id: string;
+  steps: TraceStep[]; // in the order in which they began
+  sub_agent_sessions: Record<string, { session_id: string; agent: string; message_count: number; status: string }>;
+}
+export interface TraceStep {
+  id: string;
+  parent_id?: string;
+  step_name: string;
+  message: string;
+  status: 'info' | 'warning' | 'error';
+  timestamp: string;
+  started_ms: number; // since the begin of the trace
+  duration_ms?: number; // none: it runs
+  agent?: string;
+  node_id?: string;
+  session_id?: string;
+  attempt?: number;
+  tool_calls?: TraceCall[];
+  usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number };
+}
+export interface TraceCall {
+  call_id: string;
+  server: string;
+  tool: string;
+  arguments?: Record<string, unknown>;
+  result?: { text: string; truncated?: boolean };
+  error?: string;
+  started_ms?: number;
+  duration_ms?: number;
+  outcome: string;
+}
+
 export interface Breaker { service: string; state: string; failure_count: number; retry_after_ms: number }
 export interface Ready {
   status: string;

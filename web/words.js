@@ -6,6 +6,17 @@ export function duration(ms) {
   return ms < 60_000 ? `${(ms / 1000).toFixed(2)} s` : `${Math.floor(ms / 60_000)} min ${Math.round(ms / 1000) % 60} s`;
 }
 
+/**
+ * A time that may be as long as a person takes to answer.
+ * @param {number} ms
+ */
+export function span(ms) {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return duration(ms);
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
 /** @param {number} bytes */
 export const size = (bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
 

@@ -33,7 +33,8 @@ func TestInbox(t *testing.T) {
 	browser := chromium(t)
 	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory"})
 	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
-	flows := []flow{{"waitingCall", careful.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base}}
+	hasty := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory", "SLUICE_APPROVAL_TTL": "10s"})
+	flows := []flow{{"waitingCall", careful.base}, {"waitingChanged", careful.base}, {"waitingTaken", careful.base}, {"waitingLate", hasty.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base}}
 	check(t, flows, travel(t, browser, flows))
 }
 
@@ -49,4 +50,14 @@ func check(t *testing.T, flows []flow, journeys map[string]journey) {
 			t.Errorf("%s: %s", f.Name, fault)
 		}
 	}
+}
+
+// The trace of a task, in Chromium: told by the gateway, and one with all that it can have.
+func TestTraceOnThePage(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
+	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
+	flows := []flow{{"tracePlain", kept.base}, {"traceRun", refunds.base}, {"traceEverything", kept.base}, {"traceKeyboard", kept.base}}
+	check(t, flows, travel(t, browser, flows))
 }

@@ -8,11 +8,12 @@ import * as inbox from './flows/inbox.mjs';
 import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
 import * as team from './flows/team.mjs';
+import * as trace from './flows/trace.mjs';
 import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...turn };
+const all = { ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...trace, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base }) {
@@ -26,6 +27,7 @@ async function go({ name, base }) {
       report.facts = await flow(visit) ?? {};
       await visit.screenshot(screenshots, name);
       await visit.audit();
+      await visit.screenshot(screenshots, `${name}-narrow`); // and dark, as the audit leaves it
     } catch (e) {
       await visit.screenshot(screenshots, `${name}-failed`);
       throw e;

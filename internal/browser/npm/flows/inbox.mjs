@@ -54,3 +54,78 @@ export async function waitingNo(v) {
   const turn = await v.turn('done');
   await counts(turn.locator('[data-testid=node]').filter({ hasText: /^pay .*completed/ }), 0);
 }
+
+// The editor: no JSON and arguments that do not fit are said where they are written, and
+// the question stays.
+export async function waitingChanged(v) {
+  await v.ask('Remind me to buy glue');
+  const card = await reloaded(v, 'buy glue');
+  await card.getByTestId('modify').click();
+  const box = card.getByTestId('arguments');
+  const given = JSON.parse(await box.inputValue());
+  for (const bad of ['{"title": ', '[]', 'null', '"text"', '']) {
+    await box.fill(bad);
+    await card.getByTestId('run-modified').click();
+    assert.match(await text(card.getByRole('alert')), /no JSON object/, bad);
+  }
+  await counts(v.at('turn'), 0);
+  await v.prepare();
+  await v.look('inbox');
+  await box.fill('{"titel": 1}');
+  await card.getByTestId('run-modified').click();
+  await v.turn('refused');
+  await card.getByTestId('modify').waitFor(); // the three choices are back
+  assert.match(await text(card), /The answer was not taken/);
+  await card.getByTestId('modify').click();
+  await card.getByTestId('arguments').fill(JSON.stringify({ ...given, title: 'buy strong glue' }));
+  await card.getByTestId('run-modified').click();
+  const turn = await v.turn('done');
+  assert.match(await text(turn.getByTestId('tool-card')), /buy strong glue/);
+  await card.waitFor({ state: 'detached' });
+}
+waitingChanged.options = { allow: /422/ };
+
+// Somebody else is faster: the page says so, runs nothing, and the question goes, in the
+// conversation and in the list.
+export async function waitingTaken(v) {
+  await v.ask('Remind me to buy nails');
+  await v.turn('done');
+  const asked = v.page.getByTestId('turn').first();
+  const listed = v.at('inbox').getByTestId('approval').filter({ hasText: 'buy nails' });
+  await listed.waitFor();
+  const status = await v.page.evaluate(async () => {
+    const { approvals: [{ task_id, approval_id }] } = await (await fetch('approvals')).json();
+    const reply = await fetch(`tasks/${task_id}/decision`, {
+      method: 'POST', headers: { 'Content-Type': 'application/json', Accept: 'application/json' }, body: JSON.stringify({ approval_id, action: 'reject' }),
+    });
+    return reply.status;
+  });
+  assert.equal(status, 202);
+  const card = asked.getByTestId('approval');
+  await card.getByTestId('approve').click();
+  const turn = await v.turn('refused');
+  const error = turn.getByTestId('error');
+  assert.match(await error.getAttribute('data-error-type'), /^approval_(used|conflict)$/);
+  assert.match(await text(card), /not taken\. Somebody has answered before/);
+  await counts(card.getByTestId('approve'), 0);
+  await counts(v.at('tool-card'), 0);
+  await listed.waitFor({ state: 'detached' });
+}
+waitingTaken.options = { allow: /409/ };
+
+// Nobody has answered in time.
+export async function waitingLate(v) {
+  await v.ask('Remind me to buy tape');
+  await v.turn('done');
+  const asked = v.page.getByTestId('turn').first();
+  const card = asked.getByTestId('approval');
+  await card.getByText('The time to answer is over').waitFor();
+  await card.getByTestId('approve').click();
+  const turn = await v.turn('refused');
+  assert.equal(await turn.getByTestId('error').getAttribute('data-error-type'), 'approval_expired');
+  assert.match(await text(card), /not taken\. It came too late/);
+  await counts(card.getByTestId('approve'), 0);
+  await counts(v.at('tool-card'), 0);
+  await v.at('inbox').getByText('Nothing waits.').waitFor();
+}
+waitingLate.options = { allow: /410/ };

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import './dom.mjs';
+
+const { rowsOf, scaleOf, withGaps } = await import('../timeline.js');
+const { TraceView } = await import('../trace.js');
+const { span } = await import('../words.js');
+
+const step = (id, parent_id, from, ms, more = {}) => ({
+  id, parent_id, step_name: 'node', node_id: id, message: '', status: 'info', timestamp: '2026-01-02T03:04:05Z', started_ms: from, duration_ms: ms, ...more,
+});
+const trace = (...steps) => ({ task_id: 't', steps, sub_agent_sessions: {} });
+const lines = (rows) => rows.map((r) => `${r.level} ${r.name} ${r.lane}/${r.lanes} ${r.word}`.trim());
+
+test('who works at the same time has a lane each', () => {
+  const rows = rowsOf(trace(step('a', '', 0, 100), step('b', '', 50, 100), step('c', '', 100, 10), step('m', '', 120, 0), step('d', '', 150, 10), step('e', '', 150, undefined)));
+  assert.deepEqual(lines(rows), ['1 Node a 1/2', '1 Node b 2/2', '1 Node c 1/2', '1 Node m 0/0', '1 Node d 1/2', '1 Node e 2/2']);
+  assert.ok(rows[5].open);
+});
+
+test('steps are below what they are a part of, calls below their step, and circles end', () => {
+  const rows = rowsOf(trace(
+    step('a', 'gone', 0, 100, { step_name: 'turn' }),
+    step('b', 'a', 1, 9, { step_name: 'step', node_id: '', tool_calls: [{ call_id: '1', server: 's', tool: 't', outcome: 'running' }, { call_id: '2', server: 's', tool: 'u', outcome: 'cached', started_ms: 2, duration_ms: 1 }] }),
+    step('c', 'b', 2, 3, { step_name: 'agent', agent: 'x', session_id: 's1' }),
+    step('x', 'y', 0, 1), step('y', 'x', 0, 1), step('a', '', 0, 1)));
+  assert.deepEqual(lines(rows), ['1 Turn 1 0/0', '2 Model 0/0', '3 t 0/0 cut', '3 u 0/0 from the cache', '3 Sub-agent x 0/0']);
+});
+
+test('an hour of waiting takes little room, and a model that thinks is no wait', () => {
+  const hour = 3_600_000;
+  const rows = rowsOf(trace(
+    step('t', '', 0, 3000, { step_name: 'turn' }), step('a', 't', 2500, 400), step('q', 't', 3000, 0, { step_name: 'approval' }),
+    step('u', '', hour, 2000, { step_name: 'turn' }), step('b', 'u', hour, 1000)));
+  const scale = scaleOf(rows);
+  assert.deepEqual(scale.gaps, [{ from: 3000, to: hour, inside: false }]);
+  assert.equal(scale.at(0), 0);
+  assert.equal(scale.at(hour + 2000), 100);
+  const width = scale.at(hour) - scale.at(3000);
+  assert.ok(width > 5 && width < 10, `${width}`);
+  let last = -1;
+  for (let ms = 0; ms < hour + 2000; ms += 100) {
+    const x = scale.at(ms);
+    assert.ok(x >= last, `time goes back at ${ms}`);
+    last = x;
+  }
+  const all = withGaps(rows, scale);
+  assert.deepEqual(lines(all.filter((r) => r.level === 1)), ['1 Turn 1 0/0', '1 Waited for a person 0/0', '1 Turn 2 0/0']);
+});
+
+test('many waits leave room for the rest', () => {
+  const steps = Array.from({ length: 100 }, (_, i) => step(`t${i}`, '', i * 100_000, 1000, { step_name: 'turn' }));
+  const scale = scaleOf(rowsOf(trace(...steps)));
+  assert.equal(scale.gaps.length, 99);
+  const busy = steps.reduce((sum, s) => sum + scale.at(s.started_ms + 1000) - scale.at(s.started_ms), 0);
+  assert.ok(busy > 65, `${busy} of 100`);
+});
+
+test('traces without steps, and with nothing but moments, are drawn', () => {
+  for (const t of [trace(), trace(step('a', '', 0, 0)), { task_id: 't' }]) {
+    const rows = rowsOf(t);
+    assert.equal(rows.length, t.steps?.length ?? 0);
+    assert.equal(scaleOf(rows).gaps.length, 0);
+    if (t.steps) assert.ok(new TraceView(t).node);
+  }
+});
+
+test('long times in words', () => {
+  assert.deepEqual([0, 59_000, 3_600_000, 90_000_000].map(span), ['0 ms', '59.00 s', '1 h 0 min', '1 d 1 h']);
+});
