@@ -22,45 +22,58 @@ const (
 // everyA2A is what each judge tries; it says so when it held.
 var everyA2A = []string{"card", "send", "stream", "get", "subscribe", "cancel", "question", "extension", "refusals"}
 
+// sdks returns the command lines of both judges, without their arguments.
+func sdks(t *testing.T) map[string]func() []string {
+	return map[string]func() []string{
+		"python": func() []string { return []string{installed(t, a2aPython), installed(t, a2aJudge)} },
+		"javascript": func() []string {
+			installed(t, a2aNPM)
+			return []string{node(t), installed(t, a2aNPMJudge)}
+		},
+	}
+}
+
+// judge runs the judge that an SDK is made into against a gateway; other is one that
+// shares its store, or empty.
+func judge(t *testing.T, sdk, base, binding, version, other string) {
+	t.Helper()
+	args := append(sdks(t)[sdk](), base, teamCard, binding, version)
+	if other != "" {
+		args = append(args, other)
+	}
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("the judge: %v\n%s%s", err, &out, &errOut)
+	}
+	want := slices.Clone(everyA2A)
+	if sdk == "python" {
+		want = append(want, "poll")
+	}
+	if held := strings.Fields(out.String()); !slices.Equal(held, want) {
+		t.Errorf("the judge tried %q, want %q", held, want)
+	}
+}
+
 // Both SDKs read the card, send, stream, ask for tasks, subscribe, cancel, answer a
 // question, and understand refusals: in both versions, over both bindings.
 func TestA2ASDKs(t *testing.T) {
 	t.Parallel()
-	for _, sdk := range []struct {
-		name string
-		args func(*testing.T) []string
-		more []string
-	}{
-		{"python", func(t *testing.T) []string { return []string{installed(t, a2aPython), installed(t, a2aJudge)} }, []string{"poll"}},
-		{"javascript", func(t *testing.T) []string {
-			installed(t, a2aNPM)
-			return []string{node(t), installed(t, a2aNPMJudge)}
-		}, nil},
+	for _, tt := range []struct{ sdk, binding, version string }{
+		{"python", "JSONRPC", "1.0"}, {"python", "HTTP+JSON", "0.3"}, {"javascript", "JSONRPC", "0.3"}, {"javascript", "HTTP+JSON", "1.0"},
 	} {
-		for _, binding := range []string{"JSONRPC", "HTTP+JSON"} {
-			for _, version := range []string{"1.0", "0.3"} {
-				t.Run(sdk.name+" "+binding+" "+version, func(t *testing.T) {
-					t.Parallel()
-					args := sdk.args(t)
-					g := startTeam(t, "memory")
-					cmd := exec.CommandContext(t.Context(), args[0], append(args[1:], g.base, teamCard, binding, version)...)
-					var out, errOut bytes.Buffer
-					cmd.Stdout, cmd.Stderr = &out, &errOut
-					if err := cmd.Run(); err != nil {
-						t.Fatalf("the judge: %v\n%s%s", err, &out, &errOut)
-					}
-					if held, want := strings.Fields(out.String()), append(slices.Clone(everyA2A), sdk.more...); !slices.Equal(held, want) {
-						t.Errorf("the judge tried %q, want %q", held, want)
-					}
-				})
-			}
-		}
+		t.Run(tt.sdk+" "+tt.binding+" "+tt.version, func(t *testing.T) {
+			t.Parallel()
+			sdks(t)[tt.sdk]()
+			judge(t, tt.sdk, startTeam(t, "memory").base, tt.binding, tt.version, "")
+		})
 	}
 }
 
 // startTeam starts a gateway with the team of a house, served over A2A. Its offline model
 // takes a moment for each piece, so that a turn can be met under way.
-func startTeam(t *testing.T, store string) *gateway {
+func startTeam(t *testing.T, store string, env ...string) *gateway {
 	t.Helper()
 	needPeers(t)
 	file, err := os.ReadFile(filepath.Join(root, "examples/home/sluice.yaml"))
@@ -71,5 +84,5 @@ func startTeam(t *testing.T, store string) *gateway {
 	if err := os.WriteFile(path, append(file, "\na2a: {enabled: true}\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startGateway(t, map[string]string{"SLUICE_CONFIG": path, "SLUICE_STORE": store})
+	return startGateway(t, with(map[string]string{"SLUICE_CONFIG": path, "SLUICE_STORE": store}, env...))
 }

@@ -27,6 +27,7 @@ type otlpVerdict struct {
 	Trace, ID, Parent, Name, Kind string
 	Failed                        bool
 	Attributes                    map[string]string
+	Links                         []string // trace and span
 	Metric                        string
 	Points                        int
 	Faults                        []string

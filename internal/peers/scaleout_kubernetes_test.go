@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	wiring "sluice/internal/gateway"
 )
 
 // manifest is a document of deploy/kubernetes, as far as it is looked at.
@@ -134,7 +134,7 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	cfg, err := settings.Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
+	cfg, err := wiring.Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 
 func knownVariables() []string {
 	var usage strings.Builder
-	settings.Loader().Usage(&usage)
+	wiring.Loader().Usage(&usage)
 	return regexp.MustCompile(`\b(SLUICE|GEMINI|MCP)_[A-Z_]+\b`).FindAllString(usage.String(), -1)
 }
 

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ type event struct {
 	raw  string // its data
 
 	RequestID    string `json:"request_id"`
+	TurnID       string `json:"turn_id"` // of start, with a store
 	Model        string
 	CallID       string `json:"call_id"`
 	ToolName     string `json:"tool_name"`
@@ -181,7 +183,7 @@ func (s *stream) read() (event, error) {
 		return e, err
 	}
 	s.seen = append(s.seen, e)
-	if want := fmt.Sprintf("%s:%d", e.RequestID, len(s.seen)); next.LastEventID != want {
+	if want := fmt.Sprintf("%s:%d", cmp.Or(s.seen[0].TurnID, e.RequestID), len(s.seen)); next.LastEventID != want {
 		return e, fmt.Errorf("the id is %q, want %q", next.LastEventID, want)
 	}
 	return e, nil

@@ -1,16 +1,17 @@
 // Uses a gateway over A2A with @a2a-js/sdk, as a client would. Prints what held, a line
 // each.
 //
-//	a2a.mjs BASE CARD_PATH BINDING VERSION
+//	a2a.mjs BASE CARD_PATH BINDING VERSION [OTHER]
 //
-// What does not hold is thrown, as is whatever the SDK throws.
+// OTHER is a second gateway with the same store: tasks of the first one are then asked for,
+// followed, cancelled and answered there. What does not hold is thrown, as is whatever the SDK throws.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { Role, TaskState } from "@a2a-js/sdk";
 import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
 
-const [base, path, binding, version] = process.argv.slice(2);
+const [base, path, binding, version, other = base] = process.argv.slice(2);
 const extension = "urn:sluice:events:v1";
 const held = (name) => console.log(name);
 
@@ -65,12 +66,19 @@ const legacy = { legacyCompat: { enabled: true } };
 const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
 	transports: [new JsonRpcTransportFactory(legacy), new RestTransportFactory(legacy)],
 }));
-const card = await (await fetch(base + path)).json();
-assert(card.capabilities.streaming && card.skills.length > 0);
-card.supportedInterfaces = card.supportedInterfaces.filter((i) => i.protocolBinding === binding && i.protocolVersion === version);
-assert.equal(card.supportedInterfaces.length, 1);
-const client = await factory.createFromAgentCard(card);
-assert.equal(client.protocolVersion, version);
+
+async function clientOf(gateway) {
+	const card = await (await fetch(gateway + path)).json();
+	assert(card.capabilities.streaming && card.skills.length > 0);
+	card.supportedInterfaces = card.supportedInterfaces.filter((i) => i.protocolBinding === binding && i.protocolVersion === version);
+	assert.equal(card.supportedInterfaces.length, 1);
+	const client = await factory.createFromAgentCard(card);
+	assert.equal(client.protocolVersion, version);
+	return client;
+}
+
+const client = await clientOf(base);
+const there = await clientOf(other);
 await factory.createFromUrl(base, path); // as the SDK reads it
 held("card");
 
@@ -84,11 +92,11 @@ assert(told.state === TaskState.TASK_STATE_COMPLETED && told.last && told.text !
 assert.equal(told.task.contextId, sent.contextId);
 held("stream");
 
-const got = await client.getTask({ tenant: "", id: told.task.id });
+const got = await there.getTask({ tenant: "", id: told.task.id });
 assert.equal(got.artifacts.map((a) => text(a.parts)).join(""), told.text);
 assert.equal(got.history.length, 2);
 if (version === "1.0") {
-	const list = await client.listTasks({ tenant: "", contextId: sent.contextId, status: TaskState.TASK_STATE_UNSPECIFIED, pageSize: 1, pageToken: "", includeArtifacts: false });
+	const list = await there.listTasks({ tenant: "", contextId: sent.contextId, status: TaskState.TASK_STATE_UNSPECIFIED, pageSize: 1, pageToken: "", includeArtifacts: false });
 	assert.deepEqual([list.totalSize, list.tasks.map((t) => t.id), list.nextPageToken !== ""], [2, [told.task.id], true]);
 }
 held("get");
@@ -101,7 +109,7 @@ const begun = async () => {
 };
 {
 	const [id, first] = await begun();
-	const second = await listen(client.resubscribeTask({ tenant: "", id }));
+	const second = await listen(there.resubscribeTask({ tenant: "", id }));
 	assert.equal(second.kinds[0], "task");
 	assert.deepEqual([second.state, second.text], [TaskState.TASK_STATE_COMPLETED, told.text]);
 	assert.equal((await first).state, TaskState.TASK_STATE_COMPLETED);
@@ -109,7 +117,7 @@ const begun = async () => {
 }
 {
 	const [id, first] = await begun();
-	const stopped = await client.cancelTask({ tenant: "", id, metadata: undefined });
+	const stopped = await there.cancelTask({ tenant: "", id, metadata: undefined });
 	assert.equal(stopped.status.state, TaskState.TASK_STATE_CANCELED);
 	assert.equal((await first).state, TaskState.TASK_STATE_CANCELED);
 	held("cancel");
@@ -117,7 +125,7 @@ const begun = async () => {
 
 const asked = await listen(client.sendMessageStream(message("Turn it up")));
 assert(asked.state === TaskState.TASK_STATE_INPUT_REQUIRED && asked.question === asked.text && asked.text !== "");
-const replied = await listen(client.sendMessageStream(message("Play some jazz", { taskId: asked.task.id })));
+const replied = await listen(there.sendMessageStream(message("Play some jazz", { taskId: asked.task.id })));
 assert.deepEqual([replied.task.id, replied.task.contextId, replied.state], [asked.task.id, asked.task.contextId, TaskState.TASK_STATE_COMPLETED]);
 held("question");
 
@@ -126,10 +134,10 @@ for (const name of ["route", "agent", "tool_call", "done"]) assert(more.extra.in
 assert.equal(more.text, told.text);
 held("extension");
 
-await refused("TaskNotFoundError", client.getTask({ tenant: "", id: "task_00000000000000000000000000" }));
-await refused("TaskNotCancelableError", client.cancelTask({ tenant: "", id: told.task.id, metadata: undefined }));
-await refused("UnsupportedOperationError", listen(client.resubscribeTask({ tenant: "", id: told.task.id })));
-await refused("UnsupportedOperationError", client.sendMessage(message("x", { taskId: told.task.id })));
+await refused("TaskNotFoundError", there.getTask({ tenant: "", id: "task_00000000000000000000000000" }));
+await refused("TaskNotCancelableError", there.cancelTask({ tenant: "", id: told.task.id, metadata: undefined }));
+await refused("UnsupportedOperationError", listen(there.resubscribeTask({ tenant: "", id: told.task.id })));
+await refused("UnsupportedOperationError", there.sendMessage(message("x", { taskId: told.task.id })));
 const file = { parts: [{ content: { $case: "url", value: "https://example.com/a.png" }, metadata: undefined, filename: "", mediaType: "image/png" }] };
 await refused("ContentTypeNotSupportedError", client.sendMessage(message("x", file)));
 await refused("ContentTypeNotSupportedError", listen(client.sendMessageStream(message("x", file))));

@@ -1,8 +1,9 @@
 """Uses a gateway over A2A with a2a-sdk, as a client would. Prints what held, a line each.
 
-    a2a_judge.py BASE CARD_PATH BINDING VERSION
+    a2a_judge.py BASE CARD_PATH BINDING VERSION [OTHER]
 
-What does not hold is an AssertionError, or whatever the SDK raises.
+OTHER is a second gateway with the same store: tasks of the first one are then asked for,
+followed, cancelled and answered there. What does not hold is an AssertionError, or whatever the SDK raises.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors
 
 BASE, PATH, BINDING, VERSION = sys.argv[1:5]
+OTHER = sys.argv[5] if len(sys.argv) > 5 else BASE
 EXTENSION = 'urn:sluice:events:v1'
 
 
@@ -82,12 +84,14 @@ async def refused(kind, awaitable):
 
 async def main():
     async with httpx.AsyncClient(timeout=60) as http:
-        card = await A2ACardResolver(http, BASE, agent_card_path=PATH).get_agent_card()
+        card = here = await A2ACardResolver(http, BASE, agent_card_path=PATH).get_agent_card()
         assert card.capabilities.streaming and not card.capabilities.push_notifications and card.skills
         assert [e.uri for e in card.capabilities.extensions] == [EXTENSION]
         held('card')
 
         plain, streaming = await client(http, card, streaming=False), await client(http, card)
+        card = await A2ACardResolver(http, OTHER, agent_card_path=PATH).get_agent_card()
+        there, streaming_there = await client(http, card, streaming=False), await client(http, card)
         sent = await tell(plain.send_message(message('Play some jazz')))
         assert sent.kinds == ['task'] and sent.state == pb.TASK_STATE_COMPLETED and sent.text, sent.task
         held('send')
@@ -98,31 +102,31 @@ async def main():
         assert told.task.context_id == sent.task.context_id and not told.extra
         held('stream')
 
-        got = await plain.get_task(pb.GetTaskRequest(id=told.task.id))
+        got = await there.get_task(pb.GetTaskRequest(id=told.task.id))
         assert ''.join(p.text for a in got.artifacts for p in a.parts) == told.text and len(got.history) == 2, got
         if VERSION == '1.0':
-            listed = await plain.list_tasks(pb.ListTasksRequest(context_id=sent.task.context_id, page_size=1))
+            listed = await there.list_tasks(pb.ListTasksRequest(context_id=sent.task.context_id, page_size=1))
             assert listed.total_size == 2 and listed.next_page_token and [t.id for t in listed.tasks] == [told.task.id], listed
-            rest = await plain.list_tasks(pb.ListTasksRequest(context_id=sent.task.context_id, page_token=listed.next_page_token))
+            rest = await there.list_tasks(pb.ListTasksRequest(context_id=sent.task.context_id, page_token=listed.next_page_token))
             assert [t.id for t in rest.tasks] == [sent.task.id] and not rest.next_page_token, rest
         held('get')
 
         running = streaming.send_message(message('Play some jazz'))
         begun = await tell(running, until=lambda t: t.text)
-        rest = await tell(streaming.subscribe(pb.SubscribeToTaskRequest(id=begun.task.id)))
+        rest = await tell(streaming_there.subscribe(pb.SubscribeToTaskRequest(id=begun.task.id)))
         assert rest.kinds[0] == 'task' and rest.task.status.state == pb.TASK_STATE_WORKING, rest.task
         assert rest.state == pb.TASK_STATE_COMPLETED and rest.text == told.text, (rest.text, told.text)
         held('subscribe')
 
         running = streaming.send_message(message('Play some jazz'))
         begun = await tell(running, until=lambda t: t.text)
-        stopped = await plain.cancel_task(pb.CancelTaskRequest(id=begun.task.id))
+        stopped = await there.cancel_task(pb.CancelTaskRequest(id=begun.task.id))
         assert stopped.status.state == pb.TASK_STATE_CANCELED, stopped
         held('cancel')
 
         asked = await tell(streaming.send_message(message('Turn it up')))
         assert asked.state == pb.TASK_STATE_INPUT_REQUIRED and asked.question == asked.text != '', asked.question
-        replied = await tell(streaming.send_message(message('Play some jazz', task_id=asked.task.id)))
+        replied = await tell(streaming_there.send_message(message('Play some jazz', task_id=asked.task.id)))
         assert replied.task.id == asked.task.id and replied.state == pb.TASK_STATE_COMPLETED, replied.task
         assert replied.task.context_id == asked.task.context_id
         held('question')
@@ -132,21 +136,21 @@ async def main():
         assert {'route', 'agent', 'tool_call', 'done'} <= set(more.extra) and more.text == told.text, more.extra
         held('extension')
 
-        await refused(errors.TaskNotFoundError, plain.get_task(pb.GetTaskRequest(id='task_00000000000000000000000000')))
-        await refused(errors.TaskNotCancelableError, plain.cancel_task(pb.CancelTaskRequest(id=told.task.id)))
-        await refused(errors.UnsupportedOperationError, tell(streaming.subscribe(pb.SubscribeToTaskRequest(id=told.task.id))))
+        await refused(errors.TaskNotFoundError, there.get_task(pb.GetTaskRequest(id='task_00000000000000000000000000')))
+        await refused(errors.TaskNotCancelableError, there.cancel_task(pb.CancelTaskRequest(id=told.task.id)))
+        await refused(errors.UnsupportedOperationError, tell(streaming_there.subscribe(pb.SubscribeToTaskRequest(id=told.task.id))))
         file = message('x')
         file.message.parts.append(pb.Part(url='https://example.com/a.png', media_type='image/png'))
         await refused(errors.ContentTypeNotSupportedError, tell(plain.send_message(file)))
         await refused(errors.ContentTypeNotSupportedError, tell(streaming.send_message(file)))
         await refused(errors.InvalidParamsError, tell(plain.send_message(message('x', context_id='no id of ours'))))
-        await refused(errors.UnsupportedOperationError, tell(plain.send_message(message('x', task_id=told.task.id))))
+        await refused(errors.UnsupportedOperationError, tell(there.send_message(message('x', task_id=told.task.id))))
         held('refusals')
 
-        polling = await client(http, card, streaming=False, polling=True)
+        polling = await client(http, here, streaming=False, polling=True)
         early = await tell(polling.send_message(message('Play some jazz')))
         assert early.state == pb.TASK_STATE_WORKING, early.task
-        while (now := await plain.get_task(pb.GetTaskRequest(id=early.task.id))).status.state == pb.TASK_STATE_WORKING:
+        while (now := await there.get_task(pb.GetTaskRequest(id=early.task.id))).status.state == pb.TASK_STATE_WORKING:
             await asyncio.sleep(0.05)
         assert now.status.state == pb.TASK_STATE_COMPLETED, now
         held('poll')

@@ -3,7 +3,7 @@ Python package.
 
 Reads requests, one JSON object a line, from stdin: {"path", "body"} with the body in
 base64. Writes a line for each span, {"trace", "id", "parent", "name", "kind", "failed",
-"attributes", "faults"}, and one for each metric, {"metric", "kind", "points", "faults"}.
+"attributes", "links", "faults"}, and one for each metric, {"metric", "kind", "points", "faults"}.
 """
 
 import base64
@@ -44,13 +44,16 @@ def judge_span(span):
         faults.append("times")
     if len({a.key for a in span.attributes}) != len(span.attributes):
         faults.append("an attribute comes twice")
-    if span.dropped_attributes_count or unknown(span):
+    if any(len(l.trace_id) != 16 or len(l.span_id) != 8 or l.trace_id == span.trace_id for l in span.links):
+        faults.append("links")
+    if span.dropped_attributes_count or span.dropped_links_count or unknown(span):
         faults.append("something is dropped or unknown")
     return {
         "trace": span.trace_id.hex(), "id": span.span_id.hex(), "parent": span.parent_span_id.hex(), "name": span.name,
         "kind": Span.SpanKind.Name(span.kind).removeprefix("SPAN_KIND_").lower(),
         "failed": span.status.code == Status.STATUS_CODE_ERROR,
-        "attributes": {a.key: str(value(a.value)) for a in span.attributes}, "faults": faults,
+        "attributes": {a.key: str(value(a.value)) for a in span.attributes},
+        "links": [f"{l.trace_id.hex()}-{l.span_id.hex()}" for l in span.links], "faults": faults,
     }
 
 
