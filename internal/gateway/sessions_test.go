@@ -1,15 +1,18 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
+	"sluice/agent"
+	"sluice/chat"
 	"sluice/workflow"
 )
 
@@ -17,16 +20,7 @@ import (
 func (f *flowing) get(path string) (int, string) {
 	f.t.Helper()
 	req, _ := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://gateway"+path, nil)
-	resp, err := f.client.Do(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return f.do(req)
 }
 
 // into reads what a path tells.
@@ -180,5 +174,45 @@ func TestCheckpointsAreShown(t *testing.T) {
 	dataOf(t, stream, "start", &start)
 	if status, text := f.get("/tasks/" + start.Task + "/checkpoints?user_id=ann"); status != http.StatusOK || text != `{"checkpoints":[]}`+"\n" && text != `{"checkpoints":[]}` {
 		t.Errorf("of a plain turn: %d %q", status, text)
+	}
+}
+
+// A session that waits and is of another version, has lost something, or is another agent's,
+// is refused before anything goes on.
+func TestSavedSessionThatCannotGoOn(t *testing.T) {
+	t.Parallel()
+	state, err := json.Marshal(agent.State{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "go"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := savedSession{Schema: savedSchema, Agent: "a", Session: newSessionID(), Text: "so far", IDs: map[string]string{"own": "told"}, State: state}
+	for name, tt := range map[string]struct {
+		change func(s *savedSession)
+		bad    bool
+	}{
+		"good":            {func(*savedSession) {}, false},
+		"another version": {func(s *savedSession) { s.Schema++ }, true},
+		"no session":      {func(s *savedSession) { s.Session = "" }, true},
+		"no agent":        {func(s *savedSession) { s.Agent = "" }, true},
+		"another agent's": {func(s *savedSession) { s.Agent = "b" }, true},
+		"an altered step": {func(s *savedSession) { s.State = bytes.Replace(state, []byte("go"), []byte("no"), 1) }, true},
+	} {
+		saved := good
+		tt.change(&saved)
+		text, err := json.Marshal(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &delegateSession{id: "a", ids: map[string]string{}, req: new(chat.Request)}
+		err = s.resume(&agent.Continued{State: text, Decisions: []chat.Decision{{CallID: "told", Action: chat.Approve}, {CallID: "within", Action: chat.Reject}}})
+		if errors.Is(err, agent.ErrState) != tt.bad || err != nil && !tt.bad {
+			t.Errorf("%s: %v", name, err)
+		}
+		if tt.bad {
+			continue
+		}
+		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.callID("own") != "told" || strings.Join(s.text, "") != "so far" || s.session != good.Session {
+			t.Errorf("%s: %+v, %+v", name, d, s)
+		}
 	}
 }
