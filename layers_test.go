@@ -67,7 +67,7 @@ func layers() []layer {
 		{"conversation", 2, []string{"tool", "chat", "stream", "fault", "config", "store"}, "it remembers turns, and knows neither who answers nor how"},
 		{"quality/check", 1, []string{"redact", "internal/markdown"}, "pure rules for texts; it knows neither turns nor models"},
 		{"quality/style", 1, []string{"config"}, "the voice of answers; it knows neither models nor channels"},
-		{"quality", 2, []string{"chat", "stream", "fault", "config", "metrics", "redact"}, "it runs a runner and holds its text back; who asks, words and sends it declares"},
+		{"quality", 2, []string{"chat", "stream", "fault", "config", "metrics", "redact", "internal/markdown"}, "it runs a runner and holds its text back; who asks, words and sends it declares"},
 		{"a2aclient", 2, []string{"chat", "stream", "fault", "config", "breaker", "health", "trace"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
 		{"a2a", 2, []string{"config"}, "what a file says of a protocol, for the wiring"},
 		{"toolcache", 2, []string{"tool", "chat", "metrics", "store"}, "it keeps results, and knows neither who runs tools nor who asks for them"},
