@@ -1,4 +1,4 @@
-package config
+package servers
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // fallback reads an object of tool names, or lists of them. Whether the tools exist only
 // their servers can tell.
-func (f *mcpFile) fallback(at jsontext.Pointer, v jsontext.Value, server string) map[string][]string {
+func (f *reader) fallback(at jsontext.Pointer, v jsontext.Value, server string) map[string][]string {
 	if v.Kind() != '{' {
 		f.fault(at, `must be an object of strings, such as {"search": "archive/search"}`)
 		return nil
@@ -33,7 +33,7 @@ func (f *mcpFile) fallback(at jsontext.Pointer, v jsontext.Value, server string)
 }
 
 // addFallback adds one fallback of a tool to those before it.
-func (f *mcpFile) addFallback(list []string, at jsontext.Pointer, v jsontext.Value, server, tool string) []string {
+func (f *reader) addFallback(list []string, at jsontext.Pointer, v jsontext.Value, server, tool string) []string {
 	to, ok := f.str(at, v)
 	switch {
 	case !ok:
@@ -48,7 +48,7 @@ func (f *mcpFile) addFallback(list []string, at jsontext.Pointer, v jsontext.Val
 }
 
 // confirm reads an object of tool names with always or never.
-func (f *mcpFile) confirm(at jsontext.Pointer, v jsontext.Value) map[string]string {
+func (f *reader) confirm(at jsontext.Pointer, v jsontext.Value) map[string]string {
 	if v.Kind() != '{' {
 		f.fault(at, `must be an object of always and never, such as {"refund": "always"}`)
 		return nil
@@ -70,7 +70,7 @@ func (f *mcpFile) confirm(at jsontext.Pointer, v jsontext.Value) map[string]stri
 }
 
 // truth reads a boolean.
-func (f *mcpFile) truth(at jsontext.Pointer, v jsontext.Value) bool {
+func (f *reader) truth(at jsontext.Pointer, v jsontext.Value) bool {
 	kind := v.Kind()
 	if kind != 't' && kind != 'f' {
 		f.fault(at, "must be true or false")
@@ -80,7 +80,7 @@ func (f *mcpFile) truth(at jsontext.Pointer, v jsontext.Value) bool {
 
 // agree refuses a tool that is said to be two things that exclude one another. The
 // policy would take it to be destructive, which may not be what is meant.
-func (f *mcpFile) agree(at jsontext.Pointer, s *MCPServer) {
+func (f *reader) agree(at jsontext.Pointer, s *Server) {
 	for i, name := range s.Destructive {
 		if name != "" && slices.Contains(s.ReadOnly, name) {
 			f.fault(at.AppendToken("destructive").AppendToken(strconv.Itoa(i)), "is in readOnly, too")

@@ -1,4 +1,4 @@
-package offline
+package roles
 
 import (
 	"encoding/json"

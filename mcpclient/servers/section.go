@@ -1,4 +1,4 @@
-package mcpclient
+package servers
 
 import (
 	_ "embed"
@@ -20,10 +20,10 @@ func Section(c *config.Config) file.Section {
 		if !servers.IsObject() {
 			return
 		}
-		c.MCPServers = append(c.MCPServers, config.ServerDocument{
+		add(c, enclosing{
 			Path:    servers.File(),
 			Servers: servers.SoundJSON(), // of the others the faults are told already
-			Others:  c.MCPServers,
+			Others:  config.Of[List](c),
 			Variables: func(at jsontext.Pointer) iter.Seq2[string, config.Secret] {
 				return servers.Find(at).Variables()
 			},
@@ -35,6 +35,6 @@ func Section(c *config.Config) file.Section {
 				}
 				n.Fault(message)
 			},
-		}.Read()...)
+		}.read()...)
 	}}
 }

@@ -1,4 +1,4 @@
-package offline
+package roles
 
 import (
 	"strings"
@@ -18,10 +18,7 @@ const delegatePrefix = "delegate_to_"
 // researcher answers a request by its steps and, if it may call an agent, by what that one
 // says. The request is the last message of the user's that is more than results of calls.
 func researcher(q geminisim.Question) geminisim.Answer {
-	begin := len(q.Messages) - 1
-	for begin >= 0 && (q.Messages[begin].Model || len(q.Messages[begin].Results) > 0) {
-		begin--
-	}
+	begin := LastRequest(q.Messages)
 	if begin < 0 {
 		return text(research(""))
 	}

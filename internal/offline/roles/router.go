@@ -2,7 +2,7 @@
 // catalogue. It knows the form of the prompt that package router writes, so the two must
 // change together.
 
-package offline
+package roles
 
 import (
 	"regexp"
@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline/english"
 )
 
 // Route is the demo's router: it chooses agents from the catalogue of the prompt, for a
@@ -92,8 +93,8 @@ const common = "the a an my our your this to of for and with about on in at up f
 
 // learn gives the words of a text a weight. A word keeps the greatest one that it was given.
 func (p *profile) learn(text string, weight float64) {
-	for _, w := range readWords(text).words {
-		if meaning := stem(w.low); !isSign(w.low) && !in(common, w.low) {
+	for _, w := range english.Read(text).Words {
+		if meaning := english.Stem(w.Low); !english.IsSign(w.Low) && !english.In(common, w.Low) {
 			p.weight[meaning] = max(p.weight[meaning], weight)
 		}
 	}
@@ -124,7 +125,7 @@ var askedBack = regexp.MustCompile(`(?s)\n\nThe assistant asked:.*?\n\nThe user 
 func choose(agents []profile, request string, ids []string) choice {
 	var chosen []string
 	sure, unclear := 1.0, 0
-	for _, clause := range clauses(request) {
+	for _, clause := range Clauses(request) {
 		id, confidence := bestAgent(agents, meanings(clause))
 		switch {
 		case id == "":
@@ -144,11 +145,17 @@ func choose(agents []profile, request string, ids []string) choice {
 	return choice{chosen[0], sure, "The words of the request fit " + strings.Join(chosen, ", ") + ".", chosen[1:]}
 }
 
+// Clauses cuts a request where a new wish can begin. A title with "and" in it is cut as well.
+func Clauses(text string) []string {
+	cut := strings.NewReplacer(", and ", "\n", ", then ", "\n", " and then ", "\n", " and ", "\n", ", ", "\n", "; ", "\n", ". ", "\n")
+	return strings.Split(cut.Replace(text), "\n")
+}
+
 // meanings are the stems of the words of a text, without those that say nothing.
 func meanings(text string) (words []string) {
-	for _, w := range readWords(text).words {
-		if !isSign(w.low) && !in(common, w.low) {
-			words = append(words, stem(w.low))
+	for _, w := range english.Read(text).Words {
+		if !english.IsSign(w.Low) && !english.In(common, w.Low) {
+			words = append(words, english.Stem(w.Low))
 		}
 	}
 	return words

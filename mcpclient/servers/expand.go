@@ -1,10 +1,11 @@
-package config
+package servers
 
 import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/config"
 	"sluice/internal/check"
 )
 
@@ -13,7 +14,7 @@ import (
 // that is nil.
 //
 // Our own key is refused: it never goes to an MCP server or a child process.
-func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Secret) (string, bool) {
+func (f *reader) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]config.Secret) (string, bool) {
 	s, ok := f.str(at, v)
 	if !ok {
 		return "", false
@@ -43,7 +44,7 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 		b.WriteString(value)
 		ok = ok && good
 		if used != nil && value != "" {
-			*used = append(*used, Secret(value))
+			*used = append(*used, config.Secret(value))
 		}
 		s = rest
 	}
@@ -51,7 +52,7 @@ func (f *mcpFile) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]Sec
 
 // variable returns the value of an environment variable that a file names. One
 // that is set to nothing is as good as any.
-func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok bool) {
+func (f *reader) variable(at jsontext.Pointer, name string) (value string, ok bool) {
 	if neverPassedOn(name) {
 		f.fault(at, name+" is never passed on")
 		return "", false
@@ -64,7 +65,7 @@ func (f *mcpFile) variable(at jsontext.Pointer, name string) (value string, ok b
 }
 
 // expandedWithin looks at what is in the string of another document by now.
-func (f *mcpFile) expandedWithin(at jsontext.Pointer, used *[]Secret) (ok bool) {
+func (f *reader) expandedWithin(at jsontext.Pointer, used *[]config.Secret) (ok bool) {
 	ok = true
 	for name, value := range f.within.Variables(at) {
 		if neverPassedOn(name) {

@@ -1,4 +1,4 @@
-package offline
+package roles
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline/english"
 )
 
 // The roles of those who check answers: a planner and a judge, for requests of structured
@@ -91,14 +92,14 @@ func Plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 // readingTool returns the tool that a question is for, which must read and not change; ""
 // if there is none.
 func readingTool(message string, tools []string) string {
-	if !slices.ContainsFunc(readWords(message).words, func(w word) bool { return in("check show list guess what what's which how", w.low) }) {
+	if !slices.ContainsFunc(english.Read(message).Words, func(w english.Word) bool { return english.In("check show list guess what what's which how", w.Low) }) {
 		return ""
 	}
 	asked := meanings(message)
 	for _, tool := range tools {
 		parts := strings.Split(tool, "_")
-		reads := slices.ContainsFunc(parts, func(p string) bool { return in("list get show search", p) })
-		if reads && slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(asked, stem(p)) }) {
+		reads := slices.ContainsFunc(parts, func(p string) bool { return english.In("list get show search", p) })
+		if reads && slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(asked, english.Stem(p)) }) {
 			return tool
 		}
 	}

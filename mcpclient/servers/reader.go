@@ -1,4 +1,4 @@
-package config
+package servers
 
 import (
 	"bytes"
@@ -11,62 +11,61 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/config"
 	"sluice/internal/check"
+	"sluice/mcpclient"
 )
 
-// serverName is the name of the server at MCP_SERVER_URL.
-const serverName = "todo"
-
-// maxMCPFile is the size of an mcpServers file, in bytes, above which it is
+// maxFile is the size of an mcpServers file, in bytes, above which it is
 // surely the wrong file.
-const maxMCPFile = 1 << 20
+const maxFile = 1 << 20
 
-// mcpFile reads one mcpServers file, the form that MCP clients share:
+// reader reads one mcpServers file, the form that MCP clients share:
 //
 //	{"mcpServers": {"todo": {"command": "uvx", "args": ["fastmcp", "run", "server.py"]}}}
 //
 // A file may belong to several programs, so other members beside mcpServers are
 // theirs and are passed over. Within a server nothing is.
-type mcpFile struct {
+type reader struct {
 	folder string // of the file
 	lookup func(string) (string, bool)
 	taken  map[string]bool // names of servers
-	faults []Fault
-	within *ServerDocument // unless nil, what the servers are a part of
+	faults []config.Fault
+	within *enclosing // unless nil, what the servers are a part of
 }
 
-// newMCPFile returns a reader of the file at path. Relative folders in it are
-// meant from there. taken are names that other sources have given to servers.
-func newMCPFile(path string, lookup func(string) (string, bool), taken map[string]bool) *mcpFile {
-	return &mcpFile{folder: filepath.Dir(path), lookup: lookup, taken: taken}
+// newReader returns a reader of the file at path. Relative folders in it are
+// meant from there. Names of others, which other sources have, are taken.
+func newReader(path string, lookup func(string) (string, bool), others []Server) *reader {
+	taken := make(map[string]bool)
+	for _, s := range others {
+		taken[s.Name] = true
+	}
+	return &reader{folder: filepath.Dir(path), lookup: lookup, taken: taken}
 }
 
-// ServerDocument is a document of another form, of which an mcpServers object is a part.
+// enclosing is a document of another form, of which an mcpServers object is a part.
 // It has put the values of variables in already.
-type ServerDocument struct {
+type enclosing struct {
 	Path    string         // of the file; relative folders begin at its own
 	Servers jsontext.Value // the object, without duplicate names
-	Others  []MCPServer    // of other sources
+	Others  []Server       // of other sources
 	// Variables returns the variables of the string at a pointer, below /mcpServers.
-	Variables func(at jsontext.Pointer) iter.Seq2[string, Secret]
+	Variables func(at jsontext.Pointer) iter.Seq2[string, config.Secret]
 	// Fault takes a fault at the value that a pointer names, or at its key.
 	Fault func(at jsontext.Pointer, isKey bool, message string)
 }
 
-// Read returns the servers in the order of the document. They are whole only if there
+// read returns the servers in the order of the document. They are whole only if there
 // was no fault.
-func (d ServerDocument) Read() []MCPServer {
-	taken := make(map[string]bool)
-	for _, s := range d.Others {
-		taken[s.Name] = true
-	}
-	f := newMCPFile(d.Path, nil, taken)
+func (d enclosing) read() []Server {
+	f := newReader(d.Path, nil, d.Others)
 	f.within = &d
 	return f.servers("/mcpServers", d.Servers)
 }
 
 // faultKey lists a fault of a key.
-func (f *mcpFile) faultKey(at jsontext.Pointer, message string) {
+func (f *reader) faultKey(at jsontext.Pointer, message string) {
 	if f.within != nil {
 		f.within.Fault(at, true, message)
 		return
@@ -76,7 +75,7 @@ func (f *mcpFile) faultKey(at jsontext.Pointer, message string) {
 
 // fault lists a fault at the place that a JSON pointer names. A pointer holds
 // names out of the file, so it is quoted unless it can stand in a line as it is.
-func (f *mcpFile) fault(at jsontext.Pointer, message string) {
+func (f *reader) fault(at jsontext.Pointer, message string) {
 	if f.within != nil {
 		f.within.Fault(at, false, message)
 		return
@@ -88,12 +87,12 @@ func (f *mcpFile) fault(at jsontext.Pointer, message string) {
 	if place != "" {
 		message = place + ": " + message
 	}
-	f.faults = append(f.faults, Fault{Name: "MCP_CONFIG", Message: message})
+	f.faults = append(f.faults, config.Fault{Name: "MCP_CONFIG", Message: message})
 }
 
 // read returns the servers in the order of the file. What it returns is whole
 // only if there are no faults.
-func (f *mcpFile) read(content []byte) []MCPServer {
+func (f *reader) read(content []byte) []Server {
 	root, ok := f.parse(content)
 	if !ok {
 		return nil
@@ -109,8 +108,8 @@ func (f *mcpFile) read(content []byte) []MCPServer {
 
 // parse checks the grammar of the whole text, unique names and UTF-8 included,
 // so that later code need not.
-func (f *mcpFile) parse(content []byte) (root jsontext.Value, ok bool) {
-	if len(content) > maxMCPFile {
+func (f *reader) parse(content []byte) (root jsontext.Value, ok bool) {
+	if len(content) > maxFile {
 		f.fault("", "the file has more than 1 MiB")
 		return nil, false
 	}
@@ -133,7 +132,7 @@ func (f *mcpFile) parse(content []byte) (root jsontext.Value, ok bool) {
 }
 
 // faultInGrammar rewords a decoder's error: its own text may repeat the input.
-func (f *mcpFile) faultInGrammar(content []byte, err error) {
+func (f *reader) faultInGrammar(content []byte, err error) {
 	var at jsontext.Pointer
 	line := 1
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -150,12 +149,12 @@ func (f *mcpFile) faultInGrammar(content []byte, err error) {
 // servers reads the member mcpServers, in the order of the file. A server with
 // a fault is returned as far as it could be read, so that all its faults come
 // at once.
-func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
+func (f *reader) servers(at jsontext.Pointer, v jsontext.Value) []Server {
 	if v.Kind() != '{' {
 		f.fault(at, "must be an object")
 		return nil
 	}
-	var list []MCPServer
+	var list []Server
 	for _, m := range members(v) {
 		at := at.AppendToken(m.name)
 		if !check.ServerName(m.name) {
@@ -175,7 +174,7 @@ func (f *mcpFile) servers(at jsontext.Pointer, v jsontext.Value) []MCPServer {
 }
 
 // other names the sources that were read before this one.
-func (f *mcpFile) other() string {
+func (f *reader) other() string {
 	if f.within != nil {
 		return "MCP_SERVER_URL or MCP_CONFIG has"
 	}
@@ -184,8 +183,8 @@ func (f *mcpFile) other() string {
 
 // server reads one server. Which keys it may have depends on its transport,
 // which may be found out from the keys alone.
-func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
-	s := MCPServer{Name: m.name}
+func (f *reader) server(at jsontext.Pointer, m member) Server {
+	s := Server{Name: m.name}
 	keys := f.keys(&s)
 	has := make(map[string]bool)
 	for _, m := range members(m.value) {
@@ -204,7 +203,7 @@ func (f *mcpFile) server(at jsontext.Pointer, m member) MCPServer {
 
 // settle finds the transport out, from the type if there is one, and refuses the
 // keys of another.
-func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has map[string]bool) {
+func (f *reader) settle(at jsontext.Pointer, s *Server, keys []key, has map[string]bool) {
 	if has["builtin"] {
 		f.settleBuiltin(at, s, keys, has)
 		return
@@ -216,10 +215,10 @@ func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has m
 	remote := has["url"]
 	switch {
 	case s.Transport == "" && remote:
-		s.Transport = HTTP
+		s.Transport = mcpclient.HTTP
 	case s.Transport == "":
-		s.Transport = Stdio
-	case remote == (s.Transport == Stdio):
+		s.Transport = mcpclient.Stdio
+	case remote == (s.Transport == mcpclient.Stdio):
 		f.fault(at.AppendToken("type"), "must be stdio with command, http or sse with url")
 		return
 	}
@@ -231,8 +230,8 @@ func (f *mcpFile) settle(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has m
 }
 
 // settleBuiltin refuses the keys of servers outside the process.
-func (f *mcpFile) settleBuiltin(at jsontext.Pointer, s *MCPServer, keys []mcpKey, has map[string]bool) {
-	s.Transport = InProcess
+func (f *reader) settleBuiltin(at jsontext.Pointer, s *Server, keys []key, has map[string]bool) {
+	s.Transport = mcpclient.InProcess
 	for _, k := range keys {
 		if has[k.name] && k.side != both || k.name == "type" && has["type"] {
 			f.faultKey(at.AppendToken(k.name), "belongs to a server that is not built in")
@@ -262,7 +261,7 @@ func members(object jsontext.Value) []member {
 }
 
 // names joins the names of keys, for a fault.
-func names(keys []mcpKey) string {
+func names(keys []key) string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
 		list[i] = k.name

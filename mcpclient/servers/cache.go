@@ -1,4 +1,4 @@
-package config
+package servers
 
 import (
 	"time"
@@ -13,7 +13,7 @@ const (
 )
 
 // cache reads an object of durations, by tool.
-func (f *mcpFile) cache(at jsontext.Pointer, v jsontext.Value) map[string]time.Duration {
+func (f *reader) cache(at jsontext.Pointer, v jsontext.Value) map[string]time.Duration {
 	if v.Kind() != '{' {
 		f.fault(at, `must be an object of durations, such as {"search": "1m"}`)
 		return nil

@@ -1,4 +1,4 @@
-package config
+package servers
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/config"
 	"sluice/internal/check"
+	"sluice/mcpclient"
 )
 
 // side tells which servers a key is for, by the key that makes them such.
@@ -23,29 +25,29 @@ const (
 	remoteSide side = "url"
 )
 
-// mcpKey is one key that a server can have.
-type mcpKey struct {
+// key is one key that a server can have.
+type key struct {
 	name string
 	side side
 	read func(at jsontext.Pointer, v jsontext.Value)
 }
 
 // keyNamed finds a key by its exact name.
-func keyNamed(keys []mcpKey, name string) (mcpKey, bool) {
+func keyNamed(keys []key, name string) (key, bool) {
 	for _, k := range keys {
 		if k.name == name {
 			return k, true
 		}
 	}
-	return mcpKey{}, false
+	return key{}, false
 }
 
 // keys lists all keys of a server, bound to s.
-func (f *mcpFile) keys(s *MCPServer) []mcpKey {
-	return []mcpKey{
-		{"type", both, f.checked(oneOf(&s.Transport, []string{Stdio, HTTP, SSE}))},
+func (f *reader) keys(s *Server) []key {
+	return []key{
+		{"type", both, f.checked(transport(&s.Transport))},
 		{"command", childSide, f.checked(command(&s.Command))},
-		{"builtin", both, f.checked(oneOf(&s.Builtin, builtins()))},
+		{"builtin", both, f.checked(config.OneOf("", &s.Builtin, "", builtins(), "").Parse)},
 		{"args", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Args = f.expandedList(at, v, s) }},
 		{"env", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Env = f.env(at, v) }},
 		{"dir", childSide, f.checked(f.dir(&s.Dir))},
@@ -60,7 +62,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
 		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
 		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
-		{"on_unknown", both, f.checked(oneOf(&s.OnUnknown, []string{AskUnknown, TellUnknown}))},
+		{"on_unknown", both, f.checked(config.OneOf("", &s.OnUnknown, "", []string{AskUnknown, TellUnknown}, "").Parse)},
 		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
 		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
 		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
@@ -68,7 +70,7 @@ func (f *mcpFile) keys(s *MCPServer) []mcpKey {
 	}
 }
 
-// Values of MCPServer.OnUnknown.
+// Values of Server.OnUnknown.
 const (
 	AskUnknown  = "ask"  // a person
 	TellUnknown = "tell" // the model, as in a turn
@@ -80,7 +82,7 @@ func builtins() []string {
 }
 
 // checked reads a string that parse accepts.
-func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {
+func (f *reader) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {
 	return func(at jsontext.Pointer, v jsontext.Value) {
 		s, ok := f.str(at, v)
 		if !ok {
@@ -92,8 +94,18 @@ func (f *mcpFile) checked(parse func(string) error) func(jsontext.Pointer, jsont
 	}
 }
 
+// transport takes the name of a transport that a file can ask for.
+func transport(p *mcpclient.Transport) func(string) error {
+	return func(value string) error {
+		word := ""
+		err := config.OneOf("", &word, "", []string{string(mcpclient.Stdio), string(mcpclient.HTTP), string(mcpclient.SSE)}, "").Parse(value)
+		*p = mcpclient.Transport(word)
+		return err
+	}
+}
+
 // str reads a string as it stands, without variables.
-func (f *mcpFile) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
+func (f *reader) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		f.fault(at, "must be a string")
 		return "", false
@@ -108,17 +120,17 @@ func command(p *string) func(string) error {
 		if value == "" {
 			return errors.New("must not be empty")
 		}
-		return text(p)(value)
+		return config.Text("", p, "", "").Parse(value)
 	}
 }
 
 // dir takes a folder; a relative one starts at the file's own folder.
-func (f *mcpFile) dir(p *string) func(string) error {
+func (f *reader) dir(p *string) func(string) error {
 	return func(value string) error {
 		if value != "" && !filepath.IsAbs(value) {
 			value = filepath.Join(f.folder, value)
 		}
-		return text(p)(value)
+		return config.Text("", p, "", "").Parse(value)
 	}
 }
 
@@ -135,7 +147,7 @@ func protocolVersion(p *string) func(string) error {
 
 // url reads a URL, with variables filled in. What they held is kept, to be
 // hidden in the log.
-func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) string {
+func (f *reader) url(at jsontext.Pointer, v jsontext.Value, s *Server) string {
 	value, ok := f.expandedStr(at, v, &s.Expanded)
 	if !ok {
 		return ""
@@ -148,7 +160,7 @@ func (f *mcpFile) url(at jsontext.Pointer, v jsontext.Value, s *MCPServer) strin
 
 // expandedList reads a list of strings with variables filled in. None may hold
 // a NUL, which would cut an argument of a process.
-func (f *mcpFile) expandedList(at jsontext.Pointer, v jsontext.Value, s *MCPServer) []string {
+func (f *reader) expandedList(at jsontext.Pointer, v jsontext.Value, s *Server) []string {
 	var list []string
 	for i, e := range f.elements(at, v) {
 		at := at.AppendToken(strconv.Itoa(i))
@@ -163,7 +175,7 @@ func (f *mcpFile) expandedList(at jsontext.Pointer, v jsontext.Value, s *MCPServ
 
 // tools reads a list of tool names. An empty one is refused: as allow it would
 // take every tool away, and nobody means that.
-func (f *mcpFile) tools(at jsontext.Pointer, v jsontext.Value) []string {
+func (f *reader) tools(at jsontext.Pointer, v jsontext.Value) []string {
 	var list []string
 	for i, e := range f.elements(at, v) {
 		at := at.AppendToken(strconv.Itoa(i))
@@ -180,7 +192,7 @@ func (f *mcpFile) tools(at jsontext.Pointer, v jsontext.Value) []string {
 }
 
 // elements lists an array that parse has checked.
-func (f *mcpFile) elements(at jsontext.Pointer, v jsontext.Value) []jsontext.Value {
+func (f *reader) elements(at jsontext.Pointer, v jsontext.Value) []jsontext.Value {
 	if v.Kind() != '[' {
 		f.fault(at, "must be an array of strings")
 		return nil
@@ -196,13 +208,13 @@ func (f *mcpFile) elements(at jsontext.Pointer, v jsontext.Value) []jsontext.Val
 }
 
 // timeout reads a duration, or a number of seconds.
-func (f *mcpFile) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
+func (f *reader) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
 	var d time.Duration
 	var err error
 	switch v.Kind() {
 	case '"':
 		b, _ := jsontext.AppendUnquote(nil, v)
-		err = duration(&d, 1)(string(b))
+		err = config.Duration("", &d, 0, "").Parse(string(b))
 	case '0':
 		seconds, _ := strconv.ParseFloat(string(v), 64) // infinite if it is too large
 		if seconds < 1e-3 || seconds > 24*3600 {

@@ -1,4 +1,4 @@
-package config
+package servers
 
 import (
 	"fmt"
@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/internal/check"
+	"sluice/mcpclient"
 )
 
 func mcpWorld(content string, env ...string) configtest.World {
@@ -40,19 +42,19 @@ func TestMCPConfig(t *testing.T) {
 			"plain": {"type":"stdio","command":"./server","dir":%q}
 		}}`, abs)
 	w := mcpWorld(content, "FILE", "server.py", "MODE", "", "HOST", "h.test", "TOKEN", "t0ken", "MCP_SERVER_URL", "http://first/mcp")
-	want := []MCPServer{
-		{Name: "todo", Transport: HTTP, URL: "http://first/mcp"},
-		{Name: "zeta", Transport: Stdio, Command: "uvx", Args: []string{"fastmcp", "run", "server.py", "${FILE}"}, Env: map[string]Secret{"MODE": "ab"},
-			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []Secret{"server.py"}},
-		{Name: "alpha", Transport: HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
-			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []Secret{"h.test"},
+	want := List{
+		{Name: "todo", Transport: mcpclient.HTTP, URL: "http://first/mcp"},
+		{Name: "zeta", Transport: mcpclient.Stdio, Command: "uvx", Args: []string{"fastmcp", "run", "server.py", "${FILE}"}, Env: map[string]config.Secret{"MODE": "ab"},
+			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []config.Secret{"server.py"}},
+		{Name: "alpha", Transport: mcpclient.HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]config.Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
+			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []config.Secret{"h.test"},
 			Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true,
 			Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true, Identity: true},
-		{Name: "old-one", Transport: SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
-		{Name: "plain", Transport: Stdio, Command: "./server", Dir: abs},
+		{Name: "old-one", Transport: mcpclient.SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
+		{Name: "plain", Transport: mcpclient.Stdio, Command: "./server", Dir: abs},
 	}
-	if diff := cmp.Diff(want, mustLoad(t, w).MCPServers); diff != "" {
-		t.Errorf("MCPServers (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, listed(t, w)); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 }
 
@@ -152,7 +154,7 @@ func TestMCPConfigFaults(t *testing.T) {
 			"/mcpServers/b/cache/w: must be a duration with its unit, such as 15s, 500ms or 1m30s",
 			"/mcpServers/b/cache/v: must be a duration such as 15s, or a number of seconds"}},
 		{"todo in both", `{"mcpServers":{"todo":{"command":"x"}}}`, []string{"/mcpServers/todo: MCP_SERVER_URL is a server of this name already"}},
-		{"huge", `{"mcpServers":{}}` + strings.Repeat(" ", maxMCPFile), []string{"the file has more than 1 MiB"}},
+		{"huge", `{"mcpServers":{}}` + strings.Repeat(" ", maxFile), []string{"the file has more than 1 MiB"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -172,7 +174,7 @@ func TestMCPConfigFaults(t *testing.T) {
 // A file that names no server is as none: the built-in one is used.
 func TestMCPConfigWithoutServers(t *testing.T) {
 	t.Parallel()
-	if got := mustLoad(t, mcpWorld(`{"mcpServers":{}}`)).MCPServers; len(got) != 0 {
+	if got := listed(t, mcpWorld(`{"mcpServers":{}}`)); len(got) != 0 {
 		t.Errorf("got %v, want none", got)
 	}
 }
@@ -192,10 +194,10 @@ func FuzzMCPConfig(f *testing.F) {
 	lookup := func(name string) (string, bool) { return secret, name != "UNSET" }
 	name := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	f.Fuzz(func(t *testing.T, content string) {
-		file := newMCPFile("mcp.json", lookup, make(map[string]bool))
+		file := newReader("mcp.json", lookup, nil)
 		servers := file.read([]byte(content))
 		if len(file.faults) > 0 {
-			text := (&Error{Faults: file.faults}).Error()
+			text := (&config.Error{Faults: file.faults}).Error()
 			if strings.Contains(text, secret) || strings.Count(text, "\n") != len(file.faults)-1 {
 				t.Fatalf("bad error text: %s", text)
 			}
@@ -203,8 +205,8 @@ func FuzzMCPConfig(f *testing.F) {
 		}
 		seen := make(map[string]bool)
 		for _, s := range servers {
-			local := s.Transport == Stdio && s.Command != "" && s.URL == "" && s.Headers == nil
-			remote := (s.Transport == HTTP || s.Transport == SSE) && check.BaseURL(s.URL) == nil && s.Command == "" && s.Args == nil && s.Env == nil && s.Dir == ""
+			local := s.Transport == mcpclient.Stdio && s.Command != "" && s.URL == "" && s.Headers == nil
+			remote := (s.Transport == mcpclient.HTTP || s.Transport == mcpclient.SSE) && check.BaseURL(s.URL) == nil && s.Command == "" && s.Args == nil && s.Env == nil && s.Dir == ""
 			if seen[s.Name] || !name.MatchString(s.Name) || local == remote || s.Timeout < 0 {
 				t.Fatalf("accepted %#v: %s", s, content)
 			}
