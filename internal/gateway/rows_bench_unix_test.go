@@ -47,7 +47,7 @@ func BenchmarkRow(b *testing.B) {
 	langgraph := func(durability string) func(*testing.B) row {
 		return func(b *testing.B) row {
 			return rival(b, filepath.Join(".venv", "langgraph", "bin", "python"), filepath.Join("..", "rivals", "langgraph", "rows.py"),
-				rowText, filepath.Join(b.TempDir(), "l.db"), durability)
+				filepath.Join(b.TempDir(), "l.db"), rowText, durability)
 		}
 	}
 	for _, c := range []struct {
