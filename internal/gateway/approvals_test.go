@@ -284,6 +284,8 @@ func TestBadAnswersUseNothingUp(t *testing.T) {
 				422, "validation_error", []string{"/approval/calls/0/arguments"}},
 			"arguments to approve": {q.Token, `"calls":[{"call_id":"call_1","action":"approve","arguments":{"amount":1}},{"call_id":"call_2","action":"reject"}]`,
 				422, "validation_error", []string{"/approval/calls/0/arguments"}},
+			"another tool": {q.Token, `"calls":[{"call_id":"call_1","action":"modify","tool_name":"other","arguments":{"amount":1}},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/0/tool_name"}},
 			"modify all":     {q.Token, `"action":"modify","arguments":{"amount":1}`, 422, "validation_error", []string{"/approval/calls"}},
 			"state":          {q.Token, `"action":"approve","state_updates":{}`, 422, "validation_error", []string{"/approval/state_updates"}},
 			"a long message": {q.Token, `"action":"reject","message":"` + strings.Repeat("é", 2001) + `"`, 422, "validation_error", []string{"/approval/message"}},
