@@ -132,10 +132,11 @@ func (t *Turn) leave(err error) error {
 
 // Flush appends what came since the last one to the log, and then hands it to the client.
 // Before a client hears of the end the task has its state: what the client sends next may
-// depend on that.
+// depend on that. A turn that another process goes on with has not ended, whatever its
+// client is told.
 func (t *Turn) Flush() error {
 	t.append()
-	if t.said.reason != "" && !t.gone && (!t.logging || t.n == t.at) {
+	if t.said.reason != "" && !t.gone && !t.leftOff && (!t.logging || t.n == t.at) {
 		t.settle()
 	}
 	if t.left {
