@@ -71,6 +71,9 @@ func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http
 	stamper := stream.NewStamper(t.behind(out), t.began)
 	seen := &observer{next: stamper}
 	err := t.frame.Run(ctx, &t.Request, seen)
+	if t.kept != nil {
+		t.kept.Rest() // out is this goroutine's again
+	}
 	closeErr := out.Close()
 	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began), spentBefore(t))
 	logCompleted(log, seen, err, time.Since(t.began))

@@ -44,9 +44,9 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, t
 func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
-		if at, ev, err := stream.ReadStored(line); err == nil {
+		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
 			k.told = append(k.told, Told{at, ev})
-		}
+		})
 	}
 	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
 }
