@@ -19,7 +19,7 @@ type list struct {
 	items [][]byte
 	bytes int
 	until expiry
-	age   place
+	age   age
 }
 
 // index is a sorted set: ids by their scores. It is sorted when it is read.
@@ -118,7 +118,7 @@ func (s *Store) list(key string) *list {
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
 		s.bytes -= l.bytes + len(l.items)*overhead
-		l.age = s.changed.leave(l.age)
+		s.changed.leave(&l.age)
 		delete(s.lists, key)
 	}
 }
@@ -140,7 +140,8 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	l.items = append(l.items, item)
 	l.bytes += len(item)
 	s.bytes += len(item) + overhead
-	l.until, l.age = after(ttl), s.changed.renew(l.age, key)
+	l.until = after(ttl)
+	s.changed.renew(&l.age, key)
 	n := 0
 	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
 		kept -= len(l.items[n])
