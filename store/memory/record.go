@@ -129,6 +129,11 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 		return err
 	}
 	defer s.mu.Unlock()
+	if b.Task != "" {
+		if _, err := s.task(b.Task); err != nil {
+			return err
+		}
+	}
 	l := s.list(key)
 	if !s.room(len(item)+overhead, key) {
 		return store.ErrFull
