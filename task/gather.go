@@ -33,7 +33,9 @@ type gathering struct {
 // told notes what is told. It needs mu.
 func (g *gathering) told(ev stream.Event) {
 	switch ev.(type) {
-	case *stream.Delta, *stream.InnerDelta, *stream.Thinking:
+	case *stream.InnerDelta, *stream.Thinking:
+		return
+	case *stream.Delta:
 		if g.spoken {
 			return
 		}
