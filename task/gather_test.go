@@ -93,6 +93,8 @@ func TestPiecesWaitForOthers(t *testing.T) {
 				}
 				took := time.Since(began)
 				time.Sleep(latest)
+				turn.mu.Lock() // which a timer had
+				defer turn.mu.Unlock()
 				if n := shared.appends.Load() - before; n > int64(took/pace)+1 || n > 100 {
 					t.Errorf("%d appends in %v", n, took)
 				}
@@ -102,8 +104,6 @@ func TestPiecesWaitForOthers(t *testing.T) {
 				if every > latest && own.longest > 0 {
 					t.Errorf("a piece that comes alone waits %v", own.longest)
 				}
-				emit(&stream.Done{Reason: stream.Stop})
-				turn.End()
 			})
 		})
 	}
@@ -121,9 +121,11 @@ func TestOnlyPiecesWait(t *testing.T) {
 			_, piece := ev.(*stream.Delta)
 			_, thought := ev.(*stream.Thinking)
 			_, _ = out.Emit(ev), out.Flush()
+			turn.mu.Lock()
 			if waits := i > 1 && (piece || thought); waits != (len(own.told) > 0) {
 				t.Errorf("event %d: %d events wait", i, len(own.told))
 			}
+			turn.mu.Unlock()
 		}
 		turn.End()
 		if n := shared.appends.Load(); n != 5 || own.longest > 0 {
