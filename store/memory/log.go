@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"sort"
-	"time"
 
 	"sluice/store"
 )
@@ -73,7 +72,7 @@ func (l *log) read(from, limit int) []store.Entry {
 // log returns a log, or nil. It needs mu.
 func (s *Store) log(turn string) *log {
 	l := s.logs[turn]
-	if l != nil && l.until.passed(time.Now()) {
+	if l != nil && l.until.passed(s.now) {
 		s.removeLog(turn)
 		return nil
 	}
@@ -134,7 +133,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		s.bytes += overhead
 	}
 	l.add(a.N, a.Data)
-	l.until = after(a.TTL)
+	l.until = s.after(a.TTL)
 	s.bytes += len(a.Data)
 	s.hub.Signal(store.LogTopic(turn))
 	return nil

@@ -23,7 +23,7 @@ type task struct {
 // task returns a task that is there. It needs mu.
 func (s *Store) task(id string) (*task, error) {
 	t := s.tasks[id]
-	if t == nil || t.until.passed(time.Now()) {
+	if t == nil || t.until.passed(s.now) {
 		return nil, store.ErrNotFound
 	}
 	return t, nil
@@ -52,7 +52,7 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 		s.tasks[id] = now
 		s.enlist(now, t.Meta)
 	}
-	now.Task, now.until = t, after(ttl)
+	now.Task, now.until = t, s.after(ttl)
 	if t.Owner != "" {
 		s.idle.leave(&now.age)
 		return nil
@@ -179,7 +179,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	for t := range s.candidates(q) {
 		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
 		if t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) &&
-			(q.State == "" || t.State == q.State) && !t.until.passed(time.Now()) && compare(m, last) < 0 {
+			(q.State == "" || t.State == q.State) && !t.until.passed(s.now) && compare(m, last) < 0 {
 			found = append(found, m)
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 	}
 	defer s.mu.Unlock()
 	for id, t := range s.tasks {
-		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(time.Now()) {
+		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(s.now) {
 			ids = append(ids, id)
 		}
 	}
