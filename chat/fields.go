@@ -161,8 +161,8 @@ type raw struct {
 func (v *raws) build(r *Asked, e *ValidationError) error {
 	r.Accumulated = true
 	answers := v.of[fieldOf(approvalField)].given
-	for i := range fields {
-		f, given := &fields[i], v.of[i].given
+	for i, f := range fields {
+		given := v.of[i].given
 		switch {
 		case f.list != nil:
 			if len(e.Fields) == 0 { // else the work would be for nothing
