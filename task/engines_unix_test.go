@@ -190,7 +190,7 @@ func TestOneOfManyCloses(t *testing.T) {
 		one, two := New(Config{Store: here}), New(Config{Store: there})
 		defer one.Close()
 		defer two.Close()
-		one.failed.Store(0)
+		one.failed.Store(nil)
 		var closing sync.WaitGroup
 		errs := make(chan error, 8)
 		for _, s := range []*Service{one, two, one, two} {

@@ -140,13 +140,14 @@ func (t *Turn) leave(err error) error {
 
 // handOn appends what came since the last time to the log, and then hands it to the client.
 // Before a client hears of the end the task has its state: what the client sends next may
-// depend on that.
+// depend on that. A turn that another process goes on with has not ended, whatever its
+// client is told.
 //
 // It needs mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
 	t.append()
-	if t.said.reason != "" && !t.gone && (!t.logging || t.n == t.at) {
+	if t.said.reason != "" && !t.gone && !t.leftOff && (!t.logging || t.n == t.at) {
 		t.settle()
 	}
 	if t.left {

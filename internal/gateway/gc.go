@@ -36,7 +36,7 @@ func gcPercent(live, kept uint64) int {
 }
 
 // gcPace keeps the percentage fit: the collector itself calls it after each cycle,
-// by way of a cleanup, so that it needs no goroutine and no timer.
+// by way of a finalizer, so that it needs no goroutine and no timer.
 type gcPace struct {
 	mu      sync.Mutex // guards the fields below
 	live    []metrics.Sample
@@ -72,11 +72,17 @@ func PaceGC(gogc string, kept func() uint64) (stop func()) {
 
 // collected is an object that nobody refers to: each cycle collects one. It holds a
 // pointer, as objects without one may share their memory with others that live longer.
-type collected struct{ _ *gcPace }
+type collected struct{ pace *gcPace }
 
 // arm has adjust called after the next garbage collection, by an object that is
 // garbage at once.
-func (g *gcPace) arm() { runtime.AddCleanup(new(collected), (*gcPace).adjust, g) }
+//
+// A finalizer and no cleanup (runtime.AddCleanup): cleanups wait until all memory is
+// swept, and in a burst of turns that takes until the next cycle. The percentage that fits
+// a small heap then held for a large one too, which grew to twice its size.
+func (g *gcPace) arm() {
+	runtime.SetFinalizer(&collected{g}, func(c *collected) { c.pace.adjust() })
+}
 
 // adjust runs after a cycle.
 func (g *gcPace) adjust() {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/mcpclient/servers"
 	wiring "sluice/internal/gateway"
 )
 
@@ -138,8 +139,9 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cfg.MCPServers) == 0 || cfg.Offline() || cfg.Addr != ":8080" {
-		t.Errorf("%d MCP servers, offline %v, address %s", len(cfg.MCPServers), cfg.Offline(), cfg.Addr)
+	list := config.Of[servers.List](&cfg)
+	if len(list) == 0 || cfg.Offline() || cfg.Addr != ":8080" {
+		t.Errorf("%d MCP servers, offline %v, address %s", len(list), cfg.Offline(), cfg.Addr)
 	}
 	return cfg
 }
