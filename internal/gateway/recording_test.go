@@ -53,7 +53,7 @@ func TestTranscriptsAreRecordings(t *testing.T) {
 func (tr transcript) record(t *testing.T, dir string) wireReply {
 	t.Helper()
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil // they are the transcript's own
+	setServers(&cfg, nil) // they are the transcript's own
 	cfg.Record = dir
 	models, calls := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}

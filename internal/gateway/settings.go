@@ -18,7 +18,7 @@ import (
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
-	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 	"sluice/store"
 )
 
@@ -29,7 +29,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		processSection(c),
 		gemini.Settings(c),
 		agent.Settings(c),
-		mcpclient.Settings(c),
+		servers.Settings(c),
 		a2aclient.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
