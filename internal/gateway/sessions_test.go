@@ -10,9 +10,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/store/memory"
 	"sluice/workflow"
 )
 
@@ -68,7 +71,16 @@ func TestSessionIsKept(t *testing.T) {
 		if got := strings.Join(history(s), "|"); s.Status != workflow.SessionRunning || !strings.HasPrefix(got, want) || len(s.MessageHistory) != 3 {
 			t.Errorf("%s: while it waits: %+v", who, s)
 		}
-		o.answers(q, `"action":"approve"`)
+		_, second := o.answers(q, `"action":"approve"`)
+		var spent float64
+		for _, a := range append(toldOf(t, first, "agent"), toldOf(t, second, "agent")...) {
+			if used, ok := a["usage"].(map[string]any); ok && a["agent_id"] == "researcher" {
+				spent += used["input_tokens"].(float64)
+			}
+		}
+		if spent != 50 { // five calls of models: three of its own, and two of the writer within
+			t.Errorf("%s: the researcher has spent %v tokens", who, spent)
+		}
 		s = workflow.SubAgentSession{}
 		o.into(path("researcher"), &s)
 		got := history(s)
@@ -214,5 +226,59 @@ func TestSavedSessionThatCannotGoOn(t *testing.T) {
 		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.callID("own") != "told" || strings.Join(s.text, "") != "so far" || s.session != good.Session {
 			t.Errorf("%s: %+v, %+v", name, d, s)
 		}
+	}
+}
+
+// What is longer than a caller may be given is summarised by who wrote it; where no summary
+// comes the beginning is given, and said to be that.
+func TestLongAnswerIsSummarised(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", maxSummary/5+1)
+	for name, tt := range map[string]struct{ summary, want string }{
+		"a summary": {"SHORT", "SHORT"}, "one that is too long": {long, "bytes of the answer are shown]"},
+	} {
+		o := openOfficeOf(t, firmFile, nil, map[string][]string{
+			"boss":       {callPart("delegate_to_researcher", `{"task":"Tell me all"}`), textPart("ok")},
+			"researcher": {textPart(long), textPart(tt.summary)},
+		})
+		_, body := o.post(`{"input":"go","agent":"boss"}`)
+		if heard := o.lastOf("boss"); !strings.Contains(body, `"final_output":"ok"`) || !strings.Contains(heard, tt.want) || strings.Contains(heard, long) {
+			t.Errorf("%s: boss was told %.6000s", name, heard)
+		}
+	}
+}
+
+// The record of a session stays with its task: until that is removed where retention says
+// so, and of a plain turn for a time from the end of the turn.
+func TestSessionRecordsHaveATime(t *testing.T) {
+	t.Parallel()
+	const id, day = "task_00000000000000000000000000", 24 * time.Hour
+	for name, tt := range map[string]struct {
+		durable, ends bool
+		days          []bool // is it there after an hour, 31 days, 33 days
+	}{
+		"retention":                    {true, true, []bool{true, true, true}},
+		"a plain turn":                 {false, true, []bool{false, false, false}},
+		"a plain turn that never ends": {false, false, []bool{true, true, false}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			kept := &workflow.Sessions{Store: memory.New(memory.Config{}), TTL: time.Hour}
+			d := &delegation{records: &sessionRecords{kept, tt.durable}}
+			turn := &delegatedTurn{}
+			turn.begun.Store(1)
+			ctx := context.WithValue(t.Context(), delegatedTurnKey{}, turn)
+			req := &chat.Request{Task: id, Input: "go"}
+			d.records.of(id).begin(ctx, &delegateSession{id: "a", session: "one", req: req})
+			if d.finish(ctx, req, true); tt.ends { // waiting is no end
+				d.finish(ctx, req, false)
+			}
+			began := time.Now()
+			for i, after := range []time.Duration{time.Hour + time.Minute, 31 * day, 33 * day} {
+				time.Sleep(time.Until(began.Add(after)))
+				if _, err := kept.Get(ctx, "one"); (err == nil) != tt.days[i] {
+					t.Errorf("%s, after %v: %v", name, after, err)
+				}
+			}
+		})
 	}
 }
