@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"value is claimed once":            valueClaimedOnce,
 		"value expires":                    valueExpires,
 		"lists are bounded":                listBounded,
+		"lists belong to a task":           listOfTask,
 		"lists are cut":                    listCut,
 		"list expires":                     listExpires,
 		"indexes are ordered":              indexOrdered,
