@@ -155,7 +155,7 @@ type Values interface {
 type Bounds struct {
 	Items, Bytes int
 	// Task is the id of a task that must be there; empty: none. Who removes a task and then
-	// the list leaves nothing behind, whoever adds to the list meanwhile.
+	// the list leaves nothing behind, also when another one adds to the list meanwhile.
 	Task string
 }
 
