@@ -54,8 +54,7 @@ func QueryRequest(rawQuery string) (*Asked, error) {
 // readQuery returns the values of a query's fields.
 func readQuery(query url.Values, e *ValidationError) *raws {
 	v := new(raws)
-	for i := range fields {
-		f := &fields[i]
+	for i, f := range fields {
 		if !f.query {
 			continue
 		}

@@ -161,21 +161,21 @@ type raw struct {
 func (v *raws) build(r *Asked, e *ValidationError) error {
 	r.Accumulated = true
 	answers := v.of[fieldOf(approvalField)].given
-	for i := range fields {
-		f, given := &fields[i], v.of[i].given
+	for i := range fields { // without copies, which would fill the stack
+		given, name := v.of[i].given, fields[i].name
 		switch {
-		case f.list != nil:
+		case fields[i].list != nil:
 			if len(e.Fields) == 0 { // else the work would be for nothing
-				f.said(r, v.said)
+				fields[i].said(r, v.said)
 			}
-		case f.required && answers:
+		case fields[i].required && answers:
 			if given {
-				e.add("/"+f.name, CodeNotAllowed, "must not stand beside an approval")
+				e.add("/"+name, CodeNotAllowed, "must not stand beside an approval")
 			}
 		case given:
-			f.set(r, &v.of[i], e)
-		case f.required:
-			e.add("/"+f.name, CodeRequired, "is required")
+			set(i, r, v.of[i], e)
+		case fields[i].required:
+			e.add("/"+name, CodeRequired, "is required")
 		}
 	}
 	if len(e.Fields) > 0 {
@@ -184,21 +184,21 @@ func (v *raws) build(r *Asked, e *ValidationError) error {
 	return nil
 }
 
-// set sets the field of r to the value v, or adds what is wrong with it to e.
-func (f *field) set(r *Asked, v *raw, e *ValidationError) {
+// set sets field i of r to the value v, or adds what is wrong with it to e.
+func set(i int, r *Asked, v raw, e *ValidationError) {
 	var wrong *FieldError
 	switch {
-	case f.object != nil:
-		f.object(r, jsontext.Value(v.text), e)
-	case f.text != nil:
-		wrong = f.text(r, v.text)
-	case f.number != nil:
+	case fields[i].object != nil:
+		fields[i].object(r, jsontext.Value(v.text), e)
+	case fields[i].text != nil:
+		wrong = fields[i].text(r, v.text)
+	case fields[i].number != nil:
 		n, _ := strconv.ParseFloat(v.text, 64) // it is a JSON number
-		wrong = f.number(r, n)
+		wrong = fields[i].number(r, n)
 	default:
-		f.flag(r, v.flag)
+		fields[i].flag(r, v.flag)
 	}
 	if wrong != nil {
-		e.add("/"+f.name, wrong.Code, wrong.Message)
+		e.add("/"+fields[i].name, wrong.Code, wrong.Message)
 	}
 }

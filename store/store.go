@@ -154,8 +154,8 @@ type Values interface {
 // Bounds say how much of a list is kept, and with what. 0 means no bound.
 type Bounds struct {
 	Items, Bytes int
-	// Task is the id of a task that must be there; empty: none. Who removes a task and then
-	// the list leaves nothing behind, also when another one adds to the list meanwhile.
+	// Task is the id of a task that must be there; empty: none. Thus a task can be removed,
+	// and then its list, and what others add to the list meanwhile is not kept.
 	Task string
 }
 

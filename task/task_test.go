@@ -257,7 +257,7 @@ func TestForeignDocument(t *testing.T) {
 }
 
 // Turns that end while the store is unavailable are settled when it is back, all of them,
-// however often that was tried in vain.
+// however often that was tried before.
 func TestEndsOutlastAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
