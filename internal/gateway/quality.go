@@ -47,7 +47,7 @@ func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 		}
 	}
 	if file.Style != nil {
-		cfg.Style = voice{file.Style, specs}
+		cfg.Style = &voice{file.Style, file.Style.Prompter(), specs}
 	}
 	cfg.Senders = g.webhooks(file.Webhooks)
 	return quality.New(cfg)
