@@ -49,7 +49,7 @@ func (t *turn) counted() *attempt {
 func (t *turn) receipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
 		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
-		Criteria: []stream.CriterionCheck{}, Millis: t.told.ms,
+		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.told.ms,
 		Usage: stream.TokenUsage{Input: t.told.usage.InputTokens, Output: t.told.usage.OutputTokens, Thinking: t.told.usage.ThinkingTokens},
 		Plan:  stream.ReceiptPlan{Steps: t.steps(), Ran: t.stepsRun()},
 	}
@@ -63,7 +63,7 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 			line.By = "code"
 		}
 		if v.given {
-			line.Passed = &v.passed
+			line.Passed = &a.verdicts[i].passed
 		}
 		line.FailedFirst = len(t.attempts) > 1 && t.attempts[0].verdicts[i].failed()
 		r.Criteria = append(r.Criteria, line)
