@@ -21,6 +21,10 @@ func (t *turn) close(err error) {
 		p := t.planning.wait()
 		t.spend(p.usage, p.took)
 	}
+	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is told that
+		none := t.form.Format(Text{RequestID: chat.RequestID(t.ctx), At: time.Now()})
+		t.checks.Channel = &stream.Formatted{Channel: t.channel, Metadata: none.Metadata}
+	}
 	if t.watched {
 		a := t.counted()
 		t.counts().turns.Inc(string(t.outcome))
