@@ -48,7 +48,7 @@ func (s phrased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // says text.
 func openOver(b *testing.B, text string) *Models {
 	b.Helper()
-	cfg, err := Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
