@@ -34,6 +34,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal/check", -1, nil, "rules for texts, which read alike wherever they are asked"},
+		{"internal/stack", -1, nil, "it knows goroutines and nothing of what runs on them"},
 		{"redact", -1, nil, "one place that hides secrets, for every caller"},
 		{"tool", 0.25, []string{"fault"}, "what a tool is must not depend on who runs it or who asks for it"},
 		{"chat", 0.5, []string{"tool", "internal/check"}, "what is asked and said must not depend on how it is answered"},
@@ -53,6 +54,8 @@ func layers() []layer {
 		{"model", 1.5, []string{"tool", "chat", "stream", "fault", "config", "metrics", "breaker", "redact", "trace", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config", "trace"}, "it declares the Model and the Tools that it needs, and knows none"},
 		{"router", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "internal/check"}, "it runs runners, and knows neither agents nor models"},
+		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config", "trace", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
+		{"router", 2, []string{"chat", "stream", "fault", "config", "metrics", "trace", "internal/check"}, "it runs runners, and knows neither agents nor models"},
 		{"workflow", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "store"}, "it runs graphs, and knows neither agents nor tools nor who keeps its records"},
 		{"record", 1.5, []string{"chat", "stream", "fault", "config", "redact"}, "it reads events, and knows neither who runs turns nor where traces are kept"},
 		{"recording", 2, []string{"tool", "fault"}, "it writes down what passes, and knows neither who runs turns nor what they mean"},
@@ -67,7 +70,7 @@ func layers() []layer {
 		{"conversation", 2, []string{"tool", "chat", "stream", "fault", "config", "store"}, "it remembers turns, and knows neither who answers nor how"},
 		{"quality/check", 1, []string{"redact", "internal/markdown"}, "pure rules for texts; it knows neither turns nor models"},
 		{"quality/style", 1, []string{"config"}, "the voice of answers; it knows neither models nor channels"},
-		{"quality", 2, []string{"chat", "stream", "fault", "config", "metrics", "redact"}, "it runs a runner and holds its text back; who asks, words and sends it declares"},
+		{"quality", 2, []string{"chat", "stream", "fault", "config", "metrics", "redact", "internal/markdown"}, "it runs a runner and holds its text back; who asks, words and sends it declares"},
 		{"a2aclient", 2, []string{"chat", "stream", "fault", "config", "breaker", "health", "trace"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
 		{"a2a", 2, []string{"config"}, "what a file says of a protocol, for the wiring"},
 		{"toolcache", 2, []string{"tool", "chat", "metrics", "store"}, "it keeps results, and knows neither who runs tools nor who asks for them"},
@@ -78,6 +81,7 @@ func layers() []layer {
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},
 		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
 		{"mcpclient/servers", 2.5, []string{"tool", "config", "breaker", "redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
+		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
 		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for anyone who wants some"},
 		{"dialect/channels", 2.5, []string{"chat", "fault", "channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},

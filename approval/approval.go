@@ -137,7 +137,8 @@ type stored struct {
 	Record json.RawMessage `json:"record,omitempty"`
 }
 
-// load returns a record of the store; nil: there is none.
+// load returns a record of the store; nil: there is none. Its error is Conflict if the
+// question was withdrawn.
 func (s *Service) load(ctx context.Context, id string) (*record, bool, error) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -150,8 +151,11 @@ func (s *Service) load(ctx context.Context, id string) (*record, bool, error) {
 	if err := json.Unmarshal(v.Data, &kept); err != nil {
 		return nil, false, invalid(err)
 	}
-	if kept.Record == nil {
-		return nil, kept.Used, nil
+	switch {
+	case kept.Record == nil && !kept.Used: // store.Withdrawn
+		return nil, false, Conflict()
+	case kept.Record == nil:
+		return nil, true, nil
 	}
 	r, err := readRecord(kept.Record)
 	if err != nil {

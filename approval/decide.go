@@ -74,6 +74,9 @@ func (d *deciding) oneByOne(a *chat.Answer) {
 			d.fault(at+"/call_id", chat.CodeUnknownValue, "names no call that waits")
 		case d.seen[given.CallID]:
 			d.fault(at+"/call_id", chat.CodeDuplicateKey, "is decided twice")
+		case given.Tool != "" && given.Tool != call.Tool: // who means another tool has not allowed this one
+			d.seen[given.CallID] = true
+			d.fault(at+"/tool_name", chat.CodeNotAllowed, "is not the tool that was asked about, which cannot be changed")
 		default:
 			d.seen[given.CallID] = true
 			d.take(call, at, given)

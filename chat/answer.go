@@ -39,7 +39,9 @@ type Answer struct {
 
 // CallAnswer is what is said of one call.
 type CallAnswer struct {
-	CallID    string
+	CallID string
+	// Tool is which tool is meant, if the answer repeats that; empty: the one that waits.
+	Tool      string
 	Action    Action
 	Arguments jsontext.Value // nil: none
 	Message   string
@@ -211,6 +213,8 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 			if c.CallID = answerText(value, where, e); len(c.CallID) > maxAnswerID {
 				e.addOne(where, CodeTooLong, "is no id of a call")
 			}
+		case "tool_name":
+			c.Tool = answerText(value, where, e)
 		case "action":
 			c.Action = answerAction(value, where, e)
 		case "arguments":

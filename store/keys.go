@@ -62,6 +62,10 @@ func DefinitionKey(sum string) string { return "sluice:def:" + sum }
 // DefinitionRunsKey returns the index of the tasks whose runs are pinned to a definition.
 func DefinitionRunsKey(sum string) string { return "sluice:def:" + sum + ":runs" }
 
+// Withdrawn is the data of a question whose task was cancelled: nobody can answer it any
+// more, and nothing is left of what it held.
+const Withdrawn = "{}"
+
 // ApprovalKey returns the value of a question to a person, by its id.
 func ApprovalKey(id string) string { return "sluice:approval:" + id }
 

@@ -169,6 +169,7 @@ func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([]byte, bool, error) {
 	before := t.State
 	doc := readDocument(id, t)
+	asked := doc.Status.Approvals
 	doc.Status = Status{State: Canceled, Timestamp: stamp(time.Now())}
 	t.Doc, t.State, t.Holder = doc.encode(), Canceled, store.Holder{}
 	ttl, err := s.keepEnded(ctx, id, doc, 0)
@@ -184,8 +185,24 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	if s.cfg.Runs != nil {
 		_ = s.cfg.Runs.Finish(ctx, id)
 	}
+	s.withdraw(ctx, asked)
 	s.changed(ctx, id, before, Canceled)
 	return t.Doc, false, nil
+}
+
+// withdraw empties questions that nobody can answer any more. They hold what the user and
+// the model said, for as long as an answer had time, which may be longer than the task is
+// kept. A failure leaves them to that time.
+func (s *Service) withdraw(ctx context.Context, ids []string) {
+	for _, id := range ids {
+		key := store.ApprovalKey(id)
+		v, err := s.cfg.Store.Value(ctx, key)
+		if err == nil {
+			v.Data = []byte(store.Withdrawn)
+			_, err = s.cfg.Store.PutValue(ctx, key, v, s.cfg.TTL)
+		}
+		_ = s.note(err)
+	}
 }
 
 // Forget removes the tasks and logs of a conversation of c's. What runs is cancelled

@@ -163,8 +163,8 @@ func TestEventsAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 		}
 		tell(t, turn, own, wholeTurn(), nil)
 		turn.End()
-		if seen != 6 {
-			t.Errorf("%d flushes were looked at, want 6", seen)
+		if seen < 5 { // a piece may wait for what comes behind it
+			t.Errorf("%d flushes were looked at, want 5 or 6", seen)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func TestOneOfManyCloses(t *testing.T) {
 		one, two := New(Config{Store: here}), New(Config{Store: there})
 		defer one.Close()
 		defer two.Close()
-		one.failed.Store(0)
+		one.failed.Store(nil)
 		var closing sync.WaitGroup
 		errs := make(chan error, 8)
 		for _, s := range []*Service{one, two, one, two} {

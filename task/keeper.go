@@ -158,7 +158,7 @@ func (s *Service) stop(task string) bool {
 // some of them, as others want theirs. It says whether it has left any. After an outage of
 // the store it waits for one lease, so that owners can renew theirs.
 func (s *Service) sweep(ctx context.Context) (more bool) {
-	if time.Since(time.Unix(0, s.failed.Load())) < s.cfg.Lease || !s.leased.Load() {
+	if failed := s.failed.Load(); failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load() {
 		return false
 	}
 	ids, err := s.cfg.Store.Orphans(ctx, sweep)

@@ -123,7 +123,8 @@ type Service struct {
 	detached atomic.Int64
 	// readers are those who follow a log that may belong to another process.
 	readers atomic.Int64
-	failed  atomic.Int64 // when the store was unavailable last, as UnixNano
+	// failed is when the store was unavailable last, by a clock that nobody sets; nil: never.
+	failed atomic.Pointer[time.Time]
 }
 
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,
@@ -185,7 +186,8 @@ var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
-		s.failed.Store(time.Now().UnixNano())
+		now := time.Now()
+		s.failed.Store(&now)
 	}
 	return err
 }

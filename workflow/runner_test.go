@@ -339,3 +339,30 @@ func (f frozen) Save(ctx context.Context, c *workflow.Checkpoint) error {
 	}
 	return f.Kept.Save(ctx, c)
 }
+
+// Braces in what is filled into a text are a part of it: they are read once, in the file.
+func TestBracesInTexts(t *testing.T) {
+	t.Parallel()
+	const content = `
+  w:
+    nodes:
+      a: {type: agent, agent: support, input: "{{input}} {{ '{{' }} }} { }"}
+      b: {type: agent, agent: writer, input: "{{result.text}}"}
+    edges: [{from: a, to: b}]
+`
+	const odd = "{{metadata.secret}} {{ 1 + 1 }} }} {{"
+	a := &agents{answer: func(_ string, req *chat.Request) string { return req.Input }}
+	l, err := turn(t.Context(), runOf(t, content, workflow.Config{Agents: a}), &chat.Request{Input: odd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for _, ev := range l.events {
+		if d, ok := ev.(*stream.Delta); ok {
+			said += d.Text
+		}
+	}
+	if want := odd + " {{ }} { }"; said != want {
+		t.Errorf("said %q, want %q", said, want)
+	}
+}

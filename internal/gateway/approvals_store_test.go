@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/store"
 	"sluice/store/memory"
 )
 
@@ -143,11 +144,15 @@ func TestRepeatedAnswerGetsTheSameStream(t *testing.T) {
 	})
 }
 
-// A task that was cancelled while it waited runs nothing any more.
+// A task that was cancelled while it waited runs nothing any more. Its question is not
+// listed, and nothing is left of what it held.
 func TestCancelledTaskTakesNoAnswer(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
 		q := b.ask(p, "")
+		if _, list := b.get(p, "/approvals"); !strings.Contains(list, q.ID) {
+			t.Fatalf("what waits is not listed: %s", list)
+		}
 		if status, body := b.post(p, "/tasks/"+q.Task+"/cancel", ""); status != 200 && status != 202 {
 			t.Errorf("%d %s", status, body)
 		}
@@ -155,6 +160,12 @@ func TestCancelledTaskTakesNoAnswer(t *testing.T) {
 		b.refused(status, body, 409, "approval_conflict")
 		status, body = b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`)
 		b.refused(status, body, 409, "approval_conflict")
+		if _, list := b.get(p, "/approvals"); strings.TrimSpace(list) != `{"approvals":[]}` {
+			t.Errorf("what was cancelled is listed: %s", list)
+		}
+		if v, err := b.store.Value(t.Context(), store.ApprovalKey(q.ID)); err != nil || string(v.Data) != store.Withdrawn {
+			t.Errorf("%s is left of the question, %v", v.Data, err)
+		}
 		b.wantPaid(0)
 	})
 }

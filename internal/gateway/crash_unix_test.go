@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,10 @@ const (
 	crashURL   = "SLUICE_TEST_CRASH_URL"   // of the bank
 	crashRedis = "SLUICE_TEST_CRASH_REDIS" // its socket; empty: SQLite
 )
+
+// crashAll, if set, has the race detector watch a kill at every point, not at every
+// seventh: some four minutes.
+const crashAll = "SLUICE_TEST_CRASH_ALL"
 
 const crashFile = `
 mcpServers: {bank: {url: %q}, todo: {builtin: todo}}
@@ -206,7 +211,7 @@ func killAtEveryWrite(t *testing.T, redis string) {
 		t.Fatal(err)
 	}
 	step := 1
-	if testing.Short() || raceEnabled { // the run without the race detector kills at each
+	if testing.Short() || (raceEnabled && os.Getenv(crashAll) == "") { // the run without the race detector kills at each
 		step = 7
 	}
 	var over atomic.Bool
@@ -252,6 +257,9 @@ func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 	}
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("%v\n%s", err, told)
+	}
+	if bytes.Contains(told, []byte("WARNING: DATA RACE")) { // nothing else tells of it: it was killed
+		t.Errorf("the process that was killed had a race:\n%s", told)
 	}
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })

@@ -24,6 +24,7 @@ import (
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/channels"
@@ -95,6 +96,8 @@ type Seams struct {
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
+	// Authenticate says who sends a request. nil: nobody is made sure of.
+	Authenticate func(*http.Request) (chat.Principal, error)
 	// Tracer begins spans in place of what sends them. nil: that.
 	Tracer trace.Tracer
 	// Dialect wraps each protocol. nil: nothing does.
@@ -199,6 +202,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 		Approvals:     g.approvals,
 		StoreRequired: cfg.StoreRequired,
 		Tracer:        g.tracer(),
+		Authenticate:  g.with.Authenticate,
 		TokensByModel: len(cfg.Models) > 0,
 		Dialects:      g.newDialects(),
 		Choose:        g.choose,

@@ -54,12 +54,6 @@ func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
 }
 
-// Load reads the configuration for a command without flags of its own. See
-// config.Loader.Load.
-func Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (config.Config, error) {
-	return Loader().Load(args, lookup, readFile)
-}
-
 // processSection has the settings of the process itself, which no package knows.
 func processSection(c *config.Config) config.Section {
 	return config.Section{Name: "process", Settings: []config.Setting{

@@ -19,7 +19,7 @@ import (
 
 // load reads the settings of a machine.
 func load(w configtest.World, args ...string) (config.Config, error) {
-	return Load(args, w.Lookup, w.ReadFile)
+	return Loader().Load(args, w.Lookup, w.ReadFile)
 }
 
 func mustLoad(t *testing.T, w configtest.World, args ...string) config.Config {
@@ -252,7 +252,7 @@ func TestUnreadableFile(t *testing.T) {
 		errors.New("/etc/x is odd"): "SLUICE_SYSTEM_PROMPT: the file cannot be read",
 	} {
 		readFile := func(string) ([]byte, error) { return nil, cause }
-		_, err := Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
+		_, err := Loader().Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
 		if diff := cmp.Diff([]string{want}, faults(t, err)); diff != "" {
 			t.Errorf("faults (-want +got):\n%s", diff)
 		}

@@ -135,7 +135,7 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	cfg, err := wiring.Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
+	cfg, err := wiring.Loader().Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
 	if err != nil {
 		t.Fatal(err)
 	}

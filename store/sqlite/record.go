@@ -9,9 +9,21 @@ import (
 	"sluice/store"
 )
 
+// Statements of what a run of a workflow does at each of its nodes.
+const (
+	selectValue  = "SELECT data, version FROM vals WHERE key = ? AND until > ?"
+	replaceValue = "INSERT OR REPLACE INTO vals (key, data, version, until) VALUES (?, ?, ?, ?)"
+	listIsThere  = "SELECT EXISTS (SELECT 1 FROM lists WHERE key = ? AND until > ?)"
+	replaceList  = "INSERT OR REPLACE INTO lists (key, until) VALUES (?, ?)"
+	insertItem   = "INSERT INTO items (key, data) VALUES (?, ?)"
+)
+
+// hot returns the statements that are run so often that they are kept ready.
+func hot() []string { return []string{selectValue, replaceValue, listIsThere, replaceList, insertItem} }
+
 // value returns a value that has not expired, or sql.ErrNoRows.
 func (t *tx) value(key string) (v store.Value, err error) {
-	err = t.row("SELECT data, version FROM vals WHERE key = ? AND until > ?", []any{key, t.now}, &v.Data, &v.Version)
+	err = t.row(selectValue, []any{key, t.now}, &v.Data, &v.Version)
 	return v, err
 }
 
@@ -35,7 +47,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 			return store.ErrConflict
 		}
 		there = store.Value{Data: v.Data, Version: v.Version + 1}
-		_, err := tx.exec("INSERT OR REPLACE INTO vals (key, data, version, until) VALUES (?, ?, ?, ?)", key, blob(v.Data), there.Version, tx.until(ttl))
+		_, err := tx.exec(replaceValue, key, blob(v.Data), there.Version, tx.until(ttl))
 		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
@@ -72,8 +84,13 @@ func (t *tx) dropList(key string) error {
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
 	return s.update(ctx, "push_list", func(_ context.Context, tx *tx) error {
+		if b.Task != "" {
+			if _, err := tx.task(b.Task); err != nil {
+				return err
+			}
+		}
 		var there bool
-		if err := tx.row("SELECT EXISTS (SELECT 1 FROM lists WHERE key = ? AND until > ?)", []any{key, tx.now}, &there); err != nil {
+		if err := tx.row(listIsThere, []any{key, tx.now}, &there); err != nil {
 			return err
 		}
 		if !there {
@@ -81,10 +98,10 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 				return err
 			}
 		}
-		if _, err := tx.exec("INSERT OR REPLACE INTO lists (key, until) VALUES (?, ?)", key, tx.until(ttl)); err != nil {
+		if _, err := tx.exec(replaceList, key, tx.until(ttl)); err != nil {
 			return err
 		}
-		if _, err := tx.exec("INSERT INTO items (key, data) VALUES (?, ?)", key, blob(item)); err != nil {
+		if _, err := tx.exec(insertItem, key, blob(item)); err != nil {
 			return err
 		}
 		return tx.bound(key, b)

@@ -101,7 +101,7 @@ func (s *Store) purge(ctx context.Context) error {
 		"DELETE FROM indexes WHERE until <= ?1",
 		"DELETE FROM counters WHERE until <= ?1",
 	} {
-		if _, err := t.ExecContext(ctx, statement, time.Now().UnixMilli()); err != nil {
+		if _, err := t.ExecContext(ctx, statement, s.now().UnixMilli()); err != nil {
 			return err
 		}
 	}

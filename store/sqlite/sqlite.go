@@ -36,6 +36,8 @@ type Config struct {
 	// ReadOnly opens a file that another process may own. Every change fails.
 	ReadOnly bool
 	Calls    *store.Calls // nil: with defaults
+	// Now is the clock by which records and leases expire. nil: that of this machine.
+	Now func() time.Time
 }
 
 // Store is an engine. Use Open.
@@ -43,7 +45,10 @@ type Store struct {
 	db    *sql.DB
 	owner *sql.DB // holds the owner's lock; nil if read-only
 	calls *store.Calls
+	now   func() time.Time
 	hub   store.Hub
+	// ready are statements that SQLite has read already, by their text. It does not change.
+	ready map[string]*sql.Stmt
 
 	mu     sync.Mutex // guards the field below
 	purged time.Time
@@ -59,7 +64,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
-	s := &Store{calls: cfg.Calls}
+	s := &Store{calls: cfg.Calls, now: cfg.Now}
+	if s.now == nil {
+		s.now = time.Now
+	}
 	if err := s.open(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", cfg.Path, failure(err)), s.Close())
 	}
@@ -98,7 +106,21 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	if _, err := s.db.ExecContext(ctx, "DELETE FROM leases"); err != nil {
 		return err
 	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
 	return s.purge(ctx)
+}
+
+// prepare has SQLite read the statements of hot. To read one takes as long as to run it.
+func (s *Store) prepare(ctx context.Context) (err error) {
+	s.ready = map[string]*sql.Stmt{}
+	for _, query := range hot() {
+		if s.ready[query], err = s.db.PrepareContext(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect opens one connection: its owner is the only one who writes, and its commands
@@ -199,7 +221,7 @@ func (s *Store) transact(ctx context.Context, op string, command func(context.Co
 		if err != nil {
 			return failure(err)
 		}
-		err = command(ctx, &tx{t, ctx, time.Now().UnixMilli()})
+		err = command(ctx, &tx{t, ctx, s.now().UnixMilli(), s.ready})
 		if err != nil && !errors.Is(err, store.ErrTooLarge) { // which removes the log
 			return errors.Join(failure(err), ignoreDone(t.Rollback()))
 		}
@@ -232,6 +254,8 @@ type tx struct {
 	*sql.Tx
 	ctx context.Context
 	now int64 // Unix milliseconds
+
+	ready map[string]*sql.Stmt // see Store
 }
 
 // never is when a record expires that does not.
@@ -247,7 +271,13 @@ func (t *tx) until(ttl time.Duration) int64 {
 
 // exec changes rows, and returns how many.
 func (t *tx) exec(query string, args ...any) (int64, error) {
-	result, err := t.ExecContext(t.ctx, query, args...)
+	var result sql.Result
+	var err error
+	if ready := t.ready[query]; ready != nil {
+		result, err = t.StmtContext(t.ctx, ready).ExecContext(t.ctx, args...)
+	} else {
+		result, err = t.ExecContext(t.ctx, query, args...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -256,6 +286,9 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 
 // row reads one row.
 func (t *tx) row(query string, args []any, into ...any) error {
+	if ready := t.ready[query]; ready != nil {
+		return t.StmtContext(t.ctx, ready).QueryRowContext(t.ctx, args...).Scan(into...)
+	}
 	return t.QueryRowContext(t.ctx, query, args...).Scan(into...)
 }
 
