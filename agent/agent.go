@@ -132,24 +132,31 @@ func New(cfg Config) *Agent {
 // Run answers a request: it is Loop from the first State, or from the one that was
 // paused, to the last, or until calls must wait. See stream.Runner for what it returns.
 // The Usage of a turn that goes on holds what it has spent before; times are its own.
-func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (result stream.Result, err error) {
 	t := a.turn(ctx, sink)
+	err = t.enter(req)
+	t.before.model, t.before.tools = len(t.state.Model), len(t.state.Tools)
 	var p *chat.Paused
-	err := t.enter(req)
-	calls, tools := len(t.state.Model), len(t.state.Tools)
 	if err == nil {
 		p, err = t.answer()
 	}
-	result := t.state.result()
-	result.Model, result.Tools = result.Model[calls:], result.Tools[tools:]
-	result.Keyed = a.cfg.Keyed
-	if req.Record {
+	t.conclude(&result, p, req.Record)
+	return result, err
+}
+
+// conclude fills in the result of a turn, which was paused with p unless that is nil. It
+// is no part of Run, whose frame would else hold a second Result while the turn runs: see
+// docs/performance.md about the stack of an open stream.
+func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
+	*result = t.state.result()
+	result.Model, result.Tools = result.Model[t.before.model:], result.Tools[t.before.tools:]
+	result.Keyed = t.agent.cfg.Keyed
+	if made {
 		result.Made = t.made()
 	}
 	if p != nil {
 		result.Reason, result.Paused = stream.ApprovalRequired, p
 	}
-	return result, err
 }
 
 // Begin returns the State of a turn that has not asked the model yet, or of the one that

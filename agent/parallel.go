@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/fault"
+	"sluice/internal/stack"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -78,6 +79,7 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
+		stack.Reserve()
 		ctx := c.ctx
 		if c.inner != nil {
 			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, events: c.inner, over: c.over}

@@ -74,16 +74,29 @@ func (t *turn) answer() (*chat.Paused, error) {
 		if err := t.loop(); err != nil || t.state.Over() {
 			return nil, err
 		}
-		p, err := t.paused()
-		if err != nil {
-			return nil, err
+		if p, err := t.put(); p != nil || err != nil {
+			return p, err
 		}
-		refusal := stream.Pause(t.ctx, p)
-		if refusal == "" {
-			return p, nil
-		}
-		t.state.RefuseAll(refusal)
 	}
+}
+
+// put asks about the calls that wait. It returns nil if nobody can be asked: then they are
+// refused.
+//
+// It is not inlined, as its frame would lie on the stack of every open stream.
+//
+//go:noinline
+func (t *turn) put() (*chat.Paused, error) {
+	p, err := t.paused()
+	if err != nil {
+		return nil, err
+	}
+	refusal := stream.Pause(t.ctx, p)
+	if refusal == "" {
+		return p, nil
+	}
+	t.state.RefuseAll(refusal)
+	return nil, nil
 }
 
 // paused returns what is asked about the calls that wait.

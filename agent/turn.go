@@ -29,6 +29,8 @@ type turn struct {
 
 	state State
 	asked int // of the messages those that were there when the turn began
+	// before is how many times the state held when the turn began: those were told.
+	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
 	tools   *tool.Set
@@ -114,19 +116,9 @@ func (t *turn) advance() error {
 	if len(t.state.Open) > 0 {
 		return t.runAnswered()
 	}
-	t.state.Steps++
-	req, last := &t.request, t.state.Steps >= t.agent.cfg.MaxSteps
 	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
-		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
-	if spent {
-		req.MaxTokens = lastTokens
-	}
-	if last = last || spent; last && len(t.tools.Specs) > 0 {
-		req.NoTools = true
-		req.System += lastStepNote
-	}
-	finish, err := t.ask(req)
+	last := t.prepare(spent)
+	finish, err := t.ask(&t.request)
 	if err != nil {
 		return err
 	}
@@ -134,10 +126,28 @@ func (t *turn) advance() error {
 		finish = chat.FinishMaxTokens
 	}
 	if len(t.step.calls) == 0 || last {
-		t.state.Reason = reasonOf(finish, req.NoTools || len(t.step.calls) > 0)
+		t.state.Reason = reasonOf(finish, t.request.NoTools || len(t.step.calls) > 0)
 		return nil
 	}
 	return t.runTools()
+}
+
+// prepare makes the request of the next step, and says whether that is the last one.
+// spent says that the turn's budget is. The request is made in a frame of its own, which
+// is gone while the model is waited for.
+func (t *turn) prepare(spent bool) (last bool) {
+	t.state.Steps++
+	req := &t.request
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
+		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
+	if spent {
+		req.MaxTokens = lastTokens
+	}
+	if last = spent || t.state.Steps >= t.agent.cfg.MaxSteps; last && len(t.tools.Specs) > 0 {
+		req.NoTools = true
+		req.System += lastStepNote
+	}
+	return last
 }
 
 // reasonOf returns why a turn ended well. limited says that the model might have

@@ -221,7 +221,7 @@ func (stored *storedWithin) check(answer Answer) error {
 	switch {
 	case answer != Waiting && answer != Decided:
 		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
-	case len(stored.State) == 0 || len(stored.Asks) == 0:
+	case len(stored.State) == 0 || stored.State.Kind() == jsontext.KindNull || len(stored.Asks) == 0:
 		return errors.New("of a call within which somebody waits something is missing")
 	case answer == Decided && len(stored.Done) != len(stored.Asks):
 		return errors.New("not all calls within a call were decided")

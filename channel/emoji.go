@@ -35,7 +35,7 @@ func isEmoji(g string) bool {
 	r, n := utf8.DecodeRuneInString(g)
 	rest := g[n:]
 	if r < firstEmoji {
-		return strings.ContainsRune(rest, keycap)
+		return strings.IndexByte("0123456789#*", g[0]) >= 0 && strings.ContainsRune(rest, keycap)
 	}
 	if !unicode.Is(pictographic, r) && !unicode.Is(presentation, r) {
 		return false
@@ -103,8 +103,9 @@ func replaceEmojis(s string, replace func(string) string) string {
 				b.WriteString(s[copied:at])
 				b.WriteString(with)
 				copied = end
-				if with == "" && end < len(s) && s[end] == ' ' && (at == 0 || s[at-1] == ' ') {
-					copied++ // one space is enough where an emoji was
+				if with == "" && end < len(s) && s[end] == ' ' && grapheme(s, end) == end+1 && (at == 0 || s[at-1] == ' ') {
+					end++ // one space is enough where an emoji was
+					copied = end
 				}
 			}
 		}

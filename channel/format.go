@@ -29,6 +29,8 @@ type Input struct {
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
 	At        time.Time
+	// Source is Before, Text and After together for who reads it as well; nil: nobody does.
+	Source *markdown.Source
 }
 
 // Response is a text in the form of a channel.
@@ -141,9 +143,8 @@ func (f *Formatter) Format(in Input) *Response {
 		s = &scratch{}
 	}
 	d.scratch = s
-	source := clean(in.Before + in.Text + in.After)
 	t := tree{nodes: &s.nodes, emojis: f.emojis()}
-	d.root = t.parse(f.parser, source)
+	d.root = t.parse(f.source(&in))
 	d.markup = t.markup
 	r.Metadata.LinksDropped = t.dropped
 	r.Metadata.MarkupIgnored = t.ignored
@@ -162,6 +163,16 @@ func (f *Formatter) Format(in Input) *Response {
 	s.nodes.reset() // nothing of a response is a node
 	f.scratch.Put(s)
 	return r
+}
+
+// source returns what is worded. Somebody else's is read once for both, unless it has what
+// no channel may have.
+func (f *Formatter) source(in *Input) *markdown.Source {
+	text := clean(in.Before + in.Text + in.After)
+	if in.Source != nil && in.Source.Text() == text {
+		return in.Source
+	}
+	return f.parser.Source(text)
 }
 
 // listed makes an empty list of none, for JSON.

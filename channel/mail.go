@@ -60,7 +60,7 @@ func (d *draft) unframed() *node {
 		return d.root
 	}
 	t := tree{nodes: &d.scratch.nodes, emojis: d.emojis()}
-	return t.parse(d.parser, clean(d.in.Text))
+	return t.parse(d.parser.Source(clean(d.in.Text)))
 }
 
 // header is what may stand in a header: one line.

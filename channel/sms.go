@@ -133,13 +133,22 @@ func transliterated(g string, before byte) (string, bool) {
 }
 
 // gsm writes text from start on in GSM-7 for as long as that is possible and take says
-// so. It returns where it ended. take gets what stands for the text up to end.
+// so. take gets what stands for the text up to end; where that is the text itself, it may
+// be many characters, each of which is one grapheme.
 //
 // It drops the space that an emoji leaves behind, and puts one in where two words would
 // touch. The result is the same from whatever place a part begins.
-func (m *sms) gsm(start int, take func(s string, end int) bool) {
+func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
 	before, dropped := byte(' '), false
 	for at := start; at < len(m.text); {
+		if n, _ := plainGSM(m.text[at:]); n > 0 && !dropped {
+			s := m.text[at : at+n]
+			at, before = at+n, s[n-1]
+			if !take(s, at, true) {
+				return
+			}
+			continue
+		}
 		end := grapheme(m.text, at)
 		g := m.text[at:end]
 		s, ok := m.inGSM(g, before)
@@ -161,7 +170,7 @@ func (m *sms) gsm(start int, take func(s string, end int) bool) {
 		if s != "" {
 			before = s[len(s)-1]
 		}
-		if !take(s, end) {
+		if !take(s, end, false) {
 			return
 		}
 		at = end
@@ -207,28 +216,29 @@ func (m *sms) fits(p packer, behind int) bool {
 //
 // The result is the end of a grapheme, or start.
 func (m *sms) gsmReach(start int, r room) int {
+	// Most texts are nothing but characters that stand for themselves.
+	if n, cost := plainGSM(m.text[start:]); start+n == len(m.text) && m.holds(cost+r.before+r.behind) {
+		return len(m.text)
+	}
 	p := newPacker(GSM7)
-	reach := start
-	// Most texts are nothing but characters of one byte that stand for themselves. The last
-	// one may be the base of a grapheme, and is left to gsm.
-	plain, cost := plainGSM(m.text[reach:])
-	end := reach + plain
-	if end == len(m.text) && m.holds(cost+r.before+r.behind) {
-		return end
-	}
 	p.reserve(r.before)
-	for ; reach < end-1 || reach < end && end == len(m.text); reach++ {
-		p.add(int(septets[m.text[reach]]))
-		if !m.fits(p, r.behind) {
-			return reach
+	reach := start
+	m.gsm(start, func(s string, end int, itself bool) bool {
+		if !itself {
+			addGSM(&p, s)
+			if !m.fits(p, r.behind) {
+				return false
+			}
+			reach = end
+			return true
 		}
-	}
-	m.gsm(reach, func(s string, end int) bool {
-		addGSM(&p, s)
-		if !m.fits(p, r.behind) {
-			return false
+		for _, c := range s {
+			p.add(septetsOf(c))
+			if !m.fits(p, r.behind) {
+				return false
+			}
+			reach += utf8.RuneLen(c)
 		}
-		reach = end
 		return true
 	})
 	return reach
@@ -277,17 +287,32 @@ func (m *sms) reach(start int, r room) int {
 	return max(gsm, m.ucsReach(start, r))
 }
 
-// plainGSM returns how many characters that are in GSM-7 and in ASCII a text begins with,
-// and what they cost.
+// plainGSM returns how many bytes of a text, from its begin, are characters of GSM-7 that
+// are a grapheme each, and what they cost. A character before one that is not in GSM-7 may
+// be the base of a grapheme, and is left out.
 func plainGSM(text string) (n, units int) {
-	for i := range len(text) {
-		c := text[i]
-		if c >= utf8.RuneSelf || septets[c] == 0 || c == '\r' {
-			return i, units
+	size, cost := 0, 0 // of the last one
+	for n < len(text) {
+		c := text[n]
+		next := 1
+		var of int
+		switch {
+		case c < utf8.RuneSelf:
+			if of = int(septets[c]); c == '\r' {
+				of = 0
+			}
+		case c < 0xe0 && n+1 < len(text) && text[n+1]&0xc0 == 0x80: // all but € have two bytes
+			of, next = septetsOf(rune(c&0x1f)<<6|rune(text[n+1]&0x3f)), 2
 		}
-		units += int(septets[c])
+		if of == 0 {
+			if c >= utf8.RuneSelf {
+				return n - size, units - cost
+			}
+			return n, units
+		}
+		n, units, size, cost = n+next, units+of, next, of
 	}
-	return len(text), units
+	return n, units
 }
 
 // write returns the part from start to end as it is sent.
@@ -301,7 +326,7 @@ func (m *sms) write(start, end int) (string, Encoding) {
 	var b strings.Builder
 	b.Grow(len(part.text))
 	reached := start == end
-	part.gsm(0, func(s string, at int) bool {
+	part.gsm(0, func(s string, at int, _ bool) bool {
 		b.WriteString(s)
 		reached = at == len(part.text)
 		return true
@@ -318,19 +343,17 @@ func (m *sms) write(start, end int) (string, Encoding) {
 // segment but the last is full.
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
-	at := 0
 	if n, cost := plainGSM(s); e == GSM7 && n == len(s) {
-		if cost == n { // without an escape that could not be parted
+		if !strings.ContainsAny(s, gsmExtension) { // an escape could not be parted
 			if cost <= p.alone {
 				return cost, min(1, cost)
 			}
 			return cost, (cost + p.several - 1) / p.several
 		}
-		for ; at < len(s); at++ {
-			p.add(int(septets[s[at]]))
-		}
+		addGSM(&p, s)
+		return p.units, p.segments()
 	}
-	for at < len(s) {
+	for at := 0; at < len(s); {
 		end := grapheme(s, at)
 		if e == GSM7 {
 			addGSM(&p, s[at:end])

@@ -142,15 +142,21 @@ const maxNesting = 40
 //
 // A source with nesting that would cost a parser more than its length is not parsed: it is
 // text, with ignored set. raw is a copy that goldmark may keep parts of.
-func (t *tree) parse(p *markdown.Parser, source string) *node {
-	t.source, t.raw = source, []byte(source)
+func (t *tree) parse(source *markdown.Source) *node {
+	t.source = source.Text()
 	root := t.nodes.node(document)
-	if !markdown.Bearable(source) {
+	if source.Plain() {
+		t.plain(root)
+		return root
+	}
+	parsed, raw := source.Tree()
+	if parsed == nil {
 		t.ignored = true
 		t.plain(root)
 		return root
 	}
-	t.children(root, p.Parse(t.raw))
+	t.raw = raw
+	t.children(root, parsed)
 	return root
 }
 

@@ -17,34 +17,48 @@ import (
 // any depth, a wrong type, invalid UTF-8, a lone surrogate, broken JSON and
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
-// then nothing behind that place can be read.
-func DecodeRequest(body []byte) (Asked, error) {
-	d := decoder{seen: map[string]bool{}}
+// then nothing behind that place can be read. Beside an error NamesHistory alone is set.
+func DecodeRequest(body []byte) (*Asked, error) {
+	d := new(decoder)
 	d.document(body)
+	names := d.saw(fieldOf(historyField), historyField)
 	if d.broken {
-		return Asked{NamesHistory: d.seen["history"]}, &d.faults
+		return &Asked{NamesHistory: names}, &d.faults
 	}
-	asked, err := d.values.build(&d.faults)
-	asked.NamesHistory = d.seen["history"]
-	asked.HasHistory = asked.NamesHistory && !d.noHistory
-	return asked, err
+	if err := d.values.build(&d.asked, &d.faults); err != nil {
+		return &Asked{NamesHistory: names}, err
+	}
+	d.asked.NamesHistory = names
+	d.asked.HasHistory = names && !d.noHistory
+	return &d.asked, nil
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
-// parameter of ours that comes twice is a fault; others are ignored.
-func QueryRequest(rawQuery string) (Asked, error) {
-	var e ValidationError
+// parameter of ours that comes twice is a fault; others are ignored. With an error
+// nothing is set.
+func QueryRequest(rawQuery string) (*Asked, error) {
+	e := new(ValidationError)
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return Asked{}, &e // what it left out would be taken for absent
+		return new(Asked), e // what it left out would be taken for absent
 	}
-	var v raws
+	v := readQuery(query, e)
+	asked := new(Asked)
+	if err := v.build(asked, e); err != nil {
+		return new(Asked), err
+	}
+	return asked, nil
+}
+
+// readQuery returns the values of a query's fields.
+func readQuery(query url.Values, e *ValidationError) *raws {
+	v := new(raws)
 	for i, f := range fields {
 		if !f.query {
 			continue
 		}
-		value := queryValue(query, f.name, &e)
+		value := queryValue(query, f.name, e)
 		switch {
 		case value == nil:
 		case f.text != nil:
@@ -57,7 +71,7 @@ func QueryRequest(rawQuery string) (Asked, error) {
 			v.of[i] = raw{given: err == nil, flag: b}
 		}
 	}
-	return v.build(&e)
+	return v
 }
 
 // queryValue returns a parameter that is given once, or nil. Twice is a fault:
@@ -81,11 +95,13 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
-	// values are those of the fields, as they were read; seen are the names
-	// that were there.
-	values raws
+	asked  Asked // what the values come to
+	values raws  // of the fields, as they were read
 	faults ValidationError
-	seen   map[string]bool
+	// known and others are the names that were there: those of fields, each a bit, and
+	// the rest.
+	known  uint32
+	others map[string]bool
 	broken bool // the document's structure is lost
 	// noHistory says that the history is null.
 	noHistory bool
@@ -138,8 +154,9 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 		return err
 	}
 	name, nameErr := unquote(key) // now: the key is gone with the next read
-	if i := fieldOf(name); i >= 0 && fields[i].list != nil && nameErr == nil && !d.seen[name] && dec.PeekKind() == '[' {
-		d.seen[name] = true
+	i := fieldOf(name)
+	if i >= 0 && fields[i].list != nil && nameErr == nil && !d.saw(i, name) && dec.PeekKind() == '[' {
+		d.see(i, name)
 		d.values.said, err = fields[i].list(dec, &d.faults)
 		return err
 	}
@@ -150,21 +167,41 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	switch {
 	case nameErr != nil:
 		d.faults.add("", CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
-	case d.seen[name]:
-		d.duplicate(name)
+	case d.saw(i, name):
+		d.duplicate(i, name)
 	default:
-		d.seen[name] = true
-		d.take(name, value)
+		d.see(i, name)
+		d.take(i, name, value)
 	}
 	return nil
+}
+
+// saw says whether a name was there; i is its fieldOf.
+func (d *decoder) saw(i int, name string) bool {
+	if i >= 0 {
+		return d.known>>i&1 != 0
+	}
+	return d.others[name]
+}
+
+// see notes that a name is there. Most requests name nothing but fields.
+func (d *decoder) see(i int, name string) {
+	if i >= 0 {
+		d.known |= 1 << i
+		return
+	}
+	if d.others == nil {
+		d.others = map[string]bool{}
+	}
+	d.others[name] = true
 }
 
 const duplicateKey = "the key is given more than once"
 
 // duplicate reports a name that is there twice. Unknown names share one report,
 // so that a body full of them makes no large reply.
-func (d *decoder) duplicate(name string) {
-	if fieldOf(name) >= 0 {
+func (d *decoder) duplicate(i int, name string) {
+	if i >= 0 {
 		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	} else {
 		d.faults.addOne(pointerTo(name), CodeDuplicateKey, duplicateKey)
@@ -172,8 +209,7 @@ func (d *decoder) duplicate(name string) {
 }
 
 // take keeps the value of a known field that is no list.
-func (d *decoder) take(name string, value jsontext.Value) {
-	i := fieldOf(name)
+func (d *decoder) take(i int, name string, value jsontext.Value) {
 	if wrong := CheckJSON(value); wrong != nil {
 		if i < 0 {
 			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)

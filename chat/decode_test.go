@@ -57,7 +57,7 @@ func TestDecodeRequestAccepts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("DecodeRequest: %v", err)
 			}
-			if diff := cmp.Diff(tt.want, got, sameZone); diff != "" {
+			if diff := cmp.Diff(&tt.want, got, sameZone); diff != "" {
 				t.Errorf("DecodeRequest (-want +got):\n%s", diff)
 			}
 		})
@@ -163,7 +163,7 @@ func TestDecodeRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if !reflect.DeepEqual(got, chat.Asked{}) {
+			if !reflect.DeepEqual(got, &chat.Asked{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,96 +10,94 @@ import (
 // body, query, the bound on faults and the test of the OpenAPI document go by it.
 // Faults are listed in this order.
 var fields = [...]field{
-	{name: "input", required: true, query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "input", required: true, query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Input, wrong = CheckInput(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "conversation_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "conversation_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.ConversationID, wrong = CheckConversationID(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "user_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "user_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.UserID, wrong = CheckUserID(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "timezone", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "timezone", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Location, wrong = CheckTimezone(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "accumulated", query: true, flag: func(r Asked, b bool) Asked {
+	{name: "accumulated", query: true, flag: func(r *Asked, b bool) {
 		r.Accumulated = b
-		return r
 	}},
-	{name: "agent", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "agent", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Agent, wrong = CheckAgent(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "workflow", text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "workflow", text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Workflow, wrong = CheckWorkflow(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "kind", text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "kind", text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Kind, wrong = CheckKind(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "retention_days", number: func(r Asked, n float64) (_ Asked, wrong *FieldError) {
+	{name: "retention_days", number: func(r *Asked, n float64) (wrong *FieldError) {
 		r.RetentionDays, wrong = CheckRetentionDays(n)
-		return r, wrong
+		return wrong
 	}},
-	{name: "task_id", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "task_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.TaskID, wrong = CheckTaskID(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "on_disconnect", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "on_disconnect", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.OnDisconnect, wrong = CheckOnDisconnect(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "context", object: func(r Asked, members jsontext.Value, e *ValidationError) Asked {
+	{name: "context", object: func(r *Asked, members jsontext.Value, e *ValidationError) {
 		r.Context = readContext(members, e)
-		return r
 	}},
-	{name: "channel", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "channel", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Channel, wrong = CheckChannel(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "drafts", query: true, flag: func(r Asked, b bool) Asked {
+	{name: "drafts", query: true, flag: func(r *Asked, b bool) {
 		if r.Drafts = No; b {
 			r.Drafts = Yes
 		}
-		return r
 	}},
-	{name: "user_name", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "user_name", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.UserName, wrong = CheckUserName(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "locale", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "locale", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Locale, wrong = CheckLocale(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "subject", query: true, text: func(r Asked, s string) (_ Asked, wrong *FieldError) {
+	{name: "subject", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
 		r.Subject, wrong = CheckSubject(s)
-		return r, wrong
+		return wrong
 	}},
-	{name: "deliver", query: true, flag: func(r Asked, b bool) Asked {
+	{name: "deliver", query: true, flag: func(r *Asked, b bool) {
 		r.Deliver = b
-		return r
 	}},
-	{name: approvalField, object: func(r Asked, object jsontext.Value, e *ValidationError) Asked {
+	{name: approvalField, object: func(r *Asked, object jsontext.Value, e *ValidationError) {
 		a := readAnswer(object, "/approval", e)
 		if a.Token == "" {
 			e.addOne("/approval/token", CodeRequired, "is required")
 		}
 		r.Approval = &a
-		return r
 	}},
-	{name: "history", list: readHistory, said: func(r Asked, said []Said) Asked {
+	{name: historyField, list: readHistory, said: func(r *Asked, said []Said) {
 		r.History, r.Pruning = PruneHistory(said)
-		return r
 	}},
 }
 
-// approvalField answers a question; a request with it has no input.
-const approvalField = "approval"
+// Fields with rules beyond their own: approvalField answers a question, and a request with
+// it has no input; a body that names historyField may be longer.
+const (
+	approvalField = "approval"
+	historyField  = "history"
+)
 
 // field is one entry of the table. Exactly one of text, number, flag, object and list is
 // set; beside list also said.
@@ -109,17 +106,18 @@ type field struct {
 	required bool // and then null is a fault, not absence
 	query    bool // it may also stand in the query of a GET
 
-	// The functions return what is Asked with the field set. By value, because a pointer
-	// that goes through the table would move each of them to the heap.
-	text   func(Asked, string) (Asked, *FieldError)
-	number func(Asked, float64) (Asked, *FieldError)
-	flag   func(Asked, bool) Asked
+	// The functions set the field of what is Asked. That lies on the heap, and is handed
+	// around by its address: copies of it would fill the stack of the goroutine that goes
+	// on with the turn (docs/performance.md).
+	text   func(*Asked, string) *FieldError
+	number func(*Asked, float64) *FieldError
+	flag   func(*Asked, bool)
 	// object takes a JSON object and adds its faults by itself.
-	object func(Asked, jsontext.Value, *ValidationError) Asked
+	object func(*Asked, jsontext.Value, *ValidationError)
 	// list reads an array, in front of which the decoder is, and adds its faults by
 	// itself. Its error is that of broken JSON.
 	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
-	said func(Asked, []Said) Asked // takes what list has read
+	said func(*Asked, []Said) // takes what list has read
 }
 
 // FieldNames returns the names of a request's fields: all of them, which a body may
@@ -135,8 +133,16 @@ func FieldNames(query bool) (names []string) {
 
 // fieldOf returns the number of a field, or -1.
 func fieldOf(name string) int {
-	return slices.IndexFunc(fields[:], func(f field) bool { return f.name == name })
+	for i := range fields { // without a copy of each, which a function would get
+		if fields[i].name == name {
+			return i
+		}
+	}
+	return -1
 }
+
+// The decoder keeps a bit for each field.
+const _ = uint(32 - len(fields))
 
 // raws are the values of the fields as they came, of the right type.
 type raws struct {
@@ -150,42 +156,49 @@ type raw struct {
 	text        string
 }
 
-// build checks and cleans the values, on top of the faults already found in e.
-func (v *raws) build(e *ValidationError) (Asked, error) {
-	r := Asked{Accumulated: true}
-	var wrong *FieldError
+// build checks and cleans the values and sets what is asked for by them, on top of the
+// faults already found in e. With an error r counts for nothing.
+func (v *raws) build(r *Asked, e *ValidationError) error {
+	r.Accumulated = true
 	answers := v.of[fieldOf(approvalField)].given
-	for i, f := range fields {
+	for i := range fields { // without copies, which would fill the stack
+		given, name := v.of[i].given, fields[i].name
 		switch {
-		case f.list != nil:
+		case fields[i].list != nil:
 			if len(e.Fields) == 0 { // else the work would be for nothing
-				r = f.said(r, v.said)
+				fields[i].said(r, v.said)
 			}
-		case f.required && answers:
-			if v.of[i].given {
-				e.add("/"+f.name, CodeNotAllowed, "must not stand beside an approval")
+		case fields[i].required && answers:
+			if given {
+				e.add("/"+name, CodeNotAllowed, "must not stand beside an approval")
 			}
-		case !v.of[i].given:
-			if f.required {
-				e.add("/"+f.name, CodeRequired, "is required")
-			}
-		case f.object != nil:
-			r = f.object(r, jsontext.Value(v.of[i].text), e)
-		case f.text != nil:
-			if r, wrong = f.text(r, v.of[i].text); wrong != nil {
-				e.add("/"+f.name, wrong.Code, wrong.Message)
-			}
-		case f.number != nil:
-			n, _ := strconv.ParseFloat(v.of[i].text, 64) // it is a JSON number
-			if r, wrong = f.number(r, n); wrong != nil {
-				e.add("/"+f.name, wrong.Code, wrong.Message)
-			}
-		default:
-			r = f.flag(r, v.of[i].flag)
+		case given:
+			set(i, r, v.of[i], e)
+		case fields[i].required:
+			e.add("/"+name, CodeRequired, "is required")
 		}
 	}
 	if len(e.Fields) > 0 {
-		return Asked{}, e
+		return e
 	}
-	return r, nil
+	return nil
+}
+
+// set sets field i of r to the value v, or adds what is wrong with it to e.
+func set(i int, r *Asked, v raw, e *ValidationError) {
+	var wrong *FieldError
+	switch {
+	case fields[i].object != nil:
+		fields[i].object(r, jsontext.Value(v.text), e)
+	case fields[i].text != nil:
+		wrong = fields[i].text(r, v.text)
+	case fields[i].number != nil:
+		n, _ := strconv.ParseFloat(v.text, 64) // it is a JSON number
+		wrong = fields[i].number(r, n)
+	default:
+		fields[i].flag(r, v.flag)
+	}
+	if wrong != nil {
+		e.add("/"+fields[i].name, wrong.Code, wrong.Message)
+	}
 }

@@ -33,7 +33,7 @@ func TestQueryRequestAccepts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("QueryRequest: %v", err)
 			}
-			if diff := cmp.Diff(tt.want, got, sameZone); diff != "" {
+			if diff := cmp.Diff(&tt.want, got, sameZone); diff != "" {
 				t.Errorf("QueryRequest (-want +got):\n%s", diff)
 			}
 		})
@@ -72,7 +72,7 @@ func TestQueryRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if !reflect.DeepEqual(got, chat.Asked{}) {
+			if !reflect.DeepEqual(got, &chat.Asked{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

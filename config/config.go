@@ -12,8 +12,6 @@
 package config
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -45,10 +43,6 @@ type Config struct {
 
 	// Proxy is where requests to models go through.
 	Proxy Proxy
-
-	// MCPServers holds the server of MCP_SERVER_URL, then those of MCP_CONFIG in
-	// the order of the file. Empty means the built-in todo server.
-	MCPServers []MCPServer
 
 	// FileSecrets holds keys and other secrets of the configuration file by their JSON
 	// pointers, so that the log can be kept free of them.
@@ -153,83 +147,6 @@ type Breaker struct {
 	HalfOpenCalls int
 }
 
-// Transports of an MCPServer.
-const (
-	Stdio = "stdio" // a child process
-	HTTP  = "http"  // streamable HTTP
-	SSE   = "sse"   // the older HTTP transport with two endpoints
-	// InProcess is a server inside the process.
-	InProcess = "inprocess"
-)
-
-// MCPServer is one server to take tools from.
-type MCPServer struct {
-	// Name is unique and matches [A-Za-z0-9_-]{1,64}.
-	Name      string
-	Transport string
-
-	// URL and Headers belong to HTTP and SSE.
-	URL     string
-	Headers map[string]Secret
-
-	// Builtin names a server inside the process; of InProcess.
-	Builtin string
-
-	// Command, Args, Env and Dir belong to Stdio. Env comes on top of
-	// Config.ChildEnv. An empty Dir is our own working folder.
-	Command string
-	Args    []string
-	Env     map[string]Secret
-	Dir     string
-
-	// Timeout is that of one tool call; 0 means Config.ToolTimeout.
-	Timeout time.Duration
-	// ProtocolVersion is a date such as "2025-11-25", or "auto" to negotiate.
-	// Empty leaves the choice to the client.
-	ProtocolVersion string
-	// Allow, unless it is nil, names the only tools that are offered. Deny names
-	// tools that are not offered, and wins.
-	Allow []string
-	Deny  []string
-
-	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
-	// server says. Untrusted ignores what it says of the others, too.
-	ReadOnly    []string
-	Idempotent  []string
-	Destructive []string
-	Untrusted   bool
-	// Fallback names, by tool, those to run when the server is unavailable, in the order
-	// in which they are tried: "<tool>" or "<server>/<tool>".
-	Fallback map[string][]string
-	// Confirm says of tools, by name, whether a person must allow their calls: always or
-	// never.
-	Confirm map[string]string
-	// OnUnknown says who learns that nobody knows what became of a call in a workflow:
-	// AskUnknown, which is also what empty means, or TellUnknown.
-	OnUnknown string
-
-	// Cache says of tools for how long their results are kept, 1 s to 5 min, and
-	// CacheShared that those for one user serve all.
-	Cache       map[string]time.Duration
-	CacheShared bool
-	// Identity tells the server for whom its tools are called.
-	Identity bool
-
-	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
-	// it: it is often a token.
-	Expanded []Secret
-}
-
-// String tells which server it is, and no more: an address or an argument may
-// hold a token.
-func (s MCPServer) String() string { return s.Name + " (" + s.Transport + ")" }
-
-// Format writes String whatever the verb is.
-func (s MCPServer) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
-
-// MarshalText is String, so that JSON holds no more either.
-func (s MCPServer) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // HasStore says whether turns are kept.
 func (c *Config) HasStore() bool { return c.Store != "" && c.Store != "none" }
 
@@ -255,31 +172,18 @@ func (c Config) Secrets() []string {
 		}
 	}
 	for _, v := range c.FileSecrets {
-		all = append(all, v.Reveal(), credentials(v.Reveal()))
+		all = append(all, v.Reveal(), v.Credentials())
 	}
-	for _, s := range c.MCPServers {
-		for _, v := range s.Headers {
-			all = append(all, v.Reveal(), credentials(v.Reveal()))
-		}
-		for _, v := range s.Env {
-			all = append(all, v.Reveal())
-		}
-		for _, v := range s.Expanded {
-			all = append(all, v.Reveal())
+	for _, part := range c.Parts {
+		if h, ok := part.(SecretHolder); ok {
+			for _, v := range h.Secrets() {
+				all = append(all, v.Reveal())
+			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinLength })
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// credentials returns what follows the scheme in a header such as "Bearer <token>",
-// or else the whole value.
-func credentials(header string) string {
-	if _, rest, ok := strings.Cut(header, " "); ok {
-		return strings.TrimSpace(rest)
-	}
-	return header
 }
 
 // ShortSecrets names, in order, the settings whose value is a secret that is too
@@ -294,18 +198,13 @@ func (c Config) ShortSecrets() []string {
 	add("GEMINI_API_KEY", c.GeminiAPIKey.Reveal())
 	for pointer, v := range c.FileSecrets {
 		if strings.HasSuffix(pointer, "/api_key") || redact.SecretName(pointer[strings.LastIndexByte(pointer, '/')+1:]) {
-			add("SLUICE_CONFIG: "+pointer, credentials(v.Reveal()))
+			add("SLUICE_CONFIG: "+pointer, v.Credentials())
 		}
 	}
-	for _, s := range c.MCPServers {
-		for name, v := range s.Headers {
-			if redact.SecretName(name) {
-				add("MCP_CONFIG: /mcpServers/"+s.Name+"/headers/"+name, credentials(v.Reveal()))
-			}
-		}
-		for name, v := range s.Env {
-			if redact.SecretName(name) {
-				add("MCP_CONFIG: /mcpServers/"+s.Name+"/env/"+name, v.Reveal())
+	for _, part := range c.Parts {
+		if h, ok := part.(SecretHolder); ok {
+			for setting, v := range h.Named() {
+				add(setting, v.Reveal())
 			}
 		}
 	}

@@ -30,12 +30,12 @@ func sections(c *Config) Table {
 			Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &c.GeminiAPIKey, "key; see [more](there.md)").As("none"),
 			BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, DefaultGeminiBaseURL, "any server"),
 		}},
-		{Name: "what", Settings: append(MCPServers(&c.MCPServers),
+		{Name: "what", Settings: []Setting{
 			Int("SLUICE_MAX_STEPS", &Bind[agentPart](c).steps, 8, 1, 64, "model calls"),
 			Duration("SLUICE_REQUEST_TIMEOUT", &c.RequestTimeout, time.Minute, "the whole turn"),
 			DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db", "a file, or `:memory:`"),
 			Bool("SLUICE_LOG_PAYLOADS", &c.LogPayloads, "more in the log"),
-		)},
+		}},
 	}
 }
 

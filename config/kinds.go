@@ -117,9 +117,23 @@ type Sources struct {
 // Document takes the path of a file and hands what the file holds to read, which returns
 // its faults. All other settings have their values by then, those of files included.
 func Document(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) Setting {
+	s, last := fileSetting(variable, meaning, read)
+	s.last = last
+	return s
+}
+
+// File is a Document that others depend on: it is read before any of them, when the settings have their values
+// from flags and environment.
+func File(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) Setting {
+	s, then := fileSetting(variable, meaning, read)
+	s.then = then
+	return s
+}
+
+// fileSetting returns a setting that takes the path of a file, and what reads the file later.
+func fileSetting(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) (Setting, func(*reader)) {
 	var path string
-	s := Func(variable, "", "path", meaning, text(&path)).As("none")
-	s.last = func(r *reader) {
+	return Func(variable, "", "path", meaning, text(&path)).As("none"), func(r *reader) {
 		if path == "" {
 			return
 		}
@@ -130,7 +144,6 @@ func Document(variable, meaning string, read func(path string, content []byte, f
 		}
 		r.faults = append(r.faults, read(path, content, Sources{r.lookup, r.readFile})...)
 	}
-	return s
 }
 
 // DataFile takes a path, or ":memory:". Unless one is given it is name in the user's
@@ -139,17 +152,6 @@ func DataFile(variable string, p *string, isDefault *bool, name, meaning string)
 	s := Func(variable, "", "path", meaning, text(p)).As("`" + name + "` in the user's data folder")
 	s.then = func(r *reader) { r.placeData(p, isDefault, name) }
 	return s
-}
-
-// MCPServers are the two settings that list MCP servers: one URL, and a file.
-func MCPServers(list *[]MCPServer) []Setting {
-	var url, file string
-	one := Func("MCP_SERVER_URL", "", "URL",
-		"a streamable-HTTP MCP server, which is named `"+serverName+"`", serverURL(&url)).As("none")
-	many := Func("MCP_CONFIG", "", "path",
-		"an `mcpServers` JSON file, added to `MCP_SERVER_URL`; with neither, the built-in todo server", text(&file)).As("none")
-	many.then = func(r *reader) { *list = r.readServers(url, file) }
-	return []Setting{one, many}
 }
 
 // DurationText writes d as a person would: 60s, not 1m0s.

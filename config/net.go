@@ -41,14 +41,6 @@ func baseURL(p *string) func(string) error {
 	}
 }
 
-// serverURL takes a URL that can be logged.
-func serverURL(p *string) func(string) error {
-	return func(value string) error {
-		*p = value
-		return check.BaseURL(value)
-	}
-}
-
 // origins takes what browsers send as Origin, because it is compared as a whole.
 func origins(p *[]string) func(string) error {
 	return func(value string) error {

@@ -120,6 +120,6 @@ func (o *OTel) hideHeaders(list string) {
 		if err != nil {
 			plain = value
 		}
-		o.Hidden = append(o.Hidden, Secret(value), Secret(plain), Secret(credentials(plain)))
+		o.Hidden = append(o.Hidden, Secret(value), Secret(plain), Secret(Secret(plain).Credentials()))
 	}
 }

@@ -1,10 +1,18 @@
 package config
 
-import "reflect"
+import (
+	"fmt"
+	"iter"
+	"reflect"
+)
 
 // Parts holds the values of packages by their types, so that a setting which one package
 // alone knows is a field and a row there, and nothing here.
 type Parts map[reflect.Type]any
+
+// Format writes how many parts there are, whatever the verb is: what a package keeps may be secret, and with a
+// wrong verb fmt would look into it.
+func (p Parts) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d parts]", len(p)) }
 
 // Bind returns c's part of type T, for a section to point into. The first call makes its
 // zero value, every later one returns the same. T is a package's own Config, or a part
@@ -31,4 +39,13 @@ func Of[T any](c *Config) (part T) {
 		part = *p
 	}
 	return part
+}
+
+// SecretHolder is a part that holds secrets, which the log must be kept free of.
+type SecretHolder interface {
+	// Secrets returns all values to look for.
+	Secrets() []Secret
+	// Named returns the values whose settings say by their names that they are secret, for
+	// the operator to learn which of them are too short to be looked for.
+	Named() iter.Seq2[string, Secret]
 }

@@ -114,27 +114,6 @@ func Unreadable(err error) string {
 	return "the file cannot be read"
 }
 
-// readServers adds up the MCP servers of both sources.
-func (r *reader) readServers(url, file string) (list []MCPServer) {
-	taken := make(map[string]bool)
-	if url != "" {
-		taken[serverName] = true
-		list = []MCPServer{{Name: serverName, Transport: HTTP, URL: url}}
-	}
-	if file == "" {
-		return list
-	}
-	content, err := r.readFile(file)
-	if err != nil {
-		r.fault("MCP_CONFIG", Unreadable(err))
-		return list
-	}
-	f := newMCPFile(file, r.lookup, taken)
-	list = append(list, f.read(content)...)
-	r.faults = append(r.faults, f.faults...)
-	return list
-}
-
 // placeData says where a file of the user's data is if nobody else did.
 func (r *reader) placeData(p *string, isDefault *bool, name string) {
 	if *p != "" {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 const redacted = "[REDACTED]"
@@ -16,6 +17,14 @@ type Secret string
 
 // Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
+
+// Credentials returns what follows the scheme in a header such as "Bearer <token>", or else the whole value.
+func (s Secret) Credentials() string {
+	if _, rest, ok := strings.Cut(string(s), " "); ok {
+		return strings.TrimSpace(rest)
+	}
+	return string(s)
+}
 
 // String returns "[REDACTED]".
 func (Secret) String() string { return redacted }

@@ -73,6 +73,9 @@ func (s Setting) Hidden() Setting {
 	return s
 }
 
+// Parse reads one value as the setting does, for values that come from a document of another form.
+func (s Setting) Parse(value string) error { return s.parse(value) }
+
 // name is what a fault of s is listed under.
 func (s Setting) name() string {
 	if s.Variable == "" {

@@ -58,7 +58,7 @@ type Route struct {
 	// request is decided, except whether a turn is admitted. r has the values of the
 	// path (PathValue), the query and the headers; its context, with the request's
 	// logger and id, ends with the reply. It may be called concurrently.
-	Open func(r *http.Request, body []byte) (Exchange, error)
+	Open func(r *http.Request, body []byte) (*Exchange, error)
 	// Resume returns the encoder of a turn that is kept: for its own client, and for each
 	// that comes back with an id of its events or repeats its idempotency key. nil: a
 	// turn of this route is told once.

@@ -66,7 +66,7 @@ const attempts = 4
 // start starts a gateway in which there is nothing to find fault with.
 func start(t *testing.T, args ...string) (base string) {
 	t.Helper()
-	cfg, err := gateway.Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, nil)), os.ReadFile)
+	cfg, err := gateway.Loader().Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, nil)), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,9 +80,9 @@ func restOf(tb testing.TB, transport http.RoundTripper) *rest {
 func rawAnswers(tb testing.TB, transport http.RoundTripper) map[string]func(context.Context) (rawAnswer, error) {
 	s := sdkOver(tb, transport)
 	return map[string]func(context.Context) (rawAnswer, error){
-		"rest": func(ctx context.Context) (rawAnswer, error) { return s.rest.open(ctx, model.NewBody([]byte(`{}`))) },
+		"rest": func(ctx context.Context) (rawAnswer, error) { return s.rest.open(ctx, new(model.Body)) },
 		"sdk": func(ctx context.Context) (rawAnswer, error) {
-			return s.open(ctx, &chat.ModelRequest{}, model.NewBody([]byte(`{}`)))
+			return s.open(ctx, &chat.ModelRequest{}, new(model.Body))
 		},
 	}
 }

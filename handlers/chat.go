@@ -17,11 +17,12 @@ import (
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"
+	"sluice/trace"
 )
 
 // turn is a request that has passed validation.
 type turn struct {
-	dialect.Exchange
+	*dialect.Exchange
 	route *dialect.Route
 	began time.Time
 	frame stream.Frame
@@ -63,21 +64,49 @@ func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http
 	if t.Begun != nil {
 		t.Begun(cancel)
 	}
-	ctx, span := s.span(withLogger(ctx, t), r, t)
+	ctx, o := s.begin(ctx, cancel, w, r, t)
+	err := t.frame.Run(ctx, &t.Request, &o.seen)
+	if s.account(ctx, o, err) && !t.Unheard {
+		abort(r)
+	}
+}
+
+// told is what a turn has told, and the parts that know of it.
+type told struct {
+	turn    *turn
+	out     writer
+	stamper *stream.Stamper
+	seen    observer
+	span    trace.Span
+}
+
+// begin logs that a turn begins, and puts together what it tells its events to. It and
+// account are no parts of run, whose frame lies on the stack while the turn runs.
+func (s *Server) begin(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *told) {
+	o := &told{turn: t}
+	ctx, o.span = s.span(withLogger(ctx, t), r, t)
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, t)
 	announce(w.Header(), log, t)
-	out := s.writer(w, r, t, cancel)
-	stamper := stream.NewStamper(t.behind(out), t.began)
-	seen := &observer{next: stamper}
-	err := t.frame.Run(ctx, &t.Request, seen)
-	closeErr := out.Close()
-	s.metrics.turn(seen, stamper, out.Stats(), time.Since(t.began), spentBefore(t))
-	logCompleted(log, seen, err, time.Since(t.began))
-	seen.endSpan(span)
-	if (closeErr != nil || seen.reason == "") && !t.Unheard {
-		abort(r)
+	o.out = s.writer(w, r, t, cancel)
+	o.stamper = stream.NewStamper(t.behind(o.out), t.began)
+	o.seen.next = o.stamper
+	return ctx, o
+}
+
+// account closes the reply of a turn that is over, and tells metrics, log and traces of
+// it. broken says that the client did not get the whole.
+//
+// err is why the turn ended without an answer; nil if it had one.
+func (s *Server) account(ctx context.Context, o *told, err error) (broken bool) {
+	if o.turn.kept != nil {
+		o.turn.kept.Rest() // the reply is this goroutine's again
 	}
+	closeErr := o.out.Close()
+	s.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
+	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
+	o.seen.endSpan(o.span)
+	return closeErr != nil || o.seen.reason == ""
 }
 
 // spentBefore returns what a turn that goes on had spent, and told, before it was paused.

@@ -31,29 +31,29 @@ func (d *shout) Routes() []dialect.Route {
 	}
 }
 
-func (d *shout) open(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (d *shout) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	key, err := dialect.HeaderKey(r, nil)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	switch string(body) {
 	case "missing":
-		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "No such thread"}
+		return nil, &fault.Error{Type: fault.NotFound, Message: "No such thread"}
 	case "bug":
-		return dialect.Exchange{}, errors.New("with a secret")
+		return nil, errors.New("with a secret")
 	case "list":
-		return dialect.Exchange{Reply: dialect.JSON([]byte(`{"data":[]}`))}, nil
+		return &dialect.Exchange{Reply: dialect.JSON([]byte(`{"data":[]}`))}, nil
 	}
 	d.opened++
-	return dialect.Exchange{
+	return &dialect.Exchange{
 		Key: key, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
 		Header: http.Header{"X-Shout": {"v1"}}, Collect: r.URL.Query().Get("stream") == "false",
 		Close: func() { d.closed++ },
 	}, nil
 }
 
-func (d *shout) remove(r *http.Request, _ []byte) (dialect.Exchange, error) {
-	return dialect.Exchange{Reply: &dialect.Reply{Status: http.StatusAccepted, ContentType: "text/plain", Header: http.Header{"X-Room": {r.PathValue("room")}},
+func (d *shout) remove(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+	return &dialect.Exchange{Reply: &dialect.Reply{Status: http.StatusAccepted, ContentType: "text/plain", Header: http.Header{"X-Room": {r.PathValue("room")}},
 		Body: []byte(r.PathValue("what"))}}, nil
 }
 

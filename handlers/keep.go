@@ -103,7 +103,7 @@ func durable(req *chat.Request) bool {
 // keptWriter has nothing written that the log does not have. A client that leaves does not
 // end a turn that goes on without it.
 func keptWriter(cfg *sse.Config, t *turn) {
-	cfg.Spill = t.kept.Flush
+	cfg.Spill = t.kept.Spill
 	if t.Detached {
 		cfg.OnFail = nil
 	}

@@ -81,12 +81,12 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took 
 		m.tools.Inc(t.server, t.outcome)
 		m.toolTime.Observe(t.seconds, t.server)
 	}
-	for _, d := range seen.done.Model {
+	for _, d := range seen.models {
 		m.modelTime.Observe(d.Seconds())
 	}
-	m.tokens.Add(float64(max(0, seen.done.Usage.InputTokens-before.InputTokens)), "input")
-	m.tokens.Add(float64(max(0, seen.done.Usage.OutputTokens-before.OutputTokens)), "output")
-	m.tokens.Add(float64(max(0, seen.done.Usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
+	m.tokens.Add(float64(max(0, seen.usage.InputTokens-before.InputTokens)), "input")
+	m.tokens.Add(float64(max(0, seen.usage.OutputTokens-before.OutputTokens)), "output")
+	m.tokens.Add(float64(max(0, seen.usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
 	m.written(s, w)
 }
 

@@ -1,6 +1,11 @@
 package handlers
 
-import "sluice/stream"
+import (
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+)
 
 // count is how many events of a name there were.
 type count struct {
@@ -17,7 +22,9 @@ type observer struct {
 	tools  []string
 	ended  []toolEnd
 	errors []stream.Error
-	done   stream.Done
+	// What Done said, which is larger.
+	usage  chat.Usage
+	models []time.Duration // of each model call
 	reason stream.FinishReason
 }
 
@@ -45,7 +52,7 @@ func (o *observer) Emit(ev stream.Event) error {
 	case *stream.Error:
 		o.errors = append(o.errors, *ev)
 	case *stream.Done:
-		o.done, o.reason = *ev, ev.Reason
+		o.usage, o.models, o.reason = ev.Usage, ev.Model, ev.Reason
 	}
 	return o.next.Emit(ev)
 }

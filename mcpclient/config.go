@@ -58,6 +58,9 @@ type Config struct {
 	BaseEnv []string
 }
 
+// DefaultTimeout bounds one tool call unless Config says otherwise.
+const DefaultTimeout = 10 * time.Second
+
 // Server is one MCP server.
 type Server struct {
 	// Name is unique and matches [A-Za-z0-9_-]{1,64}; its breaker is "mcp:<Name>".

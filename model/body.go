@@ -9,15 +9,13 @@ import (
 // bodies are those of requests, some 5 KB each, that are used again.
 var bodies = sync.Pool{New: func() any { return new(Body) }}
 
-// Body is the body of one call's requests. Each attempt reads it again.
+// Body is the body of one call's requests. Each attempt reads it again. The zero value is
+// empty.
 type Body struct {
 	data    []byte
 	readers atomic.Int32 // how many were made
 	sent    atomic.Bool  // one of them has read all
 }
-
-// NewBody returns a Body with data.
-func NewBody(data []byte) *Body { return &Body{data: data} }
 
 // free gives the body up. Its memory is used again if nobody can be reading it: a
 // transport may go on reading the body of a request that has failed.

@@ -40,9 +40,13 @@ type call struct {
 	handed   bool // something was handed to yield, so nothing can be taken back
 	// chunk is used again for each event.
 	chunk chat.Chunk
+	// said and end are of the attempt at hand, or of the last one. They lie here and not in
+	// the frames of functions that wait for the model (docs/performance.md).
+	said tally
+	end  ending
 }
 
-// newCall begins a call and starts its watchdog. The caller must call end, which
+// newCall begins a call and starts its watchdog. The caller must call free, which
 // stops it.
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
 	c := &call{m: m, parent: parent, req: req, yield: yield}
@@ -51,9 +55,9 @@ func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield fun
 	return c
 }
 
-// end stops the timer and frees the context. A body that a transport still reads is
+// free stops the timer and frees the context. A body that a transport still reads is
 // not reused; see Body.
-func (c *call) end() {
+func (c *call) free() {
 	c.watchdog.stop()
 	c.cancel(nil)
 }
@@ -64,20 +68,19 @@ func (c *call) stream() error {
 		return fault.Cause(c.parent)
 	}
 	c.render()
-	var last ending
 	for n, retries := 1, 0; ; n++ {
 		done, err := c.m.cfg.Breaker.Allow(c.ctx)
 		if err != nil {
-			c.pay(&last)
-			return c.m.refusedByBreaker(last, err)
+			c.pay()
+			return c.refusedByBreaker(err)
 		}
-		last = c.attempt(n, done)
-		if c.learn(&last) {
+		c.attempt(n, done)
+		if c.learn() {
 			continue
 		}
-		if retries++; !last.retry || c.handed || retries > c.m.cfg.Retries || !c.sleep(last.wait+c.backoff(retries)) {
-			c.pay(&last)
-			return c.result(last)
+		if retries++; !c.end.retry || c.handed || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) {
+			c.pay()
+			return c.result()
 		}
 	}
 }
@@ -91,8 +94,8 @@ func (c *call) render() {
 
 // learn says whether the request is to be sent once more without a member that the
 // model does not take. That is no retry: nothing has failed but our guess.
-func (c *call) learn(last *ending) bool {
-	r, ok := errors.AsType[*Refusal](last.cause)
+func (c *call) learn() bool {
+	r, ok := errors.AsType[*Refusal](c.end.cause)
 	if !ok || c.handed || c.ctx.Err() != nil || r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
 		return false
 	}
@@ -118,42 +121,51 @@ func (c *call) sent(member string) bool {
 }
 
 // attempt makes one attempt and tells everyone how it ended.
-func (c *call) attempt(n int, done func(breaker.Verdict, error)) (end ending) {
+func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
 	start := time.Now()
-	var said tally
-	end = ending{verdict: breaker.Neutral, outcome: OutcomeCancelled} // if yield panics
+	c.said = tally{}
+	c.end = ending{}
+	c.end.verdict, c.end.outcome = breaker.Neutral, OutcomeCancelled // if yield panics
 	defer func() {
 		took := time.Since(start)
-		done(end.verdict, brief(end.cause))
-		c.logResult(n, &said, &end, took)
-		c.measure(n, &said)
-		c.m.count(end.outcome, said.usage, took)
+		done(c.end.verdict, brief(c.end.cause))
+		c.logResult(n, took)
+		c.measure(n)
+		c.m.count(c.end.outcome, c.said.usage, took)
 	}()
 	c.logCall(n)
-	end = c.judge(c.run(&said))
-	if said.told && !said.paid {
-		end.owed = said.usage
+	c.conclude(c.run())
+}
+
+// conclude notes how an attempt ended that returned err. Inlined, its frame would lie on
+// the stack while the model is waited for.
+//
+//go:noinline
+func (c *call) conclude(err error) {
+	c.end = c.judge(err)
+	if c.said.told && !c.said.paid {
+		c.end.owed = c.said.usage
 	}
-	return end
 }
 
 // measure tells the call's span of its last attempt.
-func (c *call) measure(n int, said *tally) {
+func (c *call) measure(n int) {
 	if span := trace.Of(c.parent); span.On() {
+		said := &c.said
 		span.Usage(said.usage.InputTokens, said.usage.OutputTokens, said.usage.ThinkingTokens)
 		span.Int("sluice.attempts", n)
 	}
 }
 
 // run opens an answer and hands its chunks on, until it ends.
-func (c *call) run(said *tally) error {
-	said.prompt = len(c.body.data)
+func (c *call) run() error {
+	c.said.prompt = len(c.body.data)
 	ans, err := c.m.src.Open(c.ctx, c.req, c.body)
 	if err != nil {
 		return err
 	}
 	defer ans.Close()
-	defer said.close(ans)
+	defer c.said.close(ans)
 	for first := true; ; first = false {
 		promised := c.chunk.More
 		c.clear()
@@ -162,64 +174,66 @@ func (c *call) run(said *tally) error {
 			return errEmpty
 		}
 		if err == io.EOF {
-			return c.last(ans, said)
+			return c.last(ans)
 		}
-		if err := c.handOn(ans, said, promised, err); err != nil {
+		if err := c.handOn(ans, promised, err); err != nil {
 			return err
 		}
 	}
 }
 
 // last hands on the end of an answer.
-func (c *call) last(ans Stream, said *tally) error {
+func (c *call) last(ans Stream) error {
 	err := ans.End(&c.chunk)
 	if err == nil {
-		err = said.add(&c.chunk)
+		err = c.said.add(&c.chunk)
 	}
 	if err != nil {
 		return err
 	}
-	if !said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
-		said.estimate(ans)
-		c.chunk.Usage = &said.usage
+	if !c.said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
+		c.said.estimate(ans)
+		c.chunk.Usage = &c.said.usage
 	}
-	said.finish = c.chunk.Finish
-	return c.hand(said)
+	c.said.finish = c.chunk.Finish
+	return c.hand()
 }
 
 // pay hands on the usage of the last answer, if that failed before it was told: what was
 // used counts. The GEMINI_* model never did so.
-func (c *call) pay(last *ending) {
-	if c.m.cfg.Policy == PolicyGemini || last.owed == (chat.Usage{}) || last.err == nil || last.outcome == OutcomeCancelled {
+func (c *call) pay() {
+	end := &c.end
+	if c.m.cfg.Policy == PolicyGemini || end.owed == (chat.Usage{}) || end.err == nil || end.outcome == OutcomeCancelled {
 		return
 	}
 	c.clear()
-	owed := last.owed // so that last, which every call has, stays off the heap
-	c.chunk.Usage = &owed
-	if err := c.hand(new(tally)); err != nil {
-		last.err, last.outcome = err, OutcomeCancelled
+	c.chunk.Usage = &end.owed
+	if err := c.hand(); err != nil {
+		end.err, end.outcome = err, OutcomeCancelled
 	}
 }
 
 // clear empties the chunk and keeps the room of its parts.
 func (c *call) clear() {
-	clear(c.chunk.Parts)
-	c.chunk = chat.Chunk{Parts: c.chunk.Parts[:0]}
+	parts := c.chunk.Parts
+	clear(parts)
+	c.chunk = chat.Chunk{}
+	c.chunk.Parts = parts[:0]
 }
 
 // handOn hands on what the chunk at hand holds, also if verdict is that the answer
 // ends with it: a blocked or botched answer has its price as well. The service is not
 // to blame for the time that takes.
-func (c *call) handOn(ans Stream, said *tally, promised bool, verdict error) error {
-	life := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini || said.grown(ans)
+func (c *call) handOn(ans Stream, promised bool, verdict error) error {
+	life := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini || c.said.grown(ans)
 	left := c.watchdog.pause(life)
-	err := said.add(&c.chunk)
+	err := c.said.add(&c.chunk)
 	if err != nil {
 		return err
 	}
 	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil {
 		c.chunk.More = verdict == nil && ans.Buffered()
-		err = c.hand(said)
+		err = c.hand()
 	}
 	if err == nil {
 		err = verdict
@@ -232,12 +246,12 @@ func (c *call) handOn(ans Stream, said *tally, promised bool, verdict error) err
 }
 
 // hand hands on the chunk at hand.
-func (c *call) hand(said *tally) error {
+func (c *call) hand() error {
 	if !c.handed { // no attempt comes after this one
 		c.body.free()
 		c.handed, c.body = true, nil
 	}
-	said.paid = said.paid || c.chunk.Usage != nil
+	c.said.paid = c.said.paid || c.chunk.Usage != nil
 	c.chunk.Maker = c.m.cfg.Maker
 	c.yieldErr = c.yield(&c.chunk)
 	return c.yieldErr
@@ -296,12 +310,12 @@ func (c *call) sleep(d time.Duration) bool {
 
 // result returns the last attempt's error as the call's. An error that is not ours
 // is not touched.
-func (c *call) result(last ending) error {
-	e, ok := errors.AsType[*fault.Error](last.err)
-	if !ok || last.outcome == OutcomeCancelled {
-		return last.err
+func (c *call) result() error {
+	e, ok := errors.AsType[*fault.Error](c.end.err)
+	if !ok || c.end.outcome == OutcomeCancelled {
+		return c.end.err
 	}
-	if c.parent.Err() != nil && last.retry {
+	if c.parent.Err() != nil && c.end.retry {
 		return fault.Cause(c.parent) // it ended while we waited
 	}
 	if s := c.m.cfg.Breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open && s.RetryAfter > 0 {
@@ -313,14 +327,14 @@ func (c *call) result(last ending) error {
 // refusedByBreaker returns the error of a call that the breaker did not let
 // through. If an attempt had failed before, its error stays, and only the time is
 // the breaker's.
-func (m *Model) refusedByBreaker(last ending, err error) error {
+func (c *call) refusedByBreaker(err error) error {
 	open, ok := errors.AsType[*breaker.OpenError](err)
 	if !ok {
 		return fault.From(err)
 	}
-	e, ok := errors.AsType[*fault.Error](last.err)
+	e, ok := errors.AsType[*fault.Error](c.end.err)
 	if !ok {
-		e = fault.From(m.unavailable(open, 0).err)
+		e = fault.From(c.m.unavailable(open, 0).err)
 	}
 	e.RetryAfter = open.RetryAfter
 	return e

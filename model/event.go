@@ -173,23 +173,22 @@ func (r *eventReader) buffered() bool {
 	}
 }
 
-// names keeps the names of events, of which a service has a few.
-type names struct {
-	known [16]string
-	n     int
-}
+// names keeps the names of events, of which a service has a few, or none.
+type names struct{ known []string }
+
+// maxNames bounds the names that are kept.
+const maxNames = 16
 
 // of returns name as a string.
 func (l *names) of(name []byte) string {
-	for _, known := range l.known[:l.n] {
+	for _, known := range l.known {
 		if known == string(name) {
 			return known
 		}
 	}
 	s := string(name)
-	if l.n < len(l.known) && len(s) <= 64 {
-		l.known[l.n] = s
-		l.n++
+	if len(l.known) < maxNames && len(s) <= 64 {
+		l.known = append(l.known, s)
 	}
 	return s
 }

@@ -36,7 +36,8 @@ func (m *Model) named(details *zerolog.Event) *zerolog.Event {
 
 // logResult logs how an attempt ended. Counts stand in place of texts; the error is
 // cut and has no key (brief).
-func (c *call) logResult(attempt int, said *tally, end *ending, took time.Duration) {
+func (c *call) logResult(attempt int, took time.Duration) {
+	said, end := &c.said, &c.end
 	c.warnTruncated(said, end)
 	level := zerolog.InfoLevel
 	if end.outcome != OutcomeOK && end.outcome != OutcomeCancelled {

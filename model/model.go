@@ -168,7 +168,7 @@ func (m *Model) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	failure := errYieldPanicked // unless stream returns
 	defer func() { span.End(failure) }()
 	c := newCall(ctx, m, req, yield)
-	defer c.end()
+	defer c.free()
 	failure = c.stream()
 	return failure
 }

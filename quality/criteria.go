@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/markdown"
 	"sluice/quality/check"
 )
 
@@ -14,8 +15,13 @@ type criterion struct {
 	planned bool
 }
 
-// standards are the criteria of our own, compiled once for all turns, which only read them.
-type standards struct{ notEmpty, complete, plainText, onePart, dataUsed Criterion }
+// standards are the criteria of our own, compiled once for all turns, which only read them,
+// and what reads the Markdown of answers for all.
+type standards struct {
+	notEmpty, complete, plainText, onePart, dataUsed Criterion
+
+	markdown *markdown.Parser
+}
 
 // newStandards compiles them.
 func newStandards() *standards {
@@ -25,6 +31,7 @@ func newStandards() *standards {
 		plainText: standard("plain_text", "No Markdown is left in the text.", ""),
 		onePart:   standard("max_length", "The answer fits into one message.", `{"parts":1}`),
 		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", ""),
+		markdown:  markdown.NewParser(),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/markdown"
 	"sluice/quality/check"
 	"sluice/stream"
 )
@@ -54,13 +55,14 @@ func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool
 // styled returns the text with what the style adds.
 func (a *attempt) styled() string { return a.before + a.text + a.after }
 
-// format returns the attempt in the form of the turn's channel, which there must be.
-func (a *attempt) format(t *turn) *Formatted {
+// format returns the attempt in the form of the turn's channel, which there must be. source
+// is the styled text for who reads it as well; nil: nobody does.
+func (a *attempt) format(t *turn, source *markdown.Source) *Formatted {
 	if a.formatted == nil {
 		began := time.Now()
 		a.formatted = t.form.Format(Text{
 			RequestID: chat.RequestID(t.ctx), Markdown: a.text, Before: a.before, After: a.after, Subject: t.req.Subject,
-			Locale: t.locale, At: time.Now().Truncate(time.Millisecond),
+			Locale: t.locale, At: time.Now().Truncate(time.Millisecond), Source: source,
 		})
 		t.told.ms.Format += time.Since(began).Milliseconds()
 		t.counts().step("format", began)
@@ -142,12 +144,14 @@ func (t *turn) asking() (context.Context, context.CancelFunc) {
 func (t *turn) validate(a *attempt) {
 	t.attempts = append(t.attempts, a)
 	t.tell(stream.Formatting)
+	styled := a.styled()
+	source := t.own.markdown.Source(styled)
 	in := check.Input{
-		Text: a.styled(), Source: a.styled(), Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
+		Text: styled, Source: styled, Markdown: source, Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
 		Evidence: t.evidence.all(), Finish: string(a.reason), Parts: 1,
 	}
 	if t.form != nil {
-		f := a.format(t)
+		f := a.format(t, source)
 		in.Text, in.Parts, in.Segments = f.Content, len(f.Messages), f.Segments
 	}
 	if strings.TrimSpace(a.text) == "" {

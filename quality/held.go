@@ -17,8 +17,18 @@ type origin struct {
 	who   stream.Attribution
 }
 
+// firstRoom is what a text gets at its first piece, in bytes and in pieces: most answers
+// need no more, and one that does has it grow to the double.
+const (
+	firstRoom   = 1 << 10
+	firstPieces = 48
+)
+
 // add adds a piece.
 func (h *holding) add(text string, who stream.Attribution) {
+	if h.ends == nil {
+		h.text, h.ends = make([]byte, 0, max(firstRoom, len(text))), make([]int32, 0, firstPieces)
+	}
 	if n := len(h.from); n == 0 || h.from[n-1].who != who {
 		h.from = append(h.from, origin{int32(len(h.ends)), who})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/internal/markdown"
 	"sluice/metrics"
 	"sluice/stream"
 )
@@ -31,6 +32,8 @@ type Text struct {
 	Subject       string // of an e-mail; empty: made of the text
 	Locale        string
 	At            time.Time
+	// Source is Before, Markdown and After together for who reads it as well; nil: nobody does.
+	Source *markdown.Source
 }
 
 // Formatted is a text in the form of a channel.

@@ -67,7 +67,7 @@ func (t *turn) again() {
 // messages sends the form of a channel: its text, its messages, and to who receives
 // them.
 func (t *turn) messages(a *attempt) {
-	f := a.format(t)
+	f := a.format(t, nil)
 	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}
 	if f.Content == "" {
 		return

@@ -30,8 +30,8 @@ func (t *text) add(piece string) {
 	if t.more {
 		return
 	}
-	if t.said == nil {
-		t.said = make([]byte, 0, usualText)
+	if most := len(t.said) + len(piece); most > cap(t.said) { // twice as much: it is mostly a long one then
+		t.said = append(make([]byte, 0, max(usualText, 2*cap(t.said), most)), t.said...)
 	}
 	t.said = append(t.said, piece...)
 	t.more = len(t.said) > maxLooked

@@ -10,7 +10,6 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,13 +260,6 @@ func (r *Recorder) warn(err error) {
 		return
 	}
 	r.cfg.Log.Warn().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("recording_failed")
-}
-
-// List returns the recordings of a folder, oldest first.
-func List(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix))
-	slices.Sort(names)
-	return names, err
 }
 
 // errSlow says that a recording was given up.

@@ -45,10 +45,13 @@ func serve(r *Recorder, h http.Handler, target string) string {
 	return out.Body.String()
 }
 
+// listed returns the recordings of a folder, oldest first.
+func listed(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "turn-*.slrec")) }
+
 // only returns the one recording of a folder.
 func only(t *testing.T, dir string) []byte {
 	t.Helper()
-	list, err := List(dir)
+	list, err := listed(dir)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -117,7 +120,7 @@ func TestFolderKeepsItsBound(t *testing.T) {
 		serve(r, turn("x", strings.Repeat("y", 2_000)), fmt.Sprint("/", i))
 	}
 	r.Close()
-	list, err := List(dir)
+	list, err := listed(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +182,7 @@ func TestTurnsGoOnWithoutARecording(t *testing.T) {
 			if got := serve(r, turn("a", "b"), "/"); got != "ab" {
 				t.Errorf("behind Close the client got %q", got)
 			}
-			if list, _ := List(where); len(list) > 0 {
+			if list, _ := listed(where); len(list) > 0 {
 				t.Errorf("there is %q", list)
 			}
 			if n := strings.Count(log.String(), "recording_failed"); n != 1 {
@@ -212,7 +215,7 @@ func TestTurnsAtTheSameTime(t *testing.T) {
 	}
 	group.Wait()
 	r.Close()
-	list, _ := List(dir)
+	list, _ := listed(dir)
 	for _, name := range list {
 		content, _ := os.ReadFile(name)
 		got, err := Read(bytes.NewReader(content))

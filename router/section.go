@@ -14,6 +14,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/tool"
 )
 
 // Spec is what the configuration file says of a team. Its zero value is a file that
@@ -223,9 +224,9 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 	if here.Has(name) {
 		return true
 	}
-	none := here == nil && len(r.cfg.MCPServers) == 0
-	return none && name == builtinServer ||
-		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == name })
+	others := config.Of[tool.Servers](r.cfg)
+	none := here == nil && len(others) == 0
+	return none && name == builtinServer || slices.Contains(others, name)
 }
 
 // RouterSection is the section router of the configuration file. It asks

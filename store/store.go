@@ -165,15 +165,19 @@ type Together interface {
 	PushAndPut(ctx context.Context, items []Pushed, key string, v Value, ttl time.Duration) (Value, error)
 }
 
-// Bounds say how much of a list is kept. 0 means no bound.
+// Bounds say how much of a list is kept, and with what. 0 means no bound.
 type Bounds struct {
 	Items, Bytes int
+	// Task is the id of a task that must be there; empty: none. Thus a task can be removed,
+	// and then its list, and what others add to the list meanwhile is not kept.
+	Task string
 }
 
 // Lists keep items in the order in which they came.
 type Lists interface {
 	// PushList adds an item, and then removes the oldest ones until the list keeps its
 	// bounds; the one just added stays in any case. A second try may add it twice.
+	// ErrNotFound: the task that must be there is not.
 	PushList(ctx context.Context, key string, item []byte, b Bounds, ttl time.Duration) error
 	// List returns up to limit items from the one with index from on, all if limit is 0;
 	// none if there is no list.

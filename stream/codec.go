@@ -18,6 +18,11 @@ import (
 //
 // It holds what the event means, not a frame, so that any encoder can write it
 // later: the same one makes the same bytes as at first. Durations are nanoseconds.
+//
+// Pieces of an answer that came together share a line (Storage), which has the number of
+// the first of them; the others have the next ones:
+//
+//	{"n":4,"at":41000000,"event":"deltas","data":{"texts":["Hel","lo"]}}
 
 // stored is the envelope.
 type stored struct {
@@ -55,6 +60,7 @@ const (
 	storedStart     = "start"
 	storedThinking  = "thinking"
 	storedDelta     = "delta"
+	storedDeltas    = "deltas"
 	storedStarted   = "tool_started"
 	storedProgress  = "tool_progress"
 	storedCompleted = "tool_completed"
@@ -104,14 +110,19 @@ func (a *appender) Write(p []byte) (int, error) {
 // appendDelta is AppendStored for what most events are, without what is allocated for
 // any type. Its texts are valid UTF-8, so quoting cannot fail.
 func appendDelta(dst []byte, d *Delta) ([]byte, error) {
-	dst = append(dst, '{')
-	if d.Attribution != (Attribution{}) {
-		dst = appendMember(dst, `"agent_id":`, d.AgentID)
-		dst = appendMember(dst, `"node_id":`, d.NodeID)
-		dst = appendMember(dst, `"session_id":`, d.SessionID)
-	}
+	dst = appendOrigin(append(dst, '{'), &d.Attribution)
 	dst, err := jsontext.AppendQuote(append(dst, `"text":`...), d.Text)
 	return append(dst, "}}"...), err
+}
+
+// appendOrigin appends the members of an Attribution, with a comma behind each.
+func appendOrigin(dst []byte, a *Attribution) []byte {
+	if *a == (Attribution{}) {
+		return dst
+	}
+	dst = appendMember(dst, `"agent_id":`, a.AgentID)
+	dst = appendMember(dst, `"node_id":`, a.NodeID)
+	return appendMember(dst, `"session_id":`, a.SessionID)
 }
 
 // appendMember appends a member that is left out when it is empty, and a comma behind it.
@@ -200,6 +211,11 @@ func ReadStored(line []byte) (Stamp, Event, error) {
 	if err := json.Unmarshal(line, &s); err != nil {
 		return Stamp{}, nil, fmt.Errorf("%w: %w", ErrStored, err)
 	}
+	return s.whole()
+}
+
+// whole returns what the envelope holds, if that is one event.
+func (s *stored) whole() (Stamp, Event, error) {
 	if s.N < 1 || s.At < 0 {
 		return Stamp{}, nil, fmt.Errorf("%w: no stamp", ErrStored)
 	}
@@ -208,6 +224,32 @@ func ReadStored(line []byte) (Stamp, Event, error) {
 		return Stamp{}, nil, fmt.Errorf("%w: %q: %w", ErrStored, s.Event, err)
 	}
 	return Stamp{s.N, s.At}, ev, nil
+}
+
+// ReadStoredLine reads a line of a Storage and hands on its events, of which there is at
+// least one. It fails like ReadStored; nothing was handed on then.
+func ReadStoredLine(line []byte, take func(Stamp, Event)) error {
+	var s stored
+	if err := json.Unmarshal(line, &s); err != nil {
+		return fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	if s.Event != storedDeltas {
+		stamp, ev, err := s.whole()
+		if err == nil {
+			take(stamp, ev)
+		}
+		return err
+	}
+	var all storedPieces
+	if err := json.Unmarshal(s.Data, &all); err != nil || s.N < 1 || s.At < 0 || len(all.Texts) == 0 {
+		return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, errors.Join(err, errors.New("no pieces")))
+	}
+	pieces := make([]Delta, len(all.Texts))
+	for i, text := range all.Texts {
+		pieces[i] = Delta{all.Attribution, text}
+		take(Stamp{s.N + i, s.At}, &pieces[i])
+	}
+	return nil
 }
 
 // read returns the event. Those that hold a call have forms of their own; all

@@ -103,9 +103,9 @@ func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error
 	return f.run(ctx, req, guard)
 }
 
-// begin tells the Start. Nothing in a turn needs more stack than net/http when it sends
-// the head of a reply, which happens below: so the Result, which is large, is in the
-// frame of another function, and handed around by its address (docs/performance.md).
+// begin tells the Start. Little in a turn needs more stack than net/http when it sends
+// the head of a reply, which happens below: so the Result, which is large, is not in a
+// frame of ours, and handed around by its address (docs/performance.md).
 func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	if f.Late {
@@ -116,9 +116,8 @@ func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 
 // run asks the Runner and tells how it ended.
 func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
-	var result Result
-	err := f.recovered(ctx, req, guard, &result)
-	return f.end(ctx, guard, &result, err)
+	err := f.recovered(ctx, req, guard, &guard.result)
+	return f.end(ctx, guard, &guard.result, err)
 }
 
 // end tells the last events: what keeps the turn from being complete, if

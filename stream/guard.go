@@ -31,6 +31,9 @@ type Guard struct {
 	at    map[string]int // where each id is in calls; nil while these are few
 	err   error          // the sink's first error
 	turn  Turn           // what the rules of extensions know
+	// result is what the Runner behind came to. It is the Frame's, and lies here because
+	// the stack of an open stream has no room for it.
+	result Result
 }
 
 // fewCalls is up to how many calls are looked through. Most turns have a call or

@@ -20,7 +20,8 @@ func TestReaderAheadOfTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				shared := &failing{Store: memory.New(memory.Config{}), away: before == 0}
+				shared := &failing{Store: memory.New(memory.Config{})}
+				shared.away.Store(before == 0)
 				owner, other := New(Config{Store: shared}), New(Config{Store: shared})
 				defer owner.Close()
 				defer other.Close()
@@ -30,13 +31,13 @@ func TestReaderAheadOfTheLog(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				shared.away = true
+				shared.away.Store(true)
 				tell(2, &stream.Delta{Text: "a"})
 				tell(3, &stream.Delta{Text: "b"})
 				got := make(chan []string)
 				go func() { got <- readFrom(t, other, turn, 3) }()
 				time.Sleep(2 * time.Second)
-				shared.away = false
+				shared.away.Store(false)
 				tell(4, &stream.Delta{Text: "c"})
 				tell(5, &stream.Done{Reason: stream.Stop})
 				turn.End()
@@ -74,7 +75,8 @@ func readFrom(t *testing.T, s *Service, turn *Turn, n int) (lines []string) {
 func TestNoLogToWaitFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared := &failing{Store: memory.New(memory.Config{}), away: true}
+		shared := &failing{Store: memory.New(memory.Config{})}
+		shared.away.Store(true)
 		s := New(Config{Store: shared})
 		defer s.Close()
 		turn := begin(t, s, nil, &stream.Start{Model: "m"})

@@ -47,6 +47,7 @@ func (t *Turn) room() []byte {
 
 // drop gives pending away. The store keeps nothing of it: it has it, or never will.
 func (t *Turn) drop() {
+	t.lines.Cut()
 	if t.lent != nil {
 		*t.lent = t.pending // which may have grown
 		t.service.buffers.put(t.lent)

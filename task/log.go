@@ -112,11 +112,12 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 			}
 			continue
 		}
-		stamp, ev, err := stream.ReadStored(line)
+		err := stream.ReadStoredLine(line, func(stamp stream.Stamp, ev stream.Event) {
+			all = append(all, Told{stamp, ev})
+		})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Told{stamp, ev})
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,13 +164,14 @@ func retentionOn(t *testing.T, st store.Store) {
 	done, failed := &stream.Done{Reason: stream.Stop}, &stream.Done{Reason: stream.Failed}
 	days := func(n int) *int { return &n }
 	tasks := map[string]string{ // by name; those that go on day n are called n
-		"plain":   runTurn(t, s, "", "", nil, done),
-		"7":       runTurn(t, s, "flow", "", nil, done),
-		"14":      runTurn(t, s, "flow", "", nil, failed),
-		"30":      runTurn(t, s, "flow", "critical", nil, failed),
-		"5":       runTurn(t, s, "flow", "critical", days(5), done),
-		"0":       runTurn(t, s, "flow", "", days(0), done),
-		"waiting": runTurn(t, s, "flow", "", days(0), &stream.Approval{ID: "a1"}, &stream.Done{Reason: stream.ApprovalRequired}),
+		"plain":                 runTurn(t, s, "", "", nil, done),
+		"7":                     runTurn(t, s, "flow", "", nil, done),
+		"14":                    runTurn(t, s, "flow", "", nil, failed),
+		"14, ended by its user": runTurn(t, s, "flow", "", nil, &stream.Done{Reason: stream.Cancelled}),
+		"30":                    runTurn(t, s, "flow", "critical", nil, failed),
+		"5":                     runTurn(t, s, "flow", "critical", days(5), done),
+		"0":                     runTurn(t, s, "flow", "", days(0), done),
+		"waiting":               runTurn(t, s, "flow", "", days(0), &stream.Approval{ID: "a1"}, &stream.Done{Reason: stream.ApprovalRequired}),
 	}
 	live, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", Workflow: "flow", RetentionDays: days(0)}})
 	if err != nil {
@@ -287,7 +289,7 @@ func TestRetentionDryRun(t *testing.T) {
 		policy Retention
 		days   int
 		gone   bool
-	}{{Retention{}, 3, false}, {Retention{Set: true}, 0, true}} {
+	}{{Retention{}, 3, false}, {Retention{Set: true, Days: 40}, 40, false}, {Retention{Set: true}, 0, true}} {
 		var got []Swept
 		w := &Sweeper{Store: reader, Policy: tt.policy, DryRun: true}
 		if err := w.All(t.Context(), time.Now(), func(w Swept) { got = append(got, w) }); err != nil {
@@ -299,5 +301,130 @@ func TestRetentionDryRun(t *testing.T) {
 	}
 	if got := recordsOf(t, owner, id); len(got) != 3 {
 		t.Errorf("there is %v", got)
+	}
+}
+
+// Whatever fails while a task is removed, its entry is there until the rest has gone: another
+// sweep finishes.
+func TestRemovalThatFails(t *testing.T) {
+	t.Parallel()
+	failures := 0
+	for n := range 6 {
+		st := &breaking{Store: memory.New(memory.Config{})}
+		s := New(Config{Store: st, Forget: []Forget{func(ctx context.Context, id string) error { return st.DeleteList(ctx, "other:"+id) }}})
+		id := runTurn(t, s, "flow", "", nil, &stream.Done{Reason: stream.Stop})
+		if err := st.PushList(t.Context(), "other:"+id, []byte("x"), store.Bounds{}, 0); err != nil {
+			t.Fatal(err)
+		}
+		later := time.Now().Add(8 * day)
+		st.after.Store(int64(n) + 1)
+		if _, err := s.sweeper(Retention{}).Due(t.Context(), later); err != nil {
+			failures++
+			if got := recordsOf(t, st, id); !slices.Contains(got, "entry") {
+				t.Errorf("%d removals succeeded: there is %q", n, got)
+			}
+		}
+		st.after.Store(0)
+		if _, err := s.sweeper(Retention{}).Due(t.Context(), later); err != nil || len(recordsOf(t, st, id)) > 0 {
+			t.Errorf("%d removals succeeded: %v, and then there is %q", n, err, recordsOf(t, st, id))
+		}
+		s.Close()
+	}
+	if failures != 4 { // of the task, its trace, the other list and the entry
+		t.Errorf("%d sweeps have failed", failures)
+	}
+}
+
+// breaking is a store in which one of the next removals fails.
+type breaking struct {
+	*memory.Store
+	after atomic.Int64 // how many more, until that one; 0: none
+}
+
+func (b *breaking) removal() error {
+	if b.after.Load() > 0 && b.after.Add(-1) == 0 {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (b *breaking) DeleteTask(ctx context.Context, id string) error {
+	if err := b.removal(); err != nil {
+		return err
+	}
+	return b.Store.DeleteTask(ctx, id)
+}
+
+func (b *breaking) DeleteList(ctx context.Context, key string) error {
+	if err := b.removal(); err != nil {
+		return err
+	}
+	return b.Store.DeleteList(ctx, key)
+}
+
+func (b *breaking) RemoveIndex(ctx context.Context, name, id string) error {
+	if err := b.removal(); err != nil {
+		return err
+	}
+	return b.Store.RemoveIndex(ctx, name, id)
+}
+
+// A sweep of all tells of each task once, also of those whose entries it moves behind the
+// others; and the index is then known to be right, so that no gateway walks through it.
+func TestSweepOfAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New(memory.Config{})
+		s := New(Config{Store: st, Retention: Retention{Set: true, Days: 5}})
+		defer s.Close()
+		for range retainPage + 50 {
+			runTurn(t, s, "", "", nil, &stream.Done{Reason: stream.Stop})
+		}
+		w := s.sweeper(Retention{Set: true, Days: 9})
+		told := map[string]int{}
+		if err := w.All(t.Context(), time.Now(), func(w Swept) { told[w.ID]++ }); err != nil {
+			t.Fatal(err)
+		}
+		for id, n := range told {
+			if n != 1 {
+				t.Errorf("%s is told of %d times", id, n)
+			}
+		}
+		if known, err := w.Policy.marked(t.Context(), st); err != nil || !known || len(told) != retainPage+50 {
+			t.Errorf("%d tasks; known %v, %v", len(told), known, err)
+		}
+	})
+}
+
+// A gateway that has walked through the index says so: others with its policy need not.
+func TestIndexIsKnownToBeRight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, policy := memory.New(memory.Config{}), Retention{Set: true, Days: 5}
+		s := New(Config{Store: st, Retention: policy})
+		defer s.Close()
+		time.Sleep(time.Minute)
+		if known, err := policy.marked(t.Context(), st); err != nil || !known {
+			t.Errorf("known %v, %v", known, err)
+		}
+		if known, err := (Retention{Set: true, Days: 6}).marked(t.Context(), st); err != nil || known {
+			t.Errorf("by another policy: known %v, %v", known, err)
+		}
+	})
+}
+
+// A task of which nobody knows when it ended has no time left.
+func TestEndThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	st := memory.New(memory.Config{})
+	if err := st.CreateTask(t.Context(), "task_1", store.Task{Doc: []byte(`{"status":{"state":"completed"}}`), Meta: store.Meta{State: Completed}}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.PutIndex(t.Context(), store.RetainIndex, store.Member{ID: "task_1", Score: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := (&Sweeper{Store: st}).Due(t.Context(), time.Now())
+	if got := recordsOf(t, st, "task_1"); gone != 1 || err != nil || len(got) > 0 {
+		t.Errorf("%d gone, %v; there is %q", gone, err, got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,13 +123,13 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 // failing is a store that is unavailable now and then.
 type failing struct {
 	*memory.Store
-	away     bool
+	away     atomic.Bool
 	arrived  bool // what is sent while it is unavailable arrives all the same
 	appended int
 }
 
 func (f *failing) AppendLog(ctx context.Context, turn string, a store.Append) error {
-	if f.away {
+	if f.away.Load() {
 		if f.arrived {
 			_ = f.Store.AppendLog(ctx, turn, a)
 		}
@@ -139,7 +140,7 @@ func (f *failing) AppendLog(ctx context.Context, turn string, a store.Append) er
 }
 
 func (f *failing) UpdateTask(ctx context.Context, id string, task store.Task, ttl time.Duration) error {
-	if f.away {
+	if f.away.Load() {
 		return store.ErrUnavailable
 	}
 	return f.Store.UpdateTask(ctx, id, task, ttl)
@@ -167,19 +168,20 @@ func TestLogAfterAnOutageHasNoGap(t *testing.T) {
 					}
 					time.Sleep(600 * time.Millisecond)
 				}
-				shared.away, shared.arrived = true, tt.arrived
+				shared.arrived = tt.arrived
+				shared.away.Store(true)
 				for range 5 {
 					tell(&stream.Delta{Text: "x"})
 				}
 				if !tt.ends {
-					shared.away = false
+					shared.away.Store(false)
 				}
 				time.Sleep(2 * time.Second)
 				tell(&stream.Delta{Text: "y"})
 				tell(&stream.Done{Reason: stream.Stop})
 				turn.End()
 				time.Sleep(time.Second)
-				shared.away = false
+				shared.away.Store(false)
 				want := []string{"start", "response_delta", "response_delta", "response_delta", "response_delta", "response_delta", "response_delta", "done stop"}
 				if diff := cmp.Diff(want, told(t, s, turn.ID())); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
@@ -252,4 +254,55 @@ func TestForeignDocument(t *testing.T) {
 			t.Errorf("%s: %s", broken, d.encode())
 		}
 	}
+}
+
+// Turns that end while the store is unavailable are settled when it is back, all of them,
+// however often that was tried before.
+func TestEndsOutlastAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := &failing{Store: memory.New(memory.Config{})}
+		s := New(Config{Store: shared})
+		defer s.Close()
+		var turns []*Turn
+		for range 3 {
+			turns = append(turns, begin(t, s, nil, &stream.Start{Model: "m"}))
+		}
+		shared.away.Store(true)
+		for _, turn := range turns {
+			if err := errors.Join(turn.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}), turn.Flush()); err != nil {
+				t.Fatal(err)
+			}
+			turn.End()
+		}
+		time.Sleep(time.Minute)
+		shared.away.Store(false)
+		time.Sleep(DefaultLease)
+		for _, turn := range turns {
+			if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != Completed {
+				t.Errorf("%v: %s", err, got.State)
+			}
+		}
+	})
+}
+
+// A turn that has put its question and died before it could end has still asked: its task
+// waits for the answer, and its log says so.
+func TestQuestionOfTheDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := memory.New(memory.Config{})
+		dead := New(Config{Store: shared})
+		turn := begin(t, dead, nil, &stream.Start{Model: "m"}, &stream.Approval{ID: "appr_1", Prompt: "May I?"})
+		dead.Close()
+		s := New(Config{Store: shared})
+		defer s.Close()
+		time.Sleep(time.Minute)
+		if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != InputRequired || got.Owner != "" {
+			t.Errorf("%v: %+v", err, got.Meta)
+		}
+		if diff := cmp.Diff([]string{"start", "approval", "done approval_required"}, told(t, s, turn.ID())); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -12,8 +12,11 @@ import (
 	"sluice/stream"
 )
 
-// traceBounds say how much of a task's trace is kept: the newest turns.
-func traceBounds() store.Bounds { return store.Bounds{Items: 100, Bytes: 8 << 20} }
+// traceBounds say how much of a task's trace is kept, as long as the task is there: the
+// newest turns.
+func traceBounds(id string) store.Bounds {
+	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
+}
 
 // keepTrace adds what the turn has recorded to the trace of its task, once. It returns
 // false if the store is unavailable.
@@ -29,13 +32,9 @@ func (t *Turn) keepTrace() bool {
 // pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
 // trace behind it: so a task that is gone by now leaves none.
 func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, ttl time.Duration) error {
-	key := store.TraceKey(id)
-	err := s.cfg.Store.PushList(ctx, key, part.Encode(), traceBounds(), ttl)
-	if err == nil {
-		_, err = s.cfg.Store.Task(ctx, id)
-	}
+	err := s.cfg.Store.PushList(ctx, store.TraceKey(id), part.Encode(), traceBounds(id), ttl)
 	if errors.Is(err, store.ErrNotFound) {
-		err = s.cfg.Store.DeleteList(ctx, key)
+		return nil
 	}
 	return s.note(err)
 }
@@ -44,9 +43,9 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, t
 func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
-		if at, ev, err := stream.ReadStored(line); err == nil {
+		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
 			k.told = append(k.told, Told{at, ev})
-		}
+		})
 	}
 	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
 }

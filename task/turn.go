@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"sluice/chat"
@@ -20,8 +21,11 @@ const (
 )
 
 // Turn is a stream.Output in front of the client's. Its methods belong to the goroutine of
-// the turn, which is that of the request that began it.
+// the turn, which is that of the request that began it; what waits may be handed on by
+// another one (gather.go).
 type Turn struct {
+	mu sync.Mutex // held while something is told, until Rest
+	gathering
 	service  *Service
 	id, task string
 	key      string // of the store; empty: none
@@ -39,7 +43,8 @@ type Turn struct {
 	work     context.Context // of a turn that began without a client here; else nil
 
 	// Of the log.
-	logging bool    // false: it is given up
+	logging bool // false: it is given up
+	lines   stream.Storage
 	pending []byte  // what it does not have yet; nil: nothing
 	lent    *[]byte // the buffer of pending; nil: it is none of the service's
 	marks   []mark  // what was sent of pending, and perhaps arrived
@@ -81,6 +86,9 @@ func (t *Turn) Before(next stream.Output) stream.Output {
 
 // Write takes the next event.
 func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told(ev)
 	if start, ok := ev.(*stream.Start); ok {
 		named := *start
 		named.TaskID, named.TurnID = t.task, t.id
@@ -106,12 +114,12 @@ func (t *Turn) log(s stream.Stamp, ev stream.Event) {
 		short.Result, short.Truncated = cut(completed.Result), true
 		ev = &short
 	}
-	line, err := stream.AppendStored(t.room(), s, ev)
-	if err != nil || len(line) > store.MaxLog { // the log would have a gap
+	lines, err := t.lines.Append(t.room(), s, ev)
+	if err != nil || len(lines) > store.MaxLog { // the log would have a gap
 		t.giveUp()
 		return
 	}
-	t.pending, t.n = append(line, '\n'), s.N
+	t.pending, t.n = lines, s.N
 }
 
 // cut bounds what a document keeps of a result.
@@ -130,12 +138,16 @@ func (t *Turn) leave(err error) error {
 	return nil
 }
 
-// Flush appends what came since the last one to the log, and then hands it to the client.
+// handOn appends what came since the last time to the log, and then hands it to the client.
 // Before a client hears of the end the task has its state: what the client sends next may
-// depend on that.
-func (t *Turn) Flush() error {
+// depend on that. A turn that another process goes on with has not ended, whatever its
+// client is told.
+//
+// It needs mu.
+func (t *Turn) handOn() error {
+	defer t.handedOn()
 	t.append()
-	if t.said.reason != "" && !t.gone && (!t.logging || t.n == t.at) {
+	if t.said.reason != "" && !t.gone && !t.leftOff && (!t.logging || t.n == t.at) {
 		t.settle()
 	}
 	if t.left {
@@ -145,7 +157,11 @@ func (t *Turn) Flush() error {
 }
 
 // Blocked returns the time that the client's writes took.
-func (t *Turn) Blocked() time.Duration { return t.next.Blocked() }
+func (t *Turn) Blocked() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.next.Blocked()
+}
 
 // append sends pending to the log. What cannot be sent is kept for the next time.
 func (t *Turn) append() {
@@ -178,6 +194,7 @@ func (t *Turn) append() {
 // send appends what is pending to the log. The store refuses it if another
 // process holds the task by now.
 func (t *Turn) send() error {
+	t.lines.Cut()
 	return t.service.cfg.Store.AppendLog(t.ctx, t.id, store.Append{
 		Entry: store.Entry{N: t.n, Data: t.pending}, At: t.at, TTL: t.service.cfg.EventTTL, Task: t.task, Holder: t.service.holder,
 	})
@@ -221,6 +238,7 @@ func (t *Turn) giveUp() {
 
 // End is called once, when the turn is over.
 func (t *Turn) End() {
+	t.Rest()
 	if t.left {
 		t.service.detached.Add(-1)
 	}

@@ -3,7 +3,9 @@
 package workflow_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
+	"sluice/tool"
 	"sluice/workflow"
 )
 
@@ -90,4 +93,85 @@ func TestDefinitionGoesWithItsLastRun(t *testing.T) {
 			})
 		})
 	}
+}
+
+// between is a store in which something happens before a definition is let expire.
+type between struct {
+	store.Store
+	happens func()
+}
+
+func (b *between) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
+	if ttl > 0 && b.happens != nil {
+		b.happens()
+		b.happens = nil
+	}
+	return b.Store.KeepValue(ctx, key, ttl)
+}
+
+// A run that begins while the last one is forgotten, after that was seen to be the last one,
+// keeps its definition.
+func TestDefinitionStaysForWhoBeginsMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Config{})
+		w, err := workflow.Read([]byte(pair))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, sum := w.Stored()
+		here := runStore(s)
+		begins := func(id string) {
+			r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: here.Records, Load: here.Load})
+			ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return "" })
+			if _, err := r.Run(ctx, &chat.Request{Input: "hello", Task: id}, discard{}); err != nil {
+				t.Error(err)
+			}
+		}
+		begins("task_1")
+		time.Sleep(time.Minute) // the gateway no longer trusts that the definition is there
+		sweeper := runStore(&between{s, func() { begins("task_2") }})
+		if err := sweeper.Forget(t.Context(), "task_1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * 24 * time.Hour)
+		if _, err := s.Value(t.Context(), store.DefinitionKey(sum)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// refusing is a store that now and then takes no values.
+type refusing struct {
+	*memory.Store
+	off atomic.Bool
+}
+
+func (r *refusing) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	if r.off.Load() {
+		return store.Value{}, store.ErrUnavailable
+	}
+	return r.Store.PutValue(ctx, key, v, ttl)
+}
+
+// What became of a call, and the store did not take, the same process knows when it goes on
+// with the run: nobody is asked.
+func TestOwnResultIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &refusing{Store: memory.New(memory.Config{})}
+		rs, _ := kept1(t, s)
+		first, call := claim(t, rs, load(t, rs)), &workflow.Intent{Node: "ask", Key: "k"}
+		if _, err := first.Intend(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		s.off.Store(true)
+		if err := first.Settle(t.Context(), call, &tool.Result{Text: "paid"}, nil); err == nil {
+			t.Error("the store has taken it")
+		}
+		s.off.Store(false)
+		if known, err := claim(t, rs, load(t, rs)).Intend(t.Context(), call); err != nil || known == nil || known.Text != "paid" {
+			t.Errorf("%+v, %v", known, err)
+		}
+	})
 }

@@ -278,9 +278,9 @@ func (r *reader) tool(at *file.Node) {
 	}
 	server, _, _ := strings.Cut(name, "/")
 	here := at.Section("mcpServers")
-	none := here == nil && len(r.cfg.MCPServers) == 0
-	if here.Has(server) || none && server == builtinServer ||
-		slices.ContainsFunc(r.cfg.MCPServers, func(s config.MCPServer) bool { return s.Name == server }) {
+	others := config.Of[tool.Servers](r.cfg)
+	none := here == nil && len(others) == 0
+	if here.Has(server) || none && server == builtinServer || slices.Contains(others, server) {
 		return
 	}
 	at.Warn("names a server that is not in mcpServers: the node will fail")

@@ -29,6 +29,42 @@ import (
 // byte.
 const maxFrame = 16 << 20
 
+// askFlags are the flags of ask, but for those of a structured answer (formFlags).
+type askFlags struct {
+	url, channel, resume               *string
+	raw, talk, drafts, approve, reject *bool
+}
+
+// newAskFlags adds the flags.
+func newAskFlags(l *config.Loader) askFlags {
+	return askFlags{
+		url:     l.String("url", "", "talk to the gateway at this base URL instead of starting one"),
+		raw:     l.Bool("json", "print the raw events, one JSON object a line"),
+		talk:    l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one"),
+		channel: l.String("channel", "", "have the answer in the form of a channel, such as sms or email"),
+		drafts:  l.Bool("drafts", "show an answer that is held back until it is checked as it is written"),
+		approve: l.Bool("approve", "allow every tool call that a person must allow"),
+		reject:  l.Bool("reject", "allow none of them"),
+		resume:  l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id"),
+	}
+}
+
+// streamed says whether a flag was given that only a stream of events gives a meaning.
+func (f askFlags) streamed() bool { return *f.url != "" || *f.raw || *f.talk || *f.resume != "" }
+
+// misuse says what is wrong with the flags together and the message, text; empty: nothing.
+func (f askFlags) misuse(text string) string {
+	switch {
+	case *f.resume != "" && (text != "" || *f.talk || !canResume(*f.resume)):
+		return "--resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it"
+	case text == "" && !*f.talk && *f.resume == "":
+		return `give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
+	case *f.approve && *f.reject:
+		return "--approve and --reject exclude each other"
+	}
+	return ""
+}
+
 // ask posts one message, holds a conversation, or follows a turn that was begun elsewhere,
 // and shows the events as they come.
 // The exit code is that of the last turn: see codeOf.
@@ -39,30 +75,15 @@ func (p program) ask(ctx context.Context, args []string) int {
 	var file gateway.File
 	l := gateway.LoaderWith(&file)
 	l.MaxArgs = 1
-	url := l.String("url", "", "talk to the gateway at this base URL instead of starting one")
-	raw := l.Bool("json", "print the raw events, one JSON object a line")
-	talk := l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one")
-	channel := l.String("channel", "", "have the answer in the form of a channel, such as sms or email")
-	drafts := l.Bool("drafts", "show an answer that is held back until it is checked as it is written")
-	approve := l.Bool("approve", "allow every tool call that a person must allow")
-	reject := l.Bool("reject", "allow none of them")
-	resume := l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id")
-	form := newFormFlags(l, func() bool { return *url != "" || *raw || *talk || *resume != "" })
+	f := newAskFlags(l)
+	form := newFormFlags(l, f.streamed)
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
 	text := strings.Join(l.Args(), "")
-	if *resume != "" && (text != "" || *talk || !canResume(*resume)) {
-		fmt.Fprintln(p.stderr, "sluice ask: --resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it")
-		return exitUsage
-	}
-	if text == "" && !*talk && *resume == "" {
-		fmt.Fprintln(p.stderr, `sluice ask: give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`)
-		return exitUsage
-	}
-	if *approve && *reject {
-		fmt.Fprintln(p.stderr, "sluice ask: --approve and --reject exclude each other")
+	if wrong := f.misuse(text); wrong != "" {
+		fmt.Fprintln(p.stderr, "sluice ask: "+wrong)
 		return exitUsage
 	}
 	ctx, cancel := p.untilSignal(ctx)
@@ -70,7 +91,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if *form.schema != "" {
 		return p.fillIn(ctx, gatewayConfig(cfg, file), form, text)
 	}
-	base := strings.TrimSuffix(*url, "/")
+	base := strings.TrimSuffix(*f.url, "/")
 	if base == "" {
 		s, err := p.startForAsk(ctx, cfg, file)
 		if err != nil {
@@ -79,18 +100,23 @@ func (p program) ask(ctx context.Context, args []string) int {
 		defer s.Close()
 		base = "http://" + reachable(s.Addr())
 	}
+	return p.askAt(ctx, base, f, text)
+}
+
+// askAt asks the gateway at base. It returns the exit code.
+func (p program) askAt(ctx context.Context, base string, f askFlags, text string) int {
 	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
-	if *raw {
+	if *f.raw {
 		show = &jsonLines{out: p.stdout}
 	}
-	lines := p.lineReader(ctx)
-	decide := p.deciderOf(*approve, *reject, lines)
-	asked := conversation{Input: text, Channel: *channel, Drafts: *drafts}
-	if *talk {
-		return p.converse(ctx, base, asked, show, lines, decide)
+	if *f.resume != "" {
+		return p.resume(ctx, base, *f.resume, show)
 	}
-	if *resume != "" {
-		return p.resume(ctx, base, *resume, show)
+	lines := p.lineReader(ctx)
+	decide := p.deciderOf(*f.approve, *f.reject, lines)
+	asked := conversation{Input: text, Channel: *f.channel, Drafts: *f.drafts}
+	if *f.talk {
+		return p.converse(ctx, base, asked, show, lines, decide)
 	}
 	_, code, err := p.turn(ctx, base, asked, show, decide)
 	return p.verdict(code, err)

@@ -19,14 +19,14 @@ import (
 func textOnly() []string { return []string{"text/plain"} }
 
 // openCard shows the card of the team, or of one agent.
-func (s *Server) openCard(r *http.Request, _ []byte) (dialect.Exchange, error) {
+func (s *Server) openCard(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	card, err := s.card(r)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	body, err := s.render(r, card)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
@@ -34,7 +34,7 @@ func (s *Server) openCard(r *http.Request, _ []byte) (dialect.Exchange, error) {
 	if matches(r.Header.Values("If-None-Match"), tag) {
 		reply.Status, reply.Body = http.StatusNotModified, nil
 	}
-	return dialect.Exchange{Reply: reply}, nil
+	return &dialect.Exchange{Reply: reply}, nil
 }
 
 // matches says whether one of the tags that a client has is tag.

@@ -109,10 +109,10 @@ func (s *Server) supported() string {
 }
 
 // openRPC reads a request of JSON-RPC.
-func (s *Server) openRPC(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	c, err := s.newCall(r, body, rpc10)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	var req struct {
 		Version jsontext.Value `json:"jsonrpc"`
@@ -155,10 +155,10 @@ func (s *Server) openRPC(r *http.Request, body []byte) (dialect.Exchange, error)
 }
 
 // openREST reads a request of HTTP+JSON.
-func (s *Server) openREST(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (s *Server) openREST(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	c, err := s.newCall(r, body, rest10)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	path := "/" + r.PathValue("rest")
 	v03, err := s.version(r, path == "/v1" || strings.HasPrefix(path, "/v1/"))
@@ -180,13 +180,13 @@ func (s *Server) openREST(r *http.Request, body []byte) (dialect.Exchange, error
 }
 
 // told is the exchange of a request that is answered with an error.
-func (c *call) told(err error) (dialect.Exchange, error) {
+func (c *call) told(err error) (*dialect.Exchange, error) {
 	reply := c.fail(err, 0)
-	return dialect.Exchange{Reply: &reply}, nil
+	return &dialect.Exchange{Reply: &reply}, nil
 }
 
 // transport sends the request through a transport of a2a-go.
-func (s *Server) transport(c *call, path string) (dialect.Exchange, error) {
+func (s *Server) transport(c *call, path string) (*dialect.Exchange, error) {
 	ctx := context.WithValue(log.AttachLogger(c.request.Context(), s.discards), callKey{}, c)
 	inner := (&http.Request{
 		Method: c.request.Method, URL: &url.URL{Path: path, RawQuery: c.request.URL.RawQuery}, Header: c.request.Header,
@@ -196,13 +196,13 @@ func (s *Server) transport(c *call, path string) (dialect.Exchange, error) {
 	s.wires[c.wire].ServeHTTP(out, inner)
 	switch {
 	case c.err != nil:
-		return dialect.Exchange{Refuse: c.refuse}, c.err
+		return nil, c.err
 	case c.turn != nil:
-		return *c.turn, nil
+		return c.turn, nil
 	case out.foreign():
-		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path, or not with this method"}
+		return nil, &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path, or not with this method"}
 	}
-	return dialect.Exchange{Reply: out.reply(c)}, nil
+	return &dialect.Exchange{Reply: out.reply(c)}, nil
 }
 
 // readCloser is a body that was read already.

@@ -67,15 +67,15 @@ func (c *Channels) Routes() []dialect.Route {
 }
 
 // format answers POST /channels/{channel}/format.
-func (c *Channels) format(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	k := c.now.Load()
 	f, ok := k.formatters[r.PathValue("channel")]
 	if !ok {
-		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is no such channel; GET /channels lists them"}
+		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such channel; GET /channels lists them"}
 	}
 	in, name, err := readFormat(body)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	reader := style.Reader{Locale: in.Locale, Name: name, Frames: f.Spec().Greeting}
 	in.Before, in.After = k.style.Frame(reader)
@@ -85,10 +85,10 @@ func (c *Channels) format(r *http.Request, body []byte) (dialect.Exchange, error
 	formatted := f.Format(in)
 	if f.Spec().Form == channel.Email && accepts(r, "message/rfc822") {
 		message, err := formatted.MIME(in.At)
-		return dialect.Exchange{Reply: &dialect.Reply{ContentType: "message/rfc822", Body: message}}, err
+		return &dialect.Exchange{Reply: &dialect.Reply{ContentType: "message/rfc822", Body: message}}, err
 	}
 	text, err := json.Marshal(formatted)
-	return dialect.Exchange{Reply: dialect.JSON(text)}, err
+	return &dialect.Exchange{Reply: dialect.JSON(text)}, err
 }
 
 // accepts says whether the client names a type among those that it accepts.

@@ -69,24 +69,27 @@ func (s *Server) Routes() []dialect.Route {
 }
 
 // open looks at the key first: what is no turn takes effect at once.
-func (s *Server) open(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	key, err := dialect.HeaderKey(r, nil)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	x, err := s.Open(r.Context(), body)
+	if err != nil {
+		return nil, err
+	}
 	x.Key = key
-	return x, err
+	return x, nil
 }
 
 // Open reads a request; that of a turn has the thread's id as its ConversationID. Until
 // its first event a turn has changed nothing. The error is a *chat.ValidationError, a
 // *fault.Error of type NotFound, or what the Store has failed with. ctx serves the
 // Store; a turn that is opened goes on using its values after its end.
-func (s *Server) Open(ctx context.Context, body []byte) (dialect.Exchange, error) {
+func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, error) {
 	req, err := readRequest(body)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	req.owner = ownerOf(dialect.PrincipalOf(ctx), req.user)
 	switch req.kind {
@@ -94,7 +97,10 @@ func (s *Server) Open(ctx context.Context, body []byte) (dialect.Exchange, error
 		return s.openTurn(ctx, req)
 	}
 	reply, err := s.reply(ctx, req)
-	return dialect.Exchange{Reply: dialect.JSON(reply)}, err
+	if err != nil {
+		return nil, err
+	}
+	return &dialect.Exchange{Reply: dialect.JSON(reply)}, nil
 }
 
 // ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and

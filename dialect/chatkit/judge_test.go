@@ -18,7 +18,7 @@ import (
 )
 
 // ask opens a request, which must be a turn, and tells it the events.
-func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x dialect.Exchange) {
+func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x *dialect.Exchange) {
 	t.Helper()
 	x = open(t, s, body)
 	if x.Encoder == nil {
@@ -28,7 +28,7 @@ func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (
 }
 
 // tell has events told as a gateway does, through what keeps the thread.
-func tell(x dialect.Exchange, events ...stream.Event) string {
+func tell(x *dialect.Exchange, events ...stream.Event) string {
 	wire := &wire{enc: x.Encoder}
 	out := x.Output(wire)
 	for i, ev := range events {
@@ -51,7 +51,7 @@ func (w *wire) Write(s stream.Stamp, ev stream.Event) error {
 func (w *wire) Flush() error           { return nil }
 func (w *wire) Blocked() time.Duration { return 0 }
 
-func open(t *testing.T, s *chatkit.Server, body string) dialect.Exchange {
+func open(t *testing.T, s *chatkit.Server, body string) *dialect.Exchange {
 	t.Helper()
 	ctx := chat.WithRequestID(context.Background(), rand.Text())
 	x, err := s.Open(ctx, []byte(body))

@@ -364,7 +364,7 @@ func TestThreadIsTheHistoryOfItsTurns(t *testing.T) {
 	}
 }
 
-func wantHistory(t *testing.T, x dialect.Exchange, want ...string) {
+func wantHistory(t *testing.T, x *dialect.Exchange, want ...string) {
 	t.Helper()
 	var got []string
 	for _, m := range x.Request.History {

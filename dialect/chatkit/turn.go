@@ -32,7 +32,7 @@ type turn struct {
 }
 
 // openTurn prepares a turn, and sees to it that there is something to answer.
-func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, error) {
+func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, error) {
 	t := &turn{
 		server: s, requestID: chat.RequestID(ctx), began: time.Now(),
 		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
@@ -52,7 +52,7 @@ func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, e
 		earlier, err = s.earlier(ctx, req.owner, t.thread.ID, req.itemID)
 	}
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	if t.said != nil {
 		t.input = t.said.input
@@ -61,7 +61,7 @@ func (s *Server) openTurn(ctx context.Context, req request) (dialect.Exchange, e
 	asks.HasHistory = s.cfg.Store != nil
 	asks.History, asks.Pruning = chat.PruneHistory(earlier)
 	k := &keeper{turn: t, enc: &encoder{turn: t}}
-	return dialect.Exchange{
+	return &dialect.Exchange{
 		Request: asks,
 		Encoder: k.enc,
 		Output:  k.behind,

@@ -111,7 +111,10 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	case *stream.Done:
 		dst = e.done(e.open(dst, s.N, "done"), ev)
 	case stream.Extension:
-		return e.extension(dst, s.N, ev)
+		if !isPlain(ev) {
+			return e.extension(dst, s.N, ev)
+		}
+		dst = plain(e.open(dst, s.N, ev.Name()), ev)
 	default:
 		return dst
 	}
@@ -313,10 +316,10 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 // checks appends what became of an answer that was checked or formatted.
 func checks(dst []byte, ev *stream.Done) []byte {
 	if ev.Quality != nil {
-		dst, _ = jsonline.Value(key(dst, "quality"), ev.Quality)
+		dst = receipt(key(dst, "quality"), ev.Quality)
 	}
 	if ev.Channel != nil {
-		dst, _ = jsonline.Value(key(dst, "channel"), ev.Channel)
+		dst = formatted(key(dst, "channel"), ev.Channel)
 	}
 	return dst
 }

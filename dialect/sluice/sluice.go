@@ -56,35 +56,35 @@ func (d Dialect) Routes() []dialect.Route {
 }
 
 // post reads the request of a POST from its body.
-func (d Dialect) post(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (d Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	asked, err := chat.DecodeRequest(body)
 	if len(body) > dialect.MaxBody && !asked.NamesHistory {
-		return dialect.Exchange{}, &fault.Error{Type: fault.PayloadTooLarge,
+		return nil, &fault.Error{Type: fault.PayloadTooLarge,
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
 	}
 	key, err := dialect.HeaderKey(r, err)
-	return d.exchange(r, &asked, key, err)
+	return d.exchange(r, asked, key, err)
 }
 
 // get reads the request of a GET from its query, as an EventSource sends it.
-func (d Dialect) get(r *http.Request, _ []byte) (dialect.Exchange, error) {
+func (d Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	asked, err := chat.QueryRequest(r.URL.RawQuery)
 	asked.Tools = d.GetTools
 	query, _ := url.ParseQuery(r.URL.RawQuery)
 	key, err := dialect.Key(query["idempotency_key"], err)
-	return d.exchange(r, &asked, key, err)
+	return d.exchange(r, asked, key, err)
 }
 
 // exchange makes a turn of what was asked, or returns the fault. Fields that
 // only a kept turn has are refused where none is kept.
-func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (dialect.Exchange, error) {
+func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (*dialect.Exchange, error) {
 	if err == nil && !d.Kept {
 		err = notKept(asked)
 	}
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
-	return dialect.Exchange{
+	return &dialect.Exchange{
 		Request:     asked.Request,
 		Key:         key,
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
@@ -96,17 +96,17 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 }
 
 // decide reads an answer to the question of a task. Who wants no stream says so.
-func (d Dialect) decide(r *http.Request, body []byte) (dialect.Exchange, error) {
+func (d Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	answer, err := chat.ReadAnswer(body)
 	key, err := dialect.HeaderKey(r, err)
 	if err != nil {
-		return dialect.Exchange{}, err
+		return nil, err
 	}
 	id := r.PathValue("id")
 	if !chat.IsTaskID(id) {
-		return dialect.Exchange{}, &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
+		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 	}
-	return dialect.Exchange{
+	return &dialect.Exchange{
 		Request:  chat.Request{UserID: answer.UserID},
 		Key:      key,
 		Encoder:  NewEncoder(chat.RequestID(r.Context()), true, 0),

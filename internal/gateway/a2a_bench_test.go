@@ -39,7 +39,7 @@ func (n pieces) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (strea
 // long one.
 func BenchmarkA2ADelta(b *testing.B) {
 	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
-	cfg, err := Load(nil, gatewaytest.LookupIn(env), nil)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(env), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -58,7 +58,7 @@ type agents struct {
 func startA2A(t *testing.T, st store.Store, change func(*Config)) *agents {
 	t.Helper()
 	env := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_MAX_STREAMS": "2"}
-	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
+	cfg, err := Loader().Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/mcpclient/servers"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/tool"
@@ -60,7 +61,7 @@ func (g *Gateway) confirms() bool {
 	if mode := approval.Mode(g.cfg.Confirm); mode != "" && mode != approval.Off {
 		return true
 	}
-	for _, s := range g.cfg.MCPServers {
+	for _, s := range config.Of[servers.List](&g.cfg.Config) {
 		for _, how := range s.Confirm {
 			if tool.Confirm(how) == tool.ConfirmAlways {
 				return true

@@ -48,7 +48,7 @@ func balanceGateway(t *testing.T, yaml string, kept store.Store) peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.MCPServers = nil // the one of the file is in this process
+	setServers(&cfg, nil) // the one of the file is in this process
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	says := func(text string) server.ToolHandlerFunc {
 		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -101,7 +101,8 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams [
 	t.Helper()
 	sim = tr.gemini(t)
 	cfg, file := tr.config(t)
-	cfg.MCPServers, cfg.Confirm = nil, mode
+	setServers(&cfg, nil)
+	cfg.Confirm = mode
 	models, _ := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
 	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)

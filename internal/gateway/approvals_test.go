@@ -94,7 +94,7 @@ func (b *bank) gateway(env map[string]string) peer {
 	for name, value := range env {
 		all[name] = value
 	}
-	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	cfg, err := Loader().Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

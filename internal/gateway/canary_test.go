@@ -101,7 +101,7 @@ func TestFaultsOfAFileHoldNoSecret(t *testing.T) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Load([]string{"--config", path}, gatewaytest.LookupIn(map[string]string{"S": "c4nary"}), os.ReadFile)
+	_, err := Loader().Load([]string{"--config", path}, gatewaytest.LookupIn(map[string]string{"S": "c4nary"}), os.ReadFile)
 	if err == nil || strings.Contains(err.Error(), "c4nary") || strings.Count(err.Error(), "\n") < 8 {
 		t.Errorf("faults: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/configtest"
+	"sluice/mcpclient/servers"
 )
 
 // The tables of the configuration file's page are what the schema says. -update rewrites
@@ -63,11 +64,11 @@ mcpServers:
 	if len(f.Models) != 1 || f.Models[0].First.Seconds() != 7 || f.TurnTokens != 500 || f.Path != "s.yaml" || len(f.Warnings) > 0 {
 		t.Errorf("got %d models, %d tokens, %q, %q", len(f.Models), f.TurnTokens, f.Path, f.Warnings)
 	}
-	want := []config.MCPServer{
+	want := servers.List{
 		{Name: "one", Transport: "stdio", Command: "x"},
 		{Name: "two", Transport: "stdio", Command: "y", Args: []string{"--a=canary-1234"}, Dir: "sub", Timeout: 2_500_000_000, Expanded: []config.Secret{"canary-1234"}},
 	}
-	if diff := cmp.Diff(want, cfg.MCPServers); diff != "" {
+	if diff := cmp.Diff(want, config.Of[servers.List](&cfg)); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	w.Files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"

@@ -99,7 +99,7 @@ workflows:
 				cfg, read := configured(t, file, map[string]string{
 					"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive",
 				})
-				cfg.MCPServers = nil // it is in this process
+				setServers(&cfg, nil) // it is in this process
 				g, err := New(t.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{
 					Servers: []mcpclient.Server{pay}, Store: memory.New(memory.Config{}), Gemini: testnet.Serve(t, o),
 				})

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"sluice/config"
+	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/router"
 	"sluice/store"
@@ -110,7 +111,7 @@ func exportSessions(ctx context.Context, st store.Store, id string, of func(stri
 // The files are JSON also where their names end in .yaml.
 func exportConfiguration(cfg Config, dir string) error {
 	files := map[string]any{
-		filepath.Join("config", "mcp_servers.yaml"):      exportedServers(cfg.MCPServers),
+		filepath.Join("config", "mcp_servers.yaml"):      exportedServers(config.Of[servers.List](&cfg.Config)),
 		filepath.Join("config", "retention_policy.yaml"): exportedRetention(cfg.Retention),
 	}
 	for _, a := range cfg.Team.Agents {
@@ -244,9 +245,9 @@ type exportServerConfig struct {
 //
 // A secret that came out of the environment into an address or an argument is replaced
 // wherever it stands in that text.
-func exportedServers(servers []config.MCPServer) map[string][]exportServer {
+func exportedServers(configured servers.List) map[string][]exportServer {
 	all := []exportServer{}
-	for _, s := range servers {
+	for _, s := range configured {
 		if s.Builtin != "" {
 			continue
 		}
@@ -274,7 +275,7 @@ func exportedServers(servers []config.MCPServer) map[string][]exportServer {
 			}
 			out.Headers[name] = variable(s.Name, name)
 		}
-		all = append(all, exportServer{s.Name, s.Transport, out})
+		all = append(all, exportServer{s.Name, string(s.Transport), out})
 	}
 	return map[string][]exportServer{"servers": all}
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/config"
+	"sluice/mcpclient/servers"
 	"sluice/router"
 	"sluice/store/sqlite"
 	"sluice/task"
@@ -37,12 +38,12 @@ func TestExport(t *testing.T) {
 	cfg := Config{
 		Config: config.Config{
 			Store: config.Secret("sqlite:" + path),
-			MCPServers: []config.MCPServer{{
-				Name: "x-y", Transport: "stdio", Command: "run", Args: []string{"--key=canary"}, Env: map[string]config.Secret{"TOKEN": "canary"},
-				Headers: map[string]config.Secret{"X-Key": "canary"}, URL: "http://h/?k=canary", Expanded: []config.Secret{"canary"},
-			}},
 		}, File: File{Team: router.Spec{Agents: []router.AgentSpec{{ID: "a", Prompt: "Be kind."}}}},
 	}
+	setServers(&cfg.Config, servers.List{{
+		Name: "x-y", Transport: "stdio", Command: "run", Args: []string{"--key=canary"}, Env: map[string]config.Secret{"TOKEN": "canary"},
+		Headers: map[string]config.Secret{"X-Key": "canary"}, URL: "http://h/?k=canary", Expanded: []config.Secret{"canary"},
+	}})
 	out := filepath.Join(dir, "out")
 	for range 2 { // what is there is replaced
 		if err := Export(t.Context(), cfg, turn.Task(), out); err != nil {

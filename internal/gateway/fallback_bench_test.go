@@ -42,7 +42,7 @@ func chatSpec(key, endpoint string, fallback ...string) model.Spec {
 // BenchmarkOpenBreaker is a model call whose first model has an open breaker, and one
 // that asks the second model itself: the difference is what the way to it costs.
 func BenchmarkOpenBreaker(b *testing.B) {
-	cfg, err := Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestGeminiFaults(t *testing.T) {
 
 // drivers returns the drivers that this build has.
 func drivers() []string {
-	_, err := Load(nil, gatewaytest.LookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
+	_, err := Loader().Load(nil, gatewaytest.LookupIn(map[string]string{"GEMINI_DRIVER": "sdk"}), os.ReadFile)
 	if err != nil {
 		return []string{"rest"}
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/breaker"
+	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/geminisim"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 )
 
 // mcpRow is one way in which an MCP server misbehaves, and what must come of it.
@@ -96,7 +98,7 @@ func (row mcpRow) play(t *testing.T) {
 	m.faulty = startFaulty(t, strings.TrimSpace(env), with)
 	m.loose = row.inProcess == ""
 	if !row.absent {
-		m.connected(t, max(1, len(m.cfg.MCPServers)))
+		m.connected(t, max(1, len(config.Of[servers.List](&m.cfg.Config))))
 	}
 	row.check(t, m)
 }

@@ -11,7 +11,7 @@ import (
 	"sluice/config/file"
 	"sluice/conversation"
 	"sluice/deliver"
-	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/quality"
 	"sluice/quality/style"
@@ -77,7 +77,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 	return file.Table{
 		model.Section(&f.Models, c, protocols()),
 		model.BudgetSection(&f.TurnTokens),
-		mcpclient.Section(c),
+		servers.Section(c),
 		quality.Section(&f.Quality),
 		quality.OfAgents(&f.Quality, router.AgentsSection(&f.Team, c)),
 		router.RouterSection(&f.Team, c),

@@ -25,18 +25,22 @@ const (
 // heap below 4 MB).
 const smallestHeap = 4 << 20
 
-// gcPercent returns the value for debug.SetGCPercent that fits so much live memory.
+// gcPercent returns the value for debug.SetGCPercent that fits so much live memory, of which
+// so much is a store: half as much garbage again as that. A cycle looks at every record, and
+// at 32 MB of garbage beside a full store that is a tenth of all CPU time.
 //
-// live is in bytes, as of the last cycle. The result is at least garbagePercent.
-func gcPercent(live uint64) int {
-	return max(garbagePercent, int(leastGarbage*100/max(live, smallestHeap)))
+// live and kept are in bytes, live as of the last cycle. The result is at least garbagePercent.
+func gcPercent(live, kept uint64) int {
+	live = max(live, smallestHeap)
+	return max(garbagePercent, int((leastGarbage+min(kept, live)/2)*100/live))
 }
 
 // gcPace keeps the percentage fit: the collector itself calls it after each cycle,
-// by way of a cleanup, so that it needs no goroutine and no timer.
+// by way of a finalizer, so that it needs no goroutine and no timer.
 type gcPace struct {
 	mu      sync.Mutex // guards the fields below
 	live    []metrics.Sample
+	kept    func() uint64
 	before  int // the percentage that was found
 	now     int
 	stopped bool
@@ -46,14 +50,17 @@ type gcPace struct {
 // returns is called. Somebody who sets GOGC knows better: with a value of it nothing
 // is changed. A memory limit (GOMEMLIMIT) stays in force beside it.
 //
+// kept returns how many bytes of live memory are a store. It is called after each cycle, by a
+// goroutine of the runtime's.
+//
 // It is the setting of a whole process; two at a time would fight.
-func PaceGC(gogc string) (stop func()) {
+func PaceGC(gogc string, kept func() uint64) (stop func()) {
 	if gogc != "" {
 		return func() {}
 	}
-	g := &gcPace{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
-	g.before = debug.SetGCPercent(gcPercent(0))
-	g.now = gcPercent(0)
+	g := &gcPace{kept: kept, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	g.before = debug.SetGCPercent(gcPercent(0, 0))
+	g.now = gcPercent(0, 0)
 	g.arm()
 	return func() {
 		g.mu.Lock()
@@ -65,11 +72,17 @@ func PaceGC(gogc string) (stop func()) {
 
 // collected is an object that nobody refers to: each cycle collects one. It holds a
 // pointer, as objects without one may share their memory with others that live longer.
-type collected struct{ _ *gcPace }
+type collected struct{ pace *gcPace }
 
 // arm has adjust called after the next garbage collection, by an object that is
 // garbage at once.
-func (g *gcPace) arm() { runtime.AddCleanup(new(collected), (*gcPace).adjust, g) }
+//
+// A finalizer and no cleanup (runtime.AddCleanup): cleanups wait until all memory is
+// swept, and in a burst of turns that takes until the next cycle. The percentage that fits
+// a small heap then held for a large one too, which grew to twice its size.
+func (g *gcPace) arm() {
+	runtime.SetFinalizer(&collected{g}, func(c *collected) { c.pace.adjust() })
+}
 
 // adjust runs after a cycle.
 func (g *gcPace) adjust() {
@@ -79,7 +92,7 @@ func (g *gcPace) adjust() {
 		return
 	}
 	metrics.Read(g.live)
-	if n := gcPercent(g.live[0].Value.Uint64()); n != g.now { // setting it stops the world
+	if n := gcPercent(g.live[0].Value.Uint64(), g.kept()); n != g.now { // setting it stops the world
 		g.now = n
 		debug.SetGCPercent(n)
 	}

@@ -149,7 +149,7 @@ func (tr transcript) play(t *testing.T, sim *geminiSim, log *bytes.Buffer) []wir
 func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, with Seams) (replies []wireReply) {
 	t.Helper()
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil // they are the transcript's own
+	setServers(&cfg, nil) // they are the transcript's own
 	models, calls := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
 	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)

@@ -37,9 +37,10 @@ const (
 	// forced is how long each of the two waits may take after a second signal. With
 	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
 	forced = 250 * time.Millisecond
-	// queueTime is how long connections that wait to be accepted get for that, when no
-	// more of them are let in.
-	queueTime = 20 * time.Millisecond
+	// handshakeTime is how long connections that are being opened get for that when no more
+	// of them are let in, and queueTime how long they may then wait to be accepted.
+	handshakeTime = 20 * time.Millisecond
+	queueTime     = time.Second
 )
 
 // Service is a gateway that listens.
@@ -178,8 +179,7 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if !hurried {
-		lastCall(s.socket)
-		time.Sleep(queueTime)
+		s.emptyQueue()
 	}
 	if s.http.Shutdown(graceful) != nil {
 		_ = s.http.Close()
@@ -192,6 +192,16 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 		return errors.New("a second signal cut the drain short")
 	}
 	return nil
+}
+
+// emptyQueue lets no further connection in, and returns when those that are there already
+// were accepted.
+func (s *Service) emptyQueue() {
+	lastCall(s.socket)
+	time.Sleep(handshakeTime)
+	for began := time.Now(); queued(s.socket) > 0 && time.Since(began) < queueTime; {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // drain returns when no stream runs any more. It says whether a second signal

@@ -98,7 +98,7 @@ type peer struct{ client http.Client }
 func (tr transcript) second(t *testing.T, with Seams) peer {
 	t.Helper()
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil // they are the transcript's own
+	setServers(&cfg, nil) // they are the transcript's own
 	with.Gemini = testnet.Serve(t, transcript{}.silent())
 	with.Servers = nil
 	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)

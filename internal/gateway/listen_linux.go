@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"math"
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -13,22 +16,23 @@ const (
 	// sendBuffer bounds what the kernel buffers for a client that does not read;
 	// left to itself it grows to megabytes, and outlives the connection.
 	sendBuffer = 64 << 10
-
-	tcpUserTimeout = 18 // TCP_USER_TIMEOUT, linux/tcp.h
 )
 
 // listenConfig sets options on the listening socket, which the kernel passes on
 // to each connection: nothing per connection is left to do.
 //
-// The listener for operators has none of them.
+// The listener for operators has none of them. Multipath TCP, which Go listens with by
+// default, is off: the kernel refuses lastCall's filter on such a socket.
 func listenConfig() *net.ListenConfig {
-	return &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+	lc := &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
 			// Best effort: the gateway works without them.
-			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, userTimeout)
-			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, userTimeout)
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 		})
 	}}
+	lc.SetMultipathTCP(false)
+	return lc
 }
 
 // lastCall lets no further connection into the queue of those that wait to be
@@ -39,11 +43,45 @@ func listenConfig() *net.ListenConfig {
 //
 // A listener that is no socket, such as a test's, is left alone.
 func lastCall(ln net.Listener) {
+	control(ln, func(fd int) {
+		if unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, noSYN()) != nil {
+			_ = unix.Listen(fd, 0) // at least the queue holds no more than one from now on
+		}
+	})
+}
+
+// noSYN is a filter of packets that drops those which ask for a new connection. It lets
+// the last packet of a handshake in: who sent that takes the connection for open.
+func noSYN() *unix.SockFprog {
+	const flags, syn, ack = 13, 0x02, 0x10 // in the header of TCP, RFC 9293, 3.1
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: syn | ack},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: syn},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
+	}
+	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+}
+
+// queued returns how many connections wait to be accepted. It is 0 if that cannot be known.
+func queued(ln net.Listener) (n int) {
+	control(ln, func(fd int) {
+		// Of a socket that listens the kernel tells the length of its queue here.
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = int(info.Unacked)
+		}
+	})
+	return n
+}
+
+// control calls f with the descriptor of ln, if it is a socket.
+func control(ln net.Listener, f func(fd int)) {
 	socket, ok := ln.(syscall.Conn)
 	if !ok {
 		return
 	}
 	if raw, err := socket.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = syscall.Listen(int(fd), 0) })
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
 	}
 }

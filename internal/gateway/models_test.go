@@ -13,7 +13,7 @@ import (
 // openGateway makes a gateway with models, without its HTTP server.
 func openGateway(t *testing.T, env map[string]string, specs ...model.Spec) (*Gateway, *gatewaytest.LogTail, error) {
 	t.Helper()
-	cfg, err := Load(nil, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), nil)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func (f formatter) Form() string { return f.Spec().Form }
 // The whole response is encoded only if somebody asks for it: most turns send messages
 // alone.
 func (f formatter) Format(in quality.Text) *quality.Formatted {
-	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Before: in.Before, After: in.After, Subject: in.Subject, Locale: in.Locale, At: in.At})
+	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Before: in.Before, After: in.After, Subject: in.Subject, Locale: in.Locale, At: in.At, Source: in.Source})
 	metadata, _ := json.Marshal(&r.Metadata, jsontext.AllowInvalidUTF8(true))
 	out := &quality.Formatted{
 		Content: r.Content, IsSplit: r.IsSplit, Metadata: metadata, Truncated: r.Metadata.Truncated,

@@ -50,7 +50,7 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 		{Name: "mcp", Data: []byte(`[{"name":"get_timesheet","result":"{\"hours_logged\":32,\"hours_target\":40}"}]`)},
 	}}}
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil
+	setServers(&cfg, nil)
 	var sim http.Handler = geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: goldenKey})
 	if wrap != nil {
 		sim = wrap(sim)

@@ -41,7 +41,7 @@ func TestTranscriptsAreRecordings(t *testing.T) {
 			dir := t.TempDir()
 			var last wireReply
 			synctest.Test(t, func(t *testing.T) { last = tr.record(t, dir) })
-			list, err := recording.List(dir)
+			list, err := filepath.Glob(filepath.Join(dir, "*.slrec"))
 			if err != nil || len(list) == 0 {
 				t.Fatal(err, "there is no recording")
 			}
@@ -54,7 +54,7 @@ func TestTranscriptsAreRecordings(t *testing.T) {
 func (tr transcript) record(t *testing.T, dir string) wireReply {
 	t.Helper()
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil // they are the transcript's own
+	setServers(&cfg, nil) // they are the transcript's own
 	cfg.Record = dir
 	models, calls := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
@@ -155,7 +155,7 @@ func TestRunsAreRecorded(t *testing.T) {
 			}
 		}
 		g.Close()
-		if list, err = recording.List(into); err != nil || len(list) != 1+len(answers) {
+		if list, err = filepath.Glob(filepath.Join(into, "*.slrec")); err != nil || len(list) != 1+len(answers) {
 			t.Fatal(list, err)
 		}
 		return list, file

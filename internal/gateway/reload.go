@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
+	"sluice/mcpclient/servers"
 )
 
 // Reload takes over the team of another reading of the configuration file, and what it
@@ -56,7 +57,7 @@ func (g *Gateway) needsRestart(cfg Config) error {
 	check("memory", g.started.Memory, cfg.Memory)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
-	check("mcpServers", g.started.MCPServers, cfg.MCPServers)
+	check("mcpServers", config.Of[servers.List](&g.started.Config), config.Of[servers.List](&cfg.Config))
 	if len(faults) == 0 {
 		return nil
 	}

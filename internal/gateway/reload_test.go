@@ -13,8 +13,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/testnet"
+	"sluice/mcpclient/servers"
 )
 
 // houseFile is a configuration file with a team of two.
@@ -63,7 +65,7 @@ finish STOP
 [{"name": "dim", "delay": "100ms", "result": "dimmed"}]
 -- sluice.yaml --` + houseFile + more))}
 	cfg, file := tr.config(t)
-	cfg.MCPServers = nil // they are the transcript's own
+	setServers(&cfg, nil) // they are the transcript's own
 	models, _ := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
 	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), "info"), with)
@@ -83,8 +85,8 @@ func reread(t *testing.T, g *Gateway, content string) (Config, error) {
 		func(string) ([]byte, error) { return []byte(content), nil })
 	now := g.started
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
-	if len(cfg.MCPServers) > 1 { // one stands for the transcript's own
-		now.MCPServers = cfg.MCPServers
+	if list := config.Of[servers.List](&cfg); len(list) > 1 { // one stands for the transcript's own
+		setServers(&now.Config, list)
 	}
 	return now, err
 }

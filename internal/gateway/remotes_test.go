@@ -22,7 +22,7 @@ import (
 func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.AgentSpec) (*Gateway, peer) {
 	t.Helper()
 	env := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
-	cfg, err := Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
+	cfg, err := Loader().Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

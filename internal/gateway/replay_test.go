@@ -35,19 +35,22 @@ func (rec recorder) Routes() []dialect.Route {
 	routes := rec.Dialect.Routes()
 	for i := range routes {
 		open := routes[i].Open
-		routes[i].Open = func(r *http.Request, body []byte) (dialect.Exchange, error) {
+		routes[i].Open = func(r *http.Request, body []byte) (*dialect.Exchange, error) {
 			x, err := open(r, body)
 			if err != nil || x.Reply != nil {
 				return x, err
 			}
 			again, err := open(r, body)
-			return rec.behind(x, again), err
+			if err != nil {
+				return nil, err
+			}
+			return rec.behind(x, again), nil
 		}
 	}
 	return routes
 }
 
-func (rec recorder) behind(x, again dialect.Exchange) dialect.Exchange {
+func (rec recorder) behind(x, again *dialect.Exchange) *dialect.Exchange {
 	turn := &recordedTurn{fresh: again.Encoder}
 	if rec.encoder != nil {
 		x.Encoder, turn.fresh = rec.encoder(), rec.encoder()

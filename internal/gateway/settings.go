@@ -18,7 +18,7 @@ import (
 	"sluice/config"
 	"sluice/gemini"
 	"sluice/handlers"
-	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 	"sluice/store"
 )
 
@@ -29,7 +29,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		processSection(c),
 		gemini.Settings(c),
 		agent.Settings(c),
-		mcpclient.Settings(c),
+		servers.Settings(c),
 		a2aclient.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
@@ -52,12 +52,6 @@ func Loader() *config.Loader { return LoaderWith(new(File)) }
 // f is filled in when the Loader loads.
 func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
-}
-
-// Load reads the configuration for a command without flags of its own. See
-// config.Loader.Load.
-func Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (config.Config, error) {
-	return Loader().Load(args, lookup, readFile)
 }
 
 // processSection has the settings of the process itself, which no package knows.

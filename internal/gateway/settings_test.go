@@ -14,11 +14,12 @@ import (
 	"sluice/agent"
 	"sluice/config"
 	"sluice/config/configtest"
+	"sluice/mcpclient/servers"
 )
 
 // load reads the settings of a machine.
 func load(w configtest.World, args ...string) (config.Config, error) {
-	return Load(args, w.Lookup, w.ReadFile)
+	return Loader().Load(args, w.Lookup, w.ReadFile)
 }
 
 func mustLoad(t *testing.T, w configtest.World, args ...string) config.Config {
@@ -120,9 +121,9 @@ func TestGoodValues(t *testing.T) {
 		{"GEMINI_THINKING", "high", func(c config.Config) any { return c.GeminiThinking }, "high"},
 		{"GEMINI_THINKING", "-1", func(c config.Config) any { return c.GeminiThinking }, "-1"},
 		{"GEMINI_THINKING", "+0512", func(c config.Config) any { return c.GeminiThinking }, "512"},
-		{"MCP_SERVER_URL", "http://[::1]:8000/mcp", func(c config.Config) any { return c.MCPServers[0].URL }, "http://[::1]:8000/mcp"},
-		{"MCP_SERVER_URL", "http://h/mcp", func(c config.Config) any { return c.MCPServers[0].String() }, "todo (http)"},
-		{"MCP_CONFIG", "mcp.json", func(c config.Config) any { return c.MCPServers[0].Name }, "files"},
+		{"MCP_SERVER_URL", "http://[::1]:8000/mcp", func(c config.Config) any { return config.Of[servers.List](&c)[0].URL }, "http://[::1]:8000/mcp"},
+		{"MCP_SERVER_URL", "http://h/mcp", func(c config.Config) any { return config.Of[servers.List](&c)[0].String() }, "todo (http)"},
+		{"MCP_CONFIG", "mcp.json", func(c config.Config) any { return config.Of[servers.List](&c)[0].Name }, "files"},
 		{"SLUICE_TODO_DB", ":memory:", func(c config.Config) any { return c.TodoDB }, ":memory:"},
 		{"SLUICE_SYSTEM_PROMPT", "prompt.txt", func(c config.Config) any { return config.Of[agent.Config](&c).Prompt }, "Be brief.\n"},
 		{"SLUICE_TIMEZONE", "Asia/Kathmandu", func(c config.Config) any { return c.Timezone.String() }, "Asia/Kathmandu"},
@@ -251,7 +252,7 @@ func TestUnreadableFile(t *testing.T) {
 		errors.New("/etc/x is odd"): "SLUICE_SYSTEM_PROMPT: the file cannot be read",
 	} {
 		readFile := func(string) ([]byte, error) { return nil, cause }
-		_, err := Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
+		_, err := Loader().Load([]string{"--system-prompt=/etc/x"}, configtest.World{}.Lookup, readFile)
 		if diff := cmp.Diff([]string{want}, faults(t, err)); diff != "" {
 			t.Errorf("faults (-want +got):\n%s", diff)
 		}

@@ -56,7 +56,7 @@ func measured(t *testing.T, env map[string]string, url string) *gatewaytest.Runn
 func measuredConfig(t *testing.T, env map[string]string, url string) config.Config {
 	t.Helper()
 	env = gatewaytest.With(gatewaytest.WithDefaults(t, env), "SLUICE_OTEL", "otlp")
-	cfg, err := Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,9 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/config"
 	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 	"sluice/stream"
 	"sluice/toolcache"
 )
@@ -33,11 +35,11 @@ func (g *Gateway) openCache() {
 // Each call makes another list, with breakers that nobody uses: it is asked while the
 // gateway starts.
 func (g *Gateway) servers() []mcpclient.Server {
-	servers := g.with.Servers
-	for _, s := range g.cfg.MCPServers {
-		servers = append(servers[:len(servers):len(servers)], g.mcpServer(s))
+	all := g.with.Servers
+	for _, s := range config.Of[servers.List](&g.cfg.Config) {
+		all = append(all[:len(all):len(all)], g.mcpServer(s))
 	}
-	return servers
+	return all
 }
 
 // cached returns the tools of a source as agents are given them.

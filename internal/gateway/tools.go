@@ -16,6 +16,7 @@ import (
 	"sluice/internal/home"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 	"sluice/recording"
 	"sluice/tool"
 )
@@ -28,12 +29,12 @@ const builtinTodo = "todo"
 //
 // A gateway that runs a recording again has no servers; the recording has their tools.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
-	servers := slices.Clone(g.with.Servers)
-	configured := g.cfg.MCPServers
+	all := slices.Clone(g.with.Servers)
+	configured := config.Of[servers.List](&g.cfg.Config)
 	if _, rerun := g.with.tape.(*recording.Player); rerun { // it has the tools
-		servers, configured = nil, nil
-	} else if len(servers)+len(configured) == 0 {
-		configured = []config.MCPServer{{Name: builtinTodo, Transport: config.InProcess, Builtin: builtinTodo}}
+		all, configured = nil, nil
+	} else if len(all)+len(configured) == 0 {
+		configured = servers.List{{Name: builtinTodo, Transport: mcpclient.InProcess, Builtin: builtinTodo}}
 	}
 	for _, s := range configured {
 		server := g.mcpServer(s)
@@ -42,10 +43,10 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		servers = append(servers, server)
+		all = append(all, server)
 	}
 	g.tools, err = mcpclient.New(mcpclient.Config{
-		Servers: servers,
+		Servers: all,
 		Log:     g.log,
 		Version: g.cfg.Version,
 		Timeout: g.cfg.ToolTimeout,
@@ -79,10 +80,10 @@ func (g *Gateway) builtin(ctx context.Context, name string) (*server.MCPServer, 
 
 // mcpServer returns what mcpclient needs of a configured server. It reveals secrets: the
 // result must not be logged.
-func (g *Gateway) mcpServer(s config.MCPServer) mcpclient.Server {
+func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
 	return mcpclient.Server{
 		Name:            s.Name,
-		Transport:       mcpclient.Transport(s.Transport),
+		Transport:       s.Transport,
 		URL:             s.URL,
 		Headers:         reveal(s.Headers),
 		Command:         s.Command,

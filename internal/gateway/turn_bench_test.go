@@ -61,7 +61,7 @@ func BenchmarkPlainTurn(b *testing.B) {
 // plainTurn starts a gateway and returns a function that runs a turn.
 func plainTurn(t testing.TB) func() {
 	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
-	cfg, err := Load(nil, gatewaytest.LookupIn(env), nil)
+	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(env), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"sluice/config"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/router"
 	"sluice/stream"
@@ -76,8 +77,8 @@ func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow
 
 // tellsUnknown is workflow.Config.Tell.
 func (g *Gateway) tellsUnknown(server string) bool {
-	return slices.ContainsFunc(g.cfg.MCPServers, func(s config.MCPServer) bool {
-		return s.Name == server && s.OnUnknown == config.TellUnknown
+	return slices.ContainsFunc(config.Of[servers.List](&g.cfg.Config), func(s servers.Server) bool {
+		return s.Name == server && s.OnUnknown == servers.TellUnknown
 	})
 }
 

@@ -7,10 +7,12 @@ package offline
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline/english"
 )
 
 // create adds todos. What was not said of them is empty.
@@ -22,14 +24,14 @@ type create []todo
 // The order matters: tags and dates go first, so that their words are not taken for a
 // title.
 func readDraft(text string, now time.Time) (d todo) {
-	s, tags := takeTags(readWords(text))
-	s, d.due = takeDate(s, now)
+	s, tags := takeTags(english.Read(text))
+	s, d.due = s.TakeDate(now)
 	s, d.priority = takePriority(s)
 	for range 3 { // "and also to"
-		s, _, _ = s.cut("^ to|that|about|also|and|i_need_to|i_have_to")
-		s, _, _ = s.cut("and|with|as|due|by|but|is $")
+		s, _, _ = s.Cut("^ to|that|about|also|and|i_need_to|i_have_to")
+		s, _, _ = s.Cut("and|with|as|due|by|but|is $")
 	}
-	d.title, d.tags = tidy(s.text()), tags
+	d.title, d.tags = tidy(s.Text()), tags
 	return d
 }
 
@@ -42,33 +44,31 @@ func tidy(text string) string {
 // takeTags cuts #tags; #12 is a number.
 //
 // Tags are returned with their letters as they are written.
-func takeTags(s *sentence) (*sentence, []string) {
+func takeTags(s *english.Sentence) (*english.Sentence, []string) {
 	var tags []string
-	for i := 0; i < len(s.words); i++ {
-		if tag, ok := strings.CutPrefix(s.span(i, i+1), "#"); ok && strings.Trim(tag, "#0123456789") != "" {
+	for i := 0; i < len(s.Words); i++ {
+		if tag, ok := strings.CutPrefix(s.Span(i, i+1), "#"); ok && strings.Trim(tag, "#0123456789") != "" {
 			tags = append(tags, tag)
-			s, i = s.without(i, i+1), i-1
+			s, i = s.Without(i, i+1), i-1
 		}
 	}
 	return s, tags
 }
 
 // levels are the words for priorities.
-const levels = "not_urgent|not_important|urgent|important|critical|asap|highest|high|top|medium|normal|lowest|low|high-priority|low-priority"
+const levels = "not_urgent|not_important|urgent|important|critical|asap|high|medium|normal|low|high-priority|low-priority"
 
 // takePriority cuts what names a priority. Adjectives count only at the end or
 // before a colon, since in "read the important mail" they belong to the title.
-func takePriority(s *sentence) (rest *sentence, priority string) {
+func takePriority(s *english.Sentence) (rest *english.Sentence, priority string) {
 	for _, rule := range []string{
-		"[with] [a|the] highest|high|top|medium|normal|low|lowest priority",
-		"[with] high-priority|low-priority|asap|as_soon_as_possible",
-		"[and|but] [it's|it_is|which_is|that's] [very|really] not_urgent|not_important|urgent|important|critical $",
+		"[with] [a|the] high|medium|normal|low priority",
+		"[with] high-priority|low-priority|asap",
+		"[and|but] [it's|it_is] [very|really] not_urgent|not_important|urgent|important|critical $",
 		"^ urgent|important|critical :|,|!|-",
-		"no_rush|no_hurry|whenever_i_have_time",
-		"! $",
 	} {
-		if cut, f, ok := s.cut(rule); ok {
-			priority = cmp.Or(priority, level(s.span(f.from, f.to)))
+		if cut, f, ok := s.Cut(rule); ok {
+			priority = cmp.Or(priority, level(s.Span(f.From, f.To)))
 			s = cut
 		}
 	}
@@ -77,11 +77,11 @@ func takePriority(s *sentence) (rest *sentence, priority string) {
 
 // level is the priority that some words name.
 func level(words string) string {
-	s := readWords(words)
-	if _, ok := s.find("low|lowest|low-priority|not_urgent|not_important|no_rush|no_hurry|whenever_i_have_time"); ok {
+	s := english.Read(words)
+	if _, low := s.Find("low|low-priority|not_urgent|not_important"); low {
 		return "low"
 	}
-	if _, ok := s.find("medium|normal"); ok {
+	if _, medium := s.Find("medium|normal"); medium {
 		return "medium"
 	}
 	return "high"
@@ -100,19 +100,19 @@ func splitItems(text string) (items []string) {
 
 // readCreate reads one todo, or several if the phrase has <items>, with what holds
 // for all of them. Without a comma "eggs and bacon" is one.
-func readCreate(f found, now time.Time) intent {
-	items := []string{f.texts["todo"] + f.texts["items"]}
-	if f.texts["many"] != "" || f.texts["items"] != "" && strings.Contains(items[0], ",") {
+func readCreate(_ *english.Sentence, f english.Found, now time.Time) intent {
+	items := []string{f.Texts["todo"] + f.Texts["items"]}
+	if f.Texts["many"] != "" || f.Texts["items"] != "" && strings.Contains(items[0], ",") {
 		items = splitItems(items[0])
 	}
-	common := readDraft(f.texts["common"], now)
-	if how := f.texts["how"]; how != "" {
+	common := readDraft(f.Texts["common"], now)
+	if how := f.Texts["how"]; how != "" {
 		common.priority = level(how)
 	}
 	var c create
 	for _, item := range items {
 		d := readDraft(item, now)
-		if d.due.at.IsZero() {
+		if d.due.At.IsZero() {
 			d.due = common.due
 		}
 		d.priority = cmp.Or(d.priority, common.priority)
@@ -126,16 +126,17 @@ func readCreate(f found, now time.Time) intent {
 // that is no question: dentist on Friday at 10.
 //
 // It is the last rule and guesses: only verbs that begin todos, or a date, make one.
-func readImperative(s *sentence, now time.Time) intent {
+func readImperative(s *english.Sentence, now time.Time) intent {
 	const (
-		verbs = "buy call phone pay email mail text book clean wash fix repair finish submit renew water feed walk return order cook bake " +
-			"prepare iron pack file sign visit meet pick take schedule print post send"
+		verbs = "buy call phone pay email text book clean wash fix finish submit renew water feed walk return order cook " +
+			"prepare sign visit meet pick take print post send"
 		others = "what who where why how when which is are was do does did can could will would should i you he she it we they this that " +
 			"these there tell explain translate say write hello if"
 	)
-	d := readDraft(s.text(), now)
-	verb := readWords(d.title).at(0)
-	if verb == "" || strings.HasSuffix(s.text(), "?") || in(others, s.at(0)) || in(others, verb) || !in(verbs, verb) && d.due.at.IsZero() {
+	d := readDraft(s.Text(), now)
+	verb := english.Read(d.title).At(0)
+	if verb == "" || strings.HasSuffix(s.Text(), "?") || english.In(others, s.At(0)) || english.In(others, verb) ||
+		!english.In(verbs, verb) && d.due.At.IsZero() {
 		return nil
 	}
 	return create{d}
@@ -143,7 +144,7 @@ func readImperative(s *sentence, now time.Time) intent {
 
 // next adds the todos, in parallel where there are several, and then reports.
 func (c create) next(t *turn) geminisim.Answer {
-	tool := t.tools.create
+	tool := t.tool("create_todo")
 	if tool == nil {
 		return text(unavailable)
 	}
@@ -152,17 +153,16 @@ func (c create) next(t *turn) geminisim.Answer {
 		if d.title == "" {
 			return text("What should the todo say? For example “Remind me to call mom on Friday at noon”.")
 		}
-		plans = append(plans, plan{tool: tool}.with("title", d.title).with("due_date", d.due.iso()).
+		plans = append(plans, plan{tool: tool}.with("title", d.title).with("due_date", d.due.ISO()).
 			with("priority", cmp.Or(d.priority, "medium")).with("tags", d.tags))
 	}
-	done := t.of(tool)
-	if calls := t.step(plans, len(done)); len(calls) > 0 {
+	if done := t.of(tool); len(done) > 0 {
+		return text(c.report(done, t.now))
+	}
+	if calls := t.calls(plans); len(calls) > 0 {
 		return geminisim.Answer{Thoughts: c.thoughts(tool.name), Calls: calls}
 	}
-	if len(done) == 0 {
-		return text(noCalls)
-	}
-	return text(c.report(done, t.now))
+	return text(noCalls)
 }
 
 // thoughts shows in the model's own way what was understood.
@@ -171,8 +171,8 @@ func (c create) thoughts(tool string) []string {
 		return []string{thought("Splitting the Request", fmt.Sprintf("The user names %d todos. They do not depend on each other, so I'll create them in parallel with `%s`.", len(c), tool))}
 	}
 	when := "there is no due date"
-	if !c[0].due.at.IsZero() {
-		when = "the due date is " + c[0].due.iso()
+	if !c[0].due.At.IsZero() {
+		when = "the due date is " + c[0].due.ISO()
 	}
 	return []string{
 		thought("Interpreting the Request", fmt.Sprintf("The user wants a new todo. The title is “%s”, %s, and the priority is %s.", c[0].title, when, cmp.Or(c[0].priority, "medium by default"))),
@@ -180,12 +180,9 @@ func (c create) thoughts(tool string) []string {
 	}
 }
 
-// thought words a thought as Gemini does: a title in bold, and a paragraph.
-func thought(title, text string) string { return "**" + title + "**\n\n" + text + "\n\n\n" }
-
 // report says what became of the calls that are done.
 func (c create) report(done []result, now time.Time) string {
-	var added, faults []string
+	var added, said []string
 	for i, r := range done[:min(len(done), len(c))] {
 		made := c[i]
 		made.priority = cmp.Or(made.priority, "medium")
@@ -193,18 +190,24 @@ func (c create) report(done []result, now time.Time) string {
 			made = r.todos[0]
 		}
 		if r.fault != "" {
-			faults = append(faults, "\n\n"+faultReply("add "+bold(made.title), r.fault))
+			said = append(said, faultReply("add "+bold(made.title), r.fault))
 			continue
 		}
-		added = append(added, made.describe(" for ", ", ", ", tagged ", now))
+		lead := ", "
+		if !made.due.At.IsZero() {
+			lead = " for "
+		}
+		added = append(added, strings.TrimSuffix(bold(made.title)+lead+made.facts(now), ", "))
 	}
-	said := ""
 	switch len(added) {
 	case 0:
 	case 1:
-		said = "I've added " + added[0] + "."
+		said = slices.Insert(said, 0, "I've added "+added[0]+".")
 	default:
-		said = "I've added " + counted(len(added)) + ":\n\n- " + strings.Join(added, "\n- ")
+		said = slices.Insert(said, 0, fmt.Sprintf("I've added %d todos:\n\n- %s", len(added), strings.Join(added, "\n- ")))
 	}
-	return strings.TrimSpace(said + strings.Join(faults, "") + left(len(c)-len(done)))
+	if left := len(c) - len(done); left > 0 {
+		said = append(said, fmt.Sprintf("For %d more there was no call left; please ask again for the rest.", left))
+	}
+	return strings.Join(said, "\n\n")
 }

@@ -92,8 +92,8 @@ func (a *answerOf) add(t *testing.T, raw json.RawMessage) {
 	a.lines = append(a.lines, p.FunctionCall.Name+" "+args.String())
 }
 
-// answer sends a request and returns the calls, one a line, or else the text.
-func answer(t *testing.T, url, request string) string {
+// answered sends a request and returns the calls, one a line, or else the text.
+func answered(t *testing.T, url, request string) string {
 	t.Helper()
 	resp, body := simtest.Post(t, url+streamPath, request)
 	if resp.StatusCode != http.StatusOK {

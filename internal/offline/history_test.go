@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -46,7 +45,7 @@ func TestEarlierMessagesSayWhatItIs(t *testing.T) {
 		{"only talk", which, []string{"hello", "Hello!", "mark it as done"}},
 		{"a name is no reference", `list_todos {"status":"all","query":"milk"}`, []string{"add eggs", "I've added **eggs**.", "mark milk as done"}},
 	} {
-		if got := answer(t, url, withHistory(tc.texts...)); !strings.HasPrefix(got, tc.want) {
+		if got := answered(t, url, withHistory(tc.texts...)); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -64,22 +63,5 @@ func TestATodoOfTheHistoryIsCompleted(t *testing.T) {
 	}
 	if want := "Done! I've marked **buy eggs** as completed."; got.answer != want {
 		t.Errorf("%q, want %q", got.answer, want)
-	}
-}
-
-// Where the history holds the function response, the id is known.
-func TestAFunctionResponseOfTheHistoryGivesTheID(t *testing.T) {
-	t.Parallel()
-	url := serve(t)
-	_, body := simtest.Post(t, url+streamPath, simtest.UserSays("Remind me to buy eggs"))
-	call := gather(t, body).calls[0]
-	id := call[strings.Index(call, `"id": "`)+len(`"id": "`):][:8]
-	made := fmt.Sprintf(`{"functionResponse":{"id":%q,"name":"create_todo","response":{"output":"{\"id\":\"todo_7\",\"title\":\"Buy eggs\"}"}}}`, id)
-	before := []string{simtest.Text("user", "Remind me to buy eggs"), simtest.ModelTurn(call), simtest.UserTurn(made)}
-	for _, said := range []string{"I've added **Buy eggs**.", "Done."} {
-		contents := append(append([]string{}, before...), simtest.Text("model", said), simtest.Text("user", "mark it as done"))
-		if got, want := answer(t, url, simtest.Request(contents...)), `update_todo {"todo_id":"todo_7","status":"completed"}`; got != want {
-			t.Errorf("after %q: %s, want %s", said, got, want)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline/english"
+	"sluice/internal/offline/roles"
 )
 
 // What is understood of the example's house. An agent sees the whole request and does
@@ -25,7 +27,7 @@ type orders struct {
 type homePhrase struct {
 	tool    string
 	pattern string
-	order   func(p plan, f found) order
+	order   func(p plan, f english.Found) order
 }
 
 // readOrders returns what a request asks of the declared tools of a house; ok is false
@@ -40,28 +42,20 @@ func readOrders(text string, declared []geminisim.Function) (in orders, ok bool)
 	if len(tools) == 0 {
 		return in, false
 	}
-	for _, clause := range clauses(text) {
-		s := withoutPoliteness(readWords(clause))
+	for _, clause := range roles.Clauses(text) {
+		s := withoutPoliteness(english.Read(clause))
 		for _, p := range homePhrases() {
 			t := tools[p.tool]
 			if t == nil {
 				continue
 			}
-			if f, fits := s.match(p.pattern); fits {
+			if f, fits := s.Match(p.pattern); fits {
 				in.list = append(in.list, p.order(plan{tool: t}, f))
 				break
 			}
 		}
 	}
 	return in, true
-}
-
-// clauses cuts a request where a new wish can begin.
-//
-// A title with "and" in it is cut as well; a house has no titles.
-func clauses(text string) []string {
-	cut := strings.NewReplacer(", and ", "\n", ", then ", "\n", " and then ", "\n", " and ", "\n", ", ", "\n", "; ", "\n", ". ", "\n")
-	return strings.Split(cut.Replace(text), "\n")
 }
 
 // homePhrases are the sentences about a home, with the tool that each of them is for.
@@ -77,21 +71,21 @@ func homePhrases() []homePhrase {
 		{"set_light", "turn|switch" + room + lights + "<on=on|off>", switchLight},
 		{"set_light", "make|turn|set|color|change" + room + lights + "[to] <color>", colorLight},
 		{"activate_scene", "activate|set|start|turn_on|use|make_it [the] [a] <scene=movie|reading|party|relax|night|everyday> [scene|mode|lighting|lights|time]", activate},
-		{"list_lights", "is|are|which|what|show <rest?>" + lights + "<more?>", func(p plan, _ found) order { return order{plan: p} }},
+		{"list_lights", "is|are|which|what|show <rest?>" + lights + "<more?>", func(p plan, _ english.Found) order { return order{plan: p} }},
 		{"play_music", "play|put_on|start [me] [some|a|the] <query?>", playMusic},
 		{"control_music", "<action=pause|stop|resume> [the] [music|song|playback|track]", controlMusic},
 		{"set_volume", "set|turn|change|put [the] volume|music|sound [up|down] to|at <level> [%|percent]", setVolume},
-		{"get_music", "what|what's|what_is|which [song|track|music] [is] playing|on <rest?>", func(p plan, _ found) order { return order{plan: p} }},
+		{"get_music", "what|what's|what_is|which [song|track|music] [is] playing|on <rest?>", func(p plan, _ english.Found) order { return order{plan: p} }},
 		{"set_climate", "set|turn|change|make|heat|cool [the] <zone?> [temperature|thermostat|heating|heat|climate] [up|down] to|at <target> [degrees|°|c|celsius|°c]", setClimate},
 		{"set_climate", "turn|switch <on=on|off> [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater>", switchClimate},
 		{"set_climate", "turn|switch [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater> <on=on|off>", switchClimate},
-		{"get_climate", "how|what|what's|what_is <rest?> warm|cold|temperature|heating|thermostat <more?>", func(p plan, _ found) order { return order{plan: p} }},
+		{"get_climate", "how|what|what's|what_is <rest?> warm|cold|temperature|heating|thermostat <more?>", func(p plan, _ english.Found) order { return order{plan: p} }},
 	}
 }
 
 // roomOf returns the room of a phrase; the kitchen stands for a house without one.
-func roomOf(f found) string {
-	if r := strings.ToLower(strings.TrimSpace(strings.TrimSuffix(f.texts["room"], "'s"))); r != "" {
+func roomOf(f english.Found) string {
+	if r := strings.ToLower(strings.TrimSpace(strings.TrimSuffix(f.Texts["room"], "'s"))); r != "" {
 		return r
 	}
 	return "living room"
@@ -104,19 +98,19 @@ func figure(s string) float64 {
 }
 
 // setLight sets a brightness in percent.
-func setLight(p plan, f found) order {
-	level := strings.Trim(f.texts["level"], " %")
+func setLight(p plan, f english.Found) order {
+	level := strings.Trim(f.Texts["level"], " %")
 	return order{p.with("room", roomOf(f)).with("brightness", figure(level)), "The " + roomOf(f) + " lights are at " + level + "%."}
 }
 
 // dimLight sets a brightness of 20 %.
-func dimLight(p plan, f found) order {
+func dimLight(p plan, f english.Found) order {
 	return order{p.with("room", roomOf(f)).with("brightness", 20), "The " + roomOf(f) + " lights are dimmed."}
 }
 
 // switchLight turns the lights of a room on or off.
-func switchLight(p plan, f found) order {
-	on := strings.EqualFold(f.texts["on"], "on")
+func switchLight(p plan, f english.Found) order {
+	on := strings.EqualFold(f.Texts["on"], "on")
 	return order{p.with("room", roomOf(f)).with("on", on), "The " + roomOf(f) + " lights are " + onOff(on) + "."}
 }
 
@@ -129,20 +123,20 @@ func onOff(on bool) string {
 }
 
 // colorLight gives the lights of a room a color.
-func colorLight(p plan, f found) order {
-	color := strings.ToLower(f.texts["color"])
+func colorLight(p plan, f english.Found) order {
+	color := strings.ToLower(f.Texts["color"])
 	return order{p.with("room", roomOf(f)).with("color", color), "The " + roomOf(f) + " lights are " + color + " now."}
 }
 
 // activate turns a scene on.
-func activate(p plan, f found) order {
-	scene := strings.ToLower(f.texts["scene"])
+func activate(p plan, f english.Found) order {
+	scene := strings.ToLower(f.Texts["scene"])
 	return order{p.with("scene", scene), "The " + scene + " scene is on."}
 }
 
 // playMusic plays what is asked for, or something.
-func playMusic(p plan, f found) order {
-	query := f.texts["query"]
+func playMusic(p plan, f english.Found) order {
+	query := f.Texts["query"]
 	if low := strings.ToLower(query); low == "music" || low == "" {
 		return order{p.with("query", "something nice"), "Music is playing."}
 	}
@@ -150,34 +144,34 @@ func playMusic(p plan, f found) order {
 }
 
 // controlMusic pauses, stops or resumes the music.
-func controlMusic(p plan, f found) order {
-	action := strings.ToLower(f.texts["action"])
+func controlMusic(p plan, f english.Found) order {
+	action := strings.ToLower(f.Texts["action"])
 	past := map[string]string{"pause": "paused", "stop": "stopped", "resume": "playing again"}[action]
 	return order{p.with("action", action), "The music is " + past + "."}
 }
 
 // setVolume sets a volume in percent.
-func setVolume(p plan, f found) order {
-	level := strings.Trim(f.texts["level"], " %")
+func setVolume(p plan, f english.Found) order {
+	level := strings.Trim(f.Texts["level"], " %")
 	return order{p.with("level", figure(level)), "The volume is at " + level + "%."}
 }
 
 // setClimate sets a target in degrees, of a zone if one is named.
-func setClimate(p plan, f found) order {
-	target := figure(f.texts["target"])
-	if zone := strings.ToLower(f.texts["zone"]); zone == "upstairs" || zone == "downstairs" {
+func setClimate(p plan, f english.Found) order {
+	target := figure(f.Texts["target"])
+	if zone := strings.ToLower(f.Texts["zone"]); zone == "upstairs" || zone == "downstairs" {
 		p = p.with("zone", zone)
 	}
 	return order{p.with("target", target), "The target is " + strconv.FormatFloat(target, 'g', -1, 64) + " degrees."}
 }
 
 // switchClimate turns heating or cooling on, or both off.
-func switchClimate(p plan, f found) order {
+func switchClimate(p plan, f english.Found) order {
 	mode, what := "heat", "heating"
-	if in("ac a/c cooling", strings.ToLower(f.texts["mode"])) || strings.Contains(strings.ToLower(f.texts["mode"]), "air") {
+	if english.In("ac a/c cooling", strings.ToLower(f.Texts["mode"])) || strings.Contains(strings.ToLower(f.Texts["mode"]), "air") {
 		mode, what = "cool", "air conditioning"
 	}
-	on := strings.EqualFold(f.texts["on"], "on")
+	on := strings.EqualFold(f.Texts["on"], "on")
 	if !on {
 		mode = "off"
 	}
@@ -194,7 +188,7 @@ func (o orders) next(t *turn) geminisim.Answer {
 		for _, each := range o.list {
 			plans = append(plans, each.plan)
 		}
-		if calls := t.step(plans, 0); calls != nil {
+		if calls := t.calls(plans); calls != nil {
 			return geminisim.Answer{Thoughts: []string{"The request is for my tools."}, Calls: calls}
 		}
 		return text("I was asked to answer without using any tools, so I changed nothing.")

@@ -1,21 +1,31 @@
+// This file finds out which todo is meant. A visitor names one by some of its words: "I finished the report" means
+// "finish the quarterly report". And "it" is the todo that an earlier message names.
+
 package offline
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// A visitor names a todo by some of its words: "I finished the report" means
-// "finish the quarterly report". Words count only if they say something: neither
-// articles nor the verbs that begin every other todo.
+	"sluice/internal/offline/english"
+)
+
+// fillers are words that say nothing of a todo: articles, and the verbs that begin every other one.
+const fillers = "the a an my our your that this to of for and with about on in at up from one todo task item reminder it is some " +
+	"thing list me i todos tasks buy call get finish do make go pick write send pay clean fix see take bring check book meet email wash feed " +
+	"bought got finished did made went picked wrote sent paid took brought met fed"
+
+// fit says how well some words name a todo.
+type fit int
+
 const (
-	fillers = "the a an my our your that this to of for and with about on in at up from one todo task item reminder it is some " +
-		"thing list me i todos tasks " + commonVerbs + " " + pastVerbs
-	commonVerbs = "buy call get finish do make go pick write send pay clean fix see take bring check book meet email wash feed"
-	// pastVerbs are those of them that a report has in another form.
-	pastVerbs = "bought got finished did made went picked wrote sent paid took brought met fed"
+	none  fit = iota
+	some      // the title holds all of the words: half of them must not delete a todo
+	exact     // it says nothing else, or the words are the id
 )
 
 // best returns the todos that fit the words equally well and better than all others.
-func best(words string, todos []todo) []todo {
-	var found []todo
+func best(words string, todos []todo) (found []todo) {
 	top := some
 	for _, t := range todos {
 		switch fit := compare(words, t); {
@@ -28,32 +38,22 @@ func best(words string, todos []todo) []todo {
 	return found
 }
 
-// fit says how well some words name a todo.
-type fit int
-
-const (
-	none  fit = iota
-	some      // the title holds all of the words: half of them must not delete a todo
-	whole     // and says nothing else
-	exact     // the very title, or the id
-)
-
 // compare says how well words name a todo.
 func compare(words string, t todo) fit {
 	want, title := stems(words), stems(t.title)
-	switch {
-	case words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)):
+	if words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)) {
 		return exact
-	case len(want) == 0:
-		return none
 	}
 	for w := range want {
 		if !title[w] {
 			return none
 		}
 	}
-	if len(want) == len(title) {
-		return whole
+	switch len(want) {
+	case 0:
+		return none
+	case len(title):
+		return exact
 	}
 	return some
 }
@@ -61,25 +61,17 @@ func compare(words string, t todo) fit {
 // stems returns the words of text that say something, without their endings.
 func stems(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range readWords(text).words {
-		if says(w.low) {
-			set[stem(w.low)] = true
+	for _, w := range english.Read(text).Words {
+		if says(w.Low) {
+			set[english.Stem(w.Low)] = true
 		}
 	}
 	return set
 }
 
-func says(w string) bool { return !isSign(w) && !in(fillers, w) && !in(fillers, stem(w)) }
-
-// stem cuts the endings of English words, roughly: what matters is that the same
-// word in two forms gives the same stem.
-func stem(w string) string {
-	for _, ending := range []string{"'s", "ing", "ies", "ed", "es", "s", "y", "e"} {
-		if base, ok := strings.CutSuffix(w, ending); ok && len(base) >= 3 && !strings.HasSuffix(w, "ss") {
-			return base
-		}
-	}
-	return w
+// says tells whether a word says something of a todo.
+func says(w string) bool {
+	return !english.IsSign(w) && !english.In(fillers, w) && !english.In(fillers, english.Stem(w))
 }
 
 // keyword returns the longest word of a text that says something, as servers look
@@ -88,10 +80,53 @@ func keyword(text string) (longest string) {
 	if !strings.Contains(text, " ") && strings.ContainsAny(text, "0123456789") {
 		return ""
 	}
-	for _, w := range readWords(text).words {
-		if says(w.low) && len(w.text) > len(longest) {
-			longest = w.text
+	for _, w := range english.Read(text).Words {
+		if says(w.Low) && len(w.Text) > len(longest) {
+			longest = w.Text
 		}
 	}
 	return longest
+}
+
+// antecedent returns the title of the todo that "it" means. The model has no memory: it reads the earlier
+// messages of the request from the newest back. The first one that names a todo counts, the only one in the
+// model's words, or what the user spoke of. "": no message names one, or the newest that could names several.
+func (t *turn) antecedent() string {
+	for _, m := range slices.Backward(t.before) {
+		if m.Model {
+			if titles := boldTexts(m.Text); len(titles) == 1 {
+				return titles[0]
+			}
+			continue
+		}
+		switch in := readIntent(m.Text, t.now).(type) {
+		case create:
+			if len(in) == 1 {
+				return in[0].title
+			}
+			return ""
+		case change:
+			if in.title != "" {
+				return in.title
+			}
+			if !in.refersBack() {
+				return in.target
+			}
+		case listing:
+			return ""
+		}
+	}
+	return ""
+}
+
+// boldTexts returns what a text sets in bold: the model's way to name a todo.
+//
+// It undoes what bold escapes.
+func boldTexts(text string) (bold []string) {
+	parts := strings.Split(strings.ReplaceAll(text, `\*`, "\x00"), "**")
+	plain := strings.NewReplacer("\x00", "*", "\\", "")
+	for i := 1; i+1 < len(parts); i += 2 {
+		bold = append(bold, plain.Replace(parts[i]))
+	}
+	return bold
 }

@@ -8,19 +8,21 @@
 // from the date line of the system instruction. So the same request always gets
 // the same answer.
 //
-// Rules are tables of patterns, tried in order (phrases.go); what none of them
-// fits gets an honest answer. A pattern names the parts of a phrase that
-// matter, and small readers make dates, priorities and tags of them. There is
+// Rules are tables of patterns, tried in order (phrases.go for todos, home.go for the house);
+// what none of them fits gets an honest answer. A pattern names the parts of a phrase that
+// matter, and small readers make dates, priorities and tags of them (package english). There is
 // no state: a turn that is asked again, or continued elsewhere, gets the same
 // calls.
+//
+// What a gateway itself asks of a model, and no visitor, lies in package roles.
 package offline
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"sluice/internal/geminisim"
+	"sluice/internal/offline/roles"
 )
 
 // Version is the name of the model.
@@ -35,13 +37,16 @@ type Model struct {
 // Version implements geminisim.Model.
 func (Model) Version() string { return Version }
 
+// Roles returns what the demo's model knows of structured output.
+func Roles() []geminisim.Role { return roles.Structured() }
+
 // Answer implements geminisim.Model.
 func (m Model) Answer(q geminisim.Question) geminisim.Answer {
-	if again, ok := rewritten(q); ok {
-		return text(again)
-	}
-	if answer, ok := role(q); ok {
+	if answer, ok := roles.Answer(q); ok {
 		return answer
+	}
+	if m.Now == nil {
+		m.Now = time.Now
 	}
 	t := readTurn(q, m.Now)
 	if in := readTimesheet(t.text, q.Functions); in != nil {
@@ -55,14 +60,13 @@ func (m Model) Answer(q geminisim.Question) geminisim.Answer {
 
 // turn is what the rules see of a request.
 type turn struct {
-	text    string // the last message of the user
-	now     time.Time
-	tools   toolbox
-	mayCall bool // false: the request forbids function calls
+	text     string // the last message of the user
+	now      time.Time
+	declared []geminisim.Function
+	mayCall  bool // false: the request forbids function calls
 	// before are the messages of earlier turns.
 	before  []geminisim.Message
 	results []result // of this turn, in order
-	last    []result // those of the last step
 }
 
 // intent is what a visitor wants. next returns the answer for the turn as far as
@@ -83,42 +87,21 @@ func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
 // readTurn reads the request of a turn. Its time is that of the prompt; only without one is the clock
 // asked, so that a test that sends a date always has the same answer.
 func readTurn(q geminisim.Question, clock func() time.Time) *turn {
-	t := &turn{tools: readToolbox(q.Functions), mayCall: q.MayCall, now: readDateLine(q.System)}
-	if t.now.IsZero() && clock == nil {
-		clock = time.Now
-	}
+	t := &turn{declared: q.Functions, mayCall: q.MayCall, now: readDateLine(q.System)}
 	if t.now.IsZero() {
 		t.now = clock()
 	}
-	begin := len(q.Messages) - 1
-	for begin >= 0 && (q.Messages[begin].Model || len(q.Messages[begin].Results) > 0) {
-		begin--
-	}
+	begin := roles.LastRequest(q.Messages)
 	if begin < 0 {
 		return t
 	}
 	t.text, t.before = q.Messages[begin].Text, q.Messages[:begin]
-	for i := begin + 1; i < len(q.Messages); i++ {
-		if results := t.readResults(q.Messages, i); len(results) > 0 {
-			t.last = results
-			t.results = append(t.results, results...)
+	for _, m := range q.Messages[begin+1:] {
+		for _, response := range m.Results {
+			t.results = append(t.results, readResult(response, t.now.Location()))
 		}
 	}
 	return t
-}
-
-// readResults reads the function responses of messages[i], whose calls are in the
-// message before it, in the same order.
-func (t *turn) readResults(messages []geminisim.Message, i int) (results []result) {
-	for k, response := range messages[i].Results {
-		r := result{tool: response.Name}
-		if i > 0 && k < len(messages[i-1].Calls) {
-			r.query = strings.Contains(string(messages[i-1].Calls[k].Args), `"query":`)
-		}
-		r.read(response.Response, t.now.Location())
-		results = append(results, r)
-	}
-	return results
 }
 
 // dateMark begins the date line of the system instruction, which tells the model
@@ -159,18 +142,10 @@ func (t *turn) of(tool *tool) (results []result) {
 	return results
 }
 
-// step returns the calls of the next step, at most 8, as more would not all be
-// executed. done is how many were made before. A step in which every call failed
-// ends the work: the rest would fail as well.
-func (t *turn) step(plans []plan, done int) (calls []geminisim.Call) {
-	if !t.mayCall || done > 0 && !slices.ContainsFunc(t.last, func(r result) bool { return r.fault == "" }) {
-		return nil
-	}
-	for i := done; i < min(done+8, len(plans)); i++ {
+// calls returns the calls of a step, at most 8, as more would not all be executed; none if they are forbidden.
+func (t *turn) calls(plans []plan) (calls []geminisim.Call) {
+	for i := 0; t.mayCall && i < min(8, len(plans)); i++ {
 		calls = append(calls, plans[i].call())
 	}
 	return calls
 }
-
-// Roles returns what the demo's model knows of structured output.
-func Roles() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }

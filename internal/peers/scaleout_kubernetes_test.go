@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/mcpclient/servers"
 	wiring "sluice/internal/gateway"
 )
 
@@ -134,12 +135,13 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	cfg, err := wiring.Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
+	cfg, err := wiring.Loader().Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cfg.MCPServers) == 0 || cfg.Offline() || cfg.Addr != ":8080" {
-		t.Errorf("%d MCP servers, offline %v, address %s", len(cfg.MCPServers), cfg.Offline(), cfg.Addr)
+	list := config.Of[servers.List](&cfg)
+	if len(list) == 0 || cfg.Offline() || cfg.Addr != ":8080" {
+		t.Errorf("%d MCP servers, offline %v, address %s", len(list), cfg.Offline(), cfg.Addr)
 	}
 	return cfg
 }

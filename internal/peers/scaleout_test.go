@@ -2,8 +2,10 @@ package peers
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -113,6 +115,94 @@ func TestBalancerSendsNothingTwice(t *testing.T) {
 				t.Errorf("the POST was sent %d times, want once", n)
 			}
 		})
+	}
+}
+
+// A gateway refuses a POST because it stops, and the balancer, which may choose it again
+// for having the fewest streams, comes back to it. If it is gone by then, another one
+// takes the request, for nothing was run. If it takes the request and dies, none does.
+func TestRefusedByAGatewayThatIsGoneNext(t *testing.T) {
+	t.Parallel()
+	for _, b := range balancers() {
+		for _, dies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s,dies=%t", b.name, dies), func(t *testing.T) {
+				t.Parallel()
+				b.program(t)
+				var posts atomic.Int64
+				stopping := httptest.NewUnstartedServer(nil)
+				stopping.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPost {
+						return // a health check, or a stream that ends at once
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					if posts.Add(1) > 1 {
+						panic(http.ErrAbortHandler) // as if it were killed
+					}
+					if !dies {
+						_ = stopping.Listener.Close()
+					}
+					w.WriteHeader(http.StatusServiceUnavailable)
+				})
+				stopping.Start()
+				t.Cleanup(stopping.Close)
+				addrs := []string{stopping.Listener.Addr().String()}
+				busy, taken := make(chan struct{}, 100), make(chan struct{}, 2)
+				for range 2 {
+					addrs = append(addrs, strings.TrimPrefix(serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						switch {
+						case r.Method == http.MethodPost:
+							taken <- struct{}{}
+						case r.URL.Path == "/hold":
+							busy <- struct{}{}
+							<-r.Context().Done()
+						}
+					})), "http://"))
+				}
+				base := b.start(t, addrs)
+				for range 2 {
+					occupy(t, base+"/hold", busy)
+				}
+				reply, err := http.Post(base+"/chat/stream", "application/json", strings.NewReader(`{}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer reply.Body.Close()
+				status, others := http.StatusOK, 1
+				if posts.Load() == 2 {
+					status, others = http.StatusBadGateway, 0
+				}
+				if got := len(taken); reply.StatusCode != status || got != others {
+					t.Errorf("after %d posts to the first, status %d, and %d of the others took the request, want %d, %d", posts.Load(), reply.StatusCode, got, status, others)
+				}
+			})
+		}
+	}
+}
+
+// occupy asks url until one that holds its requests has got one.
+func occupy(t *testing.T, url string, busy <-chan struct{}) {
+	t.Helper()
+	for {
+		ended := make(chan error, 1)
+		go func() { // ends with the test, if its request is held
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+			if err == nil {
+				var reply *http.Response
+				if reply, err = http.DefaultClient.Do(req); err == nil {
+					_, _ = io.Copy(io.Discard, reply.Body)
+					_ = reply.Body.Close()
+				}
+			}
+			ended <- err
+		}()
+		select {
+		case <-busy:
+			return
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -39,10 +39,10 @@ func (c *chain) add(n *number) []string {
 
 // end returns what the last numbers make together.
 func (c *chain) end() []string {
-	digits := string(c.digits)
-	c.digits = c.digits[:0]
+	digits := c.digits
+	c.digits = digits[:0]
 	if len(digits) < minChain {
 		return nil
 	}
-	return []string{digits}
+	return []string{string(digits)}
 }

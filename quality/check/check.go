@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/markdown"
 )
 
 // Evidence is a call of a tool, which backs what an answer says.
@@ -25,8 +27,10 @@ type Evidence struct {
 //
 // seen is made when the first check asks; a copy of an Input shares it.
 type Input struct {
-	Text     string // as it is sent, without indicators; of a card or an e-mail the plain form
-	Source   string // the Markdown of which Text was made; empty: it is Text
+	Text   string // as it is sent, without indicators; of a card or an e-mail the plain form
+	Source string // the Markdown of which Text was made; empty: it is Text
+	// Markdown is Source for who reads it as well; nil: nobody does.
+	Markdown *markdown.Source
 	Question string
 	Locale   string    // BCP 47; may be empty
 	Now      time.Time // in the time zone of the reader

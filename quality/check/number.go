@@ -20,6 +20,10 @@ type number struct {
 	start, end int      // in the text
 	groups     []string // in ASCII, whatever the digits are
 	seps       []rune   // one less; spaces that hold together are noBreak
+
+	// Room for what most numbers have, so that they are one allocation: an answer has many.
+	some  [2]string
+	means [2]reading // what readings returns
 }
 
 // Separators of groups that have no sign of their own in ASCII.
@@ -77,6 +81,7 @@ func eachNumber(text string, each func(n *number)) {
 // depends on the language, so all readings are kept.
 func readNumber(text string, start int) *number {
 	n := &number{start: start}
+	n.groups = n.some[:0]
 	group, at := digits(text, start)
 	for {
 		n.groups = append(n.groups, group)
@@ -161,13 +166,12 @@ type reading struct {
 // readings returns what n means as one number: 1.234 is 1234 and 1.234. It is empty for
 // dates and versions.
 //
-// There are two at most.
+// There are two at most. They are those of n, which keeps them.
 func (n *number) readings() []reading {
-	last := len(n.seps) - 1
+	last, list := len(n.seps)-1, n.means[:0]
 	if last < 0 {
-		return []reading{read(n.groups[0], "")}
+		return append(list, read(n.groups[0], ""))
 	}
-	var list []reading
 	if grouped(n.groups, n.seps) {
 		list = append(list, read(strings.Join(n.groups, ""), ""))
 	}
@@ -249,7 +253,7 @@ func (n *number) pieces() []*number {
 	from := 0
 	for i := range n.groups {
 		if i == len(n.seps) || splitAt(n.seps[i]) {
-			list = append(list, &number{n.start, n.end, n.groups[from : i+1], n.seps[from:i]})
+			list = append(list, &number{start: n.start, end: n.end, groups: n.groups[from : i+1], seps: n.seps[from:i]})
 			from = i + 1
 		}
 	}

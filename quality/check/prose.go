@@ -36,30 +36,47 @@ var reader = markdown.NewParser()
 func (in *Input) prose() *prose {
 	f := in.found()
 	if f.prose == nil {
-		f.prose = parse(in.source())
+		source := in.Markdown
+		if source == nil || source.Text() != in.source() {
+			source = reader.Source(in.source())
+		}
+		f.prose = parse(source)
 	}
 	return f.prose
 }
 
 // parse takes Markdown apart. One that cannot be read in bounded time is text.
-func parse(source string) *prose {
-	if !markdown.Bearable(source) {
-		return &prose{text: source}
+func parse(source *markdown.Source) *prose {
+	if source.Plain() {
+		return &prose{text: unwrapped(source.Text())}
 	}
-	if text, ok := unmarked(source); ok {
-		return &prose{text: text}
+	root, raw := source.Tree()
+	if root == nil {
+		return &prose{text: source.Text()}
 	}
-	return parsed(source)
+	return parsed(root, raw)
 }
 
-// parsed is parse by a parser of Markdown.
-func parsed(source string) *prose {
-	raw := []byte(source)
+// parsed takes apart what a parser has found.
+func parsed(root ast.Node, raw []byte) *prose {
 	p := &proseParser{raw: raw, prose: prose{built: map[built]bool{}}}
-	root := reader.Parse(raw)
+	p.out.Grow(len(raw) + 1)
 	_ = ast.Walk(root, p.visit) // p returns no error
 	p.prose.text = p.out.String()
 	return &p.prose
+}
+
+// unwrapped is the prose of a source that is plain: its paragraphs, without the empty
+// lines between them, and a line end behind the last one.
+func unwrapped(source string) string {
+	text := strings.Trim(source, "\n")
+	if text == "" {
+		return ""
+	}
+	for strings.Contains(text, "\n\n") {
+		text = strings.ReplaceAll(text, "\n\n", "\n")
+	}
+	return text + "\n"
 }
 
 // proseParser walks the tree of an answer and writes what a reader sees.
@@ -224,6 +241,72 @@ func resolved(s []byte) string {
 	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(s))))
 }
 
+// mayBeIn says whether a text may have one of the constructs. Most texts that were
+// formatted have not the characters for it, and then no parser needs to look.
+func (p *prose) mayBeIn(text string) bool {
+	for b := range p.built {
+		if mayHave(text, b.kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHave says whether a text has what each construct of a kind needs.
+func mayHave(text, kind string) bool {
+	switch kind {
+	case "a heading":
+		return strings.Contains(text, "#") || hasUnderline(text)
+	case "a block of code":
+		return strings.Contains(text, "```") || strings.Contains(text, "~~~")
+	case "code":
+		return strings.Count(text, "`") > 1
+	case "a link", "an image":
+		return strings.Contains(text, "[")
+	case "a table":
+		return strings.Contains(text, "|")
+	case "struck text":
+		return mayPair(text, "~")
+	}
+	return mayPair(text, "*") || mayPair(text, "_")
+}
+
+// mayPair says whether there is a sign with something behind it, and later in the same
+// block one with something in front of it: what is marked ends where its blanks would.
+func mayPair(text, sign string) bool {
+	open := false
+	for at := strings.Index(text, sign); at >= 0; {
+		if open && !isBlank(text, at-1) {
+			return true
+		}
+		open = open || !isBlank(text, at+1)
+		next := strings.Index(text[at+1:], sign)
+		if next < 0 {
+			break
+		}
+		open = open && !strings.Contains(text[at:at+1+next], "\n\n")
+		at += 1 + next
+	}
+	return false
+}
+
+// isBlank says whether there is no character at a place that is surely none of white space.
+func isBlank(text string, at int) bool {
+	return at < 0 || at >= len(text) || text[at] == ' ' || text[at] == '\n' || text[at] == '\t'
+}
+
+// hasUnderline says whether a line ends as one does that makes a heading of the line
+// before it.
+func hasUnderline(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		if strings.HasSuffix(line, "=") || strings.HasSuffix(line, "-") {
+			return true
+		}
+	}
+	return false
+}
+
 // plainText asks that no markup of the source is left in the text.
 type plainText struct{}
 
@@ -239,7 +322,10 @@ func (*plainText) Run(in *Input) Outcome {
 	case len(source.built) == 0: // nothing could be left
 		return passed()
 	case in.Text != in.source():
-		left = parse(in.Text)
+		if !source.mayBeIn(in.Text) {
+			return passed()
+		}
+		left = parse(reader.Source(in.Text))
 	}
 	// What looks like markup in the text alone was written as characters.
 	var kinds []string

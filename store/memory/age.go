@@ -1,7 +1,6 @@
 package memory
 
 import (
-	linked "container/list"
 	"iter"
 	"maps"
 
@@ -11,36 +10,53 @@ import (
 // What gives way when there is too much is found without a search: a store that is full
 // removes something with nearly every write.
 
-// ages are keys in the order in which their records were written last, the oldest first.
-// Its zero value has none. Like all of a Store it is guarded by mu.
-type ages struct{ keys linked.List }
+// ages are the records of which the oldest give way, in the order in which they were written
+// last, the oldest first. Its zero value has none. Like all of a Store it is guarded by mu.
+type ages struct{ first, last *age }
 
-// place is where a key stands among ages; nil: nowhere.
-type place = *linked.Element
-
-// renew puts a key behind all others. It returns where the key stands now.
-func (a *ages) renew(at place, key string) place {
-	if at == nil {
-		return a.keys.PushBack(key)
-	}
-	a.keys.MoveToBack(at)
-	return at
+// age is the place of a record among ages, and a part of it: so it costs the garbage
+// collector nothing of its own. Its zero value stands nowhere.
+type age struct {
+	key          string // empty: it stands nowhere
+	older, newer *age
 }
 
-// leave takes a key out. The result is the place of a key that stands nowhere.
-func (a *ages) leave(at place) place {
-	if at != nil {
-		a.keys.Remove(at)
+// renew puts a record behind all others.
+func (a *ages) renew(at *age, key string) {
+	a.leave(at)
+	*at = age{key: key, older: a.last}
+	if a.last != nil {
+		a.last.newer = at
+	} else {
+		a.first = at
 	}
-	return nil
+	a.last = at
+}
+
+// leave takes a record out, if it is in.
+func (a *ages) leave(at *age) {
+	if at.key == "" {
+		return
+	}
+	if at.older != nil {
+		at.older.newer = at.newer
+	} else {
+		a.first = at.newer
+	}
+	if at.newer != nil {
+		at.newer.older = at.older
+	} else {
+		a.last = at.older
+	}
+	*at = age{}
 }
 
 // oldest returns the first key that may be removed; "" if there is none. spared is asked of
 // few: of what is being written there is one at a time.
 func (a *ages) oldest(spared func(key string) bool) string {
-	for e := a.keys.Front(); e != nil; e = e.Next() {
-		if key := e.Value.(string); !spared(key) {
-			return key
+	for at := a.first; at != nil; at = at.newer {
+		if !spared(at.key) {
+			return at.key
 		}
 	}
 	return ""

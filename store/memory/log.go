@@ -2,32 +2,77 @@ package memory
 
 import (
 	"context"
-	"slices"
 	"sort"
-	"time"
 
 	"sluice/store"
 )
 
-// log is the events of one turn, in order.
+// log is the events of one turn, in order. What thousands of turns have left behind is one
+// piece of memory each, and not one for every flush: the garbage collector looks at each.
 type log struct {
-	entries []store.Entry
-	bytes   int
-	until   expiry
+	data  []byte // of all entries, one behind the other
+	ends  []end
+	until expiry
 }
+
+// end is where an entry ends, and the number of its last event.
+type end struct{ n, at int }
+
+// firstData and firstEnds are room for what a turn tells at first, without its answer.
+const firstData, firstEnds = 1 << 10, 8
 
 // end is the number of the last event, 0 if there is none. It works on nil.
 func (l *log) end() int {
-	if l == nil || len(l.entries) == 0 {
+	if l == nil || len(l.ends) == 0 {
 		return 0
 	}
-	return l.entries[len(l.entries)-1].N
+	return l.ends[len(l.ends)-1].n
+}
+
+// add adds an entry. Those that were read stay as they are: what grows is copied, and what
+// does not is behind them.
+func (l *log) add(n int, data []byte) {
+	if l.ends == nil {
+		l.ends = make([]end, 0, firstEnds)
+	}
+	if most := len(l.data) + len(data); most > cap(l.data) {
+		l.data = append(make([]byte, 0, max(firstData, 2*cap(l.data), most)), l.data...)
+	}
+	l.data = append(l.data, data...)
+	l.ends = append(l.ends, end{n, len(l.data)})
+}
+
+// trim gives back the room of a log to which nothing is added any more.
+func (l *log) trim() {
+	l.data, l.ends = exactly(l.data), exactly(l.ends)
+}
+
+// exactly returns a copy without room for more, or s itself if that has hardly any.
+func exactly[T any](s []T) []T {
+	if cap(s)-len(s) <= len(s)/8 {
+		return s
+	}
+	return append(make([]T, 0, len(s)), s...)
+}
+
+// read returns up to limit entries from the one with index from on.
+func (l *log) read(from, limit int) []store.Entry {
+	begin, some := 0, l.ends[from:min(from+limit, len(l.ends))]
+	if from > 0 {
+		begin = l.ends[from-1].at
+	}
+	entries := make([]store.Entry, 0, len(some))
+	for _, e := range some {
+		entries = append(entries, store.Entry{N: e.n, Data: l.data[begin:e.at:e.at]})
+		begin = e.at
+	}
+	return entries
 }
 
 // log returns a log, or nil. It needs mu.
 func (s *Store) log(turn string) *log {
 	l := s.logs[turn]
-	if l != nil && l.until.passed(time.Now()) {
+	if l != nil && l.until.passed(s.now) {
 		s.removeLog(turn)
 		return nil
 	}
@@ -38,7 +83,7 @@ func (s *Store) log(turn string) *log {
 // functions of this file.
 func (s *Store) removeLog(turn string) {
 	if l := s.logs[turn]; l != nil {
-		s.bytes -= l.bytes + overhead
+		s.bytes -= len(l.data) + overhead
 		delete(s.logs, turn)
 	}
 }
@@ -57,8 +102,12 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 // reader must not take a part for all.
 func (s *Store) append(turn string, a store.Append) error {
 	if a.Task != "" {
-		if t, err := s.task(a.Task); err != nil || t.Holder != a.Holder {
+		t, err := s.task(a.Task)
+		if err != nil || t.Holder != a.Holder {
 			return store.ErrConflict
+		}
+		if t.Turn == turn {
+			turn = t.Turn // one text for both
 		}
 	}
 	l := s.log(turn)
@@ -71,7 +120,7 @@ func (s *Store) append(turn string, a store.Append) error {
 	if l == nil {
 		l = &log{}
 	}
-	if l.bytes+len(a.Data) > store.MaxLog {
+	if len(l.data)+len(a.Data) > store.MaxLog {
 		s.removeLog(turn)
 		s.hub.Signal(store.LogTopic(turn))
 		return store.ErrTooLarge
@@ -83,9 +132,8 @@ func (s *Store) append(turn string, a store.Append) error {
 		s.logs[turn] = l
 		s.bytes += overhead
 	}
-	l.entries = append(l.entries, store.Entry{N: a.N, Data: slices.Clone(a.Data)})
-	l.bytes += len(a.Data)
-	l.until = after(a.TTL)
+	l.add(a.N, a.Data)
+	l.until = s.after(a.TTL)
 	s.bytes += len(a.Data)
 	s.hub.Signal(store.LogTopic(turn))
 	return nil
@@ -101,8 +149,7 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]s
 	if l == nil {
 		return nil, store.ErrNotFound
 	}
-	from := sort.Search(len(l.entries), func(i int) bool { return l.entries[i].N > after })
-	return slices.Clone(l.entries[from:min(from+limit, len(l.entries))]), nil
+	return l.read(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
 }
 
 // DropLog removes a log.

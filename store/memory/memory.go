@@ -41,6 +41,7 @@ type Store struct {
 
 	mu       sync.Mutex // guards the fields below
 	bytes    int
+	now      time.Time // when the call began that holds mu
 	purged   time.Time
 	tasks    map[string]*task
 	logs     map[string]*log
@@ -57,12 +58,12 @@ type Store struct {
 // expiry is when a record is gone; the zero value is never.
 type expiry time.Time
 
-// after is when a time to live ends; 0 lives for good.
-func after(ttl time.Duration) expiry {
+// after is when a time to live ends; 0 lives for good. It needs mu.
+func (s *Store) after(ttl time.Duration) expiry {
 	if ttl == 0 {
 		return expiry{}
 	}
-	return expiry(time.Now().Add(ttl))
+	return expiry(s.now.Add(ttl))
 }
 
 // passed says whether the time is over. The zero expiry never is.
@@ -100,6 +101,13 @@ func New(cfg Config) *Store {
 
 var _ store.Store = (*Store)(nil)
 
+// Size returns how many bytes are kept, as Config.Bytes bounds them.
+func (s *Store) Size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
 // Close does nothing: the garbage collector does it.
 func (s *Store) Close() error { return nil }
 
@@ -118,9 +126,10 @@ func (s *Store) lock(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	s.mu.Lock()
-	if now := time.Now(); now.Sub(s.purged) >= purgeEvery {
-		s.purged = now
-		s.purge(now)
+	s.now = time.Now()
+	if s.now.Sub(s.purged) >= purgeEvery {
+		s.purged = s.now
+		s.purge(s.now)
 	}
 	return nil
 }
@@ -181,10 +190,10 @@ func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duratio
 		return err
 	}
 	defer s.mu.Unlock()
-	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.passed(time.Now()) {
+	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.passed(s.now) {
 		return store.ErrConflict
 	}
-	s.leases[h.Owner] = lease{h.Epoch, after(ttl)}
+	s.leases[h.Owner] = lease{h.Epoch, s.after(ttl)}
 	return nil
 }
 
@@ -216,7 +225,7 @@ func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]boo
 // alive says whether a holder's lease is current.
 func (s *Store) alive(h store.Holder) bool {
 	l, ok := s.leases[h.Owner]
-	return ok && l.epoch == h.Epoch && !l.until.passed(time.Now())
+	return ok && l.epoch == h.Epoch && !l.until.passed(s.now)
 }
 
 // AddCounter counts.
@@ -226,10 +235,10 @@ func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl tim
 	}
 	defer s.mu.Unlock()
 	c := s.counters[key]
-	if c.until.passed(time.Now()) {
+	if c.until.passed(s.now) {
 		c = counter{}
 	}
-	c = counter{c.n + delta, after(ttl)}
+	c = counter{c.n + delta, s.after(ttl)}
 	s.counters[key] = c
 	return c.n, nil
 }
@@ -240,7 +249,7 @@ func (s *Store) Counter(ctx context.Context, key string) (int64, error) {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	if c := s.counters[key]; !c.until.passed(time.Now()) {
+	if c := s.counters[key]; !c.until.passed(s.now) {
 		return c.n, nil
 	}
 	return 0, nil

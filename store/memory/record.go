@@ -19,7 +19,7 @@ type list struct {
 	items [][]byte
 	bytes int
 	until expiry
-	age   place
+	age   age
 }
 
 // index is a sorted set: ids by their scores. It is sorted when it is read.
@@ -31,7 +31,7 @@ type index struct {
 // value returns a value that is there. It needs mu.
 func (s *Store) value(key string) (*value, error) {
 	v := s.values[key]
-	if v == nil || v.until.passed(time.Now()) {
+	if v == nil || v.until.passed(s.now) {
 		return nil, store.ErrNotFound
 	}
 	return v, nil
@@ -77,7 +77,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 	s.removeValue(key)
 	s.bytes += len(v.Data) + overhead
 	v.Version++
-	s.values[key] = &value{v, after(ttl)}
+	s.values[key] = &value{v, s.after(ttl)}
 	return v, nil
 }
 
@@ -89,7 +89,7 @@ func (s *Store) KeepValue(ctx context.Context, key string, ttl time.Duration) er
 	defer s.mu.Unlock()
 	v, err := s.value(key)
 	if err == nil {
-		v.until = after(ttl)
+		v.until = s.after(ttl)
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (s *Store) DeleteValue(ctx context.Context, key string) error {
 // list returns a list that is there, or nil. It needs mu.
 func (s *Store) list(key string) *list {
 	l := s.lists[key]
-	if l != nil && l.until.passed(time.Now()) {
+	if l != nil && l.until.passed(s.now) {
 		s.removeList(key)
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *Store) list(key string) *list {
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
 		s.bytes -= l.bytes + len(l.items)*overhead
-		l.age = s.changed.leave(l.age)
+		s.changed.leave(&l.age)
 		delete(s.lists, key)
 	}
 }
@@ -129,6 +129,11 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 		return err
 	}
 	defer s.mu.Unlock()
+	if b.Task != "" {
+		if _, err := s.task(b.Task); err != nil {
+			return err
+		}
+	}
 	l := s.list(key)
 	if !s.room(len(item)+overhead, key) {
 		return store.ErrFull
@@ -140,7 +145,8 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	l.items = append(l.items, item)
 	l.bytes += len(item)
 	s.bytes += len(item) + overhead
-	l.until, l.age = after(ttl), s.changed.renew(l.age, key)
+	l.until = s.after(ttl)
+	s.changed.renew(&l.age, key)
 	n := 0
 	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
 		kept -= len(l.items[n])
@@ -200,7 +206,7 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 // index returns an index that is there, or nil. It needs mu.
 func (s *Store) index(name string) *index {
 	x := s.indexes[name]
-	if x != nil && x.until.passed(time.Now()) {
+	if x != nil && x.until.passed(s.now) {
 		s.removeIndex(name)
 		return nil
 	}
@@ -224,7 +230,7 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 	if !s.room(overhead, "") {
 		return store.ErrFull
 	}
-	x, until := s.index(name), after(ttl)
+	x, until := s.index(name), s.after(ttl)
 	if x == nil {
 		x = &index{scores: map[string]int64{}, until: until}
 		s.indexes[name] = x

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/store"
@@ -15,14 +16,14 @@ type task struct {
 	store.Task
 	id           string
 	until        expiry
-	age          place
+	age          age
 	older, newer *task
 }
 
 // task returns a task that is there. It needs mu.
 func (s *Store) task(id string) (*task, error) {
 	t := s.tasks[id]
-	if t == nil || t.until.passed(time.Now()) {
+	if t == nil || t.until.passed(s.now) {
 		return nil, store.ErrNotFound
 	}
 	return t, nil
@@ -46,17 +47,31 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	}
 	s.bytes += grows
 	if now == nil {
+		id = pack(id, &t.Meta)
 		now = &task{id: id}
 		s.tasks[id] = now
 		s.enlist(now, t.Meta)
 	}
-	now.Task, now.until = t, after(ttl)
-	if t.Owner == "" {
-		now.age = s.idle.renew(now.age, id)
-	} else {
-		now.age = s.idle.leave(now.age)
+	now.Task, now.until = t, s.after(ttl)
+	if t.Owner != "" {
+		s.idle.leave(&now.age)
+		return nil
+	}
+	s.idle.renew(&now.age, now.id)
+	if l := s.logs[t.Turn]; l != nil {
+		l.trim()
 	}
 	return nil
+}
+
+// pack puts the texts of a task that stay as they are into one, of which they are parts from
+// then on, and returns the id. Otherwise each would keep what it was cut from.
+func pack(id string, m *store.Meta) string {
+	all := strings.Join([]string{id, m.Tenant, m.User, m.Conversation, m.Turn}, "")
+	for _, part := range []*string{&id, &m.Tenant, &m.User, &m.Conversation, &m.Turn} {
+		*part, all = all[:len(*part)], all[len(*part):]
+	}
+	return id
 }
 
 // removeTask drops a task and what it counted. Its log stays: it has a time to
@@ -64,7 +79,7 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
 		s.bytes -= len(t.Doc) + overhead
-		t.age = s.idle.leave(t.age)
+		s.idle.leave(&t.age)
 		s.delist(t)
 		delete(s.tasks, id)
 	}
@@ -118,6 +133,9 @@ func (s *Store) replace(id string, before *task, t store.Task, ttl time.Duration
 		return store.ErrConflict
 	}
 	t.Version++
+	if t.Turn == before.Turn {
+		t.Turn = before.Turn // one text for both
+	}
 	t.Tenant, t.User, t.Conversation, t.Created, t.Cancel = before.Tenant, before.User, before.Conversation, before.Created, before.Cancel
 	return s.setTask(id, t, ttl)
 }
@@ -161,7 +179,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	for t := range s.candidates(q) {
 		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
 		if t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) &&
-			(q.State == "" || t.State == q.State) && !t.until.passed(time.Now()) && compare(m, last) < 0 {
+			(q.State == "" || t.State == q.State) && !t.until.passed(s.now) && compare(m, last) < 0 {
 			found = append(found, m)
 		}
 	}
@@ -189,7 +207,7 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 	}
 	defer s.mu.Unlock()
 	for id, t := range s.tasks {
-		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(time.Now()) {
+		if len(ids) < limit && t.Owner != "" && !s.alive(t.Holder) && !t.until.passed(s.now) {
 			ids = append(ids, id)
 		}
 	}

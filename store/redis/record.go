@@ -59,7 +59,11 @@ func (s *Store) DeleteValue(ctx context.Context, key string) error {
 
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
-	return s.run(ctx, "push_list", pushList, nil, []string{key}, item, ms(ttl), b.Items, b.Bytes)
+	keys := []string{key}
+	if b.Task != "" {
+		keys = append(keys, store.TaskKey(b.Task))
+	}
+	return s.run(ctx, "push_list", pushList, nil, keys, item, ms(ttl), b.Items, b.Bytes)
 }
 
 // List returns items.

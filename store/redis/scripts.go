@@ -245,6 +245,7 @@ return 1`
 
 	pushList = `
 local item, ttl, items, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+if KEYS[2] and call('EXISTS', KEYS[2]) == 0 then return -1 end
 call('RPUSH', KEYS[1], item)
 keep(KEYS[1], ttl)
 if items > 0 then call('LTRIM', KEYS[1], -items, -1) end

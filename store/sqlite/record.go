@@ -101,6 +101,11 @@ func (t *tx) dropList(key string) error {
 // PushList adds an item to a list.
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
 	return s.update(ctx, "push_list", func(_ context.Context, tx *tx) error {
+		if b.Task != "" {
+			if _, err := tx.task(b.Task); err != nil {
+				return err
+			}
+		}
 		if err := tx.push(key, item, ttl); err != nil {
 			return err
 		}

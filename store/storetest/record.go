@@ -106,6 +106,21 @@ func listBounded(t *testing.T, s store.Store) {
 	same(t, "deleted", texts(t, s, "k", 0, 0), "")
 }
 
+// A list that belongs to a task is added to as long as the task is there.
+func listOfTask(t *testing.T, s store.Store) {
+	must(t, s.CreateTask(t.Context(), "task_1", task("u", "c"), long))
+	of := store.Bounds{Items: 2, Task: "task_1"}
+	for _, item := range []string{"a", "b", "c"} {
+		must(t, s.PushList(t.Context(), "k", []byte(item), of, long))
+	}
+	same(t, "while the task is there", texts(t, s, "k", 0, 0), "b c")
+	must(t, s.DeleteTask(t.Context(), "task_1"))
+	want(t, store.ErrNotFound, s.PushList(t.Context(), "k", []byte("d"), of, long))
+	same(t, "behind it", texts(t, s, "k", 0, 0), "b c")
+	want(t, store.ErrNotFound, s.PushList(t.Context(), "none", []byte("d"), of, long))
+	same(t, "no list", texts(t, s, "none", 0, 0), "")
+}
+
 // CutList keeps the first items, so many; it never makes a list longer.
 func listCut(t *testing.T, s store.Store) {
 	must(t, s.CutList(t.Context(), "k", 1))

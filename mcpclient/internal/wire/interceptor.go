@@ -9,6 +9,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/internal/stack"
 )
 
 // interceptor sits between mcp-go's client and its transport. It keeps what the client
@@ -105,7 +107,10 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
-	if !t.group.Run(func() { ended <- contained(inner, f) }) {
+	if !t.group.Run(func() {
+		stack.Reserve()
+		ended <- contained(inner, f)
+	}) {
 		return none, &NotSentError{ErrClosed}
 	}
 	select {

@@ -1,0 +1,73 @@
+package markdown
+
+import "strings"
+
+// isPlain says whether a text has no markup by its very characters, which most short
+// answers are: paragraphs, and lines in them. It is false for all that might have some.
+// TestPlainSources holds it to what the parser says.
+func isPlain(text string) bool {
+	for from := 0; from < len(text); {
+		end := strings.IndexByte(text[from:], '\n')
+		if end < 0 {
+			return isPlainLine(text[from:])
+		}
+		if end > 0 && !isPlainLine(text[from:from+end]) {
+			return false
+		}
+		from += end + 1
+	}
+	return true
+}
+
+// isPlainLine says whether a line, which is not empty, is text whatever stands around it.
+// White space at its ends may be a break or code, and is not plain.
+func isPlainLine(line string) bool {
+	switch first := line[0]; {
+	case first == ' ', first == '-', first == '+', first == '=', first == '#', first == '>', line[len(line)-1] == ' ':
+		return false
+	case '0' <= first && first <= '9': // the number of a list
+		digits := strings.TrimLeft(line, "0123456789")
+		if digits != "" && (digits[0] == '.' || digits[0] == ')') {
+			return false
+		}
+	}
+	for i := range len(line) {
+		if !mayMean(line[i]) {
+			continue
+		}
+		switch line[i] {
+		case '.': // www. is a link
+			if i > 0 && line[i-1]|0x20 == 'w' {
+				return false
+			}
+		case ':': // so is http://
+			if i+1 < len(line) && line[i+1] == '/' {
+				return false
+			}
+		case '&': // an entity has no space
+			if i+1 < len(line) && line[i+1] != ' ' {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// mayMean says whether a character in a line may be markup, or is one that a parser
+// replaces: tabs, carriage returns and other controls. It is a bit of a set, as this is the
+// loop over all of a text.
+func mayMean(c byte) bool {
+	const (
+		low  = 1<<' ' - 1 | 1<<'*' | 1<<'<' | 1<<'&' | 1<<'.' | 1<<':'
+		high = 1<<('\\'-64) | 1<<('`'-64) | 1<<('_'-64) | 1<<('['-64) | 1<<(']'-64) | 1<<('|'-64) | 1<<('~'-64) | 1<<('@'-64) | 1<<(0x7f-64)
+	)
+	switch {
+	case c < 64:
+		return uint64(low)>>c&1 == 1
+	case c < 128:
+		return uint64(high)>>(c-64)&1 == 1
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package stream
+
+import (
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Storage writes the events of a turn as lines, which ReadStoredLine takes back. What is
+// told of a long answer is mostly envelopes, so pieces that came together share one. Its
+// zero value is ready; one goroutine uses it.
+type Storage struct {
+	// last is the stamp of the piece at the end of the line that can grow, and who that of
+	// who said it. n is 0 if no line can.
+	last Stamp
+	who  Attribution
+}
+
+// storedPieces is the data of a line of several pieces.
+type storedPieces struct {
+	Attribution
+	Texts []string `json:"texts"`
+}
+
+// endOfPieces is what stands behind the last piece of a line.
+const endOfPieces = "]}}\n"
+
+// Append appends ev as a line of its own, or to the one at the end of dst, which is what the
+// last call has returned. It fails like AppendStored; nothing was appended then.
+func (s *Storage) Append(dst []byte, stamp Stamp, ev Event) ([]byte, error) {
+	d, ok := ev.(*Delta)
+	if !ok || !utf8.ValidString(d.Text) || !d.Attribution.valid() {
+		s.Cut()
+		line, err := AppendStored(dst, stamp, ev)
+		if err != nil {
+			return dst, err
+		}
+		return append(line, '\n'), nil
+	}
+	if s.last.N > 0 && stamp == (Stamp{s.last.N + 1, s.last.At}) && s.who == d.Attribution {
+		dst = append(dst[:len(dst)-len(endOfPieces)], ',')
+	} else {
+		dst = appendOrigin(append(appendEnvelope(dst, stamp, storedDeltas), '{'), &d.Attribution)
+		dst = append(dst, `"texts":[`...)
+	}
+	s.last, s.who = stamp, d.Attribution
+	dst, _ = jsontext.AppendQuote(dst, d.Text) // it is valid UTF-8
+	return append(dst, endOfPieces...), nil
+}
+
+// Cut ends the line: what comes next begins another one. It must be called before dst is
+// anything else than what Append has returned last.
+func (s *Storage) Cut() { s.last = Stamp{} }

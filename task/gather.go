@@ -1,0 +1,112 @@
+// This file decides when what a turn tells is handed on. Each time costs a command to the
+// store and a write to the client, whatever it carries, and a fast model sends its answer in
+// reads that are shorter than a millisecond apart. So pieces of an answer wait for others for
+// a moment; the first of them, and all else, do not.
+
+package task
+
+import (
+	"time"
+
+	"sluice/stream"
+)
+
+const (
+	// pace is how long it takes at least from one time that pieces are handed on to the next,
+	// and latest how long a piece waits at most. A turn that tells something in between hands
+	// it on by itself, which spares it a timer and the one that waits for its goroutine.
+	pace, latest = 1500 * time.Microsecond, 2 * time.Millisecond
+)
+
+// gathering is what a Turn knows of what waits. Its zero value is that of one that has told
+// nothing; Turn.mu guards it.
+type gathering struct {
+	handed time.Time // when something was handed on last
+	waits  bool      // something was flushed, and not handed on
+	urgent bool      // what was told is to be handed on with the next Flush
+	spoken bool      // the first piece of the answer was told
+	rests  bool      // nobody hands on anything any more, but the turn's own goroutine
+	timer  *time.Timer
+	armed  bool // the timer
+}
+
+// told notes what is told. It needs mu.
+func (g *gathering) told(ev stream.Event) {
+	switch ev.(type) {
+	case *stream.InnerDelta, *stream.Thinking:
+		return
+	case *stream.Delta:
+		if g.spoken {
+			return
+		}
+		g.spoken = true
+	}
+	g.urgent = true
+}
+
+// Flush hands on what was told, as the log gets it; or leaves pieces of an answer to a later
+// one, for two milliseconds at most. Of a run nothing waits: what it writes of itself next
+// may count on what it has told.
+func (t *Turn) Flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since := time.Since(t.handed)
+	if t.urgent || t.rests || t.durable || since >= pace {
+		return t.handOn()
+	}
+	t.waits = true
+	t.arm(latest - since)
+	return nil
+}
+
+// Spill is Flush for an output that has no room for more, and is called from its Write.
+func (t *Turn) Spill() error { return t.handOn() }
+
+// handedOn notes that nothing waits. It needs mu.
+func (g *gathering) handedOn() { g.waits, g.urgent, g.handed = false, false, time.Now() }
+
+// arm sees to it that what waits is handed on in so long. It needs mu.
+func (t *Turn) arm(wait time.Duration) {
+	switch {
+	case t.armed:
+		return
+	case t.timer == nil:
+		t.timer = time.AfterFunc(wait, t.late)
+	default:
+		t.timer.Reset(wait)
+	}
+	t.armed = true
+}
+
+// late hands on what waits, in the goroutine of the timer. What went wrong the turn hears
+// with its next Flush: what a client's writer has failed at once it fails at again.
+func (t *Turn) late() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed = false
+	if t.rests || !t.waits {
+		return
+	}
+	if wait := latest - time.Since(t.handed); wait > 0 {
+		t.arm(wait) // it was handed on meanwhile, and more came
+		return
+	}
+	_ = t.handOn()
+}
+
+// Rest hands on what waits. Until it returns the client's output may be used by another
+// goroutine, from then on it belongs to the caller's.
+func (t *Turn) Rest() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rests {
+		return
+	}
+	t.rests = true
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.waits {
+		_ = t.handOn()
+	}
+}

@@ -1,0 +1,100 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sluice/stream"
+)
+
+// Who takes a run over tells what the log lacks and the run has: ends that were not told, the
+// rest of a text, the end of an attempt that was cut. An attempt that nobody was told of keeps
+// its number, and another one gets the next.
+func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
+	t.Parallel()
+	const text = `{"name":"p","entry_point":"first","max_iterations":9,"timeout":60000000000,` +
+		`"nodes":[{"id":"first","type":"tool","tool":"s/echo"},{"id":"last","type":"tool","tool":"s/echo"}],"edges":[{"from":"first","to":"last"}]}`
+	w, err := Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(node string, status stream.NodeStatus, attempt int) stream.Event {
+		return &stream.NodeRun{NodeID: node, Status: status, Attempt: attempt}
+	}
+	says := func(node, text string) stream.Event {
+		d := &stream.Delta{Text: text}
+		d.NodeID = node
+		return d
+	}
+	first := []stream.Event{&stream.Start{}, run("first", stream.NodeStarted, 1), run("first", stream.NodeCompleted, 1)}
+	done := Ended{Node: "first", Outcome: outcomeCompleted, Taken: []int{0}, Result: 1}
+	whole := []Ended{done, {Node: "last", Outcome: outcomeCompleted, Result: 2}}
+	open := []Open{{Node: "last", Attempt: 1, Round: 1}}
+	for name, tt := range map[string]struct {
+		ended   []Ended
+		open    []Open
+		before  int // ends of an earlier turn
+		told    []stream.Event
+		want    string
+		attempt int // of the open node
+	}{
+		"an end":             {[]Ended{done}, open, 0, first[:2], "first completed 1", 1},
+		"a whole node":       {[]Ended{done}, open, 0, first[:1], "first started 1, first completed 1", 1},
+		"of an earlier turn": {[]Ended{done}, open, 1, first[:1], "", 1},
+		"nothing":            {[]Ended{done}, open, 0, first, "", 1},
+		"an attempt was cut": {[]Ended{done}, open, 0, append(first[:3:3], run("last", stream.NodeStarted, 1)), "last failed 1 turn_lost", 2},
+		"a later one was":    {[]Ended{done}, open, 0, append(first[:3:3], run("last", stream.NodeStarted, 4)), "last failed 4 turn_lost", 5},
+		"a skipped node":     {[]Ended{done, {Node: "last", Outcome: outcomeSkipped, Result: -1}}, nil, 0, first, "last skipped 1", 0},
+		"that was told":      {[]Ended{done, {Node: "last", Outcome: outcomeSkipped, Result: -1}}, nil, 0, append(first[:3:3], run("last", stream.NodeSkipped, 1)), "", 0},
+		"the rest of a text": {whole, nil, 0, append(first[:3:3], run("last", stream.NodeStarted, 1), says("last", "the whole")), `last says " text", last completed 1`, 0},
+		"another attempt's":  {whole, nil, 0, append(first[:3:3], run("last", stream.NodeStarted, 1), says("last", "something else")), "last completed 1", 0},
+		"all was told":       {whole, nil, 0, append(first[:3:3], run("last", stream.NodeStarted, 1), says("last", "the whole text"), run("last", stream.NodeCompleted, 1)), "", 0},
+	} {
+		r := &Run{
+			Header: Header{Schema: schemaNumber, ID: "task_1", Definition: w.sum}, Ended: tt.ended, Progress: Progress{Status: StatusRunning, Frontier: append([]Open(nil), tt.open...)},
+			Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "first", Content: "1"}, {Role: roleTool, Node: "last", Content: "the whole text"}},
+			from:     &readAs{before: tt.before},
+		}
+		if err := r.Join(w); err != nil {
+			t.Fatal(name, err)
+		}
+		var got []string
+		for _, ev := range new(RunStore).TakeOver(r, tt.told) {
+			switch e := ev.(type) {
+			case *stream.NodeRun:
+				got = append(got, strings.TrimSpace(fmt.Sprint(e.NodeID, " ", e.Status, " ", e.Attempt, " ", e.ErrorType)))
+			case *stream.Delta:
+				got = append(got, fmt.Sprintf("%s says %q", e.NodeID, e.Text))
+			}
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: lacks %q, want %s", name, got, tt.want)
+		}
+		if len(tt.open) > 0 && r.Progress.Frontier[0].Attempt != tt.attempt {
+			t.Errorf("%s: it goes on with attempt %d, want %d", name, r.Progress.Frontier[0].Attempt, tt.attempt)
+		}
+	}
+}
+
+// Only before the first node, or behind an answer, nothing can have been told.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status, last string
+		checkpoints  int
+		want         bool
+	}{
+		"it has just begun":      {StatusRunning, CheckpointCreated, 1, true},
+		"a node has ended":       {StatusRunning, CheckpointCreated, 2, false},
+		"it was just gone on":    {StatusRunning, CheckpointResumed, 7, true},
+		"somebody is asked":      {StatusWaiting, CheckpointCreated, 7, true},
+		"nodes have ended since": {StatusRunning, CheckpointCreated, 8, false},
+	} {
+		r := &Run{Progress: Progress{Status: tt.status}, from: &readAs{last: tt.last}}
+		r.from.record.Checkpoints = tt.checkpoints
+		if got := r.Untold(); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
