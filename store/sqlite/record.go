@@ -113,7 +113,7 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	})
 }
 
-// push adds an item to a list, which begins anew if it has expired.
+// push adds an item to a list, which begins again if it has expired.
 func (t *tx) push(key string, item []byte, ttl time.Duration) error {
 	n, err := t.exec(prolongList, key, t.until(ttl), t.now)
 	if err == nil && n == 0 {
