@@ -56,7 +56,7 @@ func oneLine(s string) string {
 
 // CheckLocale wants a tag of the form of BCP 47.
 func CheckLocale(s string) (string, *FieldError) {
-	if !isLanguageTag(s) {
+	if !IsLanguageTag(s) || len(s) > maxLocale {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a language tag such as en or pt-BR"}
 	}
 	return s, nil
@@ -64,9 +64,9 @@ func CheckLocale(s string) (string, *FieldError) {
 
 const maxLocale = 35 // RFC 5646, section 4.4.1
 
-// isLanguageTag accepts the shape of a tag (RFC 5646, section 2.1); whether
+// IsLanguageTag accepts the shape of a tag (RFC 5646, section 2.1) of any length; whether
 // there is such a language is not asked.
-func isLanguageTag(s string) bool {
+func IsLanguageTag(s string) bool {
 	for i, sub := range strings.Split(s, "-") {
 		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {
 			return false
@@ -77,5 +77,5 @@ func isLanguageTag(s string) bool {
 			}
 		}
 	}
-	return len(s) <= maxLocale
+	return true
 }

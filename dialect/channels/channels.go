@@ -114,7 +114,7 @@ func readFormat(body []byte) (in channel.Input, name string, err error) {
 	in.Subject = v.text("subject", false, maxSubject)
 	in.Locale = v.text("locale", false, 35)
 	name = v.text("user_name", false, 4*maxUserName)
-	if in.Locale != "" && !isLanguageTag(in.Locale) {
+	if in.Locale != "" && !chat.IsLanguageTag(in.Locale) {
 		v.fault("locale", chat.CodeInvalidFormat, "must be a language tag such as en or pt-BR")
 	}
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -173,21 +173,6 @@ func (v *formatFields) text(name string, required bool, most int) string {
 		v.fault(name, chat.CodeTooLong, "is too long")
 	}
 	return s
-}
-
-// isLanguageTag says whether s looks like a tag of BCP 47.
-func isLanguageTag(s string) bool {
-	for i, sub := range strings.Split(s, "-") {
-		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {
-			return false
-		}
-		for _, c := range []byte(sub) {
-			if !(c >= '0' && c <= '9' && i > 0 || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // listedChannel is a specification with all its defaults.
