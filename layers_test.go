@@ -79,8 +79,6 @@ func layers() []layer {
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},
 		{"mcpclient/servers", 2.5, []string{"tool", "config", "breaker", "redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
 		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
-		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
-		{"mcpclient/servers", 2.5, []string{"tool", "config", "breaker", "redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
 		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for anyone who wants some"},
 		{"dialect/channels", 2.5, []string{"chat", "fault", "channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
