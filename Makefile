@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test golden fuzz bench baseline attack failover run demo build vuln clean
+.PHONY: help check test golden fuzz bench rivals baseline attack failover run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -36,6 +36,10 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 bench: ## all benchmarks, beside the baseline of testdata/bench (some 5 min)
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee bench.txt
 	go tool benchstat testdata/bench/baseline.txt bench.txt
+
+rivals: ## ten tool nodes in a row, beside LangGraph and ADK for Go (some 3 min)
+	scripts/rivals-install.sh
+	go test ./internal/gateway -run '^$$' -bench '^BenchmarkRow$$' -benchtime 10x -count $(BENCHCOUNT)
 
 baseline: ## make the last run of bench the baseline
 	mkdir -p testdata/bench

@@ -113,7 +113,7 @@ func TestHostileInputIsCheap(t *testing.T) {
 			slowest, largest = max(slowest, took), max(largest, allocated)
 		}
 	}
-	t.Logf("at most %v and %d MB", slowest, largest>>20)
+	t.Logf("figures: at most %v and %d MB", slowest, largest>>20)
 }
 
 func checkResponse(t *testing.T, spec channel.Spec, r *channel.Response) {

@@ -294,23 +294,22 @@ func plainGSM(text string) (n, units int) {
 	size, cost := 0, 0 // of the last one
 	for n < len(text) {
 		c := text[n]
-		next := 1
-		var of int
-		switch {
-		case c < utf8.RuneSelf:
-			if of = int(septets[c]); c == '\r' {
-				of = 0
+		if c < utf8.RuneSelf {
+			of := int(septets[c])
+			if of == 0 || c == '\r' {
+				return n, units
 			}
-		case c < 0xe0 && n+1 < len(text) && text[n+1]&0xc0 == 0x80: // all but € have two bytes
-			of, next = septetsOf(rune(c&0x1f)<<6|rune(text[n+1]&0x3f)), 2
+			n, units, size, cost = n+1, units+of, 1, of
+			continue
+		}
+		of := 0
+		if c >= 0xc2 && c < 0xe0 && n+1 < len(text) && text[n+1]&0xc0 == 0x80 { // all but € have two bytes
+			of = septetsOf(rune(c&0x1f)<<6 | rune(text[n+1]&0x3f))
 		}
 		if of == 0 {
-			if c >= utf8.RuneSelf {
-				return n - size, units - cost
-			}
-			return n, units
+			return n - size, units - cost
 		}
-		n, units, size, cost = n+next, units+of, next, of
+		n, units, size, cost = n+2, units+of, 2, of
 	}
 	return n, units
 }

@@ -100,7 +100,7 @@ func (s *Server) begin(ctx context.Context, cancel context.CancelCauseFunc, w ht
 // err is why the turn ended without an answer; nil if it had one.
 func (s *Server) account(ctx context.Context, o *told, err error) (broken bool) {
 	if o.turn.kept != nil {
-		o.turn.kept.Rest() // out is this goroutine's again
+		o.turn.kept.Rest() // the reply is this goroutine's again
 	}
 	closeErr := o.out.Close()
 	s.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))

@@ -1,6 +1,6 @@
 // This file reads errors of both protocols. There is no one form: OpenAI's object, a
 // string, an array around it, pydantic's list, Google's status. The result says what kind
-// of failure it is, which decides about a retry, a fallback and what the caller is told,
+// of failure it is, which decides about a retry, a fallback and the error that the caller gets,
 // and which member of our request was refused, so that the next one goes without it.
 //
 // A provider's text is kept for the log and is not shown to callers.
@@ -103,7 +103,7 @@ func numeric(e model.Object) int {
 	return 0
 }
 
-// message returns the text of an error. Where it is no string, as Mistral's, it is JSON.
+// message returns the text of an error. If it is not a string, as Mistral's, it returns the JSON.
 func message(e model.Object) string {
 	for _, name := range []string{"message", "detail", "error"} {
 		switch v := e.Get(name); v.Kind() {
@@ -163,7 +163,7 @@ func kindOf(r *model.Refusal) model.Kind {
 	return model.KindServer
 }
 
-// tooLong finds what providers without a word for it say of a request that is too long.
+// tooLong matches the texts of providers that have no code for a request that is too long.
 var tooLong = regexp.MustCompile(`(?i)(maximum|exceeds?( the)?( available)?|model's) (model )?context|context (length|window|size) (is )?(exceeded|of)|prompt is too long|too many (input )?tokens`)
 
 // retryInfo reads the google.rpc.RetryInfo among an error's details.
@@ -177,7 +177,7 @@ func retryInfo(details jsontext.Value) (wait time.Duration) {
 // refusedMember returns which of our members an error names as one that the provider
 // does not take, or "".
 //
-// It returns "" rather than guess: a member that is learned away wrongly is missing for as
+// It returns "" rather than guess: a member that is omitted by mistake is missing for as
 // long as the process runs. Text is searched only if it says that something is not taken.
 func refusedMember(e model.Object, text string, ours []string) string {
 	if param := model.Unquote(e.Get("param")); param != "" {
@@ -220,7 +220,7 @@ var (
 	bareName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]`)
 )
 
-// memberOf returns which of ours a path is, begins with or, for strict, ends in.
+// memberOf returns the one of ours that a path is, begins with or, for strict, ends in.
 func memberOf(path string, ours []string) string {
 	path = strings.TrimPrefix(path, "body.")
 	if path == "strict" || strings.HasSuffix(path, ".strict") {
@@ -233,8 +233,8 @@ func memberOf(path string, ours []string) string {
 	return name
 }
 
-// beginsWith returns which of ours path is or begins with. Of those of which one begins
-// another, the longer stands first.
+// beginsWith returns the one of ours that path is or begins with. If one of ours begins
+// another, the longer one must stand first.
 func beginsWith(path string, ours []string) string {
 	for _, name := range ours {
 		if rest, ok := strings.CutPrefix(path, name); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {

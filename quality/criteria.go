@@ -23,6 +23,15 @@ type standards struct {
 	markdown *markdown.Parser
 }
 
+// isStandard says whether a criterion of our own has that id.
+func isStandard(id string) bool {
+	switch id {
+	case "not_empty", "complete", "plain_text", "max_length", "data_used":
+		return true
+	}
+	return false
+}
+
 // newStandards compiles them.
 func newStandards() *standards {
 	return &standards{

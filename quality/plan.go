@@ -249,7 +249,7 @@ func (t *turn) stepsRun() (n int) {
 		return n
 	}
 	n += 3 // composed, formatted, validated
-	if c := t.checks.Channel; c != nil && c.Delivery != nil {
+	if c := t.checks.Channel; c != nil && c.Delivery != nil && c.Delivery.Attempts > 0 {
 		n++
 	}
 	return n

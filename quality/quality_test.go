@@ -91,6 +91,10 @@ func TestOrderOfATurn(t *testing.T) {
 			turn{yaml: enforce, inner: breaks("The begin", &fault.Error{Type: fault.ModelUnavailable, Message: "m"})},
 			lines("start", "extracting 1", "composing 1", "failed 1", "error model_unavailable true", "done error"),
 		},
+		"a fatal error of an answer that is observed": {
+			turn{yaml: "quality: {mode: observe, plan: none}", inner: breaks("The begin", &fault.Error{Type: fault.ModelUnavailable, Message: "m"})},
+			lines("start", "extracting 1", "composing 1", `delta "The begin"`, "failed 1", "error model_unavailable true", "done error"),
+		},
 		"a fatal error on a channel alone": {
 			turn{inner: breaks("The begin", &fault.Error{Type: fault.ModelUnavailable, Message: "m"}), req: form("sms")},
 			lines("start", "composing 1", "error model_unavailable true", "done error"),

@@ -21,6 +21,10 @@ func (t *turn) close(err error) {
 		p := t.planning.wait()
 		t.spend(p.usage, p.took)
 	}
+	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is told that
+		none := t.form.Format(Text{RequestID: chat.RequestID(t.ctx), At: time.Now()})
+		t.checks.Channel = &stream.Formatted{Channel: t.channel, Metadata: none.Metadata}
+	}
 	if t.watched {
 		a := t.counted()
 		t.counts().turns.Inc(string(t.outcome))
@@ -49,7 +53,7 @@ func (t *turn) counted() *attempt {
 func (t *turn) receipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
 		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
-		Criteria: []stream.CriterionCheck{}, Millis: t.told.ms,
+		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.told.ms,
 		Usage: stream.TokenUsage{Input: t.told.usage.InputTokens, Output: t.told.usage.OutputTokens, Thinking: t.told.usage.ThinkingTokens},
 		Plan:  stream.ReceiptPlan{Steps: t.steps(), Ran: t.stepsRun()},
 	}
@@ -63,7 +67,7 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 			line.By = "code"
 		}
 		if v.given {
-			line.Passed = &v.passed
+			line.Passed = &a.verdicts[i].passed
 		}
 		line.FailedFirst = len(t.attempts) > 1 && t.attempts[0].verdicts[i].failed()
 		r.Criteria = append(r.Criteria, line)

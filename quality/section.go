@@ -119,7 +119,8 @@ func duration(p *time.Duration, n *file.Node, least, most time.Duration) {
 	*p = d
 }
 
-// criteria reads a list of criteria. An id that is there twice is a fault.
+// criteria reads a list of criteria. An id that is there twice is a fault, and so is that of
+// a criterion of our own for something else: it would take that one's place unseen.
 func criteria(list *file.Node) (all []Criterion) {
 	for n := range list.Members() {
 		id, ok := n.Get("id").Text()
@@ -142,6 +143,10 @@ func criteria(list *file.Node) (all []Criterion) {
 			}
 		}
 		readCheck(&c, n)
+		if isStandard(id) && c.Name != id {
+			n.Get("id").Fault("is that of a check of every answer, which this criterion is not")
+			continue
+		}
 		all = append(all, c)
 	}
 	return all

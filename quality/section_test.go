@@ -55,6 +55,9 @@ func TestFaultsOfAFile(t *testing.T) {
     - {id: d, description: Long enough it is., check: max_length, args: {chars: ten}}
     - {id: e, description: Long enough it is., check: guess}
     - {id: f, description: Long enough it is., check: matches}
+    - {id: complete, description: Long enough it is.}
+    - {id: data_used, description: Long enough it is., check: not_empty}
+    - {id: plain_text, description: Long enough it is., check: plain_text, must: false}
 agents:
   x: {quality: {plan: always, reserve: 1ms}}
 `), func(string) (string, bool) { return "", false })
@@ -62,7 +65,7 @@ agents:
 	for _, f := range r.Faults {
 		got = append(got, f.Name)
 	}
-	want := []string{"f:2:9", "f:3:12", "f:4:18", "f:7:12", "f:8:28", "f:9:48", "f:10:81", "f:11:55", "f:12:7", "f:14:23", "f:14:40"}
+	want := []string{"f:2:9", "f:3:12", "f:4:18", "f:7:12", "f:8:28", "f:9:48", "f:10:81", "f:11:55", "f:12:7", "f:13:12", "f:14:12", "f:17:23", "f:17:40"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%v", diff, r.Faults)
 	}

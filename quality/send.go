@@ -70,6 +70,7 @@ func (t *turn) messages(a *attempt) {
 	f := a.format(t, nil)
 	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}
 	if f.Content == "" {
+		t.undelivered()
 		return
 	}
 	if f.Truncated {
@@ -105,6 +106,14 @@ func (t *turn) deliver(f *Formatted) {
 	t.logDelivered(&d, f, began)
 	if d.Status != "delivered" {
 		t.warn(fault.DeliveryFailed, "The answer could not be delivered to its channel")
+	}
+}
+
+// undelivered tells a client who asked for a delivery that there is nothing to deliver.
+func (t *turn) undelivered() {
+	if t.req.Deliver {
+		t.checks.Channel.Delivery = &stream.Delivery{Status: "failed"}
+		t.warn(fault.DeliveryFailed, "There is no text that could be delivered")
 	}
 }
 

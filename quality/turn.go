@@ -314,7 +314,7 @@ func (t *turn) pauses() bool {
 // fail ends a turn without an answer. What is held back is dropped.
 func (t *turn) fail(err error) error {
 	t.outcome, t.pieces = stream.NotEvaluated, holding{}
-	if t.held && t.watched && !t.released {
+	if t.watched && !t.released {
 		t.tell(stream.Failing)
 	}
 	return err

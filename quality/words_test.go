@@ -197,6 +197,39 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// A turn whose answer has no text, or which has no answer, tells that nothing came of its
+// channel, and who asked for a delivery that there was none.
+func TestChannelWithoutAText(t *testing.T) {
+	t.Parallel()
+	asked := chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}
+	for name, tt := range map[string]struct {
+		turn
+		delivery *stream.Delivery
+	}{
+		"no text":        {turn{inner: says()}, &stream.Delivery{Status: "failed"}},
+		"no text seen":   {turn{yaml: "quality: {mode: observe, plan: none}", inner: says()}, &stream.Delivery{Status: "failed"}},
+		"a fatal error":  {turn{inner: breaks("The begin", &fault.Error{Type: fault.ModelUnavailable, Message: "m"})}, nil},
+		"a failed check": {turn{yaml: enforce, inner: breaks("", &fault.Error{Type: fault.ModelBlocked, Message: "m"})}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sender := &receiver{status: "delivered"}
+			tt.turn.req, tt.turn.sender = asked, sender
+			got := tt.turn.run(t)
+			want := &stream.Formatted{Channel: "sms", Metadata: jsontext.Value(`{"x":1}`), Delivery: tt.delivery}
+			if diff := cmp.Diff(want, got.done.Channel); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if told := slices.Contains(got.lines, "error delivery_failed false"); told != (tt.delivery != nil) || sender.got != nil {
+				t.Errorf("told %t, delivered %+v: %q", told, sender.got, got.lines)
+			}
+			if r := got.done.Quality; r != nil && r.Plan.Ran == r.Plan.Steps {
+				t.Errorf("all of %d steps have run", r.Plan.Steps)
+			}
+		})
+	}
+}
+
 // Nothing of a text that was withheld is kept.
 func TestWithheldTextsAreNotKept(t *testing.T) {
 	t.Parallel()

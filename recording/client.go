@@ -30,7 +30,7 @@ func (r *Recording) HTTP(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// Client gets the reply of a turn that is run again, and tells its Player of it. It is an
+// Client gets the reply of a turn that is run again, and hands it to its Player. It is an
 // http.ResponseWriter; a stream may be written from several goroutines.
 type Client struct {
 	player *Player

@@ -42,7 +42,7 @@ type Difference struct {
 	Recorded, Rerun string // the events as they are compared; empty: there is none
 }
 
-// String tells it, an event a line.
+// String writes it, one event a line.
 func (d *Difference) String() string {
 	show := func(text string) string {
 		if text == "" {
@@ -60,7 +60,7 @@ func (d *Difference) String() string {
 //
 // Who speaks at the same time as others may come before them or behind: which of two branches
 // is a moment faster is chance in both turns. If each says the same in its own order, reordered
-// is true, and there is no difference.
+// is true, and nothing differs.
 func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	a, b := frames(r.Body()), frames(rerun)
 	if r.aborted() {

@@ -17,7 +17,7 @@ import (
 // what follows does not wait for it again.
 const stall = 500 * time.Millisecond
 
-// errNotRecorded is the answer to what nobody asked when the recording was made.
+// errNotRecorded is the answer to a request that the recording does not have.
 var errNotRecorded = errors.New("the recording has no answer to this")
 
 // Player gives a turn the inputs of a recording. It has no clock: an input comes when all
@@ -113,7 +113,7 @@ func (f *framer) count(p []byte) (n int) {
 	return n
 }
 
-// Said tells the Player what the program has sent to its client.
+// Said gives the Player what the program has sent to its client.
 func (p *Player) Said(out []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -337,10 +337,10 @@ func (b *playedBody) Close() error {
 	return nil
 }
 
-// Around returns the Player in place of a transport.
+// Around returns the Player as a transport.
 func (p *Player) Around(http.RoundTripper, string) http.RoundTripper { return p }
 
-// Tools returns what somebody was offered, and what became of the calls, in place of tools.
+// Tools returns tools that offer what was offered in the recording, and that answer as they did then.
 func (p *Player) Tools(of string, _ Tools) Tools { return playedTools{p, of} }
 
 type playedTools struct {

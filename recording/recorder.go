@@ -26,7 +26,7 @@ const (
 	maxQueue = 32 << 20
 	// maxLines bounds the lines that wait.
 	maxLines = 8192
-	// warnEvery is how often a failure is told.
+	// warnEvery is how often a failure is logged.
 	warnEvery = time.Minute
 	// Names of files begin with prefix and end with suffix, and sort by time. No other file
 	// of the folder is ever removed.
@@ -54,7 +54,7 @@ type Recorder struct {
 	mu     sync.RWMutex // held while something is sent; guards the field below
 	closed bool
 
-	warned atomic.Int64 // when a failure was told last, as UnixNano
+	warned atomic.Int64 // when a failure was logged last, as UnixNano
 	// Of the goroutine.
 	open map[*Turn]*file
 	made int // files
@@ -76,7 +76,7 @@ type file struct {
 	sum   hash.Hash
 }
 
-// New returns a Recorder. A folder that cannot be written is told of when a turn comes: the
+// New returns a Recorder. A folder that cannot be written is reported when a turn comes: the
 // gateway works without.
 func New(cfg Config) *Recorder {
 	cfg.Max = cmp.Or(cfg.Max, DefaultMax)
@@ -253,7 +253,7 @@ func (r *Recorder) writes(path string) bool {
 	return false
 }
 
-// warn tells of a failure, at most once a minute: with a full disk each turn has one.
+// warn logs a failure, at most once a minute: with a full disk each turn has one.
 func (r *Recorder) warn(err error) {
 	now, last := time.Now().UnixNano(), r.warned.Load()
 	if last != 0 && now-last < int64(warnEvery) || !r.warned.CompareAndSwap(last, now) {

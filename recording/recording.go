@@ -7,7 +7,7 @@
 // is its request; each HTTP exchange with a model, or a receiver of answers; each set of
 // tools that was offered; and what each call of a tool came to. What a tool layer decides
 // by itself, such as retries, breakers and caches, is behind that line: a turn that is run
-// again is told the same, whatever the state of the process. State that a store keeps is
+// again receives the same, whatever the state of the process. State that a store keeps is
 // no input: a turn that goes on with some says so (Continues), and can only be played.
 //
 // Keys are not recorded: of the headers of requests only a few harmless ones are, and none
@@ -37,7 +37,7 @@ const Format = 1
 
 // Errors of files, to be tested for with errors.Is.
 var (
-	// ErrNone: the file is no recording.
+	// ErrNone: the file is not a recording.
 	ErrNone = errors.New("this is no recording")
 	// ErrCut: its end is missing, as after a crash, or while the turn runs.
 	ErrCut = errors.New("the recording was cut: its end is missing")
@@ -69,7 +69,7 @@ type Request struct {
 	Body   Text        `json:"body"`
 }
 
-// Kind says what an Entry tells.
+// Kind says what an Entry holds.
 type Kind string
 
 // Kinds. N numbers exchanges and calls, each from 1.

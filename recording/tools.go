@@ -12,7 +12,7 @@ type Tools interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// Tools returns the tools of somebody, whose name is of, so that what they offer and what
+// Tools returns the tools of the agent or node with the name of, so that what they offer and what
 // becomes of calls is recorded.
 func (r *Recorder) Tools(of string, next Tools) Tools { return recordedTools{of, next} }
 
@@ -28,7 +28,7 @@ func (r recordedTools) Tools(ctx context.Context) *tool.Set {
 	return set
 }
 
-// offered records what somebody was offered. It works on nil.
+// offered records which tools were offered. It works on nil.
 func (t *Turn) offered(of string, set *tool.Set) {
 	if t == nil {
 		return

@@ -134,7 +134,7 @@ func (t *Turn) number(counter *int) int {
 	return *counter
 }
 
-// copied returns bytes that belong to somebody else.
+// copied returns a copy of bytes that their owner may use again.
 func copied(b []byte) *Text {
 	t := Text(append([]byte(nil), b...))
 	return &t

@@ -48,7 +48,7 @@ func TestRecallAndPrecision(t *testing.T) {
 		}
 	}
 	recall, precision := float64(found)/float64(found+missed), float64(found)/float64(found+wrong)
-	t.Logf("recall %.3f (%d of %d), precision %.3f (%d wrong)", recall, found, found+missed, precision, wrong)
+	t.Logf("figures: recall %.3f (%d of %d), precision %.3f (%d wrong)", recall, found, found+missed, precision, wrong)
 	if recall < 0.98 || precision < 0.97 {
 		t.Errorf("recall %.3f, precision %.3f", recall, precision)
 	}

@@ -30,7 +30,7 @@ func TestPhonesOfAllRegions(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d national numbers are missed", missed, all)
+	t.Logf("figures: %d of %d national numbers are missed", missed, all)
 	if missed*10 > all {
 		t.Errorf("%d of %d national numbers are missed", missed, all)
 	}

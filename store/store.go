@@ -151,6 +151,20 @@ type Values interface {
 	DeleteValue(ctx context.Context, key string) error
 }
 
+// Pushed is an item to be added to a list without bounds.
+type Pushed struct {
+	Key  string
+	Item []byte
+}
+
+// Together is what an engine has besides, for which one large write is much cheaper than
+// several small ones.
+type Together interface {
+	// PushAndPut is PutValue and a PushList for each item, with the same ttl for all of
+	// them. After an error, whose meaning is that of PutValue, nothing was written.
+	PushAndPut(ctx context.Context, items []Pushed, key string, v Value, ttl time.Duration) (Value, error)
+}
+
 // Bounds say how much of a list is kept, and with what. 0 means no bound.
 type Bounds struct {
 	Items, Bytes int

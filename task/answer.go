@@ -13,14 +13,14 @@ import (
 	"sluice/stream"
 )
 
-// answer is what a task's document tells of a turn, gathered as the turn is told.
+// answer is what a task's document says of a turn. It is gathered while the turn is sent.
 //
 // One goroutine uses it, that of the turn. text may be lent from a pool (buffer.go): what
 // outlives the turn is copied.
 type answer struct {
 	// text is the answer as clients saw it, to its last byte.
 	text []byte
-	// spans say whose which part of text is, where agents are told of.
+	// spans say which agent wrote which part of text, where the document names agents.
 	spans   []span
 	failure string // of the fatal error
 	reason  stream.FinishReason
@@ -134,7 +134,7 @@ func (a *answer) ran(ev *stream.AgentRun) {
 
 // describe writes how the answer was checked, who was chosen, and what each agent said.
 //
-// It is called once, when the turn is over. Without a route nothing of agents is told, as
+// It is called once, when the turn is over. Without a route the document names no agents, as
 // there is no team.
 func (a *answer) describe(m *Metadata) {
 	if a.checked != nil {

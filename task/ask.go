@@ -17,7 +17,7 @@ import (
 	"sluice/store"
 )
 
-// Caller is who asks for tasks. The zero value is nobody in particular.
+// Caller is who asks for tasks. The zero value is any caller.
 type Caller struct {
 	Principal chat.Principal
 	UserID    string
@@ -38,7 +38,7 @@ func (c Caller) mine(t store.Task) bool {
 }
 
 // notFound is said of what is not there, and of what is not the caller's: the
-// difference would tell who has tasks.
+// difference would show who has tasks.
 func notFound() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
@@ -143,9 +143,9 @@ func notCancelable() error {
 	return &fault.Error{Type: fault.TaskNotCancelable, Message: "The task has ended; there is nothing to cancel"}
 }
 
-// ask tells the process that runs a task to end it.
+// ask has the process that runs a task end it.
 //
-// A turn of this process is told directly. For another one the wish is kept in an index
+// A turn of this process is ended directly. For another one the wish is kept in an index
 // that the process reads, and in the task itself, so that a signal which is lost delays it
 // only.
 func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
@@ -162,7 +162,7 @@ func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 	return nil
 }
 
-// cancelWaiting cancels a task that nobody runs: it waits for an input.
+// cancelWaiting cancels a task that no process runs: it waits for an input.
 //
 // If the person answers at the same moment, the task's version decides which of the two
 // counts.
@@ -190,7 +190,7 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	return t.Doc, false, nil
 }
 
-// withdraw empties questions that nobody can answer any more. They hold what the user and
+// withdraw empties questions that can no longer be answered. They hold what the user and
 // the model said, for as long as an answer had time, which may be longer than the task is
 // kept. A failure leaves them to that time.
 func (s *Service) withdraw(ctx context.Context, ids []string) {

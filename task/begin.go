@@ -22,7 +22,7 @@ type Request struct {
 	Chat   *chat.Request
 	TaskID string // that waits for the input; empty: see Recall
 	// Recall looks at the newest task of the conversation: the input answers its question, if
-	// it has one, and Chat is told who answered last. Else the turn gets a task of its own.
+	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
 	Recall bool
 	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
 	// waits for an input.
@@ -44,7 +44,7 @@ type Request struct {
 // same body: Turn runs, or has run.
 type Replay struct{ Turn string }
 
-// It is no failure: the caller reads the turn's log instead of running it.
+// It is not a failure: the caller reads the turn's log instead of running it.
 func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
 
 // keyed is what is kept of an idempotency key.
@@ -55,7 +55,7 @@ type keyed struct {
 
 // Begin begins to keep a turn. It returns nil if the store is unavailable and the turn can
 // do without; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
-// no input. It tells Request.Chat which question its input answers. End must be called on the Turn.
+// no input. It sets in Request.Chat which question its input answers. End must be called on the Turn.
 //
 // A turn cannot do without the store if the store is required, if the turn is a run, or if
 // the request names a key or a task.

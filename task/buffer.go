@@ -26,7 +26,7 @@ func (b *buffers) get() *[]byte {
 	return &buf
 }
 
-// put takes a buffer back; nobody else may have it then. It works on nil.
+// put takes a buffer back; the caller must not use it afterwards. It works on nil.
 func (b *buffers) put(buf *[]byte) {
 	if buf != nil && cap(*buf) <= keepBuffer {
 		*buf = (*buf)[:0]

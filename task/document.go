@@ -157,7 +157,7 @@ type AgentResponse struct {
 type Number float64
 
 // UnmarshalJSON implements json.Unmarshaler. null is 0; what JSON cannot write again, such
-// as NaN, is no number.
+// as NaN, is not a number in JSON.
 func (n *Number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*n = 0

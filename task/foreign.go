@@ -14,7 +14,7 @@ import (
 // wrote them, a person did by hand, or they are damaged. What can be read of them is shown,
 // and what cannot is not lost when the task changes.
 
-// lenient reads names in any case, and what is no proper JSON but can be told apart.
+// lenient reads names in any case, and text that is not proper JSON but can be understood.
 func lenient() json.Options {
 	return json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -36,7 +36,7 @@ func readForeign(text []byte) *Document {
 }
 
 // readMembers reads an object into a struct, and what does not fit there into its others. It
-// returns false if text is no object.
+// returns false if text is not an object.
 func readMembers[T any](text []byte, into *T, others *Others) bool {
 	var members Others
 	if json.Unmarshal(text, &members, lenient()) != nil || members == nil {

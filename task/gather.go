@@ -1,4 +1,4 @@
-// This file decides when what a turn tells is handed on. Each time costs a command to the
+// This file decides when the events of a turn are handed on. Each time costs a command to the
 // store and a write to the client, whatever it carries, and a fast model sends its answer in
 // reads that are shorter than a millisecond apart. So pieces of an answer wait for others for
 // a moment; the first of them, and all else, do not.
@@ -13,24 +13,24 @@ import (
 
 const (
 	// pace is how long it takes at least from one time that pieces are handed on to the next,
-	// and latest how long a piece waits at most. A turn that tells something in between hands
+	// and latest how long a piece waits at most. A turn that sends another event in between hands
 	// it on by itself, which spares it a timer and the one that waits for its goroutine.
 	pace, latest = 1500 * time.Microsecond, 2 * time.Millisecond
 )
 
-// gathering is what a Turn knows of what waits. Its zero value is that of one that has told
+// gathering is what a Turn knows of the events that wait. Its zero value is that of one that has sent
 // nothing; Turn.mu guards it.
 type gathering struct {
 	handed time.Time // when something was handed on last
 	waits  bool      // something was flushed, and not handed on
-	urgent bool      // what was told is to be handed on with the next Flush
-	spoken bool      // the first piece of the answer was told
-	rests  bool      // nobody hands on anything any more, but the turn's own goroutine
+	urgent bool      // what waits is to be handed on with the next Flush
+	spoken bool      // the first piece of the answer was sent
+	rests  bool      // only the turn's own goroutine hands on from now on
 	timer  *time.Timer
 	armed  bool // the timer
 }
 
-// told notes what is told. It needs mu.
+// told notes an event that the turn sends. It needs mu.
 func (g *gathering) told(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
@@ -44,9 +44,9 @@ func (g *gathering) told(ev stream.Event) {
 	g.urgent = true
 }
 
-// Flush hands on what was told, as the log gets it; or leaves pieces of an answer to a later
+// Flush hands on the events that wait to the log, or leaves pieces of an answer to a later
 // one, for two milliseconds at most. Of a run nothing waits: what it writes of itself next
-// may count on what it has told.
+// may rely on what it has sent.
 func (t *Turn) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	// lookEvery is how often the keeper looks for cancels whose signal was lost.
 	lookEvery = 500 * time.Millisecond
 	// sweepEvery is how often it looks for the turns of the dead: more often while
-	// somebody reads a log here, who would wait for them.
+	// a client reads a log here, and would wait for them.
 	sweepEvery, sweepForReaders = 5 * time.Second, time.Second
 	// sweep is how many turns one sweep closes.
 	sweep = 100
@@ -40,7 +40,7 @@ func lostOr(owned bool) error {
 	return lost()
 }
 
-// cancelled ends a turn that somebody asked to end.
+// cancelled ends a turn that a caller asked to end.
 func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
 
 // keep is the keeper's loop.
@@ -78,7 +78,7 @@ func (s *Service) keep() {
 	}
 }
 
-// Ready says that Config.Runs can be gone on with from now on: the keeper looks at once
+// Ready says that Config.Runs can be continued from now on: the keeper looks at once
 // whether there are some.
 func (s *Service) Ready() {
 	select {
@@ -119,10 +119,10 @@ func (s *Service) renew() error {
 	return err
 }
 
-// cancels returns the index of tasks of a process that somebody has cancelled.
+// cancels returns the index of the cancelled tasks of a process.
 func cancels(owner string) string { return "sluice:cancel:" + owner }
 
-// hear cancels the turns that somebody, on whatever gateway, asked to be cancelled.
+// hear cancels the turns whose end was asked for on any gateway.
 func (s *Service) hear() {
 	s.mu.Lock()
 	idle := len(s.running) == 0
@@ -154,7 +154,7 @@ func (s *Service) stop(task string) bool {
 	return true
 }
 
-// sweep closes the turns of processes that are gone, and goes on with their runs: with
+// sweep closes the turns of dead processes, and continues their runs: with
 // some of them, as others want theirs. It says whether it has left any. After an outage of
 // the store it waits for one lease, so that owners can renew theirs.
 func (s *Service) sweep(ctx context.Context) (more bool) {
@@ -191,7 +191,7 @@ func (s *Service) closeOrphan(ctx context.Context, id string) error {
 	return s.closeLost(ctx, id, task)
 }
 
-// closeLost goes on with a task that nobody runs; or closes it: its log gets what it
+// closeLost continues a task that no process runs, or closes it: its log gets what it
 // lacks, its task a last state.
 func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
 	if taken, err := s.takeOver(ctx, id, task); taken || err != nil {
@@ -244,7 +244,7 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	return nil
 }
 
-// changed tells of a task's new state.
+// changed reports a task's new state.
 func (s *Service) changed(ctx context.Context, task, before, state string) {
 	if state != Working {
 		s.states.Inc(state)
@@ -253,7 +253,7 @@ func (s *Service) changed(ctx context.Context, task, before, state string) {
 		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
 }
 
-// maxUnsettled bounds the turns that wait for the store to be told of their end. The store
+// maxUnsettled bounds the turns whose end the store does not have yet. The store
 // hears nothing more of the others: their logs end without Done.
 const maxUnsettled = 256
 
@@ -266,7 +266,7 @@ func (s *Service) later(t *Turn) {
 	}
 }
 
-// settle tells the store how turns have ended while it was unavailable.
+// settle writes to the store how turns have ended while it was unavailable.
 func (s *Service) settle() {
 	s.mu.Lock()
 	turns := s.unsettled

@@ -48,7 +48,7 @@ func (h head) append(dst []byte) []byte {
 // page is how many entries are read at once.
 const page = 200
 
-// Told is an event as it was told.
+// Told is an event as it was sent.
 type Told struct {
 	stream.Stamp
 	Event stream.Event
@@ -62,7 +62,7 @@ type Log struct {
 	ready   []Told // read already
 	last    int    // N of the last event that was read
 	// ahead is the last event that the reader has, if the log does not have it yet: its
-	// client was told while the store was unavailable. skipped is told of those up to it.
+	// client received while the store was unavailable. skipped gets those up to it.
 	ahead   int
 	skipped func(stream.Event)
 }
@@ -122,9 +122,9 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 	return all, nil
 }
 
-// Skip passes over the events up to number n, each of which skipped is told of. It returns
+// Skip passes over the events up to number n, each of which is passed to skipped. It returns
 // false if there is nothing to wait for behind them: the turn has ended with them, or
-// nobody runs it. Those that the log does not have yet Events passes over.
+// no process runs it. Those that the log does not have yet Events passes over.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
 	for passed := 0; ; {
 		for i, told := range l.ready {
@@ -153,7 +153,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 	}
 }
 
-// stillRuns says whether somebody runs a turn of a task. What its client was told while the
+// stillRuns says whether a process runs a turn of a task. What its client received while the
 // store was unavailable its log gets later.
 func (s *Service) stillRuns(ctx context.Context, id, turn string) (bool, error) {
 	t, err := s.cfg.Store.Task(ctx, id)
@@ -195,7 +195,7 @@ func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 	}
 }
 
-// Past passes over what the log holds now, all of which told is told of. It says whether
+// Past passes over what the log holds now, each of which is passed to told. It says whether
 // the turn has ended with it.
 func (l *Log) Past(ctx context.Context, told func(stream.Event)) (ended bool, err error) {
 	for {

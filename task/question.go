@@ -75,7 +75,7 @@ func (q *Question) forRequest() *chat.Clarification {
 	return asked
 }
 
-// recall looks at the newest task of the conversation: it tells the request who answered
+// recall looks at the newest task of the conversation: it sets in the request who answered
 // last and, if the task waits for an input, makes the request its reply.
 func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (taken bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
@@ -125,7 +125,7 @@ func taskFault(f *chat.FieldError) error {
 	return e
 }
 
-// take makes a waiting task the turn's, and tells the request what it answers.
+// take makes a waiting task the turn's, and sets in the request what it answers.
 func (s *Service) take(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
 	before := task.State
 	doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)

@@ -23,7 +23,7 @@ type Retention struct {
 	ByTask, ByStatus map[string]int
 }
 
-// Statuses of a task that has ended, as records tell them.
+// Statuses of a task that has ended, as records name them.
 const (
 	statusCompleted = "completed"
 	statusFailed    = "failed" // or canceled

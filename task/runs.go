@@ -18,7 +18,7 @@ import (
 // A turn that is a run of a workflow is not lost with its process: another one claims its
 // task and goes on with it, in the same log.
 
-// Runs knows what can be gone on with in place of a process that is gone.
+// Runs knows the runs that this process can continue for a dead one.
 type Runs interface {
 	// Open returns the run of a task; nil if the task has none. The error of a run that
 	// this process cannot go on with is ErrNotHere.
@@ -31,12 +31,12 @@ type Runs interface {
 
 // Run is a run that was read. One goroutine uses it.
 type Run interface {
-	// TakeOver makes it ready to be gone on with; told is what the log tells of the turn,
+	// TakeOver makes it ready to be continued; told is what the log has of the turn,
 	// nil if there is none. It returns the events that the log lacks.
 	TakeOver(told []stream.Event) []stream.Event
-	// TimeOut decides what nobody has decided in time.
+	// TimeOut decides what no person has decided in time.
 	TimeOut(now time.Time)
-	// Untold says that nothing of the run's last turn can have been told but its Start.
+	// Untold says that the client can have seen nothing of the run's last turn but its Start.
 	Untold() bool
 	// Frame returns what runs it, and the request to run it with.
 	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
@@ -72,7 +72,7 @@ type switching struct{ next stream.Sink }
 func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
 func (s *switching) Flush() error               { return s.next.Flush() }
 
-// takeOver goes on with the run of a task whose owner is gone. It returns false if the
+// takeOver continues the run of a task whose owner is dead. It returns false if the
 // task has none.
 func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (bool, error) {
 	if s.cfg.Runs == nil || task.Turn == "" {
@@ -180,7 +180,7 @@ func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 	}
 }
 
-// goOnWith runs a run to its end, without a client. One that somebody has cancelled
+// goOnWith runs a run to its end, without a client. One that was cancelled
 // while it had no owner ends at once.
 func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) error {
 	s.mu.Lock()
@@ -310,7 +310,7 @@ func (s *Service) watchLease() {
 }
 
 // fence ends the runs of this process before another one can claim them: its lease has not
-// been renewed for two thirds of it, by a clock that nobody sets.
+// been renewed for two thirds of it, by a clock that is never set.
 func (s *Service) fence() {
 	s.mu.Lock()
 	var mine []*Turn
@@ -355,7 +355,7 @@ func (s *Service) leave(task string) {
 	}
 }
 
-// nobody is the output of a turn without a client.
+// nobody is the output of a turn that has no client.
 type nobody struct{}
 
 func (nobody) Write(stream.Stamp, stream.Event) error { return nil }

@@ -47,14 +47,14 @@ type Sweeper struct {
 // Swept is what a sweep says of a task.
 type Swept struct {
 	ID    string
-	State string    // empty: the task itself was gone already
+	State string    // empty: the task itself was removed already
 	Days  int       // for which it is kept
 	Due   time.Time // when its records go
-	Gone  bool      // they are gone, or would be
+	Gone  bool      // they are removed, or would be
 }
 
 // All looks at every task that has ended, by the policy as it is now, whatever it was when
-// the task ended, and tells each of them.
+// the task ended, and reports each of them.
 func (s *Sweeper) All(ctx context.Context, now time.Time, tell func(Swept)) error {
 	last := &store.Member{Score: -1 << 53}
 	seen := map[string]bool{} // an entry that moves comes again
@@ -76,7 +76,7 @@ func (s *Sweeper) All(ctx context.Context, now time.Time, tell func(Swept)) erro
 	return s.Policy.mark(ctx, s.Store)
 }
 
-// Due looks at up to 100 tasks whose time is over. It returns how many have gone.
+// Due looks at up to 100 tasks whose time is over. It returns how many were removed.
 func (s *Sweeper) Due(ctx context.Context, now time.Time) (gone int, err error) {
 	_, err = s.page(ctx, store.Range{Min: -1 << 53, Max: now.UnixMilli(), Limit: retainPage}, now, func(w Swept) {
 		if w.Gone {
@@ -150,7 +150,7 @@ func (s *Sweeper) remove(ctx context.Context, id string) error {
 
 func (s *Sweeper) forget(ctx context.Context, id string) error {
 	err := s.Store.DeleteTask(ctx, id)
-	if err == nil { // a turn that ends now finds that the task is gone
+	if err == nil { // a turn that ends now finds that the task was removed
 		err = s.Store.DeleteList(ctx, store.TraceKey(id))
 	}
 	for _, forget := range s.Forget {
@@ -259,7 +259,7 @@ func (s *Service) walk(ctx context.Context, w *Sweeper, now time.Time) error {
 // keepEnded returns how long the store keeps a task of this document by itself. Records of
 // a task that has ended and that retention counts for it keeps until they are swept: there
 // is an entry for them in the index before they are written. waits is how long a task
-// that waits for somebody is kept beyond its TTL.
+// that waits for a person is kept beyond its TTL.
 func (s *Service) keepEnded(ctx context.Context, id string, d *Document, waits time.Duration) (time.Duration, error) {
 	policy := s.Retention()
 	if !policy.retained(d) || !final(d.Status.State) {

@@ -85,7 +85,7 @@ type Config struct {
 	// SetRetention. Forget removes what else is kept of a task.
 	Retention Retention
 	Forget    []Forget
-	// Runs are gone on with when their process is gone. nil: there are none.
+	// Runs are continued when their process has died. nil: there are none.
 	Runs    Runs
 	Metrics *metrics.Registry
 	Log     zerolog.Logger
@@ -101,7 +101,7 @@ type Service struct {
 	close  context.CancelFunc
 	ended  chan struct{} // closed when the keeper has returned
 	ready  chan struct{} // see Ready
-	taking int           // how many runs were gone on with; the keeper's alone
+	taking int           // how many runs were continued; the keeper's alone
 
 	buffers buffers // of turns
 
@@ -123,12 +123,12 @@ type Service struct {
 	detached atomic.Int64
 	// readers are those who follow a log that may belong to another process.
 	readers atomic.Int64
-	// failed is when the store was unavailable last, by a clock that nobody sets; nil: never.
+	// failed is when the store was unavailable last, by a clock that is never set; nil: never.
 	failed atomic.Pointer[time.Time]
 }
 
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,
-// hears of cancels, and closes the turns of processes that are gone. The caller must
+// hears of cancels, and closes the turns of dead processes. The caller must
 // call Close.
 func New(cfg Config) *Service {
 	if cfg.TTL == 0 {

@@ -30,7 +30,7 @@ func (t *Turn) keepTrace() bool {
 }
 
 // pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
-// trace behind it: so a task that is gone by now leaves none.
+// trace behind it: so a task that was removed meanwhile leaves none.
 func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, ttl time.Duration) error {
 	err := s.cfg.Store.PushList(ctx, store.TraceKey(id), part.Encode(), traceBounds(id), ttl)
 	if errors.Is(err, store.ErrNotFound) {
@@ -39,7 +39,7 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, t
 	return s.note(err)
 }
 
-// traceLost adds the turn of a process that is gone, as its log and what closed it tell.
+// traceLost adds the turn of a dead process, from its log and from what closed it.
 func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
@@ -58,7 +58,7 @@ func (k kept) record(rec *record.Recorder) *record.Recorder {
 	return rec
 }
 
-// began returns when a turn began, as far as the document tells.
+// began returns when a turn began, as far as the document says.
 func (d *Document) began(turn string, created time.Time) time.Time {
 	for _, m := range d.History {
 		if m.MessageID == turn+":user" {
@@ -76,7 +76,7 @@ func (d *Document) began(turn string, created time.Time) time.Time {
 }
 
 // Trace returns the trace of a task of c's: of turns that have ended as it was kept, of
-// others as far as their logs tell now.
+// others as far as their logs have them now.
 func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error) {
 	t, err := s.task(ctx, c, id)
 	if err != nil {

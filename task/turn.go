@@ -24,7 +24,7 @@ const (
 // the turn, which is that of the request that began it; what waits may be handed on by
 // another one (gather.go).
 type Turn struct {
-	mu sync.Mutex // held while something is told, until Rest
+	mu sync.Mutex // held while an event is sent, until Rest
 	gathering
 	service  *Service
 	id, task string
@@ -65,7 +65,7 @@ type Turn struct {
 	trace    *record.Recorder
 	// traced says that the store has what the turn adds to the trace, or never will.
 	traced bool
-	gone   bool // the task is somebody else's now
+	gone   bool // another process owns the task now
 }
 
 // mark is a place in Turn.pending where an append ended of which it is not known whether it
@@ -141,7 +141,7 @@ func (t *Turn) leave(err error) error {
 // handOn appends what came since the last time to the log, and then hands it to the client.
 // Before a client hears of the end the task has its state: what the client sends next may
 // depend on that. A turn that another process goes on with has not ended, whatever its
-// client is told.
+// client receives.
 //
 // It needs mu.
 func (t *Turn) handOn() error {
@@ -213,7 +213,7 @@ func (t *Turn) arrived(end int) bool {
 	return false
 }
 
-// lose ends a turn that somebody closed who found this process dead. A task that is not
+// lose ends a turn that another process has closed because it took this one for dead. A task that is not
 // there any more was removed, or the store has lost it: then the turn goes on.
 func (t *Turn) lose() {
 	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
@@ -274,7 +274,7 @@ func (t *Turn) finish() bool {
 	return t.gone || t.settle() && t.keepTrace()
 }
 
-// closeLog tells those who read the log that the turn has ended with its client.
+// closeLog ends the log for its readers: the turn has ended with its client.
 func (t *Turn) closeLog() {
 	kept, err := t.service.readAll(t.ctx, t.id)
 	if err != nil {

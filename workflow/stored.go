@@ -379,13 +379,21 @@ func (k *keeping) change(ctx context.Context, f func(*storedRun)) error {
 }
 
 // changeLocked is change for a caller that holds the lock. ttl is how long the record is
-// kept; 0: until it is removed.
+// kept, and the lists to which items are added before; 0: until they are removed.
 //
 // A conflict has three meanings: our own earlier try arrived (the bytes are equal), the
 // record is gone (workflow_recovery), or another process has the run (turn_lost).
-func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time.Duration) error {
+func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time.Duration, items ...store.Pushed) error {
 	if k.failed != nil {
 		return k.failed
+	}
+	put := k.s.cfg.Store.PutValue
+	if at, ok := k.s.cfg.Store.(store.Together); ok {
+		put = func(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+			return at.PushAndPut(ctx, items, key, v, ttl)
+		}
+	} else if err := k.push(ctx, items, ttl); err != nil {
+		return err
 	}
 	f(&k.record)
 	data, err := json.Marshal(&k.record)
@@ -394,7 +402,7 @@ func (k *keeping) changeLocked(ctx context.Context, f func(*storedRun), ttl time
 	}
 	lost := false // the record is not there any more
 	err = k.try(ctx, func() error {
-		there, err := k.s.cfg.Store.PutValue(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
+		there, err := put(ctx, store.RunKey(k.id), store.Value{Data: data, Version: k.version}, ttl)
 		if errors.Is(err, store.ErrConflict) && bytes.Equal(there.Data, data) { // a try before, whose answer was lost
 			err = nil
 		}
@@ -435,25 +443,40 @@ func (k *keeping) try(ctx context.Context, write func() error) (err error) {
 	return err
 }
 
-// push adds an item to a list. The caller holds the lock. It may end up twice in the list;
-// readers expect that.
-func (k *keeping) push(ctx context.Context, key string, item any, ttl time.Duration) error {
-	data, err := json.Marshal(item)
-	if err != nil {
-		return err
-	}
-	k.s.bytes.Add(float64(len(data)))
-	err = k.try(ctx, func() error { return k.s.cfg.Store.PushList(ctx, key, data, store.Bounds{}, ttl) })
-	if err != nil {
-		k.failed = storeFault(err)
-		return k.failed
+// push adds items to lists, one after the other. The caller holds the lock. Each may end up
+// twice in its list; readers expect that.
+func (k *keeping) push(ctx context.Context, items []store.Pushed, ttl time.Duration) error {
+	for _, p := range items {
+		err := k.try(ctx, func() error { return k.s.cfg.Store.PushList(ctx, p.Key, p.Item, store.Bounds{}, ttl) })
+		if err != nil {
+			k.failed = storeFault(err)
+			return k.failed
+		}
 	}
 	return nil
 }
 
+// items are what a checkpoint adds to the lists of its run, in the order in which they must
+// be written.
+func (k *keeping) items(c *Checkpoint) (items []store.Pushed, err error) {
+	if len(c.Messages) > 0 || c.Progress.over() {
+		data, err := json.Marshal(storedMessages{k.record.Epoch, c.Sequence, c.Messages})
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, store.Pushed{Key: store.MessagesKey(k.id), Item: data})
+	}
+	data, err := json.Marshal(storedCheckpoint{k.record.Epoch, *c, c.Ended})
+	for _, p := range items {
+		k.s.bytes.Add(float64(len(p.Item)))
+	}
+	k.s.bytes.Add(float64(len(data)))
+	return append(items, store.Pushed{Key: store.CheckpointsKey(k.id), Item: data}), err
+}
+
 // Save implements Records.
 //
-// The order is messages, checkpoint, record: see the top of the file. Journal entries and
+// The order is messages, checkpoint, record, or all at once: see the top of the file. Journal entries and
 // intents of nodes that have ended are dropped, as is a wait. The lists of a run that is
 // over get their expiry with their last items.
 func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
@@ -463,22 +486,18 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 		return k.failed
 	}
 	began := time.Now()
-	over, ttl := c.Progress.over(), time.Duration(0)
-	if over {
+	ttl := time.Duration(0)
+	if c.Progress.over() {
 		ttl = k.s.cfg.TTL
 		k.sure(ctx)
 	}
 	c.TaskID = k.id
-	if len(c.Messages) > 0 || over {
-		if err := k.push(ctx, store.MessagesKey(k.id), storedMessages{k.record.Epoch, c.Sequence, c.Messages}, ttl); err != nil {
-			return err
-		}
-	}
-	if err := k.push(ctx, store.CheckpointsKey(k.id), storedCheckpoint{k.record.Epoch, *c, c.Ended}, ttl); err != nil {
+	items, err := k.items(c)
+	if err != nil {
 		return err
 	}
 	was := k.record.Due
-	err := k.changeLocked(ctx, func(r *storedRun) {
+	err = k.changeLocked(ctx, func(r *storedRun) {
 		r.Progress, r.Checkpoints, r.Claims = c.Progress, c.Sequence+1, 0
 		for node := range r.Journal {
 			if r.closed(node) || r.keeps(node) {
@@ -491,7 +510,7 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 			}
 		}
 		r.Due = 0
-	}, ttl)
+	}, ttl, items...)
 	if err == nil && was != 0 {
 		err = k.try(ctx, func() error { return k.s.cfg.Store.RemoveIndex(ctx, store.DueIndex, k.id) })
 	}

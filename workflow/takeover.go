@@ -1,7 +1,7 @@
-// This file reconciles a run with what its clients were told. A process that dies may have
-// told more than its last checkpoint has (text of a node under way) or less (an end that
-// was saved and not sent). The log of the turn says which; what is lacking is told by the
-// process that goes on, so that a client which reconnects reads one consistent stream.
+// This file reconciles a run with what its clients have received. A process that dies may have
+// sent more than its last checkpoint has (text of a node under way) or less (an end that
+// was saved and not sent). The log of the turn says which; what is missing is sent by the
+// process that continues, so that a client which reconnects reads one consistent stream.
 //
 // It reads events and changes the run's Progress. It emits nothing itself and writes
 // nothing.
@@ -17,12 +17,12 @@ import (
 	"sluice/stream"
 )
 
-// TakeOver makes a run that was read ready to be gone on with in place of a process that
-// is gone. told are the events of the turn that the run was in, as its log has them; nil:
+// TakeOver prepares a run that was read from the store, so that this process can continue it
+// for a dead one. told are the events of the run's turn, as the log has them; nil:
 // there is no log. It returns the events that the log lacks: the ends of attempts that
-// were cut, and of nodes that ended without being told so.
+// were cut, and of nodes whose end was never sent.
 //
-// run must come from Load. An attempt of which nothing was told keeps its number, since a
+// run must come from Load. An attempt of which no event was sent keeps its number, since a
 // client never saw it.
 func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	run.from.taken = true
@@ -50,28 +50,27 @@ func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	return t.lacks
 }
 
-// Untold says of a run that was read that nothing of its last turn was told but the start:
+// Untold says that of the run's last turn nothing was sent but the start:
 // no node has begun since the run did, or since people were asked.
 func (r *Run) Untold() bool {
 	return r.from.last == CheckpointResumed || r.from.record.Checkpoints <= 1 || r.Progress.Status == StatusWaiting
 }
 
-// tellings is what a log tells of a run.
+// tellings is what a log says of a run.
 type tellings struct {
 	nodes map[string]*telling
 	text  answer
 	long  int // bytes of the text
 	// before is how many nodes had ended when the turn of the log began; plain says that
-	// text was told that is no node's own, such as the form of a channel.
+	// text was sent that belongs to no node, such as the form of a channel.
 	before int
 	plain  bool
 	lacks  []stream.Event
 }
 
-// telling is what it tells of a node.
+// telling is what the log says of one node.
 //
-// attempt is 0 if the log has nothing of the node. open: it was begun and its end was not
-// told.
+// attempt is 0 if the log has nothing of the node. open: its start was sent and its end was not.
 type telling struct {
 	attempt int // the last one
 	open    bool
@@ -79,7 +78,7 @@ type telling struct {
 	text    strings.Builder
 }
 
-// of returns what was told of a node, an empty one at first.
+// of returns what the log says of a node, an empty telling at first.
 func (t *tellings) of(node string) *telling {
 	if t.nodes[node] == nil {
 		t.nodes[node] = new(telling)
@@ -102,7 +101,7 @@ func (t *tellings) hear(ev stream.Event) {
 	}
 }
 
-// tell adds a node's event to what is lacking, and returns it for more to be filled in.
+// tell adds a node's event to what is missing, and returns it so that the caller can complete it.
 // Attempts count from 1.
 func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
@@ -110,11 +109,11 @@ func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.
 	return ev
 }
 
-// catchUp finds what is lacking, and brings the run to what was told.
+// catchUp finds what is missing in the log, and brings the run up to what was sent.
 //
 // Nodes are visited in the graph's order, which is the one that a process without a crash
-// would most likely have used. Text that was told is always taken for a block of its own:
-// the form of its begin is not known any more.
+// would most likely have used. Text that was sent always counts as a block of its own:
+// how it began is no longer known.
 func (t *tellings) catchUp(run *Run) {
 	p := &run.Progress
 	for _, n := range run.w.nodes {
@@ -146,10 +145,10 @@ func (t *tellings) catchUp(run *Run) {
 	p.Long, p.Tail, p.Block = max(p.Long, t.text.length), string(t.text.tail), true
 }
 
-// ended tells the end of a node, and the rest of its text if some of it was told.
+// ended adds the end of a node, and the rest of its text if some of it was sent.
 //
-// The rest is told only if what was told is the beginning of what was kept. Otherwise the
-// text was another attempt's and stays as it is out.
+// The rest is added only if what was sent is the beginning of what was stored. Otherwise the
+// text came from another attempt and stays as it was sent.
 func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 	p := &run.Progress
 	if head := said.text.String(); n.speaks && head != "" {
@@ -179,7 +178,7 @@ func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 	}
 }
 
-// told notes that a node's text is out, once.
+// told notes, once, that a node's text was sent.
 func (p *Progress) told(node string) {
 	for _, id := range p.Told {
 		if id == node {
@@ -189,7 +188,7 @@ func (p *Progress) told(node string) {
 	p.Told = append(p.Told, node)
 }
 
-// untold says that nothing of a node's text is out: it was kept before it was sent.
+// untold says that nothing of a node's text was sent: it was stored first.
 func (p *Progress) untold(node string) {
 	p.Told = slices.DeleteFunc(p.Told, func(id string) bool { return id == node })
 	if len(p.Told) == 0 {

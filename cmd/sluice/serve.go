@@ -13,6 +13,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"sluice/config"
 	"sluice/internal/gateway"
@@ -58,12 +59,19 @@ func (p program) serve(ctx context.Context, args []string) int {
 		return code
 	}
 	gogc, _ := p.lookup("GOGC")
-	defer gateway.PaceGC(gogc)()
+	var running atomic.Pointer[gateway.Service]
+	defer gateway.PaceGC(gogc, func() uint64 {
+		if s := running.Load(); s != nil {
+			return s.Kept()
+		}
+		return 0
+	})()
 	s, err := gateway.Listen(ctx, gatewayConfig(cfg, file), p.stdout)
 	if err != nil {
 		return p.refuse(err)
 	}
 	defer s.Close()
+	running.Store(s)
 	banner(p.stderr, s)
 	if file.Path != "" {
 		defer p.reloads(s, args)()

@@ -87,6 +87,47 @@ func TestFramesAreLines(t *testing.T) {
 	}
 }
 
+// unknown is an extension that this version does not know, and stray is another package's: an Event to the compiler
+// alone.
+type (
+	unknown struct {
+		*stream.Thinking `json:"-"`
+		Note             string `json:"note"`
+	}
+	stray struct{ *stream.Delta }
+)
+
+func (unknown) Name() string { return "made_up" }
+
+func (unknown) Allow(*stream.Turn) error { return nil }
+
+// An event that no encoder knows makes a whole frame of our own protocol, if the client wants these, or none at all.
+func TestUnknownEventsMakeWholeFramesOrNone(t *testing.T) {
+	t.Parallel()
+	for name, w := range wires {
+		own := newTeller(w, "1")
+		own.native = sluice.NewEncoder("req_1", false, 0)
+		for kind, e := range map[string]stream.Encoder{
+			"stream": newTeller(w, "1"), "stream with our events": own,
+			"reply": &collector{turn: newTeller(w, "1").turn}, "early reply": &collector{turn: newTeller(w, "1").turn, early: true},
+		} {
+			e.Encode(nil, stream.Stamp{N: 1}, &stream.Start{})
+			for _, odd := range []stream.Event{nil, stray{&stream.Delta{Text: "stray"}}, unknown{Note: "a\n\nb"}} {
+				got := e.Encode(nil, stream.Stamp{N: 2}, odd)
+				if _, known := odd.(unknown); known && kind == "stream with our events" {
+					if list := data(t, got); len(list) != 1 || !strings.Contains(fmt.Sprint(list[0]), "made_up") {
+						t.Errorf("%s, %s: %T has the frames %q", name, kind, odd, got)
+					}
+					continue
+				}
+				if len(got) > 0 {
+					t.Errorf("%s, %s: %T has a frame: %q", name, kind, odd, got)
+				}
+			}
+		}
+	}
+}
+
 // A piece costs no allocation beside its place in the answer.
 func TestSteadyPieceCostsNoAllocation(t *testing.T) {
 	for name, w := range wires {

@@ -81,4 +81,5 @@ func TestMailsAskForNothing(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("figures: %d e-mails opened", len(list))
 }

@@ -74,7 +74,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`+"\n\n", parts, end)
 		_ = http.NewResponseController(w).Flush()
 	}
-	// The results that the request brings tell how far the order is.
+	// The results in the request say how far the order has come.
 	if made := strings.Count(string(body), `"functionResponse"`); made < o.calls {
 		say(fmt.Sprintf(`{"functionCall":{"name":"count","args":{"order":"%s.%d"}}}`, o.id, made+1), `,"finishReason":"STOP"`)
 		return

@@ -162,8 +162,8 @@ func (l *loader) inOutage(t *loadTurn) bool {
 	return t.ended.After(l.away) && t.began.Before(l.back.Add(11*time.Second))
 }
 
-// cancel asks a gateway to cancel a task. A refusal is no fault: the turn may be over, or
-// the store unavailable. How the turn ends tells what became of it.
+// cancel asks a gateway to cancel a task. A refusal is not a fault: the turn may have ended, or
+// the store unavailable. The end of the turn shows what became of the request.
 func (l *loader) cancel(ctx context.Context, g *gateway, task string) {
 	resp, err := l.c.request(ctx, http.MethodPost, g.url+"/tasks/"+task+"/cancel", "")
 	if err == nil {
@@ -213,7 +213,7 @@ func (r *run) judgeLoad(l *loader) {
 }
 
 // judge compares the views of one turn. What the contract allows while the store is
-// unavailable is no fault: a turn that begins then has no task, and one whose events could
+// unavailable is not a fault: a turn that begins then has no task, and one whose events could
 // not be stored has no log. It has its end all the same, and its task has its state.
 func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 	v, other, gone := t.view, l.other(t.at), errors.Is(t.err, errGone)
@@ -222,7 +222,7 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 	if !gone && (v.dones != 1 || v.stray > 0 || t.err != nil) {
 		clients = append(clients, fmt.Sprintf("%s (%s): %d done, %d stray, %v", t.order.id, v.turn, v.dones, v.stray, t.err))
 	}
-	if kept { // read the log from its first event, as somebody who was never there
+	if kept { // read the log from its first event, as a reader that joins late
 		whole := newView()
 		whole.task, whole.turn = v.task, v.turn
 		switch err := l.c.follow(ctx, whole, other.url); {
@@ -237,7 +237,7 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 		}
 	}
 	var tools []string
-	if v.dones > 0 { // else it was told of no end of its calls, and is a fault already
+	if v.dones > 0 { // else it saw no end of its calls, which is a fault already
 		tools = miscounted(l.tools, t.order, v)
 	}
 	b.mu.Lock()
@@ -249,7 +249,7 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 	}
 }
 
-// count adds a turn to what is told of all. The caller holds the lock.
+// count adds a turn to the totals of the report. The caller holds the lock.
 func (b *balance) count(t *loadTurn, kept, gone bool) {
 	switch {
 	case !kept:

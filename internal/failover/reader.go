@@ -39,10 +39,10 @@ type view struct {
 	sum             hash.Hash         // of all bytes of events, in order
 }
 
-// newView returns the view of somebody who has seen nothing.
+// newView returns the view of a reader that has seen nothing.
 func newView() *view { return &view{calls: map[string]string{}, sum: sha256.New()} }
 
-// digest is equal for readers who were told the same.
+// digest is equal for readers that received the same.
 func (v *view) digest() string { return fmt.Sprintf("%x", v.sum.Sum(nil)[:8]) }
 
 // take adds an event. It counts what a reader must never see, and goes on: a view with a
@@ -85,7 +85,7 @@ func (v *view) take(f frame) {
 	}
 }
 
-// problem is a reply that is no stream.
+// problem is a reply that is not a stream.
 type problem struct {
 	Status    int
 	ErrorType string `json:"error_type"`
@@ -122,7 +122,7 @@ func (c *client) request(ctx context.Context, method, url, body string, header .
 }
 
 // stream sends a request and gives its events to each until that returns false or the
-// stream ends. The error is a *problem if the reply is no stream, or that of a connection
+// stream ends. The error is a *problem if the reply is not a stream, or that of a connection
 // which was refused. It is nil for a stream that was cut: only done proves an end, and
 // that is for each to notice. Comments and retry lines are passed over.
 func (c *client) stream(ctx context.Context, each func(frame) bool, method, url, body string, header ...string) error {
@@ -145,7 +145,7 @@ func (c *client) stream(ctx context.Context, each func(frame) bool, method, url,
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return nil // a half line is no event
+			return nil // half a line is not an event
 		}
 		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(": "))
 		switch string(name) {
@@ -166,7 +166,7 @@ func (c *client) stream(ctx context.Context, each func(frame) bool, method, url,
 	}
 }
 
-// errGone says that a turn cannot be taken up: nobody has its log.
+// errGone says that a turn cannot be resumed: no gateway has its log.
 var errGone = errors.New("there is no log")
 
 // follow reads the rest of a turn at one of several addresses, over as many connections

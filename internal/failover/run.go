@@ -37,7 +37,7 @@ func find(program string) (string, error) {
 	return path, err
 }
 
-// say tells who waits how far it is.
+// say prints progress for the person who waits.
 func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
@@ -51,7 +51,7 @@ func (r *run) eventually(what string, limit time.Duration, holds func() bool) {
 	}
 }
 
-// folder is removed when the scenario ends, unless somebody wants to look into its logs.
+// folder is removed when the scenario ends, unless its logs are wanted.
 func (r *run) folder() string {
 	dir, err := os.MkdirTemp("", "sluice-failover-")
 	r.Must(err)
@@ -63,7 +63,7 @@ func (r *run) folder() string {
 	return dir
 }
 
-// port returns one of this host that nobody has now. What listens there later must have
+// port returns a port of this host that is free now. What listens there later must have
 // the same one after it was killed.
 func (r *run) port() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

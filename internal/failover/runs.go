@@ -24,12 +24,12 @@ import (
 // no other run has, is how the payment server knows it. One goroutine uses it.
 type refundRun struct {
 	amount int    // in EUR, from 1
-	task   string // empty until somebody has told it
+	task   string // empty until a reply has said it
 	// views are what was seen of each of its turns: the first one ends with the question, the
 	// next one begins with the answer.
 	views map[string]*view
 	state string // of the task, as it was read last
-	// outcomes are the questions about a call whose end nobody saw, as they were answered.
+	// outcomes are the questions about a call whose end no process saw, with the answers given.
 	outcomes []string
 	keys     int // idempotency keys that were used
 	errs     []string
@@ -57,7 +57,7 @@ func (d *deaths) add() {
 }
 
 // explain says whether something was killed between a call and the moment in which its
-// result is stored for sure: then nobody can know whether it was. The intent is stored
+// result is stored for sure: then no process can know whether it ran. The intent is stored
 // before the call comes, so a little earlier is too early to explain anything.
 func (d *deaths) explain(c calling) bool {
 	const storing = 500 * time.Millisecond
@@ -68,7 +68,7 @@ func (d *deaths) explain(c calling) bool {
 
 // killedInRuns kills both gateways again and again, and their Redis now and then, while
 // runs of a workflow go through a balancer, and answers what the runs ask. Each kill has a
-// clock of its own, so that sometimes nobody is left.
+// clock of its own, so that sometimes no process is left.
 func killedInRuns(r *run) {
 	p := r.refunds()
 	url, c := r.balancer(p), newClient()
@@ -112,7 +112,7 @@ func killedInRuns(r *run) {
 }
 
 // refunds starts the place of the example refund.yaml, as users have it: its agents are
-// played by the demo's model, a simulator in a process of its own that nobody kills, and its
+// played by the demo's model, a simulator in a process of its own that is never killed, and its
 // payment server is the one that counts. A refund takes a while, so that kills find some
 // under way.
 func (r *run) refunds() *place {
@@ -136,7 +136,7 @@ func (r *run) refunds() *place {
 	return p
 }
 
-// on kills a process and starts it again, as often as it is told to, or until ctx ends. The
+// on kills a process and starts it again, the given number of times, or until ctx ends. The
 // error is that of a start.
 func (k restless) on(ctx context.Context, g *process) error {
 	for range k.kills {
@@ -162,7 +162,7 @@ func (o *refundRun) play(ctx context.Context, c *client, url string, pay *tools)
 	}
 	for ctx.Err() == nil {
 		// Which turn is the last one only the task knows: one that began with a decision whose
-		// reply was lost has been told to nobody.
+		// reply was lost is known to no client.
 		d, err := c.task(ctx, url, o.task)
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (o *refundRun) decide(ctx context.Context, c *client, url string, v *view, 
 	}
 	resp, err := c.request(ctx, http.MethodPost, url+"/tasks/"+o.task+"/decision", body, "Accept", "application/json")
 	if err != nil {
-		return nil // whether it came the task will tell
+		return nil // the task will show whether it came
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
@@ -264,8 +264,8 @@ func (o *refundRun) decide(ctx context.Context, c *client, url string, v *view, 
 	return fmt.Errorf("a decision got %d: %s", resp.StatusCode, text)
 }
 
-// judgeRuns checks that all are finished and paid once, and that what was told of them has
-// neither gaps nor two ends. What nobody can know must be asked, and nothing else.
+// judgeRuns checks that all are finished and paid once, and that what was reported of them has
+// neither gaps nor two ends. What no process can know must be asked, and nothing else.
 func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, took time.Duration) {
 	var errs, streams, paid, unexplained []string
 	finished, outcomes, keys, events := 0, map[string]int{}, 0, 0

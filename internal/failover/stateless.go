@@ -9,7 +9,7 @@ import (
 
 // sharedKey pauses a turn at one of two gateways without a store, which share a key, and
 // answers it at the other one; then the same answer comes again, to each of them. Its last
-// steps show the limit of what such gateways can promise, so that nobody takes a change
+// steps show the limit of what such gateways can promise, so that no reader takes a change
 // of it for an accident: docs/approvals.md says the same.
 func sharedKey(r *run) {
 	p := r.place(options{stateless: true, env: []string{"SLUICE_CONFIRM=writes", "SLUICE_APPROVAL_KEY=c2x1aWNlLWZhaWxvdmVyLWtleS1vZi0zMi1ieXRlcyE="}})

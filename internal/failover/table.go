@@ -15,7 +15,7 @@ func (r *run) none(what string, list []string) {
 }
 
 // within notes how long several things took. That share of them which is promised, 0.5 or
-// 0.99 or 1 for all, must be within limit; the rest is told.
+// 0.99 or 1 for all, must be within limit; the rest is reported only.
 func (r *run) within(what string, took []time.Duration, share float64, limit time.Duration) {
 	expected := map[float64]string{0.5: "p50", 0.99: "p99", 1: "all"}[share] + " <= " + limit.String()
 	if len(took) == 0 {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// times measures what somebody has to wait for, at a gateway that is not the one which
+// times measures how long a client waits at a gateway that is not the one which
 // runs the turn. Times are those of one clock, the judge's, which has the fakes beside it.
-// The promises are those of a machine that has time: on a busy one the p99 tells how busy.
+// The promises are those of a machine that has time: on a busy one the p99 shows how busy it is.
 func times(r *run) {
 	p, c := r.place(options{}), newClient()
 	r.timeCancel(p, c)
@@ -149,7 +149,7 @@ func (r *run) waits(c *client, g *gateway, amount int) *view {
 }
 
 // timeDecision measures the first event behind a decision at the other gateway: it has to
-// read the run, take it over and begin a turn before anything can be told.
+// read the run, take it over and begin a turn before anything can be sent.
 func (r *run) timeDecision(p *place, c *client) {
 	var took []time.Duration
 	for i := range r.sizes.tries {
@@ -188,7 +188,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 					return
 				}
 				_ = c.stream(r.Ctx, func(f frame) bool {
-					if v.take(f); time.Since(died) < time.Second { // in the log, and not yet told
+					if v.take(f); time.Since(died) < time.Second { // in the log, and not yet sent
 						return true
 					}
 					mu.Lock()
@@ -199,7 +199,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 			})
 		}
 		// The first one has begun, so the others are about to: the kill finds nodes at work, and
-		// perhaps some runs that nobody has heard of, which are left to the other row.
+		// perhaps some runs that no client knows of, which are left to the other row.
 		<-begun
 		p.a.kill()
 		died = time.Now()

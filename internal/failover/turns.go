@@ -21,7 +21,7 @@ type killedTurn struct {
 
 // killedInTurns kills a gateway in the middle of plain turns that the store keeps. Nobody
 // goes on with those: they are closed, with what is known of their tools, and each of their
-// readers is told the same end.
+// readers receives the same end.
 func killedInTurns(r *run) {
 	const spread, words, every = 3 * time.Second, 50, 100 * time.Millisecond
 	p := r.place(options{})
@@ -128,7 +128,7 @@ func stateOf(v *view) string {
 	return "completed"
 }
 
-// miscounted compares what was told of an order's calls with how often they were made: a
+// miscounted compares what was reported of an order's calls with how often they were made: a
 // call that is completed was made, one that failed was not, and of one that is unknown
 // nobody can tell. None is open in the end, and none was made twice.
 func miscounted(t *tools, o order, v *view) (wrong []string) {

@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"bytes"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,28 +14,7 @@ import (
 // them.
 func TestConfigurationPage(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/configuration.md"
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- sections: go test ./internal/gateway -update -->\n", "<!-- end of sections -->\n"
-	before, rest, found := strings.Cut(string(content), begin)
-	got, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("there are no lines %q and %q", begin, end)
-	}
-	var want bytes.Buffer
-	FileSections(new(config.Config), new(File)).Markdown(&want)
-	if *update {
-		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want.String(), got); diff != "" {
-		t.Errorf("the tables (-want +got), which go test ./internal/gateway -update rewrites:\n%s", diff)
-	}
+	wantTables(t, "../../docs/configuration.md", "sections", FileSections(new(config.Config), new(File)))
 }
 
 // All faults come at once: those of variables and those of the file.

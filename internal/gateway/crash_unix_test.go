@@ -166,6 +166,29 @@ func (f fragile) RemoveIndex(ctx context.Context, name, id string) error {
 	return f.write(func() error { return f.Store.RemoveIndex(ctx, name, id) })
 }
 
+// fragileFile is fragile for an engine that makes the writes of a checkpoint together.
+type fragileFile struct {
+	fragile
+	file store.Together
+}
+
+func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+	err = f.write(func() error {
+		there, err = f.file.PushAndPut(ctx, items, key, v, ttl)
+		return err
+	})
+	return there, err
+}
+
+// breakable returns a store whose process is killed at a point.
+func breakable(in store.Store, at int64) store.Store {
+	f := fragile{in, at, new(atomic.Int64)}
+	if file, ok := in.(store.Together); ok {
+		return fragileFile{f, file}
+	}
+	return f
+}
+
 // TestCrashChild is the process that is killed at one point of a run. It tells all that
 // its client sees.
 func TestCrashChild(t *testing.T) {
@@ -178,7 +201,7 @@ func TestCrashChild(t *testing.T) {
 	c := crashing{dir, os.Getenv(crashURL), os.Getenv(crashRedis)}
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
-	f := c.gateway(t, fragile{in, at, new(atomic.Int64)})
+	f := c.gateway(t, breakable(in, at))
 	testnet.Eventually(t, "the servers are connected", f.connected)
 	asked := f.serve("/chat/stream", `{"input":"Buy it","workflow":"pay"}`, os.Stdout)
 	var start struct {

@@ -152,7 +152,8 @@ func TestClockOfTheMachineJumps(t *testing.T) {
 					time.Sleep(5 * time.Millisecond)
 				}
 			}
-			f := over(t, in, fmt.Sprintf(strings.Replace(paying, `prompt: "Pay?"`, `prompt: "Pay?", timeout: 72h`, 1), hookedBank(t, &paid, jump)+"/mcp"))
+			patient := strings.NewReplacer(`prompt: "Pay?"`, `prompt: "Pay?", timeout: 72h`, "{url: %q}", "{url: %q, timeout: 300s}").Replace(paying)
+			f := over(t, in, fmt.Sprintf(patient, hookedBank(t, &paid, jump)+"/mcp"))
 			id, _ := f.asked("/chat/stream", beginsPay)
 			jump()
 			if state := stateOf(t, in, id); state != task.InputRequired {

@@ -13,8 +13,16 @@ func TestGCPercent(t *testing.T) {
 	for live, want := range map[uint64]int{
 		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 91 << 20: 35, 92 << 20: 35, 10 << 30: 35,
 	} {
-		if got := gcPercent(live); got != want {
-			t.Errorf("gcPercent(%d) = %d, want %d", live, got, want)
+		if got := gcPercent(live, 0); got != want {
+			t.Errorf("gcPercent(%d, 0) = %d, want %d", live, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		live, kept uint64
+		want       int
+	}{{80 << 20, 64 << 20, 80}, {80 << 20, 16 << 20, 50}, {10 << 30, 64 << 20, 35}, {10 << 20, 64 << 20, 370}} {
+		if got := gcPercent(tt.live, tt.kept); got != tt.want {
+			t.Errorf("gcPercent(%d, %d) = %d, want %d", tt.live, tt.kept, got, tt.want)
 		}
 	}
 }
@@ -23,20 +31,28 @@ func TestGCPercent(t *testing.T) {
 func TestGCPace(t *testing.T) {
 	found := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(found)
-	stop := PaceGC("")
+	asked := make(chan bool, 1)
+	stop := PaceGC("", func() uint64 {
+		select {
+		case asked <- true:
+		default:
+		}
+		return 0
+	})
 	live := make([]byte, 16<<20)
 	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a cleanup sets it, beside us
 		runtime.GC()
 		n := debug.SetGCPercent(-1)
 		debug.SetGCPercent(n)
-		return n <= gcPercent(uint64(len(live)))
+		return n <= gcPercent(uint64(len(live)), 0)
 	})
 	runtime.KeepAlive(live)
+	<-asked
 	stop()
 	if n := debug.SetGCPercent(100); n != 77 {
 		t.Errorf("after the end it is %d, want 77 as before", n)
 	}
-	PaceGC("200")()
+	PaceGC("200", nil)()
 	if n := debug.SetGCPercent(100); n != 100 {
 		t.Errorf("with GOGC it became %d", n)
 	}
@@ -52,7 +68,7 @@ func BenchmarkGCPace(b *testing.B) {
 				live[i] = new([64]byte)
 			}
 			if on {
-				defer PaceGC("")()
+				defer PaceGC("", func() uint64 { return 0 })()
 			}
 			runtime.GC()
 			var before, after runtime.MemStats

@@ -158,7 +158,13 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	}
 	defer g.Close()
 	synctest.Wait() // for the sessions with the MCP servers
-	client := http.Client{Transport: testnet.Serve(t, g.server)}
+	return tr.askAll(t, testnet.Serve(t, g.server), calls)
+}
+
+// askAll sends the requests, one after the other. calls counts those of models.
+func (tr transcript) askAll(t *testing.T, gateway http.RoundTripper, calls func() int) (replies []wireReply) {
+	t.Helper()
+	client := http.Client{Transport: gateway}
 	for _, req := range tr.requests(t) {
 		before := calls()
 		resp, err := client.Do(withTokens(t, req, replies))

@@ -30,7 +30,12 @@ func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := Config{Config: cfg, File: file, Version: "test"}
+	return running(t, Config{Config: cfg, File: file, Version: "test"}, out)
+}
+
+// running starts a gateway of a whole configuration.
+func running(t *testing.T, whole Config, out io.Writer) *gatewaytest.Running {
+	t.Helper()
 	addr := make(chan string, 1)
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
 		s, err := Listen(ctx, whole, out)

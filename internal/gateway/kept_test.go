@@ -14,10 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+	"golang.org/x/tools/txtar"
 
+	"sluice/agent"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
+	"sluice/stream"
 )
 
 var keptID = regexp.MustCompile(`(?m)^id: (turn_[0-9a-z]{26}):(\d+)$`)
@@ -133,4 +136,36 @@ func (p peer) resume(t *testing.T, path, lastEventID string) (status int, body s
 		t.Errorf("%s behind %s broke off: %v", path, lastEventID, err)
 	}
 	return resp.StatusCode, string(all)
+}
+
+// What a store takes of the process's memory is told to the collector's pace: nothing without
+// one.
+func TestKeptIsTheStoreInMemory(t *testing.T) {
+	t.Parallel()
+	for kind, some := range map[string]bool{"none": false, "memory": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var cfg Config
+				cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(t)
+				g, err := New(t.Context(), cfg, zerolog.Nop(), Seams{
+					Gemini: testnet.Serve(t, transcript{}.silent()), Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: new(int)} },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer g.Close()
+				if n := g.Kept(); n > 1000 {
+					t.Errorf("%d bytes before the first turn", n)
+				}
+				client := peer{http.Client{Transport: testnet.Serve(t, g.server)}}
+				if status, reply := client.ask(t, http.MethodPost, "/chat/stream", `{"input":"`+strings.Repeat("word ", 400)+`"}`); status != http.StatusOK || !strings.Contains(reply, "event: done") {
+					t.Fatalf("%d %s", status, reply)
+				}
+				if n := g.Kept(); (n > 2000) != some {
+					t.Errorf("%d bytes behind a turn", n)
+				}
+			})
+		})
+	}
 }

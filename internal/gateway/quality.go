@@ -47,7 +47,7 @@ func (g *Gateway) newQuality(file Config, r *registry) *quality.Checker {
 		}
 	}
 	if file.Style != nil {
-		cfg.Style = voice{file.Style, specs}
+		cfg.Style = &voice{file.Style, file.Style.Prompter(), specs}
 	}
 	cfg.Senders = g.webhooks(file.Webhooks)
 	return quality.New(cfg)
@@ -178,9 +178,8 @@ func (f formatter) Form() string { return f.Spec().Form }
 // alone.
 func (f formatter) Format(in quality.Text) *quality.Formatted {
 	r := f.Formatter.Format(channel.Input{RequestID: in.RequestID, Text: in.Markdown, Before: in.Before, After: in.After, Subject: in.Subject, Locale: in.Locale, At: in.At, Source: in.Source})
-	metadata, _ := json.Marshal(&r.Metadata, jsontext.AllowInvalidUTF8(true))
 	out := &quality.Formatted{
-		Content: r.Content, IsSplit: r.IsSplit, Metadata: metadata, Truncated: r.Metadata.Truncated,
+		Content: r.Content, IsSplit: r.IsSplit, Metadata: r.Metadata.JSON(), Truncated: r.Metadata.Truncated,
 		Response: func() jsontext.Value {
 			text, _ := json.Marshal(r, jsontext.AllowInvalidUTF8(true))
 			return text

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -14,19 +15,25 @@ import (
 // The README's table is what the sections say. -update rewrites it.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	const file = "../../README.md"
+	wantTables(t, "../../README.md", "settings", Sections(new(config.Config), new(File)))
+}
+
+// wantTables checks that a part of a document is what a table of settings says, or rewrites
+// it with -update. Comments stand around the part and name it.
+func wantTables(t *testing.T, file, part string, table interface{ Markdown(io.Writer) }) {
+	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- settings: go test ./internal/gateway -update -->\n", "<!-- end of settings -->\n"
+	begin, end := "<!-- "+part+": go test ./internal/gateway -update -->\n", "<!-- end of "+part+" -->\n"
 	before, rest, found := strings.Cut(string(content), begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		t.Fatalf("there are no lines %q and %q", begin, end)
 	}
 	var want bytes.Buffer
-	Sections(new(config.Config), new(File)).Markdown(&want)
+	table.Markdown(&want)
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -34,7 +41,7 @@ func TestReadme(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want.String(), got); diff != "" {
-		t.Errorf("the table (-want +got), which go test ./internal/gateway -update rewrites:\n%s", diff)
+		t.Errorf("the tables (-want +got), which go test ./internal/gateway -update rewrites:\n%s", diff)
 	}
 }
 

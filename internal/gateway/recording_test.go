@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,19 +63,7 @@ func (tr transcript) record(t *testing.T, dir string) wireReply {
 	}
 	defer g.Close()
 	synctest.Wait() // for the sessions with the MCP servers
-	client := http.Client{Transport: testnet.Serve(t, g)}
-	var replies []wireReply
-	for _, req := range tr.requests(t) {
-		before := calls()
-		resp, err := client.Do(withTokens(t, req, replies))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := readReply(t, resp)
-		r.calls = calls() - before
-		replies = append(replies, r)
-		synctest.Wait() // until the request is over on our side too
-	}
+	replies := tr.askAll(t, testnet.Serve(t, g), calls)
 	return replies[len(replies)-1]
 }
 

@@ -133,8 +133,13 @@ func TestRedisFailsInATurn(t *testing.T) {
 			resp := g.send(t, t.Context(), http.MethodPost, "/chat/stream", asked)
 			read, task, turn := startOf(t, resp)
 			back := tt.happens(t, server)
-			time.AfterFunc(2500*time.Millisecond, back) // the turn takes five seconds
+			isBack := make(chan struct{})
+			time.AfterFunc(2500*time.Millisecond, func() { // the turn takes five seconds
+				defer close(isBack)
+				back()
+			})
 			rest, err := io.ReadAll(resp.Body)
+			<-isBack // also if the turn has ended early
 			whole := read + string(rest)
 			if err != nil || strings.Count(whole, "event: done") != 1 || strings.Contains(whole, "event: error") || !strings.Contains(whole, `"success":true`) {
 				t.Errorf("its client got, %v\n%s", err, whole)

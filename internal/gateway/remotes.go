@@ -1,7 +1,7 @@
-// This file keeps the agents that are somewhere else (A2A) over reloads: their cards,
+// This file keeps remote agents (A2A) over reloads: their cards,
 // connections and breakers. It is also where registries are made and swapped, because a new
-// card changes what the team is. One lock (making) covers that, so that two reasons to
-// remake never overlap.
+// card changes the team. One lock (making) covers that, so that two causes never make
+// registries at once.
 
 package gateway
 
@@ -20,12 +20,12 @@ import (
 	"sluice/store/memory"
 )
 
-// settleTime is how long the start, and a reload, wait for cards: a request that comes
-// right behind them finds the agents that are well.
+// settleTime is how long the start, and a reload, wait for cards, so that the first request
+// afterwards finds the agents that are available.
 const settleTime = time.Second
 
-// remotes are the agents that are somewhere else, whichever registry has them. One that
-// stays as it was keeps its card over a reload. nil: there are none yet.
+// remotes are the remote agents of all registries. One that did
+// not change keeps its card over a reload. nil: there are none yet.
 //
 // The lock is held while a registry is made; no turn ever waits for it.
 type remotes struct {
@@ -54,7 +54,7 @@ type remote struct {
 // openRemotes makes the first registry.
 //
 // With a store and a file the list of added agents is read once before the first registry,
-// so that a restart does not lose them for a second.
+// so that they are there when the gateway starts to answer.
 func (g *Gateway) openRemotes(file Config) {
 	m := &remotes{gateway: g, transport: g.with.Agents, agents: map[string]*remote{}, breakers: map[string]*breaker.Breaker{}}
 	if m.transport == nil {
@@ -79,8 +79,8 @@ func (g *Gateway) openRemotes(file Config) {
 	}
 }
 
-// takeOver makes the registry of a file and has new turns use it. It returns the registry
-// that did until now, nil at the start, and the new one.
+// takeOver makes the registry of a file, which new turns use from now on. It returns the registry
+// before it, nil at the start, and the new one.
 func (m *remotes) takeOver(file Config) (before, now *registry) {
 	m.making.Lock()
 	m.file = file
@@ -92,7 +92,7 @@ func (m *remotes) takeOver(file Config) (before, now *registry) {
 	return before, now
 }
 
-// changed has new turns see what a card says now.
+// changed makes a new registry from what a card says now.
 //
 // It is called by an agent's own goroutine whenever its card says something else.
 func (m *remotes) changed() {
@@ -160,7 +160,7 @@ func (m *remotes) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*
 	return all, agents
 }
 
-// agent returns the agent of a spec: the one that there is, if it is still the same.
+// agent returns the agent of a spec: the existing one, if its spec did not change.
 //
 // A breaker stays with the id, so that a changed header does not close an open one.
 func (m *remotes) agent(spec *router.AgentSpec) *a2aclient.Agent {
@@ -231,7 +231,7 @@ func (m *remotes) close() {
 	}
 }
 
-// team returns what GET /agents tells at this moment.
+// team returns what GET /agents answers at this moment.
 //
 // The registry's own value is copied before it is changed.
 func (g *Gateway) team() *handlers.Team {

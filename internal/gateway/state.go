@@ -42,6 +42,18 @@ type state struct {
 	stop func()
 }
 
+// Kept returns how many bytes of the process's memory are the store; 0 if that is elsewhere,
+// or there is none.
+func (g *Gateway) Kept() uint64 {
+	if g.state == nil {
+		return 0
+	}
+	if s, ok := g.state.store.(*memory.Store); ok {
+		return uint64(max(0, s.Size()))
+	}
+	return 0
+}
+
 // Breaker of the store.
 const (
 	storeService  = "store"

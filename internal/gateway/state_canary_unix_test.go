@@ -3,7 +3,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,23 +43,7 @@ func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest
 		t.Fatal(err)
 	}
 	cfg.OTel.TracesURL, cfg.OTel.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
-	out, addr := new(gatewaytest.LogTail), make(chan string, 1)
-	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
-		s, err := Listen(ctx, Config{Config: cfg, File: file, Version: "test"}, out)
-		if err != nil {
-			t.Error(err)
-			addr <- ""
-			return exitFailed
-		}
-		defer s.Close()
-		addr <- s.Addr()
-		if s.Run(ctx, r.Signals) != nil {
-			return exitFailed
-		}
-		return exitOK
-	})
-	r.Base = "http://" + gatewaytest.Within(t, "the address", addr)
-	return r
+	return running(t, Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
 }
 
 // Of a turn that is kept, remembered, listed, resumed, asked for over A2A and ChatKit,

@@ -33,24 +33,7 @@ const (
 // measured is start with spans and metrics sent to a collector at url.
 func measured(t *testing.T, env map[string]string, url string) *gatewaytest.Running {
 	t.Helper()
-	cfg := measuredConfig(t, env, url)
-	out, addr := new(gatewaytest.LogTail), make(chan string, 1)
-	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
-		s, err := Listen(ctx, Config{Config: cfg, Version: "test"}, out)
-		if err != nil {
-			t.Error(err)
-			addr <- ""
-			return exitFailed
-		}
-		defer s.Close()
-		addr <- s.Addr()
-		if s.Run(ctx, r.Signals) != nil {
-			return exitFailed
-		}
-		return exitOK
-	})
-	r.Base = "http://" + gatewaytest.Within(t, "the address", addr)
-	return r
+	return running(t, Config{Config: measuredConfig(t, env, url), Version: "test"}, new(gatewaytest.LogTail))
 }
 
 func measuredConfig(t *testing.T, env map[string]string, url string) config.Config {

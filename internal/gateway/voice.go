@@ -21,34 +21,35 @@ import (
 // voice is a quality.Style over package style.
 type voice struct {
 	guide *style.Guide
+	told  style.Prompter // of guide
 	specs map[string]channel.Spec
 }
 
 // reader is for whom a text is. A channel that allows no greeting gets no frame.
-func (v voice) reader(req *chat.Request, channel string) style.Reader {
+func (v *voice) reader(req *chat.Request, channel string) style.Reader {
 	return style.Reader{Locale: req.Locale, Name: req.UserName, Frames: v.specs[channel].Greeting}
 }
 
 // Version implements quality.Style.
-func (v voice) Version() string { return v.guide.Version }
+func (v *voice) Version() string { return v.guide.Version }
 
 // Instruction implements quality.Style. The agent tells the user's name by itself.
-func (v voice) Instruction(req *chat.Request, channel string) string {
+func (v *voice) Instruction(req *chat.Request, channel string) string {
 	r := v.reader(req, channel)
 	r.Name = ""
-	return v.guide.Prompt(r)
+	return v.told.Prompt(r)
 }
 
 // Around implements quality.Style.
-func (v voice) Around(req *chat.Request, channel string) (before, after string) {
+func (v *voice) Around(req *chat.Request, channel string) (before, after string) {
 	return v.guide.Frame(v.reader(req, channel))
 }
 
 // Failure implements quality.Style.
-func (v voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.reader(req, "")) }
+func (v *voice) Failure(req *chat.Request) string { return v.guide.FailureText(v.reader(req, "")) }
 
 // Language implements quality.Style.
-func (v voice) Language(req *chat.Request) string { return v.guide.Language(v.reader(req, "")) }
+func (v *voice) Language(req *chat.Request) string { return v.guide.Language(v.reader(req, "")) }
 
 // webhooks returns the senders of channels, by name.
 //

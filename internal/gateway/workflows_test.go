@@ -65,6 +65,12 @@ func (f *flowing) postTo(path, body string) (int, string) {
 	f.t.Helper()
 	req, _ := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://gateway"+path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
+	return f.do(req)
+}
+
+// do returns the status and the body of the reply to a request.
+func (f *flowing) do(req *http.Request) (int, string) {
+	f.t.Helper()
 	resp, err := f.client.Do(req)
 	if err != nil {
 		f.t.Fatal(err)

@@ -219,6 +219,7 @@ func TestFormsOfChannels(t *testing.T) {
 	for _, j := range judges {
 		j.end(judged)
 	}
+	t.Logf("figures: %d judges on %d forms of %d texts", len(judges), judged, texts)
 }
 
 // The library of Standard Webhooks for npm takes what we sign, and nothing that was

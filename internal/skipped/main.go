@@ -1,6 +1,7 @@
 // Command skipped reads what `go test -json` prints and writes what `go test` would: the
 // packages' lines, and the output of the tests that failed. At the end it lists the
-// tests that were skipped, each with its reason. Its exit code tells nothing of the
+// tests that were skipped, each with its reason, and what those that passed have measured,
+// which they log behind "figures: ". Its exit code tells nothing of the
 // tests: go test's own does (set -o pipefail).
 //
 //	go test -json ./... | go run ./internal/skipped
@@ -8,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,7 +33,7 @@ func main() {
 
 // summarize reads events until the end of its input.
 func summarize(from io.Reader, to io.Writer) error {
-	var skipped []string
+	var skipped, figures []string
 	said := map[string][]string{} // by test, until it ends
 	in := bufio.NewScanner(from)
 	in.Buffer(nil, 16<<20)
@@ -50,12 +52,15 @@ func summarize(from io.Reader, to io.Writer) error {
 		case e.Action == "output":
 			said[key] = append(said[key], e.Output)
 		case e.Action == "skip" && e.Test != "":
-			skipped = append(skipped, key+": "+reason(said[key]))
+			skipped = append(skipped, key+": "+cmp.Or(logged(said[key], ""), "no reason given"))
 			delete(said, key)
 		case e.Action == "fail" && e.Test != "":
 			fmt.Fprint(to, strings.Join(said[key], ""))
 			delete(said, key)
 		case e.Action == "pass":
+			if f := logged(said[key], "figures: "); f != "" {
+				figures = append(figures, key+": "+f)
+			}
 			delete(said, key)
 		}
 	}
@@ -66,17 +71,21 @@ func summarize(from io.Reader, to io.Writer) error {
 	for _, s := range skipped {
 		fmt.Fprintln(to, "  "+s)
 	}
+	fmt.Fprintf(to, "%d tests have figures\n", len(figures))
+	for _, s := range figures {
+		fmt.Fprintln(to, "  "+s)
+	}
 	return in.Err()
 }
 
-// reason returns what a test said when it was skipped.
-func reason(output []string) string {
-	// The testing package writes where t.Skip was called in front of the reason.
+// logged returns the first line that a test logged behind a mark; empty: there is none.
+func logged(output []string, mark string) string {
+	// The testing package writes in front of it where it was logged.
 	place := regexp.MustCompile(`^\s*\S+_test\.go:\d+: `)
 	for _, line := range output {
-		if place.MatchString(line) {
-			return strings.TrimSpace(place.ReplaceAllString(line, ""))
+		if at := place.FindString(line); at != "" && strings.HasPrefix(line[len(at):], mark) {
+			return strings.TrimSpace(line[len(at)+len(mark):])
 		}
 	}
-	return "no reason given"
+	return ""
 }

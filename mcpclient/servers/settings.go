@@ -16,7 +16,7 @@ const urlName = "todo"
 // Settings registers what can be set of MCP servers from outside. The servers are c's List.
 func Settings(c *config.Config) config.Section {
 	return config.Section{Name: "mcp", Settings: []config.Setting{
-		config.Func("MCP_SERVER_URL", "", "URL", "a streamable-mcpclient.HTTP MCP server, which is named `"+urlName+"`", func(value string) error {
+		config.Func("MCP_SERVER_URL", "", "URL", "a streamable-HTTP MCP server, which is named `"+urlName+"`", func(value string) error {
 			add(c, Server{Name: urlName, Transport: mcpclient.HTTP, URL: value})
 			return check.BaseURL(value)
 		}).As("none"),

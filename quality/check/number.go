@@ -21,7 +21,7 @@ type number struct {
 	groups     []string // in ASCII, whatever the digits are
 	seps       []rune   // one less; spaces that hold together are noBreak
 
-	// Room for what most numbers have, so that they are one allocation: an answer has many.
+	// Room for what most numbers have: an answer has many, and none of it is allocated.
 	some  [2]string
 	means [2]reading // what readings returns
 }
@@ -59,8 +59,9 @@ func digitOf(r rune) (int, bool) {
 
 // eachNumber gives each the numbers of a text in their order.
 //
-// n is new for each call, and may be kept.
+// n is written over by the next one.
 func eachNumber(text string, each func(n *number)) {
+	n := new(number)
 	for at := 0; at < len(text); {
 		if c := text[at]; c < 0x80 && (c < '0' || c > '9') {
 			at++
@@ -71,28 +72,27 @@ func eachNumber(text string, each func(n *number)) {
 			at += size
 			continue
 		}
-		n := readNumber(text, at)
+		n.read(text, at)
 		each(n)
 		at = n.end
 	}
 }
 
-// readNumber reads a number with its groups and separators. What they mean
-// depends on the language, so all readings are kept.
-func readNumber(text string, start int) *number {
-	n := &number{start: start}
-	n.groups = n.some[:0]
+// read reads a number with its groups and separators. What they mean depends on the
+// language, so all readings are kept.
+func (n *number) read(text string, start int) {
+	n.start, n.groups, n.seps = start, n.some[:0], n.seps[:0]
 	group, at := digits(text, start)
 	for {
 		n.groups = append(n.groups, group)
 		n.end = at
 		sep, size := separator(text, at)
 		if size == 0 {
-			return n
+			return
 		}
 		next, end := digits(text, at+size)
 		if next == "" || !n.joins(sep, next) {
-			return n
+			return
 		}
 		n.seps = append(n.seps, sep)
 		group, at = next, end

@@ -102,7 +102,7 @@ type search struct {
 // A number that is not backed alone may be part of a long one that is: it waits until the
 // chain ends.
 func (s *search) text(text string) {
-	var open []*number // of the chain at hand, without evidence of their own
+	var open []string // of the chain at hand, without evidence of their own
 	chain := chain{text: text}
 	settle := func(ended []string) {
 		for _, digits := range ended {
@@ -110,9 +110,7 @@ func (s *search) text(text string) {
 				open = open[:0]
 			}
 		}
-		for _, n := range open {
-			s.strange = append(s.strange, strings.TrimSpace(text[n.start:n.end]))
-		}
+		s.strange = append(s.strange, open...)
 		open = open[:0]
 	}
 	eachNumber(text, func(n *number) {
@@ -127,7 +125,7 @@ func (s *search) text(text string) {
 		if s.labels.is(text, n) || s.direct(n) || isName(text, n) || isIdiom(text, n) || s.backed(newClaim(text, n)) {
 			return
 		}
-		open = append(open, n)
+		open = append(open, strings.TrimSpace(text[n.start:n.end]))
 	})
 	settle(chain.end())
 }

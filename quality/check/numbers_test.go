@@ -75,7 +75,7 @@ func TestLabelledNumbers(t *testing.T) {
 			t.Errorf("%q: found %q, want %q", a.in.Text, found, a.invented)
 		}
 	}
-	t.Logf("%d answers, %d false alarms, %d missed", len(answers), alarms, missed)
+	t.Logf("figures: %d answers, %d false alarms, %d missed", len(answers), alarms, missed)
 	if len(answers) < 200 {
 		t.Errorf("there are %d answers", len(answers))
 	}

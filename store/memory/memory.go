@@ -101,6 +101,13 @@ func New(cfg Config) *Store {
 
 var _ store.Store = (*Store)(nil)
 
+// Size returns how many bytes are kept, as Config.Bytes bounds them.
+func (s *Store) Size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
 // Close does nothing: the garbage collector does it.
 func (s *Store) Close() error { return nil }
 

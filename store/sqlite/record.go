@@ -13,13 +13,12 @@ import (
 const (
 	selectValue  = "SELECT data, version FROM vals WHERE key = ? AND until > ?"
 	replaceValue = "INSERT OR REPLACE INTO vals (key, data, version, until) VALUES (?, ?, ?, ?)"
-	listIsThere  = "SELECT EXISTS (SELECT 1 FROM lists WHERE key = ? AND until > ?)"
-	replaceList  = "INSERT OR REPLACE INTO lists (key, until) VALUES (?, ?)"
+	prolongList  = "INSERT INTO lists (key, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2 WHERE until > ?3" // no row: it has expired
 	insertItem   = "INSERT INTO items (key, data) VALUES (?, ?)"
 )
 
 // hot returns the statements that are run so often that they are kept ready.
-func hot() []string { return []string{selectValue, replaceValue, listIsThere, replaceList, insertItem} }
+func hot() []string { return []string{selectValue, replaceValue, prolongList, insertItem} }
 
 // value returns a value that has not expired, or sql.ErrNoRows.
 func (t *tx) value(key string) (v store.Value, err error) {
@@ -38,21 +37,39 @@ func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error
 
 // PutValue replaces or makes a record.
 func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+	return s.PushAndPut(ctx, nil, key, v, ttl)
+}
+
+// PushAndPut implements store.Together: one transaction is one write to the file.
+func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
 	err = s.update(ctx, "put_value", func(_ context.Context, tx *tx) error {
-		there, err = tx.value(key)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if there, err = tx.put(key, v, ttl); err != nil {
 			return err
 		}
-		if there.Version != v.Version {
-			return store.ErrConflict
+		for _, p := range items {
+			if err := tx.push(p.Key, p.Item, ttl); err != nil {
+				return err
+			}
 		}
-		there = store.Value{Data: v.Data, Version: v.Version + 1}
-		_, err := tx.exec(replaceValue, key, blob(v.Data), there.Version, tx.until(ttl))
-		return err
+		return nil
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		return store.Value{}, err
 	}
+	return there, err
+}
+
+// put replaces or makes a record. With store.ErrConflict it returns the one that is there.
+func (t *tx) put(key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	there, err := t.value(key)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return store.Value{}, err
+	}
+	if there.Version != v.Version {
+		return there, store.ErrConflict
+	}
+	there = store.Value{Data: v.Data, Version: v.Version + 1}
+	_, err = t.exec(replaceValue, key, blob(v.Data), there.Version, t.until(ttl))
 	return there, err
 }
 
@@ -89,23 +106,25 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 				return err
 			}
 		}
-		var there bool
-		if err := tx.row(listIsThere, []any{key, tx.now}, &there); err != nil {
-			return err
-		}
-		if !there {
-			if err := tx.dropList(key); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.exec(replaceList, key, tx.until(ttl)); err != nil {
-			return err
-		}
-		if _, err := tx.exec(insertItem, key, blob(item)); err != nil {
+		if err := tx.push(key, item, ttl); err != nil {
 			return err
 		}
 		return tx.bound(key, b)
 	})
+}
+
+// push adds an item to a list, which begins again if it has expired.
+func (t *tx) push(key string, item []byte, ttl time.Duration) error {
+	n, err := t.exec(prolongList, key, t.until(ttl), t.now)
+	if err == nil && n == 0 {
+		if err = t.dropList(key); err == nil {
+			_, err = t.exec(prolongList, key, t.until(ttl), t.now)
+		}
+	}
+	if err == nil {
+		_, err = t.exec(insertItem, key, blob(item))
+	}
+	return err
 }
 
 // bound removes what is too much of a list.

@@ -54,7 +54,10 @@ type Store struct {
 	purged time.Time
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Together = (*Store)(nil)
+)
 
 // Open opens the store, making its folder (mode 0700), its file (0600) and its tables
 // as needed. Its error wraps store.ErrOwned if another process has it open, and

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"sluice/store"
@@ -81,6 +82,35 @@ func logInPieces(t *testing.T, s store.Store) {
 		log, err := s.ReadLog(ctx, "x", tt.after, tt.limit)
 		must(t, err)
 		same(t, fmt.Sprintf("after %d", tt.after), numbers(log), tt.want)
+		for _, e := range log {
+			same(t, fmt.Sprintf("entry %d after %d", e.N, tt.after), string(e.Data), fmt.Sprint(e.N))
+		}
+	}
+}
+
+// What was read stays as it is, whatever becomes of the log, and what was handed over belongs to its
+// owner again.
+func logReadStays(t *testing.T, s store.Store) {
+	ctx, read := t.Context(), [][]store.Entry{}
+	data := make([]byte, 300)
+	must(t, s.CreateTask(ctx, "a", store.Task{Meta: store.Meta{Holder: store.Holder{Owner: "g", Epoch: 7}, Turn: "x"}}, long))
+	for n := 1; n <= 40; n++ {
+		for i := range data {
+			data[i] = byte('a' + n%26)
+		}
+		must(t, s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: n, Data: data}, At: n - 1, TTL: long}))
+		log, err := s.ReadLog(ctx, "x", n-1, 9)
+		must(t, err)
+		read = append(read, log)
+	}
+	must(t, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 1, Turn: "x"}}, long)) // nobody adds to it any more
+	all, err := s.ReadLog(ctx, "x", 0, 99)
+	must(t, err)
+	same(t, "entries", len(all), 40)
+	must(t, s.DropLog(ctx, "x"))
+	for i, e := range all {
+		same(t, fmt.Sprintf("entry %d", i+1), string(e.Data), strings.Repeat(string(rune('a'+(i+1)%26)), 300))
+		same(t, fmt.Sprintf("entry %d as it was read first", i+1), read[i], []store.Entry{e})
 	}
 }
 

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"log is appended at its end":       logAtItsEnd,
 		"log is fenced":                    logFenced,
 		"log is read in pieces":            logInPieces,
+		"what was read of a log stays":     logReadStays,
 		"log is bounded":                   logBounded,
 		"log expires":                      logExpires,
 		"log is dropped":                   logDropped,
