@@ -229,25 +229,6 @@ func TestSavedSessionThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// What is longer than a caller may be given is summarised by who wrote it; where no summary
-// comes the beginning is given, and said to be that.
-func TestLongAnswerIsSummarised(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("long ", maxSummary/5+1)
-	for name, tt := range map[string]struct{ summary, want string }{
-		"a summary": {"SHORT", "SHORT"}, "one that is too long": {long, "bytes of the answer are shown]"},
-	} {
-		o := openOfficeOf(t, firmFile, nil, map[string][]string{
-			"boss":       {callPart("delegate_to_researcher", `{"task":"Tell me all"}`), textPart("ok")},
-			"researcher": {textPart(long), textPart(tt.summary)},
-		})
-		_, body := o.post(`{"input":"go","agent":"boss"}`)
-		if heard := o.lastOf("boss"); !strings.Contains(body, `"final_output":"ok"`) || !strings.Contains(heard, tt.want) || strings.Contains(heard, long) {
-			t.Errorf("%s: boss was told %.6000s", name, heard)
-		}
-	}
-}
-
 // The record of a session stays with its task: until that is removed where retention says
 // so, and of a plain turn for a time from the end of the turn.
 func TestSessionRecordsHaveATime(t *testing.T) {
