@@ -29,7 +29,7 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 		targets=$$(go test -list '^Fuzz' $$package); \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "$$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$package; \
 		done; \
 	done
 

@@ -54,9 +54,6 @@ func layers() []layer {
 		{"model", 1.5, []string{"tool", "chat", "stream", "fault", "config", "metrics", "breaker", "redact", "trace", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 		{"router", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "internal/check"}, "it runs runners, and knows neither agents nor models"},
 		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config", "trace", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"router", 2, []string{"chat", "stream", "fault", "config", "metrics", "trace", "internal/check"}, "it runs runners, and knows neither agents nor models"},
-		{"agent", 2, []string{"tool", "chat", "stream", "fault", "config", "trace", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
-		{"router", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "internal/check"}, "it runs runners, and knows neither agents nor models"},
 		{"workflow", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "store"}, "it runs graphs, and knows neither agents nor tools nor who keeps its records"},
 		{"record", 1.5, []string{"chat", "stream", "fault", "config", "redact"}, "it reads events, and knows neither who runs turns nor where traces are kept"},
 		{"recording", 2, []string{"tool", "fault"}, "it writes down what passes, and knows neither who runs turns nor what they mean"},
@@ -82,8 +79,6 @@ func layers() []layer {
 		{"gemini", 2, []string{"tool", "model", "chat", "fault", "config", "metrics", "breaker", "redact", "internal/check", "internal/h2pool"}, "a Model, for anyone who wants one"},
 		{"mcpclient/servers", 2.5, []string{"tool", "config", "breaker", "redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
 		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
-		{"mcpclient/internal/wire", 1.5, []string{"tool", "chat", "redact", "trace", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
-		{"mcpclient/servers", 2.5, []string{"tool", "config", "breaker", "redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
 		{"mcpclient", 2, []string{"tool", "chat", "fault", "config", "health", "breaker", "redact", "internal/check"}, "Tools, for anyone who wants some"},
 		{"dialect/channels", 2.5, []string{"chat", "fault", "channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
 		{"dialect/sluice", 2, []string{"chat", "stream", "fault", "jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
@@ -240,7 +235,12 @@ func TestTreeKeepsTheRules(t *testing.T) {
 
 func TestLayersPointDown(t *testing.T) {
 	t.Parallel()
+	seen := map[string]bool{}
 	for _, l := range layers() {
+		if seen[l.tree] { // the first row of a package counts alone
+			t.Errorf("%s has two rows", l.tree)
+		}
+		seen[l.tree] = true
 		for _, m := range l.may {
 			if below, ok := layerOf(m); !ok || below.height >= l.height {
 				t.Errorf("%s may import %s, which is not below it", l.tree, m)
