@@ -85,15 +85,25 @@ func (g *Gateway) flowOf(w *workflow.Workflow) (*answerer, error) {
 	if f := r.flows.byName[w.Definition().Name]; f != nil && f.sum == sum {
 		return f, nil
 	}
-	agents := r.flows.agents
-	if text := w.Definition().Agents; text != nil {
-		var p pinnedAgents
-		if err := json.Unmarshal(text, &p); err != nil {
-			return nil, fmt.Errorf("agents of a definition: %w: %w", workflow.ErrGone, err)
-		}
-		agents = g.newWorkAgents(p.Agents, p.Timeout)
+	agents, err := g.agentsOf(w, r)
+	if err != nil {
+		return nil, err
 	}
 	return g.newFlow(w, agents), nil
+}
+
+// agentsOf makes the agents to which a definition is pinned; those of the file, if it is
+// pinned to none.
+func (g *Gateway) agentsOf(w *workflow.Workflow, r *registry) (*workAgents, error) {
+	text := w.Definition().Agents
+	if text == nil {
+		return r.flows.agents, nil
+	}
+	var p pinnedAgents
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("agents of a definition: %w: %w", workflow.ErrGone, err)
+	}
+	return g.newWorkAgents(p.Agents, p.Timeout), nil
 }
 
 // flowFor returns what goes on with a run that waits. A run that nobody, or not this

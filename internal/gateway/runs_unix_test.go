@@ -4,7 +4,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,11 +176,14 @@ func TestRunKeepsItsAgents(t *testing.T) {
 		if _, sum := run.Workflow().Stored(); err != nil || flow.sum != sum {
 			t.Fatal(err, flow)
 		}
-		var p pinnedAgents
-		if err := json.Unmarshal(run.Workflow().Definition().Agents, &p); err != nil || len(p.Agents) != 1 {
-			t.Fatal(err, p)
+		agents, err := f.agentsOf(run.Workflow(), f.registry.Load())
+		if err != nil || len(agents.specs) != 1 {
+			t.Fatal(err, agents)
 		}
-		return p.Agents[0].Prompt
+		for _, a := range agents.specs {
+			return a.Prompt
+		}
+		return ""
 	}
 	cfg, read := configured(t, strings.Replace(file, "the first prompt", "the second prompt", 1), nil)
 	if err := f.Reload(Config{Config: cfg, File: read}, nil); err != nil {
