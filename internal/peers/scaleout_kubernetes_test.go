@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/mcpclient/servers"
 	wiring "sluice/internal/gateway"
+	"sluice/mcpclient/servers"
 )
 
 // manifest is a document of deploy/kubernetes, as far as it is looked at.
