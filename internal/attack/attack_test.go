@@ -77,7 +77,7 @@ func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 		for _, s := range scenarios() {
 			// With few descriptors a row is scenario.Skipped before it starts anything.
 			if r := perform(t.Context(), binary, s); r.Verdict() == scenario.Fine {
-				t.Errorf("%s with %s: %+v", s.name, binary, r)
+				t.Errorf("%s with %s: %+v", s.Name, binary, r)
 			}
 		}
 	}

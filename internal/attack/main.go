@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -26,35 +25,32 @@ import (
 const patience = 60 * time.Second
 
 // named is one attack, named after what it is about.
-type named struct {
-	name string
-	run  func(r *run)
-}
+type named = scenario.Named[*run]
 
 // scenarios are all rows, in the order in which they run.
 func scenarios() []named {
 	return []named{
-		{"unread body", unreadBody},
-		{"half bodies", halfBodies},
-		{"own shortage", ownShortage},
-		{"half-close", halfClose},
-		{"refusals", refusals},
-		{"slow readers", slowReaders},
-		{"overload", overload},
-		{"diag", diag},
-		{"head", head},
-		{"foreign page", foreignPage},
-		{"pattern bomb", patternBomb},
-		{"slow pattern", slowPattern},
-		{"tools surplus", toolsSurplus},
-		{"many calls", manyCalls},
-		{"odd usage", oddUsage},
-		{"goaway", goAway},
-		{"log reader gone", logReaderGone},
-		{"long log lines", longLogLines},
-		{"bidi", bidi},
-		{"short key", shortKey},
-		{"no home", noHome},
+		{Name: "unread body", Do: unreadBody},
+		{Name: "half bodies", Do: halfBodies},
+		{Name: "own shortage", Do: ownShortage},
+		{Name: "half-close", Do: halfClose},
+		{Name: "refusals", Do: refusals},
+		{Name: "slow readers", Do: slowReaders},
+		{Name: "overload", Do: overload},
+		{Name: "diag", Do: diag},
+		{Name: "head", Do: head},
+		{Name: "foreign page", Do: foreignPage},
+		{Name: "pattern bomb", Do: patternBomb},
+		{Name: "slow pattern", Do: slowPattern},
+		{Name: "tools surplus", Do: toolsSurplus},
+		{Name: "many calls", Do: manyCalls},
+		{Name: "odd usage", Do: oddUsage},
+		{Name: "goaway", Do: goAway},
+		{Name: "log reader gone", Do: logReaderGone},
+		{Name: "long log lines", Do: longLogLines},
+		{Name: "bidi", Do: bidi},
+		{Name: "short key", Do: shortKey},
+		{Name: "no home", Do: noHome},
 	}
 }
 
@@ -77,43 +73,15 @@ func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "attack:", err)
 		return 2
 	}
-	scenario.PrintHead(stdout)
-	var broken []string
-	for _, s := range wanted {
-		if ctx.Err() != nil {
-			return 1
-		}
-		row := perform(ctx, binary, s)
-		row.Print(stdout)
-		if row.Verdict() == scenario.Broke {
-			broken = append(broken, row.Name)
-		}
-	}
-	scenario.PrintSum(stdout, len(wanted), broken)
-	if len(broken) > 0 {
-		return 1
-	}
-	return 0
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, s named) scenario.Row { return perform(ctx, binary, s) })
 }
 
-// choose returns the rows that were named; without names all of them.
+// choose reads the command line: a binary, and the names of rows.
 func choose(args []string) ([]named, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("which binary?")
 	}
-	all := scenarios()
-	if len(args) == 1 {
-		return all, nil
-	}
-	var chosen []named
-	for _, name := range args[1:] {
-		i := slices.IndexFunc(all, func(s named) bool { return s.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no row %q", name)
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
+	return scenario.Choose(scenarios(), args[1:])
 }
 
 // perform runs one scenario and ends whatever it has started.
@@ -123,8 +91,8 @@ func choose(args []string) ([]named, error) {
 func perform(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &run{scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.name}}}
+	r := &run{scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}}
 	defer r.End()
-	r.Try(func() { s.run(r) })
+	r.Try(func() { s.Do(r) })
 	return r.Row
 }

@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -49,19 +48,16 @@ type sizes struct {
 }
 
 // named is one row, named after what it is about.
-type named struct {
-	name string
-	run  func(r *run)
-}
+type named = scenario.Named[*run]
 
 // scenarios are all rows, in the order in which they run.
 func scenarios() []named {
 	return []named{
-		{"killed in turns", killedInTurns},
-		{"killed in runs", killedInRuns},
-		{"shared key", sharedKey},
-		{"times", times},
-		{"reconciled", reconciled},
+		{Name: "killed in turns", Do: killedInTurns},
+		{Name: "killed in runs", Do: killedInRuns},
+		{Name: "shared key", Do: sharedKey},
+		{Name: "times", Do: times},
+		{Name: "reconciled", Do: reconciled},
 	}
 }
 
@@ -79,23 +75,7 @@ func failover(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fmt.Fprintf(stderr, "failover: %v\nusage: failover [flags] BINARY [ROW...]\n", err)
 		return 2
 	}
-	scenario.PrintHead(stdout)
-	var broken []string
-	for _, row := range wanted {
-		if ctx.Err() != nil {
-			return 1
-		}
-		result := perform(ctx, binary, s, row, stderr)
-		result.Print(stdout)
-		if result.Verdict() == scenario.Broke {
-			broken = append(broken, result.Name)
-		}
-	}
-	scenario.PrintSum(stdout, len(wanted), broken)
-	if len(broken) > 0 {
-		return 1
-	}
-	return 0
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, row named) scenario.Row { return perform(ctx, binary, s, row, stderr) })
 }
 
 // choose reads the command line.
@@ -125,26 +105,16 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	if binary, err = filepath.Abs(f.Arg(0)); err != nil {
 		return s, "", nil, err
 	}
-	all := scenarios()
-	if f.NArg() == 1 {
-		return s, binary, all, nil
-	}
-	for _, name := range f.Args()[1:] {
-		i := slices.IndexFunc(all, func(s named) bool { return s.name == name })
-		if i < 0 {
-			return s, "", nil, fmt.Errorf("there is no row %q", name)
-		}
-		wanted = append(wanted, all[i])
-	}
-	return s, binary, wanted, nil
+	wanted, err = scenario.Choose(scenarios(), f.Args()[1:])
+	return s, binary, wanted, err
 }
 
 // perform runs one scenario and ends all that it has started.
 func perform(ctx context.Context, binary string, size sizes, s named, progress io.Writer) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, size.patience)
 	defer cancel()
-	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.name}}, sizes: size, progress: progress}
+	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, sizes: size, progress: progress}
 	defer r.End()
-	r.Try(func() { s.run(r) })
+	r.Try(func() { s.Do(r) })
 	return r.Row
 }

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,6 +25,23 @@ import (
 
 // transcript is a golden file; see TestGolden.
 type transcript struct{ *txtar.Archive }
+
+// turnTranscripts returns the golden files in which a turn is run, with their names.
+func turnTranscripts(t *testing.T) iter.Seq2[string, transcript] {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	return func(yield func(string, transcript) bool) {
+		for _, file := range files {
+			tr := readTranscript(t, file)
+			if strings.Contains(tr.get("want.sse"), "event: start") && !yield(strings.TrimSuffix(filepath.Base(file), ".txtar"), tr) {
+				return
+			}
+		}
+	}
+}
 
 func readTranscript(t *testing.T, file string) transcript {
 	t.Helper()

@@ -18,19 +18,14 @@ import (
 // One transcript of each kind, as each event is several transactions.
 func TestCutStreamIsTheUncutOneInSQLite(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	kinds := map[string]bool{}
-	for _, file := range files {
-		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".txtar"), "_")
-		tr := readTranscript(t, file)
-		if kinds[kind] || !strings.Contains(tr.get("want.sse"), "event: start") {
+	for name, tr := range turnTranscripts(t) {
+		kind, _, _ := strings.Cut(name, "_")
+		if kinds[kind] {
 			continue
 		}
 		kinds[kind] = true
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "state.db"), Calls: store.NewCalls(store.CallsConfig{Timeout: time.Minute})})

@@ -5,7 +5,6 @@ import (
 
 	"io"
 	"net/http"
-	"path/filepath"
 	"regexp"
 
 	"strings"
@@ -30,16 +29,8 @@ var keptID = regexp.MustCompile(`(?m)^id: (turn_[0-9a-z]{26}):(\d+)$`)
 // stream of a gateway without a store.
 func TestCutStreamIsTheUncutOne(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		tr := readTranscript(t, file)
-		if !strings.Contains(tr.get("want.sse"), "event: start") {
-			continue // no turn is run
-		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+	for name, tr := range turnTranscripts(t) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, tr.cutEverywhere)
 		})

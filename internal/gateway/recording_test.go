@@ -25,16 +25,7 @@ func unlike() map[string]string {
 // more.
 func TestTranscriptsAreRecordings(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		tr := readTranscript(t, file)
-		if !strings.Contains(tr.get("want.sse"), "event: start") {
-			continue // no turn is run
-		}
-		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+	for name, tr := range turnTranscripts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/internal/testnet"
 )
@@ -100,23 +96,5 @@ func (g *gateway) openBody(t *testing.T, ctx context.Context, body string) *stre
 func TestExampleA2A(t *testing.T) {
 	t.Parallel()
 	python := installed(t, a2aPython)
-	for _, name := range []string{"curl", "bash"} {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(t, name)
-		}
-	}
-	program, err := shared.binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", filepath.Join(root, "examples/a2a/run.sh"), "demo")
-	cmd.Env = append(os.Environ(), "SLUICE="+program, "PYTHON="+python, "PORT="+freePort(t), "AGENT_PORT="+freePort(t))
-	cmd.SysProcAttr = ownGroup()
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends what it has started
-	cmd.WaitDelay = 20 * time.Second
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "All went as it should.\n") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	demonstrate(t, "examples/a2a/run.sh", "PYTHON="+python, "PORT="+freePort(t), "AGENT_PORT="+freePort(t))
 }

@@ -16,7 +16,23 @@ import (
 func TestHomeTwoGateways(t *testing.T) {
 	t.Parallel()
 	needPeers(t)
-	for _, name := range []string{"redis-server", "haproxy", "curl", "bash"} {
+	for _, name := range []string{"redis-server", "haproxy"} {
+		if _, err := exec.LookPath(name); err != nil {
+			missing(t, name)
+		}
+	}
+	var env []string
+	for _, name := range []string{"PORT", "PORT_A", "PORT_B", "PORT_MODEL"} {
+		env = append(env, name+"="+freePort(t))
+	}
+	demonstrate(t, "examples/home-two-gateways/run.sh", env...)
+}
+
+// demonstrate runs the demo of an example, each step of which checks itself, with the gateway
+// of this tree.
+func demonstrate(t *testing.T, script string, env ...string) {
+	t.Helper()
+	for _, name := range []string{"curl", "bash"} {
 		if _, err := exec.LookPath(name); err != nil {
 			missing(t, name)
 		}
@@ -27,11 +43,8 @@ func TestHomeTwoGateways(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", filepath.Join(root, "examples/home-two-gateways/run.sh"), "demo")
-	cmd.Env = append(os.Environ(), "SLUICE="+program)
-	for _, name := range []string{"PORT", "PORT_A", "PORT_B", "PORT_MODEL"} {
-		cmd.Env = append(cmd.Env, name+"="+freePort(t))
-	}
+	cmd := exec.CommandContext(ctx, "bash", filepath.Join(root, script), "demo")
+	cmd.Env = append(append(os.Environ(), "SLUICE="+program), env...)
 	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends what it has started
 	cmd.WaitDelay = 20 * time.Second

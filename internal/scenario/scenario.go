@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -22,6 +23,50 @@ type Run struct {
 	Binary string          // path of the gateway
 	Row    Row             // what was measured so far
 	ends   []func()        // run in reverse
+}
+
+// Named is a scenario with the name of its row. What it is given is R, which has a Run in it.
+type Named[R any] struct {
+	Name string
+	Do   func(R)
+}
+
+// Choose returns those of all that have the names; without names all of them.
+func Choose[R any](all []Named[R], names []string) ([]Named[R], error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []Named[R]
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s Named[R]) bool { return s.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no row %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// Table performs scenarios one after the other, until ctx ends, and prints their rows. It
+// returns the exit code of the program: 0 if every row is ok, 1 otherwise.
+func Table[R any](ctx context.Context, out io.Writer, wanted []Named[R], perform func(context.Context, Named[R]) Row) int {
+	printHead(out)
+	var broken []string
+	for _, s := range wanted {
+		if ctx.Err() != nil {
+			return 1
+		}
+		row := perform(ctx, s)
+		row.Print(out)
+		if row.Verdict() == Broke {
+			broken = append(broken, row.Name)
+		}
+	}
+	printSum(out, len(wanted), broken)
+	if len(broken) > 0 {
+		return 1
+	}
+	return 0
 }
 
 // failure is what Must panics with, and lack what Lack does.

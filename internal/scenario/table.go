@@ -48,8 +48,8 @@ func (r Row) Verdict() Verdict {
 
 const format = "%-16s %-52s %-34s %-26s %s\n"
 
-// PrintHead prints the head of the table.
-func PrintHead(w io.Writer) {
+// printHead prints the head of the table.
+func printHead(w io.Writer) {
 	fmt.Fprintf(w, format, "row", "figure", "measured", "expected", "verdict")
 	fmt.Fprintln(w, strings.Repeat("-", 140))
 }
@@ -63,8 +63,8 @@ func (r Row) Print(w io.Writer) {
 	}
 }
 
-// PrintSum prints which rows are broken.
-func PrintSum(w io.Writer, rows int, broken []string) {
+// printSum prints which rows are broken.
+func printSum(w io.Writer, rows int, broken []string) {
 	all := "none"
 	if len(broken) > 0 {
 		all = strings.Join(broken, ", ")
