@@ -216,6 +216,8 @@ func (a *Accepted) Decided(ctx context.Context) {
 	if s.cfg.Store == nil || r.Handle == nil {
 		return
 	}
+	// Whether that works changes nothing for the answer, which was used up before: the question
+	// goes with its time at the latest.
 	data, _ := json.Marshal(stored{Used: true})
 	if v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(r.ID)); err == nil {
 		v.Data = data
