@@ -30,10 +30,13 @@ type field func(d *decoder, c *rawChunk, name []byte) error
 // an array of them. Its errors are a *model.Refusal, if the data holds an error of
 // the API's, or wrap model.ErrUnreadable; these say where, but never what: the data is
 // the model's text.
+//
+// Of a name that stands twice in an object the last counts, as in the SDK: to look for
+// such names would cost an eighth of the time. Only in a call's arguments it is an error.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
 	d.in = *bytes.NewBuffer(data)
-	d.json.Reset(&d.in)
+	d.json.Reset(&d.in, jsontext.AllowDuplicateNames(true))
 	err := d.top(c)
 	if _, ok := errors.AsType[*model.Refusal](err); err == nil || ok {
 		return err
@@ -87,7 +90,7 @@ func (d *decoder) responseField(c *rawChunk, name []byte) error {
 		}
 		return parseError(v)
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // modelVersion reads the model's name, which is in each chunk and nearly always the same.
@@ -106,7 +109,7 @@ func (d *decoder) modelVersion(c *rawChunk) error {
 // candidate reads the first candidate; no other was asked for.
 func (d *decoder) candidate(c *rawChunk) error {
 	if c.candidates++; c.candidates > 1 {
-		return d.json.SkipValue()
+		return d.skip()
 	}
 	return d.object(c, (*decoder).candidateField)
 }
@@ -121,7 +124,7 @@ func (d *decoder) candidateField(c *rawChunk, name []byte) (err error) {
 		c.finish, err = d.str()
 		return err
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // contentField reads the parts; the role is always that of the model.
@@ -129,7 +132,7 @@ func (d *decoder) contentField(c *rawChunk, name []byte) error {
 	if string(name) == `"parts"` {
 		return d.array(c, (*decoder).part)
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // part adds a part to the chunk and fills it in.
@@ -161,14 +164,14 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 	if d.json.PeekKind() == '{' {
 		p.foreign = true
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // feedbackField takes any sign of a block for one, also a reason that is not
 // known yet, or a message without a reason.
 func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 	if n := string(name); n != `"blockReason"` && n != `"blockReasonMessage"` {
-		return d.json.SkipValue()
+		return d.skip()
 	}
 	isMessage := string(name) == `"blockReasonMessage"`
 	reason, err := d.str()
@@ -196,7 +199,7 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	case `"cachedContentTokenCount"`:
 		count = &c.usage.CachedTokens
 	default:
-		return d.json.SkipValue()
+		return d.skip()
 	}
 	n, ok, err := d.figure()
 	if ok {

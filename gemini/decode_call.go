@@ -1,6 +1,10 @@
 package gemini
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
+)
 
 // callField reads a member of the functionCall of the last part.
 func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
@@ -14,6 +18,9 @@ func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
 		return err
 	case `"args"`:
 		args, err := d.literal('{')
+		if args != nil && !args.IsValid() { // a name twice: the one who approves the call and the tool could read it differently
+			return model.ErrUnreadable
+		}
 		call.args = args.Clone()
 		return err
 	case `"willContinue"`:
@@ -22,7 +29,7 @@ func (d *decoder) callField(c *rawChunk, name []byte) (err error) {
 	case `"partialArgs"`:
 		return d.array(c, (*decoder).partialArg)
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // partialArg adds a piece of arguments to the call that was added last.
@@ -58,7 +65,7 @@ func (d *decoder) partialArgField(c *rawChunk, name []byte) (err error) {
 	case `"nullValue"`: // its value is the string "NULL_VALUE", or null
 		arg.value = jsontext.Value("null")
 	}
-	return d.json.SkipValue()
+	return d.skip()
 }
 
 // argValue keeps a copy: the decoder's buffer is used again for the next chunk.

@@ -30,7 +30,7 @@ func (d *decoder) array(c *rawChunk, read func(*decoder, *rawChunk) error) error
 func (d *decoder) each(open jsontext.Kind, read func() error) error {
 	switch d.json.PeekKind() {
 	case 'n':
-		return d.json.SkipValue()
+		return d.skip()
 	case open:
 	default:
 		return d.mismatch()
@@ -44,6 +44,13 @@ func (d *decoder) each(open jsontext.Kind, read func() error) error {
 		}
 	}
 	_, err := d.json.ReadToken()
+	return err
+}
+
+// skip reads over the value at hand. ReadValue is faster than SkipValue, which goes from
+// token to token; the whole chunk is in memory anyway.
+func (d *decoder) skip() error {
+	_, err := d.json.ReadValue()
 	return err
 }
 
@@ -61,7 +68,7 @@ func (d *decoder) str() (string, error) {
 func (d *decoder) boolean() (bool, error) {
 	switch k := d.json.PeekKind(); k {
 	case 't', 'f', 'n':
-		return k == 't', d.json.SkipValue()
+		return k == 't', d.skip()
 	}
 	return false, d.mismatch()
 }
@@ -70,7 +77,7 @@ func (d *decoder) boolean() (bool, error) {
 // value is read over, and not ok; an error is one of syntax.
 func (d *decoder) figure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
-		return 0, false, d.json.SkipValue()
+		return 0, false, d.skip()
 	}
 	v, err := d.json.ReadValue()
 	if err != nil {
@@ -85,7 +92,7 @@ func (d *decoder) figure() (n int, ok bool, err error) {
 func (d *decoder) literal(want jsontext.Kind) (jsontext.Value, error) {
 	switch d.json.PeekKind() {
 	case 'n':
-		return nil, d.json.SkipValue()
+		return nil, d.skip()
 	case want:
 		return d.json.ReadValue()
 	}
@@ -94,7 +101,7 @@ func (d *decoder) literal(want jsontext.Kind) (jsontext.Value, error) {
 
 // mismatch tells why the value at hand is not what it should be.
 func (d *decoder) mismatch() error {
-	if err := d.json.SkipValue(); err != nil {
+	if err := d.skip(); err != nil {
 		return err // it is not even JSON
 	}
 	return errWrongType

@@ -73,13 +73,25 @@ func TestDecodeUnreadable(t *testing.T) {
 		`{"candidates":[{"content":{"parts":[{"text":1}]}}]}`, `{"candidates":[{"content":{"parts":[{"thought":"yes"}]}}]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]}}]}`, "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\xff\"}]}}]}",
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":"SECRET"}}]}}]}`, `{"candidates":[{"content":{"parts":[{"functionCall":[]}]}}]}`,
-		`{"candidates":[{"finishReason":1}]}`, `{"usageMetadata":{"promptTokenCount":}}`, `{"usageMetadata":[1}`, `{"a":1,"a":2}`,
+		`{"candidates":[{"finishReason":1}]}`, `{"usageMetadata":{"promptTokenCount":}}`, `{"usageMetadata":[1}`,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"id":1,"id":2}}}]}}]}`, `{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"a":{"id":1,"id":2}}}}]}}]}`,
 	} {
 		var d decoder
 		err := d.decode([]byte(in), new(rawChunk))
 		if !errors.Is(err, model.ErrUnreadable) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%s: error = %v, want ErrUnreadable without a word of the chunk", in, err)
 		}
+	}
+}
+
+// Of a member that comes twice the last counts, and what is passed over may hold what it likes.
+func TestDecodeNameTwice(t *testing.T) {
+	t.Parallel()
+	var d decoder
+	var got rawChunk
+	in := `{"x":{"a":1,"a":[2,{"b":3,"b":4}]},"candidates":[{"content":{"parts":[{"text":"a","text":"b"}]},"finishReason":"MAX_TOKENS","finishReason":"STOP"}]}`
+	if err := d.decode([]byte(in), &got); err != nil || len(got.parts) != 1 || got.parts[0].text != "b" || got.finish != "STOP" {
+		t.Errorf("%+v, %v, want the text b and STOP", got, err)
 	}
 }
 
