@@ -32,6 +32,7 @@ type encoder struct {
 
 	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
 	pieces []string // without: the deltas so far, which their sender keeps as well
+	odd    []int    // which of pieces need escaping, in order
 	tools  []string // names in order of call
 }
 
@@ -159,6 +160,9 @@ func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 	from := len(dst) + 1
 	dst = jsonline.String(dst, ev.Text)
 	if !e.accumulate {
+		if len(dst)-1-from != len(ev.Text) { // an escape is longer than what it stands for
+			e.odd = append(e.odd, len(e.pieces))
+		}
 		e.pieces = append(e.pieces, ev.Text)
 		return dst
 	}
@@ -170,7 +174,13 @@ func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
 func (e *encoder) joined(dst []byte, name string) []byte {
 	dst = append(key(dst, name), '"')
 	dst = append(dst, e.text...)
-	for _, piece := range e.pieces {
+	odd := e.odd
+	for i, piece := range e.pieces {
+		if len(odd) == 0 || odd[0] != i {
+			dst = append(dst, piece...)
+			continue
+		}
+		odd = odd[1:]
 		from := len(dst)
 		dst = jsonline.String(dst, piece)
 		dst = append(dst[:from], dst[from+1:len(dst)-1]...) // without its quotes
