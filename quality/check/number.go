@@ -57,6 +57,11 @@ func digitOf(r rune) (int, bool) {
 	return 0, false
 }
 
+// tellsNumber says whether eachNumber finds one.
+func tellsNumber(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { _, ok := digitOf(r); return ok })
+}
+
 // eachNumber gives each the numbers of a text in their order.
 //
 // n is written over by the next one.

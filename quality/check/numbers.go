@@ -72,12 +72,15 @@ const (
 // or follows from such numbers. Without results of tools there is nothing to
 // compare with.
 func (c *numbersBacked) Run(in *Input) Outcome {
-	e := in.evidence()
-	if len(e.results) == 0 {
+	if !slices.ContainsFunc(in.Evidence, func(call Evidence) bool { return call.Result != "" }) {
 		return notApplicable("No tool has answered.")
 	}
-	s := search{numbersBacked: c, evidence: e, known: map[string]bool{}}
-	s.text(in.prose().text)
+	text := in.prose().text
+	if !tellsNumber(text) { // then there is nothing to read the results for
+		return passed()
+	}
+	s := search{numbersBacked: c, evidence: in.evidence(), known: map[string]bool{}}
+	s.text(text)
 	if len(s.strange) == 0 {
 		return passed()
 	}
