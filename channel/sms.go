@@ -343,7 +343,7 @@ func (m *sms) write(start, end int) (string, Encoding) {
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
 	if n, cost := plainGSM(s); e == GSM7 && n == len(s) {
-		if !strings.ContainsAny(s, gsmExtension) { // an escape could not be parted
+		if cost == utf8.RuneCountInString(s) { // there is no escape, which could not be parted
 			if cost <= p.alone {
 				return cost, min(1, cost)
 			}
