@@ -20,6 +20,7 @@ func FuzzWriterReaderRoundTrip(f *testing.F) {
 	f.Add("", "\n\nevent: done\ndata: {}\n\n", "\u2028\"\\\x00", []byte("{\n\"a\": [1e400, \"\\ud83d\"]}"), false)
 	f.Add("\xff\xf0\x9f", "😀", "\r", []byte(`{"a":1,"a":{}}`), true)
 	f.Add("data: x", "\ufeff", ": ping", []byte(`[{}]`), false)
+	f.Add("", "plain", "\xf0\x9f\x98", []byte(`{}`), false) // three bytes, as U+FFFD has
 	f.Fuzz(func(t *testing.T, thought, delta1, delta2 string, args []byte, accumulated bool) {
 		call := stream.Call{ID: "call_1", Tool: "t", Server: "s", Arguments: jsontext.Value(args)}
 		rec := httptest.NewRecorder()
