@@ -104,6 +104,25 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
+// Silent returns the State without what its agent has said in this turn beside its calls:
+// for who must not keep an answer before it was checked. It shares its memory with s.
+//
+// Who goes on from it gives the model its calls, their signatures and their results, but
+// not those words. A message keeps its calls, and so none is left empty. A part with words
+// goes as a whole: a signature is good only on the very part that it came with.
+func (s *State) Silent() State {
+	silent := *s
+	silent.Tail = 0 // the next text is the first one
+	silent.Messages = slices.Clone(s.Messages)
+	for i := len(silent.Messages) - 1; i >= 0 && !silent.Messages[i].Spoken(); i-- {
+		m := &silent.Messages[i]
+		if m.Text() != "" {
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool { return p.Call == nil && p.Result == nil && p.Text != "" })
+		}
+	}
+	return silent
+}
+
 // waits says whether a call waits for an answer.
 func (s *State) waits() bool {
 	for i := range s.Open {

@@ -142,6 +142,9 @@ func (in *responsesInput) said(msg *chat.Message) {
 // Text before such an item is a message of its own, to keep the order.
 func (in *responsesInput) kept(item jsontext.Value) {
 	if strings.HasPrefix(string(item), responsesMessageBegin) {
+		if len(in.text) == 0 { // its words were not kept, and reasoning must not go back without what it led to
+			in.pending = in.pending[:0]
+		}
 		in.message(readResponsesKept(item))
 		return
 	}

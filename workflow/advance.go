@@ -256,6 +256,10 @@ func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Ch
 	r.Progress.Sequence++
 	c.Progress = r.Progress
 	c.Progress.Frontier = slices.Clone(r.Progress.Frontier)
+	for i := range c.Progress.Frontier {
+		o := &c.Progress.Frontier[i]
+		o.Entry = o.Entry.kept()
+	}
 	c.Progress.Told = slices.Clone(r.Progress.Told)
 	return c
 }

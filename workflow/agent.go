@@ -188,8 +188,15 @@ func (k *worker) entry(s Session) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Session: state, Text: strings.Join(k.text, ""),
-		Messages: slices.Clone(k.messages), Made: k.made(), Draft: k.last, Feedback: k.feedback}, nil
+	e := &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Session: state, Text: strings.Join(k.text, ""),
+		Messages: slices.Clone(k.messages), Made: k.made(), Draft: k.last, Feedback: k.feedback}
+	if k.x.hides(k.n) {
+		if state, err = s.Silent(); err != nil {
+			return nil, err
+		}
+		e.hide(state)
+	}
+	return e, nil
 }
 
 // journal keeps where the session is. What is too long for that is begun again by who
@@ -207,6 +214,7 @@ func (k *worker) journal(s Session) error {
 		return err
 	}
 	k.base = e
+	e = e.kept()
 	if text, err := json.Marshal(e); err != nil || len(text) > maxJournal {
 		return nil
 	}

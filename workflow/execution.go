@@ -672,11 +672,40 @@ const lastSave = 2 * time.Second
 //
 // It runs when all workers have ended and the frontier has only nodes that wait. It returns
 // true if the stream is to end, with a question or an error. The record is written before
-// the question goes out, for an answer may come to another process at once.
+// the question goes out, for an answer may come to another process at once. Where the
+// answer is held back the record has its words only once it is sure that they are sent: if
+// nobody can be asked it is held back further.
 func (x *execution) pause() bool {
 	x.voice.rest()
 	x.flush()
-	x.disclose()
+	hidden := x.held && x.records != nil
+	if !hidden {
+		x.disclose()
+	}
+	p, err := x.paused()
+	if err == nil && !hidden {
+		err = x.wait()
+	}
+	if err == nil {
+		if refusal := stream.Pause(x.ctx, p); refusal != "" {
+			x.refuse(refusal)
+			return false
+		}
+		if hidden {
+			x.disclose()
+			err = x.wait()
+		}
+	}
+	if err != nil {
+		x.fail(err)
+		return true
+	}
+	x.result.Reason, x.result.Paused = stream.ApprovalRequired, p
+	return true
+}
+
+// paused returns what the run ends its stream with.
+func (x *execution) paused() (*chat.Paused, error) {
 	x.state.Progress.Status = StatusWaiting
 	x.voice.keep()
 	x.state.Progress.Elapsed = x.before + time.Since(x.began)
@@ -685,13 +714,8 @@ func (x *execution) pause() bool {
 		of = handle{Header: x.state.Header.short(), Kept: true}
 	}
 	state, err := json.Marshal(of)
-	if err == nil && x.records != nil {
-		err = x.records.Wait(x.ctx, &x.state.Progress)
-		x.lost = Left(err)
-	}
 	if err != nil {
-		x.fail(err)
-		return true
+		return nil, err
 	}
 	p := &chat.Paused{By: chat.PausedWorkflow, State: state, Usage: x.state.Progress.Usage}
 	for _, o := range x.state.Progress.Frontier {
@@ -699,12 +723,18 @@ func (x *execution) pause() bool {
 		p.Questions = append(p.Questions, chat.Question{Kind: o.Asks.Kind, Prompt: o.Asks.Prompt, Calls: o.Asks.Calls,
 			Node: o.Node, Schema: o.Asks.Schema, Expires: o.Asks.Expires, Approvers: n.Approvers})
 	}
-	if refusal := stream.Pause(x.ctx, p); refusal != "" {
-		x.refuse(refusal)
-		return false
+	return p, nil
+}
+
+// wait keeps that the run waits.
+func (x *execution) wait() error {
+	if x.err != nil || x.records == nil { // a checkpoint before may have failed
+		return x.err
 	}
-	x.result.Reason, x.result.Paused = stream.ApprovalRequired, p
-	return true
+	x.state.Progress.Status = StatusWaiting
+	err := x.records.Wait(x.ctx, &x.state.Progress)
+	x.lost = Left(err)
+	return err
 }
 
 // short returns what a handle has of a Header.

@@ -90,6 +90,7 @@ func (s *session) Waits() *chat.Question { return nil }
 func (s *session) State() (jsontext.Value, error) {
 	return jsontext.Value(fmt.Sprint(s.Steps)), nil
 }
+func (s *session) Silent() (jsontext.Value, error) { return s.State() }
 func (s *session) Result() stream.Result {
 	return stream.Result{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2}, Model: []time.Duration{1}}
 }

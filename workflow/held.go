@@ -2,22 +2,49 @@ package workflow
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/fault"
 )
 
 // While an answer is held back until it was checked, nothing of it is kept: the nodes that
 // end with it are checkpointed with the verdict, as what was sent in their place. Who takes
-// the run over before that runs them again. A text that other nodes go on from is part of
-// the run's state and is kept.
+// the run over before that runs them again. What their agents say beside their calls is of
+// the same answer: the journal has the calls and what came of them, without those words. A
+// text that other nodes go on from is part of the run's state and is kept.
+
+// hides says whether the text of a node is held back.
+//
+// That of a node that others go on from is not: it is in their requests, and a run that
+// forgot it could not be continued.
+func (x *execution) hides(n *node) bool { return x.held && n.speaks && len(n.out) == 0 }
+
+// hide makes the entry one whose words are not kept. session is its State without them.
+func (e *Entry) hide(session jsontext.Value) {
+	silent := *e
+	silent.Session, silent.Text, silent.Messages = session, "", slices.Clone(e.Messages)
+	for i := range silent.Messages {
+		if m := &silent.Messages[i]; m.Role == roleAssistant {
+			m.Content = ""
+		}
+	}
+	e.silent = &silent
+}
+
+// kept returns what may be kept of an entry by now. It works on nil.
+func (e *Entry) kept() *Entry {
+	if e == nil || e.silent == nil {
+		return e
+	}
+	return e.silent
+}
 
 // withhold notes that a node has ended whose text is held back.
-//
-// A node that others go on from is not withheld: its text is in their requests, and a run
-// that forgot it could not be continued.
 func (x *execution) withhold(n *node) {
-	if x.held && n.speaks && len(n.out) == 0 {
+	if x.hides(n) {
 		x.withheld = append(x.withheld, n)
 	}
 }
@@ -25,8 +52,14 @@ func (x *execution) withhold(n *node) {
 // disclose lets checkpoints have what was held back: the turn ends with a question, and so
 // it is sent as it is.
 func (x *execution) disclose() {
+	for i := range x.state.Progress.Frontier {
+		if e := x.state.Progress.Frontier[i].Entry; e != nil {
+			e.silent = nil
+		}
+	}
 	if len(x.withheld) > 0 {
 		x.withheld = nil
+		x.state.Progress.Status = StatusRunning
 		x.save(CheckpointCreated)
 	}
 }

@@ -35,6 +35,8 @@ type Session interface {
 	Waits() *chat.Question
 	// State returns the session as one JSON value, for Request.Resumed.
 	State() (jsontext.Value, error)
+	// Silent is State without what the agent has said beside its calls.
+	Silent() (jsontext.Value, error)
 	// Result returns what the session took so far; its Reason once it is over.
 	Result() stream.Result
 }
@@ -152,6 +154,10 @@ type Entry struct {
 	// Draft and Feedback are those of the round before.
 	Draft    string `json:"draft,omitempty"`
 	Feedback string `json:"feedback,omitempty"`
+
+	// silent is the entry without the words, which is kept in its place while the answer is
+	// held back; nil: the entry itself may be kept.
+	silent *Entry
 }
 
 // Intent is a call that is about to be made.

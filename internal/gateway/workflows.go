@@ -273,6 +273,12 @@ func (s *session) State() (jsontext.Value, error) {
 	return text, err
 }
 
+// Silent implements workflow.Session.
+func (s *session) Silent() (jsontext.Value, error) {
+	text, err := json.Marshal(s.state.Silent())
+	return text, err
+}
+
 // Result returns what the session took here.
 //
 // Of a session that goes on, what was taken before the pause was counted there.
