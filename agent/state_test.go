@@ -190,3 +190,46 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 		t.Errorf("another version: %v", err)
 	}
 }
+
+// A silent State has no words of its own turn: the calls, their signatures, what goes back
+// to the model beside them, and all that was said before the turn stay. The State that it
+// is made of stays as it is, and the text after it begins without a gap.
+func TestSilentState(t *testing.T) {
+	t.Parallel()
+	call := func(id string) chat.Part {
+		return chat.Part{Call: &tool.Call{ID: id, Name: "a"}, Signature: "sig " + id}
+	}
+	result := func(id string) chat.Message {
+		return chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{ID: id, Name: "a", Text: "told"}}}}
+	}
+	said := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleModel, Parts: parts} }
+	whole := agent.State{Tail: 'x', Steps: 2, Messages: []chat.Message{
+		{Role: chat.RoleUser, Parts: []chat.Part{{Text: "before"}}}, said(chat.Part{Text: "an answer"}, call("0")), result("0"),
+		{Role: chat.RoleUser, Parts: []chat.Part{{Text: "now"}}},
+		said(chat.Part{Kept: "{}"}, chat.Part{Text: "secret"}, chat.Part{Text: "signed", Signature: "s"}, chat.Part{Signature: "alone"}, call("1"), chat.Part{Text: "more"}), result("1"),
+		said(call("2")), result("2"),
+	}}
+	want := agent.State{Steps: 2, Messages: []chat.Message{
+		whole.Messages[0], whole.Messages[1], whole.Messages[2], whole.Messages[3],
+		said(chat.Part{Kept: "{}"}, chat.Part{Signature: "alone"}, call("1")), whole.Messages[5], whole.Messages[6], whole.Messages[7],
+	}}
+	before, silent := jsonOf(t, whole), whole.Silent()
+	if got, want := jsonOf(t, silent), jsonOf(t, want); got != want {
+		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+	if after := jsonOf(t, whole); after != before {
+		t.Errorf("the whole one has become\n%s", after)
+	}
+	if _, err := restored(silent); err != nil {
+		t.Error(err)
+	}
+}
+
+func jsonOf(t *testing.T, s agent.State) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

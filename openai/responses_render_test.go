@@ -136,6 +136,8 @@ func TestResponsesInput(t *testing.T) {
 			[]string{"reasoning rs_1", `call c1 add {"a":1}`, "output c1 2", "user and?"}},
 		{"reasoning before text with a phase", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), {Text: "a"}, {Text: "b"}, kept(responsesKept{id: "msg_1", phase: `"co\`}.message()), {Text: "c"}, responsesCallPart("c1", "add", `{}`)}}},
 			[]string{"reasoning rs_1", `assistant ab phase "co\ id msg_1`, "assistant c", "call c1 add {}"}},
+		{"the words between reasoning and call were not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
+			[]string{"call c1 add {}"}},
 		{"ids after reasoning", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{kept(reasoning), linked("c1", "fc_1"), linked("c2", "fc_2")}}},
 			[]string{"reasoning rs_1", "call c1 add {} id fc_1", "call c2 add {} id fc_2"}},
 		{"no ids where the reasoning was not kept", []chat.Message{{Role: chat.RoleModel, Maker: own, Parts: []chat.Part{{Text: "a"}, kept(responsesKept{id: "msg_1"}.message()), linked("c1", "fc_1")}}},
