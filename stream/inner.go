@@ -13,6 +13,9 @@ type InnerDelta struct {
 	// written; 1, or 2 for its refinement. A draft has no number and is not kept: what is
 	// resumed is without it.
 	Attempt int `json:"attempt,omitzero"`
+	// Unkept is set in a text of which an answer may be made that is held back: it has no
+	// number and is not kept either.
+	Unkept bool `json:"-"`
 }
 
 const innerName = "inner_delta"
@@ -43,8 +46,9 @@ func (d *InnerDelta) Allow(t *Turn) error {
 // Attributed implements Attributable.
 func (d *InnerDelta) Attributed(a Attribution) Event { return attributed(d, a) }
 
-// Passing says whether nothing is kept of ev, and it has no number: it is a draft.
+// Passing says whether nothing is kept of ev, and it has no number: it is a draft, or may
+// become one.
 func Passing(ev Event) bool {
 	d, ok := ev.(*InnerDelta)
-	return ok && d.Attempt > 0
+	return ok && (d.Attempt > 0 || d.Unkept)
 }

@@ -895,12 +895,13 @@ func (v *voice) say(n *node, text string) {
 }
 
 // inner tells a piece of a text that is not the answer. Attempt stays 0, for it is of answers
-// that are held back; which round a draft is of its node has told.
+// that are held back; which round a draft is of its node has told. Of a round that may become
+// an answer which is held back nothing is kept.
 func (v *voice) inner(k *worker, text string) {
 	if text == "" {
 		return
 	}
-	v.draft.NodeID, v.draft.AgentID, v.draft.Delta = k.n.ID, k.n.Agent, text
+	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
 	v.x.emit(&v.draft)
 }
 

@@ -52,11 +52,6 @@ func (x *execution) withhold(n *node) {
 // disclose lets checkpoints have what was held back: the turn ends with a question, and so
 // it is sent as it is.
 func (x *execution) disclose() {
-	for i := range x.state.Progress.Frontier {
-		if e := x.state.Progress.Frontier[i].Entry; e != nil {
-			e.silent = nil
-		}
-	}
 	if len(x.withheld) > 0 {
 		x.withheld = nil
 		x.state.Progress.Status = StatusRunning

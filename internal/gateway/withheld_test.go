@@ -37,6 +37,8 @@ func inventor(sim http.Handler) http.Handler {
 			say(`{"verdicts":[{"id":"kind","passed":` + fmt.Sprint(!bytes.Contains(body, []byte(canary))) + `,"feedback":"It says ` + canary + `, which is wrong."}]}`)
 		case bytes.Contains(body, []byte("You rewrite an answer")) && !bytes.Contains(body, []byte("hopeless")):
 			say("It is as it should be.")
+		case bytes.Contains(body, []byte("Judge the draft below")):
+			say(`{"score":9,"passed":true,"feedback":""}`)
 		case bytes.Contains(body, []byte("You plan how")):
 			say(`{"criteria":[]}`)
 		default:
@@ -65,6 +67,16 @@ workflows:
     edges: [{from: first, to: {default: last}}]
 `
 
+// withheldRounds is a workflow whose answer a critic sees first.
+const withheldRounds = `
+agents:
+  writer: {description: Writes, role: Writer}
+workflows:
+  flow:
+    nodes:
+      last: {type: agent, agent: writer, pattern: reflection, repeat: {critic: writer, until: "true"}}
+`
+
 // What a draft said that was withheld, and what the judge said of it, is in no store, in no
 // log of events, in no task, trace, export, checkpoint, span and line of the log: of plain
 // turns and of runs, of texts that were written again and of those that never passed.
@@ -75,6 +87,7 @@ func TestWithheldTextIsNowhere(t *testing.T) {
 		"never passed":  {fmt.Sprintf(withheldYAML, "graceful"), `{"input":"Say it, hopeless","drafts":true}`, `"outcome":"graceful_failure"`},
 		"a run":         {fmt.Sprintf(withheldYAML, "graceful") + withheldTeam, `{"input":"Say it","drafts":true,"workflow":"flow"}`, `"outcome":"refined"`},
 		"a run, never":  {fmt.Sprintf(withheldYAML, "graceful") + withheldTeam, `{"input":"Say it, hopeless","drafts":true,"workflow":"flow"}`, `"outcome":"graceful_failure"`},
+		"in rounds":     {fmt.Sprintf(withheldYAML, "graceful") + withheldRounds, `{"input":"Say it","drafts":true,"workflow":"flow"}`, `"outcome":"refined"`},
 		"an agent":      {fmt.Sprintf(withheldYAML, "graceful") + withheldTeam, `{"input":"Say it","drafts":true,"agent":"writer"}`, `"outcome":"refined"`},
 	} {
 		t.Run(name, func(t *testing.T) {
