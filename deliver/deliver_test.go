@@ -56,13 +56,23 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	rec.Header().Set("Location", "https://elsewhere.test/")
 	rec.WriteHeader(answer.(int))
 	res := rec.Result()
-	res.Body = io.NopCloser(endless{}) // more than anyone wants to read
+	res.Body = io.NopCloser(&endless{t: r.t}) // more than anyone wants to read
 	return res, nil
 }
 
-type endless struct{}
+// endless is an answer of which only the beginning may be read.
+type endless struct {
+	t *testing.T
+	n int
+}
 
-func (endless) Read(b []byte) (int, error) { return len(b), nil }
+func (e *endless) Read(b []byte) (int, error) {
+	if e.n += len(b); e.n > 1<<20 {
+		e.t.Error("more than a MiB of the answer is read")
+		return 0, io.EOF
+	}
+	return len(b), nil
+}
 
 func sender(t *testing.T, r *receiver) *deliver.Sender {
 	t.Helper()
@@ -265,6 +275,7 @@ func TestRead(t *testing.T) {
   b: {url: 'https://u:p@h.test/', secret: '`+secret+`'}
   c: {url: 'h.test', secret: '${BAD}', timeout: 1m}
   d: {url: 'https://h.test/', secret: 'whsec_${HOOK}'}
+  e: {url: 'https://h.test/#', secret: '${HOOK}'}
 `)
 	wantFaults := []string{
 		"f.yaml:2:12: /deliver/a/url: must be https, or of a loopback host",
@@ -274,6 +285,7 @@ func TestRead(t *testing.T) {
 		"f.yaml:4:30: /deliver/c/secret: must be whsec_ and 24 to 64 bytes in base64",
 		"f.yaml:4:49: /deliver/c/timeout: must be a duration from 100ms to 30s",
 		"f.yaml:5:39: /deliver/d/secret: must be written as ${NAME}: a secret does not belong into the file",
+		"f.yaml:6:12: /deliver/e/url: must not hold a user name, password or fragment",
 	}
 	if diff := cmp.Diff(wantFaults, faults); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

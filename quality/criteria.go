@@ -83,19 +83,11 @@ func (t *turn) scorecard() (card []criterion) {
 	}
 	if t.plan != nil {
 		for _, c := range t.plan.criteria {
-			if len(card) < maxScorecard && !slices.ContainsFunc(card, func(o criterion) bool { return o.ID == c.ID }) {
-				card = append(card, criterion{c, true})
-			} else {
-				t.plan.dropped++
-			}
+			card = append(card, criterion{c, true}) // its ids are nobody else's
 		}
 	}
 	return card
 }
-
-// maxScorecard bounds a scorecard: what can be configured, what the planner may add, and
-// our own.
-const maxScorecard = 32 + 16 + maxOwn
 
 // maxOwn is how many criteria of our own there may be.
 const maxOwn = 8

@@ -169,7 +169,7 @@ func (p *plan) read(text jsontext.Value, agents []Agent, set *Settings) error {
 		return err
 	}
 	for _, c := range said.Criteria {
-		used := slices.ContainsFunc(p.criteria, func(o Criterion) bool { return o.ID == c.ID }) ||
+		used := isStandard(c.ID) || slices.ContainsFunc(p.criteria, func(o Criterion) bool { return o.ID == c.ID }) ||
 			slices.ContainsFunc(set.Criteria, func(o Criterion) bool { return o.ID == c.ID })
 		if len(p.criteria) == set.MaxPlanned || used || !isCriterionID(c.ID) || utf8.RuneCountInString(c.Description) < minDescription {
 			p.dropped++
