@@ -185,6 +185,8 @@ func TestReplies(t *testing.T) {
 		"an answer, and a status":   {map[string][]string{streaming: {script(task, first, answered)}}, "One ", stream.Stop, "", false, []string{streaming}},
 		"a question with a line":    {map[string][]string{streaming: {script(task, strings.Replace(first, "One ", `Which one?\n`, 1), asks)}}, "Which one?\n", stream.InputRequired, "", false, []string{streaming}},
 		"cut within what was said":  {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(strings.Replace(soFar, `{"text":"tw"}`, `{"text":""}`, 1), rest, last, completed)}, "GetTask": {whole}}, "One two", stream.Stop, "", false, []string{streaming, subscribe}},
+		"cut in a character":        {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(strings.Replace(soFar, `{"text":"tw"}`, `{"text":""}`, 1), strings.Replace(rest, `"o"`, `"twé."`, 1), completed)}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe}},
+		"cut, and nothing follows":  {map[string][]string{streaming: {script(task, first)}, subscribe: {""}, "GetTask": {whole}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe, "GetTask"}},
 		"cut for good": {map[string][]string{streaming: {script(task, first)}, subscribe: {"status 502"}, "GetTask": {"status 502"}}, "One ", "",
 			"The connection to the agent was lost, and it is not known what it has done", false,
 			[]string{streaming, subscribe, "GetTask", subscribe, "GetTask", subscribe, "GetTask"}},
@@ -358,7 +360,8 @@ func TestWithoutStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{card: goodCard, replies: map[string][]string{
-			"SendMessage": {`{"result":` + task + `}`}, "GetTask": {`{"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, whole},
+			"SendMessage": {`{"result":` + task + `}`},
+			"GetTask":     {"status 502", "status 502", `{"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, "status 502", "status 502", whole},
 		}}
 		a := start(t, f, func(c *a2aclient.Config) { c.NoStreaming = true })
 		var h heard
@@ -443,4 +446,59 @@ func TestHops(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unsent is a transport that fails before a message leaves.
+type unsent struct{ http.RoundTripper }
+
+func (u unsent) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost {
+		return nil, errors.New("no route")
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// A message that did not leave can be sent elsewhere, and counts against the agent.
+func TestMessageThatWasNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Config{Service: "a2a:far", Log: zerolog.Nop()})
+		a := start(t, &far{card: goodCard}, func(c *a2aclient.Config) { c.Breaker, c.Transport = b, unsent{c.Transport} })
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		if f := fault.From(err); f.Type != fault.AgentUnavailable || f.Unknown || b.Snapshot().FailureCount != 1 {
+			t.Errorf("%v, unknown %v, %d failures", err, f.Unknown, b.Snapshot().FailureCount)
+		}
+	})
+}
+
+// A card is read again each Refresh, and sooner while there is none; of its texts is told
+// only when they are others.
+func TestCardIsReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &far{card: goodCard}
+		var changed atomic.Int64
+		a := start(t, f, func(c *a2aclient.Config) { c.Refresh, c.Changed = 20*time.Second, func() { changed.Add(1) } })
+		time.Sleep(time.Second / 2) // between two readings
+		other := strings.Replace(goodCard, "Far", "Farther", 1)
+		for _, tt := range []struct {
+			card      string
+			after     time.Duration
+			available bool
+			changed   int64
+		}{
+			{goodCard, 20 * time.Second, true, 1}, {other, 20 * time.Second, true, 2}, {"no", 20 * time.Second, false, 2}, {other, time.Second, true, 2},
+			{"no", 20 * time.Second, false, 2}, {"no", 15 * time.Second, false, 2}, {"no", 16 * time.Second, false, 2}, {goodCard, 20 * time.Second, true, 3},
+			{"no", 20 * time.Second, false, 3}, {other, time.Second, true, 4},
+		} {
+			f.mu.Lock()
+			f.card = tt.card
+			f.mu.Unlock()
+			time.Sleep(tt.after)
+			synctest.Wait()
+			if a.Available() != tt.available || changed.Load() != tt.changed {
+				t.Errorf("with %.20q for %v: available %v, changed %d times; want %v, %d", tt.card, tt.after, a.Available(), changed.Load(), tt.available, tt.changed)
+			}
+		}
+	})
 }
