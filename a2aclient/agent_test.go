@@ -149,6 +149,7 @@ func TestReplies(t *testing.T) {
 	script := func(events ...string) string { return strings.Join(events, "\n") }
 	big := strings.Replace(first, "One ", strings.Repeat("x", 10<<20), 1)
 	replace := strings.Replace(first, "One ", "Other", 1)
+	answered := strings.Replace(asks, "INPUT_REQUIRED", "COMPLETED", 1)
 	for name, tt := range map[string]struct {
 		replies map[string][]string
 		text    string
@@ -177,6 +178,15 @@ func TestReplies(t *testing.T) {
 		"cut, the task lags behind": {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(soFar, rest, last, completed)}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe}},
 		"cut, no task comes first":  {map[string][]string{streaming: {script(task, first)}, subscribe: {script(last, completed)}, "GetTask": {whole}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe, "GetTask"}},
 		"cut, ended meanwhile":      {map[string][]string{streaming: {script(task, first)}, subscribe: {`{"error":{"code":-32004,"message":"x"}}`}, "GetTask": {whole}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe, "GetTask"}},
+		"a text after a line end":   {map[string][]string{streaming: {script(task, strings.Replace(first, "One ", `\n`, 1), second, completed)}}, "two", stream.Stop, "", false, []string{streaming}},
+		"a line end first":          {map[string][]string{streaming: {script(task, strings.Replace(first, "One ", `\nOne `, 1), second, completed)}}, "One two", stream.Stop, "", false, []string{streaming}},
+		"replaced behind its end":   {map[string][]string{streaming: {script(task, first, last, replace, completed)}}, "One .\n\nOther", stream.Stop, "", false, []string{streaming}},
+		"an answer as its status":   {map[string][]string{streaming: {script(task, answered)}}, "Which one?", stream.Stop, "", false, []string{streaming}},
+		"an answer, and a status":   {map[string][]string{streaming: {script(task, first, answered)}}, "One ", stream.Stop, "", false, []string{streaming}},
+		"a question with a line":    {map[string][]string{streaming: {script(task, strings.Replace(first, "One ", `Which one?\n`, 1), asks)}}, "Which one?\n", stream.InputRequired, "", false, []string{streaming}},
+		"cut within what was said":  {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(strings.Replace(soFar, `{"text":"tw"}`, `{"text":""}`, 1), rest, last, completed)}, "GetTask": {whole}}, "One two", stream.Stop, "", false, []string{streaming, subscribe}},
+		"cut in a character":        {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(strings.Replace(soFar, `{"text":"tw"}`, `{"text":""}`, 1), strings.Replace(rest, `"o"`, `"twé."`, 1), completed)}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe}},
+		"cut, and nothing follows":  {map[string][]string{streaming: {script(task, first)}, subscribe: {""}, "GetTask": {whole}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe, "GetTask"}},
 		"cut for good": {map[string][]string{streaming: {script(task, first)}, subscribe: {"status 502"}, "GetTask": {"status 502"}}, "One ", "",
 			"The connection to the agent was lost, and it is not known what it has done", false,
 			[]string{streaming, subscribe, "GetTask", subscribe, "GetTask", subscribe, "GetTask"}},
@@ -350,13 +360,145 @@ func TestWithoutStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{card: goodCard, replies: map[string][]string{
-			"SendMessage": {`{"result":` + task + `}`}, "GetTask": {`{"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, whole},
+			"SendMessage": {`{"result":` + task + `}`},
+			"GetTask":     {"status 502", "status 502", `{"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, "status 502", "status 502", whole},
 		}}
 		a := start(t, f, func(c *a2aclient.Config) { c.NoStreaming = true })
 		var h heard
 		result, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, &h)
 		if err != nil || h.text != "One two." || result.Reason != stream.Stop {
 			t.Errorf("%q, %q, %v", h.text, result.Reason, err)
+		}
+	})
+}
+
+// Of what ends a turn the breaker counts what is the agent's fault, and nothing else.
+func TestWhatTheBreakerCounts(t *testing.T) {
+	t.Parallel()
+	waits := task + "\n" + first + "\n…"
+	for name, tt := range map[string]struct {
+		reply  string
+		ended  error // of the turn, while the agent is silent
+		sink   error
+		counts bool
+		calls  []string
+	}{
+		"an answer":          {reply: task + "\n" + completed, calls: []string{streaming}},
+		"the task failed":    {reply: task + "\n" + failed, calls: []string{streaming}},
+		"it is refused":      {reply: "status 401", calls: []string{streaming}},
+		"it is broken":       {reply: "status 500", counts: true, calls: []string{streaming}},
+		"it is full":         {reply: "status 503", counts: true, calls: []string{streaming}},
+		"the time is over":   {reply: waits, ended: &fault.Error{Type: fault.Timeout, Message: "late"}, counts: true, calls: []string{streaming, "CancelTask"}},
+		"the client left":    {reply: waits, ended: context.Canceled, calls: []string{streaming, "CancelTask"}},
+		"the client is slow": {reply: waits, sink: errors.New("slow"), calls: []string{streaming, "CancelTask"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &far{card: goodCard, replies: map[string][]string{streaming: {tt.reply}, "CancelTask": {whole}}}
+				b := breaker.New(breaker.Config{Service: "a2a:far", Log: zerolog.Nop()})
+				a := start(t, f, func(c *a2aclient.Config) { c.Breaker = b })
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				if tt.ended != nil {
+					time.AfterFunc(time.Second, func() { cancel(tt.ended) })
+				}
+				_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, &heard{err: tt.sink})
+				if tt.sink != nil && err != tt.sink {
+					t.Errorf("the error is %v, want the sink's", err)
+				}
+				if name == "it is full" && fault.From(err).RetryAfter != 7*time.Second {
+					t.Errorf("retry after %v, want what the agent says", fault.From(err).RetryAfter)
+				}
+				synctest.Wait()
+				if got := b.Snapshot().FailureCount; got != map[bool]uint32{true: 1}[tt.counts] {
+					t.Errorf("%d failures are counted, want one: %v", got, tt.counts)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if diff := cmp.Diff(tt.calls, f.calls); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A request tells how many gateways it came through, and goes no further than it may.
+func TestHops(t *testing.T) {
+	t.Parallel()
+	for hops, want := range map[int]string{0: "1", chat.MaxHops - 1: fmt.Sprint(chat.MaxHops), chat.MaxHops: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			told := make(chan string, 9)
+			f := &far{card: goodCard, replies: map[string][]string{streaming: {task + "\n" + completed}}}
+			a := start(t, nil, func(c *a2aclient.Config) {
+				c.Transport = testnet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						told <- r.Header.Get(chat.HopsHeader)
+					}
+					f.ServeHTTP(w, r)
+				}))
+			})
+			_, err := a.Run(t.Context(), &chat.Request{Input: "Hello", Hops: hops}, new(heard))
+			close(told)
+			if got := <-told; got != want || (err != nil) != (want == "") {
+				t.Errorf("%d hops: told %q, want %q; %v", hops, got, want, err)
+			}
+		})
+	}
+}
+
+// unsent is a transport that fails before a message leaves.
+type unsent struct{ http.RoundTripper }
+
+func (u unsent) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost {
+		return nil, errors.New("no route")
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// A message that did not leave can be sent elsewhere, and counts against the agent.
+func TestMessageThatWasNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Config{Service: "a2a:far", Log: zerolog.Nop()})
+		a := start(t, &far{card: goodCard}, func(c *a2aclient.Config) { c.Breaker, c.Transport = b, unsent{c.Transport} })
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		if f := fault.From(err); f.Type != fault.AgentUnavailable || f.Unknown || b.Snapshot().FailureCount != 1 {
+			t.Errorf("%v, unknown %v, %d failures", err, f.Unknown, b.Snapshot().FailureCount)
+		}
+	})
+}
+
+// A card is read again each Refresh, and sooner while there is none; of its texts is told
+// only when they are others.
+func TestCardIsReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &far{card: goodCard}
+		var changed atomic.Int64
+		a := start(t, f, func(c *a2aclient.Config) { c.Refresh, c.Changed = 20*time.Second, func() { changed.Add(1) } })
+		time.Sleep(time.Second / 2) // between two readings
+		other := strings.Replace(goodCard, "Far", "Farther", 1)
+		for _, tt := range []struct {
+			card      string
+			after     time.Duration
+			available bool
+			changed   int64
+		}{
+			{goodCard, 20 * time.Second, true, 1}, {other, 20 * time.Second, true, 2}, {"no", 20 * time.Second, false, 2}, {other, time.Second, true, 2},
+			{"no", 20 * time.Second, false, 2}, {"no", 15 * time.Second, false, 2}, {"no", 16 * time.Second, false, 2}, {goodCard, 20 * time.Second, true, 3},
+			{"no", 20 * time.Second, false, 3}, {other, time.Second, true, 4},
+		} {
+			f.mu.Lock()
+			f.card = tt.card
+			f.mu.Unlock()
+			time.Sleep(tt.after)
+			synctest.Wait()
+			if a.Available() != tt.available || changed.Load() != tt.changed {
+				t.Errorf("with %.20q for %v: available %v, changed %d times; want %v, %d", tt.card, tt.after, a.Available(), changed.Load(), tt.available, tt.changed)
+			}
 		}
 	})
 }

@@ -249,10 +249,8 @@ func (b *stateBody) checkOpen() error {
 		if closed := c.Answer == Ran || c.Answer == Supplied; closed != (c.Result != nil) {
 			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
 		}
-		if c.Within != nil {
-			if err := c.Within.check(c.Answer); err != nil {
-				return err
-			}
+		if err := c.Within.check(c.Answer); err != nil {
+			return err
 		}
 	}
 	return nil

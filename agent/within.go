@@ -216,9 +216,15 @@ func (stored *storedWithin) within() *Within {
 	return w
 }
 
-// check refuses what could not go on.
+// check refuses what could not go on. An answer that this version does not know would leave
+// the call without a result.
 func (stored *storedWithin) check(answer Answer) error {
 	switch {
+	case stored == nil:
+		if slices.Contains([]Answer{Waiting, Ran, Approved, Rejected, Refused, Supplied}, answer) {
+			return nil
+		}
+		return fmt.Errorf("a call has the answer %q", answer)
 	case answer != Waiting && answer != Decided:
 		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
 	case len(stored.State) == 0 || stored.State.Kind() == jsontext.KindNull || len(stored.Asks) == 0:

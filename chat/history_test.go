@@ -247,6 +247,34 @@ func TestDecodeHistoryAccepts(t *testing.T) {
 	}
 }
 
+// A request that names its history may be longer, and one that brings one along wants no
+// other: null is named, and is none.
+func TestRequestThatBringsItsHistory(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		body       string
+		names, has bool
+	}{
+		{`{"input":"now"}`, false, false},
+		{`{"input":"now","history":null}`, true, false},
+		{`{"input":"now","history":[]}`, true, true},
+		{`{"input":"now","history":[{"role":"user","content":"a"}]}`, true, true},
+		{`{"user_id":null,"retention_days":null,"context":null,"history":[],"input":"now"}`, true, true},
+		{`{"input":"now","x":{"history":[]},"History":[],"history\ud83d":[]}`, false, false},
+		{`{"history":[],"input":7}`, true, false},
+		{`{"history":7,"input":"now"}`, true, false},
+		{`{"history":[{}],"input":"now"}`, true, false},
+		{`{"history":[`, true, false},
+		{`{"history"`, false, false},
+		{`{"input":,"history":[]}`, false, false},
+	} {
+		got, _ := chat.DecodeRequest([]byte(tt.body))
+		if got.NamesHistory != tt.names || got.HasHistory != tt.has {
+			t.Errorf("%s: names a history: %v, brings one: %v; want %v, %v", tt.body, got.NamesHistory, got.HasHistory, tt.names, tt.has)
+		}
+	}
+}
+
 // The faults are written "pointer code", one after the other.
 func TestDecodeHistoryRejects(t *testing.T) {
 	t.Parallel()

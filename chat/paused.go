@@ -112,10 +112,10 @@ const (
 type Decision struct {
 	CallID    string
 	Action    Action
-	Arguments jsontext.Value // of Modify
+	Arguments jsontext.Value `json:",omitempty"` // of Modify
 	Message   string         // for the model; may be empty
-	Input     jsontext.Value // what a person has filled in; nil: nothing
-	State     jsontext.Value // what changes in the state of a workflow; nil: nothing
+	Input     jsontext.Value `json:",omitempty"` // what a person has filled in; nil: nothing
+	State     jsontext.Value `json:",omitempty"` // what changes in the state of a workflow; nil: nothing
 	Result    string         // of Modify, of a call that was made: what it came to
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.

@@ -26,6 +26,7 @@ func TestQueryRequestAccepts(t *testing.T) {
 			chat.Asked{Request: chat.Request{Input: "a", ConversationID: "conv_1", UserID: "u", Location: location(t, "Europe/Berlin")}}},
 		{"accumulated true", "input=a&accumulated=true", input("a")},
 		{"unknown parameters, even twice", "x=1&input=a&x=2&INPUT=b&idempotency_key=k", input("a")},
+		{"what only a body may have", "input=a&history=%5B1%5D&history=x&workflow=w&kind=k&retention_days=x&context=1&approval=1", input("a")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

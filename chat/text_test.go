@@ -117,3 +117,15 @@ func TestUsageAdd(t *testing.T) {
 		t.Errorf("sum is %+v, want %+v", u, want)
 	}
 }
+
+// Each control character is stripped by itself, and its neighbours are not.
+func TestControlCharacters(t *testing.T) {
+	t.Parallel()
+	for r := range rune(0x180) {
+		text := "a" + string(r) + "b"
+		want := controls.ReplaceAllString(text, "")
+		if got, wrong := chat.CheckInput(text); got != want || wrong != nil {
+			t.Errorf("%U: %q, %v; want %q", r, got, wrong, want)
+		}
+	}
+}

@@ -105,6 +105,7 @@ func TestReplyBeforeTheBodyEnds(t *testing.T) {
 		{"stalls", post + "Content-Length: 20\r\n\r\n{\"input\":", nil, 408, "request_timeout", 10 * time.Second},
 		{"stalls in chunks", post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n", nil, 408, "request_timeout", 10 * time.Second},
 		{"GET that announces a body", "GET /chat/stream?input=hi HTTP/1.1\r\nHost: gateway\r\nContent-Length: 20\r\n\r\n", nil, 408, "request_timeout", 10 * time.Second},
+		{"GET that announces a long one", "GET /diag/sse HTTP/1.1\r\nHost: gateway\r\nContent-Length: 131073\r\n\r\n", nil, 413, "payload_too_large", 0},
 		{"broken chunks", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", nil, 422, "validation_error", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -109,4 +109,7 @@ func TestStoredEventsThatCannotBeRead(t *testing.T) {
 	if _, err := stream.AppendStored(nil, stream.Stamp{N: 1}, foreign{&stream.Delta{Text: "d"}}); err == nil {
 		t.Error("an event of another package was stored")
 	}
+	if line, err := stream.AppendStored([]byte("before"), stream.Stamp{N: 1}, &stream.Quality{Plan: jsontext.Value(`{"steps":`)}); err == nil || string(line) != "before" {
+		t.Errorf("an event that is no JSON: %q, %v", line, err)
+	}
 }

@@ -78,13 +78,8 @@ type Frame struct {
 // what kept the client from hearing it all: sink's, or the one of the context of a
 // client that left.
 func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
-	if f.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.Timeout, &fault.Error{
-			Type: fault.Timeout, Message: "The request took too long and was stopped",
-		})
-		defer cancel()
-	}
+	ctx, cancel := f.limited(ctx)
+	defer cancel()
 	guard := NewGuard(sink)
 	if err := f.begin(req, guard); err != nil {
 		return err
@@ -95,12 +90,19 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 // GoOn runs the rest of a turn that another process began: guard has heard of what was
 // told, Start among it.
 func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error {
-	if f.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(ctx)
+	defer cancel()
 	return f.run(ctx, req, guard)
+}
+
+// limited returns a context with the time of a turn, whose end names its reason.
+func (f *Frame) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, f.Timeout, &fault.Error{
+		Type: fault.Timeout, Message: "The request took too long and was stopped",
+	})
 }
 
 // begin tells the Start. Little in a turn needs more stack than net/http when it sends

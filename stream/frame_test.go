@@ -3,6 +3,7 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,13 +91,20 @@ func TestFrameEndsEveryTurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				logged := 0
+				var cause error
 				sink := &recorder{}
-				frame := stream.Frame{Runner: tt.run, Timeout: time.Minute, OnError: func(context.Context, error) { logged++ }}
+				frame := stream.Frame{Runner: tt.run, Timeout: time.Minute, OnError: func(_ context.Context, err error) { logged, cause = logged+1, err }}
 				if err := frame.Run(t.Context(), &chat.Request{}, sink); err != nil || logged != tt.logged {
 					t.Errorf("Run = %v, %d errors logged, want %d", err, logged, tt.logged)
 				}
 				if !legal(sink.events, complete) {
 					t.Fatalf("the turn is %q", letters(sink.events))
+				}
+				if sink.flushes != 2 {
+					t.Errorf("%d flushes, want one behind Start and one behind Done", sink.flushes)
+				}
+				if tt.name == "gives no reason" && errors.Is(cause, stream.ErrGrammar) {
+					t.Errorf("the operator is told of an event: %v", cause)
 				}
 				done := sink.events[len(sink.events)-1].(*stream.Done)
 				if done.Reason != tt.want {
@@ -120,8 +128,13 @@ func TestFrameOfAClientThatLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	sink := &recorder{}
-	if err := (&stream.Frame{Runner: gone}).Run(ctx, &chat.Request{}, sink); !errors.Is(err, fault.ErrClientGone) || letters(sink.events) != "S" {
-		t.Errorf("the client left: %v, events %q", err, letters(sink.events))
+	asked := false
+	late := answers(func(ctx context.Context, sink stream.Sink) (stream.Result, error) {
+		asked = true
+		return gone(ctx, sink)
+	})
+	if err := (&stream.Frame{Runner: late}).Run(ctx, &chat.Request{}, sink); !errors.Is(err, fault.ErrClientGone) || letters(sink.events) != "S" || asked {
+		t.Errorf("the client left: %v, events %q, the runner was asked: %v", err, letters(sink.events), asked)
 	}
 	sink = &recorder{}
 	if err := (&stream.Frame{Runner: gone}).Run(t.Context(), &chat.Request{}, sink); err != nil || letters(sink.events) != "SEx" {
@@ -139,5 +152,90 @@ func TestFrameOfASinkThatFails(t *testing.T) {
 	})}
 	if err := frame.Run(t.Context(), &chat.Request{}, &recorder{failAt: 1}); err != errSink || called {
 		t.Errorf("Run = %v, the runner was asked: %v", err, called)
+	}
+	frame = stream.Frame{Runner: says("a"), OnError: func(_ context.Context, err error) { t.Errorf("the operator is told of an error of the turn: %v", err) }}
+	sink := &recorder{failAt: 3} // behind Start and its Flush
+	if err := frame.Run(t.Context(), &chat.Request{}, sink); err != errSink || sink.calls != 3 {
+		t.Errorf("Run = %v, after %d calls of the sink", err, sink.calls)
+	}
+}
+
+// Late holds Start back until something follows it.
+func TestFrameThatBeginsLate(t *testing.T) {
+	t.Parallel()
+	for late, want := range map[bool]int{false: 1, true: 0} {
+		sink := &recorder{}
+		before := -1
+		frame := stream.Frame{Late: late, Runner: answers(func(context.Context, stream.Sink) (stream.Result, error) {
+			before = sink.flushes
+			return stream.Result{Reason: stream.Stop}, nil
+		})}
+		if err := frame.Run(t.Context(), &chat.Request{}, sink); err != nil || before != want {
+			t.Errorf("late %v: %v, %d flushes before the runner, want %d", late, err, before, want)
+		}
+	}
+}
+
+// Done says all that a Result has in common with it, however the turn ends.
+func TestDoneTellsTheWholeResult(t *testing.T) {
+	t.Parallel()
+	result := stream.Result{
+		Usage: chat.Usage{InputTokens: 1}, Model: []time.Duration{1}, Tools: []stream.ToolTiming{{Tool: "add"}}, Models: []string{"fast", "spare"}, Keyed: true,
+		Agents: []stream.AgentOutcome{{AgentID: "light-agent"}}, Route: 1, Asker: "light-agent",
+		Checks: &stream.Checks{Quality: &stream.Receipt{}, Channel: &stream.Formatted{}, Checked: []byte(`{}`)},
+	}
+	for reason, err := range map[stream.FinishReason]error{stream.Stop: nil, stream.Failed: errors.New("a bug")} {
+		sink := &recorder{}
+		frame := stream.Frame{Runner: answers(func(context.Context, stream.Sink) (stream.Result, error) {
+			r := result
+			r.Reason = reason
+			return r, err
+		})}
+		if err := frame.Run(t.Context(), &chat.Request{}, sink); err != nil {
+			t.Fatal(err)
+		}
+		done := sink.events[len(sink.events)-1].(*stream.Done)
+		for v, i := reflect.ValueOf(*done), 0; i < v.NumField(); i++ {
+			if name := v.Type().Field(i).Name; name != "Timings" && v.Field(i).IsZero() {
+				t.Errorf("%s: %s is not told", reason, name)
+			}
+		}
+	}
+}
+
+// A turn that another process began has a time limit too, and ends in the same words.
+func TestFrameThatGoesOn(t *testing.T) {
+	t.Parallel()
+	slow := answers(func(ctx context.Context, _ stream.Sink) (stream.Result, error) {
+		<-ctx.Done()
+		return stream.Result{}, ctx.Err()
+	})
+	for name, run := range map[string]func(context.Context, *stream.Frame, stream.Sink) error{
+		"begins": func(ctx context.Context, f *stream.Frame, sink stream.Sink) error {
+			return f.Run(ctx, &chat.Request{}, sink)
+		},
+		"goes on": func(ctx context.Context, f *stream.Frame, sink stream.Sink) error {
+			guard := stream.NewGuard(sink)
+			_ = guard.Emit(&stream.Start{})
+			return f.GoOn(ctx, &chat.Request{}, guard)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				sink := &recorder{}
+				began := time.Now()
+				if err := run(t.Context(), &stream.Frame{Runner: slow, Timeout: time.Minute}, sink); err != nil || time.Since(began) != time.Minute {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				want := []stream.Event{
+					&stream.Start{}, &stream.Error{Type: fault.Timeout, Message: "The request took too long and was stopped", Recoverable: true, Fatal: true},
+					&stream.Done{Reason: stream.TimedOut},
+				}
+				if diff := cmp.Diff(want, sink.events); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }

@@ -44,6 +44,7 @@ func TestPiecesShareALine(t *testing.T) {
 		"with a gap":          {[]stamped{{stream.Stamp{N: 3, At: 5}, piece("a")}, {stream.Stamp{N: 5, At: 5}, piece("b")}}, 2},
 		"of two agents":       {[]stamped{{stream.Stamp{N: 3, At: 5}, piece("a")}, {stream.Stamp{N: 4, At: 5}, &stream.Delta{Attribution: a, Text: "b"}}, {stream.Stamp{N: 5, At: 5}, &stream.Delta{Attribution: a, Text: "c"}}}, 2},
 		"around something":    {[]stamped{{stream.Stamp{N: 3, At: 5}, piece("a")}, {stream.Stamp{N: 4, At: 5}, &stream.Thinking{Content: "t"}}, {stream.Stamp{N: 5, At: 5}, piece("b")}}, 3},
+		"first of all":        {[]stamped{{stream.Stamp{N: 1}, piece("a")}, {stream.Stamp{N: 2}, piece("b")}}, 1},
 		"behind what is none": {[]stamped{{stream.Stamp{N: 1}, &stream.Start{}}, {stream.Stamp{N: 2, At: time.Hour}, piece("a")}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
