@@ -683,7 +683,7 @@ func (f *cardForm) emitTable() {
 	}
 	b = append(append(append(b, `],"rows":[`...), g.rows...), ']')
 	if !g.header {
-		b = append(b, `,"firstRowAsHeader":false`...)
+		b = append(b, `,"firstRowAsHeaders":false`...)
 	}
 	f.emit(append(b, '}'))
 	g.rows, g.header = g.rows[:0], false

@@ -67,7 +67,7 @@ export class ApprovalCard {
         return;
       }
       const said = message.value.trim();
-      set(this.whole, el('p', { 'data-testid': 'decided' }, `${decided[action]}.`));
+      settle(this.whole, decided[action]);
       this.#sent();
       this.answer({ action, ...(said ? { message: said } : {}), ...(input ? { input } : {}) });
     };
@@ -110,14 +110,17 @@ export class ApprovalCard {
       else fault.textContent = 'This is no JSON object.';
     };
     set(foot, box, fault, button('Allow with these', `Allow with these arguments: ${call.tool_name}`, 'run-modified', run),
-      button('Back', 'Back to the three choices', 'back', () => this.#offer(call, foot)));
+      button('Back', 'Back to the three choices', 'back', () => {
+        this.#offer(call, foot);
+        foot.querySelector('button')?.focus();
+      }));
     box.focus();
   }
 
   /** @param {Pending} call @param {HTMLElement} foot @param {Decision} decision */
   #decide(call, foot, decision) {
     this.#decisions.set(call.call_id, decision);
-    set(foot, el('p', { 'data-testid': 'decided' }, `${decided[decision.action]}.`));
+    settle(foot, decided[decision.action]);
     if (this.#decisions.size < (this.approval.calls?.length ?? 0)) return;
     this.#sent();
     this.answer({ calls: [...this.#decisions.values()] });
@@ -143,6 +146,18 @@ export class ApprovalCard {
     for (const [i, foot] of [...this.node.querySelectorAll('.tool > .actions')].entries()) this.#offer(calls[i], /** @type {HTMLElement} */ (foot));
     if (calls.length === 0) this.#offerWhole();
   }
+}
+
+/**
+ * Puts a decision in the place of its choices. Who chose by keyboard or hears the page
+ * stays there: the focus would be lost with the button.
+ * @param {HTMLElement} foot @param {string} what
+ */
+function settle(foot, what) {
+  const line = el('p', { 'data-testid': 'decided', tabindex: -1 }, `${what}.`);
+  const isHere = foot.contains(document.activeElement);
+  set(foot, line);
+  if (isHere) line.focus({ preventScroll: true });
 }
 
 /** @param {string} words @param {string} name @param {string} id @param {() => void} act */

@@ -1,7 +1,7 @@
 // marked's tokens become nodes here. What dom.js does not know to make is not made:
 // HTML, and any token without a case below, is shown as text.
 
-import { copyButton, el, link, text } from './dom.js';
+import { attribute, copyButton, el, link, text } from './dom.js';
 
 /** @typedef {import('./marked.js').Tokens.Generic} Token */
 
@@ -21,8 +21,8 @@ export function draw(parent, tokens, kept = 0) {
   for (const [i, token] of shown.entries()) {
     const node = parent.childNodes[at++];
     const last = i === shown.length - 1; // and may be drawn as if it were closed
-    if (!node) parent.appendChild(block(token));
-    else if (!same(node, token, last)) parent.replaceChild(block(token), node);
+    if (!node) parent.appendChild(block(token, parent));
+    else if (!same(node, token, last)) parent.replaceChild(block(token, parent), node);
     drawn.set(parent.childNodes[at - 1], { token, last });
   }
   while (parent.childNodes.length > at) parent.removeChild(/** @type {Node} */ (parent.lastChild));
@@ -83,9 +83,12 @@ export function holder(node, token) {
   return node;
 }
 
-/** @param {Token} token */
-function block(token) {
+/** @param {Token} token @param {Node} parent */
+function block(token, parent) {
   const node = shell(token);
+  // An item or a quote has one direction, as its marker or bar has one side. It is that of
+  // its text, and a browser looks past text whose own direction is given.
+  if (/^(?:li|blockquote)$/i.test(/** @type {Element} */ (parent).tagName) && /^(?:p|h\d)$/i.test(node.tagName)) attribute(node, 'dir', null);
   const inside = parts(token);
   if (inside.length > 0) draw(holder(node, token), inside);
   return node;
@@ -98,17 +101,17 @@ function block(token) {
  */
 function shell(token) {
   switch (token.type) {
-    case 'blockquote': return el('blockquote');
+    case 'blockquote': return el('blockquote', { dir: 'auto' });
     case 'box': return checkbox(token.checked);
     case 'code': return code(token.lang);
     case 'heading': return el(/** @type {'h3'} */ (`h${Math.min(token.depth + 2, 6)}`), { dir: 'auto' }, ...inlines(token.tokens));
     case 'hr': return el('hr');
     case 'lines': return el('code', { class: token.midLine ? 'more' : null }, text(token.text));
     case 'list': return token.ordered ? el('ol', { start: token.start === 1 ? null : token.start }) : el('ul');
-    case 'list_item': return el('li', { class: token.task ? 'task' : null });
+    case 'list_item': return el('li', { class: token.task ? 'task' : null, dir: 'auto' });
     case 'paragraph': case 'text': return el('p', { dir: 'auto' }, ...inlines(token.tokens));
     case 'row': return row('td', token.cells);
-    case 'table': return el('div', { class: 'table', tabindex: 0 }, el('table', {}, el('thead', {}, row('th', token.header)), el('tbody')));
+    case 'table': return el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', { dir: 'auto' }, el('thead', {}, row('th', token.header)), el('tbody')));
   }
   return el('p', { dir: 'auto' }, token.raw.trimEnd());
 }
@@ -130,7 +133,7 @@ function code(info) {
 
 /** @param {'th' | 'td'} tag @param {Token[]} cells */
 const row = (tag, cells) => el('tr', {}, ...cells.map((c) =>
-  el(tag, { class: c.align === 'left' ? null : c.align, dir: 'auto', scope: tag === 'th' ? 'col' : null }, ...inlines(c.tokens))));
+  el(tag, { class: c.align === 'left' ? null : c.align, scope: tag === 'th' ? 'col' : null }, ...inlines(c.tokens))));
 
 /**
  * @param {Token[]} [tokens] @param {boolean} [inLink]  links do not nest

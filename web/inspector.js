@@ -115,15 +115,19 @@ function row(seen) {
   return node;
 }
 
+/** @type {Record<string, string>} the field that says what an event's status is of */
+const whom = { tool_call: 'tool_name', node: 'node_id', agent: 'agent_id' };
+
 /**
  * What distinguishes one event from the next of its kind.
  * @param {Seen} seen
  */
 function gist(seen) {
-  const { delta, content, error_type: type, finish_reason: reason, status, model, tool_name: tool } = dataOf(seen.data) ?? {};
-  const what = [delta, content, type, reason, status, model].find((value) => typeof value === 'string');
-  const quoted = what === undefined ? '' : JSON.stringify(what.slice(0, 80));
-  return (seen.event === 'tool_call' && typeof tool === 'string' ? `${tool} ${quoted}` : quoted).slice(0, 80);
+  const data = dataOf(seen.data) ?? {};
+  const first = (/** @type {string[]} */ ...names) => names.map((name) => data[name]).find((value) => typeof value === 'string');
+  const what = first('delta', 'content', 'error_type', 'finish_reason', 'status', 'phase', 'decision', 'prompt', 'model');
+  const whose = seen.event in whom ? first(whom[seen.event]) : undefined;
+  return [whose, what === undefined ? '' : JSON.stringify(what.slice(0, 80))].filter(Boolean).join(' ').slice(0, 80);
 }
 
 /**

@@ -4,6 +4,7 @@
 import { titleOf } from './channel.js';
 import { el, frame } from './dom.js';
 import { Markdown } from './markdown.js';
+import { marked } from './whatsapp.js';
 import { counted, number, size } from './words.js';
 
 /** @typedef {import('./types').ChannelMessage} ChannelMessage */
@@ -23,7 +24,7 @@ export function preview(message) {
 function body(message) {
   if (message.html !== undefined) return mail(message);
   if (message.card) return el('div', { class: 'card' }, ...elements(message.card.body));
-  return el('p', { class: 'bubble', dir: 'auto' }, message.content);
+  return el('div', { class: 'bubble', dir: 'auto' }, ...(message.channel === 'whatsapp' ? marked(message.content) : [message.content]));
 }
 
 /** @param {ChannelMessage} message */
@@ -43,7 +44,7 @@ function figures({ encoding, segments, units, chars, bytes, html, content_type }
   }
   if (chars !== undefined) return `${number(chars)} of 4,096 characters`;
   if (bytes !== undefined) return `${size(bytes)}, Adaptive Card`;
-  return html === undefined ? content_type : `${content_type} · ${size(html.length)} of HTML`;
+  return html === undefined ? content_type : `${content_type} · ${size(new TextEncoder().encode(html).length)} of HTML`;
 }
 
 /** @param {CardElement[] | undefined} list @returns {Node[]} */
@@ -54,14 +55,25 @@ const elements = (list) => (Array.isArray(list) ? list.map(element) : []);
  * @param {CardElement} node @returns {Node}
  */
 function element(node) {
-  const { type, style, inlines, rows, items, body: inside } = node;
+  const { type, style, inlines, items, body: inside } = node;
   switch (type) {
     case 'TextBlock': return block(node);
     case 'RichTextBlock': return el('pre', { dir: 'auto' }, (inlines ?? []).map((i) => (typeof i === 'string' ? i : i.text ?? '')).join(''));
-    case 'Table': return el('div', { class: 'prose' }, el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' },
-      el('table', {}, el('tbody', {}, ...(rows ?? []).map((row) => el('tr', {}, ...(row.cells ?? []).map((cell) => el('td', {}, ...elements(cell.items)))))))));
+    case 'Table': return table(node);
     default: return el('div', { class: style === 'emphasis' ? 'emphasis' : null }, ...elements(items ?? inside));
   }
+}
+
+/**
+ * A table, whose first row is its header unless the card says that it is none.
+ * @param {CardElement} node
+ */
+function table({ rows = [], firstRowAsHeaders = true }) {
+  const lines = rows.map(({ cells = [] }, i) => {
+    const isHeader = firstRowAsHeaders && i === 0;
+    return el('tr', {}, ...cells.map(({ items }) => el(isHeader ? 'th' : 'td', { scope: isHeader ? 'col' : null }, ...elements(items))));
+  });
+  return el('div', { class: 'prose' }, el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', {}, el('tbody', {}, ...lines))));
 }
 
 /** @param {CardElement} node */

@@ -56,7 +56,7 @@ export class Scorecard {
       say(phases[phase] ?? phase);
     }
     const title = `${phases[phase] ?? phase}${phase === 'validating' && attempt > 1 ? ' again' : ''}`;
-    if (this.#now) set(this.#now, title, el('span', { class: 'faint' }, ` ${chars ? `${number(chars)} characters` : duration(elapsed)}`));
+    if (this.#now) set(this.#now, title, el('span', { class: 'faint' }, chars ? ` ${number(chars)} characters` : ` at ${duration(elapsed)}`));
     if (passed && failed) this.#checked(passed, failed);
     if (phase === 'refining' || phase === 'failed') this.#strike(phase === 'refining' ? 'written again' : 'withheld');
     if (phase === 'sending' || phase === 'failed') {
@@ -67,6 +67,7 @@ export class Scorecard {
   /** @param {string[]} passed @param {string[]} failed */
   #checked(passed, failed) {
     this.#failed = failed;
+    if (this.#now && failed.length > 0) attribute(this.#now, 'data-failed', true);
     set(this.#found, el('ul', { class: 'criteria', 'aria-label': 'Criteria' },
       ...failed.map((id) => criterion({ id, passed: false })), ...passed.map((id) => criterion({ id, passed: true }))));
   }
@@ -112,8 +113,8 @@ export class Scorecard {
     const times = [ms.plan && `planner ${duration(ms.plan)}`, ms.judge && `judge ${duration(ms.judge)}`, ms.refine && `second writing ${duration(ms.refine)}`,
       ms.held && `held back for ${duration(ms.held)}`].filter(Boolean);
     set(this.#found,
-      el('p', { class: passed ? 'good' : 'bad', 'data-testid': 'outcome' }, el('b', {}, outcomes[outcome] ?? outcome),
-        ` · ${criteria.filter((c) => c.passed).length} of ${counted(criteria.length, 'criterion').replace('criterions', 'criteria')} passed`),
+      el('p', { class: passed ? 'good' : criteria.length > 0 ? 'bad' : 'faint', 'data-testid': 'outcome' }, el('b', {}, outcomes[outcome] ?? outcome),
+        criteria.length > 0 ? ` · ${criteria.filter((c) => c.passed).length} of ${counted(criteria.length, 'criterion').replace('criterions', 'criteria')} passed` : ''),
       criteria.length > 0 ? el('ul', { class: 'criteria', 'aria-label': 'Criteria' }, ...criteria.map(criterion)) : null,
       times.length > 0 ? el('p', { class: 'faint small' }, times.join(' · ')) : null);
   }

@@ -36,7 +36,7 @@ export class TeamView {
       this.#node.append(item);
     }
     item.dataset.state = run.status;
-    const time = run.execution_time_ms === undefined ? '' : ` ${duration(run.execution_time_ms)}`;
+    const time = run.execution_time_ms === undefined ? '' : ` after ${duration(run.execution_time_ms)}`;
     item.replaceChildren(el('strong', {}, run.agent_id), ` ${agentState(run)}${time}`,
       run.error_message ? el('span', { class: 'faint' }, ` ${run.error_message}`) : '');
   }

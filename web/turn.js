@@ -356,7 +356,7 @@ function summary(record, outcome) {
   const { model_ms: models, total_ms: total, first_delta_ms: first } = done.timings;
   const tokens = done.usage.input_tokens + done.usage.output_tokens + done.usage.thinking_tokens;
   return [
-    `${ending(done.finish_reason)} ${done.success ? 'in' : 'after'} ${duration(total)}`,
+    `${ending(done.finish_reason)} ${done.success && done.finish_reason !== 'approval_required' ? 'in' : 'after'} ${duration(total)}`,
     record.model ?? '',
     first === undefined ? '' : `first text after ${duration(first)}`,
     counted(models.length, 'model call'),

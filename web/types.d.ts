@@ -156,6 +156,7 @@ export interface CardElement {
   weight?: string;
   inlines?: (string | { text?: string })[];
   rows?: { cells?: { items?: CardElement[] }[] }[];
+  firstRowAsHeaders?: boolean; // of a table; none: true
   items?: CardElement[];
   body?: CardElement[];
 }

@@ -53,7 +53,7 @@ const advice = {
   turn_lost: 'The gateway that ran this turn is gone, and another one has closed it. What tools did until then stays done.',
   shutting_down: 'The gateway is being stopped, perhaps to be replaced. Try again in a moment.',
   internal_error: 'This is a fault of the gateway. Its operator finds the cause in the log under the request id.',
-  validation_error: 'Nothing was run. Change the message and send it again.',
+  validation_error: 'Nothing was run. Change what is named above, and send it again.',
   payload_too_large: 'Nothing was run. Send a shorter message.',
   origin_refused: 'Nothing was run. The gateway does not answer pages of this address.',
   duplicate_request: 'The gateway has seen this very request before and does not run it twice. Browsers repeat a request by themselves when its connection breaks: then the first one may have run, and what it did is not known here.',
@@ -105,7 +105,7 @@ export const quoted = (s) => `'${s.replaceAll("'", "'\\''")}'`;
  * @returns {string} what a router decided, for a person
  */
 export function decided(route) {
-  const sure = `${Math.round(route.confidence * 100)} % sure`;
+  const sure = `${Math.round(route.confidence * 100)}% sure`;
   if (route.decision === 'clarify') return `Not sure who this is for (${sure}): asking back.`;
   if (route.decision === 'fallback') return 'None of the agents fits.';
   const agents = [route.agent_id, ...route.additional_agents].join(', ');

@@ -21,7 +21,7 @@ func TestAskShowsChecks(t *testing.T) {
 	}{
 		{"Guess my timesheet", []string{"--drafts", "--channel=sms"}, exitOK, []string{
 			"◇ planning\n", "\nYou've logged 35/40 hours this week. Great progress!\n", "◇ failed: numbers_backed\n", "~~You've logged 35/40 hours this week. Great progress!~~\n",
-			"◇ refining\n", "\nYou've logged 32/40 hours this week. Great progress!\n", "✉ 1/1  GSM-7, 52 units, 1 segments\n",
+			"◇ refining\n", "\nYou've logged 32/40 hours this week. Great progress!\n", "✉ 1/1  GSM-7, 52 units, 1 segment\n",
 			"quality refined · ", "  numbers_backed       code            passed after the refinement\n", "  rests_on_the_data    judge, planned  passed\n",
 		}},
 		{"Guess wildly how many todos I have", nil, exitUnchecked, []string{"◇ failed\n", "quality graceful failure · ", "  answers_the_request  judge, planned  no verdict\n"}},

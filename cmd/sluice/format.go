@@ -110,7 +110,7 @@ func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) 
 	}
 	switch {
 	case r.Segments > 0:
-		fmt.Fprintf(p.stderr, "%s, %d units, %d segments\n", r.Encoding, r.Units, r.Segments)
+		fmt.Fprintln(p.stderr, smsFigures(string(r.Encoding), r.Units, r.Segments))
 	case r.IsSplit:
 		fmt.Fprintf(p.stderr, "%d parts\n", len(r.Parts))
 	}

@@ -98,6 +98,15 @@ func (t *terminal) strike() error {
 	return t.line(t.style.struck, "%s", draft)
 }
 
+// smsFigures says what an SMS costs to send.
+func smsFigures(encoding string, units, segments int) string {
+	noun := "segments"
+	if segments == 1 {
+		noun = "segment"
+	}
+	return fmt.Sprintf("%s, %d units, %d %s", encoding, units, segments, noun)
+}
+
 // message shows a message of a channel, with its counters.
 //
 // The text is not shown again where there is one message, as the answer's own text came
@@ -106,7 +115,7 @@ func (t *terminal) message(d eventData) error {
 	counted := ""
 	switch {
 	case d.Encoding != "":
-		counted = fmt.Sprintf("%s, %d units, %d segments", d.Encoding, d.Units, d.Segments)
+		counted = smsFigures(d.Encoding, d.Units, d.Segments)
 	case d.Subject != "":
 		counted = "subject: " + d.Subject
 	case d.Bytes > 0:

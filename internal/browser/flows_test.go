@@ -45,6 +45,9 @@ const markdown = "# Plan\n\nSome *text*, `code` and a " + "word" + "\n\n```go\nf
 var endless = strings.Join([]string{strings.Repeat("*", 20_000), strings.Repeat("[", 20_000), strings.Repeat(">", 5000) + "deep",
 	strings.Repeat("- ", 5000) + "deep", strings.Repeat("*a_", 10_000), strings.Repeat("some *words* and ", 4000), "**The end**"}, "\n\n")
 
+// arabic has a list item of another direction.
+const arabic = "مرحبا\n\n- قائمة أولى\n- English\n\n1. شيء\n\nثم\n\n- [x] منجز\n\n> اقتباس\n\n| اسم | قيمة |\n|---|---|\n| واحد | 1 |\n\n### عنوان"
+
 // pageScripts are the answers that the flows ask for.
 func pageScripts() map[string]string {
 	text := func(s string) string {
@@ -59,6 +62,7 @@ func pageScripts() map[string]string {
 		"fails":         "error 400 No such luck",
 		"badtool":       "call delete_todo {\"id\":\"todo_none\"}\nfinish STOP\n---\ntext I could not find it.\nfinish STOP",
 		"thinks\naloud": "thought **Weighing it up**\\n\\nIt is so.\ntext Done.\nfinish STOP",
+		"arabic":        text(arabic),
 		"hostile":       text(hostile),
 		"endless":       text(endless),
 		"markdown":      text(markdown + strings.Repeat("endless", 40)),
@@ -82,7 +86,7 @@ func TestPage(t *testing.T) {
 	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
-	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "dark", "still", "keyboard", "hostile", "endless"} {
+	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
 	journeys := travel(t, browser, flows)

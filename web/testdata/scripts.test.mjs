@@ -12,6 +12,7 @@ const { address, body, fitsAddress, newKey, post } = await import('../transport.
 const { TurnView } = await import('../turn.js');
 const { Inspector } = await import('../inspector.js');
 const { Session } = await import('../session.js');
+const { marked } = await import('../whatsapp.js');
 const { quoted, duration, ending } = await import('../words.js');
 
 document.baseURI = 'https://sluice.example/app/';
@@ -273,4 +274,17 @@ test('a turn is sent with what was said before it, in the same conversation', as
   reply(new Response('event: response_delta\ndata: {"delta":"e"}\n\nevent: done\ndata: {}\n\n', { headers: head }));
   await cut;
   assert.equal(visit.continues, false, 'a turn of the conversation before');
+});
+
+test('what WhatsApp marks', () => {
+  const shown = (message) => marked(message).map((n) => (n.tag ? `<${n.tag}>${n.textContent}</${n.tag}>` : n.data)).join('');
+  const all = {
+    'a *b* _c_ ~d~ `e*f*`.': 'a <strong>b</strong> <em>c</em> <del>d</del> <code>e*f*</code>.',
+    '*a _b_*': '<strong>a b</strong>',
+    '2*3*4 snake_case_name * a *': '2*3*4 snake_case_name * a *', // in a word, or beside a space
+    '*\u2060a*\u2060 *b*': '*\u2060a*\u2060 <strong>b</strong>', // guarded
+    '*a\nb*': '*a\nb*', // a mark ends on its line
+    'x\n```\na *b*\n```\n> c *d*\n> e\nf': 'x\n<code>a *b*</code><blockquote>c d\ne</blockquote>f',
+  };
+  for (const [message, want] of Object.entries(all)) assert.equal(shown(message), want, message);
 });

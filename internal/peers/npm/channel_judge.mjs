@@ -37,10 +37,20 @@ function card(json) {
     if (Array.isArray(v)) return v.forEach(visit);
     if (!v || typeof v !== "object") return;
     if (v.type === "TextBlock") faults.push(...strange(v.text));
+    faults.push(...unknown(v));
     Object.values(v).forEach(visit);
   };
   visit(json.body);
   return faults;
+}
+
+// unknown returns the properties of an element that Microsoft's parser passes over in silence.
+function unknown(element) {
+  const known = new Set(["type", "columns", "rows", "cells", "items", "inlines"]); // of the containers, which read their children themselves
+  const schema = element.type ? new AdaptiveCards[element.type]().getSchema() : null;
+  if (!schema) return []; // a column, which has no name
+  for (let i = 0; i < schema.getCount(); i++) known.add(schema.getItemAt(i).name);
+  return Object.keys(element).filter((name) => !known.has(name)).map((name) => `card: ${element.type} has no ${name}`);
 }
 
 function strange(text) {

@@ -9,7 +9,7 @@ async function asked(v, title) {
   const turn = v.page.locator('[data-testid=turn]').first();
   const card = turn.getByTestId('approval');
   assert.match(await text(card), new RegExp(title));
-  assert.match(await text(turn), /Waits for your decision/);
+  assert.match(await text(turn), /Waits for your decision after /);
   await counts(turn.getByTestId('tool-card'), 0);
   await v.prepare();
   await v.look('approval');
@@ -23,6 +23,9 @@ const next = async (v) => {
 
 export async function allowed(v) {
   const card = await asked(v, 'buy eggs');
+  await card.getByTestId('modify').click();
+  await card.getByTestId('back').press('Enter');
+  assert.equal(await v.page.evaluate(() => document.activeElement.dataset.testid), 'approve');
   await card.getByTestId('approve').click();
   const turn = await next(v);
   assert.equal(await turn.getByTestId('tool-card').getAttribute('data-status'), 'completed');
@@ -55,6 +58,7 @@ export async function disallowed(v) {
   const turn = await next(v);
   await counts(turn.getByTestId('tool-card'), 0);
   assert.match(await text(card), /Not allowed/);
+  assert.equal(await v.page.evaluate(() => document.activeElement.dataset.testid), 'decided', 'the focus stays where it was');
 }
 
 // Arguments that do not fit are refused, and the question can be answered again.

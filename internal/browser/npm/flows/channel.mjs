@@ -24,6 +24,8 @@ export async function refined(v) {
   assert.match(await text(draft), /^Draft 1, written again: .*numbers_backed.* failed/);
   assert.match(await draft.locator('.prose').evaluate((n) => getComputedStyle(n).textDecorationLine), /line-through/);
   assert.match(await text(turn.getByTestId('outcome')), /^Passed after it was written again/);
+  assert.deepEqual(await turn.locator('.phases [data-failed]').evaluateAll((all) => all.map((p) => p.dataset.phase)), ['validating']); // the first time, not the second
+  assert.match(await text(turn.locator('[data-phase=refining]')), / at \d/);
   assert.deepEqual(await ids(turn, false), []);
   assert.ok((await ids(turn, true)).includes('numbers_backed'));
   const phases = await turn.locator('.phases li').evaluateAll((all) => all.map((p) => p.dataset.phase));
@@ -79,6 +81,7 @@ export async function teams(v) {
   const turn = await v.turn('done');
   assert.deepEqual(v.requests, ['GET']);
   assert.match(await text(turn.locator('.card')), /Todo\s+Due\s+Priority/);
+  assert.equal(await text(turn.locator('.card th').first()), 'Todo');
   assert.match(await text(turn.getByTestId('counter')), /Adaptive Card/);
 }
 
@@ -93,6 +96,8 @@ export async function whatsapp(v) {
   const turn = await v.turn('done');
   assert.equal(await turn.getByTestId('channel-message').getAttribute('data-channel'), 'whatsapp');
   assert.match(await text(turn.getByTestId('counter')), /of 4,096 characters/);
+  assert.equal(await text(turn.locator('.bubble strong')), 'buy eggs'); // and no mark that WhatsApp hides
+  assert.doesNotMatch(await text(turn.locator('.bubble')), /\*/);
 }
 
 // A longer answer goes out in parts.

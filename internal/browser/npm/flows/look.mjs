@@ -18,6 +18,43 @@ export async function narrow(v) {
 }
 narrow.options = { viewport: { width: 360, height: 740 }, hasTouch: true };
 
+// The way back to the end covers nothing that is written in, however high that box is.
+export async function latest(v) {
+  await v.ask('markdown');
+  await v.turn('done');
+  await v.page.mouse.wheel(0, 10_000); // wherever it was
+  await v.page.evaluate(() => scrollTo(0, 0));
+  const button = v.page.getByRole('button', { name: 'Latest' });
+  await button.waitFor();
+  const [above, box] = [await button.boundingBox(), await v.at('input').boundingBox()];
+  assert.ok(above.y + above.height <= box.y, `${JSON.stringify(above)} covers ${JSON.stringify(box)}`);
+  await button.click();
+  await button.waitFor({ state: 'hidden' });
+}
+latest.options = { viewport: { width: 390, height: 844 } };
+
+// Text from right to left has its markers, bars and first columns on the right, each item
+// and cell by its own text.
+export async function fromTheRight(v) {
+  await v.ask('arabic');
+  const answer = (await v.turn('done')).getByTestId('answer');
+  const directions = (selector) => answer.locator(selector).evaluateAll((all) => all.map((n) => getComputedStyle(n).direction));
+  assert.deepEqual(await directions('li'), ['rtl', 'ltr', 'rtl', 'rtl']);
+  assert.deepEqual(await directions('blockquote, table, h5'), ['rtl', 'rtl', 'rtl']);
+  const edges = await answer.locator('li').evaluateAll((all) => all.map((n) => {
+    const [item, list] = [n.getBoundingClientRect(), n.parentElement.getBoundingClientRect()];
+    return [item.left - list.left, list.right - item.right].map((gap) => gap > 15);
+  }));
+  assert.deepEqual(edges, [[false, true], [true, false], [false, true], [false, false]], 'room for markers: left, right');
+}
+
+// What is chosen can be told where the system sets the colors.
+export async function forced(v) {
+  const shown = (value) => v.at('transport').locator(`input[value=${value}] + span`).evaluate((n) => getComputedStyle(n).color);
+  assert.notEqual(await shown('fetch'), await shown('eventsource'));
+}
+forced.options = { forcedColors: 'active' };
+
 // Dark if the system is, unless the visitor has chosen; the choice is kept.
 export async function dark(v) {
   const light = () => v.page.evaluate(() => {
