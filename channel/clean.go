@@ -34,9 +34,29 @@ func clean(s string) string {
 	if isClean(s) {
 		return s
 	}
+	s = stripped(s)
+	if !strings.ContainsAny(s, orderControls) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = balanced(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// orderControls are those that are allowed in pairs.
+const orderControls = "\u202A\u202B\u202C\u2066\u2067\u2068\u2069"
+
+// stripped is clean for a part of a line: whether the controls of order in it are balanced
+// cannot be told of a part.
+func stripped(s string) string {
+	if isClean(s) {
+		return s
+	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r', r == '\u2028', r == '\u2029', r == '\u0085':
 			return '\n'
@@ -45,14 +65,6 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-	if !strings.ContainsAny(s, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
-		return s
-	}
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = balanced(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // isClean says whether nothing would be taken out, without an allocation: so it
@@ -93,7 +105,7 @@ func isCleanUnicode(s string) bool {
 // the annex, where PDI also closes the embeddings within.
 func balanced(line string) string {
 	// All of them begin with this byte, which few texts have.
-	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, orderControls) {
 		return line
 	}
 	drop, open := map[int]bool{}, []int(nil) // offsets of the controls

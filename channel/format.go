@@ -278,6 +278,7 @@ func (d *draft) text() {
 	f := d.textForm(marked)
 	f.trim()
 	fl := f.flat()
+	fl.limit = d.spec.MaxLength
 	if d.spec.Form == SMS {
 		d.sms(fl)
 		return
@@ -332,14 +333,15 @@ func (d *draft) sms(fl *flat) {
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
 		maxUnits: d.spec.MaxLength, maxSegments: d.spec.MaxSegments,
 	}
-	parts, truncated := d.splitter(fl, m).split(d.spec.Split)
+	s := d.splitter(fl, m)
+	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	var content strings.Builder
 	for i, p := range parts {
 		if i > 0 {
 			content.WriteString(fl.text[parts[i-1].end:p.start])
 		}
-		body, encoding := m.write(p.start, p.end)
+		body, encoding := m.write(p.start, p.end, s.roomOf(i, len(parts), truncated))
 		body = balanced(body)
 		if encoding == GSM7 && body != fl.text[p.start:p.end] {
 			d.out.Metadata.Transliterated = true

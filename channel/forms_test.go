@@ -72,6 +72,8 @@ func TestForms(t *testing.T) {
 		{"entities and escapes", `&lt;a&gt; \& &amp;amp; &#65; \_x\_`, "<a> & &amp; A _x_", "<a> & &amp; A _\u2060x_\u2060"},
 		{"rule", "a\n\n---\n\nb", "a\n\nb", "a\n\nb"},
 		{"overrides", "a\u202eb\u2066c\u2069d\u2067e", "ab\u2066c\u2069de", "ab\u2066c\u2069de"},
+		{"what turns the order, around marks and beside an entity", "\u2067a *b* R&D &lt; \\& c\u2069 d&copy", "\u2067a b R&D < & c\u2069 d&copy", "\u2067a _b_ R&D < & c\u2069 d&copy"},
+		{"entities that turn the order", "a&#x2067;b&#8294;c&#x202e;d&#8297; &#x2069;e&; &&amp;& &#x41;", "abcd e&; &&& A", "abcd e&; &&& A"},
 		{"controls", "a\x00b\x1bc\r\nd", "abc\nd", "abc\nd"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,6 +153,9 @@ func TestCuts(t *testing.T) {
 		{"Call +49 30 1234 5678 or +49 30 8765 4321 today please", []string{"(1/2) Call +49 30 1234 5678 or", "(2/2) +49 30 8765 4321 today please"}},
 		{"aaaa bbbb cccc https://example.com/abc?d=e1 dddd", []string{"(1/2) aaaa bbbb cccc", "(2/2) https://example.com/abc?d=e1 dddd"}},
 		{"今天我们开会讨论预算。明天下午三点提交报告给经理审核。后天休息一天不用上班。晚安晚安。", []string{"(1/2) 今天我们开会讨论预算。明天下午三点提交报告给经理审核。", "(2/2) 后天休息一天不用上班。晚安晚安。"}},
+		{"Call us at this number now ٠٣٠ ١٢٣٤ ٥٦٧٨ please", []string{"(1/2) Call us at this number now", "(2/2) ٠٣٠ ١٢٣٤ ٥٦٧٨ please"}},
+		{"These are 1  2 and 3 digits of 25  26 27 28", []string{"(1/2) These are 1  2 and 3 digits of 25", "(2/2) 26 27 28"}},
+		{"Call +49 30 1234 5678 +49 30 8765 4321 now", []string{"(1/2) Call +49 30 1234 5678", "(2/2) +49 30 8765 4321 now"}},
 		{strings.Repeat("👨‍👩‍👧‍👦", 5), []string{"(1/2) " + strings.Repeat("👨‍👩‍👧‍👦", 3), "(2/2) " + strings.Repeat("👨‍👩‍👧‍👦", 2)}},
 	} {
 		r := format(spec, tt.in)
@@ -160,6 +165,38 @@ func TestCuts(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.in, diff)
+		}
+	}
+}
+
+// What GSM-7 needs more units for than UCS-2 is written in the latter where the part would
+// have too many: arrows, and characters with an escape.
+func TestPartsFitInTheEncodingTheyGet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name              string
+		text              string
+		units, segments   int
+		parts             int
+		encoding          channel.Encoding
+		first, firstUnits int
+	}{
+		{"dots", strings.Repeat("…", 100), 1600, 1, 2, channel.UCS2, 1, 70},
+		{"dots that fit", strings.Repeat("…", 53), 1600, 1, 0, channel.GSM7, 1, 159},
+		{"words of emojis", strings.Repeat("✅ ", 60), 1600, 1, 2, channel.UCS2, 1, 69},
+		{"escapes", strings.Repeat("€", 60), 40, 0, 2, channel.UCS2, 1, 40},
+		{"escapes that fit", strings.Repeat("€", 20), 40, 0, 0, channel.GSM7, 1, 40},
+		{"fractions, as it is built in", strings.Repeat("½", 700), 1600, 10, 2, channel.UCS2, 10, 670},
+	} {
+		spec := builtin(channel.SMS)
+		spec.MaxLength, spec.MaxSegments = tt.units, tt.segments
+		r := format(spec, tt.text)
+		first := r.Own
+		if r.IsSplit {
+			first = r.Parts[0].Own
+		}
+		if len(r.Parts) != tt.parts || first.Encoding != tt.encoding || first.Segments != tt.first || first.Units != tt.firstUnits || r.Metadata.Truncated {
+			t.Errorf("%s: %d parts, the first one %+v", tt.name, len(r.Parts), first)
 		}
 	}
 }

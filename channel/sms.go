@@ -316,9 +316,10 @@ func plainGSM(text string) (n, units int) {
 
 // write returns the part from start to end as it is sent.
 //
-// GSM-7 is taken if it can say all of it. UCS-2 has the text as it is, emojis included.
-func (m *sms) write(start, end int) (string, Encoding) {
-	if n, _ := plainGSM(m.text[start:end]); n == end-start {
+// GSM-7 is taken if it can say all of it within the bounds, beside what r is kept for: an
+// arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
+func (m *sms) write(start, end int, r room) (string, Encoding) {
+	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {
 		return m.text[start:end], GSM7
 	}
 	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
@@ -330,10 +331,18 @@ func (m *sms) write(start, end int) (string, Encoding) {
 		reached = at == len(part.text)
 		return true
 	})
-	if reached {
+	if reached && m.bears(b.String(), r) {
 		return b.String(), GSM7
 	}
 	return part.text, UCS2
+}
+
+// bears says whether a part has room for a text in GSM-7.
+func (m *sms) bears(text string, r room) bool {
+	p := newPacker(GSM7)
+	p.reserve(r.before)
+	addGSM(&p, text)
+	return m.fits(p, r.behind)
 }
 
 // count returns what a text costs.
