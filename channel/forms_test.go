@@ -66,6 +66,7 @@ func TestForms(t *testing.T) {
 		{"tasks", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b"},
 		{"an empty item", "- a\n-\n- b", "- a\n- \n- b", "- a\n- \n- b"},
 		{"quotes", "> a\n> > b\n\nc", "> a\n>\n> > b\n\nc", "> a\n>\n> > b\n\nc"},
+		{"quotes in items", "- > a\n  > b\n- c\n- > d\n  > - e\n-\t> > f\n- >\n- g", "- > a\n  > b\n- c\n- > d\n  > - e\n- > > f\n\n- \n- g", "- > a\n  > b\n- c\n- > d\n  > - e\n- > > f\n\n- \n- g"},
 		{"table", "|A|B|C|\n|-|-|-|\n|1|2||\n|4|5|6|7|", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7"},
 		{"table of two columns", "|A|B|\n|-|-|\n|1|**2**|", "A: B\n1: 2", "A: B\n1: *2*"},
 		{"table without rows", "|A|B|C|\n|-|-|-|", "A: B; C", "A: B; C"},
@@ -131,6 +132,7 @@ func TestSMSAlphabet(t *testing.T) {
 		{"All ✅ done 🎉 now", "All success done now", channel.GSM7},
 		{"Готово ✅ 🎉", "Готово ✅ 🎉", channel.UCS2},
 		{"a🎉b 🎉", "a b ", channel.GSM7},
+		{"✅\ufe0f ⚠️ ❌\ufe0f ℹ️", "success warning error info", channel.GSM7},
 		{"façade “x”", "façade “x”", channel.UCS2}, // letters stay, and then so does all else
 	} {
 		r := format(builtin(channel.SMS), tt.in)

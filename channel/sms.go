@@ -100,7 +100,7 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 		return "", false
 	}
 	if m.auto && isEmoji(g) {
-		return m.words[g], true
+		return m.word(g), true
 	}
 	r, n := utf8.DecodeRuneInString(g)
 	if n == len(g) && septetsOf(r) > 0 {
@@ -110,6 +110,19 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 		return "", false
 	}
 	return transliterated(g, before)
+}
+
+// word is the word of an emoji; empty: it has none. The sign that asks for the picture, which
+// many writers leave out and others add, makes no other emoji of it.
+func (m *sms) word(g string) string {
+	if word, ok := m.words[g]; ok {
+		return word
+	}
+	style := string(emojiStyle)
+	if bare, ok := strings.CutSuffix(g, style); ok {
+		return m.words[bare]
+	}
+	return m.words[g+style]
 }
 
 // transliterated writes a grapheme in characters of GSM-7; before is what
