@@ -6,12 +6,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"sluice/channel"
+	"sluice/chat"
 	"sluice/internal/gateway"
 	guide "sluice/quality/style"
 )
@@ -28,7 +30,7 @@ func (p program) format(args []string) int {
 	user := l.String("user-name", "", "of whom the style's greeting is for")
 	asJSON := l.Bool("json", "print the whole answer as JSON")
 	file := ""
-	if n := len(args) - 1; n >= 0 && !strings.HasPrefix(args[n], "-") && (n == 0 || !isValueFlag(args[n-1])) {
+	if n := len(args) - 1; n >= 0 && (args[n] == "-" || !strings.HasPrefix(args[n], "-")) && (n == 0 || !isValueFlag(args[n-1])) {
 		file, args = args[n], args[:n]
 	}
 	if _, code, ok := p.load(l, args); !ok {
@@ -40,6 +42,11 @@ func (p program) format(args []string) int {
 		fmt.Fprintf(p.stderr, "sluice format: there is no channel %q; there are %s\n", *name, strings.Join(channel.Names(specs), ", "))
 		return exitUsage
 	}
+	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
+	if err := checkReader(&reader, subject); err != nil {
+		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
+		return exitUsage
+	}
 	text, err := p.textOf(file)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
@@ -47,7 +54,6 @@ func (p program) format(args []string) int {
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	in := channel.Input{Text: text, Subject: *subject, At: now}
-	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
 	in.Before, in.After = f.Style.Frame(reader)
 	in.Locale = f.Style.Language(reader)
 	r := channel.New(spec).Format(in)
@@ -58,6 +64,28 @@ func (p program) format(args []string) int {
 	return exitOK
 }
 
+// checkReader wants of the flags what POST /channels/{channel}/format wants of its fields,
+// and makes them clean. A flag that is empty is not given.
+func checkReader(reader *guide.Reader, subject *string) error {
+	for _, f := range []struct {
+		flag  string
+		value *string
+		check func(string) (string, *chat.FieldError)
+	}{
+		{"subject", subject, chat.CheckSubject}, {"locale", &reader.Locale, chat.CheckLocale}, {"user-name", &reader.Name, chat.CheckUserName},
+	} {
+		if *f.value == "" {
+			continue
+		}
+		clean, wrong := f.check(*f.value)
+		if wrong != nil {
+			return fmt.Errorf("--%s %s", f.flag, wrong.Message)
+		}
+		*f.value = clean
+	}
+	return nil
+}
+
 // isValueFlag says whether what follows a flag is its value.
 //
 // It is needed to tell the file from a flag's value at the end of the arguments; json is
@@ -66,14 +94,20 @@ func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
 
-// textOf reads the text from a file or, for none or "-", from standard input,
-// of which it takes 1 MiB at most.
+// maxText is how long a text on standard input may be, in bytes.
+const maxText = 1 << 20
+
+// textOf reads the text from a file or, for none or "-", from standard input. What is longer
+// than maxText there is refused: to word only the begin of it would lose the rest.
 func (p program) textOf(file string) (string, error) {
 	if file != "" && file != "-" {
 		b, err := p.readFile(file)
 		return string(b), err
 	}
-	b, err := io.ReadAll(io.LimitReader(p.stdin, 1<<20))
+	b, err := io.ReadAll(io.LimitReader(p.stdin, maxText+1))
+	if len(b) > maxText {
+		return "", errors.New("the text is longer than 1 MiB")
+	}
 	return string(b), err
 }
 
