@@ -158,7 +158,7 @@ func (f *Formatter) Format(in Input) *Response {
 	}
 	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 	r.Metadata.Degraded = d.degraded()
-	shows := f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email
+	shows := f.spec.Markdown && (f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email)
 	r.Metadata.MarkdownRemoved = d.markup && (!shows || d.lost != 0)
 	s.nodes.reset() // nothing of a response is a node
 	f.scratch.Put(s)

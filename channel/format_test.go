@@ -95,6 +95,8 @@ func limits() []channel.Spec {
 		spec := builtin(name)
 		list = append(list, spec)
 		if name == channel.Email {
+			spec.Markdown = false
+			list = append(list, spec)
 			continue
 		}
 		spec.MaxParts, spec.Indicator = 20, channel.Suffix
@@ -103,6 +105,8 @@ func limits() []channel.Spec {
 			spec.MaxSegments = 3
 		case channel.Teams:
 			spec.MaxLength = 8000
+			list = append(list, spec)
+			spec.Features = channel.FeaturesOf("italic", "headers")
 		default:
 			spec.MaxLength = 300
 		}

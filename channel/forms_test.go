@@ -2,6 +2,7 @@ package channel_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,60 @@ func TestForms(t *testing.T) {
 				t.Errorf("whatsapp is %q, want %q", got, tt.whatsapp)
 			}
 		})
+	}
+}
+
+// What a channel is not to show as markup is told as text, and listed; what it is to show
+// stays as it is without the others.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	source := map[string]string{
+		"headers": "# Head", "bold": "a **b** c", "italic": "a *i* c", "strike": "a ~~s~~ c", "links": `[l](https://a.b "t") <https://c.d>`, "code": "`c`\n\n```\nx\n  y\n```",
+		"lists": "3. a\n   - b", "quotes": "> q\n> r", "tables": "|A|B|C|\n|-|-|-|\n|1|2|3|",
+	}
+	html := map[string]string{
+		"headers": `<p dir="auto">Head</p>`, "bold": `<p dir="auto">a b c</p>`, "italic": `<p dir="auto">a i c</p>`, "strike": `<p dir="auto">a [struck out: s] c</p>`,
+		"links": `<p dir="auto">l (https://a.b) &#34;t&#34; https://c.d</p>`, "code": "<p dir=\"auto\">c</p>\n<p dir=\"auto\">x<br>\n\u00a0\u00a0y</p>",
+		"lists": "<p dir=\"auto\">3. a<br>\n\u00a0\u00a0\u00a0- b</p>", "quotes": "<p dir=\"auto\">&gt; q<br>\n&gt; r</p>", "tables": `<p dir="auto">A: 1; B: 2; C: 3</p>`,
+	}
+	block := func(texts ...string) string {
+		var all []string
+		for _, text := range texts {
+			all = append(all, `{"type":"TextBlock","text":"`+text+`","wrap":true}`)
+		}
+		return strings.Join(all, ",")
+	}
+	card := map[string]string{
+		"headers": block("Head"), "bold": block("a b c"), "italic": block("a i c"), "strike": block(`a \\[struck out: s\\] c`),
+		"links": block(`l (https://a.b) \"t\" https://c.d`), "code": block("c", "x", "y"), "lists": block(`3\\. a`, `\\- b`), "quotes": block(`\\> q`, `\\> r`), "tables": block("A: 1; B: 2; C: 3"),
+	}
+	for _, name := range channel.FeatureNames() {
+		for _, form := range []string{channel.Email, channel.Teams} {
+			want := map[string]string{channel.Email: html[name], channel.Teams: card[name]}[form]
+			without := builtin(form)
+			without.Features = channel.FeaturesOf(slices.DeleteFunc(channel.FeatureNames(), func(s string) bool { return s == name })...)
+			none := builtin(form)
+			none.Markdown = false
+			for _, spec := range []channel.Spec{without, none} {
+				r := format(spec, source[name])
+				if got := r.HTML + string(r.Card); !strings.Contains(got, want) || !slices.Contains(r.Metadata.Degraded, name) || !r.Metadata.MarkdownRemoved {
+					t.Errorf("%s without %s lacks\n%s\nin %s\n%+v", form, name, want, got, r.Metadata)
+				}
+			}
+			if r := format(builtin(form), source[name]); strings.Contains(r.HTML+string(r.Card), want) && (form != channel.Teams || name != "strike") {
+				t.Errorf("%s with %s has\n%s", form, name, want)
+			}
+		}
+	}
+	bare := builtin(channel.WhatsApp)
+	bare.Markdown = false
+	if r := format(bare, "**a**"); r.Content != "a" || !r.Metadata.MarkdownRemoved {
+		t.Errorf("without markup: %q, %+v", r.Content, r.Metadata)
+	}
+	bare = builtin(channel.WhatsApp)
+	bare.Features = channel.FeaturesOf("italic")
+	if r := format(bare, "**a** _b_"); r.Content != "a _b_" || !r.Metadata.MarkdownRemoved || !slices.Equal(r.Metadata.Degraded, []string{"bold"}) {
+		t.Errorf("without bold: %q, %+v", r.Content, r.Metadata)
 	}
 }
 

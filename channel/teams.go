@@ -18,9 +18,9 @@ func (d *draft) card() {
 	if limit > 0 {
 		chunk = min(chunk, max(64, (limit-3000)/16))
 	}
-	f := newCardForm(d.scratch.form.again(d.spec.Features, false, len(d.in.Text)), chunk)
+	f := newCardForm(d.scratch.form.again(0, false, len(d.in.Text)), d.spec.shown(), chunk)
 	f.plain.degrade = func(k kind) {
-		if k == struck || k == image || k == code {
+		if k == struck || k == image || k == code || !f.features.has(k) {
 			d.degrade(k)
 		}
 	}

@@ -230,10 +230,11 @@ func (f *textForm) enter(n *node) bool {
 		f.column = 0
 	case cell:
 		f.enterCell()
-	case bold:
-		f.begin(bold)
-	case italic:
-		f.begin(italic)
+	case bold, italic:
+		if f.marked && !f.features.has(n.kind) {
+			f.lost(n.kind)
+		}
+		f.begin(n.kind)
 	case struck:
 		f.enterStruck()
 	case code:
