@@ -58,7 +58,7 @@ func stripped(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\r', r == '\u2028', r == '\u2029', r == '\u0085':
+		case r == '\r', r == '\f', r == '\v', r == '\u2028', r == '\u2029', r == '\u0085':
 			return '\n'
 		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0, r == lro, r == rlo:
 			return -1

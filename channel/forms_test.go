@@ -76,7 +76,7 @@ func TestForms(t *testing.T) {
 		{"overrides", "a\u202eb\u2066c\u2069d\u2067e", "ab\u2066c\u2069de", "ab\u2066c\u2069de"},
 		{"what turns the order, around marks and beside an entity", "\u2067a *b* R&D &lt; \\& c\u2069 d&copy", "\u2067a b R&D < & c\u2069 d&copy", "\u2067a _b_ R&D < & c\u2069 d&copy"},
 		{"entities that turn the order", "a&#x2067;b&#8294;c&#x202e;d&#8297; &#x2069;e&; &&amp;& &#x41;", "abcd e&; &&& A", "abcd e&; &&& A"},
-		{"controls", "a\x00b\x1bc\r\nd", "abc\nd", "abc\nd"},
+		{"controls", "a\x00b\x1bc\r\nd\fe\vf\u0085g\u0080h\u009fi\x7fj", "abc\nd\ne\nf\ng" + "hij", "abc\nd\ne\nf\ng" + "hij"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -176,6 +176,54 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// The whole alphabet of 3GPP TS 23.038, section 6.2.1, by its rows, and nothing else of the
+// basic plane. Line ends and the escape are no characters of a text.
+func TestWholeAlphabet(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.SMS)
+	spec.Transliterate, spec.Emojis = false, channel.EmojisKeep
+	f := channel.New(spec)
+	cost := map[rune]int{}
+	for _, r := range "@£$¥èéùìòÇØøÅå" + "Δ_ΦΓΛΩΠΨΣΘΞÆæßÉ" + " !\"#¤%&'()*+,-./" + "0123456789:;<=>?" + "¡ABCDEFGHIJKLMNO" + "PQRSTUVWXYZÄÖÑÜ§" + "¿abcdefghijklmno" + "pqrstuvwxyzäöñüà" {
+		cost[r] = 1
+	}
+	for _, r := range "^{}\\[~]|€" {
+		cost[r] = 2
+	}
+	if len(cost) != 128-3+9 {
+		t.Fatalf("%d characters", len(cost))
+	}
+	for r := ' '; r <= 0xffff; r++ {
+		if r >= 0x7f && r < 0xa0 || r >= 0xd800 && r < 0xe000 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			continue // cleaned, or no characters
+		}
+		got := f.Format(channel.Input{Text: "x" + string(r) + "y"}).Own
+		if n := cost[r]; n > 0 && (got.Encoding != channel.GSM7 || got.Units != 2+n) || n == 0 && got.Encoding != channel.UCS2 {
+			t.Errorf("%U %c: %s, %d units", r, r, got.Encoding, got.Units)
+		}
+	}
+}
+
+// All signs that are replaced, and what by.
+func TestTransliteration(t *testing.T) {
+	t.Parallel()
+	f := channel.New(builtin(channel.SMS))
+	for signs, want := range map[string]string{
+		"‘’‚‛′‹›": "'", "“”„‟″«»": `"`, "‐‑‒–—―−⁃": "-", "…": "...", "•◦▪‣·●○■": "-", "→⇒➔➜": "->", "←⇐": "<-", "↔⇔": "<->", "×": "x",
+		"\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000": " ", "\u200b\u2060\ufeff\u00ad\u200e\u200f": "",
+		"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
+	} {
+		for _, r := range signs {
+			if got := f.Format(channel.Input{Text: "x" + string(r) + "y"}); got.Content != "x"+want+"y" || got.Encoding != channel.GSM7 || !got.Metadata.Transliterated {
+				t.Errorf("%U %c: %q in %s", r, r, got.Content, got.Encoding)
+			}
+		}
+	}
+	if got := f.Format(channel.Input{Text: "x\u2067y\u2069 `\t` z"}); got.Content != "xy   z" || got.Encoding != channel.GSM7 {
+		t.Errorf("controls of order and a tab: %q in %s", got.Content, got.Encoding)
+	}
+}
+
 func TestSMSAlphabet(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -187,6 +235,9 @@ func TestSMSAlphabet(t *testing.T) {
 		{"All ✅ done 🎉 now", "All success done now", channel.GSM7},
 		{"Готово ✅ 🎉", "Готово ✅ 🎉", channel.UCS2},
 		{"a🎉b 🎉", "a b ", channel.GSM7},
+		{"Done✅next❌❌, 2✅3, ✅\nx✅\ny", "Done success next error error, 2 success 3, success\nx success\ny", channel.GSM7},
+		{"a🎉\u200bb 🎉\u200b c 🎉🎉 d\u200b e🎉\u00ad", "a b c d e", channel.GSM7},
+		{"a 🎉  b \n🎉 c", "a  b\nc", channel.GSM7},
 		{"✅\ufe0f ⚠️ ❌\ufe0f ℹ️", "success warning error info", channel.GSM7},
 		{"façade “x”", "façade “x”", channel.UCS2}, // letters stay, and then so does all else
 	} {

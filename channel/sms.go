@@ -150,11 +150,11 @@ func transliterated(g string, before byte) (string, bool) {
 // be many characters, each of which is one grapheme.
 //
 // It drops the space that an emoji leaves behind, and puts one in where two words would
-// touch. The result is the same from whatever place a part begins.
+// touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
 func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
-	before, dropped := byte(' '), false
+	before, replaced := byte(' '), false // the last one was an emoji
 	for at := start; at < len(m.text); {
-		if n, _ := plainGSM(m.text[at:]); n > 0 && !dropped {
+		if n, _ := plainGSM(m.text[at:]); n > 0 && !replaced {
 			s := m.text[at : at+n]
 			at, before = at+n, s[n-1]
 			if !take(s, at, true) {
@@ -168,18 +168,15 @@ func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
 		if !ok {
 			return
 		}
+		isReplaced := m.auto && len(g) > 1 && isEmoji(g)
 		switch {
-		case s == "" && len(g) > 1 && isEmoji(g):
-			dropped = true
-		case dropped:
-			// Where an emoji was stands one space, or none at the end of a line.
-			dropped = false
-			if s == " " && (before == ' ' || before == '\n') {
-				s = ""
-			} else if isWordByte(before) && isWordByte(s[0]) {
-				s = " " + s
-			}
+		case s == "":
+		case replaced && s == " " && (before == ' ' || before == '\n'):
+			s = "" // where an emoji was stands one space, or none at the end of a line
+		case (replaced || isReplaced) && isWordByte(before) && isWordByte(s[0]):
+			s = " " + s
 		}
+		replaced = isReplaced || replaced && s == "" && g != " "
 		if s != "" {
 			before = s[len(s)-1]
 		}

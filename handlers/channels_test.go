@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/channel"
 	"sluice/dialect/channels"
@@ -26,12 +27,12 @@ func TestFormat(t *testing.T) {
 		Encoding  string
 		Segments  int
 		Metadata  map[string]any
-		At        string `json:"formatted_at"`
+		At        time.Time `json:"formatted_at"`
 	}
 	if err := json.Unmarshal([]byte(got.body), &r); err != nil || got.status != 200 {
 		t.Fatalf("%d: %v: %s", got.status, err, got.body)
 	}
-	if r.RequestID != "req_7" || r.Content != `Hi "you"` || r.Encoding != "GSM-7" || r.Segments != 1 || r.Parts == nil || r.Metadata["transliterated"] != true || !strings.HasSuffix(r.At, "Z") {
+	if r.RequestID != "req_7" || r.Content != `Hi "you"` || r.Encoding != "GSM-7" || r.Segments != 1 || r.Parts == nil || r.Metadata["transliterated"] != true || !strings.Contains(got.body, `Z",`) || !r.At.Equal(r.At.Truncate(time.Millisecond)) {
 		t.Errorf("got %s", got.body)
 	}
 }
@@ -135,6 +136,45 @@ func TestChannels(t *testing.T) {
 	last := list.Channels[len(list.Channels)-1]
 	if strings.Join(names, " ") != "web sms whatsapp teams email plain twilio" || last.Extends != "sms" || *last.MaxSegments != 2 {
 		t.Errorf("got %s", got.body)
+	}
+}
+
+// Each channel that is built in, with all that it has: the table of the contract.
+func TestBuiltinChannels(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	const all = `["bold","italic","strike","headers","tables","links","code","lists","quotes"]`
+	channel := func(name, length, segments, markdown, features, emojis, split, indicator, parts, transliterate, greeting string) string {
+		return `{"name":"` + name + `","extends":"` + name + `","max_length":` + length + `,"max_segments":` + segments + `,"supports_markdown":` + markdown + `,"markdown_features":` + features +
+			`,"supports_emojis":true,"emojis":"` + emojis + `","split_strategy":"` + split + `","indicator":"` + indicator + `","max_parts":` + parts + `,"transliterate":` + transliterate + `,"greeting":` + greeting + `}`
+	}
+	want := `{"channels":[` + strings.Join([]string{
+		channel("web", "null", "null", "true", all, "keep", "paragraph", "none", "1", "false", "true"),
+		channel("sms", "1600", "10", "false", "[]", "auto", "sentence", "prefix", "3", "true", "false"),
+		channel("whatsapp", "4096", "null", "true", `["bold","italic","strike","code","lists","quotes"]`, "keep", "paragraph", "prefix", "5", "false", "true"),
+		channel("teams", "28672", "null", "true", `["bold","italic","headers","tables","links","code","lists","quotes"]`, "keep", "paragraph", "prefix", "5", "false", "true"),
+		channel("email", "null", "null", "true", all, "keep", "paragraph", "none", "1", "false", "true"),
+		channel("plain", "null", "null", "false", "[]", "keep", "paragraph", "none", "1", "false", "true"),
+	}, ",") + `]}`
+	if got := g.do(t, "GET", "/channels", ""); got.status != 200 || strings.TrimSpace(got.body) != want {
+		t.Errorf("%d\n%s\nwant\n%s", got.status, got.body, want)
+	}
+}
+
+// A request gets the channels and the style that are set by then.
+func TestChannelsAreSetAnew(t *testing.T) {
+	t.Parallel()
+	c := channels.New(nil, nil)
+	g := serve(t, handlers.Config{Channels: c})
+	own := channel.ByName(nil)[channel.Plain]
+	own.Name = "note"
+	c.Set([]channel.Spec{own}, &style.Guide{Greeting: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi!"}}})
+	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); !strings.Contains(got.body, `"content":"Hi!\n\nx"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	c.Set(nil, nil)
+	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 
