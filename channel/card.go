@@ -555,7 +555,7 @@ func (f *cardForm) textBlock(text []byte) []byte {
 // appendTextBlock appends the element of a text, as the Adaptive Cards schema has it.
 func (f *cardForm) appendTextBlock(b, text []byte) []byte {
 	b = append(grown(b, len(text)+len(text)/8+64), `{"type":"TextBlock","text":`...)
-	b = appendJSON(b, bytes.TrimSpace(text))
+	b = appendJSON(b, balanced(string(bytes.TrimSpace(text)))) // it may have been cut
 	b = append(b, `,"wrap":true`...)
 	switch {
 	case f.heading == 1:

@@ -287,22 +287,25 @@ func (d *draft) text() {
 	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	end := parts[len(parts)-1].end
-	d.out.Content = fl.part(0, end) + dots(truncated, " …")
+	d.out.Content = dotted(fl.part(0, end), truncated)
 	if len(parts) == 1 && !truncated {
 		d.out.Own = d.own(d.out.Content)
 		return
 	}
 	for i, p := range parts {
-		d.add(i, len(parts), balanced(fl.part(p.start, p.end))+dots(truncated && i == len(parts)-1, " …"), d.own)
+		d.add(i, len(parts), dotted(balanced(fl.part(p.start, p.end)), truncated && i == len(parts)-1), d.own)
 	}
 }
 
-// dots returns s if a text was cut.
-func dots(truncated bool, s string) string {
-	if truncated {
+// dotted ends a text that was cut with dots, which stand below a fence and not on its line.
+func dotted(s string, truncated bool) string {
+	switch {
+	case !truncated:
 		return s
+	case strings.HasSuffix(s, "\n```"):
+		return s + "\n…"
 	}
-	return ""
+	return s + " …"
 }
 
 // own returns the fields of a text that was sent.

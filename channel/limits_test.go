@@ -174,3 +174,55 @@ func TestLongSourceIsText(t *testing.T) {
 		}
 	}
 }
+
+// Where a text is cut, no control of order is left without its partner: in a part, in a
+// block of a card, in what a card's notification says, in a subject.
+func TestCutsBalanceTheOrder(t *testing.T) {
+	t.Parallel()
+	text := "\u2067" + strings.Repeat("word ", 3000) + "end\u2069"
+	odd := func(s string) bool { return strings.Count(s, "\u2067") != strings.Count(s, "\u2069") }
+	for _, name := range []string{channel.SMS, channel.WhatsApp, channel.Plain, channel.Teams} {
+		spec := builtin(name)
+		spec.MaxParts, spec.MaxLength = 20, 4096
+		r := format(spec, text)
+		if !r.IsSplit {
+			t.Errorf("%s is not split", name)
+		}
+		for _, p := range r.Parts {
+			var card struct {
+				FallbackText string
+				Body         []struct{ Text string }
+			}
+			if p.Card != nil {
+				if err := json.Unmarshal(p.Card, &card); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, block := range card.Body {
+				if odd(block.Text) {
+					t.Errorf("a block of part %d: %.20q", p.Sequence, block.Text)
+				}
+			}
+			if odd(p.Content) || odd(card.FallbackText) {
+				t.Errorf("%s, part %d: %.20q, %.20q", name, p.Sequence, p.Content, card.FallbackText)
+			}
+		}
+	}
+	if r := format(builtin(channel.Email), "# "+text); odd(r.Subject) || r.Subject == "" {
+		t.Errorf("the subject is %q", r.Subject)
+	}
+}
+
+// Dots behind code stand below its fence.
+func TestDotsBelowAFence(t *testing.T) {
+	t.Parallel()
+	for _, where := range []channel.Indicator{channel.Prefix, channel.Suffix} {
+		spec := builtin(channel.WhatsApp)
+		spec.MaxLength, spec.MaxParts, spec.Indicator = 60, 2, where
+		r := format(spec, "```\n"+strings.Repeat("a line of code\n", 20)+"```")
+		last := strings.TrimSuffix(r.Parts[len(r.Parts)-1].Content, " (2/2)")
+		if !r.Metadata.Truncated || !strings.HasSuffix(last, "\n```\n…") || !strings.HasSuffix(r.Content, "\n```\n…") {
+			t.Errorf("%s: %q, %q", where, last, r.Content)
+		}
+	}
+}

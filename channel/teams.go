@@ -74,7 +74,7 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 // place.
 func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
-	text = strings.TrimRight(text, " ")
+	text = balanced(strings.TrimRight(text, " "))
 	if d.out.Metadata.Truncated && i == of-1 {
 		text += " …"
 		elements = append(elements[:len(elements):len(elements)], element{json: []byte(`{"type":"TextBlock","text":"…","wrap":true}`)})
