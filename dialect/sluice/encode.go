@@ -32,7 +32,7 @@ type encoder struct {
 
 	text   []byte   // with accumulate: all deltas so far, joined and escaped, without quotes
 	pieces []string // without: the deltas so far, which their sender keeps as well
-	odd    []int    // which of pieces need escaping, in order
+	odd    []int    // which of pieces may need escaping, in order
 	tools  []string // names in order of call
 }
 
@@ -69,6 +69,7 @@ func (e *encoder) Skip(ev stream.Event) {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		if !e.accumulate {
+			e.odd = append(e.odd, len(e.pieces))
 			e.pieces = append(e.pieces, ev.Text)
 			return
 		}
