@@ -264,6 +264,9 @@ func TestCuts(t *testing.T) {
 		{"Call us at this number now ٠٣٠ ١٢٣٤ ٥٦٧٨ please", []string{"(1/2) Call us at this number now", "(2/2) ٠٣٠ ١٢٣٤ ٥٦٧٨ please"}},
 		{"These are 1  2 and 3 digits of 25  26 27 28", []string{"(1/2) These are 1  2 and 3 digits of 25", "(2/2) 26 27 28"}},
 		{"Call +49 30 1234 5678 +49 30 8765 4321 now", []string{"(1/2) Call +49 30 1234 5678", "(2/2) +49 30 8765 4321 now"}},
+		{"The meeting of all is on Monday, the 31. of May 2027", []string{"(1/2) The meeting of all is on Monday,", "(2/2) the 31. of May 2027"}},
+		{strings.Repeat("会議予定", 6) + "オンラインミーティングルームです会議", []string{"(1/2) " + strings.Repeat("会議予定", 6), "(2/2) オンラインミーティングルームです会議"}},
+		{"It was said that in total 12\u2007345\u2007678 of all", []string{"(1/2) It was said that in total", "(2/2) 12\u2007345\u2007678 of all"}},
 		{strings.Repeat("👨‍👩‍👧‍👦", 5), []string{"(1/2) " + strings.Repeat("👨‍👩‍👧‍👦", 3), "(2/2) " + strings.Repeat("👨‍👩‍👧‍👦", 2)}},
 	} {
 		r := format(spec, tt.in)

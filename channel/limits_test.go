@@ -213,6 +213,30 @@ func TestCutsBalanceTheOrder(t *testing.T) {
 	}
 }
 
+// An indicator stands on a line of its own beside a fence, and above an indented line.
+func TestIndicatorsBesideCode(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.WhatsApp)
+	spec.MaxLength, spec.Indicator = 60, channel.Suffix
+	for _, p := range format(spec, "```\n"+strings.Repeat("a line of code\n", 8)+"```").Parts {
+		if !strings.HasSuffix(p.Content, "\n```\n"+p.Indicator) {
+			t.Errorf("%q", p.Content)
+		}
+	}
+	spec = builtin(channel.Plain)
+	spec.MaxLength, spec.MaxParts, spec.Indicator = 40, 9, channel.Prefix
+	for i, p := range format(spec, "```\n"+strings.Repeat("  a line of code\n", 8)+"```").Parts {
+		if want := p.Indicator + "\n  a line"; !strings.HasPrefix(p.Content, want) {
+			t.Errorf("part %d is %q", i, p.Content)
+		}
+	}
+	spec = builtin(channel.Plain)
+	spec.SupportsEmojis = false
+	if got := format(spec, "a 😀 b").Content; got != "a b" {
+		t.Errorf("without emojis: %q", got)
+	}
+}
+
 // Dots behind code stand below its fence.
 func TestDotsBelowAFence(t *testing.T) {
 	t.Parallel()
@@ -224,5 +248,38 @@ func TestDotsBelowAFence(t *testing.T) {
 		if !r.Metadata.Truncated || !strings.HasSuffix(last, "\n```\n…") || !strings.HasSuffix(r.Content, "\n```\n…") {
 			t.Errorf("%s: %q, %q", where, last, r.Content)
 		}
+	}
+}
+
+// Ten parts and more have a longer indicator, for which there is room; nesting is kept to
+// forty levels of spans; emojis that come again are listed once; the longest emoji of
+// Unicode is one grapheme.
+func TestMoreEdges(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.Plain)
+	spec.MaxLength, spec.MaxParts, spec.Split = 40, 20, channel.ByWord
+	r := format(spec, strings.Repeat("aaa ", 99)+"end")
+	if len(r.Parts) < 10 {
+		t.Fatalf("%d parts", len(r.Parts))
+	}
+	for _, p := range r.Parts {
+		if len(p.Content) > 40 {
+			t.Errorf("%q has %d characters", p.Content, len(p.Content))
+		}
+	}
+	if got := format(builtin(channel.Plain), "😀 👍 😀").Metadata.EmojisUsed; len(got) != 2 || got[0] != "😀" || got[1] != "👍" {
+		t.Errorf("emojis used are %q", got)
+	}
+	var deep strings.Builder
+	for i := range 12 {
+		deep.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	if got := format(builtin(channel.Plain), deep.String()).Content + "\n"; got != deep.String() {
+		t.Errorf("lists in lists are %q", got)
+	}
+	kiss := "👩🏽\u200d❤️\u200d💋\u200d👩🏿"
+	spec.Emojis = channel.EmojisMax(1)
+	if got := format(spec, kiss+kiss).Content; got != kiss {
+		t.Errorf("one of two is %q", got)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sluice/channel"
-	"sluice/chat"
 	"sluice/internal/gateway"
 	guide "sluice/quality/style"
 )
@@ -43,7 +42,7 @@ func (p program) format(args []string) int {
 		return exitUsage
 	}
 	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
-	if err := checkReader(&reader, subject); err != nil {
+	if err := gateway.CheckFormat(&reader, subject); err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
 		return exitUsage
 	}
@@ -62,28 +61,6 @@ func (p program) format(args []string) int {
 		return exitFailed
 	}
 	return exitOK
-}
-
-// checkReader wants of the flags what POST /channels/{channel}/format wants of its fields,
-// and makes them clean. A flag that is empty is not given.
-func checkReader(reader *guide.Reader, subject *string) error {
-	for _, f := range []struct {
-		flag  string
-		value *string
-		check func(string) (string, *chat.FieldError)
-	}{
-		{"subject", subject, chat.CheckSubject}, {"locale", &reader.Locale, chat.CheckLocale}, {"user-name", &reader.Name, chat.CheckUserName},
-	} {
-		if *f.value == "" {
-			continue
-		}
-		clean, wrong := f.check(*f.value)
-		if wrong != nil {
-			return fmt.Errorf("--%s %s", f.flag, wrong.Message)
-		}
-		*f.value = clean
-	}
-	return nil
 }
 
 // isValueFlag says whether what follows a flag is its value.
