@@ -251,14 +251,14 @@ func TestDotsBelowAFence(t *testing.T) {
 	}
 }
 
-// Ten parts and more have a longer indicator, for which there is room; nesting is kept to
-// forty levels of spans; emojis that come again are listed once; the longest emoji of
+// Ten parts and more have a longer indicator, for which there is room; lists keep
+// their nesting; emojis that come again are listed once; the longest emoji of
 // Unicode is one grapheme.
 func TestMoreEdges(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.Plain)
 	spec.MaxLength, spec.MaxParts, spec.Split = 40, 20, channel.ByWord
-	r := format(spec, strings.Repeat("aaa ", 99)+"end")
+	r := format(spec, strings.Repeat(strings.Repeat("a", 16)+" ", 18)+"end") // two would fit beside (1/9)
 	if len(r.Parts) < 10 {
 		t.Fatalf("%d parts", len(r.Parts))
 	}
