@@ -257,7 +257,7 @@ func TestDotsBelowAFence(t *testing.T) {
 func TestMoreEdges(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.Plain)
-	spec.MaxLength, spec.MaxParts, spec.Split = 40, 20, channel.ByWord
+	spec.MaxLength, spec.MaxParts, spec.Split, spec.Indicator = 40, 20, channel.ByWord, channel.Prefix
 	r := format(spec, strings.Repeat(strings.Repeat("a", 16)+" ", 18)+"end") // two would fit beside (1/9)
 	if len(r.Parts) < 10 {
 		t.Fatalf("%d parts", len(r.Parts))
