@@ -24,7 +24,8 @@ import (
 // plain text of the same words. Every method that writes one writes the other.
 type cardForm struct {
 	plain    *textForm
-	chunk    int // bytes of text after which an element ends
+	features Features // that are shown as such
+	chunk    int      // bytes of text after which an element ends
 	elements []element
 	ahead    int // bytes of the plain text that are in no element yet
 	from     int // where the plain text of the next element begins
@@ -38,7 +39,7 @@ type cardForm struct {
 	indent  []byte
 	bullet  string
 	cells   *grid // of the table at hand; nil: it is told as text
-	textual int   // tables that are told as text
+	textual *node // a block that is told as text, with all in it; nil: none is
 	newline bool
 }
 
@@ -79,23 +80,28 @@ const (
 
 // newCardForm returns a form that writes the plain text into plain, and cuts texts at about
 // chunk bytes, because clients show long ones badly.
-func newCardForm(plain *textForm, chunk int) *cardForm {
-	return &cardForm{plain: plain, chunk: chunk, json: make([]byte, 0, cap(plain.buf)+512)}
+func newCardForm(plain *textForm, features Features, chunk int) *cardForm {
+	return &cardForm{plain: plain, features: features, chunk: chunk, json: make([]byte, 0, cap(plain.buf)+512)}
 }
 
-// enter begins a node. Within a table that is told as text the plain form does
+// enter begins a node. Within a block that is told as text the plain form does
 // it all.
 func (f *cardForm) enter(n *node) bool {
-	if f.textual > 0 {
-		if n.kind == table {
-			f.textual++
-		}
+	if f.textual != nil {
 		return f.plain.enter(n)
+	}
+	switch n.kind {
+	case quote, list, codeBlock:
+		if !f.features.has(n.kind) {
+			return f.tell(n)
+		}
 	}
 	switch n.kind {
 	case heading:
 		f.flush()
-		f.heading = n.number
+		if f.features.has(heading) {
+			f.heading = n.number
+		}
 	case codeBlock:
 		f.flush()
 		f.plain.enter(n)
@@ -124,9 +130,9 @@ func (f *cardForm) enter(n *node) bool {
 		f.cur = f.cur[:0]
 		return true
 	case bold:
-		f.wrap("**", "**")
+		f.emphasis(bold, "**")
 	case italic:
-		f.wrap("_", "_")
+		f.emphasis(italic, "_")
 	case struck:
 		f.mark("[struck out: ")
 	case code:
@@ -138,6 +144,27 @@ func (f *cardForm) enter(n *node) bool {
 		return f.link(n)
 	}
 	return f.plain.enter(n)
+}
+
+// tell begins a block that is told as text, line by line.
+func (f *cardForm) tell(n *node) bool {
+	f.flush()
+	f.plain.lost(n.kind)
+	f.textual = n
+	if f.plain.enter(n) {
+		return true
+	}
+	f.tableText()
+	return false
+}
+
+// emphasis opens the markup of k, which a link in it and a cut close and open again.
+func (f *cardForm) emphasis(k kind, mark string) {
+	if f.features.has(k) {
+		f.wrap(mark, mark)
+	} else {
+		f.plain.lost(k)
+	}
 }
 
 // mark adds text that is ours, as Markdown.
@@ -165,13 +192,10 @@ func (f *cardForm) unwrap() {
 
 // leave ends a node.
 func (f *cardForm) leave(n *node) {
-	if f.textual > 0 {
+	if f.textual != nil {
 		f.plain.leave(n)
-		if n.kind == table {
-			f.textual--
-			if f.textual == 0 {
-				f.tableText()
-			}
+		if n == f.textual {
+			f.tableText()
 		}
 		return
 	}
@@ -179,7 +203,9 @@ func (f *cardForm) leave(n *node) {
 	case struck:
 		f.mark("]")
 	case bold, italic:
-		f.unwrap()
+		if f.features.has(n.kind) {
+			f.unwrap()
+		}
 	case link, image:
 		f.plain.leave(n)
 		f.leaveLink(n)
@@ -263,7 +289,7 @@ func (f *cardForm) begin() {
 //
 // In a cell it is not parted, as a cell is one element.
 func (f *cardForm) literal(s string) {
-	if f.textual > 0 {
+	if f.textual != nil {
 		f.plain.literal(s)
 		return
 	}
@@ -361,7 +387,7 @@ func (f *cardForm) appendLong(s string, behind int) {
 func (f *cardForm) lineBreak() {
 	f.plain.lineBreak()
 	switch {
-	case f.textual > 0:
+	case f.textual != nil:
 	case f.cells == nil && (len(f.cur) > f.chunk || len(f.plain.buf)-f.from > 2*f.chunk):
 		f.flush() // the plain form has the marks of quotes in each line, and may be longer
 	case f.lists > 0 || f.cells != nil || f.heading > 0:
@@ -382,7 +408,7 @@ func (f *cardForm) link(n *node) bool {
 		if text == "" {
 			text = n.to.url
 		}
-		if len(n.to.url) > f.chunk {
+		if n.to.url != "" && !f.isLink(n) {
 			f.appendLong(text, titleLength(n))
 			f.appendTitle(n)
 			return false
@@ -396,9 +422,14 @@ func (f *cardForm) link(n *node) bool {
 	return true
 }
 
-// wrapLink makes the text a link if the target fits.
+// isLink says whether a node is shown as a link: its target must fit into an element.
+func (f *cardForm) isLink(n *node) bool {
+	return n.to.url != "" && len(n.to.url) <= f.chunk && f.features.has(link)
+}
+
+// wrapLink makes the text a link if it can be one.
 func (f *cardForm) wrapLink(n *node) {
-	if n.to.url != "" && len(n.to.url) <= f.chunk {
+	if f.isLink(n) {
 		f.wrap("[", "]("+string(appendTarget(nil, n.to.url))+")")
 	}
 }
@@ -406,7 +437,7 @@ func (f *cardForm) wrapLink(n *node) {
 // leaveLink closes the link, or tells its target behind the text.
 func (f *cardForm) leaveLink(n *node) {
 	switch {
-	case n.to.url != "" && len(n.to.url) <= f.chunk:
+	case f.isLink(n):
 		f.unwrap()
 	case n.to.url != "":
 		f.appendLong(" ("+n.to.url+")", titleLength(n))
@@ -524,7 +555,7 @@ func (f *cardForm) textBlock(text []byte) []byte {
 // appendTextBlock appends the element of a text, as the Adaptive Cards schema has it.
 func (f *cardForm) appendTextBlock(b, text []byte) []byte {
 	b = append(grown(b, len(text)+len(text)/8+64), `{"type":"TextBlock","text":`...)
-	b = appendJSON(b, bytes.TrimSpace(text))
+	b = appendJSON(b, balanced(string(bytes.TrimSpace(text)))) // it may have been cut
 	b = append(b, `,"wrap":true`...)
 	switch {
 	case f.heading == 1:
@@ -610,8 +641,8 @@ func indented(line string) string {
 // text.
 func (f *cardForm) enterTable(n *node) bool {
 	f.flush()
-	if !isGrid(n) || f.lists > 0 {
-		f.textual = 1
+	if !isGrid(n) || f.lists > 0 || !f.features.has(table) {
+		f.textual = n
 		return f.plain.enter(n)
 	}
 	f.cells = &grid{columns: int(n.first.kids), header: true}
@@ -695,10 +726,12 @@ func (f *cardForm) leaveTable() {
 	f.cells = nil
 }
 
-// tableText makes text blocks of the plain form of a table.
+// tableText makes text blocks of the plain form of a table, or of another block that is told
+// as text, and ends it.
 //
-// Each line of the table as text becomes a block of its own; a long one becomes several.
+// Each line of the text becomes a block of its own; a long one becomes several.
 func (f *cardForm) tableText() {
+	f.textual = nil
 	at := f.from
 	for line := range strings.SplitSeq(strings.TrimLeft(string(f.plain.buf[at:]), "\n"), "\n") {
 		for line != "" {

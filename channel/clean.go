@@ -34,18 +34,8 @@ func clean(s string) string {
 	if isClean(s) {
 		return s
 	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r', r == '\u2028', r == '\u2029', r == '\u0085':
-			return '\n'
-		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0, r == lro, r == rlo:
-			return -1
-		}
-		return r
-	}, s)
-	if !strings.ContainsAny(s, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+	s = stripped(s)
+	if !strings.ContainsAny(s, orderControls) {
 		return s
 	}
 	lines := strings.Split(s, "\n")
@@ -53,6 +43,28 @@ func clean(s string) string {
 		lines[i] = balanced(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// orderControls are those that are allowed in pairs.
+const orderControls = "\u202A\u202B\u202C\u2066\u2067\u2068\u2069"
+
+// stripped is clean for a part of a line: whether the controls of order in it are balanced
+// cannot be told of a part.
+func stripped(s string) string {
+	if isClean(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r', r == '\f', r == '\v', r == '\u2028', r == '\u2029', r == '\u0085':
+			return '\n'
+		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0, r == lro, r == rlo:
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // isClean says whether nothing would be taken out, without an allocation: so it
@@ -93,7 +105,7 @@ func isCleanUnicode(s string) bool {
 // the annex, where PDI also closes the embeddings within.
 func balanced(line string) string {
 	// All of them begin with this byte, which few texts have.
-	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, "\u202A\u202B\u202C\u2066\u2067\u2068\u2069") {
+	if strings.IndexByte(line, 0xE2) < 0 || !strings.ContainsAny(line, orderControls) {
 		return line
 	}
 	drop, open := map[int]bool{}, []int(nil) // offsets of the controls

@@ -19,6 +19,9 @@ func TestKeycapsAreOfDigits(t *testing.T) {
 		{"a 👍 \u20e3 b", "a  \u20e3 b"},
 		{"a 👍 👍 b", "a b"},
 		{"a 👍 \u0301b", "a  \u0301b"},
+		{"a ✅\ufe0e b", "a ✅\ufe0e b"}, // as a character
+		{"a ☝ b ☝\U0001F3FB c ☝\U0001F3FF d", "a ☝ b c d"},
+		{"a ❤ b ❤\ufe0f c", "a ❤ b c"},
 	} {
 		if got := format(strip, tt.in).Content; got != tt.want {
 			t.Errorf("%q is %q, want %q", tt.in, got, tt.want)

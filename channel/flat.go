@@ -29,6 +29,7 @@ type flat struct {
 	guards []int  // where a U+2060 is put in: behind characters that would be marks
 	kept   []span // code and links
 	marked bool
+	limit  int // of a part, in units of UTF-16; 0: there is none
 }
 
 // guard is put behind a character that WhatsApp would take for a mark. It has no escape.
@@ -228,7 +229,8 @@ func (fl *flat) part(start, end int) string {
 	return b.String()
 }
 
-// quoteAt returns the marks of the quote that a part begins in.
+// quoteAt returns the marks of the quote that a part begins in. Where parts are so short that
+// those would leave no room for a text there are none.
 func (fl *flat) quoteAt(start int) string {
 	line := strings.LastIndexByte(fl.text[:start], '\n') + 1
 	if line == start || !strings.HasPrefix(fl.text[line:], "> ") {
@@ -238,7 +240,7 @@ func (fl *flat) quoteAt(start int) string {
 	for strings.HasPrefix(fl.text[end:start], "> ") {
 		end += 2
 	}
-	if end-line > 2*markdown.MaxDepth { // it is no quote
+	if end-line > 2*markdown.MaxDepth || fl.limit > 0 && end-line > fl.limit/8 { // it is no quote
 		return ""
 	}
 	return fl.text[line:end]

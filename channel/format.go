@@ -158,7 +158,7 @@ func (f *Formatter) Format(in Input) *Response {
 	}
 	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 	r.Metadata.Degraded = d.degraded()
-	shows := f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email
+	shows := f.spec.Markdown && (f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email)
 	r.Metadata.MarkdownRemoved = d.markup && (!shows || d.lost != 0)
 	s.nodes.reset() // nothing of a response is a node
 	f.scratch.Put(s)
@@ -278,6 +278,7 @@ func (d *draft) text() {
 	f := d.textForm(marked)
 	f.trim()
 	fl := f.flat()
+	fl.limit = d.spec.MaxLength
 	if d.spec.Form == SMS {
 		d.sms(fl)
 		return
@@ -286,22 +287,25 @@ func (d *draft) text() {
 	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	end := parts[len(parts)-1].end
-	d.out.Content = fl.part(0, end) + dots(truncated, " …")
+	d.out.Content = dotted(fl.part(0, end), truncated)
 	if len(parts) == 1 && !truncated {
 		d.out.Own = d.own(d.out.Content)
 		return
 	}
 	for i, p := range parts {
-		d.add(i, len(parts), balanced(fl.part(p.start, p.end))+dots(truncated && i == len(parts)-1, " …"), d.own)
+		d.add(i, len(parts), dotted(balanced(fl.part(p.start, p.end)), truncated && i == len(parts)-1), d.own)
 	}
 }
 
-// dots returns s if a text was cut.
-func dots(truncated bool, s string) string {
-	if truncated {
+// dotted ends a text that was cut with dots, which stand below a fence and not on its line.
+func dotted(s string, truncated bool) string {
+	switch {
+	case !truncated:
 		return s
+	case strings.HasSuffix(s, "\n```"):
+		return s + "\n…"
 	}
-	return ""
+	return s + " …"
 }
 
 // own returns the fields of a text that was sent.
@@ -332,14 +336,15 @@ func (d *draft) sms(fl *flat) {
 		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
 		maxUnits: d.spec.MaxLength, maxSegments: d.spec.MaxSegments,
 	}
-	parts, truncated := d.splitter(fl, m).split(d.spec.Split)
+	s := d.splitter(fl, m)
+	parts, truncated := s.split(d.spec.Split)
 	d.out.Metadata.Truncated = truncated
 	var content strings.Builder
 	for i, p := range parts {
 		if i > 0 {
 			content.WriteString(fl.text[parts[i-1].end:p.start])
 		}
-		body, encoding := m.write(p.start, p.end)
+		body, encoding := m.write(p.start, p.end, s.roomOf(i, len(parts), truncated))
 		body = balanced(body)
 		if encoding == GSM7 && body != fl.text[p.start:p.end] {
 			d.out.Metadata.Transliterated = true

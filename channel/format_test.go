@@ -95,6 +95,8 @@ func limits() []channel.Spec {
 		spec := builtin(name)
 		list = append(list, spec)
 		if name == channel.Email {
+			spec.Markdown = false
+			list = append(list, spec)
 			continue
 		}
 		spec.MaxParts, spec.Indicator = 20, channel.Suffix
@@ -103,6 +105,8 @@ func limits() []channel.Spec {
 			spec.MaxSegments = 3
 		case channel.Teams:
 			spec.MaxLength = 8000
+			list = append(list, spec)
+			spec.Features = channel.FeaturesOf("italic", "headers")
 		default:
 			spec.MaxLength = 300
 		}
@@ -173,7 +177,7 @@ func checkParts(t *testing.T, spec channel.Spec, r *channel.Response) bool {
 	for _, p := range r.Parts {
 		body := strings.TrimSpace(strings.Replace(p.Content, p.Indicator, "", 1))
 		joined.WriteString(body)
-		if !fits(t, spec, p) {
+		if !fits(t, spec, p, spec.MaxSegments) {
 			return false
 		}
 	}
@@ -184,11 +188,11 @@ func checkParts(t *testing.T, spec channel.Spec, r *channel.Response) bool {
 	return isMarked || checkGraphemes(t, r)
 }
 
-func fits(t *testing.T, spec channel.Spec, p channel.Part) bool {
+func fits(t *testing.T, spec channel.Spec, p channel.Part, segments int) bool {
 	size := len(utf16.Encode([]rune(p.Content)))
 	switch spec.Form {
 	case channel.SMS:
-		if p.Segments > spec.MaxSegments || p.Units > spec.MaxLength {
+		if p.Segments > segments || p.Units > spec.MaxLength {
 			t.Errorf("part %d has %d segments, %d units: %s", p.Sequence, p.Segments, p.Units, p.Content)
 			return false
 		}

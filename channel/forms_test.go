@@ -2,6 +2,7 @@ package channel_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,13 +67,16 @@ func TestForms(t *testing.T) {
 		{"tasks", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b", "- [ ] a\n- [x] b"},
 		{"an empty item", "- a\n-\n- b", "- a\n- \n- b", "- a\n- \n- b"},
 		{"quotes", "> a\n> > b\n\nc", "> a\n>\n> > b\n\nc", "> a\n>\n> > b\n\nc"},
+		{"quotes in items", "- > a\n  > b\n- c\n- > d\n  > - e\n-\t> > f\n- >\n- g", "- > a\n  > b\n- c\n- > d\n  > - e\n- > > f\n\n- \n- g", "- > a\n  > b\n- c\n- > d\n  > - e\n- > > f\n\n- \n- g"},
 		{"table", "|A|B|C|\n|-|-|-|\n|1|2||\n|4|5|6|7|", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7", "A: 1; B: 2; C:\nA: 4; B: 5; C: 6; 7"},
 		{"table of two columns", "|A|B|\n|-|-|\n|1|**2**|", "A: B\n1: 2", "A: B\n1: *2*"},
 		{"table without rows", "|A|B|C|\n|-|-|-|", "A: B; C", "A: B; C"},
 		{"entities and escapes", `&lt;a&gt; \& &amp;amp; &#65; \_x\_`, "<a> & &amp; A _x_", "<a> & &amp; A _\u2060x_\u2060"},
 		{"rule", "a\n\n---\n\nb", "a\n\nb", "a\n\nb"},
 		{"overrides", "a\u202eb\u2066c\u2069d\u2067e", "ab\u2066c\u2069de", "ab\u2066c\u2069de"},
-		{"controls", "a\x00b\x1bc\r\nd", "abc\nd", "abc\nd"},
+		{"what turns the order, around marks and beside an entity", "\u2067a *b* R&D &lt; \\& c\u2069 d&copy", "\u2067a b R&D < & c\u2069 d&copy", "\u2067a _b_ R&D < & c\u2069 d&copy"},
+		{"entities that turn the order", "a&#x2067;b&#8294;c&#x202e;d&#8297; &#x2069;e&; &&amp;& &#x41;", "abcd e&; &&& A", "abcd e&; &&& A"},
+		{"controls", "a\x00b\x1bc\r\nd\fe\vf\u0085g\u0080h\u009fi\x7fj", "abc\nd\ne\nf\ng" + "hij", "abc\nd\ne\nf\ng" + "hij"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +87,60 @@ func TestForms(t *testing.T) {
 				t.Errorf("whatsapp is %q, want %q", got, tt.whatsapp)
 			}
 		})
+	}
+}
+
+// What a channel is not to show as markup is told as text, and listed; what it is to show
+// stays as it is without the others.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	source := map[string]string{
+		"headers": "# Head", "bold": "a **b** c", "italic": "a *i* c", "strike": "a ~~s~~ c", "links": `[l](https://a.b "t") <https://c.d>`, "code": "`c`\n\n```\nx\n  y\n```",
+		"lists": "3. a\n   - b", "quotes": "> q\n> r", "tables": "|A|B|C|\n|-|-|-|\n|1|2|3|",
+	}
+	html := map[string]string{
+		"headers": `<p dir="auto">Head</p>`, "bold": `<p dir="auto">a b c</p>`, "italic": `<p dir="auto">a i c</p>`, "strike": `<p dir="auto">a [struck out: s] c</p>`,
+		"links": `<p dir="auto">l (https://a.b) &#34;t&#34; https://c.d</p>`, "code": "<p dir=\"auto\">c</p>\n<p dir=\"auto\">x<br>\n\u00a0\u00a0y</p>",
+		"lists": "<p dir=\"auto\">3. a<br>\n\u00a0\u00a0\u00a0- b</p>", "quotes": "<p dir=\"auto\">&gt; q<br>\n&gt; r</p>", "tables": `<p dir="auto">A: 1; B: 2; C: 3</p>`,
+	}
+	block := func(texts ...string) string {
+		var all []string
+		for _, text := range texts {
+			all = append(all, `{"type":"TextBlock","text":"`+text+`","wrap":true}`)
+		}
+		return strings.Join(all, ",")
+	}
+	card := map[string]string{
+		"headers": block("Head"), "bold": block("a b c"), "italic": block("a i c"), "strike": block(`a \\[struck out: s\\] c`),
+		"links": block(`l (https://a.b) \"t\" https://c.d`), "code": block("c", "x", "y"), "lists": block(`3\\. a`, `\\- b`), "quotes": block(`\\> q`, `\\> r`), "tables": block("A: 1; B: 2; C: 3"),
+	}
+	for _, name := range channel.FeatureNames() {
+		for _, form := range []string{channel.Email, channel.Teams} {
+			want := map[string]string{channel.Email: html[name], channel.Teams: card[name]}[form]
+			without := builtin(form)
+			without.Features = channel.FeaturesOf(slices.DeleteFunc(channel.FeatureNames(), func(s string) bool { return s == name })...)
+			none := builtin(form)
+			none.Markdown = false
+			for _, spec := range []channel.Spec{without, none} {
+				r := format(spec, source[name])
+				if got := r.HTML + string(r.Card); !strings.Contains(got, want) || !slices.Contains(r.Metadata.Degraded, name) || !r.Metadata.MarkdownRemoved {
+					t.Errorf("%s without %s lacks\n%s\nin %s\n%+v", form, name, want, got, r.Metadata)
+				}
+			}
+			if r := format(builtin(form), source[name]); strings.Contains(r.HTML+string(r.Card), want) && (form != channel.Teams || name != "strike") {
+				t.Errorf("%s with %s has\n%s", form, name, want)
+			}
+		}
+	}
+	bare := builtin(channel.WhatsApp)
+	bare.Markdown = false
+	if r := format(bare, "**a**"); r.Content != "a" || !r.Metadata.MarkdownRemoved {
+		t.Errorf("without markup: %q, %+v", r.Content, r.Metadata)
+	}
+	bare = builtin(channel.WhatsApp)
+	bare.Features = channel.FeaturesOf("italic")
+	if r := format(bare, "**a** _b_"); r.Content != "a _b_" || !r.Metadata.MarkdownRemoved || !slices.Equal(r.Metadata.Degraded, []string{"bold"}) {
+		t.Errorf("without bold: %q, %+v", r.Content, r.Metadata)
 	}
 }
 
@@ -118,6 +176,54 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// The whole alphabet of 3GPP TS 23.038, section 6.2.1, by its rows, and nothing else of the
+// basic plane. Line ends and the escape are no characters of a text.
+func TestWholeAlphabet(t *testing.T) {
+	t.Parallel()
+	spec := builtin(channel.SMS)
+	spec.Transliterate, spec.Emojis = false, channel.EmojisKeep
+	f := channel.New(spec)
+	cost := map[rune]int{}
+	for _, r := range "@£$¥èéùìòÇØøÅå" + "Δ_ΦΓΛΩΠΨΣΘΞÆæßÉ" + " !\"#¤%&'()*+,-./" + "0123456789:;<=>?" + "¡ABCDEFGHIJKLMNO" + "PQRSTUVWXYZÄÖÑÜ§" + "¿abcdefghijklmno" + "pqrstuvwxyzäöñüà" {
+		cost[r] = 1
+	}
+	for _, r := range "^{}\\[~]|€" {
+		cost[r] = 2
+	}
+	if len(cost) != 128-3+9 {
+		t.Fatalf("%d characters", len(cost))
+	}
+	for r := ' '; r <= 0xffff; r++ {
+		if r >= 0x7f && r < 0xa0 || r >= 0xd800 && r < 0xe000 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			continue // cleaned, or no characters
+		}
+		got := f.Format(channel.Input{Text: "x" + string(r) + "y"}).Own
+		if n := cost[r]; n > 0 && (got.Encoding != channel.GSM7 || got.Units != 2+n) || n == 0 && got.Encoding != channel.UCS2 {
+			t.Errorf("%U %c: %s, %d units", r, r, got.Encoding, got.Units)
+		}
+	}
+}
+
+// All signs that are replaced, and what by.
+func TestTransliteration(t *testing.T) {
+	t.Parallel()
+	f := channel.New(builtin(channel.SMS))
+	for signs, want := range map[string]string{
+		"‘’‚‛′‹›": "'", "“”„‟″«»": `"`, "‐‑‒–—―−⁃": "-", "…": "...", "•◦▪‣·●○■": "-", "→⇒➔➜": "->", "←⇐": "<-", "↔⇔": "<->", "×": "x",
+		"\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000": " ", "\u200b\u2060\ufeff\u00ad\u200e\u200f": "",
+		"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
+	} {
+		for _, r := range signs {
+			if got := f.Format(channel.Input{Text: "x" + string(r) + "y"}); got.Content != "x"+want+"y" || got.Encoding != channel.GSM7 || !got.Metadata.Transliterated {
+				t.Errorf("%U %c: %q in %s", r, r, got.Content, got.Encoding)
+			}
+		}
+	}
+	if got := f.Format(channel.Input{Text: "x\u2067y\u2069 `\t` z"}); got.Content != "xy   z" || got.Encoding != channel.GSM7 {
+		t.Errorf("controls of order and a tab: %q in %s", got.Content, got.Encoding)
+	}
+}
+
 func TestSMSAlphabet(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -129,6 +235,10 @@ func TestSMSAlphabet(t *testing.T) {
 		{"All ✅ done 🎉 now", "All success done now", channel.GSM7},
 		{"Готово ✅ 🎉", "Готово ✅ 🎉", channel.UCS2},
 		{"a🎉b 🎉", "a b ", channel.GSM7},
+		{"Done✅next❌❌, 2✅3, ✅\nx✅\ny", "Done success next error error, 2 success 3, success\nx success\ny", channel.GSM7},
+		{"a🎉\u200bb 🎉\u200b c 🎉🎉 d\u200b e🎉\u00ad", "a b c d e", channel.GSM7},
+		{"a 🎉  b \n🎉 c", "a  b\nc", channel.GSM7},
+		{"✅\ufe0f ⚠️ ❌\ufe0f ℹ️", "success warning error info", channel.GSM7},
 		{"façade “x”", "façade “x”", channel.UCS2}, // letters stay, and then so does all else
 	} {
 		r := format(builtin(channel.SMS), tt.in)
@@ -151,6 +261,12 @@ func TestCuts(t *testing.T) {
 		{"Call +49 30 1234 5678 or +49 30 8765 4321 today please", []string{"(1/2) Call +49 30 1234 5678 or", "(2/2) +49 30 8765 4321 today please"}},
 		{"aaaa bbbb cccc https://example.com/abc?d=e1 dddd", []string{"(1/2) aaaa bbbb cccc", "(2/2) https://example.com/abc?d=e1 dddd"}},
 		{"今天我们开会讨论预算。明天下午三点提交报告给经理审核。后天休息一天不用上班。晚安晚安。", []string{"(1/2) 今天我们开会讨论预算。明天下午三点提交报告给经理审核。", "(2/2) 后天休息一天不用上班。晚安晚安。"}},
+		{"Call us at this number now ٠٣٠ ١٢٣٤ ٥٦٧٨ please", []string{"(1/2) Call us at this number now", "(2/2) ٠٣٠ ١٢٣٤ ٥٦٧٨ please"}},
+		{"These are 1  2 and 3 digits of 25  26 27 28", []string{"(1/2) These are 1  2 and 3 digits of 25", "(2/2) 26 27 28"}},
+		{"Call +49 30 1234 5678 +49 30 8765 4321 now", []string{"(1/2) Call +49 30 1234 5678", "(2/2) +49 30 8765 4321 now"}},
+		{"The meeting of all is on Monday, the 31. of May 2027", []string{"(1/2) The meeting of all is on Monday,", "(2/2) the 31. of May 2027"}},
+		{strings.Repeat("会議予定", 6) + "オンラインミーティングルームです会議", []string{"(1/2) " + strings.Repeat("会議予定", 6), "(2/2) オンラインミーティングルームです会議"}},
+		{"It was said that in total 12\u2007345\u2007678 of all", []string{"(1/2) It was said that in total", "(2/2) 12\u2007345\u2007678 of all"}},
 		{strings.Repeat("👨‍👩‍👧‍👦", 5), []string{"(1/2) " + strings.Repeat("👨‍👩‍👧‍👦", 3), "(2/2) " + strings.Repeat("👨‍👩‍👧‍👦", 2)}},
 	} {
 		r := format(spec, tt.in)
@@ -160,6 +276,38 @@ func TestCuts(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.in, diff)
+		}
+	}
+}
+
+// What GSM-7 needs more units for than UCS-2 is written in the latter where the part would
+// have too many: arrows, and characters with an escape.
+func TestPartsFitInTheEncodingTheyGet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name              string
+		text              string
+		units, segments   int
+		parts             int
+		encoding          channel.Encoding
+		first, firstUnits int
+	}{
+		{"dots", strings.Repeat("…", 100), 1600, 1, 2, channel.UCS2, 1, 70},
+		{"dots that fit", strings.Repeat("…", 53), 1600, 1, 0, channel.GSM7, 1, 159},
+		{"words of emojis", strings.Repeat("✅ ", 60), 1600, 1, 2, channel.UCS2, 1, 69},
+		{"escapes", strings.Repeat("€", 60), 40, 0, 2, channel.UCS2, 1, 40},
+		{"escapes that fit", strings.Repeat("€", 20), 40, 0, 0, channel.GSM7, 1, 40},
+		{"fractions, as it is built in", strings.Repeat("½", 700), 1600, 10, 2, channel.UCS2, 10, 670},
+	} {
+		spec := builtin(channel.SMS)
+		spec.MaxLength, spec.MaxSegments = tt.units, tt.segments
+		r := format(spec, tt.text)
+		first := r.Own
+		if r.IsSplit {
+			first = r.Parts[0].Own
+		}
+		if len(r.Parts) != tt.parts || first.Encoding != tt.encoding || first.Segments != tt.first || first.Units != tt.firstUnits || r.Metadata.Truncated {
+			t.Errorf("%s: %d parts, the first one %+v", tt.name, len(r.Parts), first)
 		}
 	}
 }

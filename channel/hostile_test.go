@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
 )
 
 // hostileSize is that of a hostile text in bytes; the race detector is slow.
@@ -44,7 +45,7 @@ func hostile() map[string]string {
 		"_*", "***", "*_~~`", "[a][b] ", "[[a](b)](c) ", "- - - ", "+ a\n  ", "- ```\n", "&#x41;", "`` ` ``", "a\\\n", "| a | b |\n|---|---|\n| c | d |\n\n", "# a\n", "<b>", "*[a](b)* ", "~~*a*~~ ", "Dr. ", "你好。", "e\u0301",
 		"> ", "> - ", "1. ", "- ", "[", "]", "[a](", "[a](\"", "![", "*", "*a ", "*a _b ", "a**b", "_a", "~~a ", "`", "``a`", "<", "<a ", "<!--", "<?", "&amp", "\\", "#", "|", "|a|\n",
 		"```\n", "~~~a\n", "<div>\n", "[a]: <", "[a]:", "*[a", "http://", "www.", "a@b.", "- [ ] a\n", "a\n=", "\u202e", "\u2067", "👨‍👩‍👧‍👦", "\x00", "\xff", "“", "€", "1 ", "1.000,5", "a\u2060", "* a\n\n", "> a\n", "\r", "a\r\n\r\n", "🇩", "ा", "\n",
-		"> 2. [a](\n", "2. [a](\n", "*a*b", "|a|b|\n|-|-|\n", "{{DATE(", "\"", "=\n", "[x](y) ", "<https://a.b> ", "![a](https://b.c/d.png) ",
+		"👍\u200b", "a🎉\ufeffb", "✅\u00ad✅", "> 2. [a](\n", "2. [a](\n", "*a*b", "|a|b|\n|-|-|\n", "{{DATE(", "\"", "=\n", "[x](y) ", "<https://a.b> ", "![a](https://b.c/d.png) ",
 	} {
 		all[fmt.Sprintf("%q", unit)] = strings.Repeat(unit, hostileSize()/len(unit))
 	}
@@ -81,6 +82,42 @@ func TestHostileInput(t *testing.T) {
 				checkResponse(t, spec, r)
 			}
 		})
+	}
+}
+
+// The shortest parts that a configuration may ask for hold an indicator, marks and any
+// emoji: no part is longer, whatever the text.
+func TestShortestParts(t *testing.T) {
+	t.Parallel()
+	texts := hostile()
+	texts["flags in marks"] = "> > > > > > ***~~" + strings.Repeat("🏴\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F", 30) + "~~***"
+	g := channeltest.New(11)
+	for i := range 200 {
+		texts[fmt.Sprint("generated ", i)] = g.Text().Markdown
+	}
+	for _, name := range []string{channel.SMS, channel.WhatsApp, channel.Plain, channel.Teams} {
+		for _, where := range []channel.Indicator{channel.Prefix, channel.Suffix} {
+			spec := builtin(name)
+			spec.MaxLength, spec.MaxParts, spec.Indicator = 40, 20, where
+			if name == channel.Teams {
+				spec.MaxLength = 4096
+			}
+			if faults := spec.Check(); len(faults) > 0 {
+				t.Fatal(faults)
+			}
+			f := channel.New(spec)
+			for of, text := range texts {
+				text = strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")
+				if oneGrapheme(text) {
+					continue
+				}
+				for _, p := range f.Format(channel.Input{Text: text}).Parts {
+					if !fits(t, spec, p, 255) {
+						t.Fatalf("%s, indicator as %s: %s", name, where, of)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -167,7 +204,7 @@ func FuzzFormat(f *testing.F) {
 			}
 			for _, p := range r.Parts {
 				if !strings.Contains(text, "\u0301") && len(p.Content) < 10_000 {
-					fits(t, specs[i], p)
+					fits(t, specs[i], p, specs[i].MaxSegments)
 				}
 			}
 			for _, card := range append([]string{string(r.Card)}, cards(r)...) {

@@ -6,6 +6,7 @@
 package channel
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,9 @@ import (
 // rows is the number of the row in the table at hand; 0 is its header. Tables do not nest,
 // as Markdown has no such thing.
 type htmlForm struct {
+	features Features // that are shown as such
+	degrade  func(kind)
+
 	buf   []byte
 	rows  int
 	tight []bool // of the lists at hand: their items hold no paragraphs
@@ -73,6 +77,9 @@ func appendHTML(b []byte, s string) []byte {
 // enter begins a node. Directions are automatic: an answer may hold Arabic and
 // English.
 func (f *htmlForm) enter(n *node) bool {
+	if featureOf(n.kind) != 0 && !f.features.has(n.kind) {
+		return f.tell(n)
+	}
 	switch n.kind {
 	case paragraph:
 		if !f.inItem() {
@@ -118,6 +125,66 @@ func (f *htmlForm) enter(n *node) bool {
 		return f.link(n)
 	}
 	return true
+}
+
+// tell begins a node that is shown without markup of its own. A block becomes the lines that
+// it has in the plain form.
+func (f *htmlForm) tell(n *node) bool {
+	f.degrade(n.kind)
+	switch n.kind {
+	case heading:
+		f.write(`<p dir="auto">`)
+	case struck:
+		f.literal("[struck out: ")
+	case bold, italic:
+	case code:
+		f.literal(n.text)
+		return false
+	case link, image:
+		text := textOf(n)
+		if text != "" && !shown(n, text) {
+			return true
+		}
+		f.literal(cmp.Or(text, n.to.url))
+		f.title(n)
+		return false
+	default:
+		text, one := newTextForm(0, false, 0), *n
+		one.next = nil
+		walk(text, &node{first: &one})
+		f.write(`<p dir="auto">`)
+		for i, line := range strings.Split(string(text.buf), "\n") {
+			if i > 0 {
+				f.lineBreak()
+			}
+			f.literal(indented(line))
+		}
+		f.write("</p>\n")
+		return false
+	}
+	return true
+}
+
+// told ends what tell began.
+func (f *htmlForm) told(n *node) {
+	switch n.kind {
+	case heading:
+		f.write("</p>\n")
+	case struck:
+		f.literal("]")
+	case link, image:
+		if n.to.url != "" {
+			f.literal(" (" + n.to.url + ")")
+		}
+		f.title(n)
+	}
+}
+
+// title tells a link's title where it cannot be an attribute.
+func (f *htmlForm) title(n *node) {
+	if n.to.title != "" {
+		f.literal(` "` + n.to.title + `"`)
+	}
 }
 
 // open opens an element in which paragraphs have their tags.
@@ -199,6 +266,10 @@ func (f *htmlForm) link(n *node) bool {
 
 // leave ends a node.
 func (f *htmlForm) leave(n *node) {
+	if featureOf(n.kind) != 0 && !f.features.has(n.kind) {
+		f.told(n)
+		return
+	}
 	switch n.kind {
 	case paragraph:
 		if !f.inItem() {
@@ -234,8 +305,8 @@ func (f *htmlForm) leave(n *node) {
 	case link, image:
 		if n.to.url != "" {
 			f.write("</a>")
-		} else if n.to.title != "" {
-			f.literal(` "` + n.to.title + `"`)
+		} else {
+			f.title(n)
 		}
 	}
 }

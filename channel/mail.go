@@ -42,9 +42,9 @@ func (d *draft) mail() {
 	r.Text = r.Content
 	r.Subject = header(d.in.Subject)
 	if r.Subject == "" {
-		r.Subject = shortened(header(subjectOf(d.unframed())), maxSubject)
+		r.Subject = balanced(shortened(header(subjectOf(d.unframed())), maxSubject))
 	}
-	html := &htmlForm{buf: make([]byte, 0, 1024+2*len(d.in.Text))}
+	html := &htmlForm{features: d.spec.shown(), degrade: d.degrade, buf: make([]byte, 0, 1024+2*len(d.in.Text))}
 	html.head(d.in.Locale, r.Subject, header(d.spec.Brand))
 	walk(html, d.root)
 	html.write("</div></body></html>\n")

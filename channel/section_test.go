@@ -35,6 +35,22 @@ func TestSection(t *testing.T) {
 	}
 }
 
+// null takes a limit away, and a channel that gets one gets parts.
+func TestSectionLimits(t *testing.T) {
+	t.Parallel()
+	specs, faults := readSection("channels:\n  sms: {max_segments: null, max_length: null}\n  plain: {max_length: 100}\n  note: {extends: plain, max_length: 100, max_parts: 2}\n")
+	sms, plain := channel.ByName(nil)[channel.SMS], channel.ByName(nil)[channel.Plain]
+	sms.MaxSegments, sms.MaxLength, plain.MaxLength, plain.MaxParts = 0, 0, 100, 5
+	note := plain
+	note.Name, note.MaxParts = "note", 2
+	if diff := cmp.Diff([]channel.Spec{sms, plain, note}, specs); diff != "" || faults != nil {
+		t.Errorf("%q, specs (-want +got):\n%s", faults, diff)
+	}
+	if _, faults := readSection("channels: {web: {max_length: 100}}"); len(faults) != 1 {
+		t.Errorf("a limit of web: %q", faults)
+	}
+}
+
 func TestSectionFaults(t *testing.T) {
 	t.Parallel()
 	_, got := readSection(`channels:

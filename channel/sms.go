@@ -100,7 +100,7 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 		return "", false
 	}
 	if m.auto && isEmoji(g) {
-		return m.words[g], true
+		return m.word(g), true
 	}
 	r, n := utf8.DecodeRuneInString(g)
 	if n == len(g) && septetsOf(r) > 0 {
@@ -110,6 +110,19 @@ func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 		return "", false
 	}
 	return transliterated(g, before)
+}
+
+// word is the word of an emoji; empty: it has none. The sign that asks for the picture, which
+// many writers leave out and others add, makes no other emoji of it.
+func (m *sms) word(g string) string {
+	if word, ok := m.words[g]; ok {
+		return word
+	}
+	style := string(emojiStyle)
+	if bare, ok := strings.CutSuffix(g, style); ok {
+		return m.words[bare]
+	}
+	return m.words[g+style]
 }
 
 // transliterated writes a grapheme in characters of GSM-7; before is what
@@ -137,11 +150,11 @@ func transliterated(g string, before byte) (string, bool) {
 // be many characters, each of which is one grapheme.
 //
 // It drops the space that an emoji leaves behind, and puts one in where two words would
-// touch. The result is the same from whatever place a part begins.
+// touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
 func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
-	before, dropped := byte(' '), false
+	before, replaced := byte(' '), false // the last one was an emoji
 	for at := start; at < len(m.text); {
-		if n, _ := plainGSM(m.text[at:]); n > 0 && !dropped {
+		if n, _ := plainGSM(m.text[at:]); n > 0 && !replaced {
 			s := m.text[at : at+n]
 			at, before = at+n, s[n-1]
 			if !take(s, at, true) {
@@ -155,18 +168,15 @@ func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
 		if !ok {
 			return
 		}
+		isReplaced := m.auto && len(g) > 1 && isEmoji(g)
 		switch {
-		case s == "" && len(g) > 1 && isEmoji(g):
-			dropped = true
-		case dropped:
-			// Where an emoji was stands one space, or none at the end of a line.
-			dropped = false
-			if s == " " && (before == ' ' || before == '\n') {
-				s = ""
-			} else if isWordByte(before) && isWordByte(s[0]) {
-				s = " " + s
-			}
+		case s == "":
+		case replaced && s == " " && (before == ' ' || before == '\n'):
+			s = "" // where an emoji was stands one space, or none at the end of a line
+		case (replaced || isReplaced) && isWordByte(before) && isWordByte(s[0]):
+			s = " " + s
 		}
+		replaced = isReplaced || replaced && s == "" && g != " "
 		if s != "" {
 			before = s[len(s)-1]
 		}
@@ -316,9 +326,10 @@ func plainGSM(text string) (n, units int) {
 
 // write returns the part from start to end as it is sent.
 //
-// GSM-7 is taken if it can say all of it. UCS-2 has the text as it is, emojis included.
-func (m *sms) write(start, end int) (string, Encoding) {
-	if n, _ := plainGSM(m.text[start:end]); n == end-start {
+// GSM-7 is taken if it can say all of it within the bounds, beside what r is kept for: an
+// arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
+func (m *sms) write(start, end int, r room) (string, Encoding) {
+	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {
 		return m.text[start:end], GSM7
 	}
 	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
@@ -330,10 +341,18 @@ func (m *sms) write(start, end int) (string, Encoding) {
 		reached = at == len(part.text)
 		return true
 	})
-	if reached {
+	if reached && m.bears(b.String(), r) {
 		return b.String(), GSM7
 	}
 	return part.text, UCS2
+}
+
+// bears says whether a part has room for a text in GSM-7.
+func (m *sms) bears(text string, r room) bool {
+	p := newPacker(GSM7)
+	p.reserve(r.before)
+	addGSM(&p, text)
+	return m.fits(p, r.behind)
 }
 
 // count returns what a text costs.

@@ -86,6 +86,14 @@ func (f Features) Names() []string {
 // paragraph, is in none.
 func (f Features) has(k kind) bool { return f&featureOf(k) != 0 }
 
+// shown is what is shown as markup.
+func (s *Spec) shown() Features {
+	if !s.Markdown {
+		return 0
+	}
+	return s.Features
+}
+
 // Indicator is where a part says which one it is.
 type Indicator string
 

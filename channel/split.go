@@ -88,6 +88,17 @@ func (s *splitter) room(behind int) room {
 	return room{0, behind}
 }
 
+// roomOf is the room that was kept free in part i of so many.
+func (s *splitter) roomOf(i, of int, truncated bool) room {
+	switch {
+	case truncated && i == of-1:
+		return s.room(len(" ..."))
+	case of == 1:
+		return room{}
+	}
+	return s.room(0)
+}
+
 // cutAll cuts the text with cutters in the order of preference; ok is false if
 // there are too many parts.
 //
@@ -279,31 +290,33 @@ func (s *splitter) inNumber(at int) bool {
 	if at >= len(s.text) || s.text[at] != ' ' || at+1 >= len(s.text) || at == 0 {
 		return false
 	}
-	if !isNumeric(s.text[at-1]) || !isNumeric(s.text[at+1]) || s.text[at+1] == '+' {
+	before, n := utf8.DecodeLastRuneInString(s.text[:at])
+	behind, m := utf8.DecodeRuneInString(s.text[at+1:])
+	if !isNumeric(before) || !isNumeric(behind) || behind == '+' {
 		return false
 	}
-	from, to := at, at
-	for from > 0 && s.text[from] != '+' && s.isNumber(from-1) && at-from <= maxNumber {
-		from--
+	from, to := at-n, at+1+m
+	for from > 0 && s.text[from] != '+' && at-from <= maxNumber {
+		r, n := utf8.DecodeLastRuneInString(s.text[:from])
+		if !isNumeric(r) && (r != ' ' || s.text[from] == ' ') { // there is one space at a time
+			break
+		}
+		from -= n
 	}
-	for to < len(s.text) && s.text[to] != '+' && s.isNumber(to) && to-at <= maxNumber {
-		to++
+	for to < len(s.text) && s.text[to] != '+' && to-at <= maxNumber {
+		r, n := utf8.DecodeRuneInString(s.text[to:])
+		if !isNumeric(r) && (r != ' ' || s.text[to-1] == ' ') {
+			break
+		}
+		to += n
 	}
 	return to-from <= maxNumber
 }
 
-// isNumber says whether the byte at i may be part of a number with spaces, of which there
-// is one at a time.
-func (s *splitter) isNumber(i int) bool {
-	if s.text[i] == ' ' {
-		return i == 0 || s.text[i-1] != ' '
-	}
-	return isNumeric(s.text[i])
+// isNumeric says whether r can stand within a number, such as 1,000.50, +49 (0)30 or ٠٣٠.
+func isNumeric(r rune) bool {
+	return r >= '(' && r <= '9' && r != '*' || r >= utf8.RuneSelf && unicode.IsDigit(r)
 }
-
-// isNumeric says whether c can stand within a number, such as 1,000.50 or +49
-// (0)30.
-func isNumeric(c byte) bool { return c >= '(' && c <= '9' && c != '*' }
 
 // ideographEnd cuts between two characters of which each is a word or part of one, as no
 // spaces are written there.

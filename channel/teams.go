@@ -18,9 +18,9 @@ func (d *draft) card() {
 	if limit > 0 {
 		chunk = min(chunk, max(64, (limit-3000)/16))
 	}
-	f := newCardForm(d.scratch.form.again(d.spec.Features, false, len(d.in.Text)), chunk)
+	f := newCardForm(d.scratch.form.again(0, false, len(d.in.Text)), d.spec.shown(), chunk)
 	f.plain.degrade = func(k kind) {
-		if k == struck || k == image || k == code {
+		if k == struck || k == image || k == code || !f.features.has(k) {
 			d.degrade(k)
 		}
 	}
@@ -74,7 +74,7 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 // place.
 func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	text := strings.Trim(plain[elements[0].start:elements[len(elements)-1].end], "\n")
-	text = strings.TrimRight(text, " ")
+	text = balanced(strings.TrimRight(text, " "))
 	if d.out.Metadata.Truncated && i == of-1 {
 		text += " …"
 		elements = append(elements[:len(elements):len(elements)], element{json: []byte(`{"type":"TextBlock","text":"…","wrap":true}`)})

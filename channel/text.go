@@ -68,7 +68,7 @@ type textForm struct {
 	least   int      // how much of prefix is that of blank lines before what comes next
 	bullet  string   // of the item that begins
 	items   int      // that what comes next lies in
-	indent  int      // of prefix, in place of which the bullet stands
+	indent  span     // of prefix, in place of which the bullet stands
 	marks   []mark   // by start
 	open    []int    // marks that have no end yet
 	kept    []span   // code and links: no literal mark in there is one
@@ -123,9 +123,10 @@ func (f *textForm) flush() {
 	}
 	f.pending = 0
 	f.buf = grown(f.buf, len(f.prefix)+len(f.bullet))
-	f.buf = append(f.buf, f.prefix[:len(f.prefix)-f.indent]...)
+	f.buf = append(f.buf, f.prefix[:f.indent.start]...)
 	f.buf = append(f.buf, f.bullet...)
-	f.bullet, f.indent = "", 0
+	f.buf = append(f.buf, f.prefix[f.indent.end:]...) // of a quote that an item begins with
+	f.bullet, f.indent = "", span{}
 }
 
 // lines asks for n line ends before what comes next.
@@ -212,7 +213,9 @@ func (f *textForm) enter(n *node) bool {
 		f.codeBlock(n)
 		return false
 	case quote:
-		f.lines(2)
+		if f.bullet == "" { // else it begins on the line of its item
+			f.lines(2)
+		}
 		f.prefix = append(f.prefix, "> "...)
 	case list:
 		f.enterList()
@@ -227,10 +230,11 @@ func (f *textForm) enter(n *node) bool {
 		f.column = 0
 	case cell:
 		f.enterCell()
-	case bold:
-		f.begin(bold)
-	case italic:
-		f.begin(italic)
+	case bold, italic:
+		if f.marked && !f.features.has(n.kind) {
+			f.lost(n.kind)
+		}
+		f.begin(n.kind)
 	case struck:
 		f.enterStruck()
 	case code:
@@ -304,8 +308,9 @@ func (f *textForm) enterItem(n *node) {
 		f.flush()
 	}
 	f.lines(1)
+	start := len(f.prefix)
 	f.prefix = append(f.prefix, "    "[:indentOf(n)]...)
-	f.bullet, f.indent = n.text, indentOf(n)
+	f.bullet, f.indent = n.text, span{start, len(f.prefix)}
 	f.items++
 }
 

@@ -430,13 +430,14 @@ func (t *tree) inline(parent *node, from ast.Node) {
 
 // resolved returns a text without escapes and with what its entities stand for.
 //
-// An entity can stand for a control or a mark of direction, so the result is cleaned again.
+// An entity can stand for a control, so the result is stripped again. What turns the order
+// of text is balanced by now, over whole lines, of which this may be a part.
 func (t *tree) resolved(s text.Segment) string {
 	part := t.source[s.Start:s.Stop]
 	if !strings.ContainsAny(part, `\&`) {
 		return part
 	}
-	return clean(unescaped(part))
+	return stripped(unescaped(part))
 }
 
 // unescaped resolves backslashes and entities, as CommonMark does in text.
@@ -448,19 +449,36 @@ func unescaped(s string) string {
 	from := 0 // an escaped & begins no entity, so what is between escapes is resolved on its own
 	for i := 0; i < len(s)-1; i++ {
 		if s[i] == '\\' && util.IsPunct(s[i+1]) {
-			b.Write(resolveEntities(s[from:i]))
+			resolveEntities(&b, s[from:i])
 			b.WriteByte(s[i+1])
 			i++
 			from = i + 1
 		}
 	}
-	b.Write(resolveEntities(s[from:]))
+	resolveEntities(&b, s[from:])
 	return b.String()
 }
 
-// resolveEntities resolves named and numbered entities.
-func resolveEntities(s string) []byte {
-	return util.ResolveEntityNames(util.ResolveNumericReferences([]byte(s)))
+// resolveEntities resolves named and numbered entities, one by one: those that turn the
+// order of text go, as they have no partner that was looked for.
+func resolveEntities(b *strings.Builder, s string) {
+	for {
+		at := strings.IndexByte(s, '&')
+		end := at + strings.IndexByte(s[at+1:], ';') + 2
+		if at < 0 || end < at+2 {
+			b.WriteString(s)
+			return
+		}
+		if next := strings.LastIndexByte(s[:end], '&'); next > at { // the others begin none
+			at = next
+		}
+		b.WriteString(s[:at])
+		entity := s[at:end]
+		if is := string(util.ResolveEntityNames(util.ResolveNumericReferences([]byte(entity)))); is == entity || !strings.ContainsAny(is, orderControls) {
+			b.WriteString(is)
+		}
+		s = s[end:]
+	}
 }
 
 // span returns what a code span holds; its line ends count as spaces.

@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/channel"
 	"sluice/dialect/channels"
@@ -26,12 +27,12 @@ func TestFormat(t *testing.T) {
 		Encoding  string
 		Segments  int
 		Metadata  map[string]any
-		At        string `json:"formatted_at"`
+		At        time.Time `json:"formatted_at"`
 	}
 	if err := json.Unmarshal([]byte(got.body), &r); err != nil || got.status != 200 {
 		t.Fatalf("%d: %v: %s", got.status, err, got.body)
 	}
-	if r.RequestID != "req_7" || r.Content != `Hi "you"` || r.Encoding != "GSM-7" || r.Segments != 1 || r.Parts == nil || r.Metadata["transliterated"] != true || !strings.HasSuffix(r.At, "Z") {
+	if r.RequestID != "req_7" || r.Content != `Hi "you"` || r.Encoding != "GSM-7" || r.Segments != 1 || r.Parts == nil || r.Metadata["transliterated"] != true || !strings.Contains(got.body, `Z",`) || !r.At.Equal(r.At.Truncate(time.Millisecond)) {
 		t.Errorf("got %s", got.body)
 	}
 }
@@ -45,14 +46,20 @@ func TestFormatRefusals(t *testing.T) {
 		want          string
 	}{
 		{"fax", `{"text":"x"}`, 404, `"error_type":"not_found"`},
-		{"sms", `{}`, 422, `{"field":"/text","code":"required"`},
-		{"sms", `{"text":" "}`, 422, `"code":"blank"`},
-		{"sms", `{"text":7,"locale":"x_y","subject":"` + strings.Repeat("s", 201) + `"}`, 422, `"/text","code":"wrong_type","message":"must be a string"},{"field":"/subject","code":"too_long"`},
-		{"sms", `{"text":"` + strings.Repeat("é", 65_537) + `"}`, 422, `"code":"too_long"`},
-		{"sms", `{"text":"a","text":"b"}`, 422, `"code":"duplicate_key"`},
-		{"sms", `{"text":"\ud800"}`, 422, `"errors":[`},
-		{"sms", `[]`, 422, `"code":"invalid_json"`},
-		{"sms", `{"text":"a","user_name":"` + strings.Repeat("u", 65) + `"}`, 422, `"/user_name"`},
+		{"sms", `{}`, 422, `"errors":[{"field":"/text","code":"required","message":"is required"}]`},
+		{"sms", `{"text":null}`, 422, `{"field":"/text","code":"required"`},
+		{"sms", `{"text":" "}`, 422, `"errors":[{"field":"/text","code":"blank","message":"must hold more than white space"}]`},
+		{"sms", `{"text":7,"locale":"x_y","subject":"` + strings.Repeat("s", 201) + `"}`, 422, `"errors":[{"field":"/text","code":"wrong_type","message":"must be a string"},{"field":"/subject","code":"too_long","message":"must have at most 200 characters"},{"field":"/locale","code":"invalid_format","message":"must be a language tag such as en or pt-BR"}]`},
+		{"sms", `{"text":"` + strings.Repeat("é", 65_537) + `"}`, 422, `"errors":[{"field":"/text","code":"too_long","message":"must have at most 65536 characters"}]`},
+		{"sms", `{"text":"a","text":"b"}`, 422, `"errors":[{"field":"/text","code":"duplicate_key"`},
+		{"sms", `{"text":"a","x":1,"x":2}`, 422, `"errors":[{"field":"/x","code":"duplicate_key"`},
+		{"sms", `{"text":"a","` + strings.Repeat("x", 65) + `":{"y":1,"y":2}}`, 422, `"errors":[{"field":"","code":"duplicate_key"`},
+		{"sms", `{"text":"\ud800","subject":"\udc00"}`, 422, `"errors":[{"field":"/text","code":"invalid_utf8","message":"holds invalid UTF-8 or a lone surrogate"},{"field":"/subject","code":"invalid_utf8"`},
+		{"sms", `[]`, 422, `"errors":[{"field":"","code":"wrong_type","message":"the body must be a JSON object"}]`},
+		{"sms", `{"text":"a"} b`, 422, `"errors":[{"field":"","code":"invalid_json","message":"the body is not one JSON value"}]`},
+		{"sms", `{"text":"a","user_name":"` + strings.Repeat("u", 300) + `"}`, 422, `"errors":[{"field":"/user_name","code":"too_long","message":"must have at most 64 characters"}]`},
+		{"sms", `{"text":"a","user_name":"\u0007\n"}`, 422, `"errors":[{"field":"/user_name","code":"blank"`},
+		{"sms", `{"text":"a","locale":"en-` + strings.Repeat("abcdefgh-", 4) + `x"}`, 422, `"errors":[{"field":"/locale","code":"invalid_format"`},
 		{"sms", `{"text":"` + strings.Repeat("a", 513<<10) + `"}`, 413, `"payload_too_large"`},
 	} {
 		got := g.do(t, "POST", "/channels/"+tt.channel+"/format", tt.body, "Content-Type: application/json")
@@ -65,13 +72,44 @@ func TestFormatRefusals(t *testing.T) {
 func TestFormatAsMessage(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
-	got := g.do(t, "POST", "/channels/email/format", `{"text":"# Häding\n\ntext","locale":"de"}`, "Content-Type: application/json", "Accept: message/rfc822, */*;q=0.1")
+	got := g.do(t, "POST", "/channels/email/format", `{"text":"# Häding\n\ntext","locale":"de"}`, "Content-Type: application/json", "Accept: text/html, message/rfc822, */*;q=0.1")
 	m, err := mail.ReadMessage(bytes.NewReader([]byte(got.body)))
 	if err != nil || got.header.Get("Content-Type") != "message/rfc822" {
 		t.Fatalf("%v %v: %s", err, got.header, got.body)
 	}
 	if m.Header.Get("To") != "" || !strings.HasPrefix(m.Header.Get("Content-Type"), "multipart/alternative") {
 		t.Errorf("headers are %v", m.Header)
+	}
+	for _, tt := range []struct{ channel, accept string }{
+		{"email", "*/*"}, {"email", "message/rfc822;q=0"}, {"email", "message/rfc822; q=0.000"}, {"email", "message/rfc8222"}, {"plain", "message/rfc822"},
+	} {
+		got := g.do(t, "POST", "/channels/"+tt.channel+"/format", `{"text":"text"}`, "Content-Type: application/json", "Accept: "+tt.accept)
+		if got.status != 200 || got.header.Get("Content-Type") != "application/json" || !strings.HasPrefix(got.body, `{"request_id":`) {
+			t.Errorf("%+v: %d %s: %s", tt, got.status, got.header.Get("Content-Type"), got.body)
+		}
+	}
+}
+
+// The fields are read as those of a turn's request: at their longest they pass, null is as
+// absent, what is not known is passed over, and a name is on one line.
+func TestFormatFields(t *testing.T) {
+	t.Parallel()
+	guide := &style.Guide{Greeting: true, UseName: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi {name}!"}}}
+	g := serve(t, handlers.Config{Channels: channels.New(nil, guide)})
+	long, subject := strings.Repeat("u", 64), strings.Repeat("s", 200)
+	for _, tt := range []struct{ channel, body, want string }{
+		{"plain", `{"text":"x","user_name":"\u0007` + long + `"}`, `"content":"Hi ` + long + `!\n\nx"`},
+		{"plain", `{"text":"x","user_name":"Ann\nLee\u0007"}`, `"content":"Hi Ann Lee!\n\nx"`},
+		{"plain", `{"text":"x","user_name":null,"locale":null,"subject":null,"more":[{}]}`, `"content":"Hi!\n\nx"`},
+		{"plain", `{"text":"` + strings.Repeat("é", 65_536) + `"}`, `"content":"Hi!\n\néé`},
+		{"email", `{"text":"x","subject":"` + subject + `"}`, `"subject":"` + subject + `"`},
+		{"email", `{"text":"x","subject":"a\r\nBcc: b"}`, `"subject":"a Bcc: b"`},
+		{"web", `{"text":"x \u202e<y>"}`, `"content":"Hi!\n\nx ` + "\u202e" + `<y>","is_split":false,"parts":[]`},
+	} {
+		got := g.do(t, "POST", "/channels/"+tt.channel+"/format", tt.body, "Content-Type: application/json")
+		if got.status != 200 || !strings.Contains(strings.ReplaceAll(got.body, `\u202e`, "\u202e"), tt.want) {
+			t.Errorf("%s %.80s: %d %.300s", tt.channel, tt.body, got.status, got.body)
+		}
 	}
 }
 
@@ -98,6 +136,45 @@ func TestChannels(t *testing.T) {
 	last := list.Channels[len(list.Channels)-1]
 	if strings.Join(names, " ") != "web sms whatsapp teams email plain twilio" || last.Extends != "sms" || *last.MaxSegments != 2 {
 		t.Errorf("got %s", got.body)
+	}
+}
+
+// Each channel that is built in, with all that it has: the table of the contract.
+func TestBuiltinChannels(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	const all = `["bold","italic","strike","headers","tables","links","code","lists","quotes"]`
+	channel := func(name, length, segments, markdown, features, emojis, split, indicator, parts, transliterate, greeting string) string {
+		return `{"name":"` + name + `","extends":"` + name + `","max_length":` + length + `,"max_segments":` + segments + `,"supports_markdown":` + markdown + `,"markdown_features":` + features +
+			`,"supports_emojis":true,"emojis":"` + emojis + `","split_strategy":"` + split + `","indicator":"` + indicator + `","max_parts":` + parts + `,"transliterate":` + transliterate + `,"greeting":` + greeting + `}`
+	}
+	want := `{"channels":[` + strings.Join([]string{
+		channel("web", "null", "null", "true", all, "keep", "paragraph", "none", "1", "false", "true"),
+		channel("sms", "1600", "10", "false", "[]", "auto", "sentence", "prefix", "3", "true", "false"),
+		channel("whatsapp", "4096", "null", "true", `["bold","italic","strike","code","lists","quotes"]`, "keep", "paragraph", "prefix", "5", "false", "true"),
+		channel("teams", "28672", "null", "true", `["bold","italic","headers","tables","links","code","lists","quotes"]`, "keep", "paragraph", "prefix", "5", "false", "true"),
+		channel("email", "null", "null", "true", all, "keep", "paragraph", "none", "1", "false", "true"),
+		channel("plain", "null", "null", "false", "[]", "keep", "paragraph", "none", "1", "false", "true"),
+	}, ",") + `]}`
+	if got := g.do(t, "GET", "/channels", ""); got.status != 200 || strings.TrimSpace(got.body) != want {
+		t.Errorf("%d\n%s\nwant\n%s", got.status, got.body, want)
+	}
+}
+
+// A request gets the channels and the style that are set by then.
+func TestChannelsAreSetAnew(t *testing.T) {
+	t.Parallel()
+	c := channels.New(nil, nil)
+	g := serve(t, handlers.Config{Channels: c})
+	own := channel.ByName(nil)[channel.Plain]
+	own.Name = "note"
+	c.Set([]channel.Spec{own}, &style.Guide{Greeting: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi!"}}})
+	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); !strings.Contains(got.body, `"content":"Hi!\n\nx"`) {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	c.Set(nil, nil)
+	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 

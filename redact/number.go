@@ -83,6 +83,7 @@ func separator(c byte) uint16 {
 // ours.
 func readNumber(text string, at int) (d digits) {
 	i, gap := at, 0
+	between := uint16(0) // of separators behind the last digit; what follows the number is none
 	if text[i] == '+' {
 		i++
 	}
@@ -94,7 +95,8 @@ func readNumber(text string, at int) (d digits) {
 				d.cut = true
 				return d
 			}
-			gap, d.end = 0, i+1
+			d.seps |= between
+			gap, between, d.end = 0, 0, i+1
 			continue
 		}
 		if c == 0xc2 && i+1 < len(text) && text[i+1] == 0xa0 { // no-break space
@@ -105,7 +107,7 @@ func readNumber(text string, at int) (d digits) {
 		if gap++; sep == 0 || gap > 3 || !goesOn(text[i+1:]) {
 			break
 		}
-		d.seps |= sep
+		between |= sep
 	}
 	d.cut = isCut(text[d.end:])
 	return d

@@ -110,7 +110,7 @@ func (w *finder) find() {
 			class |= c
 			end++
 		}
-		if class&(isDigit|isAt|isColon) != 0 || end-at > 20 {
+		if class&(isDigit|isAt|isColon) != 0 || end-at > 20 || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
 			end = w.word(at, end, class)
 		}
 		at = end
@@ -170,9 +170,12 @@ func (w *finder) word(start, end int, class uint16) int {
 }
 
 // skip returns the end of the run of letters, digits and what joins them that begins at
-// at: what does not begin a thing does not contain one.
+// at: what does not begin a thing does not contain one. Behind a sign a thing may begin.
 func (w *finder) skip(at, end int) int {
 	at++
+	if classes[w.text[at-1]]&(isDigit|isUpper|isLower) == 0 {
+		return at
+	}
 	for at < end && (classes[w.text[at]]&(isDigit|isUpper|isLower|isDash) != 0 || w.text[at] >= 0x80) {
 		at++
 	}

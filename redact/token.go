@@ -42,17 +42,26 @@ func (w *finder) key(at, end int) int {
 	return w.bearer(at, end)
 }
 
-// bearer hides what stands behind Bearer or Basic in a header.
+// leastBearer is how long a token in a header is at least, in bytes.
+const leastBearer = 12
+
+// followsBearer says whether what comes behind text may be a token by the word before it.
+func followsBearer(text string) bool { return endsWithWord(text, "bearer", "basic") }
+
+// bearer hides what stands behind Bearer or Basic in a header. It has a digit, or capitals
+// within: Basic Understanding is a heading.
 func (w *finder) bearer(at, end int) int {
-	if !endsWithWord(w.text[:at], "bearer", "basic") || end-at < 12 {
+	if end-at < leastBearer || !followsBearer(w.text[:at]) {
 		return at
 	}
-	to, some := at, false
+	to, digit, lower, upper := at, false, false, false
 	for to < end && isKeyByte(w.text[to]) {
-		some = some || classes[w.text[to]]&(isDigit|isUpper) != 0
+		c := classes[w.text[to]]
+		digit, lower = digit || c&isDigit != 0, lower || c&isLower != 0
+		upper = upper || c&isUpper != 0 && to > at
 		to++
 	}
-	if to-at < 12 || !some {
+	if to-at < leastBearer || !digit && !(upper && (lower || to-at > 20)) {
 		return at
 	}
 	return to

@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,7 +29,7 @@ func (p program) format(args []string) int {
 	user := l.String("user-name", "", "of whom the style's greeting is for")
 	asJSON := l.Bool("json", "print the whole answer as JSON")
 	file := ""
-	if n := len(args) - 1; n >= 0 && !strings.HasPrefix(args[n], "-") && (n == 0 || !isValueFlag(args[n-1])) {
+	if n := len(args) - 1; n >= 0 && (args[n] == "-" || !strings.HasPrefix(args[n], "-")) && (n == 0 || !isValueFlag(args[n-1])) {
 		file, args = args[n], args[:n]
 	}
 	if _, code, ok := p.load(l, args); !ok {
@@ -40,6 +41,11 @@ func (p program) format(args []string) int {
 		fmt.Fprintf(p.stderr, "sluice format: there is no channel %q; there are %s\n", *name, strings.Join(channel.Names(specs), ", "))
 		return exitUsage
 	}
+	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
+	if err := gateway.CheckFormat(&reader, subject); err != nil {
+		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
+		return exitUsage
+	}
 	text, err := p.textOf(file)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
@@ -47,7 +53,6 @@ func (p program) format(args []string) int {
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	in := channel.Input{Text: text, Subject: *subject, At: now}
-	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
 	in.Before, in.After = f.Style.Frame(reader)
 	in.Locale = f.Style.Language(reader)
 	r := channel.New(spec).Format(in)
@@ -66,14 +71,20 @@ func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"
 }
 
-// textOf reads the text from a file or, for none or "-", from standard input,
-// of which it takes 1 MiB at most.
+// maxText is how long a text on standard input may be, in bytes.
+const maxText = 1 << 20
+
+// textOf reads the text from a file or, for none or "-", from standard input. What is longer
+// than maxText there is refused: to word only the begin of it would lose the rest.
 func (p program) textOf(file string) (string, error) {
 	if file != "" && file != "-" {
 		b, err := p.readFile(file)
 		return string(b), err
 	}
-	b, err := io.ReadAll(io.LimitReader(p.stdin, 1<<20))
+	b, err := io.ReadAll(io.LimitReader(p.stdin, maxText+1))
+	if len(b) > maxText {
+		return "", errors.New("the text is longer than 1 MiB")
+	}
 	return string(b), err
 }
 

@@ -3,14 +3,13 @@
 package channels
 
 import (
-	"errors"
+	"bytes"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -27,8 +26,6 @@ import (
 const (
 	maxFormatText = 65_536 // characters
 	maxFormatBody = 512 << 10
-	maxSubject    = 200 // characters
-	maxUserName   = 64
 )
 
 // Channels is what the endpoints go by. It may be used and set at the same time: a request
@@ -95,7 +92,8 @@ func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, erro
 func accepts(r *http.Request, want string) bool {
 	for _, line := range r.Header.Values("Accept") {
 		for item := range strings.SplitSeq(line, ",") {
-			if kind, _, err := mime.ParseMediaType(item); err == nil && kind == want {
+			kind, parameters, err := mime.ParseMediaType(item)
+			if err == nil && kind == want && !isZero(parameters["q"]) {
 				return true
 			}
 		}
@@ -103,74 +101,117 @@ func accepts(r *http.Request, want string) bool {
 	return false
 }
 
-// readFormat reads the body, which may name the user; all faults come at once.
+// isZero says whether a weight is 0, by which a type is refused (RFC 9110, section 12.4.2).
+func isZero(weight string) bool {
+	return weight != "" && strings.Trim(weight, "0.") == ""
+}
+
+// readFormat reads the body, which may name the user; all faults come at once, and are those
+// that a turn's request has for the same.
 func readFormat(body []byte) (in channel.Input, name string, err error) {
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(body, &members); err != nil {
-		return in, "", unreadableJSON(err)
+	v := new(fields)
+	if v.read(body); v.broken {
+		return in, "", &v.faults
 	}
-	v := &formatFields{members: members}
-	in.Text = v.text("text", true, maxFormatText)
-	in.Subject = v.text("subject", false, maxSubject)
-	in.Locale = v.text("locale", false, 35)
-	name = v.text("user_name", false, 4*maxUserName)
-	if in.Locale != "" && !chat.IsLanguageTag(in.Locale) {
-		v.fault("locale", chat.CodeInvalidFormat, "must be a language tag such as en or pt-BR")
-	}
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, name))
-	if n := utf8.RuneCountInString(name); n > maxUserName {
-		v.fault("user_name", chat.CodeTooLong, "must have at most 64 characters")
-	}
-	if len(v.faults) > 0 {
-		return in, "", &chat.ValidationError{Fields: v.faults}
+	in.Text = v.text()
+	in.Subject = v.optional("subject", chat.CheckSubject)
+	in.Locale = v.optional("locale", chat.CheckLocale)
+	name = v.optional("user_name", chat.CheckUserName)
+	if len(v.faults.Fields) > 0 {
+		return in, "", &v.faults
 	}
 	return in, name, nil
 }
 
-// unreadableJSON tells what is wrong with a document as a whole.
-func unreadableJSON(err error) error {
-	code, message := chat.CodeInvalidJSON, "is not valid JSON, or not an object"
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		code, message = chat.CodeDuplicateKey, "a key is given more than once"
+// fields are the members of a body, and what is wrong with them.
+type fields struct {
+	of     map[string]jsontext.Value
+	faults chat.ValidationError
+	broken bool // the body is no object
+}
+
+// read takes the body apart. A member that is no strict JSON is a fault of that member
+// alone, also of one that is not known.
+func (v *fields) read(body []byte) {
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	v.broken = true
+	switch object := jsontext.Value(body); {
+	case !object.IsValid(lenient...):
+		v.fault("", chat.CodeInvalidJSON, "the body is not one JSON value")
+		return
+	case object.Kind() != '{':
+		v.fault("", chat.CodeWrongType, "the body must be a JSON object")
+		return
 	}
-	return &chat.ValidationError{Fields: []chat.FieldError{{Code: code, Message: message}}}
-}
-
-// formatFields reads texts out of an object.
-type formatFields struct {
-	members map[string]jsontext.Value
-	faults  []chat.FieldError
-}
-
-// fault reports a fault of one field. All of a request are told at once.
-func (v *formatFields) fault(name, code, message string) {
-	v.faults = append(v.faults, chat.FieldError{Field: "/" + name, Code: code, Message: message})
-}
-
-// text returns a member of 1 to most characters. null counts as absent.
-func (v *formatFields) text(name string, required bool, most int) string {
-	raw, given := v.members[name]
-	if !given || raw.Kind() == 'n' {
-		if required {
-			v.fault(name, chat.CodeRequired, "is required")
+	v.of, v.broken = map[string]jsontext.Value{}, false
+	dec := jsontext.NewDecoder(bytes.NewReader(body), lenient...)
+	_, _ = dec.ReadToken() // it is valid
+	for dec.PeekKind() == '"' {
+		key, _ := dec.ReadToken()
+		name := key.String()
+		value, _ := dec.ReadValue()
+		at := pointerTo(name)
+		if _, twice := v.of[name]; twice {
+			v.fault(at, chat.CodeDuplicateKey, "the key is given more than once")
+			continue
 		}
+		v.of[name] = value.Clone() // the decoder uses its buffer again
+		v.faults.Add(at, chat.CheckJSON(value))
+	}
+}
+
+// pointerTo returns the JSON pointer of a member; a long name is not repeated, and the
+// fault is then the document's.
+func pointerTo(name string) string {
+	if len(name) > maxName {
 		return ""
 	}
+	return string(jsontext.Pointer("").AppendToken(name))
+}
+
+// maxName is how long the name of a member may be to be told, in bytes.
+const maxName = 64
+
+// fault reports a fault. A field has one at most, the first.
+func (v *fields) fault(at, code, message string) {
+	v.faults.Add(at, &chat.FieldError{Code: code, Message: message})
+}
+
+// text returns the text that is to be worded. null counts as absent.
+func (v *fields) text() string {
+	raw, given := v.of["text"]
+	if !given || raw.Kind() == 'n' {
+		v.fault("/text", chat.CodeRequired, "is required")
+		return ""
+	}
+	s := v.unquoted("text")
+	switch {
+	case strings.TrimSpace(s) == "":
+		v.fault("/text", chat.CodeBlank, "must hold more than white space")
+	case utf8.RuneCountInString(s) > maxFormatText:
+		v.fault("/text", chat.CodeTooLong, "must have at most 65536 characters")
+	}
+	return s
+}
+
+// optional returns a member that check has made clean; null counts as absent.
+func (v *fields) optional(name string, check func(string) (string, *chat.FieldError)) string {
+	raw, given := v.of[name]
+	if !given || raw.Kind() == 'n' {
+		return ""
+	}
+	s, wrong := check(v.unquoted(name))
+	v.faults.Add("/"+name, wrong)
+	return s
+}
+
+// unquoted returns a member that is a string.
+func (v *fields) unquoted(name string) string {
 	var s string
-	if raw.Kind() != '"' || json.Unmarshal(raw, &s) != nil {
-		v.fault(name, chat.CodeWrongType, "must be a string")
-		return ""
-	}
-	switch n := utf8.RuneCountInString(s); {
-	case required && strings.TrimSpace(s) == "":
-		v.fault(name, chat.CodeBlank, "must not be blank")
-	case n > most:
-		v.fault(name, chat.CodeTooLong, "is too long")
+	if v.of[name].Kind() != '"' {
+		v.fault("/"+name, chat.CodeWrongType, "must be a string")
+	} else if b, err := jsontext.AppendUnquote(nil, v.of[name]); err == nil { // else read has told
+		s = string(b)
 	}
 	return s
 }

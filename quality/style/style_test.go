@@ -68,6 +68,13 @@ func TestFrame(t *testing.T) {
 			t.Errorf("%+v: %q, %q; want %q, %q", tt.reader, before, after, tt.before, tt.after)
 		}
 	}
+	g.Texts = append(g.Texts, style.Texts{Lang: "de-CH", Greeting: "Grüezi {name}!"})
+	if before, _ := g.Frame(style.Reader{Frames: true, Locale: "de-AT", Name: "A\xffnn\u202e"}); before != "Hallo, Ann!\n\n" {
+		t.Errorf("the first of two near languages, and a name without what cannot be read: %q", before)
+	}
+	if before, _ := g.Frame(style.Reader{Frames: true, Locale: "de-ch"}); before != "Grüezi!\n\n" {
+		t.Errorf("the language itself: %q", before)
+	}
 	if got := g.FailureText(style.Reader{}); got != "Sorry, no answer." {
 		t.Errorf("the failure is %q", got)
 	}
