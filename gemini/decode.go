@@ -31,8 +31,8 @@ type field func(d *decoder, c *rawChunk, name []byte) error
 // the API's, or wrap model.ErrUnreadable; these say where, but never what: the data is
 // the model's text.
 //
-// Of a name that stands twice in an object the last counts, as in the SDK: to look for
-// such names would cost an eighth of the time. Only in a call's arguments it is an error.
+// A name may stand twice in an object: to look for that would cost an eighth of the time.
+// Of a text the last one counts, as in the SDK. Only in a call's arguments it is an error.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
 	d.in = *bytes.NewBuffer(data)
