@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ import (
 // then nothing behind that place can be read. Beside an error NamesHistory alone is set.
 func DecodeRequest(body []byte) (*Asked, error) {
 	d := new(decoder)
-	d.document(body)
+	d.document(body, d.member)
 	names := d.saw(fieldOf(historyField), historyField)
 	if d.broken {
 		return &Asked{NamesHistory: names}, &d.faults
@@ -107,10 +108,51 @@ type decoder struct {
 	noHistory bool
 }
 
-// document reads the body's object member by member. It goes on after a fault
-// of a value, so that all are reported at once, and stops where the JSON itself
-// is broken.
-func (d *decoder) document(body []byte) {
+// Members takes apart the body of another request than a Request, by the same rules, and
+// adds what is wrong with it to faults. fields are the names that the request knows, each of
+// which has its own fault. A member with a fault has no value; ok is false if the body is no
+// object.
+func Members(body []byte, fields []string, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
+	values = map[string]jsontext.Value{}
+	d := decoder{faults: *faults}
+	d.document(body, func(dec *jsontext.Decoder) error {
+		key, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		name, nameErr := unquote(key)
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		var wrong *FieldError
+		switch {
+		case nameErr != nil:
+			d.faults.add("", CodeInvalidUTF8, wrongKey)
+			return nil
+		case d.others[name]:
+			wrong = &FieldError{Code: CodeDuplicateKey, Message: duplicateKey}
+		default:
+			d.see(-1, name)
+			if wrong = CheckJSON(value); wrong == nil {
+				values[name] = value.Clone() // the decoder uses its buffer again
+			}
+		}
+		if slices.Contains(fields, name) {
+			d.faults.own("/"+name, wrong)
+		} else {
+			d.faults.Add(pointerTo(name), wrong)
+		}
+		return nil
+	})
+	*faults = d.faults
+	return values, !d.broken
+}
+
+// document reads the body's object by member, which is called at the name of each. It goes
+// on after a fault of a value, so that all are reported at once, and stops where the JSON
+// itself is broken.
+func (d *decoder) document(body []byte, member func(*jsontext.Decoder) error) {
 	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
 		if _, err := dec.ReadValue(); err != nil {
@@ -123,7 +165,7 @@ func (d *decoder) document(body []byte) {
 	}
 	_, _ = dec.ReadToken()
 	for dec.PeekKind() != '}' {
-		if err := d.member(dec); err != nil {
+		if err := member(dec); err != nil {
 			d.syntax(err)
 			return
 		}
@@ -166,7 +208,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	}
 	switch {
 	case nameErr != nil:
-		d.faults.add("", CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
+		d.faults.add("", CodeInvalidUTF8, wrongKey)
 	case d.saw(i, name):
 		d.duplicate(i, name)
 	default:
@@ -196,7 +238,10 @@ func (d *decoder) see(i int, name string) {
 	d.others[name] = true
 }
 
-const duplicateKey = "the key is given more than once"
+const (
+	duplicateKey = "the key is given more than once"
+	wrongKey     = "a key holds invalid UTF-8 or a lone surrogate"
+)
 
 // duplicate reports a name that is there twice. Unknown names share one report,
 // so that a body full of them makes no large reply.

@@ -3,7 +3,6 @@
 package channels
 
 import (
-	"bytes"
 	"mime"
 	"net/http"
 	"slices"
@@ -110,7 +109,8 @@ func isZero(weight string) bool {
 // that a turn's request has for the same.
 func readFormat(body []byte) (in channel.Input, name string, err error) {
 	v := new(fields)
-	if v.read(body); v.broken {
+	var ok bool
+	if v.of, ok = chat.Members(body, []string{"text", "subject", "locale", "user_name"}, &v.faults); !ok {
 		return in, "", &v.faults
 	}
 	in.Text = v.text()
@@ -127,50 +127,7 @@ func readFormat(body []byte) (in channel.Input, name string, err error) {
 type fields struct {
 	of     map[string]jsontext.Value
 	faults chat.ValidationError
-	broken bool // the body is no object
 }
-
-// read takes the body apart. A member that is no strict JSON is a fault of that member
-// alone, also of one that is not known.
-func (v *fields) read(body []byte) {
-	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	v.broken = true
-	switch object := jsontext.Value(body); {
-	case !object.IsValid(lenient...):
-		v.fault("", chat.CodeInvalidJSON, "the body is not one JSON value")
-		return
-	case object.Kind() != '{':
-		v.fault("", chat.CodeWrongType, "the body must be a JSON object")
-		return
-	}
-	v.of, v.broken = map[string]jsontext.Value{}, false
-	dec := jsontext.NewDecoder(bytes.NewReader(body), lenient...)
-	_, _ = dec.ReadToken() // it is valid
-	for dec.PeekKind() == '"' {
-		key, _ := dec.ReadToken()
-		name := key.String()
-		value, _ := dec.ReadValue()
-		at := pointerTo(name)
-		if _, twice := v.of[name]; twice {
-			v.fault(at, chat.CodeDuplicateKey, "the key is given more than once")
-			continue
-		}
-		v.of[name] = value.Clone() // the decoder uses its buffer again
-		v.faults.Add(at, chat.CheckJSON(value))
-	}
-}
-
-// pointerTo returns the JSON pointer of a member; a long name is not repeated, and the
-// fault is then the document's.
-func pointerTo(name string) string {
-	if len(name) > maxName {
-		return ""
-	}
-	return string(jsontext.Pointer("").AppendToken(name))
-}
-
-// maxName is how long the name of a member may be to be told, in bytes.
-const maxName = 64
 
 // fault reports a fault. A field has one at most, the first.
 func (v *fields) fault(at, code, message string) {
@@ -207,13 +164,12 @@ func (v *fields) optional(name string, check func(string) (string, *chat.FieldEr
 
 // unquoted returns a member that is a string.
 func (v *fields) unquoted(name string) string {
-	var s string
 	if v.of[name].Kind() != '"' {
 		v.fault("/"+name, chat.CodeWrongType, "must be a string")
-	} else if b, err := jsontext.AppendUnquote(nil, v.of[name]); err == nil { // else read has told
-		s = string(b)
+		return ""
 	}
-	return s
+	b, _ := jsontext.AppendUnquote(nil, v.of[name]) // chat.Members takes no other
+	return string(b)
 }
 
 // listedChannel is a specification with all its defaults.
