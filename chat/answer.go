@@ -74,36 +74,15 @@ func ReadAnswer(body []byte) (Answer, error) {
 // ignored.
 func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 	a := Answer{At: at}
-	given := map[string]bool{}
-	for name, value := range members(object) {
-		given[name] = value.Kind() != 'n'
-		where := at + pointerTo(name)
-		switch {
-		case value.Kind() == 'n':
-		case name == "token":
-			a.Token = answerText(value, where, e)
-		case name == "user_id" && at == "":
-			user, wrong := CheckUserID(answerText(value, where, e))
-			a.UserID = user
-			e.Add(where, wrong)
-		case name == "approval_id":
-			a.ApprovalID = answerText(value, where, e)
-		case name == "action":
-			a.Action = answerAction(value, where, e)
-		case name == "arguments":
-			a.Arguments = answerArguments(value, where, e)
-		case name == "message":
-			a.Message = answerMessage(value, where, e)
-		case name == "calls":
-			a.Calls = answerCalls(value, where, e)
-		case name == "input":
-			a.Input = value
-		case name == "state_updates":
-			a.StateUpdates = answerArguments(value, where, e)
-		case name == "result":
-			a.Result = answerText(value, where, e)
-		}
+	readers := map[string]reader{
+		"token": into(&a.Token, answerText), "approval_id": into(&a.ApprovalID, answerText), "action": into(&a.Action, answerAction),
+		"arguments": into(&a.Arguments, answerArguments), "message": into(&a.Message, answerMessage), "calls": into(&a.Calls, answerCalls),
+		"input": into(&a.Input, answerInput), "state_updates": into(&a.StateUpdates, answerArguments), "result": into(&a.Result, answerText),
 	}
+	if at == "" {
+		readers["user_id"] = into(&a.UserID, answerUser)
+	}
+	given := readMembers(object, at, e, readers)
 	switch {
 	case given["action"] && given["calls"]:
 		e.addOne(at+"/calls", CodeNotAllowed, "must not stand beside action")
@@ -129,6 +108,43 @@ func members(object jsontext.Value) func(yield func(string, jsontext.Value) bool
 			}
 		}
 	}
+}
+
+// reader reads the value of a member.
+type reader func(v jsontext.Value, at string, e *ValidationError)
+
+// into returns the reader of a member that is read into to.
+func into[T any](to *T, read func(jsontext.Value, string, *ValidationError) T) reader {
+	return func(v jsontext.Value, at string, e *ValidationError) { *to = read(v, at, e) }
+}
+
+// readMembers reads the members of an object that have readers, and returns the names of all that
+// are not null.
+func readMembers(object jsontext.Value, at string, e *ValidationError, readers map[string]reader) (given map[string]bool) {
+	given = map[string]bool{}
+	for name, value := range members(object) {
+		given[name] = value.Kind() != 'n'
+		if read := readers[name]; read != nil && given[name] {
+			read(value, at+pointerTo(name), e)
+		}
+	}
+	return given
+}
+
+func answerInput(v jsontext.Value, _ string, _ *ValidationError) jsontext.Value { return v }
+
+func answerUser(v jsontext.Value, at string, e *ValidationError) string {
+	user, wrong := CheckUserID(answerText(v, at, e))
+	e.Add(at, wrong)
+	return user
+}
+
+func answerCallID(v jsontext.Value, at string, e *ValidationError) string {
+	id := answerText(v, at, e)
+	if len(id) > maxAnswerID {
+		e.addOne(at, CodeTooLong, "is no id of a call")
+	}
+	return id
 }
 
 func answerText(v jsontext.Value, at string, e *ValidationError) string {
@@ -202,29 +218,10 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 		e.addOne(at, CodeWrongType, "must be an object")
 		return c
 	}
-	given := map[string]bool{}
-	for name, value := range members(v) {
-		where := at + pointerTo(name)
-		if given[name] = value.Kind() != 'n'; !given[name] {
-			continue
-		}
-		switch name {
-		case "call_id":
-			if c.CallID = answerText(value, where, e); len(c.CallID) > maxAnswerID {
-				e.addOne(where, CodeTooLong, "is no id of a call")
-			}
-		case "tool_name":
-			c.Tool = answerText(value, where, e)
-		case "action":
-			c.Action = answerAction(value, where, e)
-		case "arguments":
-			c.Arguments = answerArguments(value, where, e)
-		case "message":
-			c.Message = answerMessage(value, where, e)
-		case "result":
-			c.Result = answerText(value, where, e)
-		}
-	}
+	given := readMembers(v, at, e, map[string]reader{
+		"call_id": into(&c.CallID, answerCallID), "tool_name": into(&c.Tool, answerText), "action": into(&c.Action, answerAction),
+		"arguments": into(&c.Arguments, answerArguments), "message": into(&c.Message, answerMessage), "result": into(&c.Result, answerText),
+	})
 	for _, name := range [...]string{"call_id", "action"} {
 		if !given[name] {
 			e.addOne(at+"/"+name, CodeRequired, "is required")

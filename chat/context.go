@@ -1,6 +1,10 @@
 package chat
 
-import "context"
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+)
 
 // requestIDKey is the key of a request's id in its context.
 type requestIDKey struct{}
@@ -9,6 +13,14 @@ type requestIDKey struct{}
 // to MCP servers and to Gemini can send it on as X-Request-ID.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// NewRequestID returns an id for a request that has none. 48 random bits are enough to
+// distinguish the requests in a log, which is all it is for.
+func NewRequestID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "req_" + hex.EncodeToString(b[:])
 }
 
 type turnIDKey struct{}

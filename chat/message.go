@@ -188,3 +188,12 @@ func (u *Usage) Add(v Usage) {
 	u.CachedTokens += v.CachedTokens
 	u.Estimated = u.Estimated || v.Estimated
 }
+
+// Since returns what was used after before, an earlier state of the same count.
+func (u Usage) Since(before Usage) Usage {
+	u.InputTokens -= before.InputTokens
+	u.OutputTokens -= before.OutputTokens
+	u.ThinkingTokens -= before.ThinkingTokens
+	u.CachedTokens -= before.CachedTokens
+	return u
+}

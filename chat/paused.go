@@ -35,6 +35,9 @@ const (
 
 // Question is one thing that a person is asked.
 type Question struct {
+	// Key is equal for a question that is asked again, because another one of its run was
+	// answered: its id and its token stay the same. Empty: it is asked once.
+	Key    string
 	Kind   QuestionKind
 	Prompt string // empty: it is worded from Calls
 	Calls  []PendingCall
@@ -120,4 +123,7 @@ type Decision struct {
 	// Fingerprint is that of the tool that was decided about. A call whose tool is another
 	// one by then does not run.
 	Fingerprint string
+	// Key is the same for each answer to a question about one call, wherever it is taken; empty:
+	// the decision was not made by an answer. See tool.WithKey.
+	Key string `json:",omitempty"`
 }

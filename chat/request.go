@@ -51,8 +51,11 @@ type Request struct {
 	// Context is what the client says of the circumstances: data for agents to read, by
 	// name, in the order in which it came.
 	Context []ContextEntry
-	// Note is what the gateway tells the agent of the turn, beside its instructions.
+	// Note is what the gateway tells the agent of the turn, beside its instructions. It has
+	// no word of others: those are Data.
 	Note string
+	// Data is what others have said, for the agent to read; see WithQuotes.
+	Data []Quote
 	// Record asks for what the agents do: stream.Result.Made.
 	Record bool
 	// Question is what the input answers; nil: it is a request of its own.
@@ -69,6 +72,8 @@ type Request struct {
 	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
 	// that keeps it sets them.
 	Task, Turn string
+	// ParentTask is the task that the request belongs to, as its client says; empty: none.
+	ParentTask string
 	// Mute says that the client could not show a question to its user: calls that a person
 	// must allow are refused. The code of a protocol sets it.
 	Mute bool

@@ -17,6 +17,12 @@ const (
 // idLength is how many characters follow the prefix: 128 bits, five in each.
 const idLength = 26
 
+// What is said of a task that has no answer yet.
+const (
+	TaskSubmitted = "The request has arrived"
+	TaskWorking   = "The request is being worked on"
+)
+
 // IsTaskID says whether s can be the id of a task of ours.
 func IsTaskID(s string) bool { return isID(s, TaskPrefix) }
 

@@ -54,6 +54,12 @@ func validConversationID(s string) bool {
 	if rest, ok := strings.CutPrefix(s, "conv_"); ok {
 		return len(rest) >= 1 && len(rest) <= maxConversationID && strings.IndexFunc(rest, notIDChar) < 0
 	}
+	return IsUUID(s)
+}
+
+// IsUUID says whether s is a UUID in its usual form of 36 characters, any version, either
+// case.
+func IsUUID(s string) bool {
 	if len(s) != 36 {
 		return false
 	}

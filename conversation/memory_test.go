@@ -229,14 +229,14 @@ func TestDamagedMemory(t *testing.T) {
 
 func TestSection(t *testing.T) {
 	t.Parallel()
-	read := func(content string, kept config.Secret) (s conversation.Spec, faults []string) {
-		r := file.Table{conversation.Section(&s, &config.Config{Store: kept})}.Read("f", []byte(content), nil)
+	read := func(content string, kept bool) (s conversation.Spec, faults []string) {
+		r := file.Table{conversation.Section(&s, func() bool { return kept })}.Read("f", []byte(content), config.Sources{})
 		for _, f := range r.Faults {
 			faults = append(faults, f.Name+" "+f.Message)
 		}
 		return s, faults
 	}
-	got, faults := read("memory: {enabled: true, ttl: 30d, tool_calls: omit, max_messages: 2, max_tokens: 256}", "memory")
+	got, faults := read("memory: {enabled: true, ttl: 30d, tool_calls: omit, max_messages: 2, max_tokens: 256}", true)
 	if diff := cmp.Diff(conversation.Spec{Enabled: true, TTL: 720 * time.Hour, OmitCalls: true, MaxMessages: 2, MaxTokens: 256}, got); diff != "" || faults != nil {
 		t.Errorf("%q (-want +got):\n%s", faults, diff)
 	}
@@ -248,11 +248,11 @@ func TestSection(t *testing.T) {
 		"max_tokens: 1e6":   "f:1:22 /memory/max_tokens: must be from 256 to 100000",
 		"max_token: 10_000": "f:1:10 /memory/max_token: there is no such key",
 	} {
-		if _, faults := read("memory: {"+content+"}", "none"); len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
+		if _, faults := read("memory: {"+content+"}", false); len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
 			t.Errorf("%s: %q", content, faults)
 		}
 	}
-	if s, faults := read("memory: {enabled: false}", "none"); faults != nil || s.Enabled {
+	if s, faults := read("memory: {enabled: false}", false); faults != nil || s.Enabled {
 		t.Error(faults)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"time"
 
-	"sluice/config"
 	"sluice/config/file"
 )
 
@@ -13,27 +12,19 @@ var sectionSchema string
 
 // Spec is what the configuration file says of memory. Zero values are the defaults.
 type Spec struct {
-	Enabled     bool
-	TTL         time.Duration
-	OmitCalls   bool
-	MaxMessages int
-	MaxTokens   int
+	Enabled     bool          `key:"enabled"`
+	TTL         time.Duration `key:"ttl" from:"1m" to:"30d"`
+	OmitCalls   bool          `key:"tool_calls" is:"omit"`
+	MaxMessages int           `key:"max_messages"`
+	MaxTokens   int           `key:"max_tokens"`
 }
 
-const day = 24 * time.Hour
-
-// Section is the section memory of the configuration file. It asks settings, which are
-// whole by then, whether there is a store.
-func Section(s *Spec, settings *config.Config) file.Section {
-	return file.Section{Name: "memory", Schema: sectionSchema, Read: func(n *file.Node) {
-		s.Enabled, _ = n.Get("enabled").Bool()
-		if s.Enabled && !settings.HasStore() {
+// Section is the section memory of the configuration file. stored says whether
+// there is a store.
+func Section(s *Spec, stored func() bool) file.Section {
+	return file.Section{Name: "memory", Schema: sectionSchema, Into: s, Read: func(n *file.Node) {
+		if s.Enabled && !stored() {
 			n.Get("enabled").Fault("memory needs a store: SLUICE_STORE")
 		}
-		s.TTL, _ = n.Get("ttl").Duration(time.Minute, 30*day)
-		s.MaxMessages, _ = n.Get("max_messages").Int()
-		s.MaxTokens, _ = n.Get("max_tokens").Int()
-		calls, _ := n.Get("tool_calls").Text()
-		s.OmitCalls = calls == "omit"
 	}}
 }

@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"sluice/redact"
 )
 
 // Type is the error_type of an error event or of a problem reply.
@@ -84,8 +86,12 @@ func (t Type) Recoverable() bool {
 }
 
 // Recoverable says whether the same request is worth sending again. A node of a workflow
-// that failed is so as its cause is.
+// that failed is so as its cause is, unless it may have taken effect. What has is never sent
+// again.
 func (e *Error) Recoverable() bool {
+	if e.Acted || e.Unknown && e.Type == WorkflowNodeFailed {
+		return false
+	}
 	if e.Type == WorkflowNodeFailed {
 		if cause, ok := errors.AsType[*Error](e.Err); ok {
 			return cause.Recoverable()
@@ -123,6 +129,9 @@ type Error struct {
 	// NoEffect marks a tool call of which it is proven that it changed nothing: it
 	// was not run, or the tool only reads. Another tool may be tried in its place.
 	NoEffect bool
+	// Acted marks the end of a turn in which something was done, or goes on to be done, that
+	// must not be done twice: the same request must not be sent again.
+	Acted bool
 	// Err is the cause, for the log alone. It may be nil.
 	Err error
 }
@@ -165,10 +174,14 @@ func From(err error) *Error {
 
 // LogText returns the operator's text of err. Unless payloads may be logged, a
 // cause with a method Brief() string is asked for that in place of its whole text:
-// an upstream's own words can quote what a user or a model wrote.
+// an upstream's own words can quote what a user or a model wrote. If they may, what looks
+// personal or secret is hidden.
 func LogText(err error, payloads bool) string {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || payloads {
+	if payloads {
+		return (redact.AllKinds &^ redact.IP).Payload(err.Error()) // an address is the operator's own
+	}
+	if !ok {
 		return err.Error()
 	}
 	var quoting interface{ Brief() string }

@@ -118,6 +118,8 @@ type StoreState string
 const (
 	Available   StoreState = "available"
 	Unavailable StoreState = "unavailable"
+	// Full: it answers, and refuses writes for lack of room.
+	Full StoreState = "full"
 )
 
 // Store is the status of the store that state is kept in.

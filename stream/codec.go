@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/fault"
 )
 
 // A stored event is one JSON object:
@@ -47,7 +49,9 @@ type storedCall struct {
 	Result    string        `json:"result,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
 	Cached    bool          `json:"cached,omitempty"`
+	Warning   string        `json:"warning,omitempty"`
 	Message   string        `json:"message,omitempty"`
+	ErrorType fault.Type    `json:"error_type,omitempty"`
 	Progress  float64       `json:"progress,omitempty"`
 	Total     float64       `json:"total,omitempty"`
 	// Repeatable is for who closes the turn of a process that is gone.
@@ -162,11 +166,11 @@ func storable(ev Event) (name string, data any, err error) {
 		return storedProgress, c, nil
 	case *ToolCompleted:
 		c := ev.stored()
-		c.Duration, c.Result, c.Truncated, c.Cached = ev.Duration, ev.Result, ev.Truncated, ev.Cached
+		c.Duration, c.Result, c.Truncated, c.Cached, c.Warning = ev.Duration, ev.Result, ev.Truncated, ev.Cached, ev.Warning
 		return storedCompleted, c, nil
 	case *ToolFailed:
 		c := ev.stored()
-		c.Duration, c.Message = ev.Duration, ev.Message
+		c.Duration, c.Message, c.ErrorType = ev.Duration, ev.Message, ev.ErrorType
 		return storedFailed, c, nil
 	case *ToolUnknown:
 		c := ev.stored()
@@ -269,9 +273,9 @@ func (s *stored) read() (Event, error) {
 	case storedProgress:
 		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:
-		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated, c.Cached}, nil
+		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated, c.Cached, c.Warning}, nil
 	case storedFailed:
-		return &ToolFailed{c.call(), c.Duration, c.Message}, nil
+		return &ToolFailed{c.call(), c.Duration, c.Message, c.ErrorType}, nil
 	case storedUnknown:
 		return &ToolUnknown{c.call(), c.Duration, c.Message}, nil
 	}

@@ -129,13 +129,15 @@ type ToolCompleted struct {
 	Result    string // the text of the result, whole; an encoder may shorten it
 	Truncated bool   // Result is not all that the tool said
 	Cached    bool   // the tool was not run: this is what it said before
+	Warning   string // what is wrong with a result that counts; for the trace alone
 }
 
 // ToolFailed tells that the tool was not run, or answered with an error.
 type ToolFailed struct {
 	Call
-	Duration time.Duration
-	Message  string // fit for a person
+	Duration  time.Duration
+	Message   string     // fit for a person
+	ErrorType fault.Type // fault.ApprovalRejected: a person has not allowed the call; else empty
 }
 
 // ToolUnknown tells that the call was sent, that its outcome was lost, and that

@@ -144,7 +144,7 @@ func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error
 // fail ends a turn because of err.
 func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if _, bug := errors.AsType[*Panic](err); !bug && ctx.Err() != nil {
-		err = fault.Cause(ctx) // whatever broke, broke because of this
+		err = because(fault.Cause(ctx), err) // whatever broke, broke because of this
 	}
 	if errors.Is(err, fault.ErrClientGone) {
 		if ctx.Err() != nil {
@@ -156,6 +156,18 @@ func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err erro
 		f.OnError(ctx, err)
 	}
 	return guard.fail(err, result)
+}
+
+// because returns the cause of err, which says as err does whether the same request may be
+// sent again.
+func because(cause, err error) error {
+	why, ok := errors.AsType[*fault.Error](cause)
+	if f := fault.From(err); !ok || f == nil || !f.Acted {
+		return cause
+	}
+	acted := *why
+	acted.Acted = true
+	return &acted
 }
 
 // recovered makes an error of a panic: the stream has begun, and a client that is

@@ -30,6 +30,7 @@ type Guard struct {
 	calls []tracked      // all tool calls
 	at    map[string]int // where each id is in calls; nil while these are few
 	err   error          // the sink's first error
+	acted bool           // a call took effect, or may have, that must not be made twice
 	turn  Turn           // what the rules of extensions know
 	// result is what the Runner behind came to. It is the Frame's, and lies here because
 	// the stack of an open stream has no room for it.
@@ -43,7 +44,8 @@ const fewCalls = 32
 // tracked is a tool call. One that is over keeps its id alone.
 type tracked struct {
 	Call
-	over bool
+	repeatable bool
+	over       bool
 }
 
 // state is how far a turn has come.
@@ -136,11 +138,22 @@ func (g *Guard) fail(err error, so *Result) error {
 		for _, c := range g.open() {
 			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 		}
-		_ = g.Emit(NewError(err, true))
+		_ = g.Emit(g.fatal(err))
 	}
 	so.Reason = ReasonFor(err)
 	_ = g.Emit(so.done())
 	return g.Flush()
+}
+
+// fatal returns the event of what ends the turn. Nobody is told to send a request again that
+// has had calls made which must not be made twice.
+func (g *Guard) fatal(err error) *Error {
+	ev := NewError(err, true)
+	ev.Recoverable = ev.Recoverable && !g.acted
+	if !ev.Recoverable {
+		ev.RetryAfter = 0
+	}
+	return ev
 }
 
 // ReasonFor returns the finish reason of a turn that err ended.
@@ -167,46 +180,32 @@ func (g *Guard) pass(ev Event) error {
 
 // check returns the state after ev, or why ev is out of place.
 func (g *Guard) check(ev Event) (state, error) {
-	if g.state == ended {
-		return 0, fmt.Errorf("%w: %T after Done", ErrGrammar, ev)
-	}
-	if _, ok := ev.(*Start); ok != (g.state == expectStart) {
-		return 0, fmt.Errorf("%w: Start must come first and once, got %T", ErrGrammar, ev)
-	}
-	if _, ok := ev.(*Done); !ok && g.state == expectDone {
-		return 0, fmt.Errorf("%w: %T between a fatal Error and Done", ErrGrammar, ev)
+	if err := g.expected(ev); err != nil {
+		return 0, err
 	}
 	if g.state == expectAnswer {
 		return g.afterApproval(ev)
 	}
 	switch ev := ev.(type) {
 	case *Delta:
-		if ev.Text == "" {
-			return 0, fmt.Errorf("%w: empty Delta", ErrGrammar)
-		}
-		if g.state == expectTail {
-			return 0, fmt.Errorf("%w: Delta after the answer is complete", ErrGrammar)
-		}
+		return expectAny, g.said(ev)
 	case *ToolStarted:
-		return expectAny, g.begin(ev.Call)
+		return expectAny, g.begin(ev)
 	case *ToolProgress:
 		_, err := g.running(ev.Call)
 		return expectAny, err
 	case *ToolCompleted:
-		return expectAny, g.end(ev.Call)
+		return expectAny, g.end(ev.Call, true)
 	case *ToolFailed:
-		return expectAny, g.end(ev.Call)
+		return expectAny, g.end(ev.Call, false)
 	case *ToolUnknown:
-		return expectAny, g.end(ev.Call)
+		return expectAny, g.end(ev.Call, true)
 	case *Error:
 		if ev.Fatal {
 			return expectDone, g.closed()
 		}
 	case *Done:
-		if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
-			return 0, fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
-		}
-		return ended, g.closed()
+		return ended, g.done(ev)
 	case *Start, *Thinking:
 	case *Approval:
 		return g.question(ev)
@@ -224,6 +223,40 @@ func (g *Guard) question(ev *Approval) (state, error) {
 		return 0, err
 	}
 	return expectAnswer, g.extension(ev)
+}
+
+// expected says what is wrong with an event of this type in this state: Start is the first, Done
+// the last, and the only one behind a fatal Error.
+func (g *Guard) expected(ev Event) error {
+	if g.state == ended {
+		return fmt.Errorf("%w: %T after Done", ErrGrammar, ev)
+	}
+	if _, ok := ev.(*Start); ok != (g.state == expectStart) {
+		return fmt.Errorf("%w: Start must come first and once, got %T", ErrGrammar, ev)
+	}
+	if _, ok := ev.(*Done); !ok && g.state == expectDone {
+		return fmt.Errorf("%w: %T between a fatal Error and Done", ErrGrammar, ev)
+	}
+	return nil
+}
+
+// said checks a piece of the answer.
+func (g *Guard) said(ev *Delta) error {
+	if ev.Text == "" {
+		return fmt.Errorf("%w: empty Delta", ErrGrammar)
+	}
+	if g.state == expectTail {
+		return fmt.Errorf("%w: Delta after the answer is complete", ErrGrammar)
+	}
+	return nil
+}
+
+// done checks the reason by which a turn ends.
+func (g *Guard) done(ev *Done) error {
+	if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
+		return fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
+	}
+	return g.closed()
 }
 
 // afterApproval returns the state after ev, which follows an Approval.
@@ -250,11 +283,12 @@ func (g *Guard) extension(ev Extension) error {
 }
 
 // begin opens a call. More than fewCalls are found by a map.
-func (g *Guard) begin(c Call) error {
+func (g *Guard) begin(ev *ToolStarted) error {
+	c := ev.Call
 	if c.ID == "" || g.find(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
-	g.calls = append(g.calls, tracked{Call: c})
+	g.calls = append(g.calls, tracked{Call: c, repeatable: ev.Repeatable})
 	switch n := len(g.calls); {
 	case g.at != nil:
 		g.at[c.ID] = n - 1
@@ -292,10 +326,12 @@ func (g *Guard) running(c Call) (*tracked, error) {
 	return t, nil
 }
 
-// end closes a call. Its id stays taken, the rest is let go.
-func (g *Guard) end(c Call) error {
+// end closes a call, which took effect or may have if acted is set. Its id stays taken, the
+// rest is let go.
+func (g *Guard) end(c Call, acted bool) error {
 	t, err := g.running(c)
 	if err == nil {
+		g.acted = g.acted || acted && !t.repeatable
 		*t = tracked{Call: Call{ID: c.ID}, over: true}
 	}
 	return err

@@ -47,6 +47,8 @@ func TestFailTellsWhy(t *testing.T) {
 	lost := func(id string) stream.Event {
 		return &stream.ToolUnknown{Call: call(id), Message: "The outcome of this call is not known"}
 	}
+	acted := &stream.Error{Type: fault.Timeout, Message: "Too late", Fatal: true} // not to be sent again
+	safe := stream.ToolStarted{Call: call("a"), Repeatable: true}
 	late := &fault.Error{Type: fault.Timeout, Message: "Too late"}
 	internal := &stream.Error{Type: fault.Internal, Message: "Something went wrong on our side", Fatal: true}
 	for _, tt := range []struct {
@@ -58,7 +60,11 @@ func TestFailTellsWhy(t *testing.T) {
 		{"before Start", nil, late, []stream.Event{&stream.Start{}, stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
 		{"tool calls under way", []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: call("b")}, &stream.ToolStarted{Call: call("a")},
 			&stream.ToolStarted{Call: call("c")}, &stream.ToolFailed{Call: call("c")}}, late,
-			[]stream.Event{lost("a"), lost("b"), stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
+			[]stream.Event{lost("a"), lost("b"), acted, &stream.Done{Reason: stream.TimedOut}}},
+		{"a call that may be made again", []stream.Event{&stream.Start{}, &safe}, late, []stream.Event{lost("a"), stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
+		{"a call that was made", []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: call("a")}, &stream.ToolCompleted{Call: call("a")}}, late, []stream.Event{acted, &stream.Done{Reason: stream.TimedOut}}},
+		{"a call that failed", []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: call("a")}, &stream.ToolFailed{Call: call("a")}}, late,
+			[]stream.Event{stream.NewError(late, true), &stream.Done{Reason: stream.TimedOut}}},
 		{"after a fatal Error", []stream.Event{&stream.Start{}, &stream.Error{Fatal: true}}, late, []stream.Event{&stream.Done{Reason: stream.TimedOut}}},
 		{"without an error", []stream.Event{&stream.Start{}}, nil, []stream.Event{internal, &stream.Done{Reason: stream.Failed}}},
 	} {

@@ -46,6 +46,9 @@ func (p Phase) rank() int {
 	return 0
 }
 
+// once says whether only the first attempt has a phase.
+func (p Phase) once() bool { return p.rank() > Refining.rank() && p.rank() < Formatting.rank() }
+
 const (
 	lastRank    = 7
 	lastAttempt = 2
@@ -74,22 +77,27 @@ func (*Quality) event() {}
 // Name returns "quality".
 func (*Quality) Name() string { return qualityName }
 
+// begins says whether the phase is one of those that a turn begins with.
+func (q *Quality) begins() bool {
+	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
+}
+
 // Allow keeps the phases in their order. Of a workflow they may begin a second time: another process
 // goes on with the run, and makes the answer that was held back again.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
-	if q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting) && t.Count(nodeName) > 0 {
+	if q.begins() && t.Count(nodeName) > 0 {
 		t.phase, t.attempt = 0, 0
 	}
 	at := q.Attempt*(lastRank+1) + rank
 	switch {
 	case rank == 0:
 		return fmt.Errorf("phase %q", q.Phase)
-	case q.Attempt < 1 || q.Attempt > lastAttempt || q.Attempt < t.attempt:
+	case q.Attempt < max(1, t.attempt) || q.Attempt > lastAttempt:
 		return fmt.Errorf("attempt %d", q.Attempt)
 	case q.Phase == Refining && q.Attempt != lastAttempt:
 		return errors.New("the first attempt refines nothing")
-	case q.Attempt == lastAttempt && rank > Refining.rank() && rank < Formatting.rank():
+	case q.Attempt == lastAttempt && q.Phase.once():
 		return errors.New("a second attempt plans and composes nothing")
 	case q.Attempt == lastAttempt && t.phase < lastAttempt*(lastRank+1) && q.Phase != Refining:
 		return errors.New("a second attempt begins with refining")

@@ -93,6 +93,13 @@ func with(ctx context.Context, rec Recorder) (context.Context, Span) {
 	return context.WithValue(ctx, key{}, rec), Span{rec}
 }
 
+// Within returns ctx with the Recorder that of makes of its own, which is nil if there is
+// none: it sees the spans of one turn before telemetry does.
+func Within(ctx context.Context, of func(below Recorder) Recorder) context.Context {
+	ctx, _ = with(ctx, of(Of(ctx).rec))
+	return ctx
+}
+
 // Of returns the span of ctx.
 func Of(ctx context.Context) Span {
 	rec, _ := ctx.Value(key{}).(Recorder)

@@ -164,6 +164,20 @@ func (s *Writer) flush() error {
 	return s.err
 }
 
+// errDiscarded is the error of a Writer whose reply breaks off.
+var errDiscarded = fmt.Errorf("%w: its stream breaks off", fault.ErrClientGone)
+
+// Discard drops what was not written yet. Nothing is written any more, and Close returns an
+// error.
+func (s *Writer) Discard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = errDiscarded
+	}
+	_ = s.flush()
+}
+
 // Close writes the rest, stops the heartbeat and gives the response back to the
 // server: nothing touches it afterwards.
 func (s *Writer) Close() error {

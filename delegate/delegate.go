@@ -1,0 +1,312 @@
+// Package delegate lets agents give tasks to other agents, as calls of tools. A delegate is a
+// tool named after its agent; a call of it is a session (session.go), which is a branch of
+// the turn. The bounds hold for a turn as a whole: how deep tasks are handed on, how many
+// sessions there are, and how many at once. A call beyond a bound is refused with a hint for
+// the model, and the turn goes on.
+package delegate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/tool"
+)
+
+// Limits. A turn is one of a team or a run of a workflow.
+const (
+	maxTask     = 5000           // code points
+	maxContext  = 16 << 10       // bytes
+	maxFacts    = 4 * maxContext // of the quote of a context
+	maxSummary  = 4 << 10        // bytes of what the caller is given
+	maxText     = 2 << 20        // bytes of what one session may say
+	maxDepth    = 3
+	maxRunning  = 8  // sessions at the same time
+	maxSessions = 20 // of a turn
+)
+
+// server stands in events for the server of the tools that are agents.
+const server = "agents"
+
+const schema = `{"type":"object","additionalProperties":false,"required":["task"],"properties":{` +
+	`"task":{"type":"string","minLength":1,"maxLength":5000,"description":"What is to be done. It sees nothing else of this conversation: say all that it must know"},` +
+	`"context":{"type":"string","maxLength":16384,"description":"Facts and texts that the task needs"}}}`
+
+// Config is what there is to set.
+type Config struct {
+	Agents  []Spec
+	Timeout time.Duration // of the sessions of agents that have none of their own; above 0
+	Prefix  string        // begins the name of the tool that calls an agent
+	Records Records       // nil: nothing is stored of sessions
+}
+
+// Spec is an agent as its callers know it.
+type Spec struct {
+	ID, Name, Description string        // Name is empty if there is none
+	Timeout               time.Duration // of its sessions; 0: Config.Timeout
+	Delegates             []string      // ids of agents that it may call
+}
+
+// Agents are the agents of a file as other agents may call them.
+//
+// They belong to one version of a file, or to one pinned definition. They are filled in by
+// Add and do not change after that, so that turns read them without a lock. nil: no agent
+// calls another; the methods work on that.
+type Agents struct {
+	cfg    Config
+	specs  map[string]Spec
+	agents map[string]*agent.Agent
+	short  map[string]*agent.Agent // the same without tools, for summaries
+	tools  map[string]agent.Tools  // what each may call
+}
+
+// New returns what calls agents; nil if none calls another.
+func New(cfg Config) *Agents {
+	if !slices.ContainsFunc(cfg.Agents, func(a Spec) bool { return len(a.Delegates) > 0 }) {
+		return nil
+	}
+	if cfg.Records == nil {
+		cfg.Records = unrecorded{}
+	}
+	d := &Agents{cfg: cfg, specs: map[string]Spec{}, agents: map[string]*agent.Agent{}, short: map[string]*agent.Agent{}, tools: map[string]agent.Tools{}}
+	for _, a := range cfg.Agents {
+		d.specs[a.ID] = a
+	}
+	return d
+}
+
+// Add makes an agent: it may call others, and others it. Before the first turn all agents
+// have been added.
+//
+// It works on nil and then makes a plain agent. The short form of each agent is made here
+// as well, for summaries: the same model and prompt, one step, no tools.
+func (d *Agents) Add(id string, cfg agent.Config) *agent.Agent {
+	if d == nil {
+		return agent.New(cfg)
+	}
+	short := cfg
+	short.Tools, short.MaxSteps = noTools{}, 1
+	d.short[id] = agent.New(short)
+	if callees := d.specs[id].Delegates; len(callees) > 0 {
+		cfg.Tools, cfg.Inner = &tools{own: cfg.Tools, all: d, caller: id, callees: callees}, true
+	}
+	a := agent.New(cfg)
+	d.agents[id], d.tools[id] = a, cfg.Tools
+	return a
+}
+
+// noTools are the tools of an agent that has none.
+type noTools struct{}
+
+func (noTools) Tools(context.Context) *tool.Set { return new(tool.Set) }
+
+func (noTools) Call(_ context.Context, call tool.Call) (tool.Result, error) {
+	return tool.Result{}, notDone(call.Name, "there is no such tool")
+}
+
+// turn is what the sessions of a turn have in common.
+//
+// Its counters are shared by all agents of the turn, which run at the same time.
+type turn struct {
+	req     *chat.Request
+	begun   atomic.Int64
+	running atomic.Int64
+}
+
+type (
+	turnKey  struct{}
+	chainKey struct{}
+)
+
+// Within returns a context for a turn whose agents may call others.
+//
+// begun is how many sessions the turn had begun before it was paused (Begun), so that a pause
+// gives no new ones.
+func (d *Agents) Within(ctx context.Context, req *chat.Request, begun int64) context.Context {
+	if d == nil {
+		return ctx
+	}
+	t := &turn{req: req}
+	t.begun.Store(begun)
+	return context.WithValue(ctx, turnKey{}, t)
+}
+
+// Begun returns how many sessions the turn of ctx has begun, those before a pause included.
+func Begun(ctx context.Context) int64 {
+	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
+		return min(t.begun.Load(), maxSessions)
+	}
+	return 0
+}
+
+// Finish says that the turn of ctx, which answers req, has ended or waits.
+func (d *Agents) Finish(ctx context.Context, req *chat.Request, waits bool) {
+	if d != nil && !waits && Begun(ctx) > 0 {
+		d.cfg.Records.Finish(ctx, req.Task)
+	}
+}
+
+// tools are those of an agent that may call others.
+//
+// last is a cache: a set of tools is made again only when the agent's own has changed.
+type tools struct {
+	own     agent.Tools
+	all     *Agents
+	caller  string
+	callees []string
+	last    atomic.Pointer[set]
+}
+
+// set is a set of tools with the agents that may be called. Turns share it, as what is made
+// of a set is stored by its pointer.
+type set struct{ of, with *tool.Set }
+
+// Tools implements agent.Tools.
+//
+// A tool of a server that has the name of a delegate is left out: the delegate wins.
+func (t *tools) Tools(ctx context.Context) *tool.Set {
+	of := t.own.Tools(ctx)
+	if s := t.last.Load(); s != nil && s.of == of {
+		return s.with
+	}
+	with := &tool.Set{Unavailable: of.Unavailable}
+	for _, s := range of.Specs {
+		if t.callee(s.Name) == "" {
+			with.Specs = append(with.Specs, s)
+		}
+	}
+	for _, id := range t.callees {
+		a := t.all.specs[id]
+		with.Specs = append(with.Specs, tool.Spec{
+			Name: t.all.cfg.Prefix + id, Server: server, InputSchema: jsontext.Value(schema),
+			Description: "Gives a task to another agent, " + cmp.Or(a.Name, id) + ", and returns its answer. What that agent does: " + a.Description,
+			// Whatever happens in the session is judged there, call by call.
+			Annotations: tool.Annotations{ReadOnly: true, Idempotent: true},
+			Confirm:     tool.ConfirmNever,
+		})
+	}
+	t.last.Store(&set{of, with})
+	return with
+}
+
+// Spec implements agent.Callees. The agent may be further within.
+//
+// name is a tool of the agent id, which may itself be a delegate.
+func (t *tools) Spec(ctx context.Context, id, name string) *tool.Spec {
+	if a := t.all.tools[id]; a != nil {
+		return a.Tools(ctx).Lookup(name)
+	}
+	return nil
+}
+
+// callee returns the agent that a tool stands for; empty: none.
+func (t *tools) callee(name string) string {
+	if id, ok := strings.CutPrefix(name, t.all.cfg.Prefix); ok && slices.Contains(t.callees, id) {
+		return id
+	}
+	return ""
+}
+
+// Call implements agent.Tools.
+//
+// Any other name is one of the agent's own tools. A circle (an agent that waits for this
+// very task) is refused, as it could never end. A session that goes on after a pause does
+// not count again.
+func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	id := t.callee(call.Name)
+	if id == "" {
+		return t.own.Call(ctx, call)
+	}
+	asked, err := read(call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	inner := agent.InnerOf(ctx)
+	turn, _ := ctx.Value(turnKey{}).(*turn)
+	if inner == nil || turn == nil { // the wiring gives both
+		return tool.Result{}, errors.New("an agent is called outside of a turn")
+	}
+	chain, _ := ctx.Value(chainKey{}).([]string)
+	callers := append(slices.Clip(chain), t.caller)
+	switch {
+	case slices.Contains(callers, id):
+		return tool.Result{}, notDone(call.Name, "this agent waits for the answer itself: it is among those who gave you the task")
+	case len(callers) > maxDepth:
+		return tool.Result{}, notDone(call.Name, fmt.Sprintf("tasks are handed on at most %d times", maxDepth))
+	}
+	defer turn.running.Add(-1)
+	if turn.running.Add(1) > maxRunning {
+		return tool.Result{}, notDone(call.Name, fmt.Sprintf("%d agents work on tasks of this turn already", maxRunning))
+	}
+	if inner.Continued == nil && turn.begun.Add(1) > maxSessions {
+		return tool.Result{}, notDone(call.Name, fmt.Sprintf("%d tasks were given to other agents in this turn, and no more are", maxSessions))
+	}
+	s, err := t.all.newSession(turn.req, id, asked, inner)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	ctx = context.WithValue(ctx, chainKey{}, callers)
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(t.all.specs[id].Timeout, t.all.cfg.Timeout), &fault.Error{
+		Type: fault.Timeout, Message: "The agent took too long and was stopped",
+	})
+	defer cancel()
+	summary, err := s.traced(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Result{ID: call.ID, Name: call.Name, Text: summary}, nil
+}
+
+// notDone says why no session was begun.
+//
+// Nothing has happened by then, so the fault says that the call had no effect.
+func notDone(name, why string) error {
+	return &fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: "The call of " + name + " was not executed: " + why,
+		Hint: "Not executed: " + why + ". Do without it."}
+}
+
+// task is what an agent is asked: the task as its request, and the context as data.
+type task struct {
+	input string
+	data  []chat.Quote
+	whole string // both, as the session's record has them
+}
+
+// read reads the arguments of a call.
+//
+// The schema says the same bounds, but no model is obliged to keep to it.
+func read(call tool.Call) (asked task, err error) {
+	var args struct {
+		Task    *string `json:"task"`
+		Context string  `json:"context"`
+	}
+	if err := json.Unmarshal(call.Arguments, &args); err != nil {
+		return asked, notDone(call.Name, "its arguments are not {task, context}, two texts")
+	}
+	switch {
+	case args.Task == nil || strings.TrimSpace(*args.Task) == "":
+		return asked, notDone(call.Name, "task is missing or empty")
+	case utf8.RuneCountInString(*args.Task) > maxTask:
+		return asked, notDone(call.Name, "task is longer than 5,000 characters")
+	case len(args.Context) > maxContext:
+		return asked, notDone(call.Name, "context is longer than 16 KiB")
+	}
+	asked.input, asked.whole = *args.Task, *args.Task
+	if strings.TrimSpace(args.Context) != "" {
+		asked.whole += "\n\nContext:\n" + args.Context
+		asked.data = []chat.Quote{{About: "Facts and texts from the agent that gives the task", Text: args.Context, Limit: maxFacts}}
+	}
+	return asked, nil
+}

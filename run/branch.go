@@ -1,0 +1,70 @@
+package run
+
+import (
+	"errors"
+
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// Branch is the sink of a run inside a turn: of an agent of a team, a node of a workflow, an
+// agent that another one called, or of an answer that is held back. It bounds the run's text,
+// says whose its events are, and gives its calls ids that are unique in the stream of the
+// turn. All of it belongs to the goroutine of the run.
+type Branch struct {
+	Owner Owner
+	Who   stream.Attribution // of events that name no origin; zero: they stay as they are
+	Max   int                // bytes of text; 0: no bound
+	Long  error              // of a longer text; nil: one that names the model
+	Size  int                // bytes of text so far
+	// Stopped is why the run was stopped: its text is too long. Nothing is passed on then.
+	Stopped error
+}
+
+// Owner is what a Branch belongs to.
+type Owner interface {
+	// Say gets a piece of the run's text, which belongs to its sender.
+	Say(piece *stream.Delta) error
+	// Pass gets any other event. With Branch.Who it may be kept: what says whose it is was
+	// copied.
+	// inner: it comes from a run further inside (stream.Inner).
+	Pass(ev stream.Event, inner bool) error
+	// CallID returns the id that all events of a call carry. own is the agent's, or, if the
+	// event comes from further inside, the one that was given there.
+	CallID(own string, inner bool) string
+}
+
+// Emit implements stream.Sink.
+func (b *Branch) Emit(ev stream.Event) error {
+	if b.Stopped != nil {
+		return b.Stopped
+	}
+	if d, ok := ev.(*stream.Delta); ok {
+		if b.Size += len(d.Text); b.Max > 0 && b.Size > b.Max {
+			b.stop()
+			return b.Stopped
+		}
+		return b.Owner.Say(d)
+	}
+	inner := stream.Inner(ev) // before it says whose it is
+	if b.Who != (stream.Attribution{}) {
+		ev = stream.Attributed(ev, b.Who)
+	}
+	if id := stream.CallIDOf(ev); id != nil {
+		*id = b.Owner.CallID(*id, inner)
+	}
+	return b.Owner.Pass(ev, inner)
+}
+
+func (b *Branch) stop() {
+	if b.Stopped = b.Long; b.Stopped == nil {
+		b.Stopped = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the agent's text is too long")}
+	}
+}
+
+// Recover makes a panic of a run the run's failure alone. It is to be deferred.
+func Recover(err *error) {
+	if p := recover(); p != nil {
+		*err = stream.NewPanic(p)
+	}
+}

@@ -1,0 +1,96 @@
+package run
+
+import "sluice/stream"
+
+// Voice emits the texts of several speakers as one answer: one after the other in the order
+// of Lines, the text of the first that has not ended as it comes. So the answer does not
+// depend on which speaker is faster. One goroutine uses it.
+type Voice struct {
+	Out     *Out
+	Lines   []Line // never moved once texts have come
+	Speaker int    // the line whose text is emitted as it comes; len(Lines): all have ended
+	Said    Join   // what is out
+	Natural bool   // short sentences are joined in one paragraph
+	// Begun is called before the first text of a line; nil: nobody asks.
+	Begun func(line int)
+
+	delta stream.Delta // reused for each event
+}
+
+// Line is one speaker's part in an answer.
+type Line struct {
+	Who     stream.Attribution
+	Pending []string // texts that wait for the speakers before
+	Spoke   bool     // some of its text is out
+}
+
+// Text emits a piece of a line's text, or stores it until those before have ended.
+// The caller bounds what is stored.
+func (v *Voice) Text(line int, text string) {
+	if text == "" {
+		return
+	}
+	if l := &v.Lines[line]; line != v.Speaker {
+		l.Pending = append(l.Pending, text)
+		return
+	}
+	v.speak(line, text)
+}
+
+// speak emits a text. Before the first one of a line comes what joins it to the text so far;
+// that belongs to no speaker.
+func (v *Voice) speak(line int, text string) {
+	l := &v.Lines[line]
+	if !l.Spoke {
+		l.Spoke = true
+		if v.Begun != nil {
+			v.Begun(line)
+		}
+		v.Say(v.Said.Between(text, v.Natural))
+	}
+	v.Said.Add(text)
+	if v.delta.Attribution != l.Who { // cheaper than to write it for each piece
+		v.delta.Attribution = l.Who
+	}
+	v.delta.Text = text
+	_ = v.Out.Emit(&v.delta)
+}
+
+// Say emits a text that is no speaker's own.
+func (v *Voice) Say(text string) {
+	if text != "" {
+		v.Said.Add(text)
+		_ = v.Out.Emit(&stream.Delta{Text: text})
+	}
+}
+
+// Advance moves on to the first line that has not ended, and emits what was stored of the
+// lines up to that one. It is called after each end of a line.
+func (v *Voice) Advance(ended func(line int) bool) {
+	for v.Speaker < len(v.Lines) {
+		v.release(v.Speaker)
+		if !ended(v.Speaker) {
+			return
+		}
+		v.Speaker++
+	}
+}
+
+// Rest emits what was stored of all lines that have ended, though lines before them have not:
+// those wait for a person.
+func (v *Voice) Rest(ended func(line int) bool) {
+	for line := range v.Lines {
+		if ended(line) {
+			v.release(line)
+		}
+	}
+}
+
+// release emits what was stored of one line.
+func (v *Voice) release(line int) {
+	pending := v.Lines[line].Pending
+	v.Lines[line].Pending = nil
+	for _, text := range pending {
+		v.speak(line, text)
+	}
+}
