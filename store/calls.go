@@ -12,27 +12,52 @@ import (
 	"sluice/metrics"
 )
 
-// DefaultTimeout bounds one command.
-const DefaultTimeout = 500 * time.Millisecond
+const (
+	// DefaultTimeout bounds one command.
+	DefaultTimeout = 500 * time.Millisecond
+	// turnWait bounds how long a command waits for its place among the others of this process.
+	turnWait = 2 * time.Second
+	// large is from how many bytes on it is the value of a command that makes the command slow.
+	large = 64 << 10
+)
+
+// errLarge says that a command ran out of time because of what it carried. Nothing is
+// learnt of the store.
+var errLarge = errors.New("its value is large")
 
 // CallsConfig describes Calls. Its zero value works.
 type CallsConfig struct {
 	Timeout time.Duration // of one command; 0: DefaultTimeout
-	// Allow says whether a command may be sent now; done is told how it ended. The
-	// circuit breaker "store" stands behind it; nil: there is none.
-	Allow   func(context.Context) (done func(error), err error)
+	// Allow says whether a command may be sent now; done is called with what the command
+	// says of the store. The circuit breaker "store" stands behind it; nil: there is none.
+	Allow   func(context.Context) (done func(Verdict, error), err error)
 	Metrics *metrics.Registry
 	Log     zerolog.Logger
 }
 
-// Calls is what all commands of an engine go through, if it can be unavailable: time
-// limit, breaker, figures, and the log of its failures. It is safe for concurrent use.
+// Verdict is what a command says of the store.
+type Verdict int
+
+// Verdicts on a store.
+const (
+	// Well: the store did its work, whatever its answer was.
+	Well Verdict = iota
+	// Ill: the store did not answer, or not in time.
+	Ill
+	// Unsaid: nothing was learnt, as when the caller left, or the value was large.
+	Unsaid
+)
+
+// Calls is what all commands of an engine go through: its places, time limit, breaker,
+// figures, and the log of its failures. It is safe for concurrent use.
 type Calls struct {
 	// cfg is complete: defaults are filled in.
 	cfg     CallsConfig
 	seconds metrics.Histogram
 	errors  metrics.Counter
-	failing atomic.Bool // the last command that ended found the store unavailable
+	failing atomic.Bool   // the last command that ended found the store unavailable
+	places  chan struct{} // one for each command that may run now; nil: there is no bound
+	refused refusals
 }
 
 // NewCalls returns Calls.
@@ -47,10 +72,50 @@ func NewCalls(cfg CallsConfig) *Calls {
 	}
 }
 
+// Share bounds how many commands run at once, as an engine has so many connections. The
+// others wait in the order in which they came, before their own time begins: that many
+// want a connection says nothing of the store. It is called before any command.
+func (c *Calls) Share(connections int) { c.places = make(chan struct{}, connections) }
+
 // Do runs one command. What command returns is an error of this package already, or a
-// context's.
+// context's. Of a command that wrote something the engine tells Wrote how it ended.
 func (c *Calls) Do(ctx context.Context, op string, command func(context.Context) error) error {
-	done := func(error) {}
+	leave, err := c.enter(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return c.send(ctx, op, command)
+}
+
+// enter waits for a place. That there was none in time is no failure of the store's, so the
+// breaker does not count it.
+func (c *Calls) enter(ctx context.Context, op string) (leave func(), err error) {
+	if c.places == nil {
+		return func() {}, nil
+	}
+	leave = func() { <-c.places }
+	select {
+	case c.places <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	timer := time.NewTimer(turnWait)
+	defer timer.Stop()
+	select {
+	case c.places <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: %w", op, context.Cause(ctx))
+	case <-timer.C:
+		c.errors.Inc(op)
+		return nil, fmt.Errorf("%s: %w: all connections are in use", op, ErrUnavailable)
+	}
+}
+
+// send runs a command that has its place.
+func (c *Calls) send(ctx context.Context, op string, command func(context.Context) error) error {
+	done := func(Verdict, error) {}
 	if c.cfg.Allow != nil {
 		var err error
 		if done, err = c.cfg.Allow(ctx); err != nil {
@@ -66,8 +131,9 @@ func (c *Calls) Do(ctx context.Context, op string, command func(context.Context)
 	if err != nil {
 		err = c.classify(ctx, op, err)
 	}
-	done(err)
-	c.note(ctx, op, err)
+	verdict := judge(ctx, err)
+	done(verdict, err)
+	c.note(op, verdict, err)
 	return err
 }
 
@@ -79,10 +145,31 @@ func (c *Calls) classify(ctx context.Context, op string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w: no answer in %v", ErrUnavailable, c.cfg.Timeout)
 	}
-	if !expected(err) {
+	if !expected(err) && !refusal(err) {
 		c.errors.Inc(op)
 	}
 	return fmt.Errorf("%s: %w", op, err)
+}
+
+// judge says what the end of a command says of the store. A caller that left, and a value
+// that took the time, say nothing.
+func judge(ctx context.Context, err error) Verdict {
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errLarge):
+		return Unsaid
+	case errors.Is(err, ErrUnavailable):
+		return Ill
+	}
+	return Well
+}
+
+// Carried returns the error of a command that has moved so many bytes: if it is that the
+// store did not answer in time, it says whether that was for their number.
+func Carried(bytes int, err error) error {
+	if bytes >= large && errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", errLarge, err)
+	}
+	return err
 }
 
 // expected says whether the store did its work.
@@ -90,28 +177,30 @@ func expected(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrCursor)
 }
 
-// note logs when the store begins to fail and when it works again, once each. A
-// call whose caller gave up says nothing of the store.
-func (c *Calls) note(ctx context.Context, op string, err error) {
-	if ctx.Err() != nil {
-		return // nothing was learnt
+// note logs when the store begins to fail and when it works again, once each. What is
+// refused while the store answers is logged by Wrote.
+func (c *Calls) note(op string, verdict Verdict, err error) {
+	if verdict == Unsaid || errors.Is(err, ErrReadOnly) {
+		return
 	}
-	failed := errors.Is(err, ErrUnavailable)
+	failed := verdict == Ill
 	if c.failing.Swap(failed) == failed {
 		return
 	}
 	if failed {
-		c.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("operation", op).AnErr("error", err)).Msg("store_unavailable")
+		c.unavailable(op, err)
 	} else {
-		c.cfg.Log.Info().Dict("details", zerolog.Dict().Str("operation", op)).Msg("store_back")
+		c.back(op)
 	}
 }
 
-// Crowded counts a command that was not sent, because too many others were under way.
-func (c *Calls) Crowded(op string) { c.errors.Inc(op) }
+func (c *Calls) unavailable(op string, err error) {
+	c.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("operation", op).AnErr("error", err)).Msg("store_unavailable")
+}
 
-// Failing says whether the last command found the store unavailable.
-func (c *Calls) Failing() bool { return c.failing.Load() }
+func (c *Calls) back(op string) {
+	c.cfg.Log.Info().Dict("details", zerolog.Dict().Str("operation", op)).Msg("store_back")
+}
 
 // Timeout returns the time limit of one command.
 func (c *Calls) Timeout() time.Duration { return c.cfg.Timeout }

@@ -20,6 +20,9 @@ func TaskKey(id string) string { return "task:" + id }
 // MetaKey returns where a task's Meta is.
 func MetaKey(id string) string { return "sluice:task:" + id }
 
+// LongKey returns the list of a task's texts that are too long for its document.
+func LongKey(id string) string { return "sluice:long:" + id }
+
 // LogKey returns where a turn's events are.
 func LogKey(turn string) string { return "sluice:log:" + turn }
 
@@ -46,6 +49,9 @@ func CacheKey(tenant, user, server, tool, arguments string, generation int64) st
 	return "sluice:cache:" + hash(tenant, user, server, tool, arguments, strconv.FormatInt(generation, 10))
 }
 
+// ToolsKey returns where the list of tools is that an MCP server gave last.
+func ToolsKey(server string) string { return "sluice:tools:" + server }
+
 // RunKey returns the value of a task's run of a workflow, CheckpointsKey and MessagesKey
 // the lists of what it has come to.
 func RunKey(task string) string { return "sluice:run:" + task }
@@ -68,6 +74,13 @@ const Withdrawn = "{}"
 
 // ApprovalKey returns the value of a question to a person, by its id.
 func ApprovalKey(id string) string { return "sluice:approval:" + id }
+
+// ApprovalsKey returns the index of the questions that name a person as an approver, by when
+// they expire; ApprovalsOfAllKey that of those which anybody may answer.
+func ApprovalsKey(tenant, person string) string { return "sluice:approvals:" + hash(tenant, person) }
+
+// ApprovalsOfAllKey: see ApprovalsKey.
+func ApprovalsOfAllKey(tenant string) string { return "sluice:approvals:" + hash(tenant) }
 
 // SessionKey returns the value of a session of a sub-agent, by its UUID.
 func SessionKey(id string) string { return "sluice:session:" + id }

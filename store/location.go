@@ -35,6 +35,9 @@ type Location struct {
 	DB             int
 }
 
+// Shared says whether other processes can open the store.
+func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
+
 // Faults of locations. They tell the rule and do not repeat the value, which may hold a
 // password.
 var (

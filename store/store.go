@@ -38,6 +38,8 @@ var (
 	// ErrUnavailable: the store did not answer, did not answer in time, or does not take
 	// changes now.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrReadOnly: the store answers, and takes no changes now. It comes with ErrUnavailable.
+	ErrReadOnly = errors.New("store takes no changes")
 	// ErrDamaged: the record is of another form; somebody else wrote it.
 	ErrDamaged = errors.New("record in the store cannot be read")
 	// ErrCursor: the cursor is none that a page came with.
@@ -50,8 +52,10 @@ var (
 const (
 	// MaxLog bounds what a log holds, in bytes of its entries.
 	MaxLog = 8 << 20
-	// MaxPage bounds the tasks of a page.
-	MaxPage = 100
+	// MaxPage bounds the tasks of a page. A page also ends with the task that brings its
+	// documents to MaxPageBytes.
+	MaxPage      = 100
+	MaxPageBytes = 1 << 20
 )
 
 // Store is all that an engine does. It is safe for concurrent use.
@@ -165,6 +169,13 @@ type Together interface {
 	PushAndPut(ctx context.Context, items []Pushed, key string, v Value, ttl time.Duration) (Value, error)
 }
 
+// Eraser is what an engine has besides whose files still hold what was removed.
+type Eraser interface {
+	// Erase has no file hold what was removed before. A process that reads the store at
+	// this moment may delay it by a minute or so.
+	Erase(ctx context.Context) error
+}
+
 // Bounds say how much of a list is kept, and with what. 0 means no bound.
 type Bounds struct {
 	Items, Bytes int
@@ -179,6 +190,8 @@ type Lists interface {
 	// bounds; the one just added stays in any case. A second try may add it twice.
 	// ErrNotFound: the task that must be there is not.
 	PushList(ctx context.Context, key string, item []byte, b Bounds, ttl time.Duration) error
+	// KeepList changes how long a list is kept, from now on, if it is there.
+	KeepList(ctx context.Context, key string, ttl time.Duration) error
 	// List returns up to limit items from the one with index from on, all if limit is 0;
 	// none if there is no list.
 	List(ctx context.Context, key string, from, limit int) ([][]byte, error)

@@ -70,6 +70,7 @@ type Query struct {
 	State        string // empty: all
 	Limit        int    // 1 to MaxPage
 	Cursor       string // Next of the page before; empty: this is the first page
+	Bare         bool   // without the documents
 }
 
 // Page is a part of a list of tasks.
@@ -77,7 +78,7 @@ type Page struct {
 	IDs   []string
 	Tasks []Task // as long as IDs
 	// Next asks for what follows; empty: nothing does. A page may be short, or empty, and
-	// have one: a search for rare states is done in pieces.
+	// have one: a search for rare states is done in pieces, and MaxPageBytes ends a page.
 	Next string
 }
 

@@ -91,3 +91,32 @@ func TestNoLogToWaitFor(t *testing.T) {
 		turn.End()
 	})
 }
+
+// Who has more than a log that another process has closed gets the end of that log, whether it
+// comes before or behind the close; who has that end gets nothing.
+func TestReaderAheadOfAClosedLog(t *testing.T) {
+	t.Parallel()
+	const done = 4 // start, a delta, the error and this
+	for after, want := range map[int][]string{
+		1: {"skipped start", "response_delta", "error", "done"}, done - 1: {"skipped start", "skipped response_delta", "skipped error", "done"},
+		done: {"skipped start", "skipped response_delta", "skipped error", "skipped done", "nothing to resume"},
+		9:    {"skipped start", "skipped response_delta", "skipped error", "done"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			shared := memory.New(memory.Config{})
+			owner, other := New(Config{Store: shared}), New(Config{Store: shared})
+			defer other.Close()
+			turn := begin(t, owner, nil, &stream.Start{Model: "m"}, &stream.Delta{Text: "a"})
+			early := make(chan []string)
+			go func() { early <- readFrom(t, other, turn, 9) }()
+			synctest.Wait()
+			owner.Close()
+			if diff := cmp.Diff([]string{"skipped start", "skipped response_delta", "skipped error", "done"}, <-early); diff != "" {
+				t.Errorf("before the close (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want, readFrom(t, other, turn, after)); diff != "" {
+				t.Errorf("behind event %d (-want +got):\n%s", after, diff)
+			}
+		})
+	}
+}

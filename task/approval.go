@@ -6,8 +6,8 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"sluice/chat"
@@ -19,9 +19,11 @@ import (
 // succeeds, because the task changes with it.
 
 // How long, and how often, an answer waits for the end of the turn that asked: its client
-// can be faster than the store.
+// can be faster than the store. And how long it waits for a turn that goes on with the answer
+// to another question of the same run.
 const (
 	settleWait  = 3 * time.Second
+	othersWait  = time.Minute
 	settleEvery = 20 * time.Millisecond
 )
 
@@ -31,44 +33,59 @@ const (
 // by the service of approvals.
 func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 	t.task = req.TaskID
-	task, err := s.settled(ctx, req)
-	if errors.Is(err, store.ErrNotFound) {
-		return notFound()
+	for {
+		task, doc, err := s.settled(ctx, req)
+		if errors.Is(err, store.ErrNotFound) {
+			return notFound()
+		}
+		if err != nil {
+			return err
+		}
+		waits := slices.Contains(doc.Status.Approvals, req.Question)
+		switch {
+		case task.Tenant != req.Chat.Principal.Tenant:
+			return notFound()
+		case task.State == Working && waits:
+			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task is at work after another answer; try again in a moment"}
+		case !waits && task.Turn != req.Asked:
+			return answered()
+		case !waits || task.State != InputRequired:
+			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
+		}
+		t.version, t.doc = task.Version+1, doc
+		doc.resumed(t.id, req.Question, t.began)
+		task.Holder, task.Turn, task.State = s.holder, t.id, Working
+		err = s.replaceDocument(ctx, doc, task, s.working(t))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return answered()
+		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	doc := readDocument(t.task, task)
-	switch {
-	case task.Tenant != req.Chat.Principal.Tenant:
-		return notFound()
-	case task.Turn != req.Asked:
-		return answered()
-	case task.State != InputRequired || len(doc.Status.Approvals) == 0:
-		return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
-	}
-	t.version, t.doc = task.Version+1, doc
-	doc.resumed(t.id, t.began)
-	task.Doc, task.Holder, task.Turn, task.State = doc.encode(), s.holder, t.id, Working
-	err = s.cfg.Store.UpdateTask(ctx, t.task, task, s.working(t))
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		return answered()
-	}
-	return err
 }
 
-// settled returns the task when the turn that asked is over.
+// settled returns the task when the turn that asked is over, and no turn goes on with the
+// answer to another question.
 //
-// After settleWait it returns the task as it is, and goOn judges its state.
-func (s *Service) settled(ctx context.Context, req *Request) (store.Task, error) {
+// After its patience it returns the task as it is, and goOn judges its state.
+func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *Document, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
-		if err != nil || task.State != Working || task.Turn != req.Asked || time.Since(began) > settleWait {
-			return task, err
+		if err != nil {
+			return task, nil, err
+		}
+		doc, patience := readDocument(req.TaskID, task), settleWait
+		if task.Turn != req.Asked {
+			patience = othersWait
+		}
+		waits := task.State == Working && (task.Turn == req.Asked || slices.Contains(doc.Status.Approvals, req.Question))
+		if !waits || time.Since(began) > patience {
+			return task, doc, nil
 		}
 		select {
 		case <-ctx.Done():
-			return task, fault.Cause(ctx)
+			return task, doc, fault.Cause(ctx)
 		case <-time.After(settleEvery):
 		}
 	}
@@ -85,28 +102,40 @@ func answered() error {
 // Every failure of the store is nil: the caller then begins the turn, and Begin meets the
 // key again.
 func (s *Service) Repeated(ctx context.Context, req Request) error {
-	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key))
-	var used keyed
-	if err != nil || json.Unmarshal(v.Data, &used) != nil || !chat.IsTurnID(used.Turn) || string(used.Body) != string(req.Body[:]) {
+	key := req.keyName()
+	v, err := s.cfg.Store.Value(ctx, key)
+	if err != nil {
 		return nil
 	}
-	return &Replay{used.Turn}
+	used, err := readKeyed(v.Data)
+	if err != nil || string(used.Body) != string(req.Body[:]) {
+		return nil
+	}
+	return &Replay{Turn: used.Turn, key: key}
 }
 
-// Asked returns the ids of the questions for which a task waits.
-func (s *Service) Asked(ctx context.Context, c Caller, id string) ([]string, error) {
-	t, err := s.task(ctx, c, id)
-	if err != nil {
-		return nil, err
+// Asked returns the ids of the questions for which a task waits, and whether the task is
+// c's. Of one that is not the caller must not learn even that it is there, unless it may
+// answer one of them.
+func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
+	t, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && t.Tenant != c.Principal.Tenant:
+		return nil, false, notFound()
+	case err != nil:
+		return nil, false, unavailable(s.note(err))
 	}
-	return readDocument(id, t).Status.Approvals, nil
+	return readDocument(id, t).Status.Approvals, c.mine(t), nil
 }
+
+// NotFound is the refusal of what names a task that is not there, or not the caller's.
+func NotFound() error { return notFound() }
 
 // Waiting returns the ids of the questions for which c's tasks wait, newest first, and the
-// cursor of the next page.
-func (s *Service) Waiting(ctx context.Context, c Caller, cursor string) (ids []string, next string, err error) {
+// cursor of the next page; of one conversation, if conversation is not empty.
+func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor string) (ids []string, next string, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
-		Tenant: c.Principal.Tenant, User: c.Owner(), State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
+		Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
 	})
 	if errors.Is(err, store.ErrCursor) {
 		e := new(chat.ValidationError)

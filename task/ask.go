@@ -5,11 +5,11 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
@@ -69,7 +69,11 @@ func (s *Service) Show(ctx context.Context, c Caller, id string) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return readDocument(id, t).encode(), nil
+	d, err := s.whole(ctx, id, t)
+	if err != nil {
+		return nil, err
+	}
+	return d.encode(), nil
 }
 
 // LastTurn returns the turn of a task's log.
@@ -87,12 +91,45 @@ func (s *Service) Told(ctx context.Context, c Caller, id string) (doc []byte, tu
 	if err != nil {
 		return nil, "", err
 	}
-	return readDocument(id, t).encode(), t.Turn, nil
+	d, err := s.whole(ctx, id, t)
+	if err != nil {
+		return nil, "", err
+	}
+	return d.encode(), t.Turn, nil
 }
 
-// List returns a page of c's tasks, newest first, as one JSON document. q's tenant and user
-// are c's.
-func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, error) {
+// MaxList bounds the documents of a page, in bytes.
+const MaxList = 1 << 20
+
+// lists is how many lists are made at once: each reads and writes up to MaxList.
+const lists = 8
+
+// Listing waits for nothing: it returns what ends a list that is to be made, or the fault of
+// too many at once.
+func (s *Service) Listing() (done func(), err error) {
+	select {
+	case s.listing <- struct{}{}:
+		return func() { <-s.listing }, nil
+	default:
+		return nil, &fault.Error{Type: fault.Overloaded, Message: "Too many lists are made now; try again in a moment"}
+	}
+}
+
+// Listed is a page of tasks as it is shown.
+type Listed struct {
+	Tasks []jsontext.Value `json:"tasks"` // their documents, with texts that are cut
+	Next  string           `json:"next_cursor,omitempty"`
+}
+
+// Shown says what a list shows.
+type Shown struct {
+	Artifacts bool // of each task
+	Most      int  // bytes of documents, unless the first one has more; 0: MaxList
+}
+
+// List returns a page of c's tasks, newest first. q's tenant and user are c's. It may be
+// called after Listing.
+func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown) (*Listed, error) {
 	q.Tenant, q.User = c.Principal.Tenant, c.Owner()
 	page, err := s.cfg.Store.Tasks(ctx, q)
 	if errors.Is(err, store.ErrCursor) {
@@ -103,14 +140,33 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query) ([]byte, er
 	if err != nil {
 		return nil, unavailable(s.note(err))
 	}
-	list := struct {
-		Tasks []jsontext.Value `json:"tasks"`
-		Next  string           `json:"next_cursor,omitempty"`
-	}{Tasks: []jsontext.Value{}, Next: page.Next}
+	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
+	room := cmp.Or(what.Most, MaxList) - 100 // what stands around them
 	for i, id := range page.IDs {
-		list.Tasks = append(list.Tasks, readDocument(id, page.Tasks[i]).encode())
+		doc := readDocument(id, page.Tasks[i]).listed(what.Artifacts)
+		if room -= len(doc) + 1; room < 0 && i > 0 {
+			list.Next = store.NewCursor(page.IDs[i-1], page.Tasks[i-1].Created)
+			break
+		}
+		list.Tasks = append(list.Tasks, doc)
 	}
-	return json.Marshal(list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	return list, nil
+}
+
+// Count returns how many tasks of c's a query has, up to most. It may be called after Listing.
+func (s *Service) Count(ctx context.Context, c Caller, q store.Query, most int) (n int, err error) {
+	q.Tenant, q.User, q.Cursor, q.Limit, q.Bare = c.Principal.Tenant, c.Owner(), "", store.MaxPage, true
+	for n < most {
+		page, err := s.cfg.Store.Tasks(ctx, q)
+		if err != nil {
+			return 0, unavailable(s.note(err))
+		}
+		n += len(page.IDs)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	return n, nil
 }
 
 // Cancel asks that a task be cancelled, wherever it runs. It returns the document, and
@@ -126,7 +182,11 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	}
 	switch {
 	case t.State == Canceled:
-		return readDocument(id, t).encode(), true, nil
+		doc, err := s.whole(ctx, id, t)
+		if err != nil {
+			return nil, false, err
+		}
+		return doc.encode(), true, nil
 	case final(t.State):
 		return nil, false, notCancelable()
 	case t.State != Working && t.State != Submitted:
@@ -135,7 +195,11 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	if err := s.ask(ctx, id, t); err != nil {
 		return nil, false, err
 	}
-	return readDocument(id, t).encode(), false, nil
+	whole, err := s.whole(ctx, id, t)
+	if err != nil {
+		return nil, false, err
+	}
+	return whole.encode(), false, nil
 }
 
 // notCancelable is said of a task that has ended.
@@ -170,11 +234,11 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	before := t.State
 	doc := readDocument(id, t)
 	asked := doc.Status.Approvals
-	doc.Status = Status{State: Canceled, Timestamp: stamp(time.Now())}
-	t.Doc, t.State, t.Holder = doc.encode(), Canceled, store.Holder{}
+	doc.Status = statusOf(Canceled, time.Now())
+	t.State, t.Holder = Canceled, store.Holder{}
 	ttl, err := s.keepEnded(ctx, id, doc, 0)
 	if err == nil {
-		err = s.cfg.Store.UpdateTask(ctx, id, t, ttl)
+		err = s.replaceDocument(ctx, doc, t, ttl)
 	}
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
@@ -187,7 +251,10 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	}
 	s.withdraw(ctx, asked)
 	s.changed(ctx, id, before, Canceled)
-	return t.Doc, false, nil
+	if long, err := s.longTexts(ctx, id); err == nil && !doc.isWhole() {
+		doc.complete(long)
+	}
+	return doc.encode(), false, nil
 }
 
 // withdraw empties questions that can no longer be answered. They hold what the user and
@@ -223,6 +290,16 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 	}
 	q.State = ""
 	return s.each(ctx, q, s.remove)
+}
+
+// Erase has the store's files hold nothing of what was removed.
+func (s *Service) Erase(ctx context.Context) error {
+	if e, ok := s.cfg.Store.(store.Eraser); ok {
+		if err := e.Erase(ctx); err != nil {
+			return unavailable(s.note(err))
+		}
+	}
+	return nil
 }
 
 // each does something to all tasks of a list.

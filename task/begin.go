@@ -7,7 +7,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -27,6 +26,10 @@ type Request struct {
 	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
 	// waits for an input.
 	Asked string
+	// Question is the one that the person has answered.
+	Question string
+	// MessageID is what the client calls its message; empty: it has no name for it.
+	MessageID string
 	// RequestID is what frames carry. Accumulated is kept for readers of the
 	// log, whose frames must be the same.
 	RequestID   string
@@ -36,25 +39,27 @@ type Request struct {
 	// Key is the client's idempotency key; empty: none.
 	Key  string
 	Body *[32]byte // SHA-256 of what came with Key; nil without one
+	// Sender is whose Key is, if the request goes on with a turn of somebody else; nil: it is
+	// Chat's owner.
+	Sender *string
 	// Cancel ends the turn.
 	Cancel context.CancelCauseFunc
 }
 
-// Replay is the error of Begin for a request whose idempotency key was used with the
-// same body: Turn runs, or has run.
-type Replay struct{ Turn string }
-
-// It is not a failure: the caller reads the turn's log instead of running it.
-func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
-
-// keyed is what is kept of an idempotency key.
-type keyed struct {
-	Turn string `json:"turn"`
-	Body []byte `json:"body"`
+// keyName returns where the request's idempotency key is kept: it belongs to who sent it.
+func (r *Request) keyName() string {
+	sender := r.Chat.Owner()
+	if r.Sender != nil {
+		sender = *r.Sender
+	}
+	return store.IdempotencyKey(r.Chat.Principal.Tenant, sender, r.Key)
 }
 
+// ErrNoRoom says that a turn is not kept because the store is full.
+var ErrNoRoom = errors.New("the store is full")
+
 // Begin begins to keep a turn. It returns nil if the store is unavailable and the turn can
-// do without; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
+// do without, and ErrNoRoom if it is full; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
 // no input. It sets in Request.Chat which question its input answers. End must be called on the Turn.
 //
 // A turn cannot do without the store if the store is required, if the turn is a run, or if
@@ -69,6 +74,8 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 		return nil, err
 	case s.cfg.Required || req.Durable || req.Key != "" || req.TaskID != "":
 		return nil, unavailable(err)
+	case errors.Is(err, store.ErrFull):
+		return nil, ErrNoRoom
 	}
 	return nil, nil
 }
@@ -105,28 +112,31 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 // Of two requests with one key the second gets a *Replay if its body is the same, and a
 // fault if not.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
-	key := store.IdempotencyKey(req.Chat.Principal.Tenant, req.Chat.Owner(), req.Key)
-	data, _ := json.Marshal(keyed{t.id, req.Body[:]})
-	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: data}, longestTurn+keyMemory)
+	key := req.keyName()
+	mine := keyed{Turn: t.id, Body: req.Body[:]}
+	if !t.durable {
+		mine.Owner, mine.Epoch = s.holder.Owner, s.holder.Epoch
+	}
+	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
 	if err == nil {
-		t.key = key
+		t.key, t.keyed = key, mine
 		return nil
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	var used keyed
-	if err := json.Unmarshal(there.Data, &used); err != nil || !chat.IsTurnID(used.Turn) {
-		return store.ErrDamaged
+	used, err := readKeyed(there.Data)
+	if err != nil {
+		return err
 	}
 	if used.Turn == t.id { // a try before, whose answer was lost
-		t.key = key
+		t.key, t.keyed = key, mine
 		return nil
 	}
 	if string(used.Body) != string(req.Body[:]) {
 		return &fault.Error{Type: fault.KeyReused, Message: "This idempotency key was used with another request"}
 	}
-	return &Replay{used.Turn}
+	return &Replay{Turn: used.Turn, key: key}
 }
 
 // open makes the task, or takes up the one that waits for the input.
@@ -156,11 +166,16 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
 	t.doc = newDocument(t.task, req.Chat)
 	t.doc.Metadata.LastAgent = req.Chat.LastAgent
-	t.doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
-	return s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: t.doc.encode(), Meta: store.Meta{
+	t.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.doc.stored()
+	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}, s.working(t))
+	if err == nil {
+		err = s.keepLong(ctx, t.doc, long, s.working(t))
+	}
+	return err
 }
 
 // working is how long the task of a turn that runs is kept. That of a run does not expire.

@@ -30,6 +30,21 @@ const (
 	Unknown = "unknown"
 )
 
+// sentences say how a task stands, where neither a question nor a failure does.
+var sentences = map[string]string{
+	Submitted:     chat.TaskSubmitted,
+	Working:       chat.TaskWorking,
+	InputRequired: "The task waits for an answer",
+	Completed:     "The request was answered",
+	Failed:        "The request could not be answered",
+	Canceled:      "The task was cancelled",
+}
+
+// statusOf returns the status of a task that comes into a state.
+func statusOf(state string, now time.Time) Status {
+	return Status{State: state, Message: &Message{Role: "assistant", Content: sentences[state]}, Timestamp: stamp(now)}
+}
+
 // IsState says whether state is one of those of a task.
 func IsState(state string) bool {
 	return slices.Contains([]string{Submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
@@ -56,10 +71,12 @@ func stateOf(reason stream.FinishReason) string {
 type Document struct {
 	// ID is the task's, SessionID and ContextID the conversation's, under the
 	// names of two protocols.
-	ID        string     `json:"id"`
-	SessionID string     `json:"sessionId,omitzero"`
-	ContextID string     `json:"contextId,omitzero"`
-	Status    Status     `json:"status"`
+	ID        string `json:"id"`
+	SessionID string `json:"sessionId,omitzero"`
+	ContextID string `json:"contextId,omitzero"`
+	Status    Status `json:"status"`
+	// Earlier, of a stored document alone, are before History.
+	Earlier   []Earlier  `json:"earlierMessages,omitempty"`
 	History   []Message  `json:"history,omitempty"`
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Metadata  Metadata   `json:"metadata,omitzero"`
@@ -91,8 +108,12 @@ type Message struct {
 	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitzero"`
 	MessageID string `json:"messageId,omitzero"`
-	AgentID   string `json:"agentId,omitzero"`
-	Others    Others `json:",embed"`
+	// TurnID is the turn of a message whose id is its client's; ids of ours begin with it.
+	TurnID  string `json:"turnId,omitzero"`
+	AgentID string `json:"agentId,omitzero"`
+	// Elsewhere, of a stored document alone, says where Content is whole; nil: here.
+	Elsewhere *Elsewhere `json:"elsewhere,omitzero"`
+	Others    Others     `json:",embed"`
 }
 
 // Artifact is what a task has made.
@@ -107,8 +128,9 @@ type Artifact struct {
 
 // Part is a part of an Artifact.
 type Part struct {
-	Text   string `json:"text"`
-	Others Others `json:",embed"`
+	Text      string     `json:"text"`
+	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Others    Others     `json:",embed"`
 }
 
 // Metadata is what is known of a task beside the conversation. The rest is the client's
@@ -129,6 +151,7 @@ type Metadata struct {
 	Workflow      string `json:"workflow,omitzero"`
 	Kind          string `json:"kind,omitzero"`
 	RetentionDays *int   `json:"retentionDays,omitzero"`
+	ParentTaskID  string `json:"parentTaskId,omitzero"`
 	Others        Others `json:",embed"`
 }
 
@@ -145,12 +168,13 @@ type Routing struct {
 type AgentResponse struct {
 	// AgentID ran once; an agent that ran again has an entry more.
 	// ErrorMessage is fit for users.
-	AgentID         string `json:"agentId"`
-	Content         string `json:"content,omitzero"`
-	Success         bool   `json:"success"`
-	ErrorMessage    string `json:"errorMessage,omitzero"`
-	ExecutionTimeMs Number `json:"executionTimeMs"`
-	Others          Others `json:",embed"`
+	AgentID         string     `json:"agentId"`
+	Content         string     `json:"content,omitzero"`
+	Success         bool       `json:"success"`
+	ErrorMessage    string     `json:"errorMessage,omitzero"`
+	ExecutionTimeMs Number     `json:"executionTimeMs"`
+	Elsewhere       *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Others          Others     `json:",embed"`
 }
 
 // Number is a number that may also come as a string.
@@ -179,6 +203,7 @@ func newDocument(id string, req *chat.Request) *Document {
 	}
 	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
 	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
+	d.Metadata.ParentTaskID = req.ParentTask
 	if len(req.Context) > 0 {
 		d.Metadata.Others = Others{}
 		for _, entry := range req.Context {
@@ -201,6 +226,7 @@ func readDocument(id string, t store.Task) *Document {
 	if err != nil {
 		d = readForeign(t.Doc)
 	}
+	d.dereference()
 	d.ID = id
 	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
 		d.SessionID, d.ContextID = conversation, conversation
@@ -211,7 +237,7 @@ func readDocument(id string, t store.Task) *Document {
 	return d
 }
 
-// encode returns the document as it is stored and shown.
+// encode returns the document as JSON.
 func (d *Document) encode() []byte {
 	d.dropReplaced()
 	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
@@ -222,21 +248,28 @@ func (d *Document) encode() []byte {
 }
 
 // asked notes what the user says in a turn that begins.
-func (d *Document) asked(turn, input string, now time.Time, most int) {
-	d.Status = Status{State: Working, Timestamp: stamp(now)}
+func (d *Document) asked(turn string, req *Request, now time.Time, most int) {
+	d.Status = statusOf(Working, now)
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
-	d.say(Message{Role: "user", Content: input, Timestamp: stamp(now), MessageID: turn + ":user"}, most)
+	m := Message{Role: "user", Content: req.Chat.Input, Timestamp: stamp(now), MessageID: turn + ":user"}
+	if req.MessageID != "" {
+		m.MessageID, m.TurnID = req.MessageID, turn
+	}
+	d.say(m, most)
 }
 
-// resumed notes a turn that goes on with what an approval has answered.
-func (d *Document) resumed(turn string, now time.Time) {
-	d.Status = Status{State: Working, Timestamp: stamp(now)}
+// resumed notes a turn that goes on with what an approval has answered; the other questions
+// wait on.
+func (d *Document) resumed(turn, answered string, now time.Time) {
+	others := slices.DeleteFunc(slices.Clone(d.Status.Approvals), func(id string) bool { return id == answered })
+	d.Status = statusOf(Working, now)
+	d.Status.Approvals = others
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
 }
 
 // ended notes what a turn has said, and the task's state after it.
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
-	d.Status = Status{State: state, Timestamp: stamp(now)}
+	d.Status = statusOf(state, now)
 	d.Metadata.PendingQuestion = d.question(said)
 	if said.failure != "" {
 		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
@@ -256,10 +289,32 @@ func (d *Document) ended(state string, said *answer, turn string, now time.Time,
 	said.describe(&d.Metadata)
 }
 
+// dropAnswer takes out what the last turn has said, for a store that has no room for it.
+func (d *Document) dropAnswer(turn string) {
+	d.History = slices.DeleteFunc(d.History, func(m Message) bool { return m.MessageID == turn+":assistant" })
+	d.Artifacts = nil
+	for i := range d.Metadata.AgentResponses {
+		d.Metadata.AgentResponses[i].Content = ""
+	}
+	d.Status.Message = &Message{Role: "assistant", Content: "The answer is not kept: the store is full"}
+}
+
 // say adds a message, and drops the oldest beyond most.
 func (d *Document) say(m Message, most int) {
 	d.History = append(d.History, m)
-	d.History = d.History[max(0, len(d.History)-most):]
+	tooMany := len(d.History) - most
+	for _, e := range d.Earlier {
+		tooMany += e.Messages
+	}
+	for tooMany > 0 && len(d.Earlier) > 0 {
+		e := &d.Earlier[0]
+		n := min(tooMany, e.Messages)
+		tooMany -= n
+		if e.Messages -= n; e.Messages <= 0 {
+			d.Earlier = d.Earlier[1:]
+		}
+	}
+	d.History = d.History[max(0, tooMany):]
 }
 
 // stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.

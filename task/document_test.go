@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/chat"
 	"sluice/store"
 )
 
@@ -88,8 +89,8 @@ func TestDocumentsThatCannotBeRead(t *testing.T) {
 func TestChangedForeignDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument("task_1", store.Task{Doc: []byte(`{"status":{"state":"input-required"},"history":{"pages":2},"artifacts":7,"metadata":{"turns":{"first":1},"agentResponses":[{"success":"True"}]}}`)})
-	d.asked("turn_2", "hi", time.Unix(0, 0), 50)
-	const want = `{"id":"task_1","status":{"state":"working","timestamp":"1970-01-01T00:00:00.000Z"},` +
+	d.asked("turn_2", &Request{Chat: &chat.Request{Input: "hi"}}, time.Unix(0, 0), 50)
+	const want = `{"id":"task_1","status":{"state":"working","message":{"role":"assistant","content":"The request is being worked on"},"timestamp":"1970-01-01T00:00:00.000Z"},` +
 		`"history":[{"role":"user","content":"hi","timestamp":"1970-01-01T00:00:00.000Z","messageId":"turn_2:user"}],` +
 		`"metadata":{"turns":["turn_2"],"agentResponses":[{"success":"True"}]},"artifacts":7}`
 	if diff := cmp.Diff(want, string(d.encode())); diff != "" {

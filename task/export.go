@@ -21,6 +21,7 @@ type Record struct {
 	StartedAt   string `json:"started_at,omitempty"`
 	CompletedAt string `json:"completed_at,omitempty"`
 	Days        int    `json:"retention_days"`
+	ParentTask  string `json:"parent_task_id,omitempty"`
 }
 
 // Export returns a task and its trace, whatever user it belongs to. It changes nothing: st may be open
@@ -35,7 +36,11 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 	if err != nil {
 		return r, nil, errors.Join(err, store.ErrUnavailable)
 	}
-	doc := readDocument(id, t)
+	trace = record.Exported(trace)
+	doc, err := s.whole(ctx, id, t)
+	if err != nil {
+		return r, nil, errors.Join(err, store.ErrUnavailable)
+	}
 	days := int((cmp.Or(spec.TTL, DefaultTTL) + day - 1) / day)
 	if policy.retained(doc) {
 		days = policy.daysOf(doc)
@@ -50,7 +55,7 @@ const defaultAgent = "assistant"
 func (d *Document) record(t store.Task, days int) Record {
 	r := Record{
 		ID: d.ID, Description: "-", Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
-		Days: days,
+		Days: days, ParentTask: d.Metadata.ParentTaskID,
 	}
 	for i := len(d.History) - 1; i >= 0; i-- {
 		if d.History[i].Role == "user" && d.History[i].Content != "" {

@@ -62,7 +62,7 @@ func readMembers[T any](text []byte, into *T, others *Others) bool {
 // ours returns the name of a member as this version writes it, which may differ in its case.
 func ours(name string) string {
 	for _, known := range []string{
-		"id", "sessionId", "contextId", "status", "history", "artifacts", "metadata",
+		"id", "sessionId", "contextId", "status", "earlierMessages", "history", "artifacts", "metadata",
 		"agentSelections", "routingConfidence", "routing", "agentResponses", "turns", "pendingQuestion", "lastAgent",
 	} {
 		if strings.EqualFold(name, known) {
@@ -81,7 +81,7 @@ func (d *Document) dropReplaced() {
 	m := &d.Metadata
 	for name, written := range map[string]bool{
 		"id": true, "status": true, "sessionId": d.SessionID != "", "contextId": d.ContextID != "",
-		"history": d.History != nil, "artifacts": d.Artifacts != nil,
+		"earlierMessages": d.Earlier != nil, "history": d.History != nil, "artifacts": d.Artifacts != nil,
 	} {
 		if written {
 			delete(d.Others, name)

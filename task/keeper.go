@@ -11,7 +11,6 @@ import (
 
 	"sluice/fault"
 	"sluice/store"
-	"sluice/stream"
 )
 
 const (
@@ -158,7 +157,7 @@ func (s *Service) stop(task string) bool {
 // some of them, as others want theirs. It says whether it has left any. After an outage of
 // the store it waits for one lease, so that owners can renew theirs.
 func (s *Service) sweep(ctx context.Context) (more bool) {
-	if failed := s.failed.Load(); failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load() {
+	if s.uncertain() {
 		return false
 	}
 	ids, err := s.cfg.Store.Orphans(ctx, sweep)
@@ -178,9 +177,17 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 	return false
 }
 
+// uncertain says that processes may live whose lease is over: the store was unavailable so
+// shortly ago that they could not renew it.
+func (s *Service) uncertain() bool {
+	failed := s.failed.Load()
+	return failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load()
+}
+
 // closeOrphan closes one of them. What this process holds itself is none, whatever the
 // store's clock says of its lease.
-func (s *Service) closeOrphan(ctx context.Context, id string) error {
+func (s *Service) closeOrphan(ctx context.Context, id string) (err error) {
+	defer caught(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
 	if err != nil || task.Holder == s.holder {
 		return err
@@ -198,41 +205,32 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 		return err
 	}
 	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
-	var c store.Closing
-	var said answer
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err
 	}
-	state := Failed
-	if err == nil {
-		for _, told := range kept.told {
-			said.hear(told.Event)
-		}
-		data, n := kept.close(lostOr(owned), time.Since(task.Created))
-		if len(said.asked) > 0 && said.reason == "" { // and before the very last one
-			said.reason = stream.ApprovalRequired
-			data, n = kept.pause()
-		}
-		if said.reason != "" { // it died between its last event and its last state
-			state = stateOf(said.reason)
-		}
-		if n > 0 {
-			c.LogOf = task.Turn
-			c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
-		}
-	}
 	doc, begun := readDocument(id, task), readDocument(id, task)
-	doc.ended(state, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
-	c.Task = task
-	c.Doc, c.State, c.Holder = doc.encode(), state, store.Holder{}
+	c := store.Closing{Task: task}
+	var said answer
+	if lost := lostOr(owned); err != nil {
+		c.State, said.failure = Failed, fault.From(lost).Message
+	} else {
+		s.closeLog(kept, lost, time.Since(begun.began(task.Turn, task.Created)), &said, &c)
+	}
+	doc.ended(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
+	var long []byte
+	c.Doc, long = doc.stored()
+	c.Holder = store.Holder{}
 	if c.TTL, err = s.keepEnded(ctx, id, doc, said.waits()); err != nil {
 		return err
 	}
-	if state == InputRequired && s.cfg.Runs != nil { // a run ends its wait itself
+	if c.State == InputRequired && s.cfg.Runs != nil { // a run ends its wait itself
 		if run, err := s.cfg.Runs.Open(ctx, id); run != nil || err != nil {
 			c.TTL = 0
 		}
+	}
+	if err = s.keepLong(ctx, doc, long, c.TTL); err != nil {
+		return err
 	}
 	if _, err = s.change(ctx, id, c, owned); err != nil {
 		return err
@@ -240,8 +238,24 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	s.traceLost(ctx, id, begun, task, kept, &c)
 	s.lost.Inc()
 	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
-	s.changed(s.cfg.Log.WithContext(ctx), id, before, state)
+	s.changed(s.cfg.Log.WithContext(ctx), id, before, c.State)
 	return nil
+}
+
+// closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
+// and into said all that the turn has said then.
+func (s *Service) closeLog(kept kept, lost error, after time.Duration, said *answer, c *store.Closing) {
+	for _, told := range kept.told {
+		said.hear(told.Event)
+	}
+	data, n := kept.close(lost, after, said)
+	if c.State = Failed; said.reason != "" {
+		c.State = stateOf(said.reason)
+	}
+	if n > 0 {
+		c.LogOf = c.Turn
+		c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
+	}
 }
 
 // changed reports a task's new state.

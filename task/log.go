@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
 	"sluice/store"
 	"sluice/stream"
 )
@@ -124,17 +123,19 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 
 // Skip passes over the events up to number n, each of which is passed to skipped. It returns
 // false if there is nothing to wait for behind them: the turn has ended with them, or
-// no process runs it. Those that the log does not have yet Events passes over.
+// no process runs it. Those that the log does not have yet Events passes over. Who has more than
+// the log of a turn that has ended gets its Done alone.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
 	for passed := 0; ; {
 		for i, told := range l.ready {
-			if told.N > n {
+			_, done := told.Event.(*stream.Done)
+			if told.N > n || done && told.N < n {
 				l.ready = l.ready[i:]
 				return true, nil
 			}
 			skipped(told.Event)
 			passed = told.N
-			if _, done := told.Event.(*stream.Done); done {
+			if done {
 				return false, nil
 			}
 		}
@@ -148,7 +149,13 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 				return true, nil
 			}
 			l.ahead, l.skipped = n, skipped
-			return l.service.stillRuns(ctx, l.Task, l.Turn)
+			if runs, err := l.service.stillRuns(ctx, l.Task, l.Turn); runs || err != nil {
+				return runs, err
+			}
+			// It may have got its end since the last look.
+			if err := l.more(ctx, l.Turn); err != nil || l.last == before {
+				return false, err
+			}
 		}
 	}
 }
@@ -235,7 +242,7 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 				err = ErrGone
 			}
 			over := ends(told)
-			if told = l.behind(told); len(told) == 0 && err == nil && !over {
+			if told = l.behind(told); len(told) == 0 && err == nil {
 				continue
 			}
 			if !yield(told, err) || err != nil || over {
@@ -245,9 +252,9 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 	}
 }
 
-// behind returns those of some events that the reader does not have.
+// behind returns those of some events that the reader does not have, and Done in any case.
 func (l *Log) behind(told []Told) []Told {
-	for len(told) > 0 && told[0].N <= l.ahead {
+	for len(told) > 0 && told[0].N <= l.ahead && !ends(told[:1]) {
 		l.skipped(told[0].Event)
 		told = told[1:]
 	}
@@ -280,103 +287,3 @@ func (s *Service) readAll(ctx context.Context, turn string) (kept, error) {
 	}
 	return kept{}, err
 }
-
-// close returns what a log still needs so that its turn is whole: the ends of what is
-// under way, err, and Done; and the number of the last event. It returns 0 if the turn is
-// whole already.
-func (k kept) close(err error, at time.Duration) (data []byte, n int) {
-	c := &closing{n: k.last, at: at}
-	guard := stream.NewGuard(c)
-	var running []stream.AgentRun
-	for _, told := range k.told {
-		c.safe(told.Event)
-		running = runs(running, told.Event)
-		_ = guard.Emit(told.Event)
-		c.at = max(c.at, told.At)
-	}
-	if guard.Ended() {
-		return nil, 0
-	}
-	c.open = true
-	for i := range running {
-		running[i].Status = stream.AgentStopped
-		_ = guard.Emit(&running[i])
-	}
-	_ = guard.Fail(err)
-	return c.data, c.n
-}
-
-// pause returns what a log still needs whose turn had asked a person and was about to end
-// so.
-func (k kept) pause() (data []byte, n int) {
-	c := &closing{open: true, n: k.last}
-	for _, told := range k.told {
-		c.at = max(c.at, told.At)
-	}
-	if c.Emit(&stream.Done{Reason: stream.ApprovalRequired}) != nil {
-		return nil, 0
-	}
-	return c.data, c.n
-}
-
-// runs keeps the list of agents that have begun and not ended.
-func runs(list []stream.AgentRun, ev stream.Event) []stream.AgentRun {
-	run, ok := ev.(*stream.AgentRun)
-	if !ok {
-		return list
-	}
-	for i := range list {
-		if list[i].AgentID == run.AgentID && list[i].SessionID == run.SessionID {
-			list = append(list[:i], list[i+1:]...)
-			break
-		}
-	}
-	if run.Status == stream.AgentStarted || run.Status == stream.AgentRetrying {
-		list = append(list, stream.AgentRun{AgentID: run.AgentID, Role: run.Role, Attempt: run.Attempt,
-			SessionID: run.SessionID, CallID: run.CallID})
-	}
-	return list
-}
-
-// closing is the sink that stores what is added to a turn.
-type closing struct {
-	open   bool // before, nothing is stored: it is in the log
-	unsafe bool // a tool ran that may not run again
-	// n and at are those of the last event, and data is what is appended to
-	// end the log.
-	n    int
-	at   time.Duration
-	data []byte
-}
-
-// safe notes whether a call began that must not run twice. Only a turn without
-// one may be run again elsewhere.
-func (c *closing) safe(ev stream.Event) {
-	if started, ok := ev.(*stream.ToolStarted); ok && !started.Repeatable {
-		c.unsafe = true
-	}
-}
-
-// Emit implements stream.Sink.
-func (c *closing) Emit(ev stream.Event) error {
-	if !c.open {
-		return nil
-	}
-	switch e := ev.(type) {
-	case *stream.Error:
-		if e.Fatal && e.Type == fault.TurnLost {
-			e.Recoverable = !c.unsafe
-		}
-	case *stream.Done:
-		e.Timings.Total = c.at
-	}
-	line, err := stream.AppendStored(c.data, stream.Stamp{N: c.n + 1, At: c.at}, ev)
-	if err != nil {
-		return err
-	}
-	c.data, c.n = append(line, '\n'), c.n+1
-	return nil
-}
-
-// Flush implements stream.Sink.
-func (*closing) Flush() error { return nil }

@@ -95,7 +95,7 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 		for i, ev := range whole[:cut] {
 			k.told = append(k.told, Told{stream.Stamp{N: i + 1, At: time.Duration(i+1) * time.Second}, ev})
 		}
-		data, n := k.close(lost(), time.Hour)
+		data, n := k.close(lost(), time.Hour, nil)
 		if cut == len(whole) {
 			if n != 0 || data != nil {
 				t.Errorf("a turn that had ended: %d, %s", n, data)
@@ -253,13 +253,19 @@ func TestLogsThatCannotGoOn(t *testing.T) {
 				tt.before(t, s, turn)
 				own := new(client)
 				turn.Before(own)
+				turn.OnBreak(func() { own.lines = nil })
+				want := 2 // events
+				if tt.cancelled {
+					want = 0
+				}
 				for i, ev := range []stream.Event{&stream.Delta{Text: "y"}, &stream.Done{Reason: stream.Stop}} {
-					if err := errors.Join(turn.Write(stream.Stamp{N: i + 3}, ev), turn.Flush()); err != nil {
+					err := errors.Join(turn.Write(stream.Stamp{N: i + 3}, ev), turn.Flush())
+					if _, last := ev.(*stream.Done); err != nil && !tt.cancelled || last && errors.Is(err, ErrBroken) != tt.cancelled {
 						t.Error(err)
 					}
 				}
 				turn.End()
-				if len(own.lines) != 2 || (cause != nil) != tt.cancelled {
+				if len(own.lines) != want || (cause != nil) != tt.cancelled {
 					t.Errorf("the client was told %q, the turn was ended by %v", own.lines, cause)
 				}
 				entries, err := s.cfg.Store.ReadLog(t.Context(), turn.ID(), 0, 9)

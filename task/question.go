@@ -5,6 +5,7 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"sluice/chat"
 	"sluice/store"
@@ -22,9 +23,10 @@ type Question struct {
 
 // Asked is one message of a Question.
 type Asked struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-	Others  Others `json:",embed"`
+	Role      string     `json:"role"`
+	Content   string     `json:"content"`
+	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Others    Others     `json:",embed"`
 }
 
 // maxAsked bounds the messages of a Question. The request stays, and what was said last.
@@ -45,7 +47,8 @@ func (d *Document) question(said *answer) *Question {
 	} else {
 		q.InARow = 0
 	}
-	q.Asked = append(q.Asked, Asked{Role: "user", Content: d.lastInput()}, Asked{Role: "assistant", Content: string(said.text)})
+	input := d.lastInput()
+	q.Asked = append(q.Asked, Asked{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, Asked{Role: "assistant", Content: string(said.text)})
 	if n := len(q.Asked); n > maxAsked {
 		q.Asked = append(q.Asked[:1:1], q.Asked[n-maxAsked+1:]...)
 	}
@@ -53,13 +56,13 @@ func (d *Document) question(said *answer) *Question {
 }
 
 // lastInput returns what the user said in the last turn.
-func (d *Document) lastInput() string {
+func (d *Document) lastInput() Message {
 	for i := len(d.History) - 1; i >= 0; i-- {
 		if d.History[i].Role == "user" {
-			return d.History[i].Content
+			return d.History[i]
 		}
 	}
-	return ""
+	return Message{}
 }
 
 // forRequest returns the question as a request answers it.
@@ -128,17 +131,36 @@ func taskFault(f *chat.FieldError) error {
 // take makes a waiting task the turn's, and sets in the request what it answers.
 func (s *Service) take(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
 	before := task.State
-	doc.asked(t.id, req.Chat.Input, t.began, s.cfg.MaxHistory)
-	task.Doc, task.Holder, task.Turn, task.State = doc.encode(), s.holder, t.id, Working
-	if err := s.cfg.Store.UpdateTask(ctx, doc.ID, task, s.cfg.TTL); err != nil {
+	asked, err := s.asks(ctx, doc)
+	if err != nil {
+		return err
+	}
+	doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	task.Holder, task.Turn, task.State = s.holder, t.id, Working
+	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
 		return err
 	}
 	t.task, t.doc, t.version = doc.ID, doc, task.Version+1
-	req.Chat.Question = doc.Metadata.PendingQuestion.forRequest()
+	req.Chat.Question = asked.forRequest()
 	req.Chat.LastAgent = doc.Metadata.LastAgent
 	if req.Chat.ConversationID == "" {
 		req.Chat.ConversationID = doc.ContextID
 	}
 	s.changed(ctx, doc.ID, before, Working)
 	return nil
+}
+
+// asks returns the question of a task with all of its texts. The document stays as it is.
+func (s *Service) asks(ctx context.Context, d *Document) (*Question, error) {
+	q := *d.Metadata.PendingQuestion
+	if !slices.ContainsFunc(q.Asked, func(a Asked) bool { return a.Elsewhere != nil }) {
+		return &q, nil
+	}
+	long, err := s.longTexts(ctx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	q.Asked = slices.Clone(q.Asked)
+	(&Document{Metadata: Metadata{PendingQuestion: &q}}).complete(long)
+	return &q, nil
 }

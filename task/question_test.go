@@ -19,7 +19,7 @@ func TestPendingQuestion(t *testing.T) {
 	d := newDocument("task_1", &chat.Request{Context: []chat.ContextEntry{{Name: "pendingquestion", Value: "mine"}, {Name: "agentresponses", Value: "mine"}}})
 	for n := range 20 {
 		text := strings.Repeat("i", n)
-		d.asked("turn_1", "reply "+text, time.Now(), 2)
+		d.asked("turn_1", &Request{Chat: &chat.Request{Input: "reply " + text}}, time.Now(), 2)
 		d.ended(InputRequired, &answer{text: []byte("question " + text), reason: stream.InputRequired, route: &stream.Route{Decision: stream.Clarified}}, "turn_1", time.Now(), 2)
 		d = readDocument("task_1", store.Task{Doc: d.encode(), Meta: store.Meta{Version: 1}})
 	}
@@ -30,7 +30,7 @@ func TestPendingQuestion(t *testing.T) {
 	if got := string(d.Metadata.Others["pendingquestion"]); got != `"mine"` {
 		t.Errorf("the context says %s", got)
 	}
-	d.asked("turn_1", "reply", time.Now(), 2)
+	d.asked("turn_1", &Request{Chat: &chat.Request{Input: "reply"}}, time.Now(), 2)
 	d.ended(InputRequired, &answer{text: []byte("Which?"), reason: stream.InputRequired, asker: "b", route: &stream.Route{Decision: stream.Routed, AgentID: "b"}}, "turn_1", time.Now(), 2)
 	if q := d.Metadata.PendingQuestion; q.AgentID != "b" || q.InARow != 0 {
 		t.Errorf("of an agent: %+v", q)

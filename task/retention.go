@@ -18,9 +18,10 @@ type Retention struct {
 	// else are kept for Spec.TTL.
 	Set bool
 	// Days is what counts if nothing else does; 0: records go when the task ends.
-	Days int
+	Days int `key:"default_days"`
 	// ByTask has days by kind of task, ByStatus by completed and failed. Both may be nil.
-	ByTask, ByStatus map[string]int
+	ByTask   map[string]int `key:"by_task"`
+	ByStatus map[string]int `key:"by_status"`
 }
 
 // Statuses of a task that has ended, as records name them.
@@ -33,25 +34,8 @@ const (
 func RetentionSection(r *Retention) file.Section {
 	return file.Section{Name: "retention", Schema: retentionSchema, Read: func(n *file.Node) {
 		*r = Retention{Set: true, Days: defaultDays}
-		if days, ok := n.Get("default_days").Int(); ok {
-			r.Days = days
-		}
-		r.ByTask, r.ByStatus = readDays(n.Get("by_task")), readDays(n.Get("by_status"))
+		n.Decode(r)
 	}}
-}
-
-// readDays reads a map of names to days; nil: there are none.
-func readDays(n *file.Node) map[string]int {
-	var all map[string]int
-	for m := range n.Members() {
-		if days, ok := m.Int(); ok {
-			if all == nil {
-				all = map[string]int{}
-			}
-			all[m.Name()] = days
-		}
-	}
-	return all
 }
 
 // defaultDays is how long runs are kept that nothing else is said of.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/config"
 	"sluice/config/file"
 	"sluice/metrics"
 	"sluice/store"
@@ -26,7 +27,7 @@ import (
 func TestRetentionSection(t *testing.T) {
 	t.Parallel()
 	read := func(content string) (r Retention, faults []string) {
-		got := file.Table{RetentionSection(&r)}.Read("f", []byte(content), func(string) (string, bool) { return "", false })
+		got := file.Table{RetentionSection(&r)}.Read("f", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 		for _, f := range got.Faults {
 			faults = append(faults, f.Message)
 		}
@@ -330,7 +331,7 @@ func TestRemovalThatFails(t *testing.T) {
 		}
 		s.Close()
 	}
-	if failures != 4 { // of the task, its trace, the other list and the entry
+	if failures != 5 { // of the task, its trace, its long texts, the other list and the entry
 		t.Errorf("%d sweeps have failed", failures)
 	}
 }

@@ -52,18 +52,32 @@ func shuttingDown() error {
 	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
 }
 
-// leaves notes that another process, or this one later, goes on with the turn: what is
-// told of its end is for its client alone.
-func (t *Turn) leaves(ev stream.Event) {
+// leaves notes that another process, or this one later, goes on with the turn. It says whether
+// the client's stream breaks off.
+//
+// Its client is not told of an end, for there is none: its stream breaks off with what the
+// log has, and goes on where the client asks for the rest. While the store is unavailable
+// there is no rest to ask for, and the client learns why; but not of a run that is fenced,
+// which another process may have by then.
+func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
 	e, ok := ev.(*stream.Error)
 	if !ok || !e.Fatal || !t.durable {
-		return
+		return false
 	}
 	switch e.Type {
 	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
 		t.append()
 		t.leftOff, t.logging = true, false
+		return e.Type != fault.StoreUnavailable || t.isFenced()
 	}
+	return false
+}
+
+// isFenced says whether another process may have the turn by now.
+func (t *Turn) isFenced() bool {
+	t.service.mu.Lock()
+	defer t.service.mu.Unlock()
+	return t.fenced
 }
 
 // switching is the sink of a turn whose first part is in a log.
@@ -87,39 +101,22 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	if err != nil && !errors.Is(err, ErrGone) {
 		return true, err
 	}
-	var told []stream.Event
 	for _, e := range kept.told {
 		t.said.hear(e.Event)
-		told = append(told, e.Event)
 	}
 	if t.said.reason != "" || t.said.failure != "" || len(t.said.asked) > 0 {
 		return false, nil // it was over but for its last state
 	}
-	begins := len(kept.told) == 0 && run.Untold() // its log, which there is not
+	unlogged := len(kept.told) == 0 && run.Untold()
 	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
-	for _, e := range kept.told {
-		_ = guard.Emit(e.Event)
-		c.at = max(c.at, e.At)
-	}
-	lacks := run.TakeOver(told)
-	if t.logging = len(told) > 0; t.logging {
-		c.open = true
-		guard.Lose()
-		for _, ev := range lacks {
-			t.said.hear(ev)
-			t.trace.Hear(c.at, ev)
-			_ = guard.Emit(ev)
-		}
-	} else {
-		_ = guard.Emit(&stream.Start{})
-	}
+	t.replay(kept, run, c, guard)
 	if err := s.claimTask(ctx, id, t, task, c, kept.last); err != nil {
 		return true, err
 	}
-	if begins {
+	if unlogged { // its log begins here
 		t.pending, t.logging = head{t.task, t.id, task.Tenant, "", true}.append(nil), true
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
@@ -129,6 +126,29 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	t.began, t.at, t.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	return true, s.goOnWith(t, run, guard, task.Cancel)
+}
+
+// replay brings guard to where the log ends, and adds to c what the log lacks of what the run
+// has done.
+func (t *Turn) replay(kept kept, run Run, c *closing, guard *stream.Guard) {
+	var events []stream.Event
+	for _, e := range kept.told {
+		_ = guard.Emit(e.Event)
+		c.at = max(c.at, e.At)
+		events = append(events, e.Event)
+	}
+	lacks := run.TakeOver(events)
+	if t.logging = len(events) > 0; !t.logging {
+		_ = guard.Emit(&stream.Start{})
+		return
+	}
+	c.open = true
+	guard.Lose()
+	for _, ev := range lacks {
+		t.said.hear(ev)
+		t.trace.Hear(c.at, ev)
+		_ = guard.Emit(ev)
+	}
 }
 
 // claimTask makes the task this process's, and adds to the log what it lacks. A task that
@@ -197,13 +217,40 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 	}
 	go func() {
 		defer s.taken.Done()
+		defer s.survive(t.task)
 		defer t.End()
 		defer t.cancel(nil)
-		frame, req := run.Frame(t.work, t.task, t.id)
-		_ = guard.Flush()
-		_ = frame.GoOn(t.work, req, guard)
+		t.goOn(run, guard)
 	}()
 	return nil
+}
+
+// goOn runs the rest of the turn. A panic ends it like any other failure: the process has
+// other turns.
+func (t *Turn) goOn(run Run, guard *stream.Guard) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := stream.NewPanic(p)
+			t.service.panicked(t.task, err)
+			_ = guard.Fail(err)
+		}
+	}()
+	frame, req := run.Frame(t.work, t.task, t.id)
+	_ = guard.Flush()
+	_ = frame.GoOn(t.Context(t.work), req, guard)
+}
+
+// survive keeps a panic of a goroutine that has no caller from ending the process. It is
+// deferred.
+func (s *Service) survive(task string) {
+	if p := recover(); p != nil {
+		s.panicked(task, stream.NewPanic(p))
+	}
+}
+
+// panicked logs a panic.
+func (s *Service) panicked(task string, err error) {
+	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
 }
 
 // maxDue is how many runs whose wait is over one sweep looks at: some are run elsewhere,
@@ -233,8 +280,9 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	return false
 }
 
-// timeOut goes on with one of them, in a new turn of its task.
-func (s *Service) timeOut(ctx context.Context, id string, now time.Time) error {
+// timeOut goes on with one of them, in a new turn of its task. A panic is an error of this one.
+func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err error) {
+	defer caught(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && final(task.State):
@@ -253,15 +301,28 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) error {
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
 	t.trace = record.New(s.cfg.Trace, t.id, t.began)
-	t.doc.resumed(t.id, t.began)
-	task.Doc, task.Holder, task.Turn, task.State = t.doc.encode(), s.holder, t.id, Working
-	if err := s.cfg.Store.UpdateTask(ctx, id, task, 0); err != nil {
+	t.doc.resumed(t.id, "", t.began)
+	task.Holder, task.Turn, task.State = s.holder, t.id, Working
+	if err := s.replaceDocument(ctx, t.doc, task, 0); err != nil {
 		return err
 	}
 	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(t.room())
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.goOnWith(t, run, guard, task.Cancel)
+}
+
+// closeOwn is closeLost for a task that this process has left itself.
+func (s *Service) closeOwn(id string, task store.Task) (err error) {
+	defer caught(&err)
+	return s.closeLost(s.ctx, id, task)
+}
+
+// caught makes an error of a panic. It is deferred.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = stream.NewPanic(p)
+	}
 }
 
 // retake goes on with the runs that this process has left because the store was
@@ -277,7 +338,7 @@ func (s *Service) retake() {
 		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
 			continue
 		case err == nil:
-			err = s.closeLost(s.ctx, id, task)
+			err = s.closeOwn(id, task)
 		}
 		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 			continue

@@ -160,8 +160,8 @@ func TestRunsAreFenced(t *testing.T) {
 	})
 }
 
-// A process that is shut down tells its client so and leaves the run as it was: another one
-// goes on with it at once.
+// A process that is shut down leaves the run as it was, and its client's stream breaks off:
+// another one goes on with it at once.
 func TestRunsAreLeftAtShutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,13 +175,13 @@ func TestRunsAreLeftAtShutdown(t *testing.T) {
 		own := new(client)
 		out := turn.Before(own)
 		for i, ev := range []stream.Event{&stream.Start{}, &stream.Error{Type: fault.ShuttingDown, Fatal: true}, &stream.Done{Reason: stream.Failed}} {
-			if err := errors.Join(out.Write(stream.Stamp{N: i + 1}, ev), out.Flush()); err != nil {
-				t.Fatal(err)
+			if err := errors.Join(out.Write(stream.Stamp{N: i + 1}, ev), out.Flush()); errors.Is(err, ErrBroken) != (i > 0) {
+				t.Error(err)
 			}
 		}
 		turn.End()
 		here.Close()
-		if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != Working || len(own.lines) != 3 || len(all.finished) != 0 {
+		if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != Working || len(own.lines) != 1 || len(all.finished) != 0 {
 			t.Errorf("%v, %s; the client was told %q; finished: %q", err, got.State, own.lines, all.finished)
 		}
 		there := New(Config{Store: shared, Runs: all})
@@ -190,6 +190,50 @@ func TestRunsAreLeftAtShutdown(t *testing.T) {
 			t.Errorf("%d runs go on", all.count())
 		}
 	})
+}
+
+// faulty are runs whose code panics, which is a bug.
+type faulty struct {
+	*errands
+	open bool // already when they are read
+}
+
+func (f faulty) Open(_ context.Context, task string) (Run, error) {
+	if f.open {
+		panic("a bug")
+	}
+	return faultyRun{errand{f.errands, task}}, nil
+}
+
+type faultyRun struct{ errand }
+
+func (faultyRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
+	panic("a bug")
+}
+
+// A panic of a run that this process goes on with is that run's: the process, and its other
+// turns, live on.
+func TestPanicOfARun(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]bool{"when it is read": true, "when it goes on": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				tasks, all := orphaned(t, shared, 1)
+				s := New(Config{Store: shared, Runs: faulty{all, open}})
+				defer s.Close()
+				time.Sleep(time.Minute)
+				want := Failed
+				if open {
+					want = Working // it is tried again
+				}
+				if got, err := shared.Task(t.Context(), tasks[0]); err != nil || got.State != want {
+					t.Errorf("the task is %s, %v", got.State, err)
+				}
+			})
+		})
+	}
 }
 
 // A run that somebody cancelled while it had no process is ended by the one that finds it.

@@ -14,20 +14,16 @@ const day = 24 * time.Hour
 
 // Spec is what the configuration file says of tasks. Zero values are the defaults.
 type Spec struct {
-	TTL, EventTTL, Lease time.Duration
-	MaxHistory           int
+	TTL        time.Duration `key:"ttl" from:"1m" to:"30d"`
+	EventTTL   time.Duration `key:"event_ttl" from:"1m" to:"24h"`
+	Lease      time.Duration `key:"lease" from:"3s" to:"1m"`
+	MaxHistory int           `key:"max_history"`
 	// OnDisconnect is chat.OnDisconnectContinue or chat.OnDisconnectCancel: what becomes of
 	// a turn whose request does not say it.
-	OnDisconnect string
+	OnDisconnect string `key:"on_disconnect"`
 }
 
 // Section is the section tasks of the configuration file.
 func Section(s *Spec) file.Section {
-	return file.Section{Name: "tasks", Schema: sectionSchema, Read: func(n *file.Node) {
-		s.TTL, _ = n.Get("ttl").Duration(time.Minute, 30*day)
-		s.EventTTL, _ = n.Get("event_ttl").Duration(time.Minute, day)
-		s.Lease, _ = n.Get("lease").Duration(3*time.Second, time.Minute)
-		s.MaxHistory, _ = n.Get("max_history").Int()
-		s.OnDisconnect, _ = n.Get("on_disconnect").Text()
-	}}
+	return file.Section{Name: "tasks", Schema: sectionSchema, Into: s}
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config"
 	"sluice/config/file"
 )
 
 // sectioned reads a section of a file.
 func sectioned(content string) (s Spec, faults []string) {
-	r := file.Table{Section(&s)}.Read("f", []byte(content), func(string) (string, bool) { return "", false })
+	r := file.Table{Section(&s)}.Read("f", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	for _, f := range r.Faults {
 		faults = append(faults, f.Message)
 	}

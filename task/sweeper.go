@@ -153,6 +153,9 @@ func (s *Sweeper) forget(ctx context.Context, id string) error {
 	if err == nil { // a turn that ends now finds that the task was removed
 		err = s.Store.DeleteList(ctx, store.TraceKey(id))
 	}
+	if err == nil {
+		err = s.Store.DeleteList(ctx, store.LongKey(id))
+	}
 	for _, forget := range s.Forget {
 		if err == nil {
 			err = forget(ctx, id)
@@ -202,6 +205,10 @@ type retention struct {
 	// the policy has changed; nil: there is none.
 	walking *store.Member
 	begun   bool
+	// left says that files may hold what was swept, and erased when they were looked through
+	// last.
+	left   bool
+	erased time.Time
 }
 
 // SetRetention makes r the policy from now on, for tasks that have ended too.
@@ -223,11 +230,26 @@ func (s *Service) sweepRetained(ctx context.Context) {
 	if err == nil {
 		err = s.walk(ctx, w, began)
 	}
+	s.eraseSwept(ctx, gone > 0)
 	if gone > 0 {
 		s.deleted.Add(float64(gone))
 		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
 	}
 	_ = s.note(err)
+}
+
+// eraseAgain is how often files are looked through for what sweeps have removed.
+const eraseAgain = time.Minute
+
+// eraseSwept has the store's files hold nothing of what was swept, in a while.
+func (s *Service) eraseSwept(ctx context.Context, swept bool) {
+	k := &s.retained
+	k.left = k.left || swept
+	if !k.left || time.Since(k.erased) < eraseAgain {
+		return
+	}
+	k.erased = time.Now()
+	k.left = s.Erase(ctx) != nil
 }
 
 // walk puts a page of the index right, if the policy is not that by which it was made.

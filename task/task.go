@@ -103,7 +103,8 @@ type Service struct {
 	ready  chan struct{} // see Ready
 	taking int           // how many runs were continued; the keeper's alone
 
-	buffers buffers // of turns
+	buffers buffers       // of turns
+	listing chan struct{} // one for each list that is made
 
 	mu        sync.Mutex       // guards the fields below
 	running   map[string]*Turn // by task
@@ -148,6 +149,7 @@ func New(cfg Config) *Service {
 		holder:  store.Holder{Owner: newID("gw_"), Epoch: time.Now().UnixMilli()},
 		ended:   make(chan struct{}),
 		ready:   make(chan struct{}, 1),
+		listing: make(chan struct{}, lists),
 		running: map[string]*Turn{},
 		states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
 		resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
@@ -169,6 +171,9 @@ func (s *Service) Close() {
 	s.stopTaken()
 	s.close()
 	<-s.ended
+	if s.retained.left {
+		_ = s.Erase(context.Background())
+	}
 	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)
 }
 

@@ -96,7 +96,7 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 				if repeatable {
 					fatal += ", recoverable"
 				}
-				want := []string{"start", "route", "agent started", "tool_call", "agent cancelled", "tool_call unknown c1", fatal, "done error"}
+				want := []string{"start", "route", "agent started", "tool_call", "tool_call unknown c1", "agent cancelled", fatal, "done error"}
 				if diff := cmp.Diff(want, told(t, one, turn.ID())); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}

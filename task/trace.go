@@ -18,6 +18,9 @@ func traceBounds(id string) store.Bounds {
 	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
 }
 
+// Context returns a context in which the calls of models are noted for the turn's trace.
+func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Context(ctx, t.began) }
+
 // keepTrace adds what the turn has recorded to the trace of its task, once. It returns
 // false if the store is unavailable.
 func (t *Turn) keepTrace() bool {
@@ -61,7 +64,7 @@ func (k kept) record(rec *record.Recorder) *record.Recorder {
 // began returns when a turn began, as far as the document says.
 func (d *Document) began(turn string, created time.Time) time.Time {
 	for _, m := range d.History {
-		if m.MessageID == turn+":user" {
+		if m.TurnID == turn || m.MessageID == turn+":user" {
 			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {
 				return at
 			}

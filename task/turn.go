@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/chat"
@@ -29,14 +30,18 @@ type Turn struct {
 	service  *Service
 	id, task string
 	key      string // of the store; empty: none
+	keyed    keyed  // what is kept under it
 	version  int64  // of the task, as this process wrote it
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn
 	cancel   context.CancelCauseFunc
 	// next is the client's, which gets an event once the log has it.
 	next     stream.Output
+	discard  func()          // drops what next holds back; see OnBreak
+	broken   bool            // the client gets nothing more, not even an end
 	detached bool            // the turn goes on without its client
-	left     bool            // the client has
+	left     bool            // the client has: a write has failed
+	presence atomic.Int32    // of the client: present, absent or over
 	durable  bool            // another process can go on with it
 	leftOff  bool            // and one will
 	fenced   bool            // and one may by now; guarded by Service.mu
@@ -59,6 +64,7 @@ type Turn struct {
 	// gathered is the buffer of said.text; nil: it is none of the service's.
 	gathered *[]byte
 	last     []byte // the document at the end, and the task's state
+	long     []byte // texts for which the document has no room, and the store has not yet
 	state    string
 	kept     time.Duration // for how long the store keeps it by itself
 	known    bool          // to the store
@@ -66,6 +72,9 @@ type Turn struct {
 	// traced says that the store has what the turn adds to the trace, or never will.
 	traced bool
 	gone   bool // another process owns the task now
+	// noRoom says that the log was given up for want of room, until the client hears of it.
+	noRoom atomic.Bool
+	short  bool // the document at the end is without the answer
 }
 
 // mark is a place in Turn.pending where an append ended of which it is not known whether it
@@ -84,17 +93,48 @@ func (t *Turn) Before(next stream.Output) stream.Output {
 	return t
 }
 
+// OnBreak sets what drops the events that the client's output holds back. It is called when
+// the turn is another process's, or is left to one: what becomes of it this one does not know,
+// and its client must not receive what no log has. Every method returns ErrBroken from then on.
+func (t *Turn) OnBreak(discard func()) { t.discard = discard }
+
+// ErrBroken says that the client's stream ends here, without Done: the client comes back for
+// what follows, and gets it from the log.
+var ErrBroken = errors.New("the turn is another process's")
+
+// leaveOff ends the client's stream with what the log has. It needs mu.
+func (t *Turn) leaveOff() error {
+	if t.n == t.at && !t.left {
+		_ = t.next.Flush()
+	}
+	return t.breakOff()
+}
+
+// breakOff ends the client's stream. It needs mu.
+func (t *Turn) breakOff() error {
+	if !t.broken && t.discard != nil {
+		t.discard()
+	}
+	t.broken = true
+	return ErrBroken
+}
+
 // Write takes the next event.
 func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.broken {
+		return ErrBroken
+	}
 	t.told(ev)
 	if start, ok := ev.(*stream.Start); ok {
 		named := *start
 		named.TaskID, named.TurnID = t.task, t.id
 		ev = &named
 	}
-	t.leaves(ev)
+	if t.leaves(ev) {
+		return t.leaveOff()
+	}
 	t.said.hear(ev)
 	t.trace.Hear(s.At, ev)
 	t.log(s, ev)
@@ -134,8 +174,23 @@ func (t *Turn) leave(err error) error {
 		return err
 	}
 	t.left = true
-	t.service.detached.Add(1)
+	t.Left()
 	return nil
+}
+
+// Values of Turn.presence.
+const (
+	present = iota
+	absent  // and the turn is counted as one that goes on alone
+	over    // the turn is
+)
+
+// Left notes that the connection of the turn's client is gone. It may be called from any
+// goroutine, more than once, and after End.
+func (t *Turn) Left() {
+	if t.detached && t.presence.CompareAndSwap(present, absent) {
+		t.service.detached.Add(1)
+	}
 }
 
 // handOn appends what came since the last time to the log, and then hands it to the client.
@@ -146,8 +201,13 @@ func (t *Turn) leave(err error) error {
 // It needs mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
-	t.append()
-	if t.said.reason != "" && !t.gone && !t.leftOff && (!t.logging || t.n == t.at) {
+	if !t.broken {
+		t.append()
+	}
+	if t.broken || t.gone {
+		return t.breakOff()
+	}
+	if t.said.reason != "" && !t.leftOff && (!t.logging || t.n == t.at) {
 		t.settle()
 	}
 	if t.left {
@@ -187,9 +247,14 @@ func (t *Turn) append() {
 	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
 		t.lose()
 	default:
+		t.noRoom.Store(errors.Is(err, store.ErrFull))
 		t.giveUp()
 	}
 }
+
+// NoRoom is true from when the store has refused an event of the turn for lack of room. Who
+// says so to the client resets it.
+func (t *Turn) NoRoom() *atomic.Bool { return &t.noRoom }
 
 // send appends what is pending to the log. The store refuses it if another
 // process holds the task by now.
@@ -213,8 +278,8 @@ func (t *Turn) arrived(end int) bool {
 	return false
 }
 
-// lose ends a turn that another process has closed because it took this one for dead. A task that is not
-// there any more was removed, or the store has lost it: then the turn goes on.
+// lose ends a turn that another process has closed because it took this one for dead. A task
+// that is not there any more was removed, or the store has lost it: then the turn goes on.
 func (t *Turn) lose() {
 	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
 	switch {
@@ -239,10 +304,10 @@ func (t *Turn) giveUp() {
 // End is called once, when the turn is over.
 func (t *Turn) End() {
 	t.Rest()
-	if t.left {
-		t.service.detached.Add(-1)
-	}
 	s := t.service
+	if t.presence.Swap(over) == absent {
+		s.detached.Add(-1)
+	}
 	s.mu.Lock()
 	delete(s.running, t.task)
 	s.mu.Unlock()
@@ -269,7 +334,7 @@ func (t *Turn) finish() bool {
 		t.closeLog()
 	}
 	if t.key != "" {
-		_ = s.note(s.cfg.Store.KeepValue(t.ctx, t.key, keyMemory))
+		s.releaseKey(t)
 	}
 	return t.gone || t.settle() && t.keepTrace()
 }
@@ -280,7 +345,7 @@ func (t *Turn) closeLog() {
 	if err != nil {
 		return
 	}
-	data, n := kept.close(cancelled(), time.Since(t.began))
+	data, n := kept.close(cancelled(), time.Since(t.began), nil)
 	if n == 0 {
 		return
 	}
@@ -289,22 +354,28 @@ func (t *Turn) closeLog() {
 	t.append()
 }
 
-// settle writes the task's last state, once. It returns false if the store is unavailable.
+// settle writes the task's last state, once. It returns false if the store is unavailable, or
+// has no room even for a document without the answer.
 func (t *Turn) settle() bool {
 	if t.known {
 		return true
 	}
 	s := t.service
+	waited := t.doc.Status.Approvals
 	if t.last == nil {
 		t.state = Canceled // its client left, and the turn with it
 		if t.said.reason != "" {
 			t.state = stateOf(t.said.reason)
 		}
 		t.doc.ended(t.state, &t.said, t.id, time.Now(), s.cfg.MaxHistory)
-		t.last = t.doc.encode()
+		t.last, t.long = t.doc.stored()
 	}
 	err := t.keepFor()
 	if err == nil {
+		err = s.keepLong(t.ctx, t.doc, t.long, t.kept)
+	}
+	if err == nil {
+		t.long = nil
 		err = s.cfg.Store.UpdateTask(t.ctx, t.task, store.Task{Doc: t.last, Meta: store.Meta{
 			Version: t.version, Turn: t.id, State: t.state,
 		}}, t.kept)
@@ -314,9 +385,16 @@ func (t *Turn) settle() bool {
 		s.changed(t.ctx, t.task, Working, t.state)
 		if t.durable && t.state != InputRequired {
 			_ = s.cfg.Runs.Finish(t.ctx, t.task)
+			s.withdraw(t.ctx, waited)
 		}
 	}
-	t.known = !errors.Is(err, store.ErrUnavailable)
+	if errors.Is(err, store.ErrFull) && !t.short {
+		t.short = true
+		t.doc.dropAnswer(t.id)
+		t.last, t.long = t.doc.stored()
+		return t.settle()
+	}
+	t.known = !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull)
 	return t.known
 }
 

@@ -62,7 +62,7 @@ func (a *ages) oldest(spared func(key string) bool) string {
 	return ""
 }
 
-// dropTask removes the oldest task that nobody runs, with its log and its trace: without
+// dropTask removes the oldest task that nobody runs, with its log, its trace and its long texts: without
 // them it would leave behind more than it takes along. It returns false if there is none.
 func (s *Store) dropTask(spared string) bool {
 	oldest := s.idle.oldest(func(id string) bool { return id == spared || s.tasks[id].Turn == spared })
@@ -72,8 +72,10 @@ func (s *Store) dropTask(spared string) bool {
 	turn := s.tasks[oldest].Turn
 	s.removeTask(oldest)
 	s.removeLog(turn)
-	if key := store.TraceKey(oldest); key != spared {
-		s.removeList(key)
+	for _, key := range []string{store.TraceKey(oldest), store.LongKey(oldest)} {
+		if key != spared {
+			s.removeList(key)
+		}
 	}
 	return true
 }

@@ -89,7 +89,8 @@ func (s *Store) removeLog(turn string) {
 }
 
 // AppendLog adds to a log.
-func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) error {
+func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) (err error) {
+	defer func() { s.cfg.Calls.Wrote("append_log", len(a.Data), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/health"
 	"sluice/store"
 )
 
@@ -32,6 +33,8 @@ const purgeEvery = time.Minute
 // the one first that was written longest ago. If that is not enough, the store is full.
 type Config struct {
 	Tasks, Bytes int
+	// Calls learns which writes had no room. nil: with defaults.
+	Calls *store.Calls
 }
 
 // Store is an engine. Use New.
@@ -91,6 +94,9 @@ func New(cfg Config) *Store {
 	if cfg.Bytes == 0 {
 		cfg.Bytes = DefaultBytes
 	}
+	if cfg.Calls == nil {
+		cfg.Calls = store.NewCalls(store.CallsConfig{})
+	}
 	return &Store{
 		cfg: cfg, purged: time.Now(),
 		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
@@ -110,6 +116,11 @@ func (s *Store) Size() int {
 
 // Close does nothing: the garbage collector does it.
 func (s *Store) Close() error { return nil }
+
+// Check tells of the store: it is always there, and may be full.
+func (s *Store) Check() health.Status {
+	return health.Store{Kind: string(store.Memory), State: s.cfg.Calls.State(), Warnings: []string{}}
+}
 
 // Signal wakes all who watch topic.
 func (s *Store) Signal(_ context.Context, topic string) error {

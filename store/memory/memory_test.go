@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/health"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/storetest"
@@ -95,6 +96,9 @@ func TestBytesAreBounded(t *testing.T) {
 		}
 		if err := s.AppendLog(t.Context(), "x", store.Append{Entry: store.Entry{N: 2, Data: make([]byte, 3000)}, At: 1}); !errors.Is(err, store.ErrFull) {
 			t.Errorf("an entry that does not fit: %v, want %v", err, store.ErrFull)
+		}
+		if state := s.Check().(health.Store).State; state != health.Full {
+			t.Errorf("the store is %s, want full", state)
 		}
 		if log, err := s.ReadLog(t.Context(), "x", 0, 9); err != nil || len(log) != 1 {
 			t.Errorf("log %d, %v", len(log), err)

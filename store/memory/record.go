@@ -59,7 +59,8 @@ func (s *Store) Value(ctx context.Context, key string) (store.Value, error) {
 }
 
 // PutValue replaces or makes a record.
-func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+	defer func() { s.cfg.Calls.Wrote("put_value", len(v.Data), err) }()
 	if err := s.lock(ctx); err != nil {
 		return store.Value{}, err
 	}
@@ -124,7 +125,8 @@ func (s *Store) removeList(key string) {
 }
 
 // PushList adds an item to a list.
-func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
+func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) (err error) {
+	defer func() { s.cfg.Calls.Wrote("push_list", len(item), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -152,6 +154,18 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 		kept -= len(l.items[n])
 	}
 	s.cut(l, 0, n)
+	return nil
+}
+
+// KeepList changes how long a list is kept.
+func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if l := s.list(key); l != nil {
+		l.until = s.after(ttl)
+	}
 	return nil
 }
 
@@ -222,7 +236,8 @@ func (s *Store) removeIndex(name string) {
 }
 
 // PutIndex adds a member to an index.
-func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
+func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) (err error) {
+	defer func() { s.cfg.Calls.Wrote("put_index", len(m.ID), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}

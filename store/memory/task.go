@@ -86,7 +86,8 @@ func (s *Store) removeTask(id string) {
 }
 
 // CreateTask adds a task.
-func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) (err error) {
+	defer func() { s.cfg.Calls.Wrote("create_task", len(t.Doc), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 }
 
 // UpdateTask replaces a task.
-func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) (err error) {
+	defer func() { s.cfg.Calls.Wrote("update_task", len(t.Doc), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
@@ -165,6 +167,11 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 	return nil
 }
 
+// isOf says whether a query asks for a task.
+func (t *task) isOf(q store.Query) bool {
+	return t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) && (q.State == "" || t.State == q.State)
+}
+
 // Tasks lists tasks.
 func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	last, err := store.ReadCursor(q.Cursor)
@@ -178,19 +185,23 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
 	var found []store.Member
 	for t := range s.candidates(q) {
 		m := store.Member{ID: t.id, Score: t.Created.UnixMilli()}
-		if t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) &&
-			(q.State == "" || t.State == q.State) && !t.until.passed(s.now) && compare(m, last) < 0 {
+		if t.isOf(q) && !t.until.passed(s.now) && compare(m, last) < 0 {
 			found = append(found, m)
 		}
 	}
 	slices.SortFunc(found, func(a, b store.Member) int { return compare(b, a) })
 	var page store.Page
-	for _, m := range found[:min(len(found), q.Limit)] {
-		page.IDs = append(page.IDs, m.ID)
-		page.Tasks = append(page.Tasks, s.tasks[m.ID].Task)
-	}
-	if len(found) > q.Limit {
-		page.Next = store.NewCursor(page.IDs[q.Limit-1], page.Tasks[q.Limit-1].Created)
+	for n, bytes := 0, 0; n < len(found); n++ {
+		if n == q.Limit || bytes >= store.MaxPageBytes {
+			page.Next = store.NewCursor(page.IDs[n-1], page.Tasks[n-1].Created)
+			break
+		}
+		t := s.tasks[found[n].ID].Task
+		if q.Bare {
+			t.Doc = nil
+		}
+		bytes += len(t.Doc)
+		page.IDs, page.Tasks = append(page.IDs, found[n].ID), append(page.Tasks, t)
 	}
 	return page, nil
 }
@@ -215,7 +226,8 @@ func (s *Store) Orphans(ctx context.Context, limit int) (ids []string, err error
 }
 
 // CloseTask ends an orphan.
-func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error {
+func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) (err error) {
+	defer func() { s.cfg.Calls.Wrote("close_task", len(c.Doc), err) }()
 	if err := s.lock(ctx); err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func TestCrowdIsNoOutage(t *testing.T) {
 	var failures atomic.Int64
 	s := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{
 		Timeout: limit,
-		Allow: func(context.Context) (func(error), error) {
-			return func(err error) {
-				if errors.Is(err, store.ErrUnavailable) {
+		Allow: func(context.Context) (func(store.Verdict, error), error) {
+			return func(v store.Verdict, _ error) {
+				if v == store.Ill {
 					failures.Add(1)
 				}
 			}, nil

@@ -167,27 +167,21 @@ func TestPausedServerAndManyCallers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	testnet.Prompt(t, "all refusals", time.Since(began), 2*time.Second)
+	// A wait for a connection takes up to 2 s, and a command up to half a second more.
+	testnet.Prompt(t, "all refusals", time.Since(began), 3*time.Second)
 }
 
 func TestBreakerKeepsCallsFromAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	b := breaker.New(breaker.Config{Service: "store", Failures: 2, Recovery: 50 * time.Millisecond, HalfOpenCalls: 1})
-	s := openWith(t, server.Location(), store.CallsConfig{Timeout: 300 * time.Millisecond, Allow: func(ctx context.Context) (func(error), error) {
+	s := openWith(t, server.Location(), store.CallsConfig{Timeout: 300 * time.Millisecond, Allow: func(ctx context.Context) (func(store.Verdict, error), error) {
 		done, err := b.Allow(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return func(err error) {
-			switch {
-			case errors.Is(err, store.ErrUnavailable):
-				done(breaker.Failure, err)
-			case errors.Is(err, context.Canceled):
-				done(breaker.Neutral, err)
-			default:
-				done(breaker.Success, nil)
-			}
+		return func(v store.Verdict, err error) {
+			done(map[store.Verdict]breaker.Verdict{store.Well: breaker.Success, store.Ill: breaker.Failure, store.Unsaid: breaker.Neutral}[v], err)
 		}, nil
 	}})
 	var err error
@@ -208,6 +202,38 @@ func TestBreakerKeepsCallsFromAServerThatHangs(t *testing.T) {
 		_, err := s.Task(t.Context(), "a")
 		return errors.Is(err, store.ErrNotFound)
 	})
+}
+
+// A reply of our own that is too long for the time of a command is no failure of the store;
+// silence is one.
+func TestLongReplyIsNoFailure(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	must(t, open(t, server).PushList(t.Context(), "l", make([]byte, 8<<20), store.Bounds{}, time.Hour))
+	slow := filepath.Join(t.TempDir(), "s")
+	delay(t, slow, server.Socket, 20*time.Millisecond)
+	var mu sync.Mutex
+	var verdicts []store.Verdict
+	s := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{
+		Timeout: 400 * time.Millisecond,
+		Allow: func(context.Context) (func(store.Verdict, error), error) {
+			return func(v store.Verdict, _ error) {
+				mu.Lock()
+				defer mu.Unlock()
+				verdicts = append(verdicts, v)
+			}, nil
+		}})
+	_, err := s.List(t.Context(), "l", 0, 0)
+	want(t, store.ErrUnavailable, err)
+	server.Pause(t)
+	_, err = s.Task(t.Context(), "a")
+	want(t, store.ErrUnavailable, err)
+	server.Resume(t)
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(verdicts, []store.Verdict{store.Unsaid, store.Ill}) {
+		t.Errorf("the breaker got %v", verdicts)
+	}
 }
 
 func TestSlowServer(t *testing.T) {
@@ -283,6 +309,9 @@ func TestReadOnlyServer(t *testing.T) {
 	if string(got.Doc) != "{}" || got.Version != 1 {
 		t.Errorf("task %s of version %d was changed", got.Doc, got.Version)
 	}
+	if state := s.Check().(health.Store).State; state != health.Unavailable {
+		t.Errorf("a store that answers, and takes no change, is %s", state)
+	}
 }
 
 func TestServerWithoutMemory(t *testing.T) {
@@ -291,11 +320,17 @@ func TestServerWithoutMemory(t *testing.T) {
 	s := open(t, server)
 	must(t, s.CreateTask(t.Context(), "a", store.Task{Doc: []byte("{}")}, time.Hour))
 	must(t, s.AppendLog(t.Context(), "x", entry(1)))
+	lives := store.Holder{Owner: "gw", Epoch: 1}
+	must(t, s.RenewLease(t.Context(), lives, time.Hour))
 	must(t, admin(t, server).ConfigSet(t.Context(), "maxmemory", "1").Err())
+	must(t, s.RenewLease(t.Context(), lives, 2*time.Hour)) // who lives goes on to live
 	want(t, store.ErrFull, s.CreateTask(t.Context(), "b", store.Task{Doc: []byte("{}")}, time.Hour))
 	want(t, store.ErrFull, s.UpdateTask(t.Context(), "a", store.Task{Doc: []byte(`{"changed":1}`), Meta: store.Meta{Version: 1, State: "failed"}}, time.Hour))
 	want(t, store.ErrFull, s.AppendLog(t.Context(), "x", entry(2)))
 	want(t, store.ErrFull, s.CloseTask(t.Context(), "a", store.Closing{Task: store.Task{Meta: store.Meta{Version: 1}}, LogOf: "x", Log: entry(2)}))
+	if _, err := s.Task(t.Context(), "a"); err != nil || s.Check().(health.Store).State != health.Full {
+		t.Errorf("%v: the store is %+v, want full", err, s.Check())
+	}
 	must(t, admin(t, server).ConfigSet(t.Context(), "maxmemory", "0").Err())
 	got, err := s.Task(t.Context(), "a")
 	must(t, err)

@@ -30,7 +30,7 @@ func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error
 // PutValue replaces or makes a record.
 func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
 	there := store.Value{Data: v.Data, Version: v.Version + 1}
-	err := s.run(ctx, "put_value", putValue, func(reply any) error {
+	err := s.write(ctx, "put_value", putValue, func(reply any) error {
 		fields, ok := list(reply, 2)
 		if !ok {
 			return nil
@@ -63,7 +63,16 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	if b.Task != "" {
 		keys = append(keys, store.TaskKey(b.Task))
 	}
-	return s.run(ctx, "push_list", pushList, nil, keys, item, ms(ttl), b.Items, b.Bytes)
+	return s.write(ctx, "push_list", pushList, nil, keys, item, ms(ttl), b.Items, b.Bytes)
+}
+
+// KeepList changes how long a list is kept.
+func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
+	err := s.run(ctx, "keep_list", keepValue, nil, []string{key}, ms(ttl))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // List returns items.
@@ -99,7 +108,7 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return s.run(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, ms(ttl))
+	return s.write(ctx, "put_index", putIndex, nil, []string{name}, m.Score, m.ID, ms(ttl))
 }
 
 // RemoveIndex removes a member of an index.
@@ -143,7 +152,7 @@ func (s *Store) CountIndex(ctx context.Context, name string) (n int64, err error
 
 // AddCounter counts.
 func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (n int64, err error) {
-	err = s.run(ctx, "add_counter", addCounter, func(reply any) error {
+	err = s.write(ctx, "add_counter", addCounter, func(reply any) error {
 		sum, _ := list(reply, 1)
 		n = number(part(sum, 0))
 		return nil

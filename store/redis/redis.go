@@ -45,9 +45,6 @@ type Store struct {
 	signals  *listener
 	warnings atomic.Pointer[[]string]
 	scripts  sync.Map // *goredis.Script by operation
-	// places has one for each connection: who waits for one waits here, before its command's
-	// time begins. That many want one says nothing of the server.
-	places chan struct{}
 }
 
 var _ store.Store = (*Store)(nil)
@@ -59,11 +56,9 @@ func New(cfg Config) *Store {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
+	cfg.Calls.Share(connections)
 	client := connect(cfg.Location, cfg.Calls.Timeout())
-	return &Store{
-		client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:"),
-		places: make(chan struct{}, connections),
-	}
+	return &Store{client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:")}
 }
 
 // silent takes the place of the client's own logger.
@@ -84,6 +79,7 @@ func connect(l store.Location, timeout time.Duration) *goredis.Client {
 		PoolSize: connections, PoolTimeout: timeout,
 	}
 	if l.Master != "" {
+		options.Dialer = counting((&net.Dialer{Timeout: timeout}).DialContext)
 		return goredis.NewFailoverClient(options)
 	}
 	single := &goredis.Options{
@@ -102,6 +98,7 @@ func connect(l store.Location, timeout time.Duration) *goredis.Client {
 		host, _, _ := net.SplitHostPort(l.Addrs[0])
 		single.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	}
+	single.Dialer = counting(goredis.NewDialer(single))
 	return goredis.NewClient(single)
 }
 
@@ -113,32 +110,27 @@ func (s *Store) Close() error {
 
 // do runs one command, when there is a connection for it.
 func (s *Store) do(ctx context.Context, op string, command func(context.Context) error) error {
-	if err := s.enter(ctx, op); err != nil {
-		return err
-	}
-	defer func() { <-s.places }()
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
 }
 
-// enter waits for a place, at most as long as a command may take. Its failure is none of
-// the server's, so the breaker does not count it.
-func (s *Store) enter(ctx context.Context, op string) error {
-	select {
-	case s.places <- struct{}{}:
-		return nil
-	default:
+// write is run for a script that adds to what is stored.
+func (s *Store) write(ctx context.Context, op string, body string, take func(any) error, keys []string, args ...any) error {
+	err := s.run(ctx, op, body, take, keys, args...)
+	s.calls.Wrote(op, sizeOf(args), err)
+	return err
+}
+
+// sizeOf returns how many bytes the texts among args have.
+func sizeOf(args []any) (n int) {
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			n += len(arg)
+		case []byte:
+			n += len(arg)
+		}
 	}
-	timer := time.NewTimer(s.calls.Timeout())
-	defer timer.Stop()
-	select {
-	case s.places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
-	case <-timer.C:
-		s.calls.Crowded(op)
-		return fmt.Errorf("%s: %w: all connections are in use", op, store.ErrUnavailable)
-	}
+	return n
 }
 
 // run runs the script body, which returns a code or what take reads. An operation always
@@ -186,9 +178,11 @@ func failure(err error) error {
 	case errors.Is(err, goredis.Nil):
 		return store.ErrNotFound
 	case !answered:
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		return store.Carried(moved(err), fmt.Errorf("%w: %w", store.ErrUnavailable, err))
 	case says(err, "OOM"):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case says(err, "READONLY"), says(err, "MISCONF"):
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrReadOnly, err)
 	case says(err, "WRONGTYPE"):
 		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
@@ -211,10 +205,7 @@ func ms(ttl time.Duration) int64 {
 // Check tells of the store. It sends nothing: leases are renewed all the time, so the
 // last command tells.
 func (s *Store) Check() health.Status {
-	status := health.Store{Kind: string(store.Redis), State: health.Available, Warnings: []string{}}
-	if s.calls.Failing() {
-		status.State = health.Unavailable
-	}
+	status := health.Store{Kind: string(store.Redis), State: s.calls.State(), Warnings: []string{}}
 	if w := s.warnings.Load(); w != nil {
 		status.Warnings = *w
 	}

@@ -132,21 +132,26 @@ if held[1] and held[1] ~= '' then release(p, held[1] .. ':' .. held[2], id) end
 return 1`
 
 	// listTasks returns ids, times, documents and metas, and whether it stopped early. It
-	// looks at 1,000 tasks at most, and forgets those that have expired.
+	// looks at 1,000 tasks at most, reads the documents of those alone that are asked for,
+	// and forgets those that have expired.
 	listTasks = `
-local p, before, after, state, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local found, dead, looked, offset, stopped, last = {}, {}, 0, 0, '', nil
+local p, before, after, state, limit, most, bare = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] ~= ''
+local found, dead, looked, offset, stopped, last, bytes = {}, {}, 0, 0, '', nil, 0
 while true do
 	local some = call('ZREVRANGEBYSCORE', KEYS[1], before, '-inf', 'WITHSCORES', 'LIMIT', offset, 100)
 	offset = offset + 100
 	for i = 1, #some, 2 do
 		local id, score = some[i], some[i + 1]
 		if not (tonumber(score) == tonumber(before) and after ~= '' and id >= after) then
-			if #found == limit or looked == 1000 then stopped = 'more' break end
+			if #found == limit or looked == 1000 or bytes >= most then stopped = 'more' break end
 			looked = looked + 1
-			local task = read(p .. 'task:' .. id, p .. 'sluice:task:' .. id)
-			if not task then dead[#dead + 1] = id
-			elseif state == '' or task[2][7] == state then found[#found + 1] = {id, score, task[1], task[2]} end
+			local doc, hash = p .. 'task:' .. id, p .. 'sluice:task:' .. id
+			if call('EXISTS', doc) == 0 then dead[#dead + 1] = id
+			elseif state == '' or call('HGET', hash, 'state') == state then
+				local task = {bare and '' or call('GET', doc), call('HMGET', hash, unpack(meta))}
+				bytes = bytes + #task[1]
+				found[#found + 1] = {id, score, task[1], task[2]}
+			end
 			last = {id, score}
 		end
 	end
@@ -224,7 +229,8 @@ return 1`
 	renewLease = `
 local epoch = call('GET', KEYS[1])
 if epoch and tonumber(epoch) and tonumber(epoch) > tonumber(ARGV[1]) then return -2 end
-call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if epoch == ARGV[1] then call('PEXPIRE', KEYS[1], ARGV[2]) -- which a server without memory does too
+else call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 return 1`
 
 	releaseLease = `

@@ -15,7 +15,7 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 	if t.Conversation != "" {
 		keys = append(keys, store.TasksKey(t.Tenant, t.User, t.Conversation))
 	}
-	return s.run(ctx, "create_task", createTask, nil, keys,
+	return s.write(ctx, "create_task", createTask, nil, keys,
 		s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(),
 		"tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State)
 }
@@ -33,7 +33,7 @@ func (s *Store) change(id string, t store.Task, ttl time.Duration) []any {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.run(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.change(id, t, ttl)...)
+	return s.write(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.change(id, t, ttl)...)
 }
 
 // CancelTask asks for a task's end.
@@ -56,7 +56,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	}
 	args := append(s.change(id, c.Task, c.TTL),
 		log, c.Log.At, c.Log.N, c.Log.Data, ms(c.Log.TTL), store.MaxLog, s.signals.channel(store.LogTopic(c.LogOf)))
-	return s.run(ctx, "close_task", closeTask, takeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
+	return s.write(ctx, "close_task", closeTask, takeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
 }
 
 // Orphans returns tasks whose holder has no lease.
@@ -78,8 +78,16 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 		return page, err
 	}
 	err = s.run(ctx, "tasks", listTasks, func(reply any) error { return takePage(reply, &page) },
-		[]string{store.TasksKey(q.Tenant, q.User, q.Conversation)}, s.prefix, last.Score, last.ID, q.State, q.Limit)
+		[]string{store.TasksKey(q.Tenant, q.User, q.Conversation)}, s.prefix, last.Score, last.ID, q.State, q.Limit, store.MaxPageBytes, flag(q.Bare))
 	return page, err
+}
+
+// flag returns a truth as scripts take it.
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return ""
 }
 
 // takePage reads a page of tasks. What a script did not write is damage.
@@ -174,7 +182,7 @@ func number(reply any) int64 {
 
 // RenewLease takes or prolongs a lease.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	return s.run(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, ms(ttl))
+	return s.write(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, ms(ttl))
 }
 
 // ReleaseLease gives a lease back.
@@ -211,7 +219,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	if a.Task != "" {
 		keys = append(keys, store.MetaKey(a.Task))
 	}
-	return s.run(ctx, "append_log", appendLog, takeEnd, keys,
+	return s.write(ctx, "append_log", appendLog, takeEnd, keys,
 		a.At, a.N, a.Data, ms(a.TTL), store.MaxLog, s.signals.channel(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch)
 }
 

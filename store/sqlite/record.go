@@ -113,6 +113,14 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	})
 }
 
+// KeepList changes how long a list is kept.
+func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) error {
+	return s.update(ctx, "keep_list", func(_ context.Context, tx *tx) error {
+		_, err := tx.exec("UPDATE lists SET until = ? WHERE key = ? AND until > ?", tx.until(ttl), key, tx.now)
+		return err
+	})
+}
+
 // push adds an item to a list, which begins again if it has expired.
 func (t *tx) push(key string, item []byte, ttl time.Duration) error {
 	n, err := t.exec(prolongList, key, t.until(ttl), t.now)

@@ -57,6 +57,7 @@ type Store struct {
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Together = (*Store)(nil)
+	_ store.Eraser   = (*Store)(nil)
 )
 
 // Open opens the store, making its folder (mode 0700), its file (0600) and its tables
@@ -67,6 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
+	cfg.Calls.Share(1)
 	s := &Store{calls: cfg.Calls, now: cfg.Now}
 	if s.now == nil {
 		s.now = time.Now
@@ -98,7 +100,7 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	}
 	// Each append waits for the file, not for the disk: what a crash of the machine, not
 	// of the process, can lose is the last moments.
-	if s.db, err = connect(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"); err != nil {
+	if s.db, err = connect(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -174,6 +176,11 @@ func create(path string) error {
 // Close releases the file and the owner's lock.
 func (s *Store) Close() error {
 	var errs []error
+	if s.owner != nil && s.db != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), truncateTime)
+		defer cancel()
+		_ = s.checkpoint(ctx) // another process that reads may keep SQLite from doing so as it closes
+	}
 	for _, db := range []*sql.DB{s.db, s.owner} { // the lock last
 		if db != nil {
 			errs = append(errs, db.Close())
@@ -184,11 +191,7 @@ func (s *Store) Close() error {
 
 // Check tells of the store.
 func (s *Store) Check() health.Status {
-	status := health.Store{Kind: string(store.SQLite), State: health.Available, Warnings: []string{}}
-	if s.calls.Failing() {
-		status.State = health.Unavailable
-	}
-	return status
+	return health.Store{Kind: string(store.SQLite), State: s.calls.State(), Warnings: []string{}}
 }
 
 // Signal wakes all who watch topic in this process.
@@ -202,7 +205,8 @@ func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
 
 // view runs a command that only reads.
 func (s *Store) view(ctx context.Context, op string, command func(context.Context, *tx) error) error {
-	return s.transact(ctx, op, command)
+	_, err := s.transact(ctx, op, command)
+	return err
 }
 
 // update runs a command in a transaction, which an error undoes.
@@ -211,25 +215,33 @@ func (s *Store) update(ctx context.Context, op string, command func(context.Cont
 		if err := s.calls.Do(ctx, "purge", func(ctx context.Context) error { return failure(s.purge(ctx)) }); err != nil {
 			return err
 		}
+		_ = s.truncate(ctx) // its failure is counted, and nobody waits for it
 	}
-	return s.transact(ctx, op, command)
+	moved, err := s.transact(ctx, op, command)
+	s.calls.Wrote(op, moved, err)
+	return err
 }
 
 // transact runs a command in a transaction, which is committed unless the
-// command fails. Only one writes at a time: the pool has one connection for
-// that.
-func (s *Store) transact(ctx context.Context, op string, command func(context.Context, *tx) error) error {
-	return s.calls.Do(ctx, op, func(ctx context.Context) error {
+// command fails, and returns how many bytes it has written and read. Only one runs at a
+// time: there is one connection.
+func (s *Store) transact(ctx context.Context, op string, command func(context.Context, *tx) error) (moved int, err error) {
+	err = s.calls.Do(ctx, op, func(ctx context.Context) error {
 		t, err := s.db.BeginTx(ctx, nil)
 		if err != nil {
 			return failure(err)
 		}
-		err = command(ctx, &tx{t, ctx, s.now().UnixMilli(), s.ready})
-		if err != nil && !errors.Is(err, store.ErrTooLarge) { // which removes the log
-			return errors.Join(failure(err), ignoreDone(t.Rollback()))
+		in := &tx{Tx: t, ctx: ctx, now: s.now().UnixMilli(), ready: s.ready}
+		err = command(ctx, in)
+		if err == nil || errors.Is(err, store.ErrTooLarge) { // which removes the log
+			err = errors.Join(failure(err), failure(t.Commit()))
+		} else {
+			err = errors.Join(failure(err), ignoreDone(t.Rollback()))
 		}
-		return errors.Join(failure(err), failure(t.Commit()))
+		moved = in.moved
+		return store.Carried(moved, err)
 	})
+	return moved, err
 }
 
 // ignoreDone drops the error of a transaction that the end of its context has ended.
@@ -257,6 +269,8 @@ type tx struct {
 	*sql.Tx
 	ctx context.Context
 	now int64 // Unix milliseconds
+	// moved counts the bytes of what was written and read.
+	moved int
 
 	ready map[string]*sql.Stmt // see Store
 }
@@ -274,6 +288,7 @@ func (t *tx) until(ttl time.Duration) int64 {
 
 // exec changes rows, and returns how many.
 func (t *tx) exec(query string, args ...any) (int64, error) {
+	t.count(args)
 	var result sql.Result
 	var err error
 	if ready := t.ready[query]; ready != nil {
@@ -290,12 +305,12 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 // row reads one row.
 func (t *tx) row(query string, args []any, into ...any) error {
 	if ready := t.ready[query]; ready != nil {
-		return t.StmtContext(t.ctx, ready).QueryRowContext(t.ctx, args...).Scan(into...)
+		return t.scan(t.StmtContext(t.ctx, ready).QueryRowContext(t.ctx, args...).Scan, into)
 	}
-	return t.QueryRowContext(t.ctx, query, args...).Scan(into...)
+	return t.scan(t.QueryRowContext(t.ctx, query, args...).Scan, into)
 }
 
-// rows reads rows; each is called for all of them.
+// rows reads rows; each is called for all of them, until it returns errEnough.
 func (t *tx) rows(query string, args []any, each func(scan func(...any) error) error) error {
 	rows, err := t.QueryContext(t.ctx, query, args...)
 	if err != nil {
@@ -303,11 +318,34 @@ func (t *tx) rows(query string, args []any, each func(scan func(...any) error) e
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
+		err := each(func(into ...any) error { return t.scan(rows.Scan, into) })
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// scan reads the columns of a row.
+func (t *tx) scan(scan func(...any) error, into []any) error {
+	err := scan(into...)
+	t.count(into)
+	return err
+}
+
+// count adds to what the transaction has moved.
+func (t *tx) count(values []any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case []byte:
+			t.moved += len(v)
+		case *[]byte:
+			t.moved += len(*v)
+		}
+	}
 }
 
 // failure returns err as one of package store's.
@@ -322,9 +360,14 @@ func failure(err error) error {
 	case !isSQLite:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
+	if e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE { // a disk that is full, for the index of the WAL
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	}
 	switch e.Code() & 0xFF { // without the extended part
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrReadOnly, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH:
 		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}

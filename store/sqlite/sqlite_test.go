@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/health"
 	"sluice/store"
 	"sluice/store/sqlite"
 	"sluice/store/storetest"
@@ -194,6 +195,9 @@ func TestFullFile(t *testing.T) {
 	err := s.AppendLog(t.Context(), "x", store.Append{Entry: store.Entry{N: 2, Data: make([]byte, 1<<20)}, At: 1})
 	if !errors.Is(err, store.ErrFull) {
 		t.Errorf("an entry that does not fit: %v, want %v", err, store.ErrFull)
+	}
+	if _, err := s.Value(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) || s.Check().(health.Store).State != health.Full {
+		t.Errorf("%v: the store is %+v, want full", err, s.Check())
 	}
 	log, err := s.ReadLog(t.Context(), "x", 0, 9)
 	if err != nil || len(log) != 1 {

@@ -21,12 +21,16 @@ func readTask(scan func(...any) error, before ...any) (t store.Task, err error) 
 	return t, err
 }
 
+// errEnough ends a search: what follows is not wanted now.
+var errEnough = errors.New("enough")
+
 // blob returns bytes that are never NULL.
 func blob[T string | []byte](b T) []byte { return append([]byte{}, b...) }
 
 // task returns a task that has not expired, or sql.ErrNoRows.
 func (t *tx) task(id string) (store.Task, error) {
-	return readTask(t.QueryRowContext(t.ctx, "SELECT "+columns+" FROM tasks WHERE id = ? AND until > ?", blob(id), t.now).Scan)
+	row := t.QueryRowContext(t.ctx, "SELECT "+columns+" FROM tasks WHERE id = ? AND until > ?", blob(id), t.now)
+	return readTask(func(into ...any) error { return t.scan(row.Scan, into) })
 }
 
 // CreateTask adds a task.
@@ -108,7 +112,11 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	if err != nil {
 		return page, err
 	}
-	query := "SELECT id, " + columns + " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
+	shown, bytes, more := columns, 0, false
+	if q.Bare {
+		shown = "x'' AS " + columns
+	}
+	query := "SELECT id, " + shown + " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
 	args := []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
 	if q.Conversation != "" {
 		query, args = query+" AND conversation = ?", append(args, blob(q.Conversation))
@@ -119,14 +127,17 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	err = s.view(ctx, "tasks", func(_ context.Context, tx *tx) error {
 		args = append(args, tx.now, q.Limit+1)
 		return tx.rows(query+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
+			if more = len(page.IDs) == q.Limit || bytes >= store.MaxPageBytes; more {
+				return errEnough
+			}
 			var id []byte
 			t, err := readTask(scan, &id)
 			page.IDs, page.Tasks = append(page.IDs, string(id)), append(page.Tasks, t)
+			bytes += len(t.Doc)
 			return err
 		})
 	})
-	if n := q.Limit; len(page.IDs) > n {
-		page.IDs, page.Tasks = page.IDs[:n], page.Tasks[:n]
+	if n := len(page.IDs); err == nil && more {
 		page.Next = store.NewCursor(page.IDs[n-1], page.Tasks[n-1].Created)
 	}
 	return page, err

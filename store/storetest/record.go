@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/testnet"
 	"sluice/store"
@@ -119,6 +120,18 @@ func listOfTask(t *testing.T, s store.Store) {
 	same(t, "behind it", texts(t, s, "k", 0, 0), "b c")
 	want(t, store.ErrNotFound, s.PushList(t.Context(), "none", []byte("d"), of, long))
 	same(t, "no list", texts(t, s, "none", 0, 0), "")
+}
+
+// KeepList changes how long a list is kept; it makes none.
+func listKept(t *testing.T, s store.Store) {
+	must(t, s.PushList(t.Context(), "l", []byte("a"), store.Bounds{}, long))
+	must(t, s.KeepList(t.Context(), "l", long))
+	must(t, s.KeepList(t.Context(), "none", long))
+	same(t, "list", texts(t, s, "l", 0, 0), "a")
+	same(t, "no list", texts(t, s, "none", 0, 0), "")
+	must(t, s.KeepList(t.Context(), "l", short))
+	time.Sleep(2 * short)
+	same(t, "expired", texts(t, s, "l", 0, 0), "")
 }
 
 // CutList keeps the first items, so many; it never makes a list longer.

@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -324,4 +325,48 @@ func closeNeedsTheEnd(t *testing.T, s store.Store) {
 func at(version int64, t store.Task) store.Task {
 	t.Version = version
 	return t
+}
+
+// A page ends with the task that brings it to store.MaxPageBytes, and its cursor goes on behind that.
+func tasksOfManyBytes(t *testing.T, s store.Store) {
+	doc := bytes.Repeat([]byte("x"), store.MaxPageBytes/5*2)
+	for i := range 7 {
+		one := task("u", "c")
+		one.Doc, one.Created = doc, began().Add(time.Duration(i)*time.Second)
+		must(t, s.CreateTask(t.Context(), fmt.Sprintf("t%d", i), one, long))
+	}
+	q := store.Query{User: "u", Limit: 100}
+	var sizes []int
+	var ids string
+	for {
+		page, err := s.Tasks(t.Context(), q)
+		must(t, err)
+		sizes = append(sizes, len(page.IDs))
+		for i, id := range page.IDs {
+			ids += id
+			same(t, "document", len(page.Tasks[i].Doc), len(doc))
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	same(t, "tasks of pages", sizes, []int{3, 3, 1})
+	same(t, "tasks", ids, "t6t5t4t3t2t1t0")
+}
+
+// Without documents a page is as long as it may be.
+func tasksBare(t *testing.T, s store.Store) {
+	for i := range 3 {
+		one := task("u", "c")
+		one.Doc, one.Created = bytes.Repeat([]byte("x"), store.MaxPageBytes), began().Add(time.Duration(i)*time.Second)
+		must(t, s.CreateTask(t.Context(), fmt.Sprintf("t%d", i), one, long))
+	}
+	page, err := s.Tasks(t.Context(), store.Query{User: "u", State: "working", Limit: 9, Bare: true})
+	must(t, err)
+	same(t, "tasks", page.IDs, []string{"t2", "t1", "t0"})
+	for _, one := range page.Tasks {
+		if len(one.Doc) > 0 || one.State != "working" || one.Conversation != "c" {
+			t.Errorf("without its document a task is %+v", one)
+		}
+	}
 }

@@ -1,0 +1,136 @@
+package task
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/stream"
+)
+
+// Whose process died before the turn had a log is told at once that it is over: nobody makes
+// that log. Of a run another process may, so it is waited for.
+func TestRepeatedKeyOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for name, durable := range map[string]bool{"turn": false, "run": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				owner, other := New(Config{Store: shared, Runs: &errands{ends: map[string]errandEnd{}}}), New(Config{Store: shared})
+				defer other.Close()
+				sum := sha256.Sum256(nil)
+				req := Request{Chat: &chat.Request{Input: "hi"}, Durable: durable, Key: "key-12345", Body: &sum, Cancel: func(error) {}}
+				if turn, err := owner.Begin(t.Context(), req); err != nil || turn == nil {
+					t.Fatal(turn, err)
+				}
+				reopen := func() (waited time.Duration, err error) {
+					_, err = other.Begin(t.Context(), req)
+					replay, ok := errors.AsType[*Replay](err)
+					if !ok {
+						t.Fatal(err)
+					}
+					began := time.Now()
+					_, err = other.Reopen(t.Context(), replay, func() {})
+					return time.Since(began), err
+				}
+				begins := func(what string) {
+					waited, err := reopen()
+					if f, ok := errors.AsType[*fault.Error](err); !ok || f.Type != fault.DuplicateRequest || f.RetryAfter != time.Second || waited != beginTime {
+						t.Errorf("%s: %v after %v", what, err, waited)
+					}
+				}
+				begins("while its process lives")
+				owner.Close()
+				if durable {
+					begins("when it has died")
+				} else if waited, err := reopen(); !errors.Is(err, ErrGone) || waited != 0 {
+					t.Errorf("when it has died: %v after %v", err, waited)
+				}
+			})
+		})
+	}
+}
+
+// After an outage of the store the lease of a process that lives may be over. Its turn is not.
+func TestRepeatedKeyAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := &failing{Store: memory.New(memory.Config{})}
+		owner, other := New(Config{Store: shared}), New(Config{Store: shared})
+		defer owner.Close()
+		defer other.Close()
+		sum := sha256.Sum256(nil)
+		req := Request{Chat: &chat.Request{Input: "hi"}, Key: "key-12345", Body: &sum, Cancel: func(error) {}}
+		turn, err := owner.Begin(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer turn.End()
+		turn.Before(nowhere{})
+		_, err = other.Begin(t.Context(), req)
+		replay, _ := errors.AsType[*Replay](err)
+		if err := shared.Store.ReleaseLease(t.Context(), owner.holder); err != nil { // as if it were over
+			t.Fatal(err)
+		}
+		other.failed.Store(new(time.Now()))
+		go func() {
+			time.Sleep(time.Second)
+			_ = errors.Join(turn.Write(stream.Stamp{N: 1}, &stream.Start{}), turn.Flush())
+		}()
+		if log, err := other.Reopen(t.Context(), replay, func() {}); err != nil || log.Turn != turn.ID() {
+			t.Errorf("%+v, %v", log, err)
+		}
+	})
+}
+
+// A turn that begins and ends between two looks of a repetition, first at its log and then at
+// its key, is told.
+func TestRepeatedKeyOfAQuickTurn(t *testing.T) {
+	t.Parallel()
+	shared := memory.New(memory.Config{})
+	owner := New(Config{Store: shared})
+	between := &meanwhile{Store: shared}
+	other := New(Config{Store: between})
+	defer owner.Close()
+	defer other.Close()
+	sum := sha256.Sum256(nil)
+	req := Request{Chat: &chat.Request{Input: "hi"}, Key: "key-12345", Body: &sum, Cancel: func(error) {}}
+	turn, err := owner.Begin(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.Before(nowhere{})
+	_, err = other.Begin(t.Context(), req)
+	replay, _ := errors.AsType[*Replay](err)
+	between.then = func() {
+		if err := errors.Join(turn.Write(stream.Stamp{N: 1}, &stream.Start{}), turn.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}), turn.Flush()); err != nil {
+			t.Error(err)
+		}
+		turn.End()
+	}
+	if log, err := other.Reopen(t.Context(), replay, func() {}); err != nil || log.Turn != turn.ID() {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
+// meanwhile is a Store in which something happens before the next look at a value.
+type meanwhile struct {
+	Store
+	then func()
+}
+
+func (m *meanwhile) Value(ctx context.Context, key string) (store.Value, error) {
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return m.Store.Value(ctx, key)
+}
