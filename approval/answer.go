@@ -2,7 +2,9 @@ package approval
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -23,6 +25,7 @@ type Accepted struct {
 	service   *Service
 	record    *record
 	decisions []chat.Decision
+	principal string // who has answered; empty: nobody was made sure of
 }
 
 // Check reads an answer by its token. now is the request that it came with: it says who
@@ -31,14 +34,15 @@ func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (
 	r, err := s.find(ctx, a.Token)
 	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now); err == nil {
+		if acc, err = s.check(ctx, r, a, now, true); err == nil {
 			return acc, nil
 		}
 	}
 	return nil, s.refuse(ctx, r, err)
 }
 
-// CheckTask reads an answer to a question of a task, by its id.
+// CheckTask reads an answer to a question of a task, by its id. Without a token it counts
+// who the caller is: see Shown.
 func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if s.cfg.Store == nil {
 		return nil, Conflict()
@@ -49,7 +53,7 @@ func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now 
 	}
 	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now); err == nil {
+		if acc, err = s.check(ctx, r, a, now, false); err == nil {
 			return acc, nil
 		}
 	}
@@ -104,10 +108,10 @@ func (s *Service) find(ctx context.Context, token string) (*record, error) {
 	return r, nil
 }
 
-// check says whether an answer counts: it must be of the caller who was asked, in time, and about a turn
-// whose state can still be read.
-func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
-	if !(Caller{now.Principal, now.UserID}).mine(r) {
+// check says whether an answer counts: it must be of a caller who may give it, in time, and
+// about a turn whose state can still be read. token says that it came with the question's.
+func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request, token bool) (*Accepted, error) {
+	if !(Caller{now.Principal, now.UserID}).mine(r, token) {
 		return nil, invalid(errors.New("it is somebody else's"))
 	}
 	if !time.Now().Before(r.expiry()) {
@@ -122,13 +126,23 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 	if err != nil {
 		return nil, err
 	}
-	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions}
+	for i := range decisions {
+		decisions[i].Key = r.callKey(decisions[i].CallID)
+	}
+	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions, principal: now.Principal.ID}
 	if changed := s.changed(ctx, r, decisions); len(changed) > 0 {
 		acc.Request.Resumed.Changed = changed
 	} else {
 		acc.Request.Resumed.Decisions = decisions
 	}
 	return acc, nil
+}
+
+// callKey returns the key of a call that is answered. A gateway that did not see the first
+// use of a token makes the call again: by its key the server can tell.
+func (r *record) callKey(call string) string {
+	sum := sha256.Sum256([]byte(r.ID + "\x00" + call))
+	return hex.EncodeToString(sum[:16])
 }
 
 // call returns the call with that id, or nil.
@@ -158,6 +172,9 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 	}
 	return ids
 }
+
+// ID is that of the question.
+func (a *Accepted) ID() string { return a.record.ID }
 
 // Kept says whether the turn that waits is that of a kept task: then taking up the task
 // is what uses the answer up, and Take does nothing.
@@ -212,10 +229,11 @@ func (a *Accepted) Decided(ctx context.Context) {
 	r, s := a.record, a.service
 	action := a.action()
 	s.counts.Inc(string(r.Kind), action)
-	r.log(ctx, "approval_decided", action)
+	r.log(ctx, "approval_decided", action, a.principal)
 	if s.cfg.Store == nil || r.Handle == nil {
 		return
 	}
+	s.leave(ctx, r)
 	// Whether that works changes nothing for the answer, which was used up before: the question
 	// goes with its time at the latest.
 	data, _ := json.Marshal(stored{Used: true})
@@ -239,8 +257,9 @@ func (a *Accepted) action() string {
 	return string(action)
 }
 
-// log writes a line about a question: of the arguments their hashes.
-func (r *record) log(ctx context.Context, event, action string) {
+// log writes a line about a question: of the arguments their hashes. principal is who has
+// asked, or answered.
+func (r *record) log(ctx context.Context, event, action, principal string) {
 	e := zerolog.Ctx(ctx).Info()
 	if !e.Enabled() {
 		return
@@ -253,5 +272,5 @@ func (r *record) log(ctx context.Context, event, action string) {
 	if action != "" {
 		d.Str("action", action)
 	}
-	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", r.Principal)).Msg(event)
+	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", principal)).Msg(event)
 }

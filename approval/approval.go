@@ -49,7 +49,7 @@ type Config struct {
 	// TTL is how long a question can be answered; 0: DefaultTTL, or DefaultStoreTTL.
 	TTL time.Duration
 	// Store keeps what waits; nil: the token holds it.
-	Store store.Values
+	Store Store
 	// Tools returns what can be called now.
 	Tools func(context.Context) *tool.Set
 	// Problems says what is wrong with the arguments of a call. nil: nothing is.
@@ -59,6 +59,12 @@ type Config struct {
 	// Readable says why a state cannot go on; nil: all can.
 	Readable func(by string, state []byte) error
 	Metrics  *metrics.Registry
+}
+
+// Store is what this package needs of a store.
+type Store interface {
+	store.Values
+	store.Indexes
 }
 
 // Service asks and hears answers. It is safe for concurrent use.
@@ -94,17 +100,42 @@ type Caller struct {
 	UserID    string // empty: not said
 }
 
-// mine says whether a caller may answer. Whom nobody has made sure of needs the token,
-// or the task's id, and must not be somebody else by their own word.
-func (c Caller) mine(r *record) bool {
+// name is what approvers are called by.
+func (c Caller) name() string {
+	if c.Principal.ID != "" {
+		return c.Principal.ID
+	}
+	return c.UserID
+}
+
+// owns says whether a question is about a task of c's. Who holds its token need not say
+// who they are; who does not must be whom the task belongs to, which may be nobody.
+func (c Caller) owns(r *record, token bool) bool {
+	if c.Principal != (chat.Principal{Tenant: r.Tenant, ID: r.Principal}) {
+		return false
+	}
+	return c.UserID == r.User || c.UserID == "" && (token || c.Principal.ID != "")
+}
+
+// mine says whether a caller may answer. Nobody in particular may answer without a token
+// only what is about a task of nobody, which is found by its id alone.
+func (c Caller) mine(r *record, token bool) bool {
+	owns := c.owns(r, token)
+	switch {
+	case c.Principal.Tenant != r.Tenant, c.name() == "" && !owns:
+		return false
+	case len(r.Approvers) == 0 || slices.Contains(r.Approvers, owner) || slices.Contains(r.Approvers, anyone):
+		return owns || c.named(r)
+	}
+	return c.named(r)
+}
+
+// named says whether the question's approvers are, or hold, the caller.
+func (c Caller) named(r *record) bool {
 	if c.Principal.Tenant != r.Tenant {
 		return false
 	}
-	owner := c.Principal.ID == r.Principal && (c.UserID == "" || c.UserID == r.User)
-	if len(r.Approvers) > 0 && !slices.Contains(r.Approvers, "owner") && !slices.Contains(r.Approvers, "any") {
-		owner = false
-	}
-	return owner || r.may(c)
+	return slices.Contains(r.Approvers, anyone) || c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
 }
 
 // invalid is a fault that tells the caller no reason, which could help to forge a token; err is for the
@@ -135,6 +166,9 @@ func unavailable(err error) error {
 type stored struct {
 	Used   bool            `json:"used,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
+	// Token is that of a question that may be asked again while it waits; the log of its
+	// turn has it as well.
+	Token string `json:"token,omitempty"`
 }
 
 // load returns a record of the store; nil: there is none. Its error is Conflict if the
@@ -164,8 +198,9 @@ func (s *Service) load(ctx context.Context, id string) (*record, bool, error) {
 	return r, kept.Used, nil
 }
 
-// keep puts a record into the store.
-func (s *Service) keep(ctx context.Context, r *record) error {
+// keep puts a record into the store, in place of the version that is there. token is kept with
+// it if it may be asked for again.
+func (s *Service) keep(ctx context.Context, r *record, token string, version int64) error {
 	text, err := r.encode()
 	if err != nil {
 		return err
@@ -173,15 +208,18 @@ func (s *Service) keep(ctx context.Context, r *record) error {
 	if len(text) > maxStored {
 		return errLong
 	}
-	data, err := json.Marshal(stored{Record: text})
+	data, err := json.Marshal(stored{Record: text, Token: token})
 	if err == nil {
-		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
+		err = s.enter(ctx, r) // first: what an index has and the store has not is passed over
+	}
+	if err == nil {
+		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data, Version: version}, time.Until(r.expiry())+grace)
 	}
 	return err
 }
 
-// Shown returns what waits of some questions, without tokens, as a list may tell it to c:
-// those that nobody has answered and that can still be.
+// Shown returns what waits of some questions, without tokens, as it may be told to c: those
+// that nobody has answered, that can still be, and that c may answer without a token.
 func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
 	list := []*stream.Approval{}
 	if s.cfg.Store == nil {
@@ -192,7 +230,7 @@ func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
 			return nil, err
 		}
-		if err == nil && r != nil && !used && c.mine(r) && time.Now().Before(r.expiry()) {
+		if err == nil && r != nil && !used && c.mine(r, false) && time.Now().Before(r.expiry()) {
 			list = append(list, r.question())
 		}
 	}

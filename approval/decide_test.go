@@ -13,7 +13,6 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/store"
 	"sluice/store/memory"
 	"sluice/tool"
 )
@@ -147,7 +146,7 @@ func TestAnswerCountsOnce(t *testing.T) {
 	t.Parallel()
 	tools := &tool.Set{Specs: []tool.Spec{{Name: "pay", Description: "another one now"}}}
 	shared := memory.New(memory.Config{})
-	for name, kept := range map[string]store.Values{"a process": nil, "two with a store": shared} {
+	for name, kept := range map[string]Store{"a process": nil, "two with a store": shared} {
 		all := []*Service{New(Config{Store: kept, Tools: func(context.Context) *tool.Set { return tools }})}
 		if kept != nil {
 			all = append(all, New(Config{Store: kept, Tools: all[0].cfg.Tools}))

@@ -55,29 +55,39 @@ func checkUpdates(a *chat.Answer, e *chat.ValidationError) {
 		kind, at := jsontext.Value(members[name]).Kind(), a.At+"/state_updates/"+name
 		switch name {
 		case "next_action", "routing_key":
-			if kind != '"' {
-				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be a string"})
-			}
+			checkType(e, at, kind == '"', "must be a string")
 		case "metadata":
-			if kind != '{' {
-				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be an object"})
-			}
+			checkType(e, at, kind == '{', "must be an object")
 		case "messages":
-			var list []struct {
-				Role    string  `json:"role"`
-				Content *string `json:"content"`
-			}
-			bad := json.Unmarshal(members[name], &list) != nil
-			for _, m := range list {
-				bad = bad || m.Content == nil || m.Role != "user" && m.Role != "assistant" && m.Role != "system"
-			}
-			if bad {
-				e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: "must be a list of messages with role and content"})
-			}
+			checkType(e, at, areMessages(members[name]), "must be a list of messages with role and content")
 		default:
 			e.Add(a.At+"/state_updates", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "may change messages, next_action, routing_key and metadata alone"})
 		}
 	}
+}
+
+// checkType notes what the value at a place must be, unless it is that.
+func checkType(e *chat.ValidationError, at string, ok bool, must string) {
+	if !ok {
+		e.Add(at, &chat.FieldError{Code: chat.CodeWrongType, Message: must})
+	}
+}
+
+// areMessages says whether a value is a list of messages.
+func areMessages(value []byte) bool {
+	var list []struct {
+		Role    string  `json:"role"`
+		Content *string `json:"content"`
+	}
+	if json.Unmarshal(value, &list) != nil {
+		return false
+	}
+	for _, m := range list {
+		if m.Content == nil || m.Role != "user" && m.Role != "assistant" && m.Role != "system" {
+			return false
+		}
+	}
+	return true
 }
 
 // onlyFor refuses members that answer questions of other kinds.
@@ -97,18 +107,4 @@ func (r *record) onlyFor(a *chat.Answer, e *chat.ValidationError) {
 	if a.Arguments != nil && r.Kind == chat.AskOutcome {
 		refuse("arguments")
 	}
-}
-
-// may says whether who is neither the owner nor named may answer.
-func (r *record) may(c Caller) bool {
-	for _, who := range r.Approvers {
-		switch {
-		case who == "any":
-			return true
-		case who == "owner":
-		case who == c.Principal.ID || c.Principal.ID == "" && who == c.UserID:
-			return true
-		}
-	}
-	return false
 }

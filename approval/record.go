@@ -166,10 +166,11 @@ func object(args string) jsontext.Value {
 	return jsontext.Value("{}")
 }
 
-// request returns the request of the turn that goes on.
+// request returns the request of the turn that goes on. It is still that of who asked it,
+// also if another one has answered.
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{
-		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: now.Principal, Agent: r.Agent, Context: r.Context,
+		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal}, Agent: r.Agent, Context: r.Context,
 		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,
 	}
 	if r.Zone != "" {

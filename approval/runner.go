@@ -2,11 +2,13 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
 	"sluice/chat"
+	"sluice/store"
 	"sluice/stream"
 	"sluice/trace"
 )
@@ -34,8 +36,11 @@ func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		if err := sink.Emit(ev); err != nil {
 			return result, err
 		}
+		if a.again[i] {
+			continue
+		}
 		r.Service.counts.Inc(string(ev.Kind), "requested")
-		a.records[i].log(ctx, "approval_requested", "")
+		a.records[i].log(ctx, "approval_requested", "", a.records[i].Principal)
 	}
 	return result, nil // no Flush: what is stored of a question has the end of its turn with it
 }
@@ -48,6 +53,7 @@ type asking struct {
 
 	events  []*stream.Approval
 	records []*record
+	again   []bool // it was asked before, and waits still
 }
 
 // put makes the questions of a turn that is about to pause, or says why nobody can be
@@ -56,7 +62,7 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 	if a.req.Mute {
 		return stream.NobodyToAsk
 	}
-	a.events, a.records = nil, nil
+	a.events, a.records, a.again = nil, nil, nil
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		for j := range q.Calls {
@@ -64,10 +70,10 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 		}
 		r := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
 		r.Trace = trace.Of(a.ctx).Name()
-		token, err := a.service.token(a.ctx, r)
+		token, again, err := a.service.token(a.ctx, r, q.Key)
 		if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all
 			r.Evidence = nil
-			token, err = a.service.token(a.ctx, r)
+			token, again, err = a.service.token(a.ctx, r, q.Key)
 		}
 		if err != nil {
 			a.service.counts.Inc(string(q.Kind), "too_long")
@@ -75,7 +81,7 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 		}
 		ev := r.question()
 		ev.Token = token
-		a.events, a.records = append(a.events, ev), append(a.records, r)
+		a.events, a.records, a.again = append(a.events, ev), append(a.records, r), append(a.again, again)
 	}
 	return ""
 }
@@ -92,20 +98,46 @@ func (a *asking) reason(c *chat.PendingCall) string {
 }
 
 // token returns the token of a record, which is in the store if its task is: then it has a
-// new id. A store that does not take it is done without.
-func (s *Service) token(ctx context.Context, r *record) (string, error) {
+// new id, or if it is asked again the id, the token and the end that it has. A store that
+// does not take it is done without.
+func (s *Service) token(ctx context.Context, r *record, key string) (token string, again bool, err error) {
 	if s.cfg.Store != nil && r.Task != "" {
-		h := newHandle()
-		kept := *r
+		kept, h, version := *r, newHandle(), int64(0)
+		if key != "" {
+			h.name(r.Task, key)
+			h, kept.Expires, version = s.waiting(ctx, h, kept.Expires)
+			token = h.token()
+		}
 		kept.ID, kept.Handle = h.id(), h.sum()
-		if s.keep(ctx, &kept) == nil {
+		if s.keep(ctx, &kept, token, version) == nil {
 			*r = kept
-			return h.token(), nil
+			return h.token(), version != 0, nil
 		}
 	}
 	text, err := r.encode()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return s.sealer.seal(text)
+	token, err = s.sealer.seal(text)
+	return token, false, err
+}
+
+// waiting returns the handle of a question that waits already, with its end and the version of
+// what the store has; of any other what it was given. One whose answer was taken, and lost with
+// the process that took it, is another question.
+func (s *Service) waiting(ctx context.Context, h handle, expires int64) (handle, int64, int64) {
+	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(h.id()))
+	if err != nil {
+		return h, expires, 0
+	}
+	var there stored
+	if json.Unmarshal(v.Data, &there) != nil || there.Used {
+		return newHandle(), expires, 0
+	}
+	old, ok := handleOf(there.Token)
+	r, err := readRecord(there.Record)
+	if !ok || err != nil {
+		return newHandle(), expires, 0
+	}
+	return old, r.Expires, v.Version
 }

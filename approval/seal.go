@@ -258,6 +258,13 @@ func newHandle() (h handle) {
 	return h
 }
 
+// name gives a handle the id of a question of a task, which is the same whenever it is asked.
+// The secret stays.
+func (h *handle) name(task, key string) {
+	sum := sha256.Sum256([]byte(task + "\x00" + key))
+	copy(h[:16], sum[:])
+}
+
 // handleOf returns the handle that a token is.
 func handleOf(token string) (h handle, ok bool) {
 	raw, err := rawOf(token)

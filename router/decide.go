@@ -18,6 +18,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/redact"
 	"sluice/stream"
 )
 
@@ -359,7 +360,7 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 			Str("agent_id", ev.AgentID).Str("confidence", twoDecimals(d.confidence)).
 			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)
 		if t.cfg.LogPayloads {
-			details.Str("reasoning", ev.Reasoning)
+			details.Str("reasoning", redact.AllKinds.Payload(ev.Reasoning))
 		}
 		log.Info().Dict("details", details).Msg("routing_decision")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/trace"
 )
@@ -24,18 +25,19 @@ import (
 // answer has the chosen agents answer.
 func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 	if len(agents) == 1 {
-		r.planned = []*member{{agent: agents[0], role: stream.RolePrimary, req: req}}
+		r.plan(&member{agent: agents[0], role: stream.RolePrimary, req: req})
 		return r.dispatch()
 	}
 	r.several, r.chosen = true, len(agents)
-	r.planned = make([]*member, len(agents))
+	members := make([]*member, len(agents))
 	for i, a := range agents {
 		role := stream.RoleAdditional
 		if i == 0 {
 			role = stream.RolePrimary
 		}
-		r.planned[i] = &member{agent: a, role: role, index: i, req: withNote(req, colleagues(agents, i))}
+		members[i] = &member{agent: a, role: role, index: i, req: amongOthers(req, agents, i)}
 	}
+	r.plan(members...)
 	return r.dispatch()
 }
 
@@ -54,7 +56,7 @@ func (r *turn) dispatch() error {
 		default:
 			r.together(r.planned)
 		}
-		if r.sinkErr != nil || r.ctx.Err() != nil {
+		if r.out.Err != nil || r.ctx.Err() != nil {
 			r.abandon()
 		}
 		if !r.waiting() {
@@ -66,24 +68,20 @@ func (r *turn) dispatch() error {
 	}
 }
 
-// withNote returns a copy of req with a note for the agent.
-func withNote(req *chat.Request, note string) *chat.Request {
-	own := *req
-	own.Note = note
-	return &own
-}
-
-// colleagues tells an agent who else answers.
-func colleagues(agents []*Agent, self int) string {
-	var b strings.Builder
-	b.WriteString("Other agents answer the same request with you, each for its own part:")
+// amongOthers returns a copy of req for one of several agents: a note names the others by
+// id, and what each of them does is data, as a card may say it.
+func amongOthers(req *chat.Request, agents []*Agent, self int) *chat.Request {
+	var ids, others []string
 	for i, a := range agents {
 		if i != self {
-			b.WriteString("\n- " + line(a.name()) + ": " + line(a.Description))
+			ids, others = append(ids, a.ID), append(others, a.ID+": "+line(a.Description))
 		}
 	}
-	b.WriteString("\nDo and answer your part only. Do not speak of theirs.")
-	return b.String()
+	own := *req
+	own.Note = "Other agents answer the same request with you, each for its own part: " + strings.Join(ids, ", ") +
+		". Do and answer your part only. Do not speak of theirs."
+	own.Data = append(slices.Clip(req.Data), chat.Quote{About: "What the other agents do", Text: strings.Join(others, "\n")})
+	return &own
 }
 
 // alone runs the one agent that answers, on the caller's goroutine.
@@ -97,7 +95,7 @@ func (r *turn) alone(m *member) {
 // The error of the last attempt is the member's.
 func (r *turn) attempts(m *member) {
 	for {
-		result, err := m.once(&direct{r, m})
+		result, err := m.once()
 		if err != nil {
 			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
 				r.count(m, result)
@@ -108,23 +106,6 @@ func (r *turn) attempts(m *member) {
 		r.end(m, result, err)
 		return
 	}
-}
-
-// direct is the sink of a member that runs on the goroutine of the turn.
-//
-// No copy of the event is needed, as it is emitted before Emit returns.
-type direct struct {
-	turn *turn
-	m    *member
-}
-
-// Emit passes an event of the first agent on at once, without a queue.
-func (d *direct) Emit(ev stream.Event) error { return d.turn.take(d.m, ev) }
-
-// Flush flushes the turn's sink, whose first error ends the turn.
-func (d *direct) Flush() error {
-	d.turn.flush()
-	return d.turn.sinkErr
 }
 
 // wait lets d pass, and says whether there is still somebody to go on for.
@@ -145,7 +126,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // without its text.
 func (r *turn) inTurn(members []*member) {
 	for i, m := range members {
-		if r.sinkErr != nil || r.ctx.Err() != nil {
+		if r.out.Err != nil || r.ctx.Err() != nil {
 			return
 		}
 		if m.ended {
@@ -156,10 +137,10 @@ func (r *turn) inTurn(members []*member) {
 				break
 			}
 			if text := strings.Join(before.text, ""); text != "" {
-				m.req.Note += "\n\n" + line(before.agent.name()) + " has answered:\n" + text
+				m.req.Data = append(m.req.Data, chat.Quote{About: "What the agent " + before.agent.ID + " has answered", Text: text})
 			}
 		}
-		r.speaker = i
+		r.voice.Speaker = i
 		r.start(m)
 		r.attempts(m)
 		if m.paused != nil {
@@ -174,47 +155,30 @@ func (r *turn) inTurn(members []*member) {
 // It returns when all goroutines have ended, also after an error of the sink: then they are
 // cancelled first. Ends of attempts are never refused by the queue.
 func (r *turn) together(members []*member) {
-	q := newQueue()
-	var running sync.WaitGroup
-	defer running.Wait()
-	launch := func(m *member, delay time.Duration) {
-		running.Go(func() {
-			if delay > 0 && !wait(m.ctx, delay) {
-				q.end(m, stream.Result{}, fault.Cause(m.ctx))
-				return
-			}
-			result, err := m.once(&posting{q, m})
-			q.end(m, result, err)
-		})
-	}
-	open := 0
+	c := &chorus{turn: r, q: run.NewQueue[*member]()}
+	defer c.running.Wait()
 	for _, m := range members {
 		if m.ended {
 			continue
 		}
-		open++
+		c.open++
+		m.queue = c.q
 		r.start(m)
-		stop := context.AfterFunc(m.ctx, q.wake)
+		stop := context.AfterFunc(m.ctx, c.q.Wake)
 		defer stop()
-		launch(m, 0)
+		c.launch(m, 0)
 	}
-	for open > 0 {
-		for _, item := range q.take() {
-			if item.over == nil {
-				r.post(&item)
-				continue
+	for c.open > 0 {
+		for _, it := range c.q.Receive() {
+			if it.Over != nil {
+				it.Over()
+			} else {
+				r.pass(&it)
 			}
-			if delay, ok := r.retryAfter(item.m, item.over); ok {
-				launch(item.m, delay)
-				continue
-			}
-			r.end(item.m, item.over.result, item.over.err)
-			r.advance(members)
-			open--
 		}
-		r.flush()
-		if r.sinkErr != nil { // nobody listens any more
-			q.close(r.sinkErr)
+		r.out.Flush()
+		if r.out.Err != nil { // nobody listens any more
+			c.q.Close(r.out.Err)
 			for _, m := range members {
 				m.cancel()
 			}
@@ -222,53 +186,49 @@ func (r *turn) together(members []*member) {
 	}
 }
 
+// chorus is members that run at the same time.
+type chorus struct {
+	*turn
+	q       *run.Queue[*member]
+	running sync.WaitGroup
+	open    int // members that have not ended; the turn's goroutine counts them
+}
+
+// launch makes an attempt of a member on a goroutine of its own, after a delay.
+func (c *chorus) launch(m *member, delay time.Duration) {
+	c.running.Go(func() {
+		result, err := stream.Result{}, error(nil)
+		if delay > 0 && !wait(m.ctx, delay) {
+			err = fault.Cause(m.ctx)
+		} else {
+			result, err = m.once()
+		}
+		c.q.End(func() { c.over(m, result, err) })
+	})
+}
+
+// over is the end of an attempt: another one follows, or it is the member's own.
+func (c *chorus) over(m *member, result stream.Result, err error) {
+	if delay, ok := c.retryAfter(m, result, err); ok {
+		c.launch(m, delay)
+		return
+	}
+	c.end(m, result, err)
+	c.voice.Advance(func(line int) bool { return c.planned[line].ended })
+	c.open--
+}
+
 // retryAfter opens the next attempt of a member, if there is one.
-func (r *turn) retryAfter(m *member, over *ending) (time.Duration, bool) {
-	if over.err == nil {
+func (r *turn) retryAfter(m *member, result stream.Result, err error) (time.Duration, bool) {
+	if err == nil {
 		return 0, false
 	}
-	delay, ok := r.again(m, over.err)
+	delay, ok := r.again(m, err)
 	if ok {
-		r.count(m, over.result)
+		r.count(m, result)
 		r.retry(m)
 	}
 	return delay, ok
-}
-
-// post takes what a member has emitted. One whose text is too long is stopped.
-func (r *turn) post(it *item) {
-	m := it.m
-	if m.failed != nil {
-		return
-	}
-	var err error
-	if it.ev == nil {
-		err = r.text(m, it.text)
-	} else {
-		err = r.take(m, it.ev)
-	}
-	if err != nil && r.sinkErr == nil {
-		m.failed = err
-		m.cancel()
-	}
-}
-
-// advance lets the next member speak when those before it have ended, and shows what
-// it has said already.
-//
-// It is called after each end. The text of a speaker that has not ended goes on as it
-// comes.
-func (r *turn) advance(members []*member) {
-	for r.speaker < len(members)-1 && members[r.speaker].ended {
-		r.speaker++
-		m := members[r.speaker]
-		pending := m.pending
-		m.pending = nil
-		m.size = 0 // counted again
-		for _, text := range pending {
-			_ = r.text(m, text)
-		}
-	}
 }
 
 // finish completes the answer when all agents have ended.
@@ -297,20 +257,20 @@ func (r *turn) aggregate(span trace.Span) error {
 	span.Int("agent.count", len(r.members))
 	span.Int("agent.failed_count", len(failures))
 	switch cause := fault.Cause(r.ctx); {
-	case r.sinkErr != nil:
-		return r.sinkErr
+	case r.out.Err != nil:
+		return r.out.Err
 	case cause != nil && (len(failures) > 0 || len(r.members) < r.chosen):
 		return cause
 	case len(failures) == len(r.members):
-		if r.said.length == 0 {
-			r.say(r.team.cfg.Aggregate.Fallback)
+		if r.voice.Said.Length == 0 {
+			r.voice.Say(r.team.cfg.Aggregate.Fallback)
 		}
 		return r.members[0].err
 	case len(failures) > 0:
 		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
-		r.say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
+		r.voice.Say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
 	}
-	return r.sinkErr // Done follows at once, and takes along what is not flushed yet
+	return r.out.Err // Done follows at once, and takes along what is not flushed yet
 }
 
 // inOrder puts those that began in the order of the answers: of a team that goes on, those

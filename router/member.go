@@ -16,14 +16,19 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 )
 
 // maxText is how many bytes of text all agents of a turn may give together.
 const maxText = 2 << 20
 
-// member is one agent's part in a turn.
+// member is one agent's part in a turn, and the sink of its attempts.
 type member struct {
+	run.Branch
+	turn  *turn
+	queue *run.Queue[*member] // nil: it is on the goroutine of the turn
+
 	agent *Agent
 	role  stream.Role
 	req   *chat.Request
@@ -35,16 +40,11 @@ type member struct {
 	began   time.Time
 	attempt int
 
-	pending []string   // text that waits for the agents before
 	text    []string   // of a sequential turn: all of it, for those after
-	size    int        // bytes of text
-	shown   bool       // text of this attempt reached the client
-	spoke   bool       // text of any attempt did
 	changed bool       // a tool ran that must not run again
 	usage   chat.Usage // of all attempts
 	ended   bool
 	err     *fault.Error   // why it failed; nil: it did not
-	failed  error          // it was stopped for this
 	paused  *chat.Paused   // it waits for a person; nil: it does not
 	result  *stream.Result // of one that waits, so far
 	again   bool           // it goes on in the stream in which it has begun
@@ -73,8 +73,8 @@ func (r *turn) start(m *member) {
 	}
 	m.began, m.attempt = time.Now(), max(m.attempt, 1)
 	r.members = append(r.members, m)
-	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentStarted, Remote: m.agent.Remote})
-	r.flush()
+	r.out.Emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentStarted, Remote: m.agent.Remote})
+	r.out.Flush()
 	m.logStarted()
 }
 
@@ -82,96 +82,78 @@ func (r *turn) start(m *member) {
 //
 // It may run on a goroutine of its own. An agent that returns without an error and without
 // having finished has failed.
-func (m *member) once(sink stream.Sink) (result stream.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = stream.NewPanic(p)
-		}
-	}()
+func (m *member) once() (result stream.Result, err error) {
+	defer run.Recover(&err)
 	if err := fault.Cause(m.ctx); err != nil {
 		return stream.Result{}, err
 	}
-	result, err = m.agent.Runner.Run(m.ctx, m.req, sink)
+	result, err = m.agent.Runner.Run(m.ctx, m.req, m)
 	if err == nil && !result.Reason.Success() {
 		err = errors.New("the agent returned before its answer was complete")
 	}
 	return result, err
 }
 
-// take handles an event of the member's. Its error is the sink's, or says that the
-// answer is too long.
-//
-// It notes whether a tool ran that must not run twice: then there is no other attempt.
-func (r *turn) take(m *member, ev stream.Event) error {
-	switch e := ev.(type) {
-	case *stream.Delta:
-		return r.text(m, e.Text)
-	case *stream.ToolStarted:
+// Pass implements run.Owner. It notes whether a tool ran that must not run twice: then there
+// is no other attempt.
+func (m *member) Pass(ev stream.Event, _ bool) error {
+	if e, ok := ev.(*stream.ToolStarted); ok {
 		m.changed = m.changed || !e.Repeatable
 	}
-	ev = stream.Attributed(ev, stream.Attribution{AgentID: m.agent.ID})
-	if id := stream.CallIDOf(ev); id != nil {
-		*id = r.callID(m, *id)
-	}
-	r.emit(ev)
-	return r.sinkErr
+	return m.post(run.Item[*member]{Of: m, Event: ev})
 }
 
-// text shows a piece of the member's text, or keeps it until those before have
-// ended.
-//
-// Text of a member whose turn has not come waits in pending; maxText bounds it like text
-// that is shown.
-func (r *turn) text(m *member, text string) error {
-	if m.size += len(text); m.size > maxText {
-		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the agent's text is too long")}
-	}
-	if m.index != r.speaker {
-		m.pending = append(m.pending, text)
+// Say implements run.Owner. An empty text is dropped.
+func (m *member) Say(piece *stream.Delta) error {
+	if piece.Text == "" {
 		return nil
 	}
-	if !m.spoke {
-		r.say(r.said.joint(text, r.team.cfg.Aggregate.NaturalJoining))
-	}
-	m.shown, m.spoke = true, true
-	r.said.add(text)
-	if r.team.cfg.Dispatch.Sequential {
-		m.text = append(m.text, text)
-	}
-	r.delta.AgentID, r.delta.Text = m.agent.ID, text
-	r.emit(&r.delta)
-	return r.sinkErr
+	return m.post(run.Item[*member]{Of: m, Text: piece.Text})
 }
 
-// callID returns the id that the events of a member's call carry: its own, unless
-// another member, or an attempt before, has used it.
-//
-// The same call has the same id in all of its events.
-func (r *turn) callID(m *member, own string) string {
+// post hands an event or a text to the turn. Its error is the sink's.
+func (m *member) post(it run.Item[*member]) error {
+	if m.queue != nil {
+		return m.queue.Put(m.ctx, it)
+	}
+	m.turn.pass(&it)
+	return m.turn.out.Err
+}
+
+// Flush implements stream.Sink. What is queued is emitted as soon as the client reads it.
+func (m *member) Flush() error {
+	if m.queue != nil {
+		return nil
+	}
+	return m.turn.out.Flush()
+}
+
+// CallID implements run.Owner: the agent's own id, unless another member, or an attempt
+// before, has used it.
+func (m *member) CallID(own string, _ bool) string {
 	key := strconv.Itoa(m.index) + "." + strconv.Itoa(m.attempt) + "." + own
-	if id, ok := r.ids[key]; ok {
-		return id
-	}
-	if r.ids == nil {
-		r.ids = map[string]string{}
-	}
-	id := own
-	for n := 2; r.taken(id); n++ {
-		suffix := "-" + strconv.Itoa(n)
-		id = own[:min(len(own), maxCallID-len(suffix))] + suffix
-	}
-	r.ids[key], r.ids["="+id] = id, id
-	return id
+	return m.turn.ids.Of(key, func(n int) string {
+		if n == 1 {
+			return own
+		}
+		return run.CallID("", own, "-"+strconv.Itoa(n))
+	})
 }
 
-// maxCallID is the longest id that an event may carry.
-const maxCallID = 64
-
-// taken says whether a call has this id: agents number theirs independently.
-func (r *turn) taken(id string) bool {
-	_, ok := r.ids["="+id]
-	return ok
+// pass emits what a member has posted; a text when those before have ended.
+func (r *turn) pass(it *run.Item[*member]) {
+	if it.Event != nil {
+		r.out.Emit(it.Event)
+		return
+	}
+	if r.team.cfg.Dispatch.Sequential {
+		it.Of.text = append(it.Of.text, it.Text)
+	}
+	r.voice.Text(it.Of.index, it.Text)
 }
+
+// line returns the member's part in the answer.
+func (r *turn) line(m *member) *run.Line { return &r.voice.Lines[m.index] }
 
 // again says whether a failed attempt is made again, and after which delay. Nothing
 // may happen twice: no text, and no tool that changes something.
@@ -180,7 +162,7 @@ func (r *turn) taken(id string) bool {
 // there is no retry.
 func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 	d := &r.team.cfg.Dispatch
-	if m.attempt > d.Retries || m.shown || m.changed || r.sinkErr != nil || m.ctx.Err() != nil {
+	if m.attempt > d.Retries || m.Stopped != nil || r.line(m).Spoke || m.changed || r.out.Err != nil || m.ctx.Err() != nil {
 		return 0, false
 	}
 	delay = d.RetryDelay
@@ -205,9 +187,9 @@ func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 // retry opens the next attempt.
 func (r *turn) retry(m *member) {
 	m.attempt++
-	m.pending, m.size = nil, 0
-	r.emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
-	r.flush()
+	r.line(m).Pending, m.Size = nil, 0
+	r.out.Emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
+	r.out.Flush()
 }
 
 // end closes the member's part, unless it waits for a person.
@@ -229,8 +211,8 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	ev.Success = &ok
 	if !ok {
 		switch cause := fault.Cause(m.ctx); {
-		case m.failed != nil:
-			err = m.failed
+		case m.Stopped != nil:
+			err = m.Stopped
 		case cause != nil:
 			err = cause
 		}
@@ -245,7 +227,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 		ev.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
 	}
 	m.cancel()
-	r.emit(ev)
+	r.out.Emit(ev)
 	m.endSpan(result.Usage, err)
 	m.logEnded(ev, err)
 	r.team.counts.ended(ev, lasted)
@@ -254,11 +236,11 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	}
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {
-		r.emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
+		r.out.Emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})
 	}
 	if r.several {
-		r.flush() // of a lone agent's end Done follows at once
+		r.out.Flush() // of a lone agent's end Done follows at once
 	}
 }
 
@@ -298,7 +280,8 @@ func (m *member) logStarted() {
 // logEnded logs how an agent ended, in the words of the contract and with the
 // cause.
 func (m *member) logEnded(ev *stream.AgentRun, err error) {
-	details := zerolog.Dict().Str("agent_id", m.agent.ID).Bool("success", err == nil).Int64("execution_time_ms", *ev.Millis)
+	details := zerolog.Dict().Str("agent_id", m.agent.ID).Str("role", string(m.role)).Int("attempt", m.attempt).
+		Bool("success", err == nil).Int64("execution_time_ms", *ev.Millis)
 	if err != nil {
 		details.Str("error_type", string(ev.ErrorType)).AnErr("cause", errors.New(fault.LogText(err, false)))
 	}

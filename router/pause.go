@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -31,7 +33,7 @@ type saved struct {
 	Several bool                `json:"several,omitempty"`
 	Chosen  int                 `json:"chosen,omitempty"`
 	Speaker int                 `json:"speaker,omitempty"`
-	Said    savedText           `json:"said"`
+	Said    run.Join            `json:"said"`
 	Members []savedMember       `json:"members"` // in the order of the answers
 	IDs     map[string]string   `json:"ids,omitempty"`
 	Usage   chat.Usage          `json:"usage"` // of those that have ended
@@ -41,13 +43,6 @@ type saved struct {
 	History []chat.Message      `json:"history,omitempty"` // for those that have not begun
 }
 
-// savedText is what is known of the text that is out: see answer.
-type savedText struct {
-	Length int    `json:"length,omitempty"`
-	Block  bool   `json:"block,omitempty"`
-	Tail   []byte `json:"tail,omitempty"`
-}
-
 // savedMember is an agent's part; one that has ended has an Outcome, one that waits a
 // State.
 type savedMember struct {
@@ -55,7 +50,6 @@ type savedMember struct {
 	Role    stream.Role          `json:"role"`
 	Attempt int                  `json:"attempt,omitempty"` // 0: it has not begun
 	Input   string               `json:"input,omitempty"`
-	Note    string               `json:"note,omitempty"`
 	Pending []string             `json:"pending,omitempty"`
 	Text    []string             `json:"text,omitempty"`
 	Size    int                  `json:"size,omitempty"`
@@ -113,8 +107,8 @@ func (r *turn) pause() (bool, error) {
 		r.result.Agents = append(r.result.Agents, m.outcome)
 	}
 	r.result.Reason, r.result.Paused = stream.ApprovalRequired, p
-	r.flush()
-	return true, r.sinkErr
+	r.out.Flush()
+	return true, r.out.Err
 }
 
 // abandon ends those that wait in a turn that ends without a question.
@@ -122,8 +116,8 @@ func (r *turn) abandon() {
 	for _, m := range r.planned {
 		if m.paused != nil {
 			result := *m.result
-			m.paused, m.failed = nil, cmp.Or(r.sinkErr, fault.Cause(r.ctx))
-			r.end(m, result, m.failed)
+			m.paused, m.Stopped = nil, cmp.Or(r.out.Err, fault.Cause(r.ctx))
+			r.end(m, result, m.Stopped)
 		}
 	}
 }
@@ -136,17 +130,17 @@ func (r *turn) question() (*chat.Paused, error) {
 	q := chat.Question{Kind: chat.AskTools}
 	usage := r.result.Usage
 	s := saved{
-		Version: savedVersion, Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.speaker,
-		Said: savedText{r.said.length, r.said.block, r.said.tail}, IDs: r.ids, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
+		Version: savedVersion, Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.voice.Speaker,
+		Said: r.voice.Said, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
 	}
 	for _, m := range r.planned {
-		stored := m.save()
+		stored := m.save(r.line(m))
 		if m.paused != nil {
 			usage.Add(m.paused.Usage)
 			for _, asked := range m.paused.Questions {
 				for _, c := range asked.Calls {
 					own := c.ID
-					c.ID, c.AgentID = r.callID(m, own), cmp.Or(c.AgentID, m.agent.ID)
+					c.ID, c.AgentID = m.CallID(own, false), cmp.Or(c.AgentID, m.agent.ID)
 					stored.Calls = append(stored.Calls, savedCall{c.ID, own})
 					q.Calls = append(q.Calls, c)
 				}
@@ -157,7 +151,10 @@ func (r *turn) question() (*chat.Paused, error) {
 		}
 		s.Members = append(s.Members, stored)
 	}
-	s.IDs = r.ids
+	s.IDs = maps.Clone(r.ids.Known)
+	for _, id := range r.ids.Known { // the version before this one reads these
+		s.IDs["="+id] = id
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -167,10 +164,10 @@ func (r *turn) question() (*chat.Paused, error) {
 
 // save returns the part as it is stored. Input is kept only for a member that has not
 // begun; others have it in their states.
-func (m *member) save() savedMember {
+func (m *member) save(line *run.Line) savedMember {
 	s := savedMember{
-		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Note: m.req.Note, Pending: m.pending, Text: m.text, Size: m.size,
-		Spoke: m.spoke, Usage: m.usage, Ended: m.ended,
+		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Pending: line.Pending, Text: m.text, Size: m.Size,
+		Spoke: line.Spoke, Usage: m.usage, Ended: m.ended,
 	}
 	if m.attempt == 0 {
 		s.Input = m.req.Input
@@ -244,25 +241,44 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	if err != nil {
 		return stream.Result{}, err
 	}
-	r := &turn{
-		team: t, ctx: ctx, sink: sink, route: s.Route, clarify: s.Clarify, several: s.Several, chosen: s.Chosen, speaker: s.Speaker,
-		said: answer{length: s.Said.Length, block: s.Said.Block, tail: s.Said.Tail}, ids: s.IDs,
-	}
+	r := newTurn(t, ctx, sink)
+	r.route, r.clarify, r.several, r.chosen, r.ids.Known = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs
+	r.voice.Speaker, r.voice.Said = s.Speaker, s.Said
 	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{}}
 	for i := range s.Members {
-		m := t.restore(&s.Members[i], i, req, s.History)
-		r.planned = append(r.planned, m)
+		stored := &s.Members[i]
+		m := t.restore(stored, i, req, s.History)
+		r.plan(m)
+		line := r.line(m)
+		line.Pending, line.Spoke = stored.Pending, stored.Spoke
 		if m.ended {
 			r.members = append(r.members, m)
 		}
 	}
+	r.introduce()
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
-	r.emit(r.route)
-	r.flush()
+	r.out.Emit(r.route)
+	r.out.Flush()
 	err = r.dispatch()
 	return r.result, err
+}
+
+// introduce tells members that have not begun of the others; those that have know of them.
+func (r *turn) introduce() {
+	if !r.several {
+		return
+	}
+	agents := make([]*Agent, len(r.planned))
+	for i, m := range r.planned {
+		agents[i] = m.agent
+	}
+	for i, m := range r.planned {
+		if m.attempt == 0 {
+			m.req = amongOthers(m.req, agents, i)
+		}
+	}
 }
 
 // restore returns a member as it was saved. What waited goes on with the decisions about
@@ -271,14 +287,14 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 // An agent that is gone by now is replaced by one that fails, so that the others can go on.
 func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
-		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, pending: s.Pending, text: s.Text, size: s.Size,
-		spoke: s.Spoke, shown: s.Spoke, usage: s.Usage, ended: s.Ended, changed: len(s.State) > 0,
+		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, text: s.Text, Branch: run.Branch{Size: s.Size},
+		usage: s.Usage, ended: s.Ended, changed: len(s.State) > 0,
 	}
 	if m.agent == nil {
 		m.agent = &Agent{ID: s.ID, Runner: gone{}}
 	}
 	own := *req
-	own.Note, own.History, own.Resumed = s.Note, nil, nil
+	own.History, own.Resumed = nil, nil
 	switch {
 	case len(s.State) > 0:
 		own.Resumed = &chat.Resumed{By: s.By, State: s.State, Changed: req.Resumed.Changed}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/run"
 )
 
 const defaultSystemPrompt = `You route requests to the agents of a team. Choose the agent whose listed capabilities fit the request best.
@@ -36,6 +37,10 @@ const (
 	defaultFallback      = "None of my agents can help with that request."
 )
 
+// inMessage stands in a system prompt for what users have said. That is data, and is shown
+// in the message alone.
+const inMessage = "(it stands in the message)"
+
 // maxShown is how many code points of each side of an earlier turn the model that
 // decides is shown.
 const maxShown = 500
@@ -45,16 +50,18 @@ func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 	threshold := strconv.FormatFloat(t.cfg.Threshold, 'g', -1, 64)
 	catalogue := t.catalogue(agents)
 	request := req.Whole()
-	fill := strings.NewReplacer(
-		"{request}", request, "{0}", request,
-		"{agents}", catalogue, "{1}", catalogue,
-		"{history}", t.history(req),
-		"{threshold}", threshold,
-	)
+	system := strings.NewReplacer("{request}", inMessage, "{0}", inMessage, "{history}", inMessage,
+		"{agents}", catalogue, "{1}", catalogue, "{threshold}", threshold)
+	user := strings.NewReplacer("{request}", request, "{0}", request, "{history}", t.history(req),
+		"{agents}", catalogue, "{1}", catalogue, "{threshold}", threshold)
+	template := t.cfg.UserTemplate
+	if strings.Contains(t.cfg.SystemPrompt, "{history}") && !strings.Contains(template, "{history}") {
+		template = "{history}" + template
+	}
 	return &Question{
 		Model:       t.cfg.Model,
-		System:      fill.Replace(t.cfg.SystemPrompt),
-		User:        fill.Replace(t.cfg.UserTemplate),
+		System:      system.Replace(t.cfg.SystemPrompt),
+		User:        user.Replace(template),
 		Schema:      t.schema(agents),
 		Open:        []string{memberAgent},
 		Temperature: t.cfg.Temperature,
@@ -87,7 +94,7 @@ func (t *Team) catalogue(agents []*Agent) string {
 
 // sentence returns s with a full stop at its end, unless a sentence ends there.
 func sentence(s string) string {
-	if endsSentence(s) {
+	if run.EndsSentence(s) {
 		return s
 	}
 	return s + "."

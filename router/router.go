@@ -111,41 +111,41 @@ type Config struct {
 	// Off answers requests that name no agent by the first one.
 	Off bool
 
-	Model     string  // key of the model that decides; empty: the default
-	Escalate  string  // key of the model to ask when Model is unsure; empty: none
-	Threshold float64 // 0–1: a decision below it becomes a question
+	Model     string  `key:"model" of:"models,default"`    // key of the model that decides; empty: the default
+	Escalate  string  `key:"escalate" of:"models,default"` // key of the model to ask when Model is unsure; empty: none
+	Threshold float64 `key:"confidence_threshold"`         // 0–1: a decision below it becomes a question
 	// MaxAttempts is how often the model is asked for one decision, at most.
-	MaxAttempts int
-	Timeout     time.Duration // of one routing call, to its end
-	Temperature *float64
-	MaxTokens   int
-	Thinking    string
+	MaxAttempts int           `key:"max_attempts"`
+	Timeout     time.Duration `key:"timeout" from:"100ms" to:"60s"` // of one routing call, to its end
+	Temperature *float64      `key:"temperature"`
+	MaxTokens   int           `key:"max_output_tokens"`
+	Thinking    string        `key:"thinking"`
 
 	// The prompt's parts; those that are empty are the built-in ones.
-	SystemPrompt    string
-	UserTemplate    string // with {request} or {0}, {agents} or {1}, {history}, {threshold}
-	CatalogueHeader string
-	Capabilities    bool // show them in the catalogue
-	Examples        bool // show them in the catalogue
+	SystemPrompt    string `key:"system_prompt" most:"16 KiB"`
+	UserTemplate    string `key:"user_template" most:"16 KiB"` // with {request} or {0}, {agents} or {1}, {history}, {threshold}
+	CatalogueHeader string `key:"catalogue_header"`
+	Capabilities    bool   `key:"include_capabilities"` // show them in the catalogue
+	Examples        bool   `key:"include_examples"`     // show them in the catalogue
 
-	ClarificationAgent    string // an id; if it is among Agents, it asks the question
-	ClarificationTemplate string // with {request} {agents} {agent} {reason}
+	ClarificationAgent    string `key:"clarification_agent"`    // an id; if it is among Agents, it asks the question
+	ClarificationTemplate string `key:"clarification_template"` // with {request} {agents} {agent} {reason}
 	// FallbackAgent is who answers when nobody fits: an agent's id, or a name
 	// that stands for the template.
-	FallbackAgent    string
-	FallbackTemplate string
+	FallbackAgent    string `key:"fallback_agent"`
+	FallbackTemplate string `key:"fallback_template"`
 
 	// MaxClarifications is how many questions may come in a row, then a request that is
 	// not clear gets the fallback. Where no questions are kept it is never reached, unless
 	// it is 0.
-	MaxClarifications int
+	MaxClarifications int `key:"max_clarifications"`
 	// Sticky says whether the agent that answered last goes on.
-	Sticky Sticky
+	Sticky Sticky `key:"sticky"`
 
-	HistoryTurns int // how many turns before are shown to the model that decides
+	HistoryTurns int `key:"history_turns"` // how many turns before are shown to the model that decides
 	// Rules decide before any model is asked. The first one that fits counts.
 	Rules         []Rule
-	MaxConcurrent int // routing calls at the same time
+	MaxConcurrent int `key:"max_concurrent"` // routing calls at the same time
 
 	Dispatch  Dispatch
 	Aggregate Aggregate
@@ -169,29 +169,29 @@ const (
 // Rule sends requests to agents without asking a model.
 type Rule struct {
 	Match  *regexp.Regexp
-	Agents []string
+	Agents []string `key:"agents" of:"agents"`
 }
 
 // Dispatch says how agents are run.
 type Dispatch struct {
-	Sequential bool // each agent starts after, and sees, those before it
+	Sequential bool `key:"mode" is:"sequential"` // each agent starts after, and sees, those before it
 	// Retries is how often an agent is tried again, RetryDelay what passes
 	// before. One that may have changed something is not.
-	Retries    int
-	RetryDelay time.Duration
+	Retries    int           `key:"retries"`
+	RetryDelay time.Duration `key:"retry_delay" from:"0s" to:"30s"`
 	// MaxAgents bounds how many answer one request; those after them are left
 	// out.
-	MaxAgents int
-	Timeout   time.Duration // of one agent, all attempts together
+	MaxAgents int           `key:"max_agents"`
+	Timeout   time.Duration `key:"timeout" from:"1s" to:"10m"` // of one agent, all attempts together
 }
 
 // Aggregate says how the answers of several agents become one.
 type Aggregate struct {
-	NaturalJoining bool
+	NaturalJoining bool `key:"natural_joining"`
 	// PartialFailure begins with {successMessage} and has {failureMessage}.
-	PartialFailure string
-	Failure        string // of one agent, with {agent} and {reason}
-	Fallback       string // when all agents failed
+	PartialFailure string `key:"partial_failure_template"`
+	Failure        string `key:"failure_message"`  // of one agent, with {agent} and {reason}
+	Fallback       string `key:"fallback_message"` // when all agents failed
 }
 
 // Ids that a model may choose, or that stand for an agent that is none.

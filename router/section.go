@@ -7,6 +7,7 @@ package router
 
 import (
 	"embed"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type Spec struct {
 	// Settled.
 	Config Config
 	// TurnTimeout bounds a turn of the team; 0: DefaultTurnTimeout.
-	TurnTimeout time.Duration
+	TurnTimeout time.Duration `key:"turn_timeout" from:"1s" to:"15m"`
 
 	begun bool
 }
@@ -51,22 +52,34 @@ func (s *Spec) begin() {
 
 // AgentSpec is one agent of the configuration file.
 type AgentSpec struct {
-	ID, Name, Description  string // Name is empty if there is none
-	Capabilities, Examples []string
+	ID           string   `key:"@"`
+	Name         string   `key:"name"` // may be empty
+	Description  string   `key:"description"`
+	Capabilities []string `key:"capabilities"`
+	Examples     []string `key:"examples"`
 	// Role is the first line of the system prompt, and Prompt the rest; empty: none, and
 	// the built-in one.
-	Role, Prompt string
-	Model        string   // a key; empty: the default model
-	Temperature  *float64 // nil: none is asked for
-	MaxTokens    int      // 0: the model's
-	Tools        []string // server, or server/tool
-	MaxSteps     int
-	Timeout      time.Duration // 0: Dispatch.Timeout
-	Hidden       bool          // from the router
-	Closed       bool          // it has no A2A endpoint of its own
-	Delegates    []string      // ids of agents that it may call
+	Role        string        `key:"role"`
+	Prompt      string        `key:"prompt" most:"32 KiB"`
+	Model       string        `key:"model" of:"models,default"` // a key; empty: the default model
+	Temperature *float64      `key:"temperature"`               // nil: none is asked for
+	MaxTokens   int           `key:"max_output_tokens"`         // 0: the model's
+	Tools       []string      `key:"tools"`                     // server, or server/tool
+	MaxSteps    int           `key:"max_steps"`
+	Timeout     time.Duration `key:"timeout" from:"1s" to:"10m"` // 0: Dispatch.Timeout
+	Hidden      bool          `key:"routable" is:"false"`        // from the router
+	Closed      bool          `key:"exposed" is:"false"`         // it has no A2A endpoint of its own
+	Delegates   []string      `key:"delegates"`                  // ids of agents that it may call
 	// Remote is where a remote agent is; nil: it runs here. Then Role to MaxSteps say nothing.
 	Remote *Remote `json:",omitempty"`
+}
+
+// Routed returns an agent as the router sees it; it lacks its Runner.
+func (a *AgentSpec) Routed() Agent {
+	return Agent{
+		ID: a.ID, Name: a.Name, Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
+		Hidden: a.Hidden, Timeout: a.Timeout,
+	}
 }
 
 // Defaults of an AgentSpec.
@@ -78,10 +91,8 @@ const (
 // builtinServer is the server that there is if none is configured.
 const builtinServer = "todo"
 
-const (
-	maxPrompt   = 32 << 10
-	maxTemplate = 16 << 10
-)
+// maxPrompt bounds the file of a prompt, in bytes.
+const maxPrompt = 32 << 10
 
 // schemas are the JSON Schemas of the sections, a file each.
 //
@@ -104,7 +115,8 @@ func AgentsSection(s *Spec, c *config.Config) file.Section {
 	return file.Section{Name: "agents", Schema: schema("agents"), Read: func(agents *file.Node) {
 		s.begin()
 		for n := range agents.Members() {
-			r := agentReader{node: n, cfg: c, spec: AgentSpec{ID: n.Name()}}
+			warm := defaultTemperature
+			r := agentReader{node: n, cfg: c, spec: AgentSpec{Temperature: &warm, MaxSteps: defaultSteps}}
 			r.read()
 			s.Agents = append(s.Agents, r.spec)
 		}
@@ -122,71 +134,49 @@ type agentReader struct {
 
 // read reads all fields, so that all faults of an agent come at once.
 func (r *agentReader) read() {
-	s, n := &r.spec, r.node
-	take(&s.Description, n.Get("description"))
-	take(&s.Name, n.Get("name"))
-	take(&s.Role, n.Get("role"))
-	r.remote()
-	s.Capabilities = texts(n.Get("capabilities"))
-	s.Examples = texts(n.Get("examples"))
+	r.remote() // first: keys that it refuses are not looked at
+	r.node.Decode(&r.spec)
 	r.prompt()
-	s.Model = modelKey(n.Get("model"))
-	s.Temperature = temperature(n.Get("temperature"), defaultTemperature)
-	s.MaxTokens, _ = n.Get("max_output_tokens").Int()
-	s.MaxSteps = defaultSteps
-	if steps, ok := n.Get("max_steps").Int(); ok {
-		s.MaxSteps = steps
+	var servers []string // that are listed whole
+	for item := range r.node.Get("tools").Members() {
+		servers = r.tool(item, servers)
 	}
-	takeDuration(&s.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
-	routable, given := n.Get("routable").Bool()
-	s.Hidden = given && !routable
-	exposed, given := n.Get("exposed").Bool()
-	s.Closed = given && !exposed
-	for item := range n.Get("tools").Members() {
-		r.tool(item)
-	}
-	for item := range n.Get("delegates").Members() {
+	for item := range r.node.Get("delegates").Members() {
 		r.delegate(item)
 	}
 }
 
-// prompt reads the system prompt, from the file itself or from one beside it.
+// prompt reads the system prompt from a file of its own, if one is named.
 func (r *agentReader) prompt() {
-	text, named := r.node.Get("prompt"), r.node.Get("prompt_file")
-	if text != nil && named != nil {
+	named := r.node.Get("prompt_file")
+	switch {
+	case named == nil:
+	case r.node.Has("prompt"):
 		named.FaultKey("is not taken beside prompt")
-		return
+	default:
+		r.spec.Prompt, _ = named.TextFile(maxPrompt)
 	}
-	if text != nil {
-		take(&r.spec.Prompt, text)
-		if len(r.spec.Prompt) > maxPrompt {
-			text.Fault("must not be longer than 32 KiB")
-		}
-		return
-	}
-	r.spec.Prompt, _ = named.TextFile(maxPrompt)
 }
 
-// tool reads one entry of the tools. Which tools a server has, it tells only when it
-// runs.
-func (r *agentReader) tool(item *file.Node) {
+// tool checks one entry of the tools, and adds it to servers if it is a whole one. Which
+// tools a server has, it tells only when it runs.
+func (r *agentReader) tool(item *file.Node, servers []string) []string {
 	text, ok := item.Text()
 	if !ok {
-		return
+		return servers
 	}
 	server, tool, one := strings.Cut(text, "/")
 	switch {
 	case !r.hasServer(item, server):
 		item.Fault("names a server that is not in mcpServers")
-		return
 	case one && tool == "":
 		item.Fault("must be server, or server/tool")
-		return
-	case one && slices.Contains(r.spec.Tools, server):
+	case one && slices.Contains(servers, server):
 		item.Fault("is among all tools of its server, which are listed already")
-		return
+	case !one:
+		return append(servers, server)
 	}
-	r.spec.Tools = append(r.spec.Tools, text)
+	return servers
 }
 
 // maxDelegate is the longest id of a delegate: with DelegatePrefix it is a tool's name.
@@ -195,7 +185,7 @@ const maxDelegate = 64 - len(DelegatePrefix)
 // DelegatePrefix begins the name of the tool that calls another agent.
 const DelegatePrefix = "delegate_to_"
 
-// delegate reads one of the agents that the agent may call.
+// delegate checks one of the agents that the agent may call.
 //
 // A circle of delegates is allowed here; a session refuses it when it would come about.
 func (r *agentReader) delegate(item *file.Node) {
@@ -212,8 +202,6 @@ func (r *agentReader) delegate(item *file.Node) {
 		item.Fault("names a remote agent: only those of this file can be called")
 	case len(id) > maxDelegate:
 		item.Fault("is longer than 52 characters, too long for the name of a tool")
-	default:
-		r.spec.Delegates = append(r.spec.Delegates, id)
 	}
 }
 
@@ -229,9 +217,9 @@ func (r *agentReader) hasServer(n *file.Node, name string) bool {
 	return none && name == builtinServer || slices.Contains(others, name)
 }
 
-// RouterSection is the section router of the configuration file. It asks
-// settings, which are whole by then, whether there is a store.
-func RouterSection(s *Spec, settings *config.Config) file.Section {
+// RouterSection is the section router of the configuration file. stored
+// says whether there is a store.
+func RouterSection(s *Spec, stored func() bool) file.Section {
 	return file.Section{Name: "router", Schema: schema("router"), Read: func(n *file.Node) {
 		s.begin()
 		c := &s.Config
@@ -239,66 +227,36 @@ func RouterSection(s *Spec, settings *config.Config) file.Section {
 			c.Off = true
 			return
 		}
-		c.Model = modelKey(n.Get("model"))
-		c.Escalate = modelKey(n.Get("escalate"))
-		takeFloat(&c.Threshold, n.Get("confidence_threshold"))
-		takeInt(&c.MaxAttempts, n.Get("max_attempts"))
-		takeDuration(&c.Timeout, n.Get("timeout"), 100*time.Millisecond, time.Minute)
-		if t := n.Get("temperature"); t != nil {
-			c.Temperature = temperature(t, *Defaults().Temperature)
+		n.Decode(c)
+		wantPlaces(n.Get("user_template"), "{request}", "{agents}")
+		if c.Sticky == StickyHold && !stored() {
+			n.Get("sticky").Fault("hold needs a store: SLUICE_STORE")
 		}
-		takeInt(&c.MaxTokens, n.Get("max_output_tokens"))
-		take(&c.Thinking, n.Get("thinking"))
-		takeTemplate(&c.SystemPrompt, n.Get("system_prompt"))
-		takeTemplate(&c.UserTemplate, n.Get("user_template"), "{request}", "{agents}")
-		take(&c.CatalogueHeader, n.Get("catalogue_header"))
-		takeBool(&c.Capabilities, n.Get("include_capabilities"))
-		takeBool(&c.Examples, n.Get("include_examples"))
-		take(&c.ClarificationAgent, n.Get("clarification_agent"))
-		take(&c.FallbackAgent, n.Get("fallback_agent"))
-		take(&c.ClarificationTemplate, n.Get("clarification_template"))
-		take(&c.FallbackTemplate, n.Get("fallback_template"))
-		takeInt(&c.MaxClarifications, n.Get("max_clarifications"))
-		c.Sticky = readSticky(n.Get("sticky"), c.Sticky, settings.HasStore())
-		takeInt(&c.HistoryTurns, n.Get("history_turns"))
-		takeInt(&c.MaxConcurrent, n.Get("max_concurrent"))
 		for rule := range n.Get("rules").Members() {
 			c.Rules = append(c.Rules, readRule(rule))
 		}
 	}}
 }
 
-// readSticky reads how a conversation keeps its agent. store: there is one, which hold
-// needs.
-func readSticky(n *file.Node, otherwise Sticky, store bool) Sticky {
-	word, ok := n.Text()
-	if !ok {
-		return otherwise
+// wantPlaces wants a text in which each placeholder stands, by its name or by its number.
+func wantPlaces(n *file.Node, placeholders ...string) {
+	text, ok := n.Text()
+	for i, name := range placeholders {
+		if ok && !strings.Contains(text, name) && !strings.Contains(text, fmt.Sprintf("{%d}", i)) {
+			n.Fault("must hold " + name)
+			return
+		}
 	}
-	if Sticky(word) == StickyHold && !store {
-		n.Fault("hold needs a store: SLUICE_STORE")
-	}
-	return Sticky(word)
 }
 
 // readRule reads a rule that decides without a model. Its expression is of RE2,
 // and so takes linear time on any request.
 func readRule(n *file.Node) (r Rule) {
+	n.Decode(&r)
 	if text, ok := n.Get("match").Text(); ok {
 		var err error
 		if r.Match, err = regexp.Compile(text); err != nil {
 			n.Get("match").Fault("is not a regular expression of RE2")
-		}
-	}
-	agents := n.Section("agents")
-	for item := range n.Get("agents").Members() {
-		id, ok := item.Text()
-		switch {
-		case !ok:
-		case !agents.Has(id):
-			item.Fault("there is no such agent")
-		default:
-			r.Agents = append(r.Agents, id)
 		}
 	}
 	return r
@@ -308,14 +266,8 @@ func readRule(n *file.Node) (r Rule) {
 func DispatchSection(s *Spec) file.Section {
 	return file.Section{Name: "dispatch", Schema: schema("dispatch"), Read: func(n *file.Node) {
 		s.begin()
-		d := &s.Config.Dispatch
-		mode, _ := n.Get("mode").Text()
-		d.Sequential = mode == "sequential"
-		takeInt(&d.Retries, n.Get("retries"))
-		takeDuration(&d.RetryDelay, n.Get("retry_delay"), 0, 30*time.Second)
-		takeInt(&d.MaxAgents, n.Get("max_agents"))
-		takeDuration(&d.Timeout, n.Get("timeout"), time.Second, 10*time.Minute)
-		takeDuration(&s.TurnTimeout, n.Get("turn_timeout"), time.Second, 15*time.Minute)
+		n.Decode(&s.Config.Dispatch)
+		n.Decode(s)
 	}}
 }
 
@@ -323,10 +275,6 @@ func DispatchSection(s *Spec) file.Section {
 func AggregateSection(s *Spec) file.Section {
 	return file.Section{Name: "aggregate", Schema: schema("aggregate"), Read: func(n *file.Node) {
 		s.begin()
-		a := &s.Config.Aggregate
-		takeBool(&a.NaturalJoining, n.Get("natural_joining"))
-		take(&a.PartialFailure, n.Get("partial_failure_template"))
-		take(&a.Failure, n.Get("failure_message"))
-		take(&a.Fallback, n.Get("fallback_message"))
+		n.Decode(&s.Config.Aggregate)
 	}}
 }

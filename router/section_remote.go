@@ -5,8 +5,8 @@
 package router
 
 import (
+	"errors"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
@@ -21,16 +21,17 @@ type Remote struct {
 	Card string // URL of its card
 	// Headers go with each request to the card's origin, and to no other.
 	Headers map[string]config.Secret
+	// Interfaces are origins, beside the card's own, that the card may lead to.
+	Interfaces []string `key:"interfaces"`
 	// NoStreaming asks for whole answers.
-	NoStreaming bool
-	Refresh     time.Duration // between two readings of the card
+	NoStreaming bool          `key:"streaming" is:"false"`
+	Refresh     time.Duration `key:"refresh" from:"10s" to:"24h"` // between two readings of the card
 }
 
 // Bounds of a Remote.
 const (
-	defaultRefresh  = 5 * time.Minute
-	maxHeaderLength = 4 << 10
-	maxCardURL      = 2048
+	defaultRefresh = 5 * time.Minute
+	maxCardURL     = 2048
 )
 
 // cardPath is where a card is if its URL says no more than the host (RFC 8615).
@@ -42,7 +43,7 @@ func localKeys() []string {
 }
 
 // remoteKeys are those of an agent that does not.
-func remoteKeys() []string { return []string{"headers", "streaming", "refresh"} }
+func remoteKeys() []string { return []string{"headers", "interfaces", "streaming", "refresh"} }
 
 // remote reads what a remote agent has in place of prompt, model and tools.
 func (r *agentReader) remote() {
@@ -60,14 +61,17 @@ func (r *agentReader) remote() {
 			n.FaultKey("is not taken beside card: a remote agent has its own")
 		}
 	}
-	remote := &Remote{Refresh: defaultRefresh, Headers: r.headers()}
+	remote := &Remote{Refresh: defaultRefresh, Headers: r.node.Get("headers").Headers(refusedHeaders)}
+	r.node.Decode(remote)
 	remote.Card = readCard(card)
-	for name, value := range card.Variables() {
-		r.hide("card (${"+name+"})", value.Reveal())
+	card.HideVariables()
+	for origin := range r.node.Get("interfaces").Members() {
+		if text, ok := origin.Text(); ok {
+			if err := checkInterface(text); err != nil {
+				origin.Fault(err.Error())
+			}
+		}
 	}
-	streaming, given := r.node.Get("streaming").Bool()
-	remote.NoStreaming = given && !streaming
-	takeDuration(&remote.Refresh, r.node.Get("refresh"), 10*time.Second, 24*time.Hour)
 	r.spec.Remote = remote
 }
 
@@ -90,47 +94,17 @@ func readCard(n *file.Node) string {
 	return u.String()
 }
 
+// checkInterface accepts an origin that requests can be sent to.
+func checkInterface(text string) error {
+	if !strings.HasPrefix(text, "http://") && !strings.HasPrefix(text, "https://") {
+		return errors.New("must begin with http:// or https://")
+	}
+	return check.Origin(text)
+}
+
 // refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
 const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host " +
 	"Accept Accept-Encoding Content-Type Content-Length A2a-Version A2a-Extensions "
-
-// headers reads headers of requests. Each value is treated as a secret.
-func (r *agentReader) headers() map[string]config.Secret {
-	all := map[string]config.Secret{}
-	for h := range r.node.Get("headers").Members() {
-		name := textproto.CanonicalMIMEHeaderKey(h.Name())
-		value, ok := h.Text()
-		_, twice := all[name]
-		switch {
-		case !check.HeaderName(h.Name()):
-			h.FaultKey("is not a header's name")
-		case strings.Contains(refusedHeaders, " "+name+" "):
-			h.FaultKey("is a header that cannot be set")
-		case twice:
-			h.FaultKey("is given twice: names that differ only in upper and lower case are the same")
-		case !ok:
-		case len(value) > maxHeaderLength:
-			h.Fault("must not be longer than 4 KiB")
-		case !check.HeaderValue(value):
-			h.Fault("must not hold line ends or other control characters")
-		default:
-			all[name] = config.Secret(value)
-			r.hide("headers/"+h.Name(), value)
-		}
-	}
-	return all
-}
-
-// hide keeps a value out of the log.
-func (r *agentReader) hide(field, value string) {
-	if value == "" {
-		return
-	}
-	if r.cfg.FileSecrets == nil {
-		r.cfg.FileSecrets = map[string]config.Secret{}
-	}
-	r.cfg.FileSecrets["/agents/"+r.spec.ID+"/"+field] = config.Secret(value)
-}
 
 // Header returns the headers as they are sent.
 func (r *Remote) Header() http.Header {

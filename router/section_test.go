@@ -21,9 +21,9 @@ func configured(content string, files map[string]string) (router.Spec, []string)
 	var s router.Spec
 	table := file.Table{
 		{Name: "models", Schema: `{"type":"object"}`}, {Name: "mcpServers", Schema: `{"type":"object"}`},
-		router.AgentsSection(&s, &config.Config{}), router.RouterSection(&s, &config.Config{Store: "memory"}), router.DispatchSection(&s), router.AggregateSection(&s),
+		router.AgentsSection(&s, &config.Config{}), router.RouterSection(&s, func() bool { return true }), router.DispatchSection(&s), router.AggregateSection(&s),
 	}
-	r := table.ReadFrom(filepath.Join("etc", "f.yaml"), []byte(content), config.Sources{
+	r := table.Read(filepath.Join("etc", "f.yaml"), []byte(content), config.Sources{
 		Lookup: func(string) (string, bool) { return "", false },
 		ReadFile: func(path string) ([]byte, error) {
 			text, ok := files[path]
@@ -127,7 +127,7 @@ agents:
 `, []string{
 			"3:29: /agents/a/card: must be a URL with http or https and a host, without a user and a fragment",
 			"3:42: /agents/a/prompt: is not taken beside card: a remote agent has its own",
-			"3:62: /agents/a/refresh: must be a duration from 10s to 24h, with its unit, such as 15s or 500ms",
+			"3:62: /agents/a/refresh: must be a duration from 10s to 24h, with its unit, such as 15s, 90m or 7d",
 			"3:76: /agents/a/headers/a b: is not a header's name",
 			"3:86: /agents/a/headers/Host: is a header that cannot be set",
 			"3:105: /agents/a/headers/x-a: is given twice: names that differ only in upper and lower case are the same",
@@ -176,20 +176,20 @@ dispatch: {mode: both, retries: 6, retry_delay: 31s, max_agents: 9, timeout: 11m
 `, []string{
 			"2:43: /agents/a/temperature: must be from 0 to 2",
 			"2:59: /agents/a/max_steps: must be from 1 to 64",
-			"2:72: /agents/a/timeout: must be a duration from 1s to 10m, with its unit, such as 15s or 500ms",
+			"2:72: /agents/a/timeout: must be a duration from 1s to 10m, with its unit, such as 15s, 90m or 7d",
 			"2:98: /agents/a/max_output_tokens: must be from 1 to 65536",
 			"3:32: /router/confidence_threshold: must be from 0 to 1",
 			"3:51: /router/max_attempts: must be from 1 to 10",
-			"3:64: /router/timeout: must be a duration from 100ms to 60s, with its unit, such as 15s or 500ms",
+			"3:64: /router/timeout: must be a duration from 100ms to 60s, with its unit, such as 15s, 90m or 7d",
 			"3:88: /router/max_output_tokens: must be from 50 to 8192",
 			"3:102: /router/thinking: must be one of off, summary, low, medium, high",
 			"3:123: /router/history_turns: must be from 0 to 3",
 			"3:142: /router/max_concurrent: must be from 1 to 10000",
 			"4:18: /dispatch/mode: must be one of parallel, sequential",
 			"4:33: /dispatch/retries: must be from 0 to 5",
-			"4:49: /dispatch/retry_delay: must be a duration from 0s to 30s, with its unit, such as 15s or 500ms",
+			"4:49: /dispatch/retry_delay: must be a duration from 0s to 30s, with its unit, such as 15s, 90m or 7d",
 			"4:66: /dispatch/max_agents: must be from 1 to 8",
-			"4:78: /dispatch/timeout: must be a duration from 1s to 10m, with its unit, such as 15s or 500ms",
+			"4:78: /dispatch/timeout: must be a duration from 1s to 10m, with its unit, such as 15s, 90m or 7d",
 			"4:97: /dispatch/turn_timeout: must be a string"}},
 		{"templates", `
 router: {user_template: "{request}"}
@@ -233,14 +233,14 @@ func FuzzSections(f *testing.F) {
 // What needs to know what was before needs a store.
 func TestHoldNeedsAStore(t *testing.T) {
 	t.Parallel()
-	for kept, want := range map[config.Secret]int{"": 1, "none": 1, "memory": 0} {
+	for kept, want := range map[bool]int{false: 1, true: 0} {
 		var s router.Spec
-		r := file.Table{router.RouterSection(&s, &config.Config{Store: kept})}.Read("f", []byte("router: {sticky: hold, max_clarifications: 0}"), nil)
+		r := file.Table{router.RouterSection(&s, func() bool { return kept })}.Read("f", []byte("router: {sticky: hold, max_clarifications: 0}"), config.Sources{})
 		if len(r.Faults) != want || s.Config.Sticky != router.StickyHold || s.Config.MaxClarifications != 0 {
-			t.Errorf("%q: %v, %+v", kept, r.Faults, s.Config)
+			t.Errorf("%v: %v, %+v", kept, r.Faults, s.Config)
 		}
 		if want == 1 && (r.Faults[0].Name != "f:1:18" || r.Faults[0].Message != "/router/sticky: hold needs a store: SLUICE_STORE") {
-			t.Errorf("%q: %v", kept, r.Faults)
+			t.Errorf("%v: %v", kept, r.Faults)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -23,7 +24,8 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	began := time.Now()
 	d := t.route(ctx, req)
 	d.took = time.Since(began)
-	r := &turn{team: t, ctx: ctx, sink: sink, result: stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}}
+	r := newTurn(t, ctx, sink)
+	r.result = stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
@@ -31,9 +33,9 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	t.log(ctx, &d, ev)
 	t.counts.decided(&d, ev)
 	r.route = ev
-	r.emit(ev) // it leaves with what comes next, which comes at once
-	if r.sinkErr != nil {
-		return r.result, r.sinkErr
+	r.out.Emit(ev) // it leaves with what comes next, which comes at once
+	if r.out.Err != nil {
+		return r.result, r.out.Err
 	}
 	err := r.carryOut(&d, req)
 	return r.result, err
@@ -63,24 +65,33 @@ func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
 
 // turn is one run of a team. All of it belongs to the goroutine that called Run.
 type turn struct {
-	team    *Team
-	ctx     context.Context
-	sink    stream.Sink
-	sinkErr error // the sink's first error; nothing is emitted after it
-	result  stream.Result
+	team   *Team
+	ctx    context.Context
+	out    run.Out
+	result stream.Result
 
 	route   *stream.Route
-	clarify bool         // what the agent says is a question
-	several bool         // more than one agent answers
-	chosen  int          // how many are to answer, where there are several
-	planned []*member    // all, in the order of the answers
-	members []*member    // those that began
-	speaker int          // the member whose text is written as it comes
-	said    answer       // so far
-	delta   stream.Delta // reused for each event
-	// ids are the ids of calls in events: of a member's attempt and its own id, and of
-	// each id itself, so that none is used twice.
-	ids map[string]string
+	clarify bool      // what the agent says is a question
+	several bool      // more than one agent answers
+	chosen  int       // how many are to answer, where there are several
+	planned []*member // all, in the order of the answers
+	members []*member // those that began
+	voice   run.Voice // has a line for each of planned
+	ids     run.IDs   // by member, attempt and the agent's own
+}
+
+func newTurn(t *Team, ctx context.Context, sink stream.Sink) *turn {
+	r := &turn{team: t, ctx: ctx, out: run.Out{Sink: sink}}
+	r.voice = run.Voice{Out: &r.out, Natural: t.cfg.Aggregate.NaturalJoining}
+	return r
+}
+
+// plan has members answer, in their order.
+func (r *turn) plan(members ...*member) {
+	for _, m := range members {
+		m.turn, m.Owner, m.Max, m.Who = r, m, maxText, stream.Attribution{AgentID: m.agent.ID}
+		r.planned, r.voice.Lines = append(r.planned, m), append(r.voice.Lines, run.Line{Who: m.Who})
+	}
 }
 
 // carryOut does what was decided.
@@ -110,13 +121,13 @@ func (r *turn) instead(id string, role stream.Role, text string, req *chat.Reque
 	if a := r.team.byID[id]; a != nil && a.available() {
 		task := *req
 		task.Input = text
-		r.planned = []*member{{agent: a, role: role, req: &task}}
+		r.plan(&member{agent: a, role: role, req: &task})
 		return r.dispatch()
 	}
-	r.say(strings.TrimSpace(text))
-	r.flush()
+	r.voice.Say(strings.TrimSpace(text))
+	r.out.Flush()
 	r.result.Reason = r.ended(stream.Stop)
-	return r.sinkErr
+	return r.out.Err
 }
 
 // ended returns why the turn has ended: one that says a question ends with that.
@@ -139,27 +150,4 @@ func (r *turn) fill(template string, d *decision, req *chat.Request) string {
 	}
 	return strings.NewReplacer("{request}", req.Whole(), "{agents}", strings.Join(names, ", "),
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
-}
-
-// emit passes an event on unless the sink has failed before. The first error
-// ends the turn.
-func (r *turn) emit(ev stream.Event) {
-	if r.sinkErr == nil {
-		r.sinkErr = r.sink.Emit(ev)
-	}
-}
-
-// flush says that the turn is about to wait.
-func (r *turn) flush() {
-	if r.sinkErr == nil {
-		r.sinkErr = r.sink.Flush()
-	}
-}
-
-// say shows a text that is no agent's own.
-func (r *turn) say(text string) {
-	if text != "" {
-		r.said.add(text)
-		r.emit(&stream.Delta{Text: text})
-	}
 }

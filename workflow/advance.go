@@ -28,6 +28,7 @@ type outcome struct {
 	critic   any
 	decision *Decision
 	failed   *fault.Error // an edge goes on from there; nil: it did not fail
+	unknown  []string     // calls of which nobody knows what became
 }
 
 // record returns the outcome as the run keeps it, without edges and fields. before is how
@@ -36,7 +37,7 @@ type outcome struct {
 // The result's number counts from the begin of the run's messages, not of the node's:
 // o.result is the place among the node's own.
 func (o *outcome) record(n *node, before int) Ended {
-	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision}
+	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision, Unknown: o.unknown}
 	if o.failed != nil {
 		e.Outcome = outcomeFailed
 	}
@@ -191,7 +192,7 @@ func word(value any) (string, error) {
 // Several edges of one node can be taken: that begins parallel branches. A condition takes
 // exactly one. An edge without a condition is always taken.
 func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err error) {
-	if n.Type == ConditionNode {
+	if n.kind.chooses() {
 		e, err := v.choose(ctx, n, o)
 		if err != nil {
 			return nil, err
@@ -210,34 +211,6 @@ func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err 
 		}
 	}
 	return taken, nil
-}
-
-// choose returns the edge that a condition takes.
-//
-// Edges are tried in the order of the file and the first that fits wins; the default counts
-// last, wherever it stands. No edge that fits is a fault of the run (workflow_no_branch)
-// and not a quiet end.
-func (v *view) choose(ctx context.Context, n *node, o *outcome) (*edge, error) {
-	var otherwise *edge
-	for _, e := range n.out {
-		switch {
-		case e.mapped && !e.Default:
-			if textOf(o.value) == e.Match {
-				return e, nil
-			}
-		case e.condition != nil:
-			yes, err := e.condition.test(ctx, v)
-			if yes || err != nil {
-				return e, err
-			}
-		default:
-			otherwise = e
-		}
-	}
-	if otherwise == nil {
-		return nil, &fault.Error{Type: fault.WorkflowNoBranch, Message: "No edge of condition " + n.ID + " fits"}
-	}
-	return otherwise, nil
 }
 
 // checkpoint returns the run as it is now, as the next checkpoint. since is how much of
@@ -285,6 +258,17 @@ func (d *Decision) updates() (u updates) {
 		_ = json.Unmarshal(d.State, &u) // it was checked
 	}
 	return u
+}
+
+// outcome returns the outcome of a node that a person has decided. What they wrote is its
+// result, behind the messages that they add to the state. A nil Decision has nothing.
+func (d *Decision) outcome(n *node) *outcome {
+	out := &outcome{result: -1, decision: d, messages: d.said(n)}
+	if d != nil && d.Message != "" && !d.Late {
+		out.result = len(out.messages)
+		out.messages = append(out.messages, Message{Role: roleUser, Content: d.Message, Timestamp: now(), Node: n.ID})
+	}
+	return out
 }
 
 // said returns the messages that a person adds.

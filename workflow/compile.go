@@ -134,7 +134,7 @@ func (w *Workflow) Agents() (ids []string) {
 //
 // A question outlives its stream, and without a store nothing would be there to go on with.
 func (w *Workflow) NeedsStore() bool {
-	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type == HumanNode })
+	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type.asks() })
 }
 
 // compiler is the state of one Compile. Steps put nil where something could not be
@@ -167,7 +167,7 @@ func at(n *node, keys ...string) string {
 func (c *compiler) join() {
 	w := c.w
 	for i := range w.def.Nodes {
-		n := &node{Node: w.def.Nodes[i], file: i}
+		n := &node{Node: w.def.Nodes[i], kind: kindOf(w.def.Nodes[i].Type), file: i}
 		c.list = append(c.list, n)
 		w.byID[n.ID] = n
 	}
@@ -204,32 +204,11 @@ func toAt(e *edge) string {
 	return e.at + "/to"
 }
 
-// types wants the keys that each type of node needs. Which others it may have, the
-// reader of the file knows.
+// types checks what each type of node needs. Which other keys it may have, the reader of
+// the file knows.
 func (c *compiler) types() {
 	for _, n := range c.list {
-		need := func(key, value string) {
-			if value == "" {
-				c.problem(at(n, key), "is required of a node of type %s", n.Type)
-			}
-		}
-		switch n.Type {
-		case AgentNode:
-			need("agent", n.Agent)
-			if n.Pattern == PatternReflection && (n.Repeat == nil || n.Repeat.Critic == "") {
-				c.problem(at(n, "repeat"), "reflection needs a critic")
-			}
-		case ToolNode:
-			need("tool", n.Tool)
-		case HumanNode:
-			need("prompt", n.Prompt)
-		case ConditionNode:
-			if len(n.out) == 0 {
-				c.problem(at(n), "a condition needs an edge that leads on")
-			}
-		default:
-			c.problem(at(n, "type"), "there is no such type")
-		}
+		n.kind.check(c, n)
 	}
 }
 
@@ -293,22 +272,7 @@ func (c *compiler) findEntry() *node {
 // nodes compiles what nodes say.
 func (c *compiler) nodes() {
 	for _, n := range c.list {
-		if n.Expression != "" {
-			n.expression = c.expression(at(n, "expression"), n.Expression, false)
-		}
-		if n.Prompt != "" {
-			n.prompt = c.template(at(n, "prompt"), n.Prompt)
-		}
-		if n.Input != "" {
-			n.input = c.template(at(n, "input"), n.Input)
-		}
-		for _, a := range n.Arguments {
-			var e *expression
-			if a.Value == nil {
-				e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
-			}
-			n.arguments = append(n.arguments, e)
-		}
+		n.kind.compile(c, n)
 		c.output(n)
 		if r := n.Repeat; r != nil {
 			n.until = c.expression(at(n, "repeat", "until"), r.Until, true)
@@ -359,7 +323,7 @@ func (c *compiler) template(where, text string) *template {
 
 // edges compiles conditions, and looks for edges that could never be taken.
 //
-// It also notes on a node that one of its edges looks at result.is_error. Such a node may
+// It also notes on a node that one of its edges looks at result.is_error or result.unknown. Such a node may
 // fail without ending the run, as the author has said what happens then.
 func (c *compiler) edges() {
 	for _, e := range c.w.edges {
@@ -371,48 +335,17 @@ func (c *compiler) edges() {
 		if e.from == nil {
 			continue
 		}
-		if e.condition != nil && e.condition.failure {
+		if e.condition != nil && (e.condition.failure || e.condition.unknown) {
 			e.from.forgiving = true
 		}
-		if e.mapped && e.from.Type != ConditionNode {
+		if e.mapped && !e.from.kind.chooses() {
 			c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
 		}
 	}
 	for _, n := range c.list {
-		if n.Type == ConditionNode {
+		if n.kind.chooses() {
 			c.choices(n)
 		}
-	}
-}
-
-// choices checks the edges of a condition, which takes one.
-//
-// An edge without a condition and the default of a map mean the same, so that there is one
-// of them at most. More than one would hide all but the first.
-func (c *compiler) choices(n *node) {
-	var always *edge
-	seen := map[string]bool{}
-	mapped := false
-	for _, e := range n.out {
-		mapped = mapped || e.mapped
-		switch {
-		case e.mapped && !e.Default:
-			if seen[e.Match] {
-				c.problem(e.at, "this value leads elsewhere already")
-			}
-			seen[e.Match] = true
-		case e.condition != nil || e.Condition != "":
-		case always != nil:
-			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
-		default:
-			always = e
-		}
-	}
-	switch {
-	case mapped && n.Expression == "":
-		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
-	case !mapped && n.Expression != "" && len(n.out) > 0:
-		c.problem(at(n, "expression"), "is never used: no to of its edges is an object")
 	}
 }
 
@@ -428,7 +361,7 @@ func (c *compiler) names() {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
 			continue
 		}
-		if n.Type == HumanNode {
+		if n.Type.asks() {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
 		}
 		n.checkpoint = true

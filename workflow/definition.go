@@ -24,82 +24,57 @@ const (
 
 // Defaults of what a file does not say.
 const (
-	DefaultIterations   = 50
-	DefaultTimeout      = 10 * time.Minute
-	defaultToolTimeout  = 300 * time.Second
-	defaultHumanTimeout = 7 * 24 * time.Hour
-	defaultRounds       = 3
+	DefaultIterations = 50
+	DefaultTimeout    = 10 * time.Minute
+	defaultRounds     = 3
 )
 
 // Definition is a workflow as the file says it, with all defaults put in. It is plain
 // data: its JSON is what a run is pinned to, and what another process compiles again.
 type Definition struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	Kind        string `json:"kind,omitempty"`
+	Name        string `json:"name" key:"@"`
+	Description string `json:"description,omitempty" key:"description"`
+	Kind        string `json:"kind,omitempty" key:"kind"`
 	// RetentionDays is how long a run's records are kept; nil: as the policy says.
-	RetentionDays *int `json:"retention_days,omitempty"`
+	RetentionDays *int `json:"retention_days,omitempty" key:"retention_days"`
 	// Answer is the node whose text is the answer; empty: all end nodes.
-	Answer string `json:"answer,omitempty"`
-	Entry  string `json:"entry_point"`
+	Answer string `json:"answer,omitempty" key:"answer"`
+	Entry  string `json:"entry_point" key:"entry_point"`
 	// Checkpoints are nodes before which a person is asked.
-	Checkpoints   []string      `json:"checkpoints,omitempty"`
-	MaxIterations int           `json:"max_iterations"`
-	Timeout       time.Duration `json:"timeout"` // of running, without waits
-	Nodes         []Node        `json:"nodes"`   // in the order of the file
-	Edges         []Edge        `json:"edges"`   // in the order of the file
+	Checkpoints   []string      `json:"checkpoints,omitempty" key:"checkpoints"`
+	MaxIterations int           `json:"max_iterations" key:"max_iterations"`
+	Timeout       time.Duration `json:"timeout" key:"timeout" from:"1s" to:"24h"` // of running, without waits
+	Nodes         []Node        `json:"nodes"`                                    // in the order of the file
+	Edges         []Edge        `json:"edges"`                                    // in the order of the file
 	// Agents are the settings of the agents that a run is pinned to, in a form that is
 	// the gateway's; nil: it is not pinned to any.
 	Agents jsontext.Value `json:"agents,omitempty"`
 }
 
-// NodeType is what a node does.
-type NodeType string
-
-// Types of a Node.
-const (
-	AgentNode     NodeType = "agent"
-	ToolNode      NodeType = "tool"
-	ConditionNode NodeType = "condition"
-	HumanNode     NodeType = "human"
-)
-
-// Patterns of an agent node.
-const (
-	PatternReact      = "react"
-	PatternReflection = "reflection"
-)
-
-// What becomes of a person's wait that ran out.
-const (
-	RejectOnTimeout = "reject"
-	FailOnTimeout   = "fail"
-)
-
 // Node is one node. Which fields have a meaning depends on its Type.
 type Node struct {
-	ID   string   `json:"id"`
-	Type NodeType `json:"type"`
+	ID   string   `json:"id" key:"@"`
+	Type NodeType `json:"type" key:"type"`
 
-	Agent   string `json:"agent,omitempty"`
-	Input   string `json:"input,omitempty"` // a template; empty: the run's input
-	Pattern string `json:"pattern,omitempty"`
+	Agent   string `json:"agent,omitempty" key:"agent"`
+	Input   string `json:"input,omitempty" key:"input"` // a template; empty: the run's input
+	Pattern string `json:"pattern,omitempty" key:"pattern"`
 
-	Tool      string     `json:"tool,omitempty"` // server/name
+	Tool      string     `json:"tool,omitempty" key:"tool"` // server/name
 	Arguments []Argument `json:"arguments,omitempty"`
 
-	Expression string `json:"expression,omitempty"`
+	Expression string `json:"expression,omitempty" key:"expression"`
 
-	Prompt    string         `json:"prompt,omitempty"` // a template
-	Schema    jsontext.Value `json:"schema,omitempty"` // of a person's input
-	OnTimeout string         `json:"on_timeout,omitempty"`
-	Approvers []string       `json:"approvers,omitempty"` // owner, any, or ids
+	Prompt    string         `json:"prompt,omitempty" key:"prompt"` // a template
+	Schema    jsontext.Value `json:"schema,omitempty" key:"schema"` // of a person's input
+	OnTimeout string         `json:"on_timeout,omitempty" key:"on_timeout"`
+	Approvers []string       `json:"approvers,omitempty" key:"approvers"` // owner, any, or ids
 
 	// Timeout bounds one execution; of a human node the wait. 0: there is no bound.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	Output  []Assignment  `json:"output,omitempty"`
+	Output  []Assignment  `json:"output,omitempty" key:"output"`
 	Repeat  *Repeat       `json:"repeat,omitempty"`
-	Speak   bool          `json:"speak,omitempty"` // its text is part of the answer
+	Speak   bool          `json:"speak,omitempty" key:"speak"` // its text is part of the answer
 }
 
 // Argument is one argument of a tool: an expression, or a value as it stands.
@@ -112,15 +87,15 @@ type Argument struct {
 // Assignment puts the value of an expression into a field of the State: routing_key,
 // next_action, metadata, or metadata.KEY.
 type Assignment struct {
-	Field      string `json:"field"`
-	Expression string `json:"expression"`
+	Field      string `json:"field" key:"@"`
+	Expression string `json:"expression" key:"."`
 }
 
 // Repeat runs a node again until an expression is true, at most Max times.
 type Repeat struct {
-	Critic string `json:"critic,omitempty"` // an agent that judges each draft; empty: none
-	Until  string `json:"until"`
-	Max    int    `json:"max"`
+	Critic string `json:"critic,omitempty" key:"critic"` // an agent that judges each draft; empty: none
+	Until  string `json:"until" key:"until"`
+	Max    int    `json:"max" key:"max"`
 }
 
 // Edge leads from one node to another. Of an edge that belongs to a map Match is the
@@ -129,9 +104,9 @@ type Repeat struct {
 // Exactly one of these holds: Condition is set, the edge is of a map (mapped), or it is
 // taken always.
 type Edge struct {
-	From      string `json:"from"`
-	To        string `json:"to"`
-	Condition string `json:"condition,omitempty"`
+	From      string `json:"from" key:"from"`
+	To        string `json:"to" key:"to"`
+	Condition string `json:"condition,omitempty" key:"condition"`
 	Match     string `json:"match,omitempty"`
 	Default   bool   `json:"default,omitempty"`
 

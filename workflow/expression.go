@@ -49,7 +49,7 @@ const (
 // has(critic.json).
 func objects() map[string]map[string]*types.Type {
 	return map[string]map[string]*types.Type{
-		resultType:   {"text": types.StringType, "json": types.DynType, "is_error": types.BoolType},
+		resultType:   {"text": types.StringType, "json": types.DynType, "is_error": types.BoolType, "unknown": types.BoolType},
 		criticType:   {"text": types.StringType, "json": types.DynType},
 		decisionType: {"action": types.StringType, "message": types.StringType, "input": types.DynType},
 	}
@@ -123,7 +123,7 @@ var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return base.Extend(
+	return base.Extend(append(mixedOverloads(),
 		cel.CustomTypeProvider(&provider{base.CELTypeProvider(), objects()}),
 		cel.Variable("input", types.StringType),
 		cel.Variable("messages", types.NewListType(types.NewMapType(types.StringType, types.StringType))),
@@ -135,7 +135,7 @@ var newEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable("result", types.NewObjectType(resultType)),
 		cel.Variable("critic", types.NewObjectType(criticType)),
 		cel.Variable("decision", types.NewObjectType(decisionType)),
-	)
+	)...)
 })
 
 // expression is a compiled expression. It is safe for concurrent use.
@@ -146,7 +146,7 @@ type expression struct {
 	source  string
 	program cel.Program
 	// What it looks at.
-	decision, failure bool
+	decision, failure, unknown bool
 }
 
 // compile compiles an expression. If condition is set it must be true or false. The
@@ -169,21 +169,25 @@ func compile(source string, condition bool) (*expression, error) {
 	if out := checked.OutputType(); condition && !out.IsExactType(types.BoolType) && !out.IsExactType(types.DynType) {
 		return nil, fmt.Errorf("must be true or false, and is of type %s", out)
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery))
+	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.CustomDecoratorV2(mixing))
 	if err != nil {
 		return nil, fmt.Errorf("is no expression: %s", oneLine(err.Error()))
 	}
 	e := &expression{source: source, program: program}
-	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(n ast.Expr) {
-		switch n.Kind() {
-		case ast.IdentKind:
-			e.decision = e.decision || n.AsIdent() == "decision"
-		case ast.SelectKind:
-			s := n.AsSelect()
-			e.failure = e.failure || s.FieldName() == "is_error" && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "result"
-		}
-	}))
+	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(e.looks))
 	return e, nil
+}
+
+// looks notes what a part of the expression looks at.
+func (e *expression) looks(part ast.Expr) {
+	switch part.Kind() {
+	case ast.IdentKind:
+		e.decision = e.decision || part.AsIdent() == "decision"
+	case ast.SelectKind:
+		if s := part.AsSelect(); s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "result" {
+			e.failure, e.unknown = e.failure || s.FieldName() == "is_error", e.unknown || s.FieldName() == "unknown"
+		}
+	}
 }
 
 // oneLine shortens what the compiler says: it may repeat a long name.
@@ -247,33 +251,11 @@ const maxNesting = 64
 
 // native makes plain values of CEL's. Values of types that JSON has no word for become
 // texts, as CEL's own conversion to a string writes them.
-//
-// Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
-// the infinities are errors, as JSON has no word for them. Text that is no valid UTF-8 gets
-// replacement characters.
 func native(v ref.Val, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, errors.New("the value is nested too deep")
 	}
 	switch v := v.(type) {
-	case types.Null:
-		return nil, nil
-	case types.Bool:
-		return bool(v), nil
-	case types.Int:
-		return int64(v), nil
-	case types.Uint:
-		if uint64(v) > math.MaxInt64 {
-			return float64(v), nil
-		}
-		return int64(v), nil
-	case types.Double:
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, errors.New("the value is no number that JSON has")
-		}
-		return float64(v), nil
-	case types.String:
-		return strings.ToValidUTF8(string(v), "\ufffd"), nil
 	case *types.Err:
 		return nil, v
 	case *types.Unknown:
@@ -295,6 +277,35 @@ func native(v ref.Val, depth int) (any, error) {
 			list = append(list, item)
 		}
 		return list, nil
+	}
+	return scalar(v)
+}
+
+// scalar makes a plain value of one that holds no others.
+//
+// Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
+// the infinities are errors, as JSON has no word for them. Text that is no valid UTF-8 gets
+// replacement characters.
+func scalar(v ref.Val) (any, error) {
+	switch v := v.(type) {
+	case types.Null:
+		return nil, nil
+	case types.Bool:
+		return bool(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Uint:
+		if uint64(v) > math.MaxInt64 {
+			return float64(v), nil
+		}
+		return int64(v), nil
+	case types.Double:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, errors.New("the value is no number that JSON has")
+		}
+		return float64(v), nil
+	case types.String:
+		return strings.ToValidUTF8(string(v), "\ufffd"), nil
 	}
 	if text, ok := v.ConvertToType(types.StringType).(types.String); ok {
 		return string(text), nil

@@ -22,7 +22,7 @@ type agents struct {
 	answer func(agent string, req *chat.Request) string
 	pace   func(agent string) time.Duration // before each word; nil: none
 	calls  tool.Call                        // made in a first step, if it has a name
-	tools  *tools
+	tools  workflow.Caller
 
 	mu    sync.Mutex // guards the field below
 	asked []chat.Request

@@ -15,6 +15,7 @@ import (
 // node is a node of the graph, with all that was compiled of it.
 type node struct {
 	Node
+	kind  kind
 	file  int // its number in the file
 	order int // in the graph: no edge leads from a higher one to a lower one
 	in    []*edge
@@ -194,7 +195,7 @@ func together(list []*node, entry *node) func(a, b *node) bool {
 				switch {
 				case behind != ahead:
 					come(e.to, ahead)
-				case behind.Type == ConditionNode:
+				case behind.kind.chooses():
 					come(e.to, e.to)
 				default:
 					for _, f := range behind.out {

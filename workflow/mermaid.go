@@ -11,24 +11,11 @@ func (w *Workflow) Mermaid() string {
 	b.WriteString("flowchart TD\n")
 	for i := range w.def.Nodes {
 		n := &w.def.Nodes[i]
-		shape := [2]string{"[", "]"}
-		label := n.ID
-		switch n.Type {
-		case AgentNode:
-			label += "<br/>agent " + n.Agent
-			if n.Repeat != nil && n.Repeat.Critic != "" {
-				label += ", critic " + n.Repeat.Critic
-			}
-		case ToolNode:
-			shape = [2]string{"[[", "]]"}
-			label += "<br/>" + escaped(n.Tool)
-		case ConditionNode:
-			shape = [2]string{"{", "}"}
-		case HumanNode:
-			shape = [2]string{"[/", "/]"}
-			label += "<br/>a person"
+		left, label, right := kindOf(n.Type).draw(n)
+		if label != "" {
+			label = "<br/>" + label
 		}
-		fmt.Fprintf(&b, "  %s%s\"%s\"%s\n", drawn(n.ID), shape[0], label, shape[1])
+		fmt.Fprintf(&b, "  %s%s\"%s%s\"%s\n", drawn(n.ID), left, n.ID, label, right)
 	}
 	for _, e := range w.def.Edges {
 		label := e.Condition

@@ -120,6 +120,9 @@ type Ended struct {
 	Value    any       `json:"value,omitempty"` // of a condition's expression
 	Critic   any       `json:"critic,omitempty"`
 	Decision *Decision `json:"decision,omitempty"`
+	// Unknown are the node's calls of which nobody knows what became, by server, tool and
+	// hash of the arguments.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // Wrote is a value that a node put into a field.
@@ -158,6 +161,8 @@ type Progress struct {
 	Iterations int           `json:"iterations"`
 	Elapsed    time.Duration `json:"elapsed"` // of running
 	Usage      chat.Usage    `json:"usage"`
+	// Acted says that a call was made that must not be made twice.
+	Acted bool `json:"acted,omitempty"`
 	// Frontier are the nodes that run or can, or wait for a person, in the graph's order.
 	Frontier []Open `json:"frontier"`
 	// Told are the nodes whose text is part of the answer and is out.
@@ -226,6 +231,8 @@ func (o *Open) waits() bool {
 
 // Question is what a person is asked.
 type Question struct {
+	// Key stays the same for as long as the question waits.
+	Key    string            `json:"key,omitempty"`
 	Kind   chat.QuestionKind `json:"kind"`
 	Prompt string            `json:"prompt,omitempty"`
 	Schema jsontext.Value    `json:"schema,omitempty"`

@@ -233,11 +233,15 @@ func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
 			continue
 		}
 		q := *o.Asks // the one that was read stays as it is kept
+		asked := q.Key
 		q.Calls = slices.Clone(q.Calls)
 		for j := range q.Calls {
 			c := &q.Calls[j]
 			if spec := set.Lookup(c.Tool); spec != nil && slices.Contains(changed, c.ID) {
 				c.Fingerprint, c.Spec = spec.Fingerprint(), spec
+				if q.Key == asked { // it is another question
+					q.Key = newUUID()
+				}
 			}
 		}
 		o.Asks = &q

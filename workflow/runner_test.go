@@ -56,9 +56,9 @@ func TestChain(t *testing.T) {
 		"c started", `c says "writer:say "`, `c says "support:hi "`, `c says "2 "`, `c says "[1,\"x\"]"`, "c completed",
 		"done stop")
 	got := a.asked[1]
-	want := []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hi"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "support:hi"}}}}
-	if diff := cmp.Diff(want, got.History); diff != "" || got.Input != `say support:hi 2 [1,"x"]` {
-		t.Errorf("the second agent is asked %q after %s", got.Input, diff)
+	want := []chat.Quote{{About: "The request of the user", Text: "hi", Limit: 64 << 10}, {About: "Answer of step a", Text: "support:hi"}}
+	if diff := cmp.Diff(want, got.Data); diff != "" || got.Input != `say support:hi 2 [1,"x"]` || len(got.History) > 0 {
+		t.Errorf("the second agent is asked %q after %v, and shown (-want +got):\n%s", got.Input, got.History, diff)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestBranches(t *testing.T) {
 			"b started", "c started", "c completed", `b says "support:one "`, `b says "two"`, "b completed",
 			` says ". "`, `c says "writer:three "`, `c says "four"`, "done stop")
 		for _, req := range a.asked {
-			if len(req.History) != 2 {
-				t.Errorf("an agent sees %v", req.History)
+			if len(req.History) > 0 || len(req.Data) != 2 || req.Data[1].About != "Result of the tool echo in step s" {
+				t.Errorf("an agent sees %v and %v", req.History, req.Data)
 			}
 		}
 	})
@@ -124,8 +124,8 @@ func TestReflection(t *testing.T) {
 			n := 0
 			c := &critic{scores: tt.scores}
 			a := &agents{answer: func(_ string, req *chat.Request) string {
-				if n > 0 && (req.Input != "more" || req.History[len(req.History)-1].Role != chat.RoleModel) {
-					t.Errorf("draft %d is asked for by %q after %v", n, req.Input, req.History)
+				if n > 0 && (len(req.Data) != 1 || req.Data[0].Text != "more" || req.History[len(req.History)-1].Role != chat.RoleModel) {
+					t.Errorf("draft %d is asked for by %q after %v, with %v", n, req.Input, req.History, req.Data)
 				}
 				n++
 				return "draft\u00a0" + itoa(n-1)
@@ -207,6 +207,7 @@ func TestRunsThatFail(t *testing.T) {
 		"rounds":         {`{a: {type: agent, agent: writer, repeat: {until: "false", max: 20}}}, max_iterations: 5`, fault.WorkflowLimit},
 		"dear":           {`{a: {type: condition, expression: "[1,2,3,4,5,6,7,8,9,10].map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, [1,2,3,4,5,6,7,8,9,10].map(d, [1,2,3,4,5,6,7,8,9,10].map(e, a*b*c*d*e))))).size()"}, b: {type: agent, agent: writer}}, edges: [{from: a, to: {default: b}}]`, fault.WorkflowExpression},
 		"no text":        {`{a: {type: agent, agent: writer, output: {routing_key: "[1]"}}}`, fault.WorkflowExpression},
+		"no such server": {`{a: {type: tool, tool: elsewhere/pay}, b: {type: agent, agent: writer}}, edges: [{from: a, to: b, condition: "result.is_error"}]`, fault.WorkflowRecovery},
 		"nobody to ask":  {`{a: {type: human, prompt: x}, b: {type: agent, agent: writer}}, edges: [{from: a, to: b}]`, fault.ApprovalRejected},
 		"takes too long": {`{a: {type: agent, agent: support, timeout: 1s}}`, fault.WorkflowNodeFailed},
 		"run too long":   {`{a: {type: agent, agent: support}}, timeout: 1s`, fault.Timeout},
@@ -220,7 +221,7 @@ func TestRunsThatFail(t *testing.T) {
 					}
 					return time.Millisecond
 				}}
-				l, err := turn(t.Context(), runOf(t, "  w: {nodes: "+tt.nodes+"}\n", workflow.Config{Agents: a}), &chat.Request{Input: "hi"})
+				l, err := turn(t.Context(), runOf(t, "  w: {nodes: "+tt.nodes+"}\n", workflow.Config{Agents: a, Tools: echoTools()}), &chat.Request{Input: "hi"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -230,6 +231,32 @@ func TestRunsThatFail(t *testing.T) {
 					t.Errorf("got %v, want %s", l.lines(), tt.want)
 				}
 			})
+		})
+	}
+}
+
+// Integers and doubles compute and compare together, whether their types are known when the
+// file is read or not; what a person has not filled in is an empty object.
+func TestExpressionsOfJSON(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"metadata.a * 2": "14", "2 * metadata.a": "14", "metadata.a + 1": "8", "metadata.a - 1": "6", "metadata.a / 2": "3.5", "metadata.a % 2": "1",
+		"iteration * 1.5": "1.5", "1.5 + iteration": "2.5", "metadata.a > 6": "true", "metadata.b + 'x'": "bx", "metadata.a / 0": "",
+		"metadata.b * 2": "", "metadata.l + [3]": "[1,2,3]",
+	} {
+		t.Run(expression, func(t *testing.T) {
+			t.Parallel()
+			a := &agents{answer: func(_ string, req *chat.Request) string { return req.Input }}
+			l, err := turn(t.Context(), runOf(t, `
+  w:
+    nodes:
+      a: {type: agent, agent: writer, output: {metadata: result.json}}
+      b: {type: agent, agent: writer, input: "{{`+expression+`}}"}
+    edges: [{from: a, to: b}]
+`, workflow.Config{Agents: a}), &chat.Request{Input: `{"a":7,"b":"b","l":[1,2]}`})
+			if err != nil || l.text() != want {
+				t.Errorf("%q, %v, want %q: %q", l.text(), err, want, l.lines())
+			}
 		})
 	}
 }

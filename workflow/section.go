@@ -9,11 +9,9 @@ package workflow
 
 import (
 	_ "embed"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -23,15 +21,18 @@ import (
 	"sluice/tool"
 )
 
+// schema lacks the names of the kinds.
+//
 //go:embed workflows.json
 var schema string
 
 // Section is the section workflows of the configuration file. It reads from c, which is
 // whole by then, whether there is a store and which MCP servers there are.
 func Section(list *[]*Workflow, c *config.Config) file.Section {
-	return file.Section{Name: "workflows", Schema: schema, Read: func(all *file.Node) {
+	types := strings.Replace(schema, `"enum": []`, `"enum": [`+kindNames()+`]`, 1)
+	return file.Section{Name: "workflows", Schema: types, Read: func(all *file.Node) {
 		for n := range all.Members() {
-			r := reader{at: n, cfg: c, def: Definition{Name: n.Name(), MaxIterations: DefaultIterations, Timeout: DefaultTimeout}}
+			r := reader{at: n, cfg: c, def: Definition{MaxIterations: DefaultIterations, Timeout: DefaultTimeout}}
 			if w := r.read(); w != nil {
 				*list = append(*list, w)
 			}
@@ -51,20 +52,7 @@ type reader struct {
 // read returns nil if the workflow has a fault.
 func (r *reader) read() *Workflow {
 	d, n := &r.def, r.at
-	take(&d.Description, n.Get("description"))
-	take(&d.Kind, n.Get("kind"))
-	take(&d.Answer, n.Get("answer"))
-	take(&d.Entry, n.Get("entry_point"))
-	takeInt(&d.MaxIterations, n.Get("max_iterations"))
-	takeDuration(&d.Timeout, n.Get("timeout"), time.Second, 24*time.Hour)
-	if days, ok := n.Get("retention_days").Int(); ok {
-		d.RetentionDays = &days
-	}
-	for item := range n.Get("checkpoints").Members() {
-		if id, ok := item.Text(); ok {
-			d.Checkpoints = append(d.Checkpoints, id)
-		}
-	}
+	n.Decode(d)
 	if nodes := n.Get("nodes"); nodes != nil {
 		r.unused("agent", "critic")
 		for node := range nodes.Members() {
@@ -76,7 +64,13 @@ func (r *reader) read() *Workflow {
 		r.fromPatterns()
 	}
 	r.people()
+	if n.Section("agents").Has(n.Name()) {
+		n.FaultKey("is the name of an agent: a workflow needs another one")
+	}
 	w, problems := Compile(*d)
+	if w != nil {
+		problems = w.blindRetries(config.Of[tool.Telling](r.cfg))
+	}
 	for _, p := range problems {
 		r.fault(p)
 	}
@@ -138,64 +132,26 @@ func (r *reader) fromPatterns() {
 // passed is what a critic's judgement is asked for unless until says otherwise.
 const passed = "critic.json.passed"
 
-// keys lists which keys a type of node may have, beside output, repeat and speak.
-//
-// A type that is not known has the keys of a human node; the type itself is another fault.
-func keys(t NodeType) []string {
-	switch t {
-	case AgentNode:
-		return []string{"type", "output", "repeat", "speak", "timeout", "agent", "input", "pattern"}
-	case ToolNode:
-		return []string{"type", "output", "repeat", "speak", "timeout", "tool", "arguments"}
-	case ConditionNode:
-		return []string{"type", "output", "expression"}
-	}
-	return []string{"type", "output", "timeout", "prompt", "schema", "on_timeout", "approvers"}
-}
-
 // node reads one node and adds it to the definition, also if it has faults: otherwise each
 // edge to it would be reported as well.
 func (r *reader) node(at *file.Node) {
-	kind, ok := at.Get("type").Text()
-	n := Node{ID: at.Name(), Type: NodeType(kind)}
+	name, ok := at.Get("type").Text()
 	if !ok { // edges may name it all the same
-		r.def.Nodes = append(r.def.Nodes, n)
+		r.def.Nodes = append(r.def.Nodes, Node{ID: at.Name()})
 		return
 	}
+	n := Node{Type: NodeType(name)}
+	kind := kindOf(n.Type)
+	keys := append(kind.keys(), "type", "output")
 	for k := range at.Members() {
-		if k.Sound() && !slices.Contains(keys(n.Type), k.Name()) {
-			k.FaultKey("is not a key of a node of type " + kind)
+		if k.Sound() && !slices.Contains(keys, k.Name()) {
+			k.FaultKey("is not a key of a node of type " + name)
 		}
 	}
-	least, most := time.Second, 24*time.Hour
-	switch n.Type {
-	case AgentNode:
-		n.Agent = r.agent(at, "agent")
-		take(&n.Input, at.Get("input"))
-		n.Pattern = PatternReact
-		take(&n.Pattern, at.Get("pattern"))
-	case ToolNode:
-		n.Timeout = defaultToolTimeout
-		take(&n.Tool, at.Get("tool"))
-		r.tool(at.Get("tool"))
-		for a := range at.Get("arguments").Members() {
-			n.Arguments = append(n.Arguments, argument(a))
-		}
-	case ConditionNode:
-		take(&n.Expression, at.Get("expression"))
-	case HumanNode:
-		least, most = time.Minute, 30*24*time.Hour
-		r.human(&n, at)
-	}
-	takeDuration(&n.Timeout, at.Get("timeout"), least, most)
-	if b, ok := at.Get("speak").Bool(); ok {
-		n.Speak = b
-	}
-	for o := range at.Get("output").Members() {
-		if text, ok := o.Text(); ok {
-			n.Output = append(n.Output, Assignment{o.Name(), text})
-		}
-	}
+	kind.read(r, at, &n)
+	at.Decode(&n)
+	least, most := kind.bounds()
+	at.Get("timeout").Duration(&n.Timeout, least, most)
 	n.Repeat = r.repeat(at.Get("repeat"))
 	r.def.Nodes = append(r.def.Nodes, n)
 }
@@ -209,45 +165,18 @@ func argument(at *file.Node) Argument {
 	return Argument{Name: at.Name(), Value: at.JSON()}
 }
 
-// human reads the keys of a human node. approvers is one word or a list of ids; without it
-// only the owner of the task may answer.
-func (r *reader) human(n *Node, at *file.Node) {
-	n.Timeout, n.OnTimeout, n.Approvers = defaultHumanTimeout, RejectOnTimeout, []string{"owner"}
-	take(&n.Prompt, at.Get("prompt"))
-	take(&n.OnTimeout, at.Get("on_timeout"))
-	if s := at.Get("schema"); s != nil {
-		n.Schema = s.JSON()
-		if _, _, err := tool.Compile(n.Schema, tool.Room); err != nil && s.Sound() {
-			s.Fault("is no JSON Schema of an object that can be used")
-		}
-	}
-	who := at.Get("approvers")
-	if word, ok := who.Text(); ok {
-		n.Approvers = []string{word}
-		return
-	}
-	if who != nil {
-		n.Approvers = nil
-	}
-	for item := range who.Members() {
-		if id, ok := item.Text(); ok {
-			n.Approvers = append(n.Approvers, id)
-		}
-	}
-}
-
 // repeat reads the loop of a node; nil: it has none. With a critic the default of until is
 // the critic's own judgement.
 func (r *reader) repeat(at *file.Node) *Repeat {
 	if at == nil {
 		return nil
 	}
-	rep := &Repeat{Critic: r.agent(at, "critic"), Max: defaultRounds}
+	rep := &Repeat{Max: defaultRounds}
 	if at.Has("critic") {
+		r.agent(at, "critic")
 		rep.Until = passed
 	}
-	take(&rep.Until, at.Get("until"))
-	takeInt(&rep.Max, at.Get("max"))
+	at.Decode(rep)
 	if rep.Until == "" {
 		at.FaultMissing("until", "is required where there is no critic")
 	}
@@ -296,12 +225,9 @@ func (r *reader) edges() {
 	for at := range r.at.Get("edges").Members() {
 		where := "/edges/" + strconv.Itoa(i)
 		i++
-		var e Edge
-		take(&e.From, at.Get("from"))
-		take(&e.Condition, at.Get("condition"))
-		e.at = where
-		if to, ok := at.Get("to").Text(); ok {
-			e.To = to
+		e := Edge{at: where}
+		at.Decode(&e)
+		if _, ok := at.Get("to").Text(); ok {
 			r.def.Edges = append(r.def.Edges, e)
 			continue
 		}
@@ -312,7 +238,7 @@ func (r *reader) edges() {
 				one.Match = ""
 			}
 			one.at = string(jsontext.Pointer(where + "/to").AppendToken(to.Name()))
-			take(&one.To, to)
+			one.To, _ = to.Text()
 			r.def.Edges = append(r.def.Edges, one)
 		}
 	}
@@ -348,8 +274,7 @@ func (r *reader) used() {
 
 // people refuses questions to people where a run cannot wait.
 func (r *reader) people() {
-	location, err := store.ParseLocation(r.cfg.Store.Reveal())
-	if err != nil || location.Kind != store.None {
+	if config.Of[store.Config](r.cfg).On() {
 		return
 	}
 	const needsStore = "needs a store, and there is none (SLUICE_STORE)"
@@ -357,7 +282,7 @@ func (r *reader) people() {
 		c.FaultKey(needsStore)
 	}
 	for n := range r.at.Get("nodes").Members() {
-		if kind, _ := n.Get("type").Text(); kind == string(HumanNode) {
+		if name, _ := n.Get("type").Text(); NodeType(name).asks() {
 			n.Get("type").Fault(needsStore)
 		}
 	}
@@ -373,7 +298,7 @@ func (r *reader) fault(p Problem) {
 			next = itemOf(found, i)
 		}
 		if next == nil {
-			if found.IsObject() { // else it has a fault itself
+			if found.Kind() == '{' { // else it has a fault itself
 				found.FaultMissing(token, p.Text)
 			}
 			return
@@ -398,58 +323,4 @@ func itemOf(list *file.Node, i int) *file.Node {
 		i--
 	}
 	return nil
-}
-
-// These put the value of a key in its place. A key that is absent, or has a fault
-// already, changes nothing.
-
-func take(p *string, n *file.Node) {
-	if s, ok := n.Text(); ok {
-		*p = s
-	}
-}
-
-func takeInt(p *int, n *file.Node) {
-	if i, ok := n.Int(); ok {
-		*p = i
-	}
-}
-
-// least and most are inclusive; outside of them the fault names both.
-func takeDuration(p *time.Duration, n *file.Node, least, most time.Duration) {
-	text, ok := n.Text()
-	if !ok {
-		return
-	}
-	d, err := parseDuration(text)
-	if err != nil || d < least || d > most {
-		n.Fault(fmt.Sprintf("must be a duration from %s to %s, with its unit, such as 90s, 72h or 7d", durationText(least), durationText(most)))
-		return
-	}
-	*p = d
-}
-
-const day = 24 * time.Hour
-
-// parseDuration takes days as well, of which time.ParseDuration knows nothing.
-func parseDuration(text string) (time.Duration, error) {
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(number, 10, 16)
-		return time.Duration(n) * day, err
-	}
-	return time.ParseDuration(text)
-}
-
-// durationText writes a bound as an author would: 30d, 10m, 1s.
-func durationText(d time.Duration) string {
-	if d > day && d%day == 0 {
-		return strconv.Itoa(int(d/day)) + "d"
-	}
-	text := config.DurationText(d)
-	for _, empty := range []string{"m0s", "h0m"} { // 10m, not 10m0s
-		if strings.HasSuffix(text, empty) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }

@@ -10,6 +10,8 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/store"
+	"sluice/tool"
 	"sluice/workflow"
 )
 
@@ -20,13 +22,24 @@ workflows:
 `
 
 // read reads the workflows of a file whose lines after head are given.
-func read(content string, store string) (list []*workflow.Workflow, faults, warnings []string) {
+func read(content string, kept store.Kind) (list []*workflow.Workflow, faults, warnings []string) {
+	return readWith(content, stored(kept))
+}
+
+// stored returns settings with a store.
+func stored(kept store.Kind) *config.Config {
+	cfg := new(config.Config)
+	config.Bind[store.Config](cfg).At.Kind = kept
+	return cfg
+}
+
+func readWith(content string, cfg *config.Config) (list []*workflow.Workflow, faults, warnings []string) {
 	any := `{"type":"object"}`
 	table := file.Table{
 		{Name: "mcpServers", Schema: any}, {Name: "agents", Schema: any},
-		workflow.Section(&list, &config.Config{Store: config.Secret(store)}),
+		workflow.Section(&list, cfg),
 	}
-	r := table.Read("f", []byte(head+content), func(name string) (string, bool) { return "secret)", name == "SECRET" })
+	r := table.Read("f", []byte(head+content), config.Sources{Lookup: func(name string) (string, bool) { return "secret)", name == "SECRET" }})
 	for _, f := range r.Faults {
 		_, place, _ := strings.Cut(f.Name, ":")
 		faults = append(faults, place+" "+strings.TrimPrefix(f.Message, "/workflows"))
@@ -138,6 +151,54 @@ func TestFaults(t *testing.T) {
 		if !ok {
 			t.Errorf("line %d: %s\ngot  %q\nwant %q", i+1, line, got, want)
 		}
+	}
+}
+
+// Where a server says tell, an edge must not lead from a tool that failed to the same tool
+// without a look at whether the first call took effect.
+func TestBlindRetries(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edges string
+		fault bool
+	}{
+		"blind":                {`{from: a, to: b, condition: "result.is_error"}`, true},
+		"looks":                {`{from: a, to: b, condition: "result.is_error && !result.unknown"}`, false},
+		"another tool":         {`{from: a, to: c, condition: "result.is_error"}`, false},
+		"through a condition":  {`{from: a, to: if, condition: "result.is_error"}, {from: if, to: b}`, true},
+		"the condition looks":  {`{from: a, to: if, condition: "result.is_error"}, {from: if, to: b, condition: "!result.unknown"}, {from: if, to: c}`, false},
+		"no look at the error": {`{from: a, to: b}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			content := "  w:\n    entry_point: a\n    nodes: {a: {type: tool, tool: payments/pay}, NODES}\n    edges: [" + tt.edges + "]\n"
+			var nodes []string
+			for id, node := range map[string]string{"b": "{type: tool, tool: payments/pay}", "c": "{type: tool, tool: payments/look}", "if": "{type: condition}"} {
+				if strings.Contains(tt.edges, "to: "+id) {
+					nodes = append(nodes, id+": "+node)
+				}
+			}
+			content = strings.Replace(content, "NODES", strings.Join(nodes, ", "), 1)
+			for _, tells := range []bool{true, false} {
+				cfg := stored(store.Memory)
+				if tells {
+					*config.Bind[tool.Telling](cfg) = tool.Telling{"payments"}
+				}
+				_, faults, _ := readWith(content, cfg)
+				if (len(faults) > 0) != (tells && tt.fault) || len(faults) > 0 && !strings.Contains(faults[0], "result.unknown") {
+					t.Errorf("tells %v: faults %q", tells, faults)
+				}
+			}
+		})
+	}
+}
+
+// An agent and a workflow must not share a name: a request names either.
+func TestNameOfAnAgent(t *testing.T) {
+	t.Parallel()
+	_, faults, _ := read("  support: {nodes: {x: {type: agent, agent: writer}}}\n", "memory")
+	if len(faults) != 1 || !strings.HasPrefix(faults[0], "4:3 /support: is the name of an agent") {
+		t.Errorf("faults %q", faults)
 	}
 }
 

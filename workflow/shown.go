@@ -109,7 +109,7 @@ func (r *ShownRun) Checkpoint(ctx context.Context, sequence int) (*ShownCheckpoi
 // is 1 here.
 func (r *Run) inputOf(ctx context.Context, n *node) string {
 	switch {
-	case n == nil || n.Type != AgentNode:
+	case n == nil || n.Agent == "":
 		return ""
 	case n.input == nil:
 		return r.Header.Asked.Input

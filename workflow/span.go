@@ -23,8 +23,11 @@ import (
 func (r *Runner) span(ctx context.Context, run *Run) (context.Context, trace.Span) {
 	name := r.cfg.Workflow.def.Name
 	next, span := trace.Start(ctx, trace.Internal, trace.InvokeWorkflow, name)
-	if !span.On() { // there is no request, or nobody keeps spans
-		next, span = trace.Root(ctx, r.cfg.Tracer, trace.InvokeWorkflow, name)
+	if span.Name() == "" { // there is no request, or no telemetry
+		if under, root := trace.Root(ctx, r.cfg.Tracer, trace.InvokeWorkflow, name); root.On() {
+			span.End(nil)
+			next, span = under, root
+		}
 	}
 	if !span.On() {
 		return ctx, span

@@ -498,6 +498,7 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 	}
 	was := k.record.Due
 	err = k.changeLocked(ctx, func(r *storedRun) {
+		c.Progress.Acted = c.Progress.Acted || r.Progress.Acted
 		r.Progress, r.Checkpoints, r.Claims = c.Progress, c.Sequence+1, 0
 		for node := range r.Journal {
 			if r.closed(node) || r.keeps(node) {
@@ -536,11 +537,17 @@ func (r *storedRun) keeps(node string) bool {
 //
 // The index of waits is written before the record: an entry too many costs a look at the
 // run, one too few would leave a run waiting for ever. due is the earliest end of all
-// questions, and the configured one where none has its own.
+// questions; one that has none of its own gets the configured one.
 func (k *keeping) Wait(ctx context.Context, p *Progress) error {
-	due := time.Now().Add(k.s.cfg.Wait)
+	due := time.Now().Add(k.s.cfg.Wait).UTC()
 	for i := range p.Frontier {
-		if a := p.Frontier[i].Asks; a != nil && !a.Expires.IsZero() && a.Expires.Before(due) {
+		switch a := p.Frontier[i].Asks; {
+		case a == nil:
+		case a.Expires.IsZero(): // it must not end with the wait for another one
+			own := *a
+			own.Expires = time.Now().Add(k.s.cfg.Wait).UTC()
+			p.Frontier[i].Asks = &own
+		case a.Expires.Before(due):
 			due = a.Expires
 		}
 	}
@@ -563,7 +570,9 @@ func (k *keeping) Wait(ctx context.Context, p *Progress) error {
 		return storeFault(err)
 	}
 	return k.changeLocked(ctx, func(r *storedRun) {
+		acted := r.Progress.Acted || p.Acted
 		r.Progress, r.Due, r.Claims = *p, due.UnixMilli(), 0
+		r.Progress.Acted = acted
 		r.Progress.Frontier, r.Progress.Told = slices.Clone(p.Frontier), slices.Clone(p.Told)
 	}, 0)
 }
@@ -602,7 +611,7 @@ func (k *keeping) Intend(ctx context.Context, i *Intent) (*tool.Result, error) {
 		if r.Intents == nil {
 			r.Intents = map[string]*storedIntent{}
 		}
-		r.Intents[i.Key] = &storedIntent{Intent: *i, Tries: 1 + i.Again}
+		r.Intents[i.Key], r.Progress.Acted = &storedIntent{Intent: *i, Tries: 1 + i.Again}, true
 	}, 0)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -59,7 +60,7 @@ func (r *Run) Untold() bool {
 // tellings is what a log says of a run.
 type tellings struct {
 	nodes map[string]*telling
-	text  answer
+	text  run.Join
 	long  int // bytes of the text
 	// before is how many nodes had ended when the turn of the log began; plain says that
 	// text was sent that belongs to no node, such as the form of a channel.
@@ -93,7 +94,7 @@ func (t *tellings) hear(ev stream.Event) {
 		n := t.of(e.NodeID)
 		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
 	case *stream.Delta:
-		t.text.add(e.Text)
+		t.text.Add(e.Text)
 		t.long += len(e.Text)
 		if t.plain = t.plain || e.NodeID == ""; e.NodeID != "" {
 			t.of(e.NodeID).text.WriteString(e.Text)
@@ -142,7 +143,7 @@ func (t *tellings) catchUp(run *Run) {
 	if t.long == 0 {
 		return
 	}
-	p.Long, p.Tail, p.Block = max(p.Long, t.text.length), string(t.text.tail), true
+	p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
 }
 
 // ended adds the end of a node, and the rest of its text if some of it was sent.
@@ -200,7 +201,7 @@ func (p *Progress) untold(node string) {
 func (r *Run) textOf(n *node) string {
 	var b strings.Builder
 	for _, m := range r.Messages {
-		if m.Node == n.ID && (m.Role == roleAssistant || n.Type == ToolNode && m.Role == roleTool) {
+		if n.says(&m) {
 			b.WriteString(m.Content)
 		}
 	}

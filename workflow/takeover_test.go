@@ -98,3 +98,31 @@ func TestUntold(t *testing.T) {
 		}
 	}
 }
+
+// A node that ended while another one spoke is told when the run goes on, without the steps
+// in which it has called tools and said nothing: an empty delta breaks the grammar.
+func TestSilentStepsAreNotTold(t *testing.T) {
+	t.Parallel()
+	w, err := Read([]byte(`{"name":"p","entry_point":"go","max_iterations":9,"timeout":60000000000,"nodes":[{"id":"go","type":"tool","tool":"s/echo"},` +
+		`{"id":"a","type":"agent","agent":"a"},{"id":"b","type":"agent","agent":"b"}],"edges":[{"from":"go","to":"a"},{"from":"go","to":"b"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Run{
+		Header: Header{Schema: schemaNumber, ID: "task_1", Definition: w.sum},
+		Ended: []Ended{{Node: "go", Outcome: outcomeCompleted, Taken: []int{0, 1}, Result: 1},
+			{Node: "b", Outcome: outcomeCompleted, Result: 4}},
+		Progress: Progress{Status: StatusRunning, Frontier: []Open{{Node: "a", Attempt: 1, Round: 1}}},
+		Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "go", Content: "1"},
+			{Role: roleAssistant, Node: "b", ToolCalls: []ToolCall{{ID: "c"}}}, {Role: roleTool, Node: "b", Content: "r"}, {Role: roleAssistant, Node: "b", Content: "B."}},
+	}
+	if err := r.Join(w); err != nil {
+		t.Fatal(err)
+	}
+	runner := &Runner{cfg: Config{Workflow: w}}
+	x := newExecution(t.Context(), runner, r, nil)
+	defer x.stop(nil)
+	if got := x.voice.Lines[x.voice.line[w.byID["b"]]].Pending; len(got) != 1 || got[0] != "B." {
+		t.Errorf("%q wait to be told", got)
+	}
+}

@@ -5,11 +5,11 @@
 package workflow
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -29,10 +29,9 @@ type Transcript struct {
 	// Messages are those of the steps that were sealed.
 	Messages []Message
 
-	size    int      // bytes of Messages
-	text    []string // of the step at hand
-	calls   []ToolCall
-	results []string // of the calls; empty: not yet
+	size int      // bytes of Messages
+	text []string // of the step at hand
+	step run.Step
 }
 
 // Add adds a message. What has no room is left out, and said to be.
@@ -55,49 +54,24 @@ func (t *Transcript) AddTask(text string) { t.Add(roleUser, text) }
 
 // Note takes an event of the agent's own; others change nothing.
 func (t *Transcript) Note(ev stream.Event) {
-	switch e := ev.(type) {
-	case *stream.Delta:
-		t.text = append(t.text, e.Text)
-	case *stream.ToolStarted:
-		t.calls = append(t.calls, ToolCall{e.ID, e.Server, e.Tool, e.Arguments.Clone()})
-		t.results = append(t.results, "")
-	case *stream.ToolCompleted:
-		t.answered(e.ID, e.Result)
-	case *stream.ToolFailed:
-		t.answered(e.ID, e.Message)
-	case *stream.ToolUnknown:
-		t.answered(e.ID, e.Message)
+	if d, ok := ev.(*stream.Delta); ok {
+		t.text = append(t.text, d.Text)
 	}
+	t.step.Note(ev)
 }
 
-// answered puts the result of a call in its place. A call that the step does not have is
-// passed over.
-func (t *Transcript) answered(id, text string) {
-	if i := slices.IndexFunc(t.calls, func(c ToolCall) bool { return c.ID == id }); i >= 0 {
-		t.results[i], _ = chat.Truncate(text, maxSaid)
-	}
-}
-
-// Leave takes the calls out of the step within which somebody waits: they are told again
-// when they go on.
-//
-// id turns the agent's own id of a call into that of its events.
-func (t *Transcript) Leave(q *chat.Question, id func(own string) string) {
-	for _, c := range q.Calls {
-		if i := slices.IndexFunc(t.calls, func(made ToolCall) bool { return c.Within != "" && made.ID == id(c.Within) }); i >= 0 {
-			t.calls, t.results = slices.Delete(t.calls, i, i+1), slices.Delete(t.results, i, i+1)
-		}
-	}
-}
+// Leave takes the calls out of the step within which somebody waits: see run.Step.
+func (t *Transcript) Leave(q *chat.Question, of run.Owner) { t.step.Leave(q, of) }
 
 // Seal makes messages of the step that has ended; nothing, if nothing was said.
 func (t *Transcript) Seal() {
 	text := strings.Join(t.text, "")
-	if len(t.calls) > 0 || strings.TrimSpace(text) != "" {
-		t.Add(roleAssistant, text, t.calls...)
+	if len(t.step.Calls) > 0 || strings.TrimSpace(text) != "" {
+		t.Add(roleAssistant, text, toolCalls(&t.step)...)
 	}
-	for _, result := range t.results {
+	for _, result := range t.step.Results {
+		result, _ = chat.Truncate(result, maxSaid)
 		t.Add(roleTool, result)
 	}
-	t.text, t.calls, t.results = nil, nil, nil
+	t.text, t.step = nil, run.Step{}
 }

@@ -11,11 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/tool"
 )
+
+// named gives calls ids that are their own without its begin.
+type named struct{ run.Owner }
+
+func (named) CallID(own string, _ bool) string { return strings.TrimPrefix(own, "own ") }
 
 // A step becomes a message of the assistant with its calls, and the results behind it in the
 // order of the calls, whichever came first. A call within which somebody waits is left out:
@@ -36,7 +42,7 @@ func TestTranscript(t *testing.T) {
 	tr.Note(&stream.ToolUnknown{Call: stream.Call{ID: "b"}, Message: "lost"})
 	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "a"}, Result: strings.Repeat("x", maxSaid+1)})
 	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "none"}, Result: "of nobody"})
-	tr.Leave(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, func(own string) string { return strings.TrimPrefix(own, "own ") })
+	tr.Leave(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, named{})
 	tr.Seal()
 	tr.Note(&stream.Delta{Text: " \n"})
 	tr.Seal() // nothing was said

@@ -39,6 +39,18 @@ type fields struct {
 
 func (r *Run) view(n *node) *view { return &view{run: r, n: n, round: 1} }
 
+// decided is view for a node that a person has decided: it sees what they wrote.
+func (r *Run) decided(n *node, d *Decision) *view {
+	v := r.view(n)
+	if d != nil {
+		out := d.outcome(n)
+		own := out.record(n, len(r.Messages))
+		own.Wrote = d.wrote()
+		v.own, v.added = &own, out.messages
+	}
+	return v
+}
+
 // seen calls f for each node that has ended and is seen, in the graph's order, and for the
 // node itself.
 //
@@ -65,7 +77,7 @@ func (v *view) fields() *fields {
 	}
 	k := &fields{metadata: map[string]any{}}
 	v.seen(func(n *node, e *Ended) {
-		if n.Type == AgentNode && e.Outcome != outcomeSkipped {
+		if n.Agent != "" && e.Outcome != outcomeSkipped {
 			k.agent = n.Agent
 		}
 		for _, w := range e.Wrote {
@@ -177,7 +189,7 @@ func (v *view) latest() {
 			v.critic = map[string]any{"text": textOf(e.Critic), "json": e.Critic}
 		}
 		if d := e.Decision; d != nil {
-			v.decision = map[string]any{"action": d.Action, "message": d.Message}
+			v.decision = map[string]any{"action": d.Action, "message": d.Message, "input": map[string]any{}}
 			if d.Input != nil {
 				v.decision["input"] = d.Input
 			}
@@ -187,7 +199,8 @@ func (v *view) latest() {
 		return
 	}
 	if text, ok := v.textOf(last); ok {
-		v.result = map[string]any{"text": text, "is_error": last.Outcome == outcomeFailed}
+		failed := last.Outcome == outcomeFailed
+		v.result = map[string]any{"text": text, "is_error": failed, "unknown": failed && len(last.Unknown) > 0}
 		if value, ok := jsonOf(text); ok {
 			v.result["json"] = value
 		}

@@ -1,5 +1,5 @@
 // This file has one execution of one node that works: its rounds, and the stream of events
-// that comes out of its agent. It is a stream.Sink for the agent. It never touches the Run:
+// that comes out of its agent. It is the branch of the agent. It never touches the Run:
 // what it knows of it is a snapshot (seen), and what it has to say goes through post to the
 // goroutine of the run.
 
@@ -7,24 +7,26 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/trace"
 )
 
-// worker is one execution of a node of type agent or tool. All of it belongs to the
+// worker is one execution of a node that takes time. All of it belongs to the
 // goroutine that works, but for what only the run's own uses.
 //
 // With queue nil it is on the goroutine of the run, because no other node works; then post
 // emits directly.
 type worker struct {
+	run.Branch
 	x       *execution
 	n       *node
 	open    Open
@@ -32,23 +34,23 @@ type worker struct {
 	cancel  context.CancelFunc
 	unwatch func() bool // nil: the worker is on the goroutine of the run
 	began   time.Time
-	queue   *queue // nil: the worker is on the goroutine of the run
-	seen    *Run   // as it was when the execution began
+	queue   *run.Queue[*worker] // nil: the worker is on the goroutine of the run
+	seen    *Run                // as it was when the execution began
 
-	round    int
-	draft    int        // of the text that comes; 0: it is said
-	text     []string   // that is in no message yet
-	size     int        // bytes of it
-	messages []Message  // of the round
-	feedback string     // of the critic, on last
-	last     string     // the text of the round before
-	calls    []ToolCall // of the step at hand
-	results  []string   // of the calls
-	critic   any        // of the round
-	base     *Entry     // where the session was kept last; nil: nowhere
-	fatal    bool       // the error is the run's, not the node's
-	span     trace.Span
-	took     stream.Result
+	round      int
+	draft      int       // of the text that comes; 0: it is said
+	text       []string  // that is in no message yet
+	messages   []Message // of the round
+	feedback   string    // of the critic, on last
+	last       string    // the text of the round before
+	step       run.Step
+	critic     any                 // of the round
+	base       *Entry              // where the session was kept last; nil: nowhere
+	fatal      bool                // the error is the run's, not the node's
+	perform    func(*worker) error // makes one round
+	repeatable bool                // a round that failed may be made again
+	span       trace.Span
+	took       stream.Result
 }
 
 // waiting is the error of a node whose calls wait for a person.
@@ -62,20 +64,30 @@ type waiting struct {
 
 func (*waiting) Error() string { return "calls wait for a person" }
 
+// rejection is the error of a node whose call a person has not allowed. It is no failure of
+// the node: the run goes on where an edge takes the decision, or ends.
+type rejection struct{ decision *Decision }
+
+func (*rejection) Error() string { return "a person has not allowed the call" }
+
 // The run's lists are shared and only ever grow, so the worker may read the part that it
 // was given. The index at changes in place and is copied. The caller calls finish when the
 // worker has ended.
 func newWorker(x *execution, n *node, o Open) *worker {
-	run := x.state
+	state := x.state
 	k := &worker{x: x, n: n, open: o, began: time.Now(), round: o.Round,
-		seen: &Run{Header: run.Header, Ended: run.Ended, Messages: run.Messages, w: run.w, at: slices.Clone(run.at)}}
+		seen: &Run{Header: state.Header, Ended: state.Ended, Messages: state.Messages, w: state.w, at: slices.Clone(state.at)}}
+	k.Branch = run.Branch{
+		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: maxState, Long: limit("A text of the workflow is longer than 1 MiB"),
+	}
 	var ctx context.Context
 	ctx, k.span = nodeSpan(x.ctx, n, &o)
-	k.ctx, k.cancel = context.WithCancel(ctx)
 	if n.Timeout > 0 {
 		k.ctx, k.cancel = context.WithTimeoutCause(ctx, n.Timeout, &fault.Error{
 			Type: fault.Timeout, Message: "It took too long and was stopped",
 		})
+	} else {
+		k.ctx, k.cancel = context.WithCancel(ctx)
 	}
 	k.ctx = withRecorder(k.ctx, k)
 	return k
@@ -91,17 +103,10 @@ func (k *worker) finish() {
 
 // work runs the node until it need not be repeated. A panic is its failure alone.
 //
-// A context that has ended explains every other error, so its cause replaces them. Each
-// round counts as an execution for max_iterations.
+// Each round counts as an execution for max_iterations.
 func (k *worker) work() (out *outcome, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = stream.NewPanic(p)
-		}
-		if cause := fault.Cause(k.ctx); cause != nil && err != nil {
-			err = cause
-		}
-	}()
+	defer func() { err = k.because(err) }()
+	defer run.Recover(&err)
 	if e := k.open.Entry; e != nil {
 		k.round, k.last, k.feedback = e.Round, e.Draft, e.Feedback
 	}
@@ -120,6 +125,20 @@ func (k *worker) work() (out *outcome, err error) {
 	}
 }
 
+// because returns why the node ended with err. A context that has ended explains every other
+// error, so its cause is returned in place of them; but a question to a person outlives the
+// node's time.
+func (k *worker) because(err error) error {
+	cause := fault.Cause(k.ctx)
+	if err == nil || cause == nil {
+		return err
+	}
+	if _, asks := errors.AsType[*waiting](err); asks && k.x.ctx.Err() == nil {
+		return err
+	}
+	return cause
+}
+
 // end marks an error as the run's own.
 //
 // No edge can go on from such an error (see forgive).
@@ -130,40 +149,37 @@ func (k *worker) end(err error) error {
 
 // outcome returns what the last round came to.
 func (k *worker) outcome() *outcome {
-	return &outcome{messages: k.messages, result: len(k.messages) - 1, rounds: k.round, critic: k.critic}
+	out := k.open.Decision.outcome(k.n)
+	out.messages = append(out.messages, k.messages...)
+	out.result, out.rounds, out.critic = len(out.messages)-1, k.round, k.critic
+	return out
 }
 
 // once makes one round and says whether there is another.
 //
 // A round that may not be the last is a draft: its text is shown as inner and not as the
 // answer, and is said afterwards if it turns out to be good. The last round that Max allows
-// is said as it comes, whatever the critic says.
+// is said as it comes, whatever the critic says. A round that failed is followed by another
+// one where that does no harm; the failure of the last one is the node's.
 func (k *worker) once() (again bool, err error) {
 	r := k.n.Repeat
-	k.critic, k.draft = nil, 0
-	k.text, k.size, k.messages = nil, 0, nil
-	live := r == nil || k.round >= r.Max // what comes is said whatever is found
+	live := k.isLast()
+	k.text, k.Size, k.Stopped, k.messages, k.critic, k.draft = nil, 0, nil, nil, nil, 0
 	if r != nil && (!live || !k.n.speaks) {
 		k.draft = k.round
 	}
-	if k.n.Type == ToolNode {
-		err = k.tool()
-	} else {
-		err = k.agent()
+	err = k.perform(k)
+	k.fatal = k.fatal || k.Stopped != nil
+	if err != nil && k.mayRepeat(err) {
+		return true, nil
 	}
 	if err != nil || r == nil {
 		return false, err
 	}
 	text := k.whole()
-	k.feedback = ""
-	if r.Critic != "" {
-		if err := k.judge(text); err != nil {
-			return false, err
-		}
-	}
-	done, err := k.n.until.test(k.ctx, k.view())
+	done, err := k.good(text)
 	if err != nil {
-		return false, k.end(inNode(k.n, err))
+		return false, err
 	}
 	if !done && !live {
 		k.last = text
@@ -171,9 +187,45 @@ func (k *worker) once() (again bool, err error) {
 	}
 	if k.draft > 0 && k.n.speaks {
 		k.draft = 0
-		return false, k.post(item{text: text})
+		return false, k.post(nil, text)
 	}
 	return false, nil
+}
+
+// good says whether a draft is good enough: the critic judges it, and until decides.
+func (k *worker) good(draft string) (bool, error) {
+	k.feedback = ""
+	if k.n.Repeat.Critic != "" {
+		if err := k.judge(draft); err != nil {
+			return false, err
+		}
+	}
+	done, err := k.n.until.test(k.ctx, k.view())
+	if err != nil {
+		return false, k.end(inNode(k.n, err))
+	}
+	return done, nil
+}
+
+// isLast says that what comes in the round is said, whatever is found.
+func (k *worker) isLast() bool { return k.n.Repeat == nil || k.round >= k.n.Repeat.Max }
+
+// mayRepeat says whether a round that failed may be followed by another one: nothing was done
+// in it that must not be done twice, and the failure is neither the run's nor a person's
+// answer or question.
+func (k *worker) mayRepeat(err error) bool {
+	_, asks := errors.AsType[*waiting](err)
+	_, refused := errors.AsType[*rejection](err)
+	if k.isLast() || asks || refused || k.fatal || k.ctx.Err() != nil || !k.repeatable || k.hasActed() {
+		return false
+	}
+	return forgivable(fault.From(err))
+}
+
+// forgivable says whether a failure is of upstreams and tools, and neither our own bug, nor our
+// lack of room, nor what a person has decided.
+func forgivable(f *fault.Error) bool {
+	return f.Type != fault.Internal && f.Type != fault.Overloaded && f.Type != fault.ApprovalRejected
 }
 
 // view returns what an expression of the node sees, with what the round came to.
@@ -181,13 +233,14 @@ func (k *worker) view() *view {
 	v := k.seen.view(k.n)
 	out := k.outcome()
 	own := out.record(k.n, len(k.seen.Messages))
+	own.Wrote = k.open.Decision.wrote()
 	v.own, v.added, v.round = &own, out.messages, k.round
 	return v
 }
 
 // before returns what an expression sees before the round.
 func (k *worker) before() *view {
-	v := k.seen.view(k.n)
+	v := k.seen.decided(k.n, k.open.Decision)
 	v.round = k.round
 	return v
 }
@@ -195,81 +248,57 @@ func (k *worker) before() *view {
 // post hands an event or a text over.
 //
 // It waits while the queue is full. The error is that of a sink which takes nothing any
-// more. An empty text is dropped.
-func (k *worker) post(it item) error {
-	it.k = k
-	if it.ev == nil {
-		if it.text == "" {
-			return nil
-		}
-		it.draft = k.draft
+// more. An empty text is dropped. A text is the answer's unless it is a draft or the node
+// does not speak.
+func (k *worker) post(ev stream.Event, text string) error {
+	if ev == nil && text == "" {
+		return nil
 	}
+	it := run.Item[*worker]{Of: k, Event: ev, Text: text, Inner: k.draft > 0 || !k.n.speaks}
 	if k.queue != nil {
-		return k.queue.put(it)
+		return k.queue.Put(k.ctx, it)
 	}
-	k.x.take(&it)
-	return k.x.sinkErr
+	k.x.pass(&it)
+	return k.x.out.Err
 }
 
-// attribution says whose an event is.
-func (k *worker) attribution() stream.Attribution {
-	return stream.Attribution{NodeID: k.n.ID, AgentID: k.n.Agent}
-}
-
-// Emit implements stream.Sink for the node's agent.
+// Pass implements run.Owner.
 //
 // Start, Done and events of nodes are the run's own: an agent that emits one breaks the
-// grammar. A delta becomes a text of the node, and ids of calls become unique in the run.
-func (k *worker) Emit(ev stream.Event) error {
-	switch e := ev.(type) {
-	case *stream.Delta:
-		return k.say(e.Text)
+// grammar.
+func (k *worker) Pass(ev stream.Event, inner bool) error {
+	switch ev.(type) {
 	case *stream.InnerDelta:
-		if !stream.Inner(ev) {
+		if !inner {
 			return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
 		}
 	case *stream.NodeRun, *stream.Start, *stream.Done:
 		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
 	}
-	ev = stream.Attributed(ev, k.attribution())
-	if id := stream.CallIDOf(ev); id != nil {
-		*id = k.callID(*id)
-		if !stream.Inner(ev) {
-			k.note(ev)
-		}
+	if !inner {
+		k.step.Note(ev)
 	}
-	return k.post(item{ev: ev})
+	return k.post(ev, "")
 }
 
 // Flush implements stream.Sink. What is queued is emitted as soon as the client takes it.
 func (k *worker) Flush() error {
 	if k.queue == nil {
-		k.x.flush()
-		return k.x.sinkErr
+		return k.x.out.Flush()
 	}
 	return nil
 }
 
-// say takes a piece of the agent's text.
-//
-// The bound is on the whole text of a round, in bytes; beyond it the run ends. A text after
-// calls begins a new step.
-func (k *worker) say(text string) error {
-	if k.size += len(text); k.size > maxState {
-		return k.end(limit("A text of the workflow is longer than 1 MiB"))
-	}
+// Say implements run.Owner. A text after calls begins a new step.
+func (k *worker) Say(piece *stream.Delta) error {
 	k.seal()
-	k.text = append(k.text, text)
-	return k.post(item{text: text})
+	k.text = append(k.text, piece.Text)
+	return k.post(nil, piece.Text)
 }
 
-// callID returns the id that the events of a call carry. It is made of the node and the
-// agent's own, so that it does not depend on what runs beside it.
-//
-// An id that is too long is cut; agents number their calls, so the begin is what differs.
-func (k *worker) callID(own string) string {
-	return k.callPrefix() + own[:min(len(own), maxCallID-len(k.callPrefix()))]
-}
+// CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
+// depend on what runs beside it.
+func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPrefix(), own, "") }
 
 // callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each
 // left out while it is 1.
@@ -284,55 +313,25 @@ func (k *worker) callPrefix() string {
 	return p + "-"
 }
 
-// maxCallID is the longest id that an event may carry.
-const maxCallID = 64
-
-// note keeps what an event tells of a call.
-func (k *worker) note(ev stream.Event) {
-	switch e := ev.(type) {
-	case *stream.ToolStarted:
-		k.calls = append(k.calls, ToolCall{e.ID, e.Server, e.Tool, e.Arguments})
-		k.results = append(k.results, "")
-	case *stream.ToolCompleted:
-		k.answered(e.ID, e.Result)
-	case *stream.ToolFailed:
-		k.answered(e.ID, e.Message)
-	case *stream.ToolUnknown:
-		k.answered(e.ID, e.Message)
-	}
-}
-
-// answered puts the result of a call in its place among those of the step.
-func (k *worker) answered(id, text string) {
-	if i := slices.IndexFunc(k.calls, func(c ToolCall) bool { return c.ID == id }); i >= 0 {
-		k.results[i] = text
-	}
-}
-
-// leave takes calls out of the step within which somebody waits: they are told again when
-// they go on, and become messages then. nil: there are none.
-func (k *worker) leave(q *chat.Question) {
-	if q == nil {
-		return
-	}
-	for _, c := range q.Calls {
-		if i := slices.IndexFunc(k.calls, func(made ToolCall) bool { return c.Within != "" && made.ID == k.callID(c.Within) }); i >= 0 {
-			k.calls, k.results = slices.Delete(k.calls, i, i+1), slices.Delete(k.results, i, i+1)
-		}
-	}
-}
-
 // seal makes messages of a step that asked for calls: one of the assistant, then the
 // results in the order of the calls.
 func (k *worker) seal() {
-	if len(k.calls) == 0 {
+	if len(k.step.Calls) == 0 {
 		return
 	}
-	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: k.calls})
-	for _, text := range k.results {
+	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: toolCalls(&k.step)})
+	for _, text := range k.step.Results {
 		k.add(Message{Role: roleTool, Content: text})
 	}
-	k.calls, k.results = nil, nil
+	k.step = run.Step{}
+}
+
+// toolCalls returns the calls of a step as messages have them.
+func toolCalls(s *run.Step) (list []ToolCall) {
+	for _, c := range s.Calls {
+		list = append(list, ToolCall{c.ID, c.Server, c.Tool, c.Arguments})
+	}
+	return list
 }
 
 // unsealed returns the text that is in no message yet, and takes it.
@@ -344,9 +343,9 @@ func (k *worker) unsealed() string {
 
 // whole returns all that was said in the round.
 //
-// Of a tool node it is the result, which is the last message. There is one by then.
+// The result of a tool is the last message. There is one by then.
 func (k *worker) whole() string {
-	if k.n.Type == ToolNode {
+	if k.n.kind.results() {
 		return k.messages[len(k.messages)-1].Content
 	}
 	var b strings.Builder

@@ -1,0 +1,65 @@
+package approval_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// keysSent returns the keys of the payments so far.
+func (b *bank) keysSent() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.keys...)
+}
+
+// noteKey notes the key that a call carries; empty: none.
+func (b *bank) noteKey(req *mcp.CallToolRequest) {
+	key := ""
+	if req.Params.Meta != nil {
+		key, _ = req.Params.Meta.AdditionalFields["sluice/call_key"].(string)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keys = append(b.keys, key)
+}
+
+// A token that two gateways take, each of which did not see the other's use, pays twice: by
+// the key of the call the server can tell. Another call has another key.
+func TestServersCanTellRepeatedCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		first, second := b.gateway(nil), b.gateway(nil)
+		q, other := b.ask(first, ""), b.ask(first, "")
+		for _, answer := range []struct {
+			at peer
+			of askedFor
+		}{{first, q}, {second, q}, {first, other}} {
+			if status, body := b.answer(answer.at, answer.of.Token, `"action":"approve"`); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
+		}
+		keys := b.keysSent()
+		if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[0] == keys[2] {
+			t.Errorf("the calls carry %q", keys)
+		}
+	})
+}
+
+// A call that nobody is asked about, in a plain turn, is never repeated, and carries nothing.
+func TestPlainCallsCarryNoKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		p := b.gateway(map[string]string{"SLUICE_CONFIRM": "off"})
+		if status, body := b.post(p, "/chat/stream", `{"input":"Pay"}`); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		if keys := b.keysSent(); len(keys) != 1 || keys[0] != "" {
+			t.Errorf("the call carries %q", keys)
+		}
+	})
+}

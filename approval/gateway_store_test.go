@@ -1,0 +1,265 @@
+package approval_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/store"
+	"sluice/store/memory"
+)
+
+// inVault runs a test in a bubble, with a store.
+func inVault(t *testing.T, test func(t *testing.T, b *bank)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		b.store = memory.New(memory.Config{})
+		test(t, b)
+	})
+}
+
+func (b *bank) get(p peer, path string) (int, string) {
+	b.t.Helper()
+	resp := p.send(b.t, b.t.Context(), http.MethodGet, path, "")
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Errorf("the reply broke off: %v", err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// state returns the state of a task.
+func (b *bank) state(p peer, task string) string {
+	b.t.Helper()
+	_, body := b.get(p, "/tasks/"+task)
+	var doc struct {
+		Status struct {
+			State     string
+			Approvals []string
+		}
+		Metadata struct{ Turns []string }
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		b.t.Fatal(err, body)
+	}
+	return fmt.Sprintf("%s, %d turns, %d questions", doc.Status.State, len(doc.Metadata.Turns), len(doc.Status.Approvals))
+}
+
+// A question is answered by the id of its task, on another gateway, whose key is another
+// one: as a new turn of the same task.
+func TestDecisionsByTask(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		first, second := b.gateway(nil), b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": ""})
+		q := b.ask(first, `,"user_id":"ann"`)
+		if got := b.state(second, q.Task); got != "input-required, 1 turns, 1 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		status, body := b.get(second, "/approvals?user_id=ann")
+		if status != 200 || !strings.Contains(body, q.ID) || strings.Contains(body, "slap1.") || !strings.Contains(body, q.Task) {
+			t.Errorf("%d %s", status, body)
+		}
+		if _, body := b.get(second, "/approvals?user_id=bob"); strings.TrimSpace(body) != `{"approvals":[]}` {
+			t.Errorf("bob sees %s", body)
+		}
+		path := "/tasks/" + q.Task + "/decision"
+		for _, bad := range []struct {
+			path, body string
+			status     int
+			kind       string
+			pointer    string
+		}{
+			{"/tasks/task_00000000000000000000000000/decision", `{"action":"approve"}`, 404, "not_found", ""},
+			{"/tasks/nonsense/decision", `{"action":"approve"}`, 404, "not_found", ""},
+			{path, `{"action":"approve","approval_id":"appr_00000000000000000000000000"}`, 409, "approval_conflict", ""},
+			{path, `{}`, 422, "validation_error", "/action"},
+			{path, `[]`, 422, "validation_error", ""},
+			{path, `{"action":"approve"`, 422, "validation_error", ""},
+			{path, `{"action":"approve","action":"reject"}`, 422, "validation_error", ""},
+			{path, `{"calls":[{"call_id":"call_9","action":"approve"}],"user_id":"ann"}`, 422, "validation_error", "/calls/0/call_id"},
+			{path, `{"action":"approve","user_id":"bob"}`, 403, "approval_invalid", ""},
+			{path, `{"action":"approve"}`, 403, "approval_invalid", ""},
+			{path, `{"action":"modify","arguments":{"amount":1}}`, 403, "approval_invalid", ""},
+		} {
+			status, body := b.post(second, bad.path, bad.body)
+			b.refused(status, body, bad.status, bad.kind)
+			if bad.pointer != "" && !strings.Contains(body, `"field":"`+bad.pointer+`"`) {
+				t.Errorf("%s: %s", bad.body, body)
+			}
+		}
+		status, body = b.post(first, "/chat/stream", fmt.Sprintf(`{"input":"yes","user_id":"ann","task_id":%q}`, q.Task))
+		b.refused(status, body, 422, "validation_error", "/task_id")
+		b.wantPaid(0)
+		status, body = b.post(second, path, `{"action":"approve","user_id":"ann"}`)
+		if status != 200 || !strings.Contains(body, "Done.") || !strings.Contains(body, q.Task) {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+		if got := b.state(first, q.Task); got != "completed, 2 turns, 0 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		status, body = b.post(first, path, `{"action":"approve","user_id":"ann"}`)
+		b.refused(status, body, 409, "approval_conflict")
+		status, body = b.answer(first, q.Token, `"action":"approve"`)
+		b.refused(status, body, 409, "approval_used")
+		if _, body := b.get(first, "/approvals?user_id=ann"); strings.TrimSpace(body) != `{"approvals":[]}` {
+			t.Errorf("what was answered is listed: %s", body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// Who wants no stream gets the task, and the turn runs all the same.
+func TestDecisionWithoutAStream(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		status, body := b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, "Accept", "application/json")
+		if status != http.StatusAccepted || !strings.Contains(body, `"state":"working"`) {
+			t.Errorf("%d %s", status, body)
+		}
+		time.Sleep(time.Second)
+		b.wantPaid(1)
+		if got := b.state(p, q.Task); got != "completed, 2 turns, 0 questions" {
+			t.Errorf("the task is %s", got)
+		}
+		if _, body := b.get(p, "/tasks/"+q.Task+"/events"); !strings.Contains(body, `"final_output":"Done."`) {
+			t.Errorf("its log: %s", body)
+		}
+	})
+}
+
+// An answer that is sent again with its idempotency key gets the reply of the first, however
+// it was sent, also by whom the task does not belong to. It answers nothing that waits by then.
+func TestRepeatedAnswerGetsTheSameReply(t *testing.T) {
+	for name, tt := range map[string]struct{ path, body, user string }{
+		"by token":                        {"/chat/stream", `{"approval":{"token":"TOKEN","action":"approve"}}`, ""},
+		"by token, of a user":             {"/chat/stream", `{"approval":{"token":"TOKEN","action":"approve"},"user_id":"ann"}`, "ann"},
+		"by token, of a user, unsaid":     {"/chat/stream", `{"approval":{"token":"TOKEN","action":"approve"}}`, "ann"},
+		"by its task":                     {"/tasks/TASK/decision", `{"action":"approve"}`, ""},
+		"by its task, of a user":          {"/tasks/TASK/decision", `{"action":"approve","user_id":"ann"}`, "ann"},
+		"by its task, with its id":        {"/tasks/TASK/decision", `{"action":"approve","approval_id":"ID"}`, ""},
+		"by its task, with another reply": {"/tasks/TASK/decision", `{"action":"reject","message":"No."}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVault(t, func(t *testing.T, b *bank) {
+				p, other := b.gateway(nil), b.gateway(nil)
+				members := ""
+				if tt.user != "" {
+					members = fmt.Sprintf(`,"user_id":%q`, tt.user)
+				}
+				q := b.ask(p, members)
+				fill := strings.NewReplacer("TOKEN", q.Token, "TASK", q.Task, "ID", q.ID)
+				path, body := fill.Replace(tt.path), fill.Replace(tt.body)
+				_, once := b.post(p, path, body, "Idempotency-Key", "answer-0001")
+				for _, at := range []peer{p, other} {
+					status, again := b.post(at, path, body, "Idempotency-Key", "answer-0001")
+					if status != 200 || once != again {
+						t.Errorf("%d %s\nwant %s", status, again, once)
+					}
+				}
+				if status, body := b.post(p, path, body, "Idempotency-Key", "answer-0002"); status != http.StatusConflict {
+					t.Errorf("with another key: %d %s", status, body)
+				}
+				if status, body := b.post(p, path, body); status != http.StatusConflict {
+					t.Errorf("without a key: %d %s", status, body)
+				}
+				want := int64(1)
+				if strings.Contains(tt.body, "reject") {
+					want = 0
+				}
+				b.wantPaid(want)
+			})
+		})
+	}
+}
+
+// Who wants no stream gets the task as it is by then.
+func TestRepeatedAnswerWithoutAStream(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		headers := []string{"Accept", "application/json", "Idempotency-Key", "answer-0001"}
+		for _, state := range []string{"working", "completed"} {
+			status, body := b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, headers...)
+			if status != http.StatusAccepted || !strings.Contains(body, `"state":"`+state+`"`) {
+				t.Errorf("%d %s", status, body)
+			}
+			time.Sleep(time.Second)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// A task that was cancelled while it waited runs nothing any more. Its question is not
+// listed, and nothing is left of what it held.
+func TestCancelledTaskTakesNoAnswer(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, `,"conversation_id":"conv_a"`)
+		if _, list := b.get(p, "/approvals?conversation_id=conv_a"); !strings.Contains(list, q.ID) {
+			t.Fatalf("what waits is not listed: %s", list)
+		}
+		if status, body := b.post(p, "/tasks/"+q.Task+"/cancel", ""); status != 200 && status != 202 {
+			t.Errorf("%d %s", status, body)
+		}
+		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		b.refused(status, body, 409, "approval_conflict")
+		status, body = b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`)
+		b.refused(status, body, 409, "approval_conflict")
+		if _, list := b.get(p, "/approvals?conversation_id=conv_a"); strings.TrimSpace(list) != `{"approvals":[]}` {
+			t.Errorf("what was cancelled is listed: %s", list)
+		}
+		if v, err := b.store.Value(t.Context(), store.ApprovalKey(q.ID)); err != nil || string(v.Data) != store.Withdrawn {
+			t.Errorf("%s is left of the question, %v", v.Data, err)
+		}
+		b.wantPaid(0)
+	})
+}
+
+// The task outlives its own life as long as somebody may answer.
+func TestTaskWaitsAsLongAsItsQuestion(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "240h"})
+		q := b.ask(p, "")
+		time.Sleep(239 * time.Hour)
+		if status, body := b.answer(p, q.Token, `"action":"approve"`); status != 200 {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// A question that nobody has answered goes a day after its time, with what it holds; at once
+// when its conversation is deleted.
+func TestUnansweredQuestionsGo(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		in := b.store.(*memory.Store)
+		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "1h"})
+		there := func(id string) bool {
+			_, err := in.Value(t.Context(), store.ApprovalKey(id))
+			return err == nil
+		}
+		late, deleted := b.ask(p, ""), b.ask(p, `,"user_id":"ann","conversation_id":"conv_1"`)
+		if !there(late.ID) || !there(deleted.ID) {
+			t.Fatal("a question is not kept")
+		}
+		resp := p.send(t, t.Context(), http.MethodDelete, "/conversations/conv_1?user_id=ann", "")
+		resp.Body.Close()
+		if resp.StatusCode >= 300 || there(deleted.ID) {
+			t.Errorf("%d, the question is there: %v", resp.StatusCode, there(deleted.ID))
+		}
+		time.Sleep(26 * time.Hour)
+		synctest.Wait()
+		if there(late.ID) {
+			t.Error("nobody can answer, and the question is there")
+		}
+		b.wantPaid(0)
+	})
+}

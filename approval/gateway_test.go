@@ -1,0 +1,485 @@
+package approval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/rs/zerolog"
+
+	"sluice/breaker"
+	"sluice/internal/gateway"
+	"sluice/internal/settings"
+	"sluice/internal/testnet"
+	"sluice/mcpclient"
+	"sluice/store"
+	"sluice/store/memory"
+)
+
+// approvalKey is a key that gateways of a test share.
+var approvalKey = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
+
+// peer is a client of one gateway.
+type peer struct{ client http.Client }
+
+// send sends a request; the headers are pairs.
+func (p peer) send(t *testing.T, ctx context.Context, method, path, body string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, "http://gateway"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Request-ID", "req_golden")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// bank is gateways whose model wants to pay, and the server that pays.
+type bank struct {
+	t      *testing.T
+	store  store.Store         // nil: none
+	mcps   []*server.MCPServer // of each gateway
+	schema string              // of the tool
+	paid   atomic.Int64
+	last   atomic.Value // the arguments of the last payment
+	calls  int          // that the model makes at once
+	text   string       // that the model says before
+	seen   atomic.Value // the last request of the model
+
+	mu   sync.Mutex // guards the field below
+	keys []string   // that the payments carried
+}
+
+func newBank(t *testing.T) *bank {
+	b := &bank{t: t, calls: 1}
+	b.offer(`{"type":"object","properties":{"amount":{"type":"integer","minimum":1}},"required":["amount"],"additionalProperties":false}`)
+	return b
+}
+
+// offer makes the tool one that takes other arguments.
+func (b *bank) offer(schema string) {
+	b.schema = schema
+	for _, m := range b.mcps {
+		b.serve(m)
+	}
+}
+
+func (b *bank) serve(m *server.MCPServer) {
+	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		b.paid.Add(1)
+		b.noteKey(&req)
+		args, _ := json.Marshal(req.GetArguments())
+		b.last.Store(string(args))
+		return mcp.NewToolResultText("paid"), nil
+	})
+}
+
+// ServeHTTP is the model: it wants to pay, and when it has an answer, it is done.
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	b.seen.Store(string(body))
+	var parts []string
+	if b.text != "" {
+		parts = append(parts, fmt.Sprintf(`{"text":%q}`, b.text))
+	}
+	for i := range b.calls {
+		parts = append(parts, fmt.Sprintf(`{"functionCall":{"id":"call_%d","name":"pay","args":{"amount":%d}},"thoughtSignature":"c2ln"}`, i+1, 10*(i+1)))
+	}
+	if bytes.Contains(body, []byte("functionResponse")) {
+		parts = []string{`{"text":"Done."}`}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3}}`+"\r\n\r\n", strings.Join(parts, ","))
+}
+
+// gateway starts one.
+func (b *bank) gateway(env map[string]string) peer {
+	b.t.Helper()
+	all := map[string]string{
+		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive", "SLUICE_APPROVAL_KEY": approvalKey,
+	}
+	for name, value := range env {
+		all[name] = value
+	}
+	cfg, err := settings.Loader().Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
+	b.mcps = append(b.mcps, m)
+	b.serve(m)
+	pay := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
+	g, err := gateway.New(b.t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), gateway.Seams{
+		Store: b.store, Gemini: testnet.Serve(b.t, b), Servers: []mcpclient.Server{pay},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(g.Close)
+	synctest.Wait()
+	return peer{http.Client{Transport: testnet.Serve(b.t, g)}}
+}
+
+// inBank runs a test in a bubble: with tokens that hold the turn, and with a store.
+func inBank(t *testing.T, test func(t *testing.T, b *bank)) {
+	t.Parallel()
+	for _, with := range []string{"token", "store"} {
+		t.Run(with, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBank(t)
+				if with == "store" {
+					b.store = memory.New(memory.Config{})
+				}
+				test(t, b)
+			})
+		})
+	}
+}
+
+// askedFor is what a client learns of one.
+type askedFor struct {
+	ID      string `json:"approval_id"`
+	Token   string `json:"token"`
+	Task    string `json:"task_id"`
+	Expires string `json:"expires_at"`
+	Calls   []struct {
+		ID     string `json:"call_id"`
+		Reason string `json:"reason"`
+	} `json:"calls"`
+}
+
+// ask begins a turn that pauses.
+func (b *bank) ask(p peer, members string) askedFor {
+	b.t.Helper()
+	status, body := b.post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
+	return b.asked(status, body)
+}
+
+func (b *bank) asked(status int, body string) (q askedFor) {
+	b.t.Helper()
+	_, rest, ok := strings.Cut(body, "event: approval\ndata: ")
+	data, _, _ := strings.Cut(rest, "\n")
+	if status != http.StatusOK || !ok || json.Unmarshal([]byte(data), &q) != nil || !strings.Contains(body, `"finish_reason":"approval_required"`) {
+		b.t.Fatalf("no question: %d %s", status, body)
+	}
+	return q
+}
+
+func (b *bank) post(p peer, path, body string, headers ...string) (int, string) {
+	b.t.Helper()
+	resp := p.send(b.t, b.t.Context(), http.MethodPost, path, body, headers...)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Errorf("the reply broke off: %v", err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (b *bank) answer(p peer, token, members string) (int, string) {
+	b.t.Helper()
+	return b.post(p, "/chat/stream", fmt.Sprintf(`{"approval":{"token":%q,%s}}`, token, members))
+}
+
+func (b *bank) wantPaid(n int64) {
+	b.t.Helper()
+	if got := b.paid.Load(); got != n {
+		b.t.Errorf("paid %d times, want %d", got, n)
+	}
+}
+
+// refused wants a problem of an error type.
+func (b *bank) refused(status int, body string, wantStatus int, want string, pointers ...string) {
+	b.t.Helper()
+	var p struct {
+		Type   string `json:"error_type"`
+		Errors []struct {
+			Field string `json:"field"`
+		} `json:"errors"`
+	}
+	_ = json.Unmarshal([]byte(body), &p)
+	var got []string
+	for _, e := range p.Errors {
+		got = append(got, e.Field)
+	}
+	if status != wantStatus || p.Type != want || len(pointers) > 0 && !slices.Equal(got, pointers) {
+		b.t.Errorf("got %d %s %v, want %d %s %v: %.200s", status, p.Type, got, wantStatus, want, pointers, body)
+	}
+}
+
+// An answer is good once, for what it allows, and for its user.
+func TestAnswersAreGoodOnce(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		b.wantPaid(0)
+		if q.Calls[0].Reason != "destructive" || (q.Task != "") != (b.store != nil) {
+			t.Errorf("question %+v", q)
+		}
+		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		if status != http.StatusOK || !strings.Contains(body, `"final_output":"Done."`) || !strings.Contains(body, `"input_tokens":10,`) {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+		status, body = b.answer(p, q.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusConflict, "approval_used")
+		b.wantPaid(1)
+	})
+}
+
+// Of many answers at once one is taken.
+func TestOneOfManyAnswersIsTaken(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		var taken, used atomic.Int64
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				action := []string{"approve", "reject"}[i%2]
+				switch status, body := b.answer(p, q.Token, fmt.Sprintf(`"action":%q`, action)); {
+				case status == http.StatusOK:
+					taken.Add(1)
+				case status == http.StatusConflict && strings.Contains(body, "approval_used"):
+					used.Add(1)
+				default:
+					t.Errorf("%d %s", status, body)
+				}
+			})
+		}
+		all.Wait()
+		if taken.Load() != 1 || used.Load() != 15 || b.paid.Load() > 1 {
+			t.Errorf("%d were taken, %d refused, paid %d times", taken.Load(), used.Load(), b.paid.Load())
+		}
+	})
+}
+
+// A bad answer uses nothing up, whatever is bad about it.
+func TestBadAnswersUseNothingUp(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		b.calls = 2
+		p := b.gateway(nil)
+		q := b.ask(p, `,"user_id":"ann"`)
+		flipped := []byte(q.Token)
+		flipped[len(flipped)/2] ^= 1
+		for name, tt := range map[string]struct {
+			token, members string
+			status         int
+			kind           string
+			pointers       []string
+		}{
+			"cut":             {q.Token[:len(q.Token)-8], `"action":"approve"`, 403, "approval_invalid", nil},
+			"flipped":         {string(flipped), `"action":"approve"`, 403, "approval_invalid", nil},
+			"longer":          {q.Token + "AAAA", `"action":"approve"`, 403, "approval_invalid", nil},
+			"another version": {"slap2." + q.Token[6:], `"action":"approve"`, 403, "approval_invalid", nil},
+			"no token":        {"", `"action":"approve"`, 422, "validation_error", []string{"/approval/token"}},
+			"nonsense":        {"slap1.", `"action":"approve"`, 403, "approval_invalid", nil},
+			"64 KiB":          {"slap1." + strings.Repeat("A", 64<<10-6), `"action":"approve"`, 403, "approval_invalid", nil},
+			"65 KiB":          {"slap1." + strings.Repeat("A", 65<<10-6), `"action":"approve"`, 403, "approval_invalid", nil},
+			"no decision":     {q.Token, `"message":"?"`, 422, "validation_error", []string{"/approval/action"}},
+			"unknown action":  {q.Token, `"action":"always"`, 422, "validation_error", []string{"/approval/action"}},
+			"both":            {q.Token, `"action":"approve","calls":[{"call_id":"call_1","action":"approve"}]`, 422, "validation_error", []string{"/approval/calls"}},
+			"one missing":     {q.Token, `"calls":[{"call_id":"call_1","action":"approve"}]`, 422, "validation_error", []string{"/approval/calls"}},
+			"none":            {q.Token, `"calls":[]`, 422, "validation_error", []string{"/approval/calls"}},
+			"twice": {q.Token, `"calls":[{"call_id":"call_1","action":"approve"},{"call_id":"call_1","action":"reject"},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/1/call_id"}},
+			"unknown call": {q.Token, `"calls":[{"call_id":"call_1","action":"approve"},{"call_id":"call_2","action":"reject"},{"call_id":"call_3","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/2/call_id"}},
+			"arguments that do not fit": {q.Token, `"calls":[{"call_id":"call_1","action":"modify","arguments":{"amount":0}},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/0/arguments/amount"}},
+			"no arguments": {q.Token, `"calls":[{"call_id":"call_1","action":"modify"},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/0/arguments"}},
+			"arguments to approve": {q.Token, `"calls":[{"call_id":"call_1","action":"approve","arguments":{"amount":1}},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/0/arguments"}},
+			"another tool": {q.Token, `"calls":[{"call_id":"call_1","action":"modify","tool_name":"other","arguments":{"amount":1}},{"call_id":"call_2","action":"reject"}]`,
+				422, "validation_error", []string{"/approval/calls/0/tool_name"}},
+			"modify all":     {q.Token, `"action":"modify","arguments":{"amount":1}`, 422, "validation_error", []string{"/approval/calls"}},
+			"state":          {q.Token, `"action":"approve","state_updates":{}`, 422, "validation_error", []string{"/approval/state_updates"}},
+			"a long message": {q.Token, `"action":"reject","message":"` + strings.Repeat("é", 2001) + `"`, 422, "validation_error", []string{"/approval/message"}},
+		} {
+			status, body := b.answer(p, tt.token, tt.members)
+			b.t.Log(name)
+			b.refused(status, body, tt.status, tt.kind, tt.pointers...)
+		}
+		status, body := b.post(p, "/chat/stream", fmt.Sprintf(`{"input":"Pay","approval":{"token":%q,"action":"approve"}}`, q.Token))
+		b.refused(status, body, 422, "validation_error", "/input")
+		status, body = b.post(p, "/chat/stream", fmt.Sprintf(`{"user_id":"bob","approval":{"token":%q,"action":"approve"}}`, q.Token))
+		b.refused(status, body, 403, "approval_invalid")
+		b.wantPaid(0)
+		status, body = b.answer(p, q.Token, `"calls":[{"call_id":"call_2","action":"modify","arguments":{"amount":7}},{"call_id":"call_1","action":"reject","message":"Too dear."}]`)
+		if status != http.StatusOK || b.last.Load() != `{"amount":7}` {
+			t.Errorf("%d, paid %v: %s", status, b.last.Load(), body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// Nothing runs when it is too late; nor did the clock that jumps make it early again.
+func TestLateAnswers(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "30m"})
+		early, late := b.ask(p, ""), b.ask(p, "")
+		time.Sleep(29 * time.Minute)
+		if status, body := b.answer(p, early.Token, `"action":"approve"`); status != http.StatusOK {
+			t.Errorf("in time: %d %s", status, body)
+		}
+		time.Sleep(2 * time.Minute)
+		status, body := b.answer(p, late.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusGone, "approval_expired")
+		b.wantPaid(1)
+	})
+}
+
+// A tool that has become another one is asked about again, with what it is now.
+func TestChangedToolIsAskedAboutAgain(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		b.offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
+		time.Sleep(time.Minute) // until the gateway has listed the tools again
+		again := b.asked(b.answer(p, q.Token, `"action":"approve"`))
+		b.wantPaid(0)
+		if again.Calls[0].Reason != "tool_changed" || again.Calls[0].ID != q.Calls[0].ID || again.Token == q.Token {
+			t.Errorf("asked again: %+v", again)
+		}
+		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusConflict, "approval_used")
+		if status, body := b.answer(p, again.Token, `"action":"approve"`); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// A tool that is gone does not run, and the model is told so.
+func TestToolThatIsGoneDoesNotRun(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		q := b.ask(p, "")
+		b.mcps[0].DeleteTools("pay")
+		time.Sleep(time.Minute)
+		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		if status != http.StatusOK || !strings.Contains(body, `"status":"failed"`) {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(0)
+	})
+}
+
+// Two gateways that share a key: paused on one, allowed on the other, where a second use is
+// refused. That the first one did not see the token is a limit of the form without a
+// store; with one it is refused there too.
+func TestTokensAreGoodAtGatewaysOfTheSameKey(t *testing.T) {
+	inBank(t, func(t *testing.T, b *bank) {
+		first, second := b.gateway(nil), b.gateway(nil)
+		q := b.ask(first, "")
+		if status, body := b.answer(second, q.Token, `"action":"approve"`); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		status, body := b.answer(second, q.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusConflict, "approval_used")
+		b.wantPaid(1)
+		status, body = b.answer(first, q.Token, `"action":"approve"`)
+		if b.store != nil {
+			b.refused(status, body, http.StatusConflict, "approval_used")
+			b.wantPaid(1)
+		} else if status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+}
+
+// A key that is in use no more still opens; a foreign one does not.
+func TestKeysAreRotated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		fresh := base64.StdEncoding.EncodeToString([]byte("fedcba9876543210fedcba9876543210"))
+		old := b.gateway(nil)
+		rotated := b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": fresh + "," + approvalKey})
+		foreign := b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": fresh})
+		q := b.ask(old, "")
+		status, body := b.answer(foreign, q.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusForbidden, "approval_invalid")
+		if status, body := b.answer(rotated, q.Token, `"action":"approve"`); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := b.answer(foreign, b.ask(rotated, "").Token, `"action":"reject"`); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+	})
+}
+
+// A turn that no token has room for is not paused: its calls are refused, and the model
+// says so.
+func TestTurnsTooLongToWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		p := b.gateway(nil)
+		var history []map[string]string
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range 22 {
+			text := make([]rune, 3000)
+			for j := range text { // what does not get shorter
+				text[j] = rune(0x4E00 + random.IntN(0x5000))
+			}
+			history = append(history, map[string]string{"role": []string{"user", "assistant"}[i%2], "content": string(text)})
+		}
+		list, _ := json.Marshal(history)
+		status, body := b.post(p, "/chat/stream", `{"input":"Pay","history":`+string(list)+`}`)
+		if status != http.StatusOK || !strings.Contains(body, `"finish_reason":"stop"`) || strings.Contains(body, "tool_call") {
+			t.Errorf("%d %s", status, body)
+		}
+		if seen := b.seen.Load().(string); !strings.Contains(seen, "too long to wait") {
+			t.Errorf("the model was not told: %.300s", seen[len(seen)-300:])
+		}
+		b.wantPaid(0)
+	})
+}
+
+// Without questions nobody answers, and a client that cannot show one is not asked.
+func TestNobodyIsAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		off := b.gateway(map[string]string{"SLUICE_CONFIRM": "off"})
+		status, body := b.answer(off, "slap1.x", `"action":"approve"`)
+		b.refused(status, body, 422, "validation_error", "/approval")
+		p := b.gateway(nil)
+		status, body = b.post(p, "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"Pay"}],"quoted_text":"","attachments":[],"inference_options":{}}}}`)
+		if status != http.StatusOK || !strings.Contains(body, "Done.") {
+			t.Errorf("%d %s", status, body)
+		}
+		if seen := b.seen.Load().(string); !strings.Contains(seen, "this client cannot ask for that") {
+			t.Errorf("the model was not told: %s", seen)
+		}
+		b.wantPaid(0)
+	})
+}

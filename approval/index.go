@@ -1,0 +1,163 @@
+// This file lets people find the questions that they may answer though the task is another
+// one's. Those that name approvers stand in an index of each of them, or of all; what only
+// its owner answers is found by the owner's tasks.
+
+package approval
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/stream"
+)
+
+const (
+	// Who beside named ones may answer a question.
+	anyone = "any"
+	owner  = "owner"
+
+	// maxPruned is how many members whose time is over one question removes from an index,
+	// so that an index which nobody reads does not grow.
+	maxPruned = 16
+)
+
+// indexes returns the indexes in which a question is found by people other than its owner.
+func (r *record) indexes() (names []string) {
+	if slices.Contains(r.Approvers, anyone) {
+		return []string{store.ApprovalsOfAllKey(r.Tenant)}
+	}
+	for _, who := range r.Approvers {
+		if who != owner {
+			names = append(names, store.ApprovalsKey(r.Tenant, who))
+		}
+	}
+	return names
+}
+
+// enter puts a question into its indexes, by its expiry.
+func (s *Service) enter(ctx context.Context, r *record) error {
+	now := time.Now()
+	for _, name := range r.indexes() {
+		err := s.cfg.Store.PutIndex(ctx, name, store.Member{ID: r.ID, Score: r.Expires}, r.expiry().Sub(now)+grace)
+		if err != nil {
+			return err
+		}
+		late, err := s.cfg.Store.Index(ctx, name, store.Range{Max: now.UnixMilli(), Limit: maxPruned})
+		for _, m := range late {
+			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave removes a question from its indexes. What fails is left to the next list.
+func (s *Service) leave(ctx context.Context, r *record) {
+	for _, name := range r.indexes() {
+		_ = s.cfg.Store.RemoveIndex(ctx, name, r.ID)
+	}
+}
+
+// NamesOthers says whether a cursor is one of ForOthers.
+func NamesOthers(cursor string) bool {
+	return strings.HasPrefix(cursor, cursorNamed) || strings.HasPrefix(cursor, cursorAll)
+}
+
+// First characters of the cursors of ForOthers, before one of the store's: of which index
+// the next page is.
+const (
+	cursorNamed = "n"
+	cursorAll   = "a"
+)
+
+// ForOthers returns questions about tasks that are not c's and that c may answer, without
+// tokens, those first that can be answered longest; of one conversation, if conversation is
+// not empty. next is the cursor of the page that follows; empty: there is none.
+func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor string) (list []*stream.Approval, next string, err error) {
+	list = []*stream.Approval{}
+	if s.cfg.Store == nil || c.name() == "" {
+		return list, "", nil
+	}
+	switch cursor {
+	case "":
+		cursor = cursorNamed
+	case cursorNamed, cursorAll:
+		return nil, "", badCursor()
+	}
+	if rest, ok := strings.CutPrefix(cursor, cursorNamed); ok {
+		list, next, err = s.page(ctx, store.ApprovalsKey(c.Principal.Tenant, c.name()), c, conversation, rest)
+		if next != "" || err != nil {
+			return list, prefixed(cursorNamed, next), err
+		}
+		cursor = cursorAll
+	}
+	all, next, err := s.page(ctx, store.ApprovalsOfAllKey(c.Principal.Tenant), c, conversation, strings.TrimPrefix(cursor, cursorAll))
+	return append(list, all...), prefixed(cursorAll, next), err
+}
+
+func prefixed(first, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return first + cursor
+}
+
+// isAsked says whether a question of a conversation, or of any, waits for an approver who is not the
+// owner of its task.
+func (c Caller) isAsked(q *record, conversation string) bool {
+	return c.named(q) && !c.lists(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiry())
+}
+
+// page returns one page of an index, and removes from it what nobody can answer any more.
+func (s *Service) page(ctx context.Context, name string, c Caller, conversation, cursor string) (list []*stream.Approval, next string, err error) {
+	r := store.Range{Min: time.Now().UnixMilli(), Max: 1 << 53, Descending: true, Limit: store.MaxPage}
+	if cursor != "" {
+		last, err := store.ReadCursor(cursor)
+		if err != nil {
+			return nil, "", badCursor()
+		}
+		r.After = &last
+	}
+	found, err := s.cfg.Store.Index(ctx, name, r)
+	if err != nil {
+		return nil, "", unavailable(err)
+	}
+	for _, m := range found {
+		q, used, err := s.load(ctx, m.ID)
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
+			return nil, "", err
+		}
+		switch {
+		case err != nil || q == nil || used:
+			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
+		case c.isAsked(q, conversation):
+			list = append(list, q.question())
+		}
+	}
+	if n := len(found); n == r.Limit {
+		next = store.NewCursor(found[n-1].ID, time.UnixMilli(found[n-1].Score))
+	}
+	return list, next, nil
+}
+
+// lists says whether a question is about a task that is listed as c's own.
+func (c Caller) lists(r *record) bool {
+	of := chat.Request{Principal: chat.Principal{ID: r.Principal}, UserID: r.User}
+	by := chat.Request{Principal: c.Principal, UserID: c.UserID}
+	return of.Owner() == by.Owner()
+}
+
+// badCursor is the fault of a cursor that no list has returned.
+func badCursor() error {
+	e := new(chat.ValidationError)
+	e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
+	return e
+}

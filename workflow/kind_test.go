@@ -1,0 +1,114 @@
+package workflow
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/config"
+)
+
+// The schema knows each kind, and each key that one reads.
+func TestSchemaKnowsKinds(t *testing.T) {
+	t.Parallel()
+	var s struct {
+		Workflow struct {
+			Properties struct {
+				Nodes struct {
+					Node struct {
+						Properties map[string]struct {
+							Enum []string `json:"enum"`
+						} `json:"properties"`
+					} `json:"additionalProperties"`
+				} `json:"nodes"`
+			} `json:"properties"`
+		} `json:"additionalProperties"`
+	}
+	if err := json.Unmarshal([]byte(Section(new([]*Workflow), new(config.Config)).Schema), &s); err != nil {
+		t.Fatal(err)
+	}
+	properties := s.Workflow.Properties.Nodes.Node.Properties
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k.name()))
+		if got := kindOf(k.name()); got != k {
+			t.Errorf("kindOf(%s) is of type %T", k.name(), got)
+		}
+		for _, key := range k.keys() {
+			if _, ok := properties[key]; !ok {
+				t.Errorf("%s: the schema lacks the key %s", k.name(), key)
+			}
+		}
+		least, most := k.bounds()
+		from, err := config.ParseDuration(least)
+		if to, wrong := config.ParseDuration(most); err != nil || wrong != nil || from <= 0 || to < from {
+			t.Errorf("%s: a timeout from %s to %s", k.name(), least, most)
+		}
+	}
+	if got := properties["type"].Enum; !slices.Equal(got, names) {
+		t.Errorf("the schema has the types %q, want %q", got, names)
+	}
+}
+
+// What is published for clients lists the kinds as they are.
+func TestPublishedKinds(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../web/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "enum: [" + strings.ReplaceAll(kindNames(), `"`, "") + "]\n"
+	if got := strings.Count(string(text), want); got != 2 {
+		t.Errorf("web/openapi.yaml has %q %d times, want 2: of events, and of GET /workflows", want, got)
+	}
+}
+
+func TestNoSuchKind(t *testing.T) {
+	t.Parallel()
+	_, problems := Compile(Definition{Name: "w", Nodes: []Node{{ID: "a", Type: "wrong"}}})
+	if len(problems) != 1 || problems[0].Error() != "/nodes/a/type: there is no such type" {
+		t.Errorf("got %v", problems)
+	}
+}
+
+// A kind says what it needs before a run begins, and how it is drawn.
+func TestKindsOfNodes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		node                   Node
+		asks, chooses, results bool
+		lacks, drawn           string
+	}{
+		{Node{Type: AgentNode}, false, false, false, "/nodes/n/agent: is required of a node of type agent", "[agent ]"},
+		{Node{Type: AgentNode, Agent: "a", Pattern: PatternReflection}, false, false, false, "/nodes/n/repeat: reflection needs a critic", "[agent a]"},
+		{Node{Type: AgentNode, Agent: "a", Repeat: &Repeat{Critic: "b", Until: "true", Max: 2}}, false, false, false, "", "[agent a, critic b]"},
+		{Node{Type: AgentNode, Agent: "a", Input: "{{"}, false, false, false, "/nodes/n/input: {{ is not followed by }}", "[agent a]"},
+		{Node{Type: ToolNode}, false, false, true, "/nodes/n/tool: is required of a node of type tool", "[[]]"},
+		{Node{Type: ToolNode, Tool: `s/"`}, false, false, true, "", "[[s/#quot;]]"},
+		{Node{Type: ConditionNode}, false, true, false, "/nodes/n: a condition needs an edge that leads on", "{}"},
+		{Node{Type: HumanNode}, true, false, false, "/nodes/n/prompt: is required of a node of type human", "[/a person/]"},
+		{Node{Type: HumanNode, Prompt: "Shall I?"}, true, false, false, "", "[/a person/]"},
+	}
+	for _, tt := range tests {
+		tt.node.ID = "n"
+		k := kindOf(tt.node.Type)
+		if tt.node.Type.asks() != tt.asks || k.chooses() != tt.chooses || k.results() != tt.results {
+			t.Errorf("%s: asks %v, chooses %v, results %v", tt.node.Type, tt.node.Type.asks(), k.chooses(), k.results())
+		}
+		left, label, right := k.draw(&tt.node)
+		if got := left + label + right; got != tt.drawn {
+			t.Errorf("%s is drawn as %s, want %s", tt.node.Type, got, tt.drawn)
+		}
+		w, problems := Compile(Definition{Name: "w", Nodes: []Node{tt.node}})
+		switch {
+		case tt.lacks != "" && (len(problems) == 0 || problems[0].Error() != tt.lacks):
+			t.Errorf("%+v: got %v, want %s", tt.node, problems, tt.lacks)
+		case tt.lacks == "" && len(problems) > 0:
+			t.Errorf("%+v: got %v", tt.node, problems)
+		case tt.lacks == "" && w.NeedsStore() != tt.asks:
+			t.Errorf("%s: needs a store: %v", tt.node.Type, w.NeedsStore())
+		}
+	}
+}

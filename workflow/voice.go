@@ -1,0 +1,66 @@
+package workflow
+
+import (
+	"slices"
+
+	"sluice/run"
+	"sluice/stream"
+)
+
+// voice makes the answer of a run: the texts of its speaking nodes in the graph's order.
+//
+// A node whose turn has not come is kept in memory, which maxState bounds for each node. It
+// belongs to the goroutine of the run.
+type voice struct {
+	run.Voice
+	x     *execution
+	nodes []*node // that speak, one for each line
+	line  map[*node]int
+	draft stream.InnerDelta // reused for each event
+}
+
+// Of a run that goes on, what was out is known by its length and its end (Progress), and
+// texts of nodes that had ended without being told wait to be told first.
+func (v *voice) init(x *execution) {
+	p := &x.state.Progress
+	v.x, v.line, v.Voice = x, map[*node]int{}, run.Voice{Out: &x.out, Natural: true}
+	v.Said = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
+	v.Begun = func(line int) { p.Told = append(p.Told, v.nodes[line].ID) }
+	for _, n := range x.w.nodes {
+		if !n.speaks {
+			continue
+		}
+		line := run.Line{Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
+		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Told, n.ID) {
+			for _, m := range x.state.Messages {
+				if n.says(&m) && m.Content != "" {
+					line.Pending = append(line.Pending, m.Content)
+				}
+			}
+		}
+		v.line[n] = len(v.nodes)
+		v.nodes, v.Lines = append(v.nodes, n), append(v.Lines, line)
+	}
+	v.Advance(v.ended)
+}
+
+// ended says whether a node has ended. One that was skipped has ended too and says nothing.
+func (v *voice) ended(line int) bool { return v.x.state.ended(v.nodes[line]) != nil }
+
+// keep notes in the run what is out.
+func (v *voice) keep() {
+	p := &v.x.state.Progress
+	if v.x.held { // nothing is out
+		p.Long, p.Block, p.Tail = 0, false, ""
+		return
+	}
+	p.Long, p.Block, p.Tail = v.Said.Length, v.Said.Block, string(v.Said.Tail)
+}
+
+// inner tells a piece of a text that is not the answer. Attempt stays 0, for it is of answers
+// that are held back; which round a draft is of its node has told. Of a round that may become
+// an answer which is held back nothing is kept.
+func (v *voice) inner(k *worker, text string) {
+	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
+	v.x.out.Emit(&v.draft)
+}
