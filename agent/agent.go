@@ -30,6 +30,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -208,7 +209,7 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 // turn begins a turn: its state is still empty. What ctx carries (logger,
 // budget, what other agents of the team lost) is looked up once.
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
-	t := &turn{agent: a, ctx: ctx, sink: sink, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
+	t := &turn{agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
 	if a.cfg.Budget != nil {
 		t.budget = a.cfg.Budget(ctx)
 	}

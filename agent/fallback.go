@@ -56,8 +56,8 @@ func (j *job) nextFallback(tools *tool.Set) *tool.Spec {
 	return nil
 }
 
-// ofFallback returns the result of j's fallback as the result of j, with a
-// line that says so.
+// ofFallback returns the result of j's fallback as the result of j, and behind it a line that
+// says so: in front of it what was JSON would be none.
 func (j *job) ofFallback() *tool.Result {
 	r := j.fallback.forModel()
 	how := "answered in its place"
@@ -65,7 +65,5 @@ func (j *job) ofFallback() *tool.Result {
 		how = "was called in its place"
 	}
 	r.ID, r.Name = j.call.ID, j.call.Name
-	r.Text = fmt.Sprintf("[%s was unavailable; %s %s with the same arguments]\n%s",
-		j.call.Name, j.fallback.call.Name, how, r.Text)
-	return r
+	return remarked(r, fmt.Sprintf("%s was unavailable; %s %s with the same arguments", j.call.Name, j.fallback.call.Name, how))
 }

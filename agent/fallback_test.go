@@ -47,13 +47,13 @@ func TestSubstitute(t *testing.T) {
 	}{
 		"answers": {map[string]error{"search": away(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "completed call_1 1s lookup {\"q\":1}"},
-			"[search was unavailable; lookup answered in its place with the same arguments]\nlookup {\"q\":1}"},
+			"lookup {\"q\":1}\n[search was unavailable; lookup answered in its place with the same arguments]"},
 		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": away(true), "lookup": away(true)},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "failed call_1 1s MCP service temporarily unavailable", searchAway},
-			"! [search was unavailable; lookup was called in its place with the same arguments]\nMCP service temporarily unavailable"},
+			"! MCP service temporarily unavailable\n[search was unavailable; lookup was called in its place with the same arguments]"},
 		"is lost": {map[string]error{"search": away(true), "lookup": unknown},
 			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "unknown call_1 1s lost", "error tool_execution_failed lost"},
-			"! [search was unavailable; lookup was called in its place with the same arguments]\nlost. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."},
+			"! lost. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown.\n[search was unavailable; lookup was called in its place with the same arguments]"},
 		"not after an unknown outcome": {map[string]error{"search": away(false)},
 			[]string{"call a search@one {\"q\":1}", "unknown a 1s MCP service temporarily unavailable", searchAway},
 			"! MCP service temporarily unavailable. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."},
@@ -108,7 +108,7 @@ func TestSubstituteBesideOtherCalls(t *testing.T) {
 	})
 	got.want(t, "start m", "call a search@one {}", "call b slow@two {}", searchFailed, searchAway, "call call_1 lookup@two {}",
 		"completed call_1 1s lookup {}", "completed b 2.5s slow {}", "delta x", "done stop")
-	want := []string{"[search was unavailable; lookup answered in its place with the same arguments]\nlookup {}", "slow {}"}
+	want := []string{"lookup {}\n[search was unavailable; lookup answered in its place with the same arguments]", "slow {}"}
 	if diff := cmp.Diff(want, got.results(2)); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}

@@ -50,7 +50,7 @@ func (c *parallel) emitInner() {
 	for {
 		select {
 		case ev := <-c.inner:
-			c.turn.emit(ev)
+			c.turn.sink.Emit(ev)
 		default:
 			return
 		}

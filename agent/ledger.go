@@ -104,9 +104,10 @@ func (l *ledger) lose(key string) {
 // refusal says why a call does not run, and tells the model what to do instead.
 func refusal(c tool.Call, why, instead string) error {
 	return &fault.Error{
-		Type:    fault.ToolFailed,
-		Message: "The call of " + shown(c.Name) + " was not executed: " + why,
-		Hint:    "Not executed: " + why + ". " + instead,
+		Type:     fault.ToolFailed,
+		NoEffect: true,
+		Message:  "The call of " + shown(c.Name) + " was not executed: " + why,
+		Hint:     "Not executed: " + why + ". " + instead,
 	}
 }
 

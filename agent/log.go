@@ -7,12 +7,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/redact"
 )
 
 const (
 	// maxPreview is how many bytes of a tool's result go into the log, and
 	// maxLoggedArguments how many of its arguments, if any do.
 	maxPreview         = 512
+	maxLooked          = 4 << 10 // of a result: what is hidden makes it shorter
 	maxLoggedArguments = 4 << 10
 	// maxLoggedName is how many bytes of a name that the model made up go into it, and
 	// maxLoggedNames how many names of arguments.
@@ -29,7 +31,7 @@ func (t *turn) logCall(j *job) {
 	}
 	d := zerolog.Dict().Str("tool_name", loggedName(j.call.Name)).Str("server", j.event.Server).Str("call_id", loggedName(j.event.ID))
 	if t.agent.cfg.LogPayloads {
-		d.Str("arguments", chat.Clip(string(j.call.Arguments), maxLoggedArguments))
+		d.RawJSON("arguments", loggedArguments(j.call.Arguments))
 	} else {
 		d.Strs("argument_names", argumentNames(j.call.Arguments))
 	}
@@ -49,10 +51,22 @@ func (t *turn) logResult(j *job) {
 		d.Bool("cached", true)
 	}
 	if t.agent.cfg.LogPayloads {
-		head, _ := chat.Truncate(j.result.Text, maxPreview)
+		head, _ := chat.Truncate(j.result.Text, maxLooked)
+		head, _ = chat.Truncate(redact.AllKinds.Payload(head), maxPreview)
 		d.Str("result_preview", head)
 	}
 	e.Int64("duration_ms", j.took.Milliseconds()).Dict("details", d).Msg("mcp_tool_result")
+}
+
+// loggedArguments returns arguments as an object for the log, without what looks personal or
+// secret. What is too long or no JSON is the text of one member.
+func loggedArguments(args jsontext.Value) jsontext.Value {
+	clean := jsontext.Value(bytes.Clone(redact.AllKinds.JSON(args)))
+	if len(clean) <= maxLoggedArguments && clean.Kind() == '{' && clean.Compact() == nil {
+		return clean
+	}
+	text, _ := jsontext.AppendQuote([]byte(`{"text":`), chat.Clip(string(clean), maxLoggedArguments))
+	return append(text, '}')
 }
 
 // loggedName cuts a name that a model made up: it may be as long as an answer.

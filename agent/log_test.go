@@ -70,7 +70,9 @@ func TestLogPayloads(t *testing.T) {
 	}
 	log := play(t, s).log
 	for _, want := range []string{
-		`"arguments":"{\"what\":{\"deep\":\"CANARY-argument\"},\"n\":1}"`,
+		`"arguments":{"what":{"deep":"CANARY-argument"},"n":1}`,
+		`"arguments":{"text":"[\"CANARY-argument\"]"}`,
+		`"arguments":{"text":"{\"n\":}"}`,
 		`"result_preview":"CANARY-result` + strings.Repeat("é", 249) + `"`, // 512 bytes would cut an é
 	} {
 		if !strings.Contains(log, want) {
@@ -81,6 +83,35 @@ func TestLogPayloads(t *testing.T) {
 		if strings.Contains(log, never) {
 			t.Errorf("%s is in the log:\n%s", never, log)
 		}
+	}
+}
+
+// What looks personal or secret is not in the log, with LogPayloads neither, be it JSON, long,
+// or no JSON at all.
+func TestLogPayloadsHideSecrets(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5000)
+	s := scene{
+		request: chat.Request{Input: "go"},
+		answers: []answer{
+			wants(call("a", "add", `{"password":"CANARY","note":"{\"cookie\":\"CANARY\"}","mail":"jo@example.org"}`)),
+			wants(call("b", "read", `{"long":"`+long+`","password":"CANARY"}`)),
+			wants(call("c", "read", `password=CANARY`)),
+			says("done"),
+		},
+		call: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			return result(c, `{"Cookie":"CANARY","card":"4111 1111 1111 1111","x":"`+long+`","password":"CANARY"}`), nil
+		},
+	}
+	s.LogPayloads = true
+	log := play(t, s).log
+	for _, never := range []string{"CANARY", "jo@", "4111"} {
+		if strings.Contains(log, never) {
+			t.Errorf("%s is in the log:\n%s", never, log)
+		}
+	}
+	if strings.Count(log, `"result_preview":"{\"Cookie\":\"[redacted]\",\"card\":\"[card]\"`) == 0 {
+		t.Errorf("log:\n%s", log)
 	}
 }
 

@@ -57,15 +57,15 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 		case j := <-c.ended:
 			c.end(j)
 		case ev := <-c.inner:
-			t.emit(ev)
+			t.sink.Emit(ev)
 			c.emitInner()
 		case <-c.news:
 		case <-c.due.C:
 		}
 		c.emitProgress(time.Now())
-		t.flush()
-		if t.sinkErr != nil {
-			c.cancel(t.sinkErr)
+		t.sink.Flush()
+		if t.sink.Err != nil {
+			c.cancel(t.sink.Err)
 		}
 	}
 	if c.fatal != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -60,6 +61,7 @@ func (s *State) decide(decisions []chat.Decision) error {
 			return err
 		}
 		i := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == d.CallID })
+		s.Open[i].sent = d.Key
 		if s.Open[i].print = d.Fingerprint; d.Action == chat.Approve || d.Action == chat.Modify {
 			s.Open[i].Note = d.Message
 		}
@@ -175,16 +177,21 @@ func WithSharedState(ctx context.Context, state []byte) (context.Context, error)
 }
 
 // modified returns the result of a call whose arguments a person has changed: the model
-// is told with which ones it ran.
+// is told, behind the result, with which ones it ran.
 func modified(r *tool.Result, args jsontext.Value) *tool.Result {
-	r.Text = fmt.Sprintf("[The user changed the arguments; the call was made with %s]\n%s", args, r.Text)
-	return r
+	return remarked(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }
 
 // noted returns a result with what the person said who allowed the call.
 func noted(r *tool.Result, note string) *tool.Result {
 	if note != "" {
-		r.Text += "\n[The user says: " + note + "]"
+		return remarked(r, "The user says: "+note)
 	}
+	return r
+}
+
+// remarked returns a result with a remark of ours behind it, on a line of its own.
+func remarked(r *tool.Result, remark string) *tool.Result {
+	r.Text = strings.TrimSuffix(r.Text, "\n") + "\n[" + chat.Line(remark, len(remark)) + "]"
 	return r
 }

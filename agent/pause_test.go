@@ -83,7 +83,7 @@ func TestPausedTurns(t *testing.T) {
 			[]string{"Not executed: the user has not allowed this call. Too dear.", "Not executed: the user has not allowed this call. Do not repeat it; do without it, or tell the user."}, nil},
 		"modified": {may, always(chat.Modify, func(d *chat.Decision) { d.Arguments = []byte(`{"n":2}`) }),
 			[]answer{wants(call("a", "add", `{"n":1}`)), says("done")}, nil,
-			[]string{"[The user changed the arguments; the call was made with {\"n\":2}]\nok"}, []string{`add {"n":2}`}},
+			[]string{"ok\n[The user changed the arguments; the call was made with {\"n\":2}]"}, []string{`add {"n":2}`}},
 		"with a word": {may, always(chat.Approve, func(d *chat.Decision) { d.Message = "Only this once." }),
 			[]answer{wants(call("a", "add", `{"n":1}`)), says("done")}, nil, []string{"ok\n[The user says: Only this once.]"}, []string{`add {"n":1}`}},
 		"the tool is another one": {may, always(chat.Approve, func(d *chat.Decision) { d.Fingerprint = "another" }),
@@ -103,7 +103,7 @@ func TestPausedTurns(t *testing.T) {
 				return tool.Result{}, &fault.Error{Type: fault.Timeout, Message: "late", Unknown: true}
 			},
 			[]string{"late. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown.",
-				"[The user changed the arguments; the call was made with {\"n\":1}]\nNot executed: the same call was sent before and its outcome is unknown. It must not be repeated; tell the user."},
+				"Not executed: the same call was sent before and its outcome is unknown. It must not be repeated; tell the user.\n[The user changed the arguments; the call was made with {\"n\":1}]"},
 			[]string{`add {"n":1}`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,5 +78,5 @@ func (c *parallel) emitProgressOf(j *job, now time.Time) {
 		return
 	}
 	j.nextAt = now.Add(progressEvery)
-	c.turn.emit(&stream.ToolProgress{Call: j.event, Progress: p.Progress, Total: p.Total, Message: p.Message})
+	c.turn.sink.Emit(&stream.ToolProgress{Call: j.event, Progress: p.Progress, Total: p.Total, Message: p.Message})
 }

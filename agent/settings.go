@@ -6,13 +6,13 @@ import "sluice/config"
 const DefaultMaxSteps = 8
 
 // Settings registers what can be set of an Agent from outside. It is bound to c's part of
-// type Config, but for the time zone, which others want to know as well.
+// type Config.
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "agent", Settings: []config.Setting{
 		config.TextFile("SLUICE_SYSTEM_PROMPT", &own.Prompt,
 			"file of the system prompt; date, weekday and time zone are added to it").As("built in"),
-		config.Zone("SLUICE_TIMEZONE", &c.Timezone, "UTC",
+		config.Zone("SLUICE_TIMEZONE", &own.Location, "UTC",
 			"time zone; a request may name its own"),
 		config.Int("SLUICE_MAX_STEPS", &own.MaxSteps, DefaultMaxSteps, 1, 64,
 			"model calls in one turn; on the last one the model must answer without tools"),

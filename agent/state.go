@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -75,6 +76,7 @@ type OpenCall struct {
 
 	key   string // under which equal calls are counted
 	print string // of the tool that was approved; empty: whichever there is
+	sent  string // the key of the call for its server; empty: none
 }
 
 // Answer is what somebody outside says of a call.
@@ -232,13 +234,14 @@ func (t *turn) runAnswered() error {
 		switch c := &s.Open[i]; c.Answer {
 		case Rejected:
 			t.forbid(c)
+			t.rejected(c)
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
 				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
 		case Refused:
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
 		}
 	}
-	t.flush()
+	t.sink.Flush()
 	if err := t.runAll(t.tools, approved); err != nil {
 		return err
 	}
@@ -261,13 +264,23 @@ func (t *turn) approved(c *OpenCall) *job {
 		call.Arguments = c.Changed
 	}
 	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
-	j.key = c.key
+	j.key, j.sent = c.key, c.sent
 	j.err = t.recheck(j, c)
 	t.start(j)
 	if j.err != nil {
 		t.close(j)
 	}
 	return j
+}
+
+// rejected tells of a call that a person has not allowed: a client that was asked about it
+// learns that nothing will come of it.
+func (t *turn) rejected(c *OpenCall) {
+	j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
+	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: true}) // it does not run
+	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: c.Call.Name})
+	t.sink.Emit(&stream.ToolFailed{Call: j.event, ErrorType: fault.ApprovalRejected,
+		Message: "The call of " + shown(c.Call.Name) + " was not executed: the user has not allowed it"})
 }
 
 // result returns what the model is told of an approved call.

@@ -277,7 +277,7 @@ func (b *stateBody) state() State {
 		s.Messages = append(s.Messages, message)
 	}
 	for _, c := range b.Open {
-		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Within.within(), c.Key, c.Print})
+		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Within.within(), c.Key, c.Print, ""})
 	}
 	s.calls.n = b.Given
 	for _, id := range b.IDs {

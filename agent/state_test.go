@@ -128,7 +128,8 @@ func TestCallsThatWait(t *testing.T) {
 			wants(call("a", "add", `{"n":1}`), call("b", "read", "{}"), call("c", "add", `{"n":2}`), call("d", "add", `{"n":3}`)), says("done"),
 		},
 	})
-	got.want(t, "start m", "call b read@todo {}", "completed b 0s ok", `call a add@todo {"n":1}`, "completed a 0s ok", "delta done", "done stop")
+	got.want(t, "start m", "call b read@todo {}", "completed b 0s ok", `call a add@todo {"n":1}`,
+		`call c add@todo {"n":2}`, "failed c 0s The call of add was not executed: the user has not allowed it", "completed a 0s ok", "delta done", "done stop")
 	var results []string
 	for _, p := range got.requests[1].Messages[2].Parts {
 		results = append(results, p.Result.ID+": "+p.Result.Text)

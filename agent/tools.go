@@ -2,12 +2,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -28,6 +30,7 @@ type job struct {
 	event  stream.Call
 	spec   *tool.Spec
 	key    string // empty: refused
+	sent   string // what its server tells equal tries by: tool.WithKey; empty: nothing
 	waits  bool   // for an answer from outside
 	took   time.Duration
 	result tool.Result
@@ -65,9 +68,9 @@ func (t *turn) runTools() error {
 		}
 	}
 	t.emitDropped()
-	t.flush()
-	if t.sinkErr != nil {
-		return t.sinkErr
+	t.sink.Flush()
+	if t.sink.Err != nil {
+		return t.sink.Err
 	}
 	if err := t.runAll(t.tools, admitted); err != nil {
 		return err
@@ -104,7 +107,7 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 // start tells of a call that runs now, or was refused.
 func (t *turn) start(j *job) {
 	harmless := j.err != nil || j.spec == nil || j.spec.Annotations.Repeatable()
-	t.emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
+	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
 	if j.err == nil {
 		t.logCall(j)
 	}
@@ -164,16 +167,17 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	began := time.Now()
 	ctx, span := j.span(ctx)
 	defer func() {
-		if p := recover(); p != nil {
-			j.err = stream.NewPanic(p)
-		}
 		j.took = time.Since(began)
 		j.endSpan(span)
 	}()
+	defer run.Recover(&j.err)
 	ctx = tool.WithProgress(ctx, func(p tool.Progress) {
 		j.news.put(p)
 		wake()
 	})
+	if j.sent != "" {
+		ctx = tool.WithKey(ctx, j.sent)
+	}
 	if j.result, j.err = tools.Call(ctx, j.call); j.err != nil {
 		j.suspend()
 	}
@@ -187,17 +191,26 @@ func (t *turn) close(j *job) {
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached})
+		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached, Warning: j.result.Warning})
 	case f.Unknown:
-		t.lose(j.key)
-		if j.fallbackOf != nil {
-			t.lose(j.fallbackOf.key) // which would do the same thing once more
-		}
-		t.emit(&stream.ToolUnknown{Call: j.event, Duration: j.took, Message: f.Message})
+		t.loseCall(j, f)
+		t.sink.Emit(&stream.ToolUnknown{Call: j.event, Duration: j.took, Message: f.Message})
 		t.failCall(f)
 	default:
-		t.emit(&stream.ToolFailed{Call: j.event, Duration: j.took, Message: f.Message})
+		t.sink.Emit(&stream.ToolFailed{Call: j.event, Duration: j.took, Message: f.Message})
 		t.failCall(f)
+	}
+}
+
+// loseCall has no equal call made any more, unless a person is asked what became of this
+// one: then the answer decides.
+func (t *turn) loseCall(j *job, f *fault.Error) {
+	if errors.Is(f, tool.ErrAsked) {
+		return
+	}
+	t.lose(j.key)
+	if j.fallbackOf != nil {
+		t.lose(j.fallbackOf.key) // which would do the same thing once more
 	}
 }
 

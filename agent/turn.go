@@ -11,6 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -18,11 +19,10 @@ import (
 // turn is one run of the loop. All of it belongs to one goroutine; the tools run
 // in others, which report back to it.
 type turn struct {
-	agent   *Agent
-	ctx     context.Context
-	sink    stream.Sink
-	log     *zerolog.Logger
-	sinkErr error // the sink's first error; nothing is emitted after it
+	agent *Agent
+	ctx   context.Context
+	sink  run.Out
+	log   *zerolog.Logger
 
 	budget Budget  // nil: none
 	shared *shared // nil: no other agent takes part
@@ -46,7 +46,7 @@ func (t *turn) begin(req *chat.Request) error {
 	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
-	t.state.Messages = chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil })
+	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil }))
 	t.asked = len(t.state.Messages)
 	return t.over()
 }
@@ -61,7 +61,7 @@ func (t *turn) list() {
 			t.fail(u.Err)
 		}
 	}
-	t.flush()
+	t.sink.Flush()
 }
 
 // available returns what this turn may call. One that may call nothing does not learn
@@ -164,8 +164,8 @@ func reasonOf(f chat.Finish, limited bool) stream.FinishReason {
 
 // over returns why the turn must not begin anything more, or nil.
 func (t *turn) over() error {
-	if t.sinkErr != nil {
-		return t.sinkErr
+	if t.sink.Err != nil {
+		return t.sink.Err
 	}
 	return fault.Cause(t.ctx)
 }
@@ -216,9 +216,9 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 			}
 		}
 		if !c.More {
-			t.flush()
+			t.sink.Flush()
 		}
-		return t.sinkErr
+		return t.sink.Err
 	})
 	t.state.Model = append(t.state.Model, time.Since(began))
 	t.state.Usage.Add(usage)
@@ -250,7 +250,7 @@ func (t *turn) restart(to *chat.Switch) {
 		s.Models = append(s.Models, to.Key)
 	}
 	s.Answered = to.Key
-	t.emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
+	t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
 }
 
 // parts takes the parts of a chunk. There is mostly one, but a chunk has room for
@@ -275,7 +275,7 @@ func (t *turn) part(p *chat.Part) {
 	case p.Thought:
 		if p.Text != "" {
 			t.step.thoughts += len(p.Text)
-			t.emit(&stream.Thinking{Content: p.Text})
+			t.sink.Emit(&stream.Thinking{Content: p.Text})
 		}
 		if p.Kept != "" {
 			t.step.keep(p.Kept)
@@ -298,11 +298,11 @@ func (t *turn) part(p *chat.Part) {
 func (t *turn) say(text string, first bool) {
 	if first && t.state.Tail != 0 && !space(t.state.Tail) && !space(text[0]) {
 		t.step.delta.Text = "\n\n"
-		t.emit(&t.step.delta)
+		t.sink.Emit(&t.step.delta)
 	}
 	t.state.Tail = text[len(text)-1]
 	t.step.delta.Text = text
-	t.emit(&t.step.delta)
+	t.sink.Emit(&t.step.delta)
 }
 
 // space says whether c is white space of ASCII. Others belong to the text.
@@ -322,20 +322,5 @@ func (t *turn) fail(err error) {
 		Str("error_type", string(f.Type)).
 		AnErr("error_message", errors.New(fault.LogText(err, t.agent.cfg.LogPayloads))).
 		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
-	t.emit(stream.NewError(f, false))
-}
-
-// emit passes an event on unless the sink has failed before. The first error is
-// kept and ends the turn at its next look.
-func (t *turn) emit(ev stream.Event) {
-	if t.sinkErr == nil {
-		t.sinkErr = t.sink.Emit(ev)
-	}
-}
-
-// flush says that the turn is about to wait. See emit for errors.
-func (t *turn) flush() {
-	if t.sinkErr == nil {
-		t.sinkErr = t.sink.Flush()
-	}
+	t.sink.Emit(stream.NewError(f, false))
 }

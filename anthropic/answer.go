@@ -28,10 +28,12 @@ const (
 type answer struct {
 	codec *Codec
 	tools *tool.Set // on offer; nil: none
-	open  []block   // begun and not ended, at most a few
+	ids   model.IDs
+	open  []block // begun and not ended, at most a few
 	held  []part
 	size  model.Budget
 	begun int // blocks
+	pings int
 
 	usage    chat.Usage
 	latest   figures
@@ -73,14 +75,20 @@ func clearBlocks(list []block) []block { clear(list); return list[:0] }
 func clearParts(list []part) []part { clear(list); return list[:0] }
 
 // Asked implements model.Asker.
-func (a *answer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
+func (a *answer) Asked(req *chat.ModelRequest) {
+	a.tools = req.Tools
+	a.ids.Asked(req.Messages)
+}
 
 // Over says that message_stop came.
 func (a *answer) Over() bool { return a.over }
 
+// Told says that a stop_reason came.
+func (a *answer) Told() bool { return a.stop != "" }
+
 // Note returns what the log tells.
 func (a *answer) Note() model.Note {
-	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size - a.begun*blockCost}
+	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
 	if a.hasUsage {
 		n.Usage = &a.usage
 	}
@@ -140,6 +148,8 @@ func (a *answer) event(e *event, c *chat.Chunk) error {
 		return a.judge(e.stop)
 	case messageStop:
 		a.over = true
+	case pingEvent:
+		a.pings++
 	case errorEvent:
 		return a.codec.Refuse(0, nil, nil)
 	}
@@ -358,7 +368,6 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 	if limited && a.cut {
 		held = held[:len(held)-1] // nobody can say whether its arguments would have come
 	}
-	var ids model.IDs
 	for i := range held {
 		p := &held[i]
 		if p.kept != "" {
@@ -368,7 +377,9 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 		switch reason := p.fault(); {
 		case reason == "":
 			called = true
-			c.Parts = append(c.Parts, chat.Part{Call: a.call(p, &ids)})
+			if call := a.call(p); call != nil {
+				c.Parts = append(c.Parts, chat.Part{Call: call})
+			}
 		case !limited:
 			return called, &model.Malformed{Reason: reason}
 		}
@@ -390,7 +401,12 @@ func (p *part) fault() string {
 	return ""
 }
 
-// call returns the call that p is, with an id that no other of the answer has.
-func (a *answer) call(p *part, ids *model.IDs) *tool.Call {
-	return &tool.Call{ID: ids.Take(p.id), Name: a.codec.tools.Names(a.tools).Ours(p.name), Arguments: p.arguments}
+// call returns the call that p is, with an id that no other has; nil: p is one that came
+// before.
+func (a *answer) call(p *part) *tool.Call {
+	id, again := a.ids.Take(p.id, p.name, p.arguments)
+	if again {
+		return nil
+	}
+	return &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(p.name), Arguments: p.arguments}
 }

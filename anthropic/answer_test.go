@@ -177,7 +177,7 @@ func TestMalformedCalls(t *testing.T) {
 func TestIDsOfCalls(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("x", 1<<20)
-	got := answerTo(all(started, toolAt("0", "same", "f"), toolAt("1", "same", "f"), toolAt("2", "", "f"), toolAt("3", huge, "f"), ended("tool_use"), stopped)...)
+	got := answerTo(all(started, toolAt("0", "same", "f"), toolAt("1", "same", "g"), toolAt("2", "", "f"), toolAt("3", huge, "f"), ended("tool_use"), stopped)...)
 	if got.err != nil || len(got.calls) != 4 || got.calls[0].ID != "same" {
 		t.Fatalf("%v, %+v", got.err, got.calls)
 	}

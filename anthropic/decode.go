@@ -23,6 +23,7 @@ const (
 	messageDelta
 	messageStop
 	errorEvent
+	pingEvent
 	wholeMessage // a reply that is no stream
 )
 
@@ -97,7 +98,7 @@ func (d *decoder) decode(data []byte) error {
 	d.data, d.in = data, *bytes.NewBuffer(data)
 	d.json.Reset(&d.in)
 	err := d.top()
-	if err == nil && d.mismatch && d.event.typ != unknownEvent && d.event.typ != errorEvent {
+	if err == nil && d.mismatch && d.event.typ != unknownEvent && d.event.typ != errorEvent && d.event.typ != pingEvent {
 		return fmt.Errorf("%w: wrong type in %d bytes", model.ErrUnreadable, len(data))
 	}
 	if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -295,7 +296,7 @@ func (d *decoder) usageField(name []byte) error {
 	return err
 }
 
-// typeOfEvent returns unknownEvent for ping and for types that were added later.
+// typeOfEvent returns unknownEvent for types that were added later.
 func typeOfEvent(name []byte) eventType {
 	switch string(name) {
 	case "message_start":
@@ -312,6 +313,8 @@ func typeOfEvent(name []byte) eventType {
 		return messageStop
 	case "error":
 		return errorEvent
+	case "ping":
+		return pingEvent
 	case "message":
 		return wholeMessage
 	}

@@ -1,9 +1,9 @@
 package anthropic
 
 import (
-	"strconv"
-
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
 )
 
 // The decoder's way over JSON. A value of another kind than asked for is read over and
@@ -63,8 +63,8 @@ func (d *decoder) unquote(buf *[]byte) error {
 	return err
 }
 
-// figure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
-// value is read over, and not ok; an error is one of syntax.
+// figure reads a whole number from 0 to 2^31-1, also one
+// written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
 func (d *decoder) figure() (n int, ok bool, err error) {
 	if d.json.PeekKind() != '0' {
 		return 0, false, d.json.SkipValue()
@@ -73,8 +73,8 @@ func (d *decoder) figure() (n int, ok bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	u, err := strconv.ParseUint(string(v), 10, 31)
-	return int(u), err == nil, nil
+	n, ok = model.Figure(v)
+	return n, ok, nil
 }
 
 // other reads over a value that is not of the kind that was asked for.

@@ -51,7 +51,7 @@ func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refus
 	switch {
 	case status == 0:
 		r.Kind, r.Status = kind, usual
-		if kind == model.KindStatus {
+		if kind == model.KindStatus && (typ+code+message != "" || jsontext.Value(body).Kind() != '{') { // else it may be no error at all
 			r.Kind = model.KindServer
 		}
 	case status == usual:
@@ -60,6 +60,7 @@ func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refus
 	r.Kind = kindOfMessage(r, message)
 	if (r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity) && status != 0 && r.Kind != model.KindOverflow {
 		r.Member = c.memberIn(message)
+		r.Guessed = r.Member != ""
 	}
 	return r
 }

@@ -37,7 +37,7 @@ func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
-	b = strconv.AppendInt(b, int64(c.thinking.WireLimit(c.limit(req))), 10)
+	b = strconv.AppendInt(b, int64(c.thinking.Room(c.limit(req), c.thinking.For(req.Thinking).Off())), 10)
 	b = appendSystem(b, req.System, caches)
 	b = appendTools(b, tools, turns, caches)
 	b = appendToolChoice(b, req, tools, omit)
@@ -211,7 +211,7 @@ func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit mode
 	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {
 		effort = t.Word
 	}
-	form := req.Form.Kind == chat.FormSchema && !omit.Has(memberFormat) && req.Form.Schema.IsValid()
+	form := req.Form.Kind == chat.FormSchema && req.Form.Schema.IsValid()
 	if effort == "" && !form {
 		return b
 	}

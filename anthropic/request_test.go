@@ -231,7 +231,6 @@ func TestForm(t *testing.T) {
 	c := testCodec(func(s *model.Spec) { s.Thinking = model.Thinking{Word: "high"} })
 	req := &chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Name: "n", Schema: jsontext.Value(`{"type":"object"}`)}}
 	wantMember(t, render(t, c, req), "output_config", `{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}}`)
-	wantMember(t, render(t, c, req, memberFormat), "output_config", `{"effort":"high"}`)
 	wantMember(t, render(t, c, req, memberEffort), "output_config", `{"format":{"type":"json_schema","schema":{"type":"object"}}}`)
 	req.Form.Kind = chat.FormJSON // which the API has no form for
 	wantMember(t, render(t, c, req), "output_config", `{"effort":"high"}`)

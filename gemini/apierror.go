@@ -75,13 +75,14 @@ func classify(e *model.Refusal) {
 	}
 }
 
-// readDetails takes what it knows from google.rpc.ErrorInfo and RetryInfo.
+// readDetails takes what it knows from google.rpc.ErrorInfo, RetryInfo and BadRequest.
 func readDetails(e *model.Refusal, details []jsontext.Value) {
 	for _, v := range details {
 		var d struct {
 			Type       jsontext.Value `json:"@type"`
 			Reason     jsontext.Value `json:"reason"`
 			RetryDelay jsontext.Value `json:"retryDelay"`
+			Violations jsontext.Value `json:"fieldViolations"`
 		}
 		_ = json.Unmarshal(v, &d, model.Tolerant())
 		switch unquote(d.Type) {
@@ -89,8 +90,24 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 			e.Code = keepUpper(unquote(d.Reason))
 		case "type.googleapis.com/google.rpc.RetryInfo":
 			e.RetryAfter = model.ParseWait(unquote(d.RetryDelay))
+		case "type.googleapis.com/google.rpc.BadRequest":
+			e.Member = violated(d.Violations)
 		}
 	}
+}
+
+// violated returns the member of generationConfig that fieldViolations name, or "".
+func violated(list jsontext.Value) string {
+	for _, v := range model.Elements(list) {
+		o := model.Members(v)
+		field := unquote(o.Get("field"))
+		if strings.HasPrefix(strings.ReplaceAll(strings.ToLower(field), "_", ""), "generationconfig") {
+			if name := memberIn(field + " " + unquote(o.Get("description"))); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // unquote returns the string that v is, or "".

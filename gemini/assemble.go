@@ -21,6 +21,8 @@ type assembler struct {
 	model        string      // the name in the answer; empty: not told, or not asked for
 	textLength   int         // of the answer proper
 	called       bool        // a whole call was taken
+	image        bool        // an image was passed over
+	ids          model.IDs   // of the calls that have one
 	pending      *partialCall
 }
 
@@ -60,6 +62,7 @@ func (a *assembler) part(p *rawPart, c *chat.Chunk) error {
 	if p.call != nil {
 		return a.call(p.call, p.signature, c)
 	}
+	a.image = a.image || p.image
 	if p.foreign || (p.text == "" && p.signature == "") {
 		return nil
 	}
@@ -95,8 +98,8 @@ func (a *assembler) call(piece *rawCall, signature string, c *chat.Chunk) error 
 	return a.whole(&tool.Call{ID: p.id, Name: p.name, Arguments: args}, p.signature, c)
 }
 
-// whole adds a call that is complete, under our own name of the tool. A call
-// without a name cannot be answered, and so spoils the answer.
+// whole adds a call that is complete, under our own name of the tool, unless it came
+// before. A call without a name cannot be answered, and so spoils the answer.
 func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) error {
 	if call.Name == "" {
 		return &model.Malformed{Reason: "no name"}
@@ -104,8 +107,13 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 	if call.Arguments == nil {
 		call.Arguments = jsontext.Value("{}")
 	}
-	call.Name = a.tools.original(call.Name)
 	a.called = true
+	if call.ID != "" {
+		if _, again := a.ids.Take(call.ID, call.Name, call.Arguments); again {
+			return nil
+		}
+	}
+	call.Name = a.tools.original(call.Name)
 	c.Parts = append(c.Parts, chat.Part{Call: call, Signature: signature})
 	return a.Grow(len(call.Name) + len(call.ID) + len(call.Arguments) + len(signature))
 }
@@ -132,6 +140,9 @@ func (a *assembler) judge(raw *rawChunk) error {
 	return nil
 }
 
+// told says that a reason for the ending came.
+func (a *assembler) told() bool { return a.finish != chat.FinishNone }
+
 // end completes an answer whose stream has ended cleanly.
 func (a *assembler) end(c *chat.Chunk) error {
 	c.Finish = a.finish
@@ -145,11 +156,17 @@ func (a *assembler) end(c *chat.Chunk) error {
 		return nil // a pending call was cut, too, and must not run
 	case a.pending != nil:
 		return &model.Malformed{Reason: "the last piece is missing"}
+	case a.textLength == 0 && !a.called && a.image:
+		a.textLength = len(imageLeftOut)
+		c.Parts = append(c.Parts, chat.Part{Text: imageLeftOut})
 	case a.textLength == 0 && !a.called:
 		return model.ErrNoText
 	}
 	return nil
 }
+
+// imageLeftOut is the text of an answer that is nothing but an image.
+const imageLeftOut = "[image left out]"
 
 // note tells the log of the answer. The API's word for the ending counts only if it
 // gave up: after a good one, what came later went wrong.

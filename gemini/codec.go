@@ -85,7 +85,10 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 		r.Status = status
 		classify(r)
 	}
-	r.Member = memberIn(r)
+	if r.Member == "" {
+		r.Member = memberIn(r.Message)
+		r.Guessed = r.Member != ""
+	}
 	return r
 }
 
@@ -117,6 +120,9 @@ func (a *answer) Take(_ string, data []byte, c *chat.Chunk) error {
 
 // Over implements model.Answer: the end of a stream is that of the connection.
 func (a *answer) Over() bool { return false }
+
+// Told implements model.Answer.
+func (a *answer) Told() bool { return a.assembler.told() }
 
 // End implements model.Answer.
 func (a *answer) End(c *chat.Chunk) error { return a.assembler.end(c) }

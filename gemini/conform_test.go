@@ -29,6 +29,7 @@ func TestConformance(t *testing.T) {
 			modeltest.Run(t, modeltest.Protocol{
 				Spec: model.Spec{Provider: Provider, Driver: driver, Endpoint: DefaultBaseURL, Model: "gemini-3-flash-preview"},
 				New:  New, Text: textChunk, Finish: finishChunk("STOP"), Unreadable: event("{"),
+				Told:  finishChunk("STOP"),
 				Idle:  []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},
 				Error: body,
 				ErrorEvent: func(kind model.Kind, message string) string {

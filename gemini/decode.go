@@ -163,6 +163,7 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 	}
 	if d.json.PeekKind() == '{' {
 		p.foreign = true
+		p.image = string(name) == `"inlineData"` || string(name) == `"fileData"`
 	}
 	return d.skip()
 }

@@ -31,7 +31,7 @@ func TestDecode(t *testing.T) {
 			"usageMetadata":{"promptTokenCount":1,"toolUsePromptTokenCount":2,"candidatesTokenCount":3,"thoughtsTokenCount":4,"totalTokenCount":10}}`,
 			rawChunk{finish: "STOP", hasUsage: true, usage: chat.Usage{InputTokens: 3, OutputTokens: 3, ThinkingTokens: 4}, candidates: 1, parts: []rawPart{
 				{text: "a\né"}, {text: "hm", thought: true, signature: "c2ln"},
-				{call: &rawCall{id: "i", name: "f", args: jsontext.Value(`{ "x" : 1.0 }`)}}, {foreign: true}, {},
+				{call: &rawCall{id: "i", name: "f", args: jsontext.Value(`{ "x" : 1.0 }`)}}, {foreign: true, image: true}, {},
 			}}},
 		{"nulls", `{"candidates":[{"content":{"parts":[{"text":null,"functionCall":null,"thought":null}]},"finishReason":null}],"usageMetadata":null,"error":null,"promptFeedback":null}`,
 			rawChunk{candidates: 1, parts: []rawPart{{}}}},

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/config"
 	"sluice/internal/check"
 	"sluice/metrics"
 	"sluice/model"
@@ -46,7 +47,7 @@ const (
 type Config struct {
 	// APIKey is sent as x-goog-api-key and appears nowhere else. Empty sends no
 	// key header.
-	APIKey string
+	APIKey config.Secret
 	// Model is the model's name, with or without "models/" in front of it.
 	Model string
 	// BaseURL is an absolute http or https URL without query; "/v1beta/…" is
@@ -61,8 +62,10 @@ type Config struct {
 	// its retries included, and between two chunks of an answer. Bytes that do not
 	// complete a chunk do not count.
 	Timeout time.Duration
-	// Breaker guards the service. Nil makes one with the defaults of Settings.
-	Breaker *breaker.Breaker
+	// Driver is that which the wiring opens the Model with: DriverREST or DriverSDK.
+	Driver string
+	// Breaker says how the service is guarded; its Service is Service.
+	Breaker breaker.Config
 	// Transport carries the requests; nil means model.NewTransport(Proxy) with a pool
 	// for HTTP/2, which Close then closes. Redirects are never followed, whatever it is.
 	Transport http.RoundTripper
@@ -115,7 +118,7 @@ func (d driver) open(f model.Frame, c *codec) (*Model, error) {
 
 // Preset is what the configuration calls this protocol, and where its API is.
 func Preset() model.Preset {
-	return model.Preset{Name: model.Gemini, Protocol: model.Gemini, Endpoint: "https://generativelanguage.googleapis.com", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
+	return model.Preset{Name: model.Gemini, Protocol: model.Gemini, Endpoint: DefaultBaseURL, Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}}
 }
 
 // New returns the Model that spec configures. An error is about spec and holds no
@@ -157,19 +160,30 @@ func (cfg *Config) frame(c *codec) model.Frame {
 		Idle:    cfg.Timeout,
 		Retries: retries,
 		Policy:  model.PolicyGemini,
-		Breaker: cfg.Breaker,
-		Secrets: []string{cfg.APIKey},
+		Breaker: cfg.breaker(),
+		Secrets: []string{cfg.APIKey.Reveal()},
 		Metrics: cfg.Metrics,
 		Jitter:  cfg.jitter,
 	}
 	if cfg.Key != "" {
 		f.Key, f.Provider, f.Maker = cfg.Key, Provider, c.maker
 	}
-	if f.Breaker == nil {
-		f.Breaker = breaker.New(breaker.Config{Service: Service, Failures: breakerFailures, Recovery: breakerRecovery})
-	}
 	return f
 }
+
+// breaker makes what guards the service.
+func (cfg *Config) breaker() *breaker.Breaker {
+	b := cfg.Breaker
+	b.Service = Service
+	if b.Failures == 0 {
+		b.Failures, b.Recovery = breakerFailures, breakerRecovery
+	}
+	return breaker.New(b)
+}
+
+// Offline says whether the built-in offline model is to be used: there is no key, and no
+// server other than Google's that might need none.
+func (cfg Config) Offline() bool { return cfg.APIKey == "" && cfg.BaseURL == DefaultBaseURL }
 
 // target returns where requests go. The key travels in a header, never in the
 // URL, which proxies log.
@@ -181,7 +195,7 @@ func (cfg *Config) target() model.Target {
 		Proxy:     cfg.Proxy,
 	}
 	if cfg.APIKey != "" {
-		t.Header.Set(keyHeader, cfg.APIKey)
+		t.Header.Set(keyHeader, cfg.APIKey.Reveal())
 	}
 	return t
 }
@@ -208,7 +222,7 @@ func (cfg *Config) normalize() error {
 	if err := check.BaseURL(cfg.BaseURL); err != nil {
 		faults = append(faults, fmt.Errorf("gemini: the base URL %w", err))
 	}
-	if !check.Key(cfg.APIKey) {
+	if !check.Key(cfg.APIKey.Reveal()) {
 		faults = append(faults, errors.New("gemini: the API key holds characters that no header may hold"))
 	}
 	if cfg.Timeout < 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/config"
 	"sluice/metrics"
 	"sluice/model"
 )
@@ -60,7 +61,7 @@ func TestKeyNeverShows(t *testing.T) {
 			} {
 				var log syncBuffer
 				ctx := zerolog.New(&log).WithContext(t.Context())
-				_, err := ask(ctx, open(t, Config{BaseURL: u.URL, APIKey: key}))
+				_, err := ask(ctx, open(t, Config{BaseURL: u.URL, APIKey: config.Secret(key)}))
 				if s := err.Error() + log.String(); err == nil || strings.Contains(s, key) {
 					t.Errorf("the key shows: %s", s)
 				}

@@ -3,6 +3,7 @@ package gemini
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,12 +36,12 @@ func (g *generation) append(b []byte, req *chat.ModelRequest, omit model.Omit) [
 		b = strconv.AppendFloat(append(next(b, open), `"temperature":`...), *t, 'f', -1, 64)
 	}
 	if n := lowest(g.maxTokens, req.MaxTokens); n > 0 {
-		b = strconv.AppendInt(append(next(b, open), `"maxOutputTokens":`...), int64(g.room.WireLimit(n)), 10)
+		b = strconv.AppendInt(append(next(b, open), `"maxOutputTokens":`...), int64(g.room.Room(n, g.silent(req.Thinking, omit))), 10)
 	}
 	if req.Form.Kind != chat.FormText {
 		b = append(next(b, open), `"responseMimeType":"application/json"`...)
 	}
-	if req.Form.Kind == chat.FormSchema && !omit.Has("responseJsonSchema") {
+	if req.Form.Kind == chat.FormSchema {
 		b = append(append(next(b, open), `"responseJsonSchema":`...), req.Form.Schema...)
 	}
 	if len(b) == open {
@@ -57,15 +58,27 @@ func next(b []byte, open int) []byte {
 	return append(b, ',')
 }
 
+// asksOwn says whether a call's level counts.
+func (g *generation) asksOwn(level string) bool {
+	_, ok := g.levels[level]
+	return ok && g.room.For(level) != g.room
+}
+
+// thinkingOf returns the thinkingConfig for a level that the call asks for, or else as
+// configured.
+func (g *generation) thinkingOf(level string) []setting {
+	if g.asksOwn(level) {
+		return g.levels[level]
+	}
+	return g.thinking
+}
+
 // appendThinking writes thinkingConfig for a level that the call asks for, or
 // else as configured. Members that the model has refused are left out, unless
 // the operator asked for them by name (fixed).
 func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []byte {
 	start := len(b)
-	members, fixed := g.thinking, g.fixed
-	if asked, ok := g.levels[level]; ok && g.room.For(level) != g.room {
-		members, fixed = asked, false
-	}
+	members, fixed := g.thinkingOf(level), g.fixed && !g.asksOwn(level)
 	b = append(b, `"thinkingConfig":{`...)
 	open := len(b)
 	for _, m := range members {
@@ -78,6 +91,14 @@ func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []b
 	}
 	return append(b, '}')
 }
+
+// silent says whether a request tells the model not to think.
+func (g *generation) silent(level string, omit model.Omit) bool {
+	return slices.Contains(g.thinkingOf(level), noBudget) && !omit.Has(noBudget.name)
+}
+
+// noBudget tells Gemini 2 not to think.
+var noBudget = setting{"thinkingBudget", "0"}
 
 // temperatureFor returns the temperature that is sent, or nil. A call's own
 // counts only for models that a configuration describes: the model of the
@@ -154,7 +175,7 @@ func settingsOf(spec model.Spec) (generation, error) {
 
 // levelBudgets returns what Gemini 2 has in place of levels.
 func levelBudgets() map[string]string {
-	return map[string]string{"low": "1024", "medium": "8192", "high": "24576"}
+	return map[string]string{"off": "0", "low": "1024", "medium": "8192", "high": "24576"}
 }
 
 // levelsOf returns the thinkingConfig of each level that a caller may ask for.
@@ -199,12 +220,16 @@ func takesTemperature(name string) bool {
 // signs says whether a model refuses calls of a step whose first is not signed.
 func signs(name string) bool { return majorOf(name) == 0 || majorOf(name) >= 3 }
 
-// memberIn returns the member, of those that are sent of our own accord, that a refusal names;
-// empty: none. Messages write them in several ways: thinking_level, "thinking level".
-func memberIn(r *model.Refusal) string {
-	message := strings.NewReplacer("_", "", " ", "").Replace(strings.ToLower(r.Message))
+// memberIn returns the member, of those that are sent of our own accord, that a text of a
+// refusal names; empty: none. Texts write them in several ways: thinking_level, "thinking
+// level".
+func memberIn(text string) string {
+	text = strings.NewReplacer("_", "", " ", "").Replace(strings.ToLower(text))
+	if strings.Contains(text, "budget0isinvalid") { // of models that always think
+		return noBudget.name
+	}
 	for _, name := range [...]string{"thinkingLevel", "thinkingBudget", "includeThoughts", "responseJsonSchema", "temperature"} {
-		if strings.Contains(message, strings.ToLower(name)) {
+		if strings.Contains(text, strings.ToLower(name)) {
 			return name
 		}
 	}

@@ -18,6 +18,8 @@ func TestLevelOfOneCall(t *testing.T) {
 		{"gemini-2.5-flash", "high", "", `{"includeThoughts":true,"thinkingBudget":24576}`},
 		{"gemini-3-pro", "summary", "off", ""},
 		{"gemini-3-pro", "off", "high", ""},
+		{"gemini-2.5-flash", "summary", "off", `{"thinkingBudget":0}`},
+		{"gemini-2.5-flash", "off", "high", `{"thinkingBudget":0}`},
 	} {
 		g, err := settingsOf(model.Spec{Model: tt.name, Thinking: model.Thinking{Word: tt.own}})
 		if err != nil {

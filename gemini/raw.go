@@ -40,6 +40,8 @@ type rawPart struct {
 	// foreign marks a part that holds something else than text or a call, such as
 	// inlineData or executableCode.
 	foreign bool
+	// image is set for one that holds an image or another file.
+	image bool
 }
 
 // rawCall is a functionCall, or a piece of one: with willContinue or partial, or

@@ -71,6 +71,12 @@ func (s *sdkStream) Next(c *chat.Chunk) error {
 // End implements model.Stream.
 func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.end(c) }
 
+// Listen has p told of comments.
+func (s *sdkStream) Listen(p model.Pinged) { s.pump.upstream.events.Listen(p) }
+
+// Told implements model.Stream.
+func (s *sdkStream) Told() bool { return s.assembler.told() }
+
 // Note implements model.Stream.
 func (s *sdkStream) Note() model.Note { return s.assembler.note() }
 

@@ -15,8 +15,9 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultModel    = "gemini-flash-latest"
-	DefaultBaseURL  = config.DefaultGeminiBaseURL
+	DefaultModel = "gemini-flash-latest"
+	// DefaultBaseURL is where the Gemini API itself lives. It always wants a key.
+	DefaultBaseURL  = "https://generativelanguage.googleapis.com"
 	DefaultThinking = "summary"
 	DefaultTimeout  = 15 * time.Second
 
@@ -31,22 +32,24 @@ const (
 	DriverSDK  = "sdk"
 )
 
-// Settings registers what can be set of a Model from outside.
+// Settings registers what can be set of a Model from outside. It is bound to c's part of
+// type Config.
 func Settings(c *config.Config) config.Section {
+	own := config.Bind[Config](c)
 	return config.Section{Name: "gemini", Settings: []config.Setting{
-		config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &c.GeminiAPIKey,
+		config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &own.APIKey,
 			"key of the Gemini API; `GOOGLE_API_KEY` is read too").As("none: the offline model"),
 		config.Func("GEMINI_MODEL", DefaultModel, "name without a path",
-			"model name", modelName(&c.GeminiModel)),
-		config.BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, DefaultBaseURL,
+			"model name", modelName(&own.Model)),
+		config.BaseURL("GEMINI_BASE_URL", &own.BaseURL, DefaultBaseURL,
 			"any server that speaks the same protocol; one of your own may need no key"),
-		config.OneOf("GEMINI_DRIVER", &c.GeminiDriver, DriverREST, []string{DriverREST, DriverSDK},
+		config.OneOf("GEMINI_DRIVER", &own.Driver, DriverREST, []string{DriverREST, DriverSDK},
 			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
 		config.Func("GEMINI_THINKING", DefaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
-			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&c.GeminiThinking)),
-		config.Duration("SLUICE_MODEL_TIMEOUT", &c.ModelTimeout, DefaultTimeout,
+			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&own.Thinking)),
+		config.Duration("SLUICE_MODEL_TIMEOUT", &own.Timeout, DefaultTimeout,
 			"one model call: to its first chunk, and between two chunks"),
-		breaker.Setting("SLUICE_GEMINI_BREAKER", &c.GeminiBreaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
+		breaker.Setting("SLUICE_GEMINI_BREAKER", &own.Breaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
 			"Gemini's circuit breaker: consecutive failures, recovery time, half-open calls"),
 	}}
 }

@@ -56,8 +56,8 @@ func TestResults(t *testing.T) {
 	tests := map[string]struct{ result, want string }{
 		"texts":          {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "a\nb"},
 		"nothing":        {`{"content":[]}`, ""},
-		"image":          {`{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("AAAA", 4096) + `"}]}`, "[image image/png, 12 KB, not shown]"},
-		"audio":          {`{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAA="}]}`, "[audio audio/wav, 2 bytes, not shown]"},
+		"image":          {`{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("AAAA", 4096) + `"}]}`, "[image/png, 12 KB, left out]"},
+		"audio":          {`{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAA="}]}`, "[audio/wav, 2 bytes, left out]"},
 		"link":           {`{"content":[{"type":"resource_link","uri":"todo://1","name":"milk"}]}`, "[link milk, todo://1]"},
 		"embedded text":  {`{"content":[{"type":"resource","resource":{"uri":"todo://1","text":"buy milk"}}]}`, "buy milk"},
 		"embedded blob":  {`{"content":[{"type":"resource","resource":{"uri":"todo://1","mimeType":"x/y","blob":"AAAA"}}]}`, "[resource todo://1, x/y, 3 bytes, not shown]"},
@@ -86,8 +86,11 @@ func FuzzRender(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"a"}],"isError":true}`))
 	f.Add([]byte(`{"content":[{"type":"resource","resource":{"blob":"="}},{"type":"image","data":"=="}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, _, err := render(data)
-		if err == nil && tool.Clean(text) != text {
+		r, err := readResult(data)
+		if err != nil {
+			return
+		}
+		if text := r.render(); tool.Clean(text) != text {
 			t.Errorf("%q is not clean", text)
 		}
 	})

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,11 +37,14 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	}
 	args, invalid := t.offer.schema.Check(ctx, t.name, call.Arguments)
 	if invalid != nil && ctx.Err() != nil {
-		return tool.Result{}, t.withHint(t.up.ended(ctx, t))
+		return tool.Result{}, t.withHint(t.up.unsent(ctx, t))
 	}
 	if invalid != nil {
-		invalid.Service = t.up.service
+		invalid.Service, invalid.NoEffect = t.up.service, true
 		return tool.Result{}, invalid
+	}
+	if t.standIn { // its schema and annotations are not those of the server's own tool
+		return tool.Result{}, t.withHint(cmp.Or(t.up.unavailableBecause(t.up.condition()), t.up.unavailable(errNotConnected)))
 	}
 	own, cancel := context.WithTimeoutCause(ctx, t.up.Timeout, errToolTimeout)
 	defer cancel()
@@ -50,7 +54,7 @@ func (c *Client) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if o.err != nil {
 		return tool.Result{}, t.withHint(o.err)
 	}
-	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError}, nil
+	return tool.Result{ID: call.ID, Name: call.Name, Text: o.text, IsError: o.isError, Warning: t.up.checkResult(ctx, t, &o)}, nil
 }
 
 // unknownTool returns the fault of a call for a tool that is not in set, with a hint that
@@ -70,7 +74,7 @@ func unknownTool(name string, set *tool.Set) *fault.Error {
 	} else {
 		hint += "Available: " + strings.Join(names, ", ") + "."
 	}
-	return &fault.Error{Type: fault.ToolFailed, Message: "The model asked for a tool that does not exist", Hint: hint}
+	return &fault.Error{Type: fault.ToolFailed, Message: "The model asked for a tool that does not exist", Hint: hint, NoEffect: true}
 }
 
 // call makes one attempt, and a second one where that is safe.
@@ -102,7 +106,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 		return outcome{err: f}
 	}
 	if err != nil {
-		return outcome{err: u.ended(turn, t)}
+		return outcome{err: u.unsent(turn, t)}
 	}
 	report, err := u.Breaker.Allow(turn)
 	if err != nil {

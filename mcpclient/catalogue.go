@@ -37,7 +37,8 @@ type offer struct {
 	name   string // as the server gives it
 	spec   tool.Spec
 	schema *tool.Schema
-	work   int // that it took to compile the schema
+	output *tool.Schema // of its results; nil: they are not checked
+	work   int          // that it took to compile both
 }
 
 // wireTool is an MCP Tool.
@@ -46,6 +47,7 @@ type wireTool struct {
 	Title       string         `json:"title"`
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"inputSchema"`
+	Output      jsontext.Value `json:"outputSchema"`
 	Annotations struct {
 		Title       string `json:"title"`
 		ReadOnly    *bool  `json:"readOnlyHint"`
@@ -71,7 +73,9 @@ func (u *upstream) hidden(tools []stdjson.RawMessage) []stdjson.RawMessage {
 // read makes the catalogue of a list of tools, and logs what is missing in it. It
 // returns old if nothing changed.
 func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
-	c := newCatalogue(u.Server, u.hidden(l.Tools), old, u.log)
+	tools := u.hidden(l.Tools)
+	c := newCatalogue(u.Server, tools, old, u.log)
+	u.keepList(tools, c != old)
 	if c == old {
 		return old
 	}
@@ -133,7 +137,7 @@ func (c *catalogue) reading(s Server, raw []byte, old *catalogue, log zerolog.Lo
 			return o, nil
 		}
 	}
-	o, name, work, err := readTool(s, raw, tool.Room-c.work)
+	o, name, work, err := readTool(s, raw, tool.Room-c.work, log)
 	if errors.Is(err, tool.ErrNoRoom) { // there may be room another time
 		c.work += work
 		return nil, tool.ErrNoRoom
@@ -171,7 +175,7 @@ func leftOut(log zerolog.Logger, server string, tools int, reason string) {
 // readTool reads one definition, whose schema may take room to compile, and took
 // work. Without an error, a nil offer means that the configuration leaves the tool
 // out.
-func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, err error) {
+func readTool(s Server, raw []byte, room int, log zerolog.Logger) (o *offer, name string, work int, err error) {
 	var t wireTool
 	if err := json.Unmarshal(raw, &t, wire.Lenient); err != nil {
 		return nil, t.Name, 0, errors.New("the definition cannot be read")
@@ -179,7 +183,7 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 	switch {
 	case t.Name == "":
 		return nil, "", 0, errors.New("the tool has no name")
-	case slices.Contains(s.Deny, t.Name), len(s.Allow) > 0 && !slices.Contains(s.Allow, t.Name):
+	case !s.wants(t.Name):
 		return nil, t.Name, 0, nil
 	case t.Execution.TaskSupport == "required":
 		return nil, t.Name, 0, errors.New("the tool runs only as a task")
@@ -197,7 +201,30 @@ func readTool(s Server, raw []byte, room int) (o *offer, name string, work int, 
 	spec := t.spec(s.Name)
 	s.Policy.Override(t.Name, &spec.Annotations)
 	spec.Confirm = s.Policy.Confirm[t.Name]
-	return &offer{name: t.Name, spec: spec, schema: schema, work: work}, t.Name, work, nil
+	o = &offer{name: t.Name, spec: spec, schema: schema, work: work}
+	o.compileOutput(t.Output, room-work, log)
+	return o, t.Name, o.work, nil
+}
+
+// compileOutput takes the schema of the tool's results. A tool whose schema cannot be used
+// is offered all the same: its results are not checked then.
+func (o *offer) compileOutput(raw jsontext.Value, room int, log zerolog.Logger) {
+	if len(raw) == 0 || raw.Kind() == 'n' {
+		return
+	}
+	schema, work, err := tool.Compile(raw, room)
+	o.work += work
+	if err != nil {
+		log.Warn().Dict("details", zerolog.Dict().Str("server", o.spec.Server).Str("tool_name", o.spec.Name).
+			Str("reason", clipped(tool.Clean(err.Error()), 512))).Msg("mcp_output_schema_ignored")
+		return
+	}
+	o.output = schema
+}
+
+// wants says whether the configuration lets a tool be offered.
+func (s Server) wants(name string) bool {
+	return !slices.Contains(s.Deny, name) && (len(s.Allow) == 0 || slices.Contains(s.Allow, name))
 }
 
 // headersFault says what is wrong with the arguments that a tool wants copied into

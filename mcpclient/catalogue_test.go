@@ -170,7 +170,7 @@ func TestServerWithoutTools(t *testing.T) {
 func TestLongDescription(t *testing.T) {
 	t.Parallel()
 	raw := `{"name":"t","description":` + mustJSON(t, strings.Repeat("é", maxDescription)) + `,"inputSchema":{}}`
-	o, _, _, err := readTool(Server{Name: "s"}, []byte(raw), tool.Room)
+	o, _, _, err := readTool(Server{Name: "s"}, []byte(raw), tool.Room, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

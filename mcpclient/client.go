@@ -85,6 +85,9 @@ func New(cfg Config) (*Client, error) {
 func (c *Client) Start(ctx context.Context) {
 	c.start.Do(func() {
 		for _, u := range c.upstreams {
+			if u.usesLists() {
+				c.group.Run(u.recall)
+			}
 			c.group.Run(func() { u.supervise(ctx) })
 		}
 	})

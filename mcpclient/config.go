@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -56,6 +57,17 @@ type Config struct {
 	// from. Only what BaseEnvAllowed says is taken over, so that it may be the whole
 	// environment of this process.
 	BaseEnv []string
+	// Lists has the tools of servers that are not there at the start. nil: nothing does.
+	Lists Lists
+}
+
+// Lists keeps the list of tools that a server gave last, for as long as it wants. What fails
+// has no effect: a list is asked for and written as if there were no other.
+type Lists interface {
+	// Load returns a server's list; nil: there is none.
+	Load(ctx context.Context, server string) []byte
+	// Keep replaces a server's list.
+	Keep(ctx context.Context, server string, list []byte)
 }
 
 // DefaultTimeout bounds one tool call unless Config says otherwise.

@@ -277,6 +277,31 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
+// Where a server is told for whom it works, its refusal is that user's own: nobody else's
+// calls, session or breaker change by it.
+func TestRefusalOfAUser(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{401, 403} {
+		f := newFake()
+		f.onCall = status(code, "application/json", `{"error":"forbidden"}`)
+		cfg := over(serve(t, f))
+		cfg.Servers[0].Identity = true
+		c := newClient(t, cfg)
+		for range 10 {
+			_, err := call(t.Context(), c, "write")
+			wantFault(t, err, fault.ToolFailed, false)
+		}
+		if n := failures(c); n != 0 {
+			t.Errorf("%d: the breaker counts %d failures, want 0", code, n)
+		}
+		f.setOnCall(nil)
+		mustCall(t, c, "write", "ok")
+		if n := f.counts("initialize"); n != 1 {
+			t.Errorf("%d: %d sessions, want 1", code, n)
+		}
+	}
+}
+
 func TestSessionSurvivesA500(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -26,14 +26,22 @@ func identify(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
 		if part.value == "" {
 			continue
 		}
-		if req.Params.Meta == nil {
-			req.Params.Meta = new(mcp.Meta)
-		}
-		if req.Params.Meta.AdditionalFields == nil {
-			req.Params.Meta.AdditionalFields = map[string]any{}
-		}
-		req.Params.Meta.AdditionalFields[part.meta] = part.value
+		setMeta(req, part.meta, part.value)
 	}
+}
+
+// metaCallKey is the member of _meta with the key of a call: tool.WithKey.
+const metaCallKey = "sluice/call_key"
+
+// setMeta adds a member of _meta.
+func setMeta(req *mcp.CallToolRequest, name, value string) {
+	if req.Params.Meta == nil {
+		req.Params.Meta = new(mcp.Meta)
+	}
+	if req.Params.Meta.AdditionalFields == nil {
+		req.Params.Meta.AdditionalFields = map[string]any{}
+	}
+	req.Params.Meta.AdditionalFields[name] = value
 }
 
 // headerValue returns text with what is not visible ASCII percent-encoded, and the

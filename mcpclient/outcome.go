@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -31,9 +32,10 @@ const (
 
 // outcome is how one attempt ended.
 type outcome struct {
-	text    string
-	isError bool
-	err     *fault.Error // nil: text counts
+	text       string
+	isError    bool
+	structured jsontext.Value // of a result that has it
+	err        *fault.Error   // nil: text counts
 
 	effect  effect
 	verdict breaker.Verdict
@@ -72,15 +74,15 @@ func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x 
 // server is sound. Its text reaches the model without our secrets, and without the paths
 // of the server's machine if it is an error.
 func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
-	text, isError, err := render(x.Result)
+	r, err := readResult(x.Result)
 	if err != nil {
 		return u.judgeFailure(t, u.scrub(err))
 	}
-	text = u.hide.Text(text)
-	if isError {
+	text := u.hide.Text(r.render())
+	if r.IsError {
 		text = hidePaths(text)
 	}
-	return outcome{text: text, isError: isError, verdict: breaker.Success}
+	return outcome{text: text, isError: r.IsError, structured: r.StructuredContent, verdict: breaker.Success}
 }
 
 // judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
@@ -111,7 +113,8 @@ func (u *upstream) judgeTimeout(turn, ctx context.Context, t *boundTool, s *sess
 		o.verdict = breaker.Failure
 		o.drop = s.silent.Add(1) >= silentLimit
 	}
-	o.err.Unknown = !x.Withdraw() && !t.repeatable()
+	o.err.NoEffect = x.Withdraw()
+	o.err.Unknown = !o.err.NoEffect && !t.repeatable()
 	return o
 }
 
@@ -128,6 +131,13 @@ func (u *upstream) ended(turn context.Context, t *boundTool) *fault.Error {
 	if errors.Is(cause, context.DeadlineExceeded) || ok && ended.Type == fault.Timeout {
 		f.Type = fault.Timeout
 	}
+	return f
+}
+
+// unsent is ended for a call that was not sent.
+func (u *upstream) unsent(turn context.Context, t *boundTool) *fault.Error {
+	f := u.ended(turn, t)
+	f.NoEffect = true
 	return f
 }
 
@@ -170,8 +180,14 @@ func (u *upstream) shortage(err error) *fault.Error {
 
 // judgeStatus judges a refusal by HTTP status.
 func (u *upstream) judgeStatus(t *boundTool, e *wire.HTTPStatusError) outcome {
+	refused := e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 	switch {
-	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
+	case refused && u.Identity: // the user's own: others may still call it
+		f := u.toolFailed("The tool "+t.name+" is not allowed to this user", e,
+			t.name+" was not run: its server does not allow it to this user. Do not call it again; tell the user.")
+		f.NoEffect = true
+		return outcome{err: f, verdict: breaker.Neutral}
+	case refused:
 		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: true}
 	case e.Code == http.StatusTooManyRequests, e.Code < 400, e.Code == http.StatusNotFound:
 		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: e.Code == http.StatusNotFound}

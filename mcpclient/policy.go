@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,41 +43,82 @@ func (c *catalogue) offersTool(name string) bool {
 func (c *Client) fallbacks(v *view, bound []*boundTool) {
 	for _, t := range bound {
 		for _, target := range t.up.Policy.Fallback[t.offer.name] {
-			if target == "" {
+			if target == "" || !t.standIn && c.unlisted(v, target) {
 				continue
 			}
-			found, all := fallbackOf(t, target, bound, v.made, c.upstreams)
-			switch {
-			case found != nil:
+			if found := c.fallbackOf(t, target, bound); found != nil {
 				t.fallbacks = append(t.fallbacks, found)
-			case all:
+			} else if !t.standIn {
 				t.up.warnOf("fallback", target)
 			}
 		}
 	}
 }
 
-// fallbackOf finds the tool that target names. all says that every server that
-// could have it was looked at.
-func fallbackOf(t *boundTool, target string, bound []*boundTool, made []condition, ups []*upstream) (found *boundTool, all bool) {
-	server, name, qualified := strings.Cut(target, "/")
-	qualified = qualified && slices.ContainsFunc(ups, func(u *upstream) bool { return u.Name == server })
-	if !qualified {
-		name = target
-	}
-	for i, u := range ups {
-		if made[i].offers == nil && (!qualified || u.Name == server) {
-			return nil, false
+// standIns returns what is offered of the servers whose lists are not known: the names that
+// the configuration maps to fallbacks, as the first fallback that there is.
+func (c *Client) standIns(v *view, bound []*boundTool) (all []*boundTool) {
+	for i, u := range c.upstreams {
+		if v.made[i].offers != nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(u.Policy.Fallback)) {
+			t := &boundTool{offer: &offer{name: name}, up: u, standIn: true}
+			if u.wants(name) && c.become(t, bound) {
+				all = append(all, t)
+			}
 		}
 	}
+	return all
+}
+
+// become gives a stand-in the schema of its first fallback, and says whether there is one.
+func (c *Client) become(t *boundTool, bound []*boundTool) bool {
+	for _, target := range t.up.Policy.Fallback[t.offer.name] {
+		if found := c.fallbackOf(t, target, bound); found != nil {
+			spec := found.offer.spec
+			spec.Name, spec.Server = safeName(t.offer.name), t.up.Name
+			t.up.Policy.Override(t.offer.name, &spec.Annotations)
+			spec.Confirm = t.up.Policy.Confirm[t.offer.name]
+			t.offer.spec, t.offer.schema = spec, found.offer.schema
+			return true
+		}
+	}
+	return false
+}
+
+// splitTarget returns the server and the tool that target names. An empty server means any.
+func (c *Client) splitTarget(target string) (server, name string) {
+	server, name, qualified := strings.Cut(target, "/")
+	if qualified && slices.ContainsFunc(c.upstreams, func(u *upstream) bool { return u.Name == server }) {
+		return server, name
+	}
+	return "", target
+}
+
+// unlisted says whether the tools of a server that could have target are not known.
+func (c *Client) unlisted(v *view, target string) bool {
+	server, _ := c.splitTarget(target)
+	for i, u := range c.upstreams {
+		if v.made[i].offers == nil && (server == "" || u.Name == server) {
+			return true
+		}
+	}
+	return false
+}
+
+// fallbackOf finds the tool that target names among those which are known: of another server
+// if it names none. nil: there is none.
+func (c *Client) fallbackOf(t *boundTool, target string, bound []*boundTool) (found *boundTool) {
+	server, name := c.splitTarget(target)
 	for _, other := range bound {
 		switch {
-		case other == t || other.offer.name != name || qualified && other.up.Name != server:
-		case qualified || other.up != t.up:
-			return other, true
+		case other == t || other.standIn || other.offer.name != name || server != "" && other.up.Name != server:
+		case server != "" || other.up != t.up:
+			return other
 		case found == nil:
 			found = other
 		}
 	}
-	return found, true
+	return found
 }

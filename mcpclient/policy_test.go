@@ -1,10 +1,12 @@
 package mcpclient
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,6 +130,85 @@ func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
 	set := c.Tools(t.Context())
 	if diff := cmp.Diff([]string{"read", "a"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
 		t.Errorf("%d servers away (-want +got):\n%s", len(set.Unavailable), diff)
+	}
+}
+
+// goneURL is where no server listens.
+func goneURL() string {
+	s := httptest.NewServer(nil)
+	s.Close()
+	return s.URL
+}
+
+// The names that a server's configuration maps are offered as their fallbacks while the
+// server's list is unknown. A call goes to the fallback: the server's own tool may be another.
+func TestFallbackOfAServerThatWasNeverThere(t *testing.T) {
+	t.Parallel()
+	spare := server.NewMCPServer("s", "1", server.WithToolCapabilities(true))
+	spare.AddTool(mcp.NewTool("find", mcp.WithDescription("Finds."), mcp.WithString("q", mcp.Required()), mcp.WithReadOnlyHintAnnotation(true)), nil)
+	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
+		{Name: "s", Transport: HTTP, URL: goneURL(), Deny: []string{"denied"}, Policy: tool.Policy{Fallback: map[string][]string{
+			"read": {"gone", "spare/find"}, "look": {"find"}, "lost": {"spare/gone"}, "denied": {"find"}, "self": {"s/read"}}}},
+		{Name: "spare", Transport: InProcess, InProcess: spare},
+	}})
+	set := c.Tools(t.Context())
+	if diff := cmp.Diff([]string{"find", "look", "read"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
+		t.Fatalf("%d servers away (-want +got):\n%s", len(set.Unavailable), diff)
+	}
+	read, find := set.Lookup("read"), set.Lookup("find")
+	if read.Server != "s" || read.Fallback != "find" || read.Description != "Finds." || !read.Annotations.ReadOnly || string(read.InputSchema) != string(find.InputSchema) {
+		t.Errorf("offered as %+v", read)
+	}
+	_, err := callWith(t.Context(), c, "read", `{"q":"x"}`)
+	if wantFault(t, err, fault.MCPUnavailable, false); !err.NoEffect || err.Service != "mcp:s" {
+		t.Errorf("a call: %+v", err)
+	}
+	if _, err := callWith(t.Context(), c, "read", `{}`); err == nil || err.Type == fault.MCPUnavailable {
+		t.Errorf("a call that the schema refuses: %v", err)
+	}
+	if got := names(c.Select([]string{"s"}).Tools(t.Context())); got != nil {
+		t.Errorf("without the fallback %q are selected", got)
+	}
+}
+
+// listsOf keeps lists in a map.
+type listsOf struct{ sync.Map }
+
+func (l *listsOf) Load(_ context.Context, server string) []byte {
+	list, _ := l.Map.Load(server)
+	text, _ := list.([]byte)
+	return text
+}
+
+func (l *listsOf) Keep(_ context.Context, server string, list []byte) { l.Store(server, list) }
+
+// A list that was kept is the server's until it gives its own: its schemas are the real ones,
+// and tools without a fallback are not offered. Of a server without fallbacks nothing is kept.
+func TestListOfAServerThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	lists := new(listsOf)
+	servers := func(url string) Config {
+		return Config{ConnectWait: connectTimeout, Lists: lists, Servers: []Server{
+			{Name: "s", Transport: HTTP, URL: url, Policy: tool.Policy{Fallback: map[string][]string{"read": {"spare/a"}, "other": {"spare/a"}}}},
+			{Name: "spare", Transport: InProcess, InProcess: withTools("a")},
+		}}
+	}
+	before := newClient(t, servers(serve(t, newFake())))
+	seen := before.Tools(t.Context()).Lookup("read")
+	if err := before.Close(); err != nil { // waits for what is being kept
+		t.Fatal(err)
+	}
+	if lists.Load(t.Context(), "s") == nil || lists.Load(t.Context(), "spare") != nil {
+		t.Fatal("not the list of the server with fallbacks alone is kept")
+	}
+	after := unstarted(t, servers(goneURL()))
+	after.upstreams[0].recall()
+	set := after.Tools(t.Context())
+	if diff := cmp.Diff([]string{"read", "a"}, names(set)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	if got := set.Lookup("read"); string(got.InputSchema) != string(seen.InputSchema) || got.Fallback != "a" {
+		t.Errorf("offered as %+v", got)
 	}
 }
 

@@ -3,8 +3,10 @@ package mcpclient
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/tool"
@@ -17,13 +19,46 @@ func (c *Client) Problems(ctx context.Context, name string, args jsontext.Value)
 	if t == nil {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	return problems(ctx, t.offer.schema, args)
+}
+
+func problems(ctx context.Context, s *tool.Schema, raw jsontext.Value) []tool.Problem {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return []tool.Problem{{Rule: "is no JSON object"}}
 	}
-	problems, err := t.offer.schema.Problems(ctx, value)
+	list, err := s.Problems(ctx, value)
 	if err != nil {
 		return []tool.Problem{{Rule: "cannot be checked"}}
 	}
-	return problems
+	return list
+}
+
+// listed is one line of them.
+func listed(list []tool.Problem) string {
+	var lines []string
+	for _, p := range list {
+		lines = append(lines, strings.TrimPrefix(p.Pointer+": "+p.Rule, ": "))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// checkResult compares a result with the schema that the server declares for it. One that
+// breaks it counts, for the call has taken effect: it is logged, and what is wrong returned
+// for the trace. Without a schema, and for a result that is an error, it is empty.
+func (u *upstream) checkResult(ctx context.Context, t *boundTool, o *outcome) string {
+	if t.offer.output == nil || o.isError {
+		return ""
+	}
+	list := []tool.Problem{{Rule: "structuredContent is missing"}}
+	if len(o.structured) > 0 {
+		list = problems(ctx, t.offer.output, o.structured)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	text := u.hide.Text(listed(list))
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("tool_name", t.name).Str("server", u.Name).
+		Str("reason", text)).Msg("mcp_result_against_schema")
+	return "The result breaks the tool's output schema: " + text
 }

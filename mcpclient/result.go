@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -35,16 +36,23 @@ type wireContent struct {
 	} `json:"resource"`
 }
 
-// render returns the text of a tool's result, and whether the tool says that it
-// failed. The error means that raw is not a result.
-func render(raw []byte) (text string, isError bool, err error) {
+// readResult reads a result. The error means that raw is none.
+func readResult(raw []byte) (*wireResult, error) {
 	var r wireResult
 	if err := json.Unmarshal(raw, &r, wire.Lenient); err != nil {
-		return "", false, fmt.Errorf("unreadable tool result: %w", err)
+		return nil, fmt.Errorf("unreadable tool result: %w", err)
+	}
+	if r.StructuredContent.Kind() == 'n' {
+		r.StructuredContent = nil
 	}
 	if r.Content == nil && r.StructuredContent == nil {
-		return "", false, fmt.Errorf("unreadable tool result: it has no content")
+		return nil, fmt.Errorf("unreadable tool result: it has no content")
 	}
+	return &r, nil
+}
+
+// render returns the text of a tool's result.
+func (r *wireResult) render() string {
 	parts := make([]string, 0, len(r.Content))
 	hasText := false
 	for _, c := range r.Content {
@@ -52,10 +60,10 @@ func render(raw []byte) (text string, isError bool, err error) {
 		hasText = hasText || isText && part != ""
 		parts = append(parts, part)
 	}
-	if !hasText && len(r.StructuredContent) > 0 && r.StructuredContent.Kind() != 'n' {
+	if !hasText && len(r.StructuredContent) > 0 {
 		parts = append(parts, string(r.StructuredContent))
 	}
-	return tool.Clean(strings.Join(parts, "\n")), r.IsError, nil
+	return tool.Clean(withoutData(strings.Join(parts, "\n")))
 }
 
 // text returns what stands for c in a text, and whether it is c's own text.
@@ -64,7 +72,7 @@ func (c wireContent) text() (string, bool) {
 	case "text":
 		return c.Text, true
 	case "image", "audio":
-		return note(c.Type, c.MIMEType, size(c.Data)), false
+		return notShown(cmp.Or(clipped(c.MIMEType, 200), c.Type), c.Data), false
 	case "resource_link":
 		return note("link", c.Name, c.URI), false
 	case "resource":
@@ -76,7 +84,7 @@ func (c wireContent) text() (string, bool) {
 	return note("content of type", c.Type), false
 }
 
-// note stands for a content that is not text: [image image/png, 12 KB, not shown].
+// note stands for a content that is not text: [resource x://y, 12 KB, not shown].
 func note(kind string, about ...string) string {
 	var known []string
 	for _, s := range about {

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sluice/mcpclient/internal/wire"
+	"sluice/tool"
 )
 
 // session is one initialised connection to a server, shared by all turns. It is
@@ -138,11 +139,12 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 
 // call runs a tool and returns the exchange, also with an error: it says whether
 // anything was sent. progress gets the reports of the tool; with nil the server is not
-// asked for any. With identity it is told for whom the tool runs.
-func (s *session) call(ctx context.Context, tool string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
+// asked for any. With identity it is told for whom the tool runs; the call's key (tool.WithKey)
+// it is told in any case.
+func (s *session) call(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}
-	req.Params.Name = tool
+	req.Params.Name = name
 	req.Params.RawArguments = args
 	if progress != nil {
 		token := s.listeners.add(progress)
@@ -152,6 +154,9 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage, p
 	}
 	if identity {
 		identify(ctx, &req, x)
+	}
+	if key := tool.KeyOf(ctx); key != "" {
+		setMeta(&req, metaCallKey, key)
 	}
 	_, err := s.client.CallTool(wire.WithExchange(ctx, x), req)
 	return x, err

@@ -29,6 +29,7 @@ type upstream struct {
 	http    *http.Client
 	hide    *redact.Scrubber
 	group   *wire.Group
+	lists   Lists           // Config.Lists
 	life    context.Context // ends with Client.Close
 
 	warned    sync.Map  // of what the policy names but the server does not have
@@ -38,6 +39,8 @@ type upstream struct {
 	current atomic.Pointer[session]
 	// catalogue is the last one known; it outlives the session that it came from.
 	catalogue atomic.Pointer[catalogue]
+	// keptList is when the list was kept last; nil: not yet.
+	keptList atomic.Pointer[time.Time]
 	// down says why there is no session. It changes with each failed attempt.
 	down atomic.Pointer[fault.Error]
 
@@ -57,7 +60,7 @@ func newUpstream(c Config, s Server, next http.RoundTripper, life context.Contex
 	s = c.withServerDefaults(s)
 	u := &upstream{
 		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
-		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), group: group, life: life,
+		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), group: group, lists: c.Lists, life: life,
 		hints: make(chan struct{}, 1), connected: make(chan struct{}, 1),
 	}
 	u.down.Store(u.unavailable(errNotConnected))

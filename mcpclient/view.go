@@ -27,6 +27,9 @@ type boundTool struct {
 	up    *upstream
 	// fallbacks are the tools to run when up is unavailable, in order.
 	fallbacks []*boundTool
+	// standIn says that the list of up is not known: the offer is that of a fallback, which
+	// runs in any case.
+	standIn bool
 }
 
 // withHint returns f with a hint for the model, where the text for a person
@@ -126,6 +129,10 @@ func (c *Client) look() *view {
 			known = append(known, named{o, u.Name})
 			bound = append(bound, &boundTool{offer: o, up: u})
 		}
+	}
+	for _, t := range c.standIns(v, bound) {
+		known = append(known, named{t.offer, t.up.Name})
+		bound = append(bound, t)
 	}
 	for i, name := range assignNames(known) {
 		bound[i].name = name

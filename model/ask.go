@@ -61,7 +61,7 @@ const (
 	askedOK      = "ok"
 	askedInvalid = "invalid"     // not what the schema describes
 	askedCut     = "cut"         // the limit came before its end
-	askedForm    = "unsupported" // the model does not take the form
+	askedForm    = "unsupported" // the model does not take the mode
 	askedBlocked = "blocked"
 	askedError   = "error"
 )
@@ -77,6 +77,7 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 	}
 	_, chained := m.(*Chain)
 	a := &asking{forms: f, model: m, asked: req, schema: schema, opts: opts, limit: req.MaxTokens, chained: chained}
+	defer a.learn()
 	a.out.Key = m.Key()
 	for n := 1; ; n++ {
 		err := a.attempt(ctx)
@@ -109,17 +110,25 @@ type asking struct {
 
 	out      Answered
 	mode     Mode
-	refusals int        // of forms
+	refusals int        // of modes
 	usage    chat.Usage // of the attempt at hand
 	// What is wrong with the last answer, and its beginning; nil: it is fine, or there
 	// was none.
 	fault *flaw
 	said  string
+	tries []try // one for each mode and model so far
+}
+
+// try is what a model's answers in one mode were.
+type try struct {
+	of      habitOf
+	ignored int  // answers that ignored the mode
+	json    bool // one held JSON
 }
 
 // attempt asks once. If the answer fits it is in out, else fault says why not.
 func (a *asking) attempt(ctx context.Context) error {
-	a.mode = a.forms.mode(a.out.Key) // of a chain, that of the model which answered last
+	a.mode = a.next(a.out.Key) // of a chain, that of the model which answered last
 	req := a.request()
 	r := reply{out: &a.out}
 	a.out.Key, a.out.Model = a.model.Key(), a.model.Name()
@@ -141,21 +150,66 @@ func (a *asking) attempt(ctx context.Context) error {
 	case wrong == nil:
 		a.out.JSON = value
 		a.forms.count(a, askedOK)
-		a.forms.fits(a.out.Key)
+		a.forms.fits(a.out.Key, a.mode)
 	case r.finish == chat.FinishMaxTokens:
-		a.limit *= 2
-		a.fault = unreadable("was cut at its greatest length: be shorter")
+		a.fault = a.cut()
 		a.forms.count(a, askedCut)
 	default:
 		a.forms.count(a, askedInvalid)
-		a.forms.ignored(a.out.Key, a.mode, wrong.json)
+		a.note(wrong)
 	}
 	return nil
 }
 
-// maxRefusals is how many refusals of a form one call of Ask takes: two of each of two
-// models.
-const maxRefusals = 4
+// next returns the mode to ask a model in: none that its answers have ignored.
+func (a *asking) next(key string) Mode {
+	return a.forms.mode(key, func(m Mode) bool {
+		return slices.ContainsFunc(a.tries, func(t try) bool { return t.of == (habitOf{key, m}) && t.ignored >= maxIgnored })
+	})
+}
+
+// note notes an answer that did not fit. In ModeJSON any object is what was asked for.
+func (a *asking) note(wrong *flaw) {
+	of := habitOf{a.out.Key, a.mode}
+	i := slices.IndexFunc(a.tries, func(t try) bool { return t.of == of })
+	if i < 0 {
+		i = len(a.tries)
+		a.tries = append(a.tries, try{of: of})
+	}
+	t := &a.tries[i]
+	t.json = t.json || !wrong.none
+	if a.mode != ModeJSON || !wrong.json {
+		t.ignored++
+	}
+}
+
+// learn tells what this question has shown of the models that were asked.
+func (a *asking) learn() {
+	for _, t := range a.tries {
+		if fitted := a.out.JSON != nil && t.of == (habitOf{a.out.Key, a.mode}); !t.json && !fitted {
+			a.forms.without(t.of.key, t.of.mode, fingerprintOf(a.asked, a.schema))
+		}
+	}
+}
+
+// cut returns the flaw of an answer that was cut at its limit, which is doubled for the next
+// one as far as the model's own allows. Where it does not the answer must be shorter.
+func (a *asking) cut() *flaw {
+	most := a.forms.limits[a.out.Key]
+	doubled := a.limit * 2
+	if most > 0 {
+		doubled = min(doubled, most)
+	}
+	if a.limit == 0 || doubled <= a.limit {
+		return unreadable("was cut at its greatest length: be shorter")
+	}
+	a.limit = doubled
+	return unreadable("was cut before its end; this time it may be longer")
+}
+
+// maxRefusals is how many refusals of a mode one call of Ask takes: two of each model of
+// the longest chain.
+const maxRefusals = 10
 
 // maxSaid is how much of an answer is shown to the model that is to correct it.
 const maxSaid = 16 << 10
@@ -187,7 +241,7 @@ func (a *asking) forgives(err error) bool {
 // refusesForm says whether a request was refused because of the form it asked for.
 func refusesForm(err error) bool {
 	refusal, ok := errors.AsType[*Refusal](err)
-	return ok && (refusal.Status == 400 || refusal.Status == 422) && isForm(refusal.Member)
+	return ok && refusal.badRequest() && isForm(refusal.Member)
 }
 
 // invalid ends the question without an answer. Only the first problem is told: the

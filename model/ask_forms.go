@@ -1,10 +1,11 @@
 package model
 
 import (
-	"slices"
-	"strings"
+	"crypto/sha256"
 	"sync"
+	"time"
 
+	"sluice/chat"
 	"sluice/metrics"
 )
 
@@ -13,148 +14,160 @@ type Mode string
 
 // Modes, as a configuration names them.
 const (
-	ModeAuto   Mode = "auto"   // ModeSchema at first, and what is left once the model does not take it
+	ModeAuto   Mode = "auto"   // the first of the three below that the model takes
 	ModeSchema Mode = "schema" // the schema goes along as such
 	ModeJSON   Mode = "json"   // any JSON object, the schema in the prompt
-	ModePrompt Mode = "prompt" // the schema in the prompt, and nothing else
+	ModePrompt Mode = "prompt" // the schema in the prompt, and nothing else: that is always possible
 	ModeTool   Mode = "tool"   // a call of the only tool, which is forced
 )
 
-// maxIgnored is after how many answers that ignored the form a model is asked in
+// below returns the mode to ask in where one does not work; "": there is none.
+func (m Mode) below() Mode {
+	switch m {
+	case ModeSchema:
+		return ModeJSON
+	case ModeJSON:
+		return ModePrompt
+	}
+	return ""
+}
+
+// avoidFor is how long a model is not asked in a mode that it has refused or ignored, and
+// how long it is remembered that it did.
+const avoidFor = 10 * time.Minute
+
+// maxIgnored is how many answers may ignore the mode before the question is put in
 // another way.
 const maxIgnored = 2
 
-// Forms asks for structured answers, and remembers what form each model takes as long
-// as the process runs. It is safe for concurrent use.
+// Forms asks for structured answers, and remembers for a while which modes a model does
+// not take. It is safe for concurrent use.
+//
+// A mode that the service refuses is avoided at once. One whose answers held no JSON is
+// avoided after two different requests: one input can confuse a model that takes the mode
+// well.
 type Forms struct {
-	asked metrics.Counter
-	fixed map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
-	omit  func(key string) Omit
+	asked  metrics.Counter
+	fixed  map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
+	limits map[string]int
 
-	mu sync.Mutex // guards what follows
-	// known is what was learned of models, by key. It is forgotten with the
-	// process.
-	known map[string]experience
+	mu     sync.Mutex // guards the field below
+	habits map[habitOf]habit
 }
 
-// experience is what was learned of a model.
-type experience struct {
-	mode    Mode // empty: ModeSchema
-	ignored int  // answers in a row that ignored it
+// habitOf is a model and a mode.
+type habitOf struct {
+	key  string
+	mode Mode
+}
+
+// habit is what was learned of a model and a mode.
+type habit struct {
+	until time.Time // when it may be asked for again
+	// The last request whose answers held no JSON, and when it was made.
+	without   fingerprint
+	withoutAt time.Time
+}
+
+// fingerprint tells requests apart.
+type fingerprint [sha256.Size]byte
+
+// fingerprintOf returns that of what was said last. A question that is put again is the
+// same request, whatever else was said meanwhile.
+func fingerprintOf(req *chat.ModelRequest, s *Schema) fingerprint {
+	b := []byte(s.name)
+	if n := len(req.Messages); n > 0 {
+		for i := range req.Messages[n-1].Parts {
+			b = append(append(b, 0), req.Messages[n-1].Parts[i].Text...)
+		}
+	}
+	return sha256.Sum256(b)
 }
 
 // FormsConfig describes Forms. The zero value works.
 type FormsConfig struct {
 	// Modes holds the configured modes, by key.
 	Modes map[string]Mode
-	// Omit returns what was learned to leave out of the requests to a model: one whose
-	// requests lose their form is told the schema in the prompt. Nil: nothing is.
-	Omit func(key string) Omit
+	// Limits holds how long the visible part of an answer may be, in tokens, by key; 0:
+	// there is no limit.
+	Limits map[string]int
 	// Metrics counts the attempts. Nil: they are not counted.
 	Metrics *metrics.Registry
 }
 
 // NewForms returns Forms that have learned nothing yet.
 func NewForms(cfg FormsConfig) *Forms {
-	if cfg.Omit == nil {
-		cfg.Omit = func(string) Omit { return nil }
-	}
 	return &Forms{
-		asked: cfg.Metrics.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
-		fixed: cfg.Modes,
-		omit:  cfg.Omit,
-		known: map[string]experience{},
+		asked:  cfg.Metrics.Counter("structured_total", "Attempts at a structured answer.", "model", "mode", "outcome"),
+		fixed:  cfg.Modes,
+		limits: cfg.Limits,
+		habits: map[habitOf]habit{},
 	}
 }
 
 // Mode returns how the model of a key is asked now.
-func (f *Forms) Mode(key string) Mode { return f.mode(key) }
+func (f *Forms) Mode(key string) Mode {
+	return f.mode(key, func(Mode) bool { return false })
+}
 
-// mode returns how a model is asked: as its configuration says; by the prompt if it
-// has refused a form; as it worked last; else by the schema, which is tried first. It
-// is safe for concurrent use.
-func (f *Forms) mode(key string) Mode {
-	if m := f.fixed[key]; m != "" && m != ModeAuto {
+// mode returns the first mode that a model may be asked in, but for those that the caller
+// leaves out.
+func (f *Forms) mode(key string, leftOut func(Mode) bool) Mode {
+	if m, ok := f.configured(key); ok {
 		return m
-	}
-	if slices.ContainsFunc(f.omit(key), isForm) {
-		return ModePrompt
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m := f.known[key].mode; m != "" {
-		return m
+	mode := ModeSchema
+	for mode != ModePrompt && (time.Now().Before(f.habits[habitOf{key, mode}].until) || leftOut(mode)) {
+		mode = mode.below()
 	}
-	return ModeSchema
+	return mode
 }
 
-// refused notes that a model refuses a form, and says whether there is another one.
+// configured returns the mode that the configuration gives a model, if it gives one.
+func (f *Forms) configured(key string) (Mode, bool) {
+	m := f.fixed[key]
+	return m, m != "" && m != ModeAuto
+}
+
+// refused notes that a model refuses a mode, and says whether there is another one.
 func (f *Forms) refused(key string, mode Mode) bool {
-	next, ok := after(mode)
-	return ok && f.learn(key, mode, next)
-}
-
-// ignored notes an answer that did not fit. In ModeJSON any object is what was asked for.
-func (f *Forms) ignored(key string, mode Mode, object bool) {
-	if mode == ModeJSON && object {
-		return
-	}
-	f.mu.Lock()
-	e := f.known[key]
-	e.ignored++
-	f.known[key] = e
-	f.mu.Unlock()
-	if next, ok := after(mode); ok && e.ignored >= maxIgnored {
-		f.learn(key, mode, next)
-	}
-}
-
-// learn changes the mode of a model from one to the next. It returns false if the mode
-// is configured.
-func (f *Forms) learn(key string, from, to Mode) bool {
-	if m := f.fixed[key]; m != "" && m != ModeAuto {
+	if _, ok := f.configured(key); ok || mode.below() == "" {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m := f.known[key].mode; m == from || m == "" && from == ModeSchema {
-		f.known[key] = experience{mode: to}
-	}
+	f.habits[habitOf{key, mode}] = habit{until: time.Now().Add(avoidFor)}
 	return true
 }
 
-// fits notes an answer that did what was asked.
-func (f *Forms) fits(key string) {
+// without notes a request that no answer in a mode had any JSON for.
+func (f *Forms) without(key string, mode Mode, request fingerprint) {
+	if _, ok := f.configured(key); ok || mode.below() == "" {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e, ok := f.known[key]; ok && e.ignored > 0 {
-		e.ignored = 0
-		f.known[key] = e
+	now, of := time.Now(), habitOf{key, mode}
+	h := f.habits[of]
+	if h.withoutAt.IsZero() || now.Sub(h.withoutAt) > avoidFor || h.without == request {
+		h.without, h.withoutAt = request, now
+	} else {
+		h = habit{until: now.Add(avoidFor)}
 	}
+	f.habits[of] = h
 }
 
-// after returns the mode that is left where one does not work.
-func after(mode Mode) (next Mode, ok bool) {
-	switch mode {
-	case ModeSchema:
-		return ModeJSON, true
-	case ModeJSON:
-		return ModePrompt, true
-	}
-	return "", false
+// fits notes that a model takes a mode well.
+func (f *Forms) fits(key string, mode Mode) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.habits, habitOf{key, mode})
 }
 
 // count adds to sluice_structured_total. Its labels come from the configuration,
 // never from an answer.
 func (f *Forms) count(a *asking, outcome string) {
 	f.asked.Inc(a.out.Key, string(a.mode), outcome)
-}
-
-// isForm says whether a member of a request asks for a form.
-func isForm(member string) bool {
-	switch member {
-	case "response_format", "text", "text.format", "output_config.format", "responseJsonSchema", "responseMimeType":
-		return true
-	}
-	return strings.HasPrefix(member, "response_format.")
 }

@@ -184,8 +184,8 @@ func TestSchemasThatAreNone(t *testing.T) {
 	}
 }
 
-// A model is asked by schema until it has ignored that twice or refused it, and so on;
-// for the rest of the process.
+// A model is asked by schema until it has ignored that twice or refused it, and so on. What
+// it ignored holds for the question at hand, what it refused for others too.
 func TestFormsAreLearned(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, personSchema)
@@ -199,7 +199,7 @@ func TestFormsAreLearned(t *testing.T) {
 	}{
 		"fits":                     {"", []answer{says(ada)}, "schema", model.ModeSchema},
 		"ignored once":             {"", []answer{prose, says(ada)}, "schema schema", model.ModeSchema},
-		"ignored twice":            {"auto", []answer{prose, wrong, says(ada)}, "schema schema json", model.ModeJSON},
+		"ignored twice":            {"auto", []answer{prose, wrong, says(ada)}, "schema schema json", model.ModeSchema},
 		"refused":                  {"auto", []answer{noFormat, says(ada)}, "schema json", model.ModeJSON},
 		"refused twice":            {"", []answer{noFormat, noFormat, prose, prose, says(ada)}, "schema json prompt prompt prompt", model.ModePrompt},
 		"an object, but a wrong":   {"", []answer{noFormat, wrong, wrong, says(ada)}, "schema json json json", model.ModeJSON},
@@ -242,20 +242,6 @@ func TestFormsAreLearned(t *testing.T) {
 	}
 }
 
-// A model whose requests lose their form on the way is told the schema in words.
-func TestFormsThatRequestsLose(t *testing.T) {
-	t.Parallel()
-	var omit model.Omit
-	f := model.NewForms(model.FormsConfig{Omit: func(string) model.Omit { return omit }})
-	for i, lost := range []string{"", "temperature", "reasoning.effort", "response_format", "text.format"} {
-		omit = append(omit, lost)
-		_, asked, err := ask(t, f, schemaOf(t, personSchema), model.AskOptions{}, says(ada))
-		if described := strings.Contains(asked[0].System, `"required"`); described != (i > 2) || (asked[0].Form.Kind == "") != described || err != nil {
-			t.Errorf("without %v: in the prompt %v, form %q, %v", omit, described, asked[0].Form.Kind, err)
-		}
-	}
-}
-
 func TestModeTool(t *testing.T) {
 	t.Parallel()
 	f := model.NewForms(model.FormsConfig{Modes: map[string]model.Mode{"k": model.ModeTool}})
@@ -279,23 +265,43 @@ func TestModeTool(t *testing.T) {
 	}
 }
 
-// An answer that was cut is asked for with twice the limit; whole, it is taken.
+// An answer that was cut is asked for with twice the limit, as far as the model's own
+// allows, and to be shorter from there on; whole, it is taken.
 func TestLimitOfAnAnswerIsDoubled(t *testing.T) {
 	t.Parallel()
 	cut := answer{chunks: []chat.Chunk{parts(chat.Part{Text: ada[:9]}), {Finish: chat.FinishMaxTokens}, costs(7)}}
 	whole := answer{chunks: []chat.Chunk{parts(chat.Part{Text: ada}), {Finish: chat.FinishMaxTokens}, costs(5)}}
-	l, req := &cutLink{newLink("k", cut, cut, whole)}, question
-	req.MaxTokens = 100
-	got, err := model.NewForms(model.FormsConfig{}).Ask(t.Context(), l, &req, schemaOf(t, personSchema), model.AskOptions{})
-	if err != nil || string(got.JSON) != ada || got.Usage.InputTokens != 19 {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	var limits []int
-	for _, r := range l.asked {
-		limits = append(limits, r.MaxTokens)
-	}
-	if diff := cmp.Diff([]int{100, 200, 400}, limits); diff != "" {
-		t.Errorf("limits (-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		limit, most int
+		want        []int
+		shorter     []bool // what each request after the first asks for
+	}{
+		{100, 0, []int{100, 200, 400}, []bool{false, false}},
+		{100, 150, []int{100, 150, 150}, []bool{false, true}},
+		{100, 100, []int{100, 100, 100}, []bool{true, true}},
+		{200, 100, []int{200, 200, 200}, []bool{true, true}},
+		{0, 100, []int{0, 0, 0}, []bool{true, true}},
+		{0, 0, []int{0, 0, 0}, []bool{true, true}},
+	} {
+		l, req := &cutLink{newLink("k", cut, cut, whole)}, question
+		req.MaxTokens = tt.limit
+		f := model.NewForms(model.FormsConfig{Limits: map[string]int{"k": tt.most}})
+		got, err := f.Ask(t.Context(), l, &req, schemaOf(t, personSchema), model.AskOptions{})
+		if err != nil || string(got.JSON) != ada || got.Usage.InputTokens != 19 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		var limits []int
+		var shorter []bool
+		for i, r := range l.asked {
+			limits = append(limits, r.MaxTokens)
+			if i > 0 {
+				told := r.Messages[len(r.Messages)-1].Parts
+				shorter = append(shorter, strings.Contains(told[len(told)-1].Text, "be shorter"))
+			}
+		}
+		if diff := cmp.Diff(tt.want, limits) + cmp.Diff(tt.shorter, shorter); diff != "" {
+			t.Errorf("%d of %d (-want +got):\n%s", tt.limit, tt.most, diff)
+		}
 	}
 }
 
@@ -362,7 +368,7 @@ func TestStructuredAnswerOfAChain(t *testing.T) {
 	if err != nil || got.Key != "b" || got.Model != "m-b" || string(got.JSON) != ada || got.Usage.InputTokens != 3 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if f.Mode("a") != model.ModeSchema || f.Mode("b") != model.ModeJSON {
+	if f.Mode("a") != model.ModeSchema || f.Mode("b") != model.ModeSchema || b.asked[2].Form.Kind != chat.FormJSON {
 		t.Errorf("modes %s and %s", f.Mode("a"), f.Mode("b"))
 	}
 	if !strings.Contains(b.asked[0].System, `"required"`) {

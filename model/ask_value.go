@@ -21,10 +21,18 @@ const maxFlaw = 500
 type flaw struct {
 	problems []tool.Problem // at least one
 	json     bool           // the answer is one JSON object
+	none     bool           // the answer holds no JSON at all
 }
 
 // unreadable is the flaw of an answer in which no value was found to check.
 func unreadable(rule string) *flaw { return &flaw{problems: []tool.Problem{{Rule: rule}}} }
+
+// noJSON is that of an answer that holds none.
+func noJSON(rule string) *flaw {
+	f := unreadable(rule)
+	f.none = true
+	return f
+}
 
 // text returns what the model is told.
 func (f *flaw) text() string {
@@ -51,7 +59,7 @@ func (s *Schema) read(ctx context.Context, text string, lenient bool) (jsontext.
 		return nil, unreadable("is not valid JSON")
 	}
 	if s.repeated(value) {
-		return nil, &flaw{[]tool.Problem{{Rule: "is the schema itself, not a value that it describes"}}, true}
+		return nil, &flaw{problems: []tool.Problem{{Rule: "is the schema itself, not a value that it describes"}}, json: true}
 	}
 	changed := false
 	if lenient {
@@ -60,9 +68,9 @@ func (s *Schema) read(ctx context.Context, text string, lenient bool) (jsontext.
 	problems, err := s.check.Problems(ctx, value)
 	switch {
 	case err != nil:
-		return nil, &flaw{[]tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, true}
+		return nil, &flaw{problems: []tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, json: true}
 	case len(problems) > 0:
-		return nil, &flaw{problems, true}
+		return nil, &flaw{problems: problems, json: true}
 	}
 	if changed {
 		raw, err = json.Marshal(value)
@@ -95,7 +103,7 @@ func onlyObject(text string) (jsontext.Value, *flaw) {
 	if after, ok := strings.CutPrefix(text, "<think>"); ok {
 		_, rest, ended := strings.Cut(after, "</think>")
 		if !ended {
-			return nil, unreadable("holds no JSON, only thoughts")
+			return nil, noJSON("holds no JSON, only thoughts")
 		}
 		text = strings.TrimSpace(rest)
 	}
@@ -154,7 +162,7 @@ func searched(text string) (jsontext.Value, *flaw) {
 		to = at
 	}
 	if found == nil {
-		return nil, unreadable("holds no JSON object")
+		return nil, noJSON("holds no JSON object")
 	}
 	if strings.HasSuffix(strings.TrimRight(text[:from], blank), "[") && strings.HasPrefix(strings.TrimLeft(text[to:], blank), "]") {
 		return nil, unreadable("is not a JSON object")

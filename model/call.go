@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"slices"
 	"time"
 
@@ -96,10 +95,10 @@ func (c *call) render() {
 // model does not take. That is no retry: nothing has failed but our guess.
 func (c *call) learn() bool {
 	r, ok := errors.AsType[*Refusal](c.end.cause)
-	if !ok || c.handed || c.ctx.Err() != nil || r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity {
+	if !ok || c.handed || c.ctx.Err() != nil || !r.badRequest() {
 		return false
 	}
-	if r.Member == "" || !c.sent(r.Member) {
+	if r.Member == "" || isForm(r.Member) || !c.sent(r.Member) { // of forms, Forms decides
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)
@@ -166,6 +165,11 @@ func (c *call) run() error {
 	}
 	defer ans.Close()
 	defer c.said.close(ans)
+	patient := c.m.cfg.Policy != PolicyGemini
+	if s, ok := ans.(interface{ Listen(Pinged) }); ok && patient {
+		s.Listen(&c.watchdog)
+	}
+	told := false // how the answer ends
 	for first := true; ; first = false {
 		promised := c.chunk.More
 		c.clear()
@@ -173,13 +177,24 @@ func (c *call) run() error {
 		if err == io.EOF && first {
 			return errEmpty
 		}
-		if err == io.EOF {
+		if err == io.EOF || told && c.brokeOff(err) {
 			return c.last(ans)
 		}
 		if err := c.handOn(ans, promised, err); err != nil {
 			return err
 		}
+		if patient && !told && ans.Told() {
+			told = true
+			c.watchdog.linger()
+		}
 	}
+}
+
+// brokeOff says whether err is that nothing more comes. After the end was told that is no
+// failure: only figures can be missing.
+func (c *call) brokeOff(err error) bool {
+	_, broken := errors.AsType[*transportError](err)
+	return broken && c.parent.Err() == nil
 }
 
 // last hands on the end of an answer.
@@ -190,6 +205,10 @@ func (c *call) last(ans Stream) error {
 	}
 	if err != nil {
 		return err
+	}
+	if u := c.chunk.Usage; u != nil && u.Estimated && u.InputTokens == 0 {
+		c.said.split()
+		c.chunk.Usage = &c.said.usage
 	}
 	if !c.said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
 		c.said.estimate(ans)
@@ -225,7 +244,10 @@ func (c *call) clear() {
 // ends with it: a blocked or botched answer has its price as well. The service is not
 // to blame for the time that takes.
 func (c *call) handOn(ans Stream, promised bool, verdict error) error {
-	life := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini || c.said.grown(ans)
+	life, pinged := len(c.chunk.Parts) > 0 || c.m.cfg.Policy == PolicyGemini, false
+	if !life {
+		life, pinged = c.said.grown(ans)
+	}
 	left := c.watchdog.pause(life)
 	err := c.said.add(&c.chunk)
 	if err != nil {
@@ -242,6 +264,9 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 		err = context.Cause(c.ctx)
 	}
 	c.watchdog.resume(left)
+	if pinged {
+		c.watchdog.Ping()
+	}
 	return err
 }
 
@@ -268,6 +293,7 @@ func (c *call) judge(err error) ending {
 	r, refused := errors.AsType[*Refusal](err)
 	if refused {
 		c.m.complete(r)
+		r.settleMember(c.req)
 	}
 	switch cause := context.Cause(c.ctx); {
 	case refused, cause == nil:

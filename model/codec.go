@@ -56,6 +56,9 @@ type Answer interface {
 	Take(name string, data []byte, c *chat.Chunk) error
 	// Over says that the protocol told the end: nothing after it is read.
 	Over() bool
+	// Told says that the protocol told how the answer ends, as with a finish reason. Usage
+	// or an error may follow, and nothing need.
+	Told() bool
 	// End completes the answer at the end of the stream: it appends the calls that were
 	// held back, sets c.Finish and c.Usage, or says why the answer is no good, with
 	// ErrCut, ErrNoText or an error as of Take.
@@ -71,6 +74,11 @@ type Answer interface {
 // Asker is an Answer that is told the request before its first event.
 type Asker interface{ Asked(req *chat.ModelRequest) }
 
+// PassingOver is a Codec of a protocol whose events may hold more than anybody reads. It
+// takes that away in place, from a line of the stream of which the end may be missing, and
+// returns how much is left; the same line may come again with more behind it.
+type PassingOver interface{ PassOver(line []byte) int }
+
 // Note is what the log tells of an answer.
 type Note struct {
 	TextLength int    // bytes of text, without thoughts
@@ -79,6 +87,8 @@ type Note struct {
 	// Size is how much of the answer was taken, in bytes of any kind: what makes it grow
 	// is a sign of life, also where it completes no part yet, as a piece of a call.
 	Size int
+	// Pings is how many events said that the service lives, and nothing else.
+	Pings int
 	// Usage is the latest that is known; nil: what the chunks told.
 	Usage *chat.Usage
 }

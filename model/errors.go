@@ -72,7 +72,10 @@ type Refusal struct {
 	Type, Code string // the provider's words, if Word took them; they may be logged
 	// Member is the member of the request, one that was sent of our own accord, that
 	// the provider does not take; empty: the refusal is about something else.
-	Member     string
+	Member string
+	// Guessed says that Member stands in Message alone, which may quote the request. The
+	// frame, which knows the request, decides whether it counts.
+	Guessed    bool
 	Message    string        // the provider's text, which may quote the request: never logged
 	RetryAfter time.Duration // 0: not told
 	NoRetry    bool          // the provider asked not to be asked again

@@ -20,21 +20,26 @@ var (
 )
 
 // eventReader reads server-sent events: lines end in LF or CRLF, and only data and the
-// event's name count. Some habits of services go beyond the format: a last event without
+// event's name count; of comments it is told that they came. Some habits of services go beyond the format: a last event without
 // the blank line after it, and an error as bare JSON, in place of the stream or
 // behind some of it.
 type eventReader struct {
 	in    window
-	data  []byte // of the event under way
+	name  string // of the event under way
+	data  []byte // of it
+	some  bool   // it has data, which may be empty
 	bare  []byte // the line that begins the bare JSON; nil: none so far
 	broad bool   // bare JSON may be an answer, and an error may be a field of its own
+	begun bool   // a line was read
 	names names
+	// pinged is told of comments; nil: nobody is.
+	pinged Pinged
 }
 
 // reset makes r read body afresh.
 func (r *eventReader) reset(body io.Reader, broad bool) {
 	r.in.reset(body)
-	r.bare, r.broad = nil, broad
+	r.bare, r.broad, r.begun, r.pinged = nil, broad, false, nil
 }
 
 // next returns the name and the data of the next event, its lines joined, valid until
@@ -44,47 +49,65 @@ func (r *eventReader) next() (name string, data []byte, err error) {
 	if r.bare != nil {
 		return "", nil, errBare
 	}
-	r.data = r.data[:0]
-	pending := false
-	for {
-		line, err := r.line()
-		if err != nil {
-			if err == io.EOF && pending {
-				return name, r.data, nil
-			}
-			return "", nil, err
-		}
+	r.name, r.data, r.some = "", r.data[:0], false
+	for err == nil {
+		var line []byte
+		line, err = r.line()
 		value, isData := dataOf(line)
 		switch {
-		case isData && pending:
-			r.data = append(append(r.data, '\n'), value...)
-		case isData && r.in.skipBlank():
-			return name, value, nil
+		case len(line) == 0 && r.some && (err == nil || err == io.EOF):
+			return r.name, r.data, nil
+		case err != nil:
+		case isData && !r.some && r.in.skipBlank():
+			return r.name, value, nil
 		case isData:
-			r.data, pending = append(r.data, value...), true
-		case len(line) == 0 && pending:
-			return name, r.data, nil
+			err = r.add(value)
 		case len(line) == 0:
-			name = ""
-		case isJSON(line) && len(line) > r.maxBare():
-			return "", nil, ErrTooLarge
+			r.name = ""
 		case isJSON(line):
-			r.bare = append([]byte{}, line...)
-			if !pending {
-				return "", nil, errBare
-			}
-			return name, r.data, nil
+			return r.begin(line)
 		default:
-			if value, ok := fieldOf(line, "event"); ok {
-				name = r.names.of(value)
-			} else if value, ok := fieldOf(line, "error"); ok && r.broad && !pending {
+			if value, ok := r.other(line); ok {
 				return "error", value, nil
 			}
 		}
-		if len(r.data) > maxChunk {
-			return "", nil, ErrTooLarge
-		}
 	}
+	return "", nil, err
+}
+
+// add adds the value of a data line to the event under way.
+func (r *eventReader) add(value []byte) error {
+	if r.some {
+		r.data = append(r.data, '\n')
+	}
+	r.data, r.some = append(r.data, value...), true
+	if len(r.data) > maxChunk {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// begin notes that bare JSON begins with line, and returns the event before it, or errBare.
+func (r *eventReader) begin(line []byte) (name string, data []byte, err error) {
+	if len(line) > r.maxBare() {
+		return "", nil, ErrTooLarge
+	}
+	r.bare = append([]byte{}, line...)
+	if !r.some {
+		return "", nil, errBare
+	}
+	return r.name, r.data, nil
+}
+
+// other reads a line that is no data. ok says that it is an error, which is an event by itself.
+func (r *eventReader) other(line []byte) (failure []byte, ok bool) {
+	if value, ok := fieldOf(line, "event"); ok {
+		r.name = r.names.of(value)
+	} else if line[0] == ':' && r.pinged != nil {
+		r.pinged.Ping()
+	}
+	failure, ok = fieldOf(line, "error")
+	return failure, ok && r.broad && !r.some
 }
 
 // maxBare bounds a body that is no event stream. A service that may answer with one
@@ -97,9 +120,13 @@ func (r *eventReader) maxBare() int {
 	return maxErrorBody
 }
 
-// line returns the next line without its end, valid until the next read.
+// line returns the next line without its end, valid until the next read. A byte order mark
+// in front of the first one is no part of it.
 func (r *eventReader) line() ([]byte, error) {
 	line, err := r.in.line(maxChunk + len("data: "))
+	if !r.begun {
+		r.begun, line = true, bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
 	if err == io.EOF && len(line) > 0 {
 		err = nil
 	}

@@ -98,6 +98,8 @@ func (a *fakeAnswer) Take(_ string, data []byte, c *chat.Chunk) error {
 
 func (a *fakeAnswer) Over() bool { return a.note.Finish == "over" }
 
+func (a *fakeAnswer) Told() bool { return a.note.Finish != "" }
+
 func (a *fakeAnswer) End(c *chat.Chunk) error {
 	switch {
 	case a.note.Finish == "":
@@ -154,7 +156,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	modeltest.Run(t, modeltest.Protocol{
 		New: newFake, Text: text, Finish: end, Unreadable: event("{"),
-		Idle:       []string{event("{}"), "event: ping\ndata: {}\n\n", event(`{"tokens":5}`)},
+		Idle: []string{event("{}"), "event: ping\ndata: {}\n\n", event(`{"tokens":5}`)}, Told: event(`{"finish":"stop"}`),
 		Error:      fakeError,
 		ErrorEvent: func(kind model.Kind, message string) string { return event(fakeError(kind, message)) },
 		Member:     "b", Unknown: strings.Replace(fakeError(model.KindRejected, "unknown member"), "{", `{"member":"b",`, 1),

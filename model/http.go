@@ -57,7 +57,13 @@ func NewHTTP(t Target, policy Policy, codec Codec) (*HTTP, error) {
 		s.owned = h2pool.New(NewTransport(t.Proxy))
 		s.transport = s.owned
 	}
-	s.readers.New = func() any { return &Events{http: s} }
+	s.readers.New = func() any {
+		e := &Events{http: s}
+		if p, ok := codec.(PassingOver); ok {
+			e.events.in.passOver = p.PassOver
+		}
+		return e
+	}
 	return s, nil
 }
 
@@ -220,6 +226,9 @@ func (e *Events) bareError() error {
 	}
 	return ErrUnreadable
 }
+
+// Listen has p told of comments in the stream.
+func (e *Events) Listen(p Pinged) { e.events.pinged = p }
 
 // Buffered says whether Next is sure to return without waiting.
 func (e *Events) Buffered() bool { return e.events.buffered() }

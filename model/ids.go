@@ -2,12 +2,17 @@ package model
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
 )
 
 // idLength is the length of ids that every provider takes: Mistral's takes no other.
@@ -21,26 +26,75 @@ const maxID = 256
 // newID returns an id of nine letters and digits, which fits every protocol.
 func newID() string { return rand.Text()[:idLength] }
 
-// IDs tells the calls of one answer apart. Its zero value is ready.
-type IDs struct{ taken map[string]bool }
+// IDs tells the calls of one answer apart, from each other and from those of the
+// conversation. Its zero value is ready.
+type IDs struct {
+	before []chat.Message // of the request; not looked through before there is a call
+	taken  map[string]bool
+	calls  map[calledAs]bool
+}
 
-// Take returns id, or one of ours if it is missing, too long, or taken.
-func (s *IDs) Take(id string) string {
+// calledAs is what a call is known by when a service sends it once more.
+type calledAs struct {
+	id  string
+	sum [sha256.Size]byte // of name and arguments
+}
+
+// Asked makes s ready for the answer to a request with these messages.
+func (s *IDs) Asked(messages []chat.Message) {
+	s.Reset()
+	s.before = messages
+}
+
+// Take returns id, or one of ours if it is missing, too long, or taken by another call.
+// again says that this is no other call: id, name and arguments are those of one that was
+// taken, which a service has sent twice. It must not run twice.
+func (s *IDs) Take(id, name string, args jsontext.Value) (taken string, again bool) {
+	s.begin()
+	if id != "" {
+		as := calledAs{id, sumOf(name, args)}
+		if s.calls[as] {
+			return id, true
+		}
+		s.calls[as] = true
+	}
 	for id == "" || len(id) > maxID || s.taken[id] {
 		id = newID()
 	}
-	if s.taken == nil {
-		s.taken = map[string]bool{}
-	}
 	s.taken[id] = true
-	return id
+	return id, false
 }
 
-// Any says whether an id was taken.
-func (s *IDs) Any() bool { return len(s.taken) > 0 }
+// begin makes room for the first call, and looks for the ids that the conversation has.
+func (s *IDs) begin() {
+	if s.calls != nil {
+		return
+	}
+	s.taken, s.calls = map[string]bool{}, map[calledAs]bool{}
+	for i := range s.before {
+		for _, p := range s.before[i].Parts {
+			if p.Call != nil && p.Call.ID != "" {
+				s.taken[p.Call.ID] = true
+			}
+		}
+	}
+	s.before = nil
+}
+
+// sumOf is equal for calls that ask for the same thing, however their arguments are spaced.
+func sumOf(name string, args jsontext.Value) [sha256.Size]byte {
+	b := append(append([]byte(name), 0), args...)
+	if v := args.Clone(); v.Compact() == nil {
+		b = append(b[:len(name)+1], v...)
+	}
+	return sha256.Sum256(b)
+}
+
+// Any says whether a call was taken.
+func (s *IDs) Any() bool { return s.calls != nil }
 
 // Reset makes s ready for another answer.
-func (s *IDs) Reset() { clear(s.taken) }
+func (s *IDs) Reset() { *s = IDs{} }
 
 // SentIDs gives the calls of a request the ids that they go by. Its zero value is ready.
 type SentIDs struct {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
@@ -122,6 +123,29 @@ func (s Spec) secrets() []string {
 	list := []string{s.APIKey.Reveal()}
 	for _, v := range s.Headers {
 		list = append(list, v.Reveal())
+	}
+	return appendValues(list, s.Extra)
+}
+
+// shortestValue is how long a value of extra is at least that is kept out of errors.
+// Shorter ones are words that anybody writes.
+const shortestValue = 8
+
+// appendValues appends the texts and numbers in v. It leads no deeper than JSON that was
+// read.
+func appendValues(list []string, v jsontext.Value) []string {
+	for _, m := range Members(v) {
+		list = appendValues(list, m.Value)
+	}
+	for _, el := range Elements(v) {
+		list = appendValues(list, el)
+	}
+	text := Unquote(v)
+	if v.Kind() == '0' {
+		text = string(v)
+	}
+	if len(text) >= shortestValue {
+		list = append(list, text)
 	}
 	return list
 }

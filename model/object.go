@@ -2,7 +2,9 @@ package model
 
 import (
 	"bytes"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -14,6 +16,19 @@ import (
 func Tolerant() json.Options { return tolerant }
 
 var tolerant = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// Figure returns a whole number from 0 to 2^31-1, of tokens as a rule. Some services write
+// it as a float.
+func Figure(v jsontext.Value) (n int, ok bool) {
+	if u, err := strconv.ParseUint(string(v), 10, 31); err == nil {
+		return int(u), true
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || !(f >= 0 && f <= math.MaxInt32) || math.Signbit(f) || f != math.Trunc(f) {
+		return 0, false
+	}
+	return int(f), true
+}
 
 // Object is a JSON object: its members in their order. It is for what codecs look into
 // now and then: errors, schemas, what was kept. Answers are read token by token.

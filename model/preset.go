@@ -106,3 +106,13 @@ func completed(u url.URL, end string) string {
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }
+
+// KeyOf returns the first variable of a provider's key; empty: it has none.
+func KeyOf(provider string, protocols []Preset) string {
+	for _, p := range withPresets(protocols) {
+		if p.Name == provider && len(p.Keys) > 0 {
+			return p.Keys[0]
+		}
+	}
+	return ""
+}

@@ -28,18 +28,19 @@ const (
 )
 
 // Section is the section models of the configuration file. It fills specs, in the order
-// of the file, and puts what no log may show into c.FileSecrets. It reads the rest of c,
-// which is whole by then. protocols are the providers whose protocols can be spoken.
-func Section(specs *[]Spec, c *config.Config, protocols []Preset) file.Section {
+// of the file. silence is how long a model may be silent unless it says so itself, and key
+// that of the GEMINI_* variables; both are whole when the section is read. protocols are the
+// providers whose protocols can be spoken.
+func Section(specs *[]Spec, silence *time.Duration, key *config.Secret, protocols []Preset) file.Section {
 	presets := withPresets(protocols)
 	return file.Section{Name: "models", Schema: strings.Replace(sectionSchema, `"enum": []`, `"enum": [`+providerNames(presets)+`]`, 1), Read: func(models *file.Node) {
 		for m := range models.Members() {
-			r := reader{node: m, cfg: c, presets: presets, spec: Spec{Key: m.Name()}}
-			r.read()
+			r := reader{node: m, presets: presets}
+			r.read(*silence)
 			*specs = append(*specs, r.spec)
 		}
 		checkFallbacks(models)
-		if d := models.Get(DefaultKey); d != nil && c.GeminiAPIKey != "" {
+		if d := models.Get(DefaultKey); d != nil && *key != "" {
 			d.Warn("is used in place of what the GEMINI_* variables say, of which a key is set")
 		}
 	}}
@@ -67,7 +68,6 @@ func BudgetSection(turnTokens *int) file.Section {
 // reader reads one model.
 type reader struct {
 	node *file.Node
-	cfg  *config.Config
 	spec Spec
 	// presets are all providers that there are.
 	presets []Preset
@@ -75,7 +75,18 @@ type reader struct {
 
 // read reads all fields, so that all faults of a model come at once. Nothing can be
 // said of a model without a provider.
-func (r *reader) read() {
+//
+// A breaker has the defaults of this package, which are not those of SLUICE_GEMINI_BREAKER:
+// a model that has a fallback may give up sooner.
+func (r *reader) read(silence time.Duration) {
+	r.spec = Spec{
+		Key: r.node.Name(), Thinking: Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto",
+		First: silence, Idle: silence, Retries: defaultRetries,
+		Breaker: breaker.Config{
+			Service: "model:" + r.node.Name(), Failures: defaultFailures, Recovery: defaultRecovery, HalfOpenCalls: breaker.DefaultHalfOpenCalls,
+		},
+		FallbackOn: DefaultFallbackOn(),
+	}
 	s := &r.spec
 	name, ok := r.node.Get("provider").Text()
 	if !ok {
@@ -86,19 +97,20 @@ func (r *reader) read() {
 	if name != p.Protocol {
 		s.Preset = name
 	}
+	switch s.Provider {
+	case Gemini:
+		s.Model, s.Driver = defaultGeminiModel, "rest"
+	case Anthropic:
+		s.MaxTokens = defaultAnthropicMost
+	}
+	r.node.Decode(s)
+	s.Headers = r.node.Get("headers").Headers(refusedHeaders)
+	s.NoTemperature = r.node.Get("temperature").Kind() == 'n'
 	r.refuseFields()
 	r.endpoint(p)
 	r.name()
-	r.sampling()
 	r.thinking()
-	s.ThinkTags = r.word("think_tags", "auto")
-	s.Structured = r.word("structured", "auto")
-	r.times()
-	r.breaker()
-	r.fallback()
-	r.headers()
 	r.extra()
-	s.Context, _ = r.node.Get("context_tokens").Int()
 }
 
 // refuseFields reports fields that the provider does not have.
@@ -121,55 +133,18 @@ func (r *reader) refuseFields() {
 	}
 }
 
-// word returns a field that the schema has checked, or its default.
-func (r *reader) word(field, otherwise string) string {
-	if s, ok := r.node.Get(field).Text(); ok {
-		return s
-	}
-	return otherwise
-}
-
-// name reads the model's name. Gemini's stands in the path of a URL, and so may hold
+// name checks the model's name. Gemini's stands in the path of a URL, and so may hold
 // neither a slash nor a query.
 func (r *reader) name() {
 	s, n := &r.spec, r.node.Get("model")
-	if n == nil {
-		switch s.Provider {
-		case Gemini:
-			s.Model = defaultGeminiModel
-		case Simulator:
-		default:
-			r.node.FaultMissing("model", "is required")
-		}
-		return
-	}
-	name, ok := n.Text()
 	switch {
-	case !ok:
-	case !visible(name):
+	case n == nil && s.Model == "" && s.Provider != Simulator:
+		r.node.FaultMissing("model", "is required")
+	case n == nil || !n.Sound():
+	case !visible(s.Model):
 		n.Fault("must be printable characters")
-	case s.Provider == Gemini && !check.Segment(name):
+	case s.Provider == Gemini && !check.Segment(s.Model):
 		n.Fault("must be a model's name such as " + defaultGeminiModel + ", without a path")
-	}
-	s.Model = name
-}
-
-// sampling reads temperature, output limit and retries. A temperature of null means
-// that none is sent, ever: some models refuse it.
-func (r *reader) sampling() {
-	s := &r.spec
-	temperature := r.node.Get("temperature")
-	s.NoTemperature = temperature.IsNull()
-	if t, ok := temperature.Float(); ok {
-		s.Temperature = &t
-	}
-	s.MaxTokens, _ = r.node.Get("max_output_tokens").Int()
-	if s.MaxTokens == 0 && s.Provider == Anthropic {
-		s.MaxTokens = defaultAnthropicMost
-	}
-	s.Retries = defaultRetries
-	if n, ok := r.node.Get("retries").Int(); ok {
-		s.Retries = n
 	}
 }
 
@@ -179,16 +154,15 @@ const (
 	mostGeminiThinking     = 32768 // that of Gemini 2.5 Pro
 )
 
-// thinking reads a word or a number of tokens. The schema has checked the words;
-// numbers have bounds that differ from provider to provider.
+// thinking checks a number of tokens, whose bounds differ from provider to provider. The
+// schema has checked the words.
 func (r *reader) thinking() {
 	s, n := &r.spec, r.node.Get("thinking")
-	s.Thinking.Word = r.word("thinking", "summary")
 	tokens, ok := n.Int()
 	if !ok {
 		return
 	}
-	s.Thinking = Thinking{Tokens: tokens}
+	s.Thinking.Word = ""
 	switch {
 	case s.Provider == OpenAI:
 		n.Fault("must be one of off, summary, low, medium, high: this protocol takes no number of tokens")
@@ -199,52 +173,4 @@ func (r *reader) thinking() {
 	case tokens == 0:
 		s.Thinking.Word = "0"
 	}
-}
-
-// times reads one duration for both timeouts, or an object with one of them. What is
-// not given is SLUICE_MODEL_TIMEOUT.
-func (r *reader) times() {
-	s, n := &r.spec, r.node.Get("timeout")
-	s.First, s.Idle = r.cfg.ModelTimeout, r.cfg.ModelTimeout
-	if both, ok := duration(n); ok {
-		s.First, s.Idle = both, both
-	}
-	if first, ok := duration(n.Get("first")); ok {
-		s.First = first
-	}
-	if idle, ok := duration(n.Get("idle")); ok {
-		s.Idle = idle
-	}
-}
-
-// duration reads a duration of a timeout.
-func duration(n *file.Node) (time.Duration, bool) {
-	text, ok := n.Text()
-	if !ok {
-		return 0, false
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 100*time.Millisecond || d > 10*time.Minute {
-		n.Fault("must be a duration from 100ms to 10m, with its unit, such as 15s or 500ms")
-		return 0, false
-	}
-	return d, true
-}
-
-// breaker reads "failures, recovery, half-open calls". Without it a model has
-// the defaults of this package, which are not those of SLUICE_GEMINI_BREAKER: a
-// model that has a fallback may give up sooner.
-func (r *reader) breaker() {
-	s, n := &r.spec, r.node.Get("breaker")
-	s.Breaker = breaker.Config{Service: "model:" + s.Key, Failures: defaultFailures, Recovery: defaultRecovery, HalfOpenCalls: breaker.DefaultHalfOpenCalls}
-	text, ok := n.Text()
-	if !ok {
-		return
-	}
-	b, err := breaker.Parse(text)
-	if err != nil {
-		n.Fault(err.Error())
-		return
-	}
-	s.Breaker.Failures, s.Breaker.Recovery, s.Breaker.HalfOpenCalls = uint32(b.Failures), b.Recovery, uint32(b.HalfOpenCalls)
 }

@@ -7,29 +7,6 @@ import (
 	"sluice/config/file"
 )
 
-// fallback reads the keys of the models that answer in this one's place, and
-// for which classes of failures. Whether the keys exist is checked once all
-// models were read (checkFallbacks).
-func (r *reader) fallback() {
-	s := &r.spec
-	s.Fallback = texts(r.node.Get("fallback"))
-	s.FallbackOn = texts(r.node.Get("fallback_on"))
-	if len(s.FallbackOn) == 0 {
-		s.FallbackOn = DefaultFallbackOn()
-	}
-}
-
-// texts returns the strings of a list. What is no string has been reported by
-// the schema.
-func texts(list *file.Node) (all []string) {
-	for item := range list.Members() {
-		if s, ok := item.Text(); ok {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // checkFallbacks reports names of models that are not there, and cycles, each once.
 func checkFallbacks(models *file.Node) {
 	next := map[string][]string{}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/textproto"
 	"net/url"
 	"strings"
 	"unicode"
@@ -11,17 +10,14 @@ import (
 	"sluice/internal/check"
 )
 
-const (
-	maxHeader = 4 << 10
-	maxExtra  = 16 << 10
-)
+const maxExtra = 16 << 10
 
 // endpoint reads where requests go, and with which key.
 func (r *reader) endpoint(p Preset) {
 	if p.Endpoint == "" {
 		return
 	}
-	s, n := &r.spec, r.node.Get("endpoint")
+	n := r.node.Get("endpoint")
 	own, _ := url.Parse(p.Endpoint) // a constant
 	u := own
 	if n != nil {
@@ -35,13 +31,10 @@ func (r *reader) endpoint(p Preset) {
 			return
 		}
 		u = given
-		r.keepSecrets("endpoint")
+		n.HideVariables()
 	}
 	r.address(*u, p.End)
 	r.key(p, sameOrigin(own, u))
-	if s.Provider == Gemini {
-		s.Driver = r.word("driver", "rest")
-	}
 }
 
 // endpointURL accepts URLs of which nothing gets lost on the way.
@@ -76,8 +69,9 @@ func (r *reader) address(u url.URL, end string) {
 	s := &r.spec
 	switch s.Provider {
 	case OpenAI:
-		fromURL := apiOf(&u)
-		s.API = r.word("api", fromURL)
+		if s.API == "" {
+			s.API = apiOf(&u)
+		}
 		own, other := chatEnd, responsesEnd
 		if s.API == ResponsesAPI {
 			own, other = responsesEnd, chatEnd
@@ -128,7 +122,7 @@ func hasVariable(n *file.Node) bool {
 // setKey keeps a key, and keeps it out of the log.
 func (r *reader) setKey(text string) {
 	r.spec.APIKey = config.Secret(text)
-	r.hide("api_key", text)
+	r.node.Hide("api_key", r.spec.APIKey)
 }
 
 // presetKey takes the first variable of the preset that is set. It never sends
@@ -161,41 +155,10 @@ func (r *reader) presetKey(p Preset, home bool) {
 // refusedHeaders are set by the connection or by us (RFC 9110, section 7.6.1).
 const refusedHeaders = " Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection Te Trailer Transfer-Encoding Upgrade Host Content-Length X-Request-Id "
 
-// headers reads headers of the request. Each value is treated as a secret.
-// Names are compared in their canonical form, as they are sent.
-func (r *reader) headers() {
-	all := r.node.Get("headers")
-	seen := map[string]bool{}
-	for h := range all.Members() {
-		name := textproto.CanonicalMIMEHeaderKey(h.Name())
-		value, ok := h.Text()
-		switch {
-		case !check.HeaderName(h.Name()):
-			h.FaultKey("is not a header's name")
-		case strings.Contains(refusedHeaders, " "+name+" "):
-			h.FaultKey("is a header that cannot be set")
-		case seen[name]:
-			h.FaultKey("is given twice: names that differ only in upper and lower case are the same")
-		case !ok:
-		case len(value) > maxHeader:
-			h.Fault("must not be longer than 4 KiB")
-		case !check.HeaderValue(value):
-			h.Fault("must not hold line ends or other control characters")
-		default:
-			if r.spec.Headers == nil {
-				r.spec.Headers = map[string]config.Secret{}
-			}
-			r.spec.Headers[name] = config.Secret(value)
-			r.hide("headers/"+h.Name(), value)
-		}
-		seen[name] = true
-	}
-}
-
-// extra reads members of the request's body that we do not set.
+// extra checks members of the request's body that we do not set.
 func (r *reader) extra() {
 	n := r.node.Get("extra")
-	if !n.IsObject() {
+	if n.Kind() != '{' {
 		return
 	}
 	for m := range n.Members() {
@@ -206,35 +169,14 @@ func (r *reader) extra() {
 	if !n.Sound() {
 		return
 	}
-	text := n.JSON()
-	if len(text) > maxExtra {
+	if len(r.spec.Extra) > maxExtra {
 		n.Fault("must not be longer than 16 KiB")
-		return
 	}
-	r.spec.Extra = text
-	r.keepSecrets("extra")
+	n.HideVariables()
 }
 
 // ourMembers carry the conversation, in any of the protocols.
 const ourMembers = " messages input contents system system_instruction systemInstruction instructions tools functions stream model "
-
-// keepSecrets hides what variables put into a field: it is often a token.
-func (r *reader) keepSecrets(field string) {
-	for name, value := range r.node.Get(field).AllVariables() {
-		r.hide(field+" (${"+name+"})", value.Reveal())
-	}
-}
-
-// hide keeps a value out of the log.
-func (r *reader) hide(field, value string) {
-	if value == "" {
-		return
-	}
-	if r.cfg.FileSecrets == nil {
-		r.cfg.FileSecrets = map[string]config.Secret{}
-	}
-	r.cfg.FileSecrets["/models/"+r.spec.Key+"/"+field] = config.Secret(value)
-}
 
 // visible says whether all characters can be printed. Spaces count as such,
 // line breaks do not.

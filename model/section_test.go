@@ -12,6 +12,7 @@ import (
 	"sluice/anthropic"
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/config/configtest"
 	"sluice/config/file"
 	"sluice/gemini"
 	"sluice/model"
@@ -21,11 +22,8 @@ import (
 // configured reads a file with a section models.
 func configured(content string, env map[string]string) ([]model.Spec, *config.Config, file.Result) {
 	var specs []model.Spec
-	cfg := &config.Config{ModelTimeout: 15 * time.Second, GeminiAPIKey: config.Secret(env["GEMINI_API_KEY"])}
-	r := file.Table{model.Section(&specs, cfg, []model.Preset{gemini.Preset(), openai.Preset(), anthropic.Preset()})}.Read("f.yaml", []byte(content), func(name string) (string, bool) {
-		value, ok := env[name]
-		return value, ok
-	})
+	cfg, silence, key := &config.Config{}, 15*time.Second, config.Secret(env["GEMINI_API_KEY"])
+	r := file.Table{model.Section(&specs, &silence, &key, []model.Preset{gemini.Preset(), openai.Preset(), anthropic.Preset()})}.Read("f.yaml", []byte(content), config.Sources{Lookup: configtest.World{Env: env}.Lookup, Hide: cfg.Hide})
 	return specs, cfg, r
 }
 
@@ -206,9 +204,9 @@ func TestModelFaults(t *testing.T) {
 		{openai + "thinking: 2000", "1:69: /models/m/thinking: must be one of off, summary, low, medium, high: this protocol takes no number of tokens"},
 		{"provider: anthropic, model: m, thinking: 1023", "1:55: /models/m/thinking: must be 1024 or more"},
 		{"provider: gemini, thinking: 32769", "1:42: /models/m/thinking: must be from -1 to 32768"},
-		{openai + "timeout: 99ms", "1:68: /models/m/timeout: must be a duration from 100ms to 10m, with its unit, such as 15s or 500ms"},
+		{openai + "timeout: 99ms", "1:68: /models/m/timeout: must be a duration from 100ms to 10m, with its unit, such as 15s, 90m or 7d"},
 		{openai + "timeout: 30", "1:68: /models/m/timeout: must be a string or an object"},
-		{openai + "timeout: {first: 11m}", "1:76: /models/m/timeout/first: must be a duration from 100ms to 10m, with its unit, such as 15s or 500ms"},
+		{openai + "timeout: {first: 11m}", "1:76: /models/m/timeout/first: must be a duration from 100ms to 10m, with its unit, such as 15s, 90m or 7d"},
 		{openai + "timeout: {}", "1:68: /models/m/timeout: must have 1 or more keys"},
 		{openai + "timeout: {firts: 1s}", "1:69: /models/m/timeout/firts: there is no such key; did you mean first?"},
 		{openai + "retries: 6", "1:68: /models/m/retries: must be from 0 to 5"},
@@ -271,7 +269,7 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"100": "", "100000000": "", "99": "must be from 100 to 100000000", "1.5": "must be a whole number", `"5"`: "must be a whole number"} {
 		var tokens int
-		r := file.Table{model.BudgetSection(&tokens)}.Read("f.yaml", []byte("budget: {turn_tokens: "+text+"}"), func(string) (string, bool) { return "", false })
+		r := file.Table{model.BudgetSection(&tokens)}.Read("f.yaml", []byte("budget: {turn_tokens: "+text+"}"), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 		if want == "" && (len(r.Faults) > 0 || fmt.Sprint(tokens) != text) || want != "" && (len(r.Faults) != 1 || r.Faults[0].Message != "/budget/turn_tokens: "+want) {
 			t.Errorf("%s: %d, %v", text, tokens, r.Faults)
 		}

@@ -29,6 +29,8 @@ type Stream interface {
 	Next(c *chat.Chunk) error
 	// End is called after that, as Answer.End.
 	End(c *chat.Chunk) error
+	// Told says that the end was told, as Answer.Told does.
+	Told() bool
 	// Note returns what the log tells of the answer, so far.
 	Note() Note
 	// Buffered says whether Next is sure to return without waiting.
@@ -36,6 +38,10 @@ type Stream interface {
 	// Close ends the stream; it must be called once.
 	Close()
 }
+
+// Pinged is told of signs of life that are no events: comments in the stream. A Stream
+// that can tell of them has a method Listen.
+type Pinged interface{ Ping() }
 
 // httpSource is the default Source.
 type httpSource struct {
@@ -110,6 +116,12 @@ func (a *httpStream) document(data []byte, c *chat.Chunk) error {
 // End asks the codec for what it holds back until it knows that nothing
 // follows.
 func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
+
+// Told is the codec's to say.
+func (a *httpStream) Told() bool { return a.answer.Told() }
+
+// Listen has p told of comments.
+func (a *httpStream) Listen(p Pinged) { a.events.Listen(p) }
 
 // Note is what the log is told, valid also after an error.
 func (a *httpStream) Note() Note { return a.answer.Note() }

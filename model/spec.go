@@ -12,41 +12,43 @@ import (
 // Spec is one configured model (docs/models.md has the meaning and the range of each
 // field). A codec is made of it, and the frame around it.
 type Spec struct {
-	Key      string // of the section models; the breaker and the service are "model:"+Key
+	Key      string `key:"@"` // of the section models; the breaker and the service are "model:"+Key
 	Provider string // the protocol: openai, anthropic, gemini or simulator
 	Preset   string // the name of the preset, if one was used: ollama, groq, …
-	API      string // openai: chat or responses
+	API      string `key:"api"` // openai: chat or responses
 	Endpoint string // absolute URL, with the path that requests go to
 	// Model is the name that requests have; APIKey may be empty, as for
 	// servers of one's own.
-	Model  string
+	Model  string `key:"model"`
 	APIKey config.Secret
-	Driver string // gemini: rest or sdk
+	Driver string `key:"driver"` // gemini: rest or sdk
 
-	Temperature   *float64 // nil: not sent, unless the caller asks for one
+	Temperature   *float64 `key:"temperature"` // nil: not sent, unless the caller asks for one
 	NoTemperature bool     // never sent, even if the caller asks
-	MaxTokens     int      // visible part; 0: not sent
-	Thinking      Thinking
-	ThinkTags     string // chat: auto, open or off
-	Structured    string // auto, schema, json, tool or prompt
+	MaxTokens     int      `key:"max_output_tokens"` // visible part; 0: not sent
+	Thinking      Thinking `key:"thinking"`
+	ThinkTags     string   `key:"think_tags"` // chat: auto, open or off
+	Structured    string   `key:"structured"` // auto, schema, json, tool or prompt
 
-	First, Idle time.Duration // silence before the first chunk, and between two
-	Retries     int
-	Breaker     breaker.Config
+	// First and Idle bound the silence before the first chunk, and between two.
+	First   time.Duration  `key:"timeout,timeout/first" from:"100ms" to:"10m"`
+	Idle    time.Duration  `key:"timeout,timeout/idle" from:"100ms" to:"10m"`
+	Retries int            `key:"retries"`
+	Breaker breaker.Config `key:"breaker"`
 	// Fallback are keys, in the order in which they are asked.
-	Fallback   []string
-	FallbackOn []string // classes
+	Fallback   []string `key:"fallback"`
+	FallbackOn []string `key:"fallback_on"` // classes
 	// Headers are sent with each request. Values are secrets as a rule.
 	Headers map[string]config.Secret
-	Extra   jsontext.Value // an object; empty: none
-	Context int            // tokens; 0: unknown
+	Extra   jsontext.Value `key:"extra"`          // an object; empty: none
+	Context int            `key:"context_tokens"` // tokens; 0: unknown
 }
 
 // Thinking says what is asked of a model's reasoning: a word, or a number of tokens
 // if Tokens is not 0.
 type Thinking struct {
-	Word   string // off, summary, low, medium or high; gemini: also 0, a budget of none
-	Tokens int
+	Word   string `key:"."` // off, summary, low, medium or high; gemini: also 0, a budget of none
+	Tokens int    `key:"."`
 }
 
 // Off says that the model is asked not to think, so that all tokens are visible.
@@ -64,6 +66,15 @@ func (t Thinking) For(level string) Thinking {
 // thinkingRoom is how many tokens are added to the limit of an answer for what is not
 // seen of it, because providers count thoughts as well.
 const thinkingRoom = 2048
+
+// Room returns the limit to send for a request that may tell the model not to think: silent
+// says that it does.
+func (t Thinking) Room(visible int, silent bool) int {
+	if silent {
+		return visible
+	}
+	return t.WireLimit(visible)
+}
 
 // WireLimit returns the limit to send for an answer whose visible part has at most
 // visible tokens.

@@ -9,7 +9,8 @@ type tally struct {
 	usage  chat.Usage // the latest that a chunk told
 	told   bool       // there was one
 	paid   bool       // it was handed on
-	seen   int        // Note.Size when it was last looked at
+	hidden int        // Note.Size beyond the parts, when it was last looked at
+	pings  int        // Note.Pings then
 	finish chat.Finish
 	note   Note
 }
@@ -31,17 +32,24 @@ func (t *tally) add(c *chat.Chunk) error {
 }
 
 // grown says whether the answer has become longer since the last call, beyond what its
-// parts show.
-func (t *tally) grown(ans Stream) bool {
-	before := t.seen
-	t.seen = ans.Note().Size
-	return t.seen > before
+// parts show, and whether the service has said that it lives.
+func (t *tally) grown(ans Stream) (grown, pinged bool) {
+	hidden, pings := t.hidden, t.pings
+	note := ans.Note()
+	t.hidden, t.pings = note.Size-t.Size, note.Pings
+	return t.hidden > hidden, t.pings > pings
 }
 
 // estimate guesses the usage of an answer whose provider did not tell it.
 func (t *tally) estimate(ans Stream) {
 	size := max(t.Size, ans.Note().Size)
 	t.usage = chat.Usage{InputTokens: Estimate(t.prompt), OutputTokens: Estimate(size), Estimated: true}
+}
+
+// split guesses how much of a total that was told is the request's.
+func (t *tally) split() {
+	input := min(Estimate(t.prompt), t.usage.OutputTokens)
+	t.usage.InputTokens, t.usage.OutputTokens = input, t.usage.OutputTokens-input
 }
 
 // close takes what is known at the end.

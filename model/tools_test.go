@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/chat"
 	"sluice/model"
 	"sluice/tool"
 )
@@ -162,19 +164,52 @@ func TestSentIDs(t *testing.T) {
 	}
 }
 
-// Ids that are missing, too long or repeated within an answer are replaced.
+// Ids that are missing, too long, or another call's are replaced: of the same answer, or of
+// the conversation so far.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	var ids model.IDs
-	for _, id := range []string{"", "a", "a", strings.Repeat("x", 257)} {
-		got := ids.Take(id)
-		if fresh := model.NineLetters(got); fresh == (got == "a") || fresh && got == id {
-			t.Errorf("%.9q became %q", id, got)
+	ids.Asked([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}, {Text: "x"}}}})
+	if ids.Any() {
+		t.Error("a call was taken before there was one")
+	}
+	for i, id := range []string{"", "a", "a", "before", strings.Repeat("x", 257)} {
+		got, again := ids.Take(id, "f", jsontext.Value(fmt.Sprint(i)))
+		if fresh := model.NineLetters(got); again || fresh == (i == 1) || fresh && got == id {
+			t.Errorf("%.9q became %q, again: %v", id, got, again)
 		}
 	}
 	ids.Reset()
-	if ids.Any() || ids.Take("a") != "a" {
+	if got, _ := ids.Take("a", "f", nil); got != "a" {
 		t.Error("Reset keeps ids")
+	}
+}
+
+// A call that a service sends twice is one call. Without an id nobody can say whether it
+// is, and so it is another.
+func TestCallsThatComeTwice(t *testing.T) {
+	t.Parallel()
+	var ids model.IDs
+	for _, tt := range []struct {
+		id, name, args string
+		again          bool
+	}{
+		{"a", "f", `{"x":1}`, false},
+		{"a", "f", `{"x":1}`, true},
+		{"a", "f", `{ "x" : 1 }`, true},
+		{"a", "f", `{"x":2}`, false},
+		{"a", "g", `{"x":1}`, false},
+		{"b", "f", `{"x":1}`, false},
+		{"", "f", `{"x":1}`, false},
+		{"", "f", `{"x":1}`, false},
+		{strings.Repeat("x", 300), "f", `{}`, false},
+		{strings.Repeat("x", 300), "f", `{}`, true},
+		{"c", "f", `{"x":1,"x":2}`, false},
+		{"c", "f", `{"x":1,"x":2}`, true},
+	} {
+		if _, again := ids.Take(tt.id, tt.name, jsontext.Value(tt.args)); again != tt.again {
+			t.Errorf("%.9s %s %s: again %v", tt.id, tt.name, tt.args, again)
+		}
 	}
 }
 

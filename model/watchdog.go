@@ -2,12 +2,17 @@ package model
 
 import "time"
 
+// lingering is how long a service that has told how its answer ends may still tell what
+// it cost.
+const lingering = 2 * time.Second
+
 // watchdog ends a call that is silent for too long.
 type watchdog struct {
 	// timer fires once the model has been silent for too long. While the
 	// caller works on a chunk it does not run.
-	timer *time.Timer
-	idle  time.Duration
+	timer       *time.Timer
+	first, idle time.Duration
+	begun       bool // there was a sign of life: idle counts
 	// due is when the timer fires. It is kept only if exact, that is if there can be
 	// chunks that are no sign of life.
 	due   time.Time
@@ -16,7 +21,7 @@ type watchdog struct {
 
 // start has bark called after first, unless there is a sign of life before.
 func (w *watchdog) start(first, idle time.Duration, exact bool, bark func()) {
-	w.idle, w.exact, w.due = idle, exact, time.Now().Add(first)
+	w.first, w.idle, w.exact, w.due = first, idle, exact, time.Now().Add(first)
 	w.timer = time.AfterFunc(first, bark)
 }
 
@@ -24,6 +29,7 @@ func (w *watchdog) start(first, idle time.Duration, exact bool, bark func()) {
 func (w *watchdog) pause(life bool) (left time.Duration) {
 	w.timer.Stop()
 	if life {
+		w.begun = true
 		return w.idle
 	}
 	return time.Until(w.due)
@@ -35,6 +41,20 @@ func (w *watchdog) resume(left time.Duration) {
 	if w.exact {
 		w.due = time.Now().Add(left)
 	}
+}
+
+// Ping is told of what shows that the service lives, and is no part of an answer. A model
+// that thinks for long before its first word is not silent.
+func (w *watchdog) Ping() {
+	if w.exact && !w.begun {
+		w.resume(w.first)
+	}
+}
+
+// linger ends the call after lingering, unless more of the answer comes.
+func (w *watchdog) linger() {
+	w.begun, w.idle = true, min(w.idle, lingering)
+	w.resume(min(w.idle, time.Until(w.due)))
 }
 
 // stop makes sure of nothing but that no timer is left: one that fires at this

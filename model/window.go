@@ -26,7 +26,14 @@ type window struct {
 	r, w  int                // buf[r:w] was read and not yet taken
 	busy  bool               // the last read brought more than a small buffer holds
 	err   error              // of src
+	// passOver takes from a line that is being read what nobody reads, in place, and returns
+	// how much is left of it; nil: all is read.
+	passOver func(line []byte) int
 }
+
+// longLine is how much of a line is read before passOver looks at it, and at least before it
+// does so again.
+const longLine = 64 << 10
 
 // reset makes b read src afresh, and lets go of all but the small buffer.
 func (b *window) reset(src io.Reader) {
@@ -49,8 +56,12 @@ func (b *window) buffered() []byte { return b.buf[b.r:b.w] }
 // line takes the next line, of at most limit bytes and its end. It is valid until
 // the next call. What stands behind the last line's end comes with the error.
 func (b *window) line(limit int) ([]byte, error) {
-	seen := 0
+	seen, next := 0, longLine
 	for {
+		if b.w-b.r >= next && b.passOver != nil {
+			left := b.shorten()
+			b.w, seen, next = b.r+left, 0, left+max(left, longLine)
+		}
 		i := bytes.IndexByte(b.buf[b.r+seen:b.w], '\n')
 		if i >= 0 && seen+i <= limit {
 			return b.take(seen + i + 1), nil
@@ -64,6 +75,21 @@ func (b *window) line(limit int) ([]byte, error) {
 		}
 		b.fill()
 	}
+}
+
+// shorten passes over what nobody reads of the line at hand, and returns how much is
+// buffered then. What is behind the line's end stays.
+func (b *window) shorten() int {
+	line := b.buffered()
+	end := len(line)
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		end = i
+	}
+	n := b.passOver(line[:end])
+	if n == end {
+		return len(line)
+	}
+	return n + copy(line[n:], line[end:])
 }
 
 // take hands out the next n bytes, which are valid until the next read.

@@ -29,6 +29,7 @@ type chatAnswer struct {
 	chunk   chatChunk
 	think   thinkTags
 	calls   chatCalls
+	ids     model.IDs
 	kept    chatKept
 
 	usage    chat.Usage
@@ -44,7 +45,10 @@ type chatAnswer struct {
 }
 
 // Asked implements model.Asker.
-func (a *chatAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
+func (a *chatAnswer) Asked(req *chat.ModelRequest) {
+	a.tools = req.Tools
+	a.ids.Asked(req.Messages)
+}
 
 // keepScratch is up to how large an answer leaves its memory to the next one, in bytes.
 const keepScratch = 64 << 10
@@ -56,6 +60,7 @@ func (a *chatAnswer) Reset() {
 	}
 	a.think.reset(a.codec.thinkTags)
 	a.calls.reset()
+	a.ids.Reset()
 	a.kept.reset()
 	a.tools = nil
 	a.decoder.chatHalves = chatHalves{}
@@ -66,6 +71,9 @@ func (a *chatAnswer) Reset() {
 
 // Over implements model.Answer.
 func (a *chatAnswer) Over() bool { return a.over }
+
+// Told implements model.Answer: a finish reason came.
+func (a *chatAnswer) Told() bool { return a.finish != "" }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
@@ -206,7 +214,7 @@ func (a *chatAnswer) finished(word []byte) {
 		a.finish = string(word)
 	}
 	a.blocked = a.blocked || a.finish == "content_filter"
-	a.failed = a.failed || a.finish == "error"
+	a.failed = a.failed || a.finish == "error" || a.finish == "insufficient_system_resource" // DeepSeek's
 }
 
 // cut says whether the limit of tokens ended the answer.
@@ -254,18 +262,21 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 
 // appendCalls hands the calls on under our names, with ids that tell them apart.
 //
-// Ids that are missing or come twice are replaced; names go back from the form that was
-// sent to ours.
+// Ids that are missing or another call's are replaced; names go back from the form that
+// was sent to ours.
 func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	if len(calls) == 0 {
 		return
 	}
 	names := a.codec.tools.Names(a.tools)
-	var ids model.IDs
 	for i := range calls {
 		call := &calls[i]
+		id, again := a.ids.Take(string(call.id), string(call.name), call.args)
+		if again {
+			continue
+		}
 		part := chat.Part{Call: &tool.Call{
-			ID:        ids.Take(string(call.id)),
+			ID:        id,
 			Name:      names.Ours(string(call.name)),
 			Arguments: jsontext.Value(bytes.Clone(call.args)),
 		}}

@@ -154,19 +154,27 @@ func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 		c.isError = c.isError || string(d.word) == "error"
 		return err
 	case `"error"`:
-		v, err := d.json.ReadValue()
-		if err == nil && saysError(v) {
-			c.failure = v.Clone()
-		}
-		return err
+		return d.failure(c)
 	}
 	return d.json.SkipValue()
 }
 
-// groqField reads the usage out of x_groq.
+// failure reads an error in the chunk.
+func (d *chatDecoder) failure(c *chatChunk) error {
+	v, err := d.json.ReadValue()
+	if err == nil && saysError(v) {
+		c.failure = v.Clone()
+	}
+	return err
+}
+
+// groqField reads the usage out of x_groq, or the error.
 func (d *chatDecoder) groqField(c *chatChunk, name []byte) error {
-	if string(name) == `"usage"` {
+	switch string(name) {
+	case `"usage"`:
 		return d.usage(c)
+	case `"error"`:
+		return d.failure(c)
 	}
 	return d.json.SkipValue()
 }

@@ -66,7 +66,8 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 // appendLimit appends the limit of tokens, the lower one of the model's and the caller's.
 //
 // OpenAI and Azure want max_completion_tokens, others max_tokens; a server that refuses the
-// one gets the other. WireLimit adds room for thoughts, as they count for the limit.
+// one gets the other. Room is added for thoughts, as they count for the limit, unless the
+// model is told not to think.
 func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
 	if visible == 0 {
@@ -84,7 +85,8 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
-	return appendInt(b, c.spec.Thinking.WireLimit(visible))
+	silent := c.host.openAI && c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning_effort")
+	return appendInt(b, c.spec.Thinking.Room(visible, silent))
 }
 
 // appendEffort says how much the model may think. To a server that has never heard of
@@ -120,7 +122,7 @@ func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
 // refuses others.
 func appendForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	switch {
-	case form.Kind == chat.FormText || omit.Has("response_format"):
+	case form.Kind == chat.FormText:
 		return b
 	case form.Kind == chat.FormSchema && form.Schema.IsValid():
 		b = model.AppendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), formName(form.Name))

@@ -123,7 +123,6 @@ func TestChatRequestOptions(t *testing.T) {
 		{"strict refused", model.Spec{}, chat.ModelRequest{Form: strict}, "strict", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","schema":` + string(strict.Schema) + `}}}`},
 		{"schema that is not strict", model.Spec{}, chat.ModelRequest{Form: loose}, "", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","schema":` + string(loose.Schema) + `}}}`},
 		{"any JSON", model.Spec{}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormJSON}}, "", `{"response_format":{"type":"json_object"}}`},
-		{"format refused", model.Spec{}, chat.ModelRequest{Form: strict}, "response_format", `{}`},
 		{"extra", model.Spec{Temperature: &half, Extra: jsontext.Value(`{"temperature":null,"top_p":1,"a":{"b":{"c":1,"d":null}},"e":null}`)}, chat.ModelRequest{}, "", `{"top_p":1,"a":{"b":{"c":1}}}`},
 		{"extra goes deep", model.Spec{Extra: jsontext.Value(`{"response_format":{"json_schema":{"name":null,"x":[1]}}}`)}, chat.ModelRequest{Form: loose}, "", `{"response_format":{"type":"json_schema","json_schema":{"x":[1],"schema":` + string(loose.Schema) + `}}}`},
 		{"extra is not learned away", model.Spec{Extra: jsontext.Value(`{"reasoning_effort":"x"}`), Thinking: think("low")}, chat.ModelRequest{}, "reasoning_effort", `{"reasoning_effort":"x"}`},

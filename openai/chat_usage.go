@@ -73,7 +73,13 @@ func (d *chatDecoder) count(c *chatChunk, to *int) error {
 
 // usage tells the figures in our terms. Reasoning is part of completion_tokens unless
 // the total shows that it comes on top, as xAI counts.
+//
+// With a total alone, all of it is output until the frame, which knows how long the request
+// was, says better.
 func (f *chatFigures) usage() chat.Usage {
+	if f.prompt+f.completion == 0 && f.total > 0 {
+		return chat.Usage{OutputTokens: max(0, f.total-f.thinking), ThinkingTokens: f.thinking, Estimated: true}
+	}
 	output := max(0, f.completion-f.thinking)
 	if f.thinking > 0 && f.total == f.prompt+f.completion+f.thinking {
 		output = f.completion

@@ -37,6 +37,7 @@ func TestChatConformance(t *testing.T) {
 		Open:       sse(says(`"role":"assistant","content":""`)),
 		Text:       func(s string) string { return sse(says(fmt.Sprintf(`"content":%q`, s))) },
 		Finish:     sse(stop) + sse(`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}`) + sse(done),
+		Told:       sse(stop),
 		Idle:       []string{sse(says(`"content":""`)), sse(`{"choices":[]}`), sse(says(`"content":null,"tool_calls":[]`)), "event: ping\n\n"},
 		Unreadable: sse(`{"choices":`),
 		Error:      chatError,

@@ -38,6 +38,9 @@ func saysError(v jsontext.Value) bool {
 // that may be refused, as Omit names them.
 func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal {
 	e := errorObject(body)
+	if inner := passedOn(e); inner != nil {
+		e = inner
+	}
 	typ, code := e.Get("type"), e.Get("code")
 	r := &model.Refusal{
 		Status:  status,
@@ -53,10 +56,37 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	}
 	r.Kind = kindOf(r)
 	if r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity {
-		r.Member = refusedMember(e, r.Message, ours)
+		if e == nil && len(body) <= maxPlain {
+			r.Message = strings.TrimSpace(string(body))
+		}
+		r.Member, r.Guessed = refusedMember(e, r.Message, ours)
 	}
 	r.RetryAfter = max(model.WaitIn(r.Message), retryInfo(e.Get("details")))
 	return r
+}
+
+// maxPlain is how long an error may be that is no JSON but a sentence, as DeepSeek's of
+// members that it does not take.
+const maxPlain = 512
+
+// passedOn returns e with what the provider behind it has said, in metadata.raw, in place of
+// its own words, which are "Provider returned error" (OpenRouter); nil: it said nothing.
+func passedOn(e model.Object) model.Object {
+	raw := model.Unquote(model.Members(e.Get("metadata")).Get("raw"))
+	if raw == "" {
+		return nil
+	}
+	said := e.Without("message", "metadata")
+	inner := errorObject(jsontext.Value(raw))
+	if inner == nil {
+		said.Set("message", model.AppendString(nil, raw))
+	}
+	for _, m := range inner {
+		if m.Name != "code" || e.Get("code") == nil {
+			said.Set(m.Name, m.Value)
+		}
+	}
+	return said
 }
 
 // errorObject finds the error in a body: {"error": …}, [{"error": …}], or the error
@@ -116,22 +146,27 @@ func message(e model.Object) string {
 	return ""
 }
 
+// kinds are what codes and types of errors mean, whatever the status.
+var kinds = map[string]model.Kind{
+	"insufficient_quota":        model.KindQuota,
+	"tool_use_failed":           model.KindMalformed, // Groq's, of what the model wrote
+	"json_validate_failed":      model.KindMalformed,
+	"content_filter":            model.KindBlocked,
+	"invalid_api_key":           model.KindMisconfigured, // also as a 400
+	"model_not_found":           model.KindMisconfigured,
+	"exceed_context_size_error": model.KindOverflow, // llama.cpp's
+}
+
 // kindOf says what the provider's words mean, beyond the status.
 //
 // The provider's code wins over the status, since several services answer 400 or 429 for
 // what is neither. A status of 0 means that the error came within a stream.
 func kindOf(r *model.Refusal) model.Kind {
 	for _, word := range []string{r.Code, r.Type} {
-		switch {
-		case word == "insufficient_quota":
-			return model.KindQuota
-		case word == "tool_use_failed":
-			return model.KindMalformed
-		case word == "content_filter":
-			return model.KindBlocked
-		case word == "invalid_api_key", word == "model_not_found": // also as a 400
-			return model.KindMisconfigured
-		case strings.HasPrefix(word, "context_length"), word == "exceed_context_size_error": // llama.cpp's
+		if kind, ok := kinds[word]; ok {
+			return kind
+		}
+		if strings.HasPrefix(word, "context_length") {
 			return model.KindOverflow
 		}
 	}
@@ -175,37 +210,37 @@ func retryInfo(details jsontext.Value) (wait time.Duration) {
 }
 
 // refusedMember returns which of our members an error names as one that the provider
-// does not take, or "".
+// does not take, or "". guessed says that it stands in the text alone.
 //
 // It returns "" rather than guess: a member that is omitted by mistake is missing for as
 // long as the process runs. Text is searched only if it says that something is not taken.
-func refusedMember(e model.Object, text string, ours []string) string {
+func refusedMember(e model.Object, text string, ours []string) (name string, guessed bool) {
 	if param := model.Unquote(e.Get("param")); param != "" {
 		name := memberOf(param, ours)
 		if name != "" && isLimit(name) && !refuses.MatchString(text+" "+model.Unquote(e.Get("code"))) {
-			return "" // of its value only
+			return "", false // of its value only
 		}
-		return name
+		return name, false
 	}
 	for _, v := range e {
 		if name := inDetail(v.Value, ours, 0); name != "" {
-			return name
+			return name, false
 		}
 	}
 	if !refuses.MatchString(text) {
-		return ""
+		return "", false
 	}
 	for _, m := range quotedName.FindAllStringSubmatch(text, -1) {
 		if name := memberOf(m[1], ours); name != "" {
-			return name
+			return name, true
 		}
 	}
 	for _, m := range bareName.FindAllString(text, -1) {
 		if name := memberOf(m, ours); name != "" && m != "strict" {
-			return name
+			return name, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // isLimit says whether a member carries a number that can be wrong by itself.
@@ -248,7 +283,8 @@ func beginsWith(path string, ours []string) string {
 const maxDetailDepth = 6
 
 // inDetail finds what pydantic's validator reports, in Mistral's and vLLM's errors: an
-// "extra_forbidden" with its place, such as ["body", "stream_options"].
+// "extra_forbidden" with its place, such as ["body", "stream_options"]. The form of the
+// answer has values that a provider may not take.
 //
 // v may be any value of the error: the report stands in different places.
 func inDetail(v jsontext.Value, ours []string, depth int) string {
@@ -264,8 +300,11 @@ func inDetail(v jsontext.Value, ours []string, depth int) string {
 		return ""
 	}
 	o := model.Members(v)
-	if loc := model.Strings(o.Get("loc")); len(loc) > 0 && model.Unquote(o.Get("type")) == "extra_forbidden" {
-		return memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
+	if loc := model.Strings(o.Get("loc")); len(loc) > 0 {
+		name := memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
+		if model.Unquote(o.Get("type")) == "extra_forbidden" || name == "response_format" || name == "text.format" {
+			return name
+		}
 	}
 	for _, m := range o {
 		if name := inDetail(m.Value, ours, depth+1); name != "" {

@@ -6,6 +6,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -29,6 +30,9 @@ type responsesAnswer struct {
 	budget    model.Budget // of all that was taken
 	announced int          // bytes of arguments that came as deltas; the item that is done has them again
 	ids       model.IDs    // of the calls
+	done      []string     // ids of the items that are done, calls left out
+	shown     bool         // text came since the last message that is done
+	held      []chat.Part  // for the next text or the end: until then the answer may be asked for again
 	reasoned  bool         // a reasoning item is kept
 	halves    [2]pending   // of text and of thoughts: what a delta ended inside of
 	malformed error        // of a call that is of no use; it does not count if the answer was cut off
@@ -36,13 +40,15 @@ type responsesAnswer struct {
 
 // Reset makes a ready for another answer.
 func (a *responsesAnswer) Reset() {
-	a.ids.Reset()
-	*a = responsesAnswer{codec: a.codec, decoder: a.decoder, ids: a.ids}
+	*a = responsesAnswer{codec: a.codec, decoder: a.decoder}
 	a.decoder.begin(nil) // let go of the data
 }
 
 // Asked implements model.Asker.
-func (a *responsesAnswer) Asked(req *chat.ModelRequest) { a.tools = req.Tools }
+func (a *responsesAnswer) Asked(req *chat.ModelRequest) {
+	a.tools = req.Tools
+	a.ids.Asked(req.Messages)
+}
 
 // Note returns what the log tells.
 func (a *responsesAnswer) Note() model.Note {
@@ -52,6 +58,9 @@ func (a *responsesAnswer) Note() model.Note {
 
 // Over says that the response has ended.
 func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
+
+// Told is the same: the event that tells how the response ends is the last one.
+func (a *responsesAnswer) Told() bool { return a.Over() }
 
 // Take reads one event.
 //
@@ -80,6 +89,8 @@ func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
 		return a.judge(ev.kind, &body, c)
 	case responsesError:
 		return a.refused(ev.failure)
+	case responsesPing:
+		a.note.Pings++
 	}
 	return nil
 }
@@ -118,6 +129,7 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 	if err := a.text(string(a.halves[0].flush(nil)), false, c); err != nil {
 		return err
 	}
+	a.hand(c)
 	c.Finish = a.finish
 	if a.hasUsage {
 		c.Usage = &a.usage
@@ -166,19 +178,29 @@ func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
 		return nil
 	}
 	if !thought {
+		a.hand(c)
+		a.shown = true
 		a.note.TextLength += len(s)
 	}
-	return a.add(chat.Part{Text: s, Thought: thought}, len(s), c)
+	c.Parts = append(c.Parts, chat.Part{Text: s, Thought: thought})
+	return a.budget.Grow(len(s))
 }
 
-// add counts size bytes against the bound of an answer, and returns the error of one
-// that is too large.
-func (a *responsesAnswer) add(p chat.Part, size int, c *chat.Chunk) error {
-	c.Parts = append(c.Parts, p)
+// hold keeps p until something is shown after it, or the answer ends, and counts its size
+// against the bound of an answer.
+func (a *responsesAnswer) hold(p chat.Part, size int) error {
+	a.held = append(a.held, p)
 	return a.budget.Grow(size)
 }
 
-// item takes an item that is done. Its texts came as deltas before, unless whole is set.
+// hand hands on what was held.
+func (a *responsesAnswer) hand(c *chat.Chunk) {
+	c.Parts = append(c.Parts, a.held...)
+	a.held = nil
+}
+
+// item takes an item that is done. Its texts mostly came as deltas before, unless whole is
+// set. One that is done again says nothing.
 //
 // v is part of the event's data; what is kept of it is copied.
 func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) error {
@@ -191,30 +213,51 @@ func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) erro
 	}
 	switch item.kind {
 	case "message":
-		return a.message(&item, whole, c)
+		return a.message(&item, c)
 	case "reasoning":
 		return a.reasoning(v, &item, whole, c)
 	case "function_call":
-		return a.call(&item, c)
+		return a.call(&item)
 	}
 	return nil // tools that the provider runs itself, and what is yet to come
 }
 
+// again says whether an item was done before. Ids are few, and may be missing.
+func (a *responsesAnswer) again(item *responsesItem) bool {
+	if item.id == "" || len(item.id) > maxResponsesID {
+		return false
+	}
+	if slices.Contains(a.done, item.id) {
+		return true
+	}
+	if len(a.done) < maxItems {
+		a.done = append(a.done, item.id)
+	}
+	return false
+}
+
+// maxItems bounds the ids that are looked through.
+const maxItems = 64
+
 // message keeps what a message is known by, which stands for the texts before it: its
 // phase, because models that tell comments from answers want it back, and after
-// reasoning its id.
-func (a *responsesAnswer) message(item *responsesItem, whole bool, c *chat.Chunk) error {
-	if whole {
+// reasoning its id. A text of which no delta came is taken from here.
+func (a *responsesAnswer) message(item *responsesItem, c *chat.Chunk) error {
+	if a.again(item) {
+		return nil
+	}
+	if !a.shown {
 		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, false, c) })
 		if err != nil {
 			return err
 		}
 	}
+	a.shown = false
 	kept := responsesKept{id: a.link(item), phase: item.phase}
 	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
 		return nil
 	}
-	return a.add(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase), c)
+	return a.hold(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase))
 }
 
 // link returns the id of an item that reasoning led to: a reasoning item that goes back
@@ -229,6 +272,9 @@ func (a *responsesAnswer) link(item *responsesItem) string {
 // reasoning keeps the item as it is. One that says nothing without the provider's memory
 // cannot go back: an id alone is answered with 404, as nothing was stored.
 func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole bool, c *chat.Chunk) error {
+	if a.again(item) {
+		return nil
+	}
 	if whole {
 		for _, texts := range []jsontext.Value{item.summary, item.content} {
 			err := a.decoder.texts(texts, func(s string) error { return a.text(s, true, c) })
@@ -241,12 +287,12 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 		return nil
 	}
 	a.reasoned = true
-	return a.add(chat.Part{Kept: string(v)}, len(v), c)
+	return a.hold(chat.Part{Kept: string(v)}, len(v))
 }
 
-// call takes a call that is whole. Whether its arguments fit the tool is told to the
-// model, not judged here.
-func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
+// call takes a call that is whole, unless it came before. Whether its arguments fit the
+// tool is told to the model, not judged here.
+func (a *responsesAnswer) call(item *responsesItem) error {
 	args := jsontext.Value(item.arguments)
 	if len(args) == 0 {
 		args = jsontext.Value("{}")
@@ -264,12 +310,15 @@ func (a *responsesAnswer) call(item *responsesItem, c *chat.Chunk) error {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
-	id := a.ids.Take(item.callID)
+	id, again := a.ids.Take(item.callID, item.name, args)
+	if again {
+		return a.budget.Grow(len(args))
+	}
 	call := &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(item.name), Arguments: args.Clone()}
 	kept := responsesKept{id: a.link(item)}
 	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
 	a.announced = 0
-	return a.add(chat.Part{Call: call, Kept: kept.call()}, size, c)
+	return a.hold(chat.Part{Call: call, Kept: kept.call()}, size)
 }
 
 // judge takes the protocol's word on how the response ended: that of its status, which
@@ -295,6 +344,28 @@ func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat
 	case body.status == "queued" || body.status == "in_progress": // no end
 	default:
 		a.finish = chat.FinishStop
+	}
+	return a.late(body, c)
+}
+
+// late takes from the whole response what no event brought: the text, and if nothing at all
+// came, the calls.
+func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
+	if a.note.TextLength > 0 || !a.Over() || body.output.Kind() != '[' {
+		return nil
+	}
+	called := a.ids.Any()
+	for _, v := range model.Elements(body.output) {
+		item, err := a.decoder.item(v)
+		if err == nil && item.kind == "message" {
+			err = a.message(&item, c)
+		}
+		if err == nil && item.kind == "function_call" && !called {
+			err = a.call(&item)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

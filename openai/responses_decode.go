@@ -23,6 +23,7 @@ const (
 	responsesIncomplete
 	responsesFailed
 	responsesError
+	responsesPing
 )
 
 // responsesEvent is one event; its values are parts of the event's data.
@@ -131,6 +132,8 @@ func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 		return responsesFailed
 	case "error":
 		return responsesError
+	case "keepalive":
+		return responsesPing
 	}
 	return responsesOther
 }

@@ -97,6 +97,9 @@ func (d *responsesDecoder) detail(member string, n *int) error {
 // in it, and keeps what is part of a figure within it.
 func (b *responsesBody) settle() {
 	u := &b.usage
+	if !b.hasUsage && b.total > 0 { // the frame says how much of it is input
+		u.OutputTokens, u.Estimated, b.hasUsage = b.total, true, true
+	}
 	u.CachedTokens = min(u.CachedTokens, u.InputTokens)
 	if u.ThinkingTokens > 0 && b.total == u.InputTokens+u.OutputTokens+u.ThinkingTokens {
 		return

@@ -66,7 +66,8 @@ func appendResponsesTool(b []byte, name, description string, schema jsontext.Val
 // appendResponsesOptions appends what is asked of the answer.
 func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	if n := lowest(c.spec.MaxTokens, req.MaxTokens); n > 0 {
-		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.WireLimit(n))
+		silent := c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning") && !omit.Has("reasoning.effort")
+		b = appendInt(append(b, `,"max_output_tokens":`...), c.spec.Thinking.Room(n, silent))
 	}
 	b = appendTemperature(b, &c.spec, req, omit)
 	b = appendResponsesReasoning(b, c.spec.Thinking.For(req.Thinking).Word, omit)
@@ -109,9 +110,6 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 // appendResponsesForm asks for JSON. A schema that is no object becomes one that
 // allows everything: the value is checked on our side anyhow.
 func appendResponsesForm(b []byte, form *chat.Form, omit model.Omit) []byte {
-	if omit.Has("text.format") {
-		return b
-	}
 	switch form.Kind {
 	case chat.FormJSON:
 		b = append(b, `,"text":{"format":{"type":"json_object"}}`...)

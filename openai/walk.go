@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -57,8 +56,8 @@ func (w *walk) each(open jsontext.Kind, read func() error) error {
 	return err
 }
 
-// figure reads a whole number from 0 to 2^31-1, written as digits alone. Any other
-// value is read over, and not ok; an error is one of syntax.
+// figure reads a whole number from 0 to 2^31-1, also one
+// written as 10.0. Any other value is read over, and not ok; an error is one of syntax.
 func (w *walk) figure() (n int, ok bool, err error) {
 	if w.json.PeekKind() != '0' {
 		return 0, false, w.json.SkipValue()
@@ -67,8 +66,8 @@ func (w *walk) figure() (n int, ok bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	u, err := strconv.ParseUint(string(v), 10, 31)
-	return int(u), err == nil, nil
+	n, ok = model.Figure(v)
+	return n, ok, nil
 }
 
 // eof says that nothing follows the value that was read.

@@ -9,6 +9,11 @@ import (
 // number hides a card, an address of IPv4 or a phone number, which begin with a digit, a +
 // or a parenthesis.
 func (w *finder) number(at int) (to int, mark string) {
+	if w.kinds&Card != 0 && classes[w.text[at]] == isDigit {
+		if to := card(w.text, at); to > at {
+			return to, "[card]"
+		}
+	}
 	if at > 1 && w.text[at] != '+' && separator(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
 		return at, "" // it began before
 	}
@@ -17,8 +22,6 @@ func (w *finder) number(at int) (to int, mark string) {
 	case n.count < 4:
 	case w.kinds&IP != 0 && n.isIPv4(w.text, at):
 		return n.end, "[ip]"
-	case w.kinds&Card != 0 && n.isCard(w.text, at):
-		return n.end, "[card]"
 	case w.kinds&Phone != 0 && n.isPhone(w.text, at):
 		return extended(w.text, n.end), "[phone]"
 	}
@@ -197,54 +200,39 @@ func endsWithWord(text string, words ...string) bool {
 	return false
 }
 
-// isCard asks for the check digit (ISO/IEC 7812-1, annex B) and for an issuer: one number
-// in ten has a valid check digit by chance.
-func (d *digits) isCard(text string, at int) bool {
-	if text[at] == '+' || d.cut || d.seps&^(bySpace|byDash) != 0 || !issued(d.value[:d.count]) {
-		return false
-	}
-	if d.n > 1 && (d.groups[0] != 4 || d.n > 5) {
-		return false
-	}
-	sum := 0
-	for i := range d.count {
-		v := int(d.value[d.count-1-i])
-		if i%2 == 1 {
-			if v *= 2; v > 9 {
-				v -= 9
-			}
-		}
-		sum += v
-	}
-	return sum%10 == 0
+// issuers are the first four digits that an issuer's cards begin with, and a bit for each length
+// that these have.
+var issuers = [...]struct{ first, last, lengths int }{
+	// Visa
+	{4000, 4999, 1<<13 | 1<<16 | 1<<19},
+	// Mastercard
+	{5100, 5599, 1 << 16}, {2221, 2720, 1 << 16},
+	// American Express
+	{3400, 3499, 1 << 15}, {3700, 3799, 1 << 15},
+	// Diners Club
+	{3000, 3059, 1<<14 | 1<<16}, {3600, 3699, 1<<14 | 1<<16}, {3800, 3999, 1<<14 | 1<<16},
+	// JCB
+	{3528, 3589, 1 << 16},
+	// Discover
+	{6011, 6011, 1 << 16}, {6440, 6599, 1 << 16},
+	// UnionPay: 16 to 19
+	{6200, 6299, 1<<20 - 1<<16},
+	// Maestro: 13 to 19
+	{5018, 5018, 1<<20 - 1<<13}, {5020, 5020, 1<<20 - 1<<13}, {5038, 5038, 1<<20 - 1<<13}, {5893, 5893, 1<<20 - 1<<13},
+	{6304, 6304, 1<<20 - 1<<13}, {6759, 6759, 1<<20 - 1<<13}, {6761, 6763, 1<<20 - 1<<13},
 }
 
-// issued says whether a card of an issuer begins so and has this length.
+// issued says whether a card of an issuer begins so and has this length: one number in ten
+// has a valid check digit by chance.
 func issued(v []byte) bool {
-	if len(v) < 13 || len(v) > maxDigits {
-		return false
-	}
-	two, four := int(v[0])*10+int(v[1]), 0
+	four := 0
 	for _, d := range v[:4] {
 		four = four*10 + int(d)
 	}
-	switch n := len(v); {
-	case v[0] == 4: // Visa
-		return n == 13 || n == 16 || n == 19
-	case two >= 51 && two <= 55, four >= 2221 && four <= 2720: // Mastercard
-		return n == 16
-	case two == 34, two == 37: // American Express
-		return n == 15
-	case two == 36, two == 38, two == 39, four >= 3000 && four <= 3059: // Diners Club
-		return n == 14 || n == 16
-	case four >= 3528 && four <= 3589: // JCB
-		return n == 16
-	case four == 6011, two == 65, four >= 6440 && four <= 6499: // Discover
-		return n == 16
-	case two == 62: // UnionPay
-		return n >= 16
-	case four == 5018, four == 5020, four == 5038, four == 5893, four == 6304, four == 6759, four >= 6761 && four <= 6763: // Maestro
-		return n >= 13
+	for _, of := range issuers {
+		if four >= of.first && four <= of.last {
+			return of.lengths>>len(v)&1 != 0
+		}
 	}
 	return false
 }
@@ -307,14 +295,14 @@ func (d *digits) grouped(n int, first ...uint8) bool {
 func (d *digits) isDate() bool {
 	g := d.groups
 	switch {
-	case d.n >= 3 && g[0] == 4 && g[1] <= 2 && g[2] <= 2 && d.seps&byParen == 0 && d.value[0] <= 2 && d.value[0] >= 1:
-		return true
-	case d.n >= 3 && g[0] <= 2 && g[1] <= 2 && g[2] == 4 && d.seps&byParen == 0 && d.n <= 5 && d.seps != bySpace:
-		return true
-	case d.n == 2 && g[0] == 4 && g[1] == 4 && d.value[0] <= 2:
-		return true
+	case d.n == 2:
+		return g[0] == 4 && g[1] == 4 && d.value[0] <= 2
+	case d.n < 3 || d.seps&byParen != 0 || g[1] > 2:
+		return false
+	case g[0] == 4: // of one of the last three thousand years
+		return g[2] <= 2 && (d.value[0] == 1 || d.value[0] == 2)
 	}
-	return false
+	return g[0] <= 2 && g[2] == 4 && d.n <= 5 && d.seps != bySpace
 }
 
 // isAsked says whether the text before a number says that it is one to call.
@@ -330,29 +318,17 @@ func isOrdered(before string) bool {
 
 // ipv6 returns the end of an address that begins at at, or at.
 func (w *finder) ipv6(at, end int) int {
-	to, colons, some := at, 0, false
-	for to < end && to-at < 46 {
-		c := w.text[to]
-		switch {
-		case c == ':':
-			colons++
-		case c >= '0' && c <= '9':
-			some = true
-		case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F':
-		case c == '.' && colons > 1:
-		default:
-			goto read
-		}
+	to := at
+	for to < min(end, at+46) && (strings.IndexByte("0123456789abcdefABCDEF:", w.text[to]) >= 0 || w.text[to] == '.' && strings.Count(w.text[at:to], ":") > 1) {
 		to++
 	}
-read:
 	for to > at && (w.text[to-1] == '.' || w.text[to-1] == ':' && !strings.HasSuffix(w.text[at:to], "::")) {
 		to--
 	}
-	if colons < 2 || !some || to-at < 4 || to < end && (classes[w.text[to]]&(isUpper|isLower|isDigit|isDash) != 0) {
+	if strings.Count(w.text[at:to], ":") < 2 || !strings.ContainsAny(w.text[at:to], "0123456789") || to-at < 4 || to < end && (classes[w.text[to]]&(isUpper|isLower|isDigit|isDash) != 0) {
 		return at
 	}
-	if a, err := netip.ParseAddr(w.text[at:to]); err != nil || !a.Is6() {
+	if _, err := netip.ParseAddr(w.text[at:to]); err != nil {
 		return at
 	}
 	return to

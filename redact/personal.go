@@ -31,6 +31,8 @@ const (
 	isDot
 	isDash // - and _
 	isSpace
+	isEquals
+	isWide // the first byte of digits of full width, and of others
 	isOther
 )
 
@@ -46,6 +48,9 @@ func KindsOf(names ...string) (k Kinds) {
 	}
 	return k
 }
+
+// wideByte begins the digits of full width in UTF-8.
+const wideByte = 0xEF
 
 // classes is the class of each byte. It is a table because each byte of each text is looked up.
 var classes = func() (of [256]uint16) {
@@ -67,6 +72,10 @@ var classes = func() (of [256]uint16) {
 			of[i] = isDash
 		case c <= ' ':
 			of[i] = isSpace
+		case c == '=':
+			of[i] = isEquals
+		case c == wideByte:
+			of[i] = isWide
 		default:
 			of[i] = isOther
 		}
@@ -96,25 +105,55 @@ func (k Kinds) Each(text string, found func(thing, mark string)) {
 // find goes through all words.
 func (w *finder) find() {
 	text := w.text
+	block, lastEnd := w.block(0), -1
+	if block >= 0 {
+		lastEnd = strings.LastIndex(text, pemEnd)
+	}
 	for at := 0; at < len(text); {
 		if classes[text[at]] == isSpace {
 			at++
 			continue
 		}
+		if block >= 0 && at >= block {
+			at = max(at, w.pem(block, lastEnd))
+			block = w.block(at)
+			continue
+		}
 		end, class := at, uint16(0)
 		for end < len(text) {
 			c := classes[text[end]]
-			if c == isSpace {
+			if c == isSpace || end == block {
 				break
 			}
 			class |= c
 			end++
 		}
-		if class&(isDigit|isAt|isColon) != 0 || end-at > 20 || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
+		if class&(isDigit|isAt|isColon|isEquals|isWide) != 0 || end-at > 20 || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
 			end = w.word(at, end, class)
 		}
 		at = end
 	}
+}
+
+// block returns where the next block of PEM begins, or -1.
+func (w *finder) block(from int) int {
+	if w.kinds&Token == 0 {
+		return -1
+	}
+	i := strings.Index(w.text[from:], pemBegin)
+	if i < 0 {
+		return -1
+	}
+	return from + i
+}
+
+// pem hides the block that begins at at, and returns its end.
+func (w *finder) pem(at, lastEnd int) int {
+	end := pem(w.text, at, lastEnd)
+	if at >= w.copied {
+		w.hide(at, end, Mark)
+	}
+	return end
 }
 
 // finder goes through a text word by word. A word ends at white space; numbers may have
@@ -156,7 +195,13 @@ func (w *finder) word(start, end int, class uint16) int {
 	}
 	for at := max(start, w.copied); at < end; {
 		c := classes[w.text[at]]
-		if c&(isDigit|isUpper|isLower) == 0 && w.text[at] != '+' && w.text[at] != '(' && w.text[at] != ':' {
+		if c&(isEquals|isColon) != 0 && w.kinds&Token != 0 {
+			if next := w.assigned(at); next > at {
+				at = next
+				continue
+			}
+		}
+		if c&(isDigit|isUpper|isLower|isWide) == 0 && w.text[at] != '+' && w.text[at] != '(' && w.text[at] != ':' {
 			at++
 			continue
 		}
@@ -190,6 +235,11 @@ func (w *finder) thing(at, end int) int {
 	}
 	c := w.text[at]
 	switch {
+	case c == wideByte && w.kinds&Card != 0:
+		if to := card(w.text, at); to > at {
+			w.hide(at, to, "[card]")
+			return to
+		}
 	case classes[c]&isDigit != 0 || c == '+' || c == '(':
 		if to, mark := w.number(at); to > at {
 			w.hide(at, to, mark)
@@ -277,8 +327,14 @@ func domainEnd(text string, at, end int) int {
 		}
 		to++
 	}
-	if dots == 0 {
+	if dots == 0 || !isTopLevel(text[at:last]) {
 		return at
 	}
 	return last
+}
+
+// isTopLevel says whether a domain ends in letters, as all of them do: a version does not.
+func isTopLevel(domain string) bool {
+	last := domain[strings.LastIndexByte(domain, '.')+1:]
+	return strings.HasPrefix(last, "xn--") || strings.IndexFunc(last, func(r rune) bool { return r < 0x80 && classes[byte(r)]&(isUpper|isLower) == 0 }) < 0
 }

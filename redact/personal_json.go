@@ -10,69 +10,100 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JSON is Text for the strings and numbers of JSON texts. What the value of a member like
-// password or cookie is becomes a Mark, whatever it is. Names of members stay. What was
-// JSON is JSON afterwards; what was none is treated as a Text.
-func (k Kinds) JSON(text []byte) []byte {
-	clean, err := k.rewrite(text)
-	if err != nil {
-		return []byte(k.Text(string(text)))
+// maxWithin is how deep JSON is looked for in strings of JSON.
+const maxWithin = 4
+
+// Payload is Text for a text that may be JSON, whole or cut: then it is JSON.
+func (k Kinds) Payload(text string) string { return k.payload(text, maxWithin) }
+
+// payload is Payload down to a depth.
+func (k Kinds) payload(text string, depth int) string {
+	begin := strings.TrimLeft(text, " \t\r\n")
+	if depth == 0 || begin == "" || begin[0] != '{' && begin[0] != '[' {
+		return k.Text(text)
 	}
-	return clean
+	return string(k.json([]byte(text), depth))
 }
 
-// rewrite copies text with what is personal in its strings and names replaced.
-// An error means that text was no JSON.
-func (k Kinds) rewrite(text []byte) ([]byte, error) {
-	var out []byte
-	copied := 0 // how much of text is in out
-	replace := func(dec *jsontext.Decoder, old jsontext.Value, with string) {
-		end := int(dec.InputOffset())
-		out, _ = jsontext.AppendQuote(append(out, text[copied:end-len(old)]...), with) // it is UTF-8
-		copied = end
+// JSON is Text for the strings and numbers of JSON texts, and JSON for strings that are JSON
+// themselves. What the value of a member like password or cookie is becomes a Mark, whatever
+// it is. Names of members stay. What was JSON is JSON afterwards. What is none, or from where
+// on it is none, is treated as a Text.
+func (k Kinds) JSON(text []byte) []byte { return k.json(text, maxWithin) }
+
+// json is JSON down to a depth.
+func (k Kinds) json(text []byte, depth int) []byte {
+	clean, read, secret, err := k.rewrite(text, depth)
+	if err == nil {
+		return clean
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient)
-	secret := false // the value that comes next is one
-	for {
-		kind := dec.PeekKind()
-		hidden := secret && kind != 'n' && kind != '}'
-		if kind != '"' && kind != '0' && !hidden {
-			_, err := dec.ReadToken()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			secret = false
-			continue
-		}
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		plain := string(value)
-		if kind == '"' {
-			b, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it
-			plain = string(b)
-		}
-		switch {
-		case isName(dec):
-			secret = secretMember(plain)
-			continue
-		case hidden && plain != "" && plain != Mark:
-			replace(dec, value, Mark)
-		default:
-			if clean := k.Text(plain); clean != plain {
-				replace(dec, value, clean)
-			}
-		}
-		secret = false
+	rest := string(text[read:])
+	if secret && strings.Trim(rest, ": \"") != "" { // the value is cut
+		return append(clean, `:"`+Mark+`"`...)
 	}
-	if copied == 0 {
-		return text, nil
+	return append(clean, k.Text(rest)...)
+}
+
+// rewrite copies text with what is personal in its strings and names replaced. An error
+// means that text was no JSON from read on; clean is what comes of the text before that, and
+// secret says that the value of a secret would have come next.
+func (k Kinds) rewrite(text []byte, depth int) (clean []byte, read int, secret bool, err error) {
+	r := rewriter{kinds: k, depth: depth, text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), lenient)}
+	for err == nil {
+		err = r.next()
 	}
-	return append(out, text[copied:]...), nil
+	switch read = int(r.dec.InputOffset()); {
+	case !errors.Is(err, io.EOF):
+		return append(r.out, text[r.copied:read]...), read, r.secret, err
+	case r.copied == 0:
+		return text, len(text), false, nil
+	}
+	return append(r.out, text[r.copied:]...), len(text), false, nil
+}
+
+// rewriter copies a text of JSON into out, as far as copied.
+type rewriter struct {
+	kinds  Kinds
+	depth  int
+	dec    *jsontext.Decoder
+	text   []byte
+	out    []byte
+	copied int
+	secret bool // the name before was that of a secret
+}
+
+// next reads a string, a number or the value of a secret, or a token of any other kind.
+func (r *rewriter) next() error {
+	kind := r.dec.PeekKind()
+	hidden := r.secret && kind != 'n' && kind != '}'
+	if kind != '"' && kind != '0' && !hidden {
+		_, err := r.dec.ReadToken()
+		r.secret = r.secret && err != nil
+		return err
+	}
+	value, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	plain := string(value)
+	if kind == '"' {
+		b, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it
+		plain = string(b)
+	}
+	if isName(r.dec) {
+		r.secret = secretMember(plain)
+		return nil
+	}
+	clean := Mark
+	if !hidden || plain == "" {
+		clean = r.kinds.payload(plain, r.depth-1)
+	}
+	if r.secret = false; clean != plain {
+		end := int(r.dec.InputOffset())
+		r.out, _ = jsontext.AppendQuote(append(r.out, r.text[r.copied:end-len(value)]...), clean) // it is UTF-8
+		r.copied = end
+	}
+	return nil
 }
 
 // plainLetter returns the letter by which names are compared, -1 for what is left out of them.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"net/url"
 	"strings"
 )
 
@@ -67,15 +68,13 @@ func (w *finder) bearer(at, end int) int {
 	return to
 }
 
-// url hides the user info and the values of the query of a URL, and an address as its
-// host. host is where that begins.
+// url hides the user info of a URL, those values of its query and fragment that are secrets,
+// and an address as its host. host is where that begins.
 func (w *finder) url(start, host, end int) {
-	for end > host && strings.IndexByte(".,;:!)>\"'", w.text[end-1]) >= 0 {
-		end--
-	}
-	path := host
-	for path < end && strings.IndexByte("/?#", w.text[path]) < 0 {
-		path++
+	end = host + len(strings.TrimRight(w.text[host:end], ".,;:!)>\"'"))
+	path := end
+	if i := strings.IndexAny(w.text[host:end], "/?#"); i >= 0 {
+		path = host + i
 	}
 	if at := strings.LastIndexByte(w.text[host:path], '@'); at >= 0 {
 		if info := w.text[host : host+at]; w.kinds&Token != 0 && info != "[token]" && info != "" {
@@ -88,46 +87,64 @@ func (w *finder) url(start, host, end int) {
 			w.hide(host, d.end, "[ip]")
 		}
 	}
-	if w.kinds&Token == 0 {
-		return
+	if query := strings.IndexAny(w.text[path:end], "?#"); w.kinds&Token != 0 && query >= 0 {
+		w.query(path+query+1, end)
 	}
-	query := strings.IndexByte(w.text[path:end], '?')
-	if query < 0 {
-		return
-	}
-	for at := path + query + 1; at < end; {
-		to := at
-		for to < end && w.text[to] != '&' && w.text[to] != '#' {
-			to++
+}
+
+// query hides what is secret in the values of a query or a fragment.
+func (w *finder) query(at, end int) {
+	for at < end {
+		to := end
+		if i := strings.IndexAny(w.text[at:end], "&#"); i >= 0 {
+			to = at + i
 		}
-		if eq := strings.IndexByte(w.text[at:to], '='); eq >= 0 && at+eq+1 < to && w.text[at+eq+1:to] != "[token]" {
-			w.hide(at+eq+1, to, "[token]")
-		}
-		if to < end && w.text[to] == '#' {
-			return
+		if name, value, _ := strings.Cut(w.text[at:to], "="); value != "" {
+			w.value(name, to-len(value), to)
 		}
 		at = to + 1
 	}
 }
 
-// ibanLength is the length of a country's IBAN, or 0: that of the IBAN registry (SWIFT, release 99, 2024-12).
+// value hides a value of a query, if its name is a secret's or it is itself something to
+// hide, be it escaped.
+func (w *finder) value(name string, from, to int) {
+	value := w.text[from:to]
+	switch {
+	case strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]"): // a mark
+	case secretInQuery(name):
+		w.hide(from, to, "[token]")
+	case strings.IndexByte(value, '%') >= 0:
+		if plain, err := url.QueryUnescape(value); err == nil && w.kinds.Text(plain) != plain {
+			w.hide(from, to, "[token]")
+		}
+	default:
+		w.kinds.Each(value, func(thing, mark string) {
+			at := max(from, w.copied)
+			if i := strings.Index(w.text[at:to], thing); i >= 0 {
+				w.hide(at+i, at+i+len(thing), mark)
+			}
+		})
+	}
+}
+
+// ibanLength is the length of a country's IBAN, in upper or lower case, or 0: that of the IBAN registry (SWIFT, release 99, 2024-12).
 func ibanLength(country string) int {
 	const registry = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30"
 	for i := 0; i < len(registry); i += 4 {
-		if registry[i] == country[0] && registry[i+1] == country[1] {
+		if registry[i] == country[0]&^0x20 && registry[i+1] == country[1]&^0x20 {
 			return int(registry[i+2]-'0')*10 + int(registry[i+3]-'0')
 		}
 	}
 	return 0
 }
 
-// iban returns the end of an IBAN that begins at at, or at. Its check is that of ISO 7064,
-// mod 97-10.
+// iban returns the end of an IBAN that begins at at, or at.
 func iban(text string, at int) int {
-	if at+15 > len(text) || classes[text[at+2]] != isDigit || classes[text[at+3]] != isDigit || classes[text[at+1]]&(isUpper|isLower) == 0 {
+	if at+15 > len(text) || classes[text[at+2]] != isDigit || classes[text[at+3]] != isDigit {
 		return at
 	}
-	want := ibanLength(strings.ToUpper(text[at : at+2]))
+	want := ibanLength(text[at : at+2])
 	if want == 0 {
 		return at
 	}
@@ -136,31 +153,28 @@ func iban(text string, at int) int {
 	for ; i < len(text) && n < want; i++ {
 		c := text[i]
 		switch {
-		case classes[c]&(isDigit|isUpper) != 0:
+		case classes[c]&(isDigit|isUpper|isLower) != 0:
 			of[n] = c
 			n++
-		case classes[c]&isLower != 0:
-			of[n] = c - 'a' + 'A'
-			n++
-		case (c == ' ' || c == '-') && n%4 == 0 && i+1 < len(text) && text[i+1] != c:
+		case strings.IndexByte(" -", c) >= 0 && n%4 == 0 && text[i-1] != c:
 		default:
 			return at
 		}
 	}
-	if n < want || i < len(text) && classes[text[i]]&(isDigit|isUpper|isLower) != 0 {
+	if n < want || i < len(text) && classes[text[i]]&(isDigit|isUpper|isLower) != 0 || checksum(of[:want]) != 1 {
 		return at
 	}
-	rest := 0
-	for k := range want {
-		c := of[(k+4)%want]
-		if c >= 'A' {
-			rest = (rest*100 + int(c-'A') + 10) % 97
+	return i
+}
+
+// checksum is what ISO 7064, mod 97-10, makes of an IBAN, whose first four characters count last.
+func checksum(iban []byte) (rest int) {
+	for k := range iban {
+		if c := iban[(k+4)%len(iban)]; c >= 'A' {
+			rest = (rest*100 + int(c|0x20-'a') + 10) % 97
 		} else {
 			rest = (rest*10 + int(c-'0')) % 97
 		}
 	}
-	if rest != 1 {
-		return at
-	}
-	return i
+	return rest
 }

@@ -7,25 +7,28 @@ import (
 )
 
 // Policy is what the operator says of a server's tools. It names tools as the server
-// gives them. The zero value believes the server; no value is invalid.
+// gives them. The zero value believes the server; no value is invalid. Tags are the keys of
+// a configuration that says it.
 type Policy struct {
 	// ReadOnly, Idempotent and Destructive name tools that are so, whatever the
 	// server's own annotations say. A tool that is read-only is not destructive, and
 	// the other way round; one that is in both lists is destructive.
-	ReadOnly, Idempotent, Destructive []string
+	ReadOnly    []string `key:"readOnly"`
+	Idempotent  []string `key:"idempotent"`
+	Destructive []string `key:"destructive"`
 	// Untrusted ignores the server's own annotations: what the lists do not say is
 	// as MCP takes it to be of a tool without annotations.
-	Untrusted bool
+	Untrusted bool `key:"trust" is:"false"`
 	// Fallback names, by tool, those to run when this server is unavailable, in the order
 	// in which they are tried: "<server>/<tool>", or "<tool>", which is that of the first
 	// other server that offers it, or else of this one. An empty name means none.
-	Fallback map[string][]string
+	Fallback map[string][]string `key:"fallback"`
 	// Cache says, by tool, for how long results are kept, of tools that are read-only;
 	// CacheShared that those of one user serve all.
 	Cache       map[string]time.Duration
-	CacheShared bool
+	CacheShared bool `key:"cache_shared"`
 	// Confirm says of tools, whatever they do, whether a person must allow their calls.
-	Confirm map[string]Confirm
+	Confirm map[string]Confirm `key:"confirm"`
 }
 
 // Override changes a, which the server says of the tool of that name, to what the

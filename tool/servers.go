@@ -3,3 +3,7 @@ package tool
 // Servers names the servers that tools come from, for settings that name tools: a wrong name is found before any
 // server runs. It is a part of a config.Config.
 type Servers []string
+
+// Telling are the names of those servers of whose calls with an unknown outcome the caller is
+// told, and no person is asked. A package that only has to check definitions reads it.
+type Telling []string

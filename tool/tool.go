@@ -11,7 +11,15 @@
 // schema.
 package tool
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ErrAsked is wrapped by the error of a call whose outcome is unknown, and about which a
+// person is asked: what they say decides whether it is made again.
+var ErrAsked = errors.New("a person is asked what became of the call")
 
 // Spec is one tool as the model sees it.
 type Spec struct {
@@ -117,4 +125,7 @@ type Result struct {
 	IsError bool
 	// Cached says that the tool was not run: this is what it said before.
 	Cached bool
+	// Warning says what is wrong with a result that counts all the same; it is for log and
+	// trace, not for the model. Empty: nothing is.
+	Warning string
 }

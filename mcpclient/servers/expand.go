@@ -3,31 +3,41 @@ package servers
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sluice/config"
+	"sluice/config/file"
 	"sluice/internal/check"
 )
 
-// expandedStr reads a string and puts the environment's values in place of
-// ${NAME}. "$${" stands for "${" itself. What was put in is added to used unless
-// that is nil.
+// expanded returns a string with the environment's values in place of ${NAME}. They are
+// added to used unless that is nil.
 //
 // Our own key is refused: it never goes to an MCP server or a child process.
-func (f *reader) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]config.Secret) (string, bool) {
-	s, ok := f.str(at, v)
-	if !ok {
+func (f *reader) expanded(n *file.Node, used *[]config.Secret) (string, bool) {
+	if _, ok := str(n); !ok {
 		return "", false
 	}
-	if f.within != nil {
-		return s, f.expandedWithin(at, used)
+	if f.lookup != nil { // else they are put in already
+		n.Expand(f.variable, expand)
 	}
+	for name, value := range n.Variables() {
+		if neverPassedOn(name) {
+			n.Fault(name + " is never passed on")
+		}
+		if used != nil && value != "" {
+			*used = append(*used, value)
+		}
+	}
+	return n.Text()
+}
+
+// expand puts values in place of ${NAME}. "$${" stands for "${" itself.
+func expand(s string, variable func(name string) string) (value, fault string) {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, "${")
 		if !found {
 			b.WriteString(s)
-			return b.String(), ok
+			return b.String(), ""
 		}
 		if escaped, is := strings.CutSuffix(before, "$"); is {
 			b.WriteString(escaped + "${")
@@ -37,46 +47,20 @@ func (f *reader) expandedStr(at jsontext.Pointer, v jsontext.Value, used *[]conf
 		b.WriteString(before)
 		name, rest, closed := strings.Cut(after, "}")
 		if !closed || !check.VariableName(name) {
-			f.fault(at, "${ must be followed by a variable's name and }; write $${ for a plain ${")
-			return "", false
+			return "", "${ must be followed by a variable's name and }; write $${ for a plain ${"
 		}
-		value, good := f.variable(at, name)
-		b.WriteString(value)
-		ok = ok && good
-		if used != nil && value != "" {
-			*used = append(*used, config.Secret(value))
-		}
+		b.WriteString(variable(name))
 		s = rest
 	}
 }
 
 // variable returns the value of an environment variable that a file names. One
 // that is set to nothing is as good as any.
-func (f *reader) variable(at jsontext.Pointer, name string) (value string, ok bool) {
+func (f *reader) variable(name string) (value string, ok bool) {
 	if neverPassedOn(name) {
-		f.fault(at, name+" is never passed on")
-		return "", false
+		return "", true // that is a fault of its own
 	}
-	value, ok = f.lookup(name)
-	if !ok {
-		f.fault(at, "the variable "+name+" is not set")
-	}
-	return value, ok
-}
-
-// expandedWithin looks at what is in the string of another document by now.
-func (f *reader) expandedWithin(at jsontext.Pointer, used *[]config.Secret) (ok bool) {
-	ok = true
-	for name, value := range f.within.Variables(at) {
-		if neverPassedOn(name) {
-			f.fault(at, name+" is never passed on")
-			ok = false
-		}
-		if used != nil && value != "" {
-			*used = append(*used, value)
-		}
-	}
-	return ok
+	return f.lookup(name)
 }
 
 // neverPassedOn are the keys of the model: no server and no child process gets

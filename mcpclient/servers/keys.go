@@ -1,22 +1,18 @@
 package servers
 
 import (
-	"bytes"
 	"errors"
 	"math"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sluice/config"
+	"sluice/config/file"
 	"sluice/internal/check"
 	"sluice/mcpclient"
 )
 
-// side tells which servers a key is for, by the key that makes them such.
+// side says which servers a key is for, by the key that makes them such.
 type side string
 
 const (
@@ -25,48 +21,39 @@ const (
 	remoteSide side = "url"
 )
 
-// key is one key that a server can have.
+// key is one key that a server can have. Its value is put into the Server of the same tag;
+// check reports what no schema has refused.
 type key struct {
-	name string
-	side side
-	read func(at jsontext.Pointer, v jsontext.Value)
-}
-
-// keyNamed finds a key by its exact name.
-func keyNamed(keys []key, name string) (key, bool) {
-	for _, k := range keys {
-		if k.name == name {
-			return k, true
-		}
-	}
-	return key{}, false
+	name  string
+	side  side
+	check func(*file.Node)
 }
 
 // keys lists all keys of a server, bound to s.
 func (f *reader) keys(s *Server) []key {
 	return []key{
-		{"type", both, f.checked(transport(&s.Transport))},
-		{"command", childSide, f.checked(command(&s.Command))},
-		{"builtin", both, f.checked(config.OneOf("", &s.Builtin, "", builtins(), "").Parse)},
-		{"args", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Args = f.expandedList(at, v, s) }},
-		{"env", childSide, func(at jsontext.Pointer, v jsontext.Value) { s.Env = f.env(at, v) }},
-		{"dir", childSide, f.checked(f.dir(&s.Dir))},
-		{"url", remoteSide, func(at jsontext.Pointer, v jsontext.Value) { s.URL = f.url(at, v, s) }},
-		{"headers", remoteSide, func(at jsontext.Pointer, v jsontext.Value) { s.Headers = f.headers(at, v) }},
-		{"timeout", both, func(at jsontext.Pointer, v jsontext.Value) { s.Timeout = f.timeout(at, v) }},
-		{"protocolVersion", both, f.checked(protocolVersion(&s.ProtocolVersion))},
-		{"allow", both, func(at jsontext.Pointer, v jsontext.Value) { s.Allow = f.tools(at, v) }},
-		{"deny", both, func(at jsontext.Pointer, v jsontext.Value) { s.Deny = f.tools(at, v) }},
-		{"fallback", both, func(at jsontext.Pointer, v jsontext.Value) { s.Fallback = f.fallback(at, v, s.Name) }},
-		{"readOnly", both, func(at jsontext.Pointer, v jsontext.Value) { s.ReadOnly = f.tools(at, v) }},
-		{"idempotent", both, func(at jsontext.Pointer, v jsontext.Value) { s.Idempotent = f.tools(at, v) }},
-		{"destructive", both, func(at jsontext.Pointer, v jsontext.Value) { s.Destructive = f.tools(at, v) }},
-		{"confirm", both, func(at jsontext.Pointer, v jsontext.Value) { s.Confirm = f.confirm(at, v) }},
-		{"on_unknown", both, f.checked(config.OneOf("", &s.OnUnknown, "", []string{AskUnknown, TellUnknown}, "").Parse)},
-		{"trust", both, func(at jsontext.Pointer, v jsontext.Value) { s.Untrusted = !f.truth(at, v) }},
-		{"cache", both, func(at jsontext.Pointer, v jsontext.Value) { s.Cache = f.cache(at, v) }},
-		{"cache_shared", both, func(at jsontext.Pointer, v jsontext.Value) { s.CacheShared = f.truth(at, v) }},
-		{"identity", both, func(at jsontext.Pointer, v jsontext.Value) { s.Identity = f.truth(at, v) }},
+		{"type", both, checked(oneOf(mcpclient.Stdio, mcpclient.HTTP, mcpclient.SSE))},
+		{"command", childSide, checked(command)},
+		{"builtin", both, checked(oneOf(builtins()...))},
+		{"args", childSide, func(n *file.Node) { f.args(n, s) }},
+		{"env", childSide, f.env},
+		{"dir", childSide, checked(config.Text("", new(string), "", "").Parse)},
+		{"url", remoteSide, func(n *file.Node) { f.url(n, s) }},
+		{"headers", remoteSide, f.headers},
+		{"timeout", both, func(n *file.Node) { s.Timeout = timeout(n) }},
+		{"protocolVersion", both, checked(protocolVersion)},
+		{"allow", both, tools},
+		{"deny", both, tools},
+		{"fallback", both, func(n *file.Node) { fallback(n, s.Name) }},
+		{"readOnly", both, tools},
+		{"idempotent", both, tools},
+		{"destructive", both, tools},
+		{"confirm", both, confirm},
+		{"on_unknown", both, checked(oneOf(AskUnknown, TellUnknown))},
+		{"trust", both, truth},
+		{"cache", both, func(n *file.Node) { s.Cache = cache(n) }},
+		{"cache_shared", both, truth},
+		{"identity", both, truth},
 	}
 }
 
@@ -81,142 +68,107 @@ func builtins() []string {
 	return []string{"todo", "home-lights", "home-music", "home-climate", "timesheet", "fake-payments"}
 }
 
-// checked reads a string that parse accepts.
-func (f *reader) checked(parse func(string) error) func(jsontext.Pointer, jsontext.Value) {
-	return func(at jsontext.Pointer, v jsontext.Value) {
-		s, ok := f.str(at, v)
-		if !ok {
-			return
-		}
-		if err := parse(s); err != nil {
-			f.fault(at, err.Error())
+// checked wants a string that parse accepts.
+func checked(parse func(string) error) func(*file.Node) {
+	return func(n *file.Node) {
+		if s, ok := str(n); ok {
+			if err := parse(s); err != nil {
+				n.Fault(err.Error())
+			}
 		}
 	}
 }
 
-// transport takes the name of a transport that a file can ask for.
-func transport(p *mcpclient.Transport) func(string) error {
-	return func(value string) error {
-		word := ""
-		err := config.OneOf("", &word, "", []string{string(mcpclient.Stdio), string(mcpclient.HTTP), string(mcpclient.SSE)}, "").Parse(value)
-		*p = mcpclient.Transport(word)
-		return err
-	}
+// oneOf accepts some words.
+func oneOf[T ~string](words ...T) func(string) error {
+	return config.OneOf("", new(T), "", words, "").Parse
 }
 
-// str reads a string as it stands, without variables.
-func (f *reader) str(at jsontext.Pointer, v jsontext.Value) (string, bool) {
-	if v.Kind() != '"' {
-		f.fault(at, "must be a string")
-		return "", false
-	}
-	b, _ := jsontext.AppendUnquote(nil, v)
-	return string(b), true
-}
-
-// command takes the program of a child process.
-func command(p *string) func(string) error {
-	return func(value string) error {
-		if value == "" {
-			return errors.New("must not be empty")
-		}
-		return config.Text("", p, "", "").Parse(value)
-	}
-}
-
-// dir takes a folder; a relative one starts at the file's own folder.
-func (f *reader) dir(p *string) func(string) error {
-	return func(value string) error {
-		if value != "" && !filepath.IsAbs(value) {
-			value = filepath.Join(f.folder, value)
-		}
-		return config.Text("", p, "", "").Parse(value)
-	}
-}
-
-// protocolVersion takes a version of MCP, which is a date, or auto.
-func protocolVersion(p *string) func(string) error {
-	return func(value string) error {
-		if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
-			return errors.New("must be a date such as 2025-11-25, or auto")
-		}
-		*p = value
-		return nil
-	}
-}
-
-// url reads a URL, with variables filled in. What they held is kept, to be
-// hidden in the log.
-func (f *reader) url(at jsontext.Pointer, v jsontext.Value, s *Server) string {
-	value, ok := f.expandedStr(at, v, &s.Expanded)
+// str wants a string.
+func str(n *file.Node) (string, bool) {
+	s, ok := n.Text()
 	if !ok {
-		return ""
+		n.Fault("must be a string")
 	}
-	if err := check.BaseURL(value); err != nil {
-		f.fault(at, err.Error())
-	}
-	return value
+	return s, ok
 }
 
-// expandedList reads a list of strings with variables filled in. None may hold
-// a NUL, which would cut an argument of a process.
-func (f *reader) expandedList(at jsontext.Pointer, v jsontext.Value, s *Server) []string {
-	var list []string
-	for i, e := range f.elements(at, v) {
-		at := at.AppendToken(strconv.Itoa(i))
-		value, ok := f.expandedStr(at, e, &s.Expanded)
-		if ok && strings.ContainsRune(value, 0) {
-			f.fault(at, "must not hold a NUL")
+// command accepts the program of a child process.
+func command(value string) error {
+	if value == "" {
+		return errors.New("must not be empty")
+	}
+	return config.Text("", new(string), "", "").Parse(value)
+}
+
+// protocolVersion accepts a version of MCP, which is a date, or auto.
+func protocolVersion(value string) error {
+	if _, err := time.Parse(time.DateOnly, value); err != nil && value != "auto" {
+		return errors.New("must be a date such as 2025-11-25, or auto")
+	}
+	return nil
+}
+
+// url checks a URL, with variables filled in. What they held is kept, to be hidden in the
+// log.
+func (f *reader) url(n *file.Node, s *Server) {
+	if value, ok := f.expanded(n, &s.Expanded); ok {
+		if err := check.BaseURL(value); err != nil {
+			n.Fault(err.Error())
 		}
-		list = append(list, value)
 	}
-	return list
 }
 
-// tools reads a list of tool names. An empty one is refused: as allow it would
-// take every tool away, and nobody means that.
-func (f *reader) tools(at jsontext.Pointer, v jsontext.Value) []string {
-	var list []string
-	for i, e := range f.elements(at, v) {
-		at := at.AppendToken(strconv.Itoa(i))
-		name, ok := f.str(at, e)
-		if ok && name == "" {
-			f.fault(at, "must not be empty")
+// args checks a list of strings with variables filled in. None may hold a NUL, which
+// would cut an argument of a process.
+func (f *reader) args(n *file.Node, s *Server) {
+	for _, m := range elements(n) {
+		if value, ok := f.expanded(m, &s.Expanded); ok && !check.Plain(value) {
+			m.Fault("must not hold a NUL")
 		}
-		list = append(list, name)
 	}
-	if v.Kind() == '[' && len(list) == 0 {
-		f.fault(at, "must name a tool, or be left out")
-	}
-	return list
 }
 
-// elements lists an array that parse has checked.
-func (f *reader) elements(at jsontext.Pointer, v jsontext.Value) []jsontext.Value {
-	if v.Kind() != '[' {
-		f.fault(at, "must be an array of strings")
+// tools checks a list of tool names. An empty one is refused: as allow it would leave no
+// tool at all, and nobody means that.
+func tools(n *file.Node) {
+	isList := n.Kind() == '['
+	list := elements(n)
+	for _, m := range list {
+		if name, ok := str(m); ok && name == "" {
+			m.Fault("must not be empty")
+		}
+	}
+	if isList && len(list) == 0 {
+		n.Fault("must name a tool, or be left out")
+	}
+}
+
+// elements lists the items of a list.
+func elements(n *file.Node) []*file.Node {
+	if n.Kind() != '[' {
+		n.Fault("must be an array of strings")
 		return nil
 	}
-	var list []jsontext.Value
-	d := jsontext.NewDecoder(bytes.NewReader(v))
-	d.ReadToken() // [
-	for d.PeekKind() != ']' {
-		e, _ := d.ReadValue()
-		list = append(list, e.Clone())
-	}
-	return list
+	return slices.Collect(n.Members())
 }
 
-// timeout reads a duration, or a number of seconds.
-func (f *reader) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
-	var d time.Duration
+// truth wants a boolean.
+func truth(n *file.Node) {
+	if _, ok := n.Bool(); !ok {
+		n.Fault("must be true or false")
+	}
+}
+
+// timeout reads a duration, or a number of seconds. 0: it was refused.
+func timeout(n *file.Node) (d time.Duration) {
 	var err error
-	switch v.Kind() {
+	switch n.Kind() {
 	case '"':
-		b, _ := jsontext.AppendUnquote(nil, v)
-		err = config.Duration("", &d, 0, "").Parse(string(b))
+		text, _ := n.Text()
+		err = config.Duration("", &d, 0, "").Parse(text)
 	case '0':
-		seconds, _ := strconv.ParseFloat(string(v), 64) // infinite if it is too large
+		seconds, _ := n.Float() // infinite if it is too large
 		if seconds < 1e-3 || seconds > 24*3600 {
 			err = errors.New("must be from 0.001 seconds to a day")
 			break
@@ -226,7 +178,30 @@ func (f *reader) timeout(at jsontext.Pointer, v jsontext.Value) time.Duration {
 		err = errors.New("must be a duration such as 15s, or a number of seconds")
 	}
 	if err != nil {
-		f.fault(at, err.Error())
+		n.Fault(err.Error())
 	}
 	return d
+}
+
+// How long the results of a tool may be kept.
+const (
+	minCache = time.Second
+	maxCache = 5 * time.Minute
+)
+
+// cache reads an object of durations, by tool.
+func cache(n *file.Node) map[string]time.Duration {
+	all := make(map[string]time.Duration)
+	for m := range members(n, `must be an object of durations, such as {"search": "1m"}`) {
+		if m.Name() == "" {
+			m.Fault("must not be empty")
+			continue
+		}
+		d := timeout(m)
+		if d != 0 && (d < minCache || d > maxCache) {
+			m.Fault("must be from 1s to 5m")
+		}
+		all[m.Name()] = d
+	}
+	return all
 }

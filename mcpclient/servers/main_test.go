@@ -14,8 +14,8 @@ func load(w configtest.World, args ...string) (config.Config, error) {
 	return config.NewLoader(func(c *config.Config) config.Table {
 		return config.Table{
 			{Name: "model", Settings: []config.Setting{
-				config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &c.GeminiAPIKey, "key"),
-				config.BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, config.DefaultGeminiBaseURL, "any server"),
+				config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", config.Bind[config.Secret](c), "key"),
+				config.BaseURL("GEMINI_BASE_URL", new(string), "https://h.test", "any server"),
 			}},
 			Settings(c),
 		}

@@ -1,89 +1,76 @@
 package servers
 
 import (
+	"iter"
 	"slices"
-	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"sluice/config/file"
 )
 
-// fallback reads an object of tool names, or lists of them. Whether the tools exist only
-// their servers can tell.
-func (f *reader) fallback(at jsontext.Pointer, v jsontext.Value, server string) map[string][]string {
-	if v.Kind() != '{' {
-		f.fault(at, `must be an object of strings, such as {"search": "archive/search"}`)
-		return nil
+// members yields the members of an object; otherwise says what the value must be if it is
+// none.
+func members(n *file.Node, otherwise string) iter.Seq[*file.Node] {
+	if n.Kind() != '{' {
+		n.Fault(otherwise)
+		return func(func(*file.Node) bool) {}
 	}
-	all := make(map[string][]string)
-	for _, m := range members(v) {
-		at := at.AppendToken(m.name)
-		if m.value.Kind() != '[' {
-			all[m.name] = f.addFallback(nil, at, m.value, server, m.name)
-			continue
-		}
-		list := f.elements(at, m.value)
-		if len(list) == 0 {
-			f.fault(at, "must name a tool, or be left out")
-		}
-		for i, e := range list {
-			all[m.name] = f.addFallback(all[m.name], at.AppendToken(strconv.Itoa(i)), e, server, m.name)
-		}
-	}
-	return all
+	return n.Members()
 }
 
-// addFallback adds one fallback of a tool to those before it.
-func (f *reader) addFallback(list []string, at jsontext.Pointer, v jsontext.Value, server, tool string) []string {
-	to, ok := f.str(at, v)
+// fallback checks an object of tool names, or lists of them. Whether the tools exist is known
+// to their servers alone.
+func fallback(n *file.Node, server string) {
+	for m := range members(n, `must be an object of strings, such as {"search": "archive/search"}`) {
+		if m.Kind() != '[' {
+			checkFallback(m, nil, server, m.Name())
+			continue
+		}
+		list := elements(m)
+		if len(list) == 0 {
+			m.Fault("must name a tool, or be left out")
+		}
+		before := m.Texts()
+		for i, e := range list {
+			checkFallback(e, before[:min(i, len(before))], server, m.Name())
+		}
+	}
+}
+
+// checkFallback checks one fallback of a tool, which stands behind others.
+func checkFallback(n *file.Node, before []string, server, tool string) {
+	to, ok := str(n)
 	switch {
 	case !ok:
 	case tool == "" || to == "":
-		f.fault(at, "must not be empty")
+		n.Fault("must not be empty")
 	case to == server+"/"+tool:
-		f.fault(at, "must be another tool")
-	case slices.Contains(list, to):
-		f.fault(at, "is named twice")
+		n.Fault("must be another tool")
+	case slices.Contains(before, to):
+		n.Fault("is named twice")
 	}
-	return append(list, to)
 }
 
-// confirm reads an object of tool names with always or never.
-func (f *reader) confirm(at jsontext.Pointer, v jsontext.Value) map[string]string {
-	if v.Kind() != '{' {
-		f.fault(at, `must be an object of always and never, such as {"refund": "always"}`)
-		return nil
-	}
-	all := make(map[string]string)
-	for _, m := range members(v) {
-		at := at.AppendToken(m.name)
-		how, ok := f.str(at, m.value)
+// confirm checks an object of tool names with always or never.
+func confirm(n *file.Node) {
+	for m := range members(n, `must be an object of always and never, such as {"refund": "always"}`) {
+		how, ok := str(m)
 		switch {
 		case !ok:
-		case m.name == "":
-			f.fault(at, "must not be empty")
+		case m.Name() == "":
+			m.Fault("must not be empty")
 		case how != "always" && how != "never":
-			f.fault(at, "must be always or never")
+			m.Fault("must be always or never")
 		}
-		all[m.name] = how
 	}
-	return all
-}
-
-// truth reads a boolean.
-func (f *reader) truth(at jsontext.Pointer, v jsontext.Value) bool {
-	kind := v.Kind()
-	if kind != 't' && kind != 'f' {
-		f.fault(at, "must be true or false")
-	}
-	return kind == 't'
 }
 
 // agree refuses a tool that is said to be two things that exclude one another. The
-// policy would take it to be destructive, which may not be what is meant.
-func (f *reader) agree(at jsontext.Pointer, s *Server) {
-	for i, name := range s.Destructive {
-		if name != "" && slices.Contains(s.ReadOnly, name) {
-			f.fault(at.AppendToken("destructive").AppendToken(strconv.Itoa(i)), "is in readOnly, too")
+// policy would treat it as destructive, which may not be what is meant.
+func agree(n *file.Node) {
+	readOnly := n.Get("readOnly").Texts()
+	for m := range n.Get("destructive").Members() {
+		if name, ok := m.Text(); ok && name != "" && slices.Contains(readOnly, name) {
+			m.Fault("is in readOnly, too")
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/config/configtest"
 	"sluice/internal/check"
 	"sluice/mcpclient"
+	"sluice/tool"
 )
 
 func mcpWorld(content string, env ...string) configtest.World {
@@ -48,8 +49,8 @@ func TestMCPConfig(t *testing.T) {
 			Dir: filepath.Join("etc", "sub"), Timeout: 2500 * time.Millisecond, Expanded: []config.Secret{"server.py"}},
 		{Name: "alpha", Transport: mcpclient.HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]config.Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
 			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []config.Secret{"h.test"},
-			Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true,
-			Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true, Identity: true},
+			Policy: tool.Policy{Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true,
+				Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true}, Identity: true},
 		{Name: "old-one", Transport: mcpclient.SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
 		{Name: "plain", Transport: mcpclient.Stdio, Command: "./server", Dir: abs},
 	}

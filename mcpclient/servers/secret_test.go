@@ -32,8 +32,9 @@ func TestSecretsStayHidden(t *testing.T) {
 	t.Parallel()
 	c := mustLoad(t, secretWorld(), "--mcp-config", "mcp.json")
 	list := config.Of[List](&c)
-	shown := []string{c.GeminiAPIKey.String(), c.GeminiAPIKey.GoString()}
-	for _, v := range []any{c, &c, list, list[0], c.GeminiAPIKey, list[0].Headers, list[1].Env} {
+	key := config.Of[config.Secret](&c)
+	shown := []string{key.String(), key.GoString()}
+	for _, v := range []any{c, &c, list, list[0], key, list[0].Headers, list[1].Env} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
 			shown = append(shown, fmt.Sprintf(verb, v))
 		}
@@ -50,7 +51,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			t.Errorf("a secret shows in %s", s)
 		}
 	}
-	if got := fmt.Sprintf("%+v", c.GeminiAPIKey); got != "[REDACTED]" {
+	if got := fmt.Sprintf("%+v", key); got != "[REDACTED]" {
 		t.Errorf("got %s, want [REDACTED]", got)
 	}
 }

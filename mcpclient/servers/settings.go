@@ -2,6 +2,7 @@ package servers
 
 import (
 	"slices"
+	"time"
 
 	"sluice/breaker"
 	"sluice/config"
@@ -10,34 +11,48 @@ import (
 	"sluice/tool"
 )
 
-// urlName is the name of the server at MCP_SERVER_URL.
-const urlName = "todo"
+// URLName is the name of the server at MCP_SERVER_URL.
+const URLName = "todo"
 
-// Settings registers what can be set of MCP servers from outside. The servers are c's List.
+// Common is what is set of all servers from outside.
+type Common struct {
+	Timeout time.Duration // of one call
+	// Breaker guards each server, under its own name.
+	Breaker breaker.Config
+}
+
+// Settings registers what can be set of MCP servers from outside. The servers are c's List,
+// and what they have in common is its Common.
 func Settings(c *config.Config) config.Section {
+	common := config.Bind[Common](c)
 	return config.Section{Name: "mcp", Settings: []config.Setting{
-		config.Func("MCP_SERVER_URL", "", "URL", "a streamable-HTTP MCP server, which is named `"+urlName+"`", func(value string) error {
-			add(c, Server{Name: urlName, Transport: mcpclient.HTTP, URL: value})
+		config.Func("MCP_SERVER_URL", "", "URL", "a streamable-HTTP MCP server, which is named `"+URLName+"`", func(value string) error {
+			add(c, Server{Name: URLName, Transport: mcpclient.HTTP, URL: value})
 			return check.BaseURL(value)
 		}).As("none"),
 		config.File("MCP_CONFIG", "an `mcpServers` JSON file, added to `MCP_SERVER_URL`; with neither, the built-in todo server",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				f := newReader(path, from.Lookup, config.Of[List](c))
 				add(c, f.read(content)...)
+				*config.Bind[Path](c) = Path(path)
 				return f.faults
 			}),
-		config.Duration("SLUICE_TOOL_TIMEOUT", &c.ToolTimeout, mcpclient.DefaultTimeout,
-			"one tool call"),
-		breaker.Setting("SLUICE_MCP_BREAKER", &c.MCPBreaker, breaker.Config{},
+		config.Duration("SLUICE_TOOL_TIMEOUT", &common.Timeout, mcpclient.DefaultTimeout,
+			"one tool call; a longer one needs a longer `SLUICE_REQUEST_TIMEOUT` too, as a call never outlasts its turn"),
+		breaker.Setting("SLUICE_MCP_BREAKER", &common.Breaker, breaker.Config{},
 			"the circuit breaker of each MCP server: consecutive failures, recovery time, half-open calls"),
 	}}
 }
 
 // add lists servers, and their names for what looks up only these.
 func add(c *config.Config, servers ...Server) {
-	list, names := config.Bind[List](c), config.Bind[tool.Servers](c)
+	list, names, tells := config.Bind[List](c), config.Bind[tool.Servers](c), config.Bind[tool.Telling](c)
 	*list = append(*list, servers...)
 	for _, s := range servers {
+		s.hide(c)
+		if s.OnUnknown == TellUnknown {
+			*tells = append(*tells, s.Name)
+		}
 		if !slices.Contains(*names, s.Name) {
 			*names = append(*names, s.Name)
 		}

@@ -31,9 +31,14 @@ type Protocol struct {
 	Text func(s string) string
 	// Finish are the events of a good end. An answer without them was cut.
 	Finish string
-	// Idle are events that carry nothing of an answer, such as a ping or an empty
-	// delta; the suite adds comments.
+	// Told are the events which tell how an answer ends, without those that may be behind
+	// them. Empty: the protocol has nothing behind them.
+	Told string
+	// Idle are events that carry nothing of an answer, such as an empty delta.
 	Idle []string
+	// Pings are events that say that the service lives, and nothing else; the suite adds
+	// comments.
+	Pings []string
 	// Unreadable is an event whose data cannot be read.
 	Unreadable string
 	// Error returns the body of a refusal of a kind, with a message of the provider's.
@@ -120,7 +125,7 @@ type row struct {
 
 // Run runs the suite.
 func Run(t *testing.T, p Protocol) {
-	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences()} {
+	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences(), p.pings(), p.endings()} {
 		for _, r := range group {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
@@ -152,17 +157,7 @@ func (p Protocol) check(t *testing.T, r row) {
 	if told.Text != r.text {
 		t.Errorf("text %q, want %q", told.Text, r.text)
 	}
-	e, _ := errors.AsType[*fault.Error](told.Err)
-	switch {
-	case r.want == "" && told.Err != nil:
-		t.Fatalf("error = %v", told.Err)
-	case r.want == "" && told.Finish == chat.FinishNone:
-		t.Error("the end was not told")
-	case r.want != "" && (e == nil || e.Type != r.want || e.Service != "model:fast"):
-		t.Fatalf("error = %v (%+v), want %s of model:fast", told.Err, e, r.want)
-	case r.want != "" && r.wait != 0 && e.RetryAfter != r.wait:
-		t.Errorf("retry after %v, want %v", e.RetryAfter, r.wait)
-	}
+	r.checkEnd(t, told)
 	if n := len(s.Requests()); n != r.requests {
 		t.Errorf("%d requests, want %d", n, r.requests)
 	}
@@ -175,6 +170,24 @@ func (p Protocol) check(t *testing.T, r row) {
 	}
 	if n := s.Open(); n != 0 {
 		t.Errorf("%d replies were not closed", n)
+	}
+}
+
+// checkEnd checks what ended an answer: its finish, or the error of the row.
+func (r row) checkEnd(t *testing.T, told Told) {
+	e, isFault := errors.AsType[*fault.Error](told.Err)
+	switch {
+	case r.want == "":
+		if told.Err != nil {
+			t.Fatalf("error = %v", told.Err)
+		}
+		if told.Finish == chat.FinishNone {
+			t.Error("the end was not told")
+		}
+	case !isFault || e.Type != r.want || e.Service != "model:fast":
+		t.Fatalf("error = %v (%+v), want %s of model:fast", told.Err, e, r.want)
+	case r.wait != 0 && e.RetryAfter != r.wait:
+		t.Errorf("retry after %v, want %v", e.RetryAfter, r.wait)
 	}
 }
 

@@ -6,6 +6,7 @@ package modeltest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,11 +167,8 @@ func (p Protocol) silences() []row {
 		silent("silent after text", "hello", idle, Reply{Pieces: []string{p.Open, p.Text("hello")}, End: ErrHang}),
 		silent("dribbling bytes", "", first, Reply{Pieces: strings.Split(strings.Repeat("d", 100), ""), Pause: time.Second, End: ErrHang}),
 	}
-	for i, event := range append(p.Idle, ": ping\n\n") {
-		pieces := append([]string{p.Open}, strings.SplitAfter(strings.Repeat(event+"\x00", 100), "\x00")...)
-		for i := range pieces {
-			pieces[i] = strings.TrimSuffix(pieces[i], "\x00")
-		}
+	for i, event := range p.Idle {
+		pieces := append([]string{p.Open}, slices.Repeat([]string{event}, 100)...)
 		rows = append(rows, silent(fmt.Sprint("empty event ", i), "", first, Reply{Pieces: pieces, Pause: time.Second, End: ErrHang}))
 	}
 	slow := Reply{Pause: 9 * time.Second}
@@ -180,4 +178,46 @@ func (p Protocol) silences() []row {
 	slow.Pieces[0] = p.Open + slow.Pieces[0]
 	slow.Pieces = append(slow.Pieces, p.Finish)
 	return append(rows, row{name: "slow", replies: []Reply{slow}, text: "hello", verdict: success, requests: 1, took: 54 * time.Second, exact: true})
+}
+
+// pings are answers of a service that says that it lives. That puts off the end of the wait
+// for the first part, and of no other.
+func (p Protocol) pings() (rows []row) {
+	for i, ping := range append(p.Pings, ": ping\n\n") {
+		pings := slices.Repeat([]string{ping}, 100)
+		name := fmt.Sprint("ping ", i, " ")
+		rows = append(rows,
+			row{name: name + "before an answer", replies: []Reply{{Pieces: append(append([]string{p.Open}, pings...), p.Text("hello"), p.Finish), Pause: time.Second}},
+				text: "hello", verdict: success, requests: 1, took: 103 * time.Second, exact: true},
+			row{name: name + "and nothing else", replies: []Reply{{Pieces: append([]string{p.Open}, pings...), Pause: time.Second, End: ErrHang}},
+				want: fault.Timeout, verdict: failure, requests: 1, took: 101*time.Second + first, exact: true},
+			row{name: name + "behind text", replies: []Reply{{Pieces: append([]string{p.Open, p.Text("hello")}, pings...), Pause: 900 * time.Millisecond}},
+				text: "hello", want: fault.Timeout, verdict: failure, requests: 1, took: 1800*time.Millisecond + idle, exact: true})
+	}
+	return rows
+}
+
+// endings are answers whose end was told. What may follow is waited for a moment, and is
+// not missed if it does not come.
+func (p Protocol) endings() []row {
+	if p.Told == "" {
+		return nil
+	}
+	told := func(name string, took time.Duration, end error, more ...string) row {
+		reply := Reply{Pieces: append([]string{p.Open, p.Text("hello"), p.Told}, more...), End: end}
+		if len(more) > 0 {
+			reply.Pause = time.Second
+			took += 3 * time.Second
+		}
+		return row{name: "end told, then " + name, replies: []Reply{reply}, text: "hello", verdict: success, requests: 1, took: took, exact: true}
+	}
+	failed := told("an error", time.Second, nil, p.ErrorEvent(model.KindServer, "busy"))
+	failed.want, failed.verdict = fault.ModelUnavailable, failure
+	return []row{
+		told("silence", 2*time.Second, ErrHang),
+		told("a break", 0, ErrBroken),
+		told("the end of the connection", 0, nil),
+		told("pings", 2*time.Second, ErrHang, slices.Repeat([]string{": ping\n\n"}, 100)...),
+		failed,
+	}
 }

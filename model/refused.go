@@ -1,0 +1,106 @@
+package model
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"sluice/chat"
+)
+
+// A provider that refuses a request names the member that it does not take in one of many
+// ways. What a codec finds in a field of the error counts. What it finds in the message
+// alone may be a quotation: a person who writes "stream_options is not supported" must not
+// take that member from everybody's requests.
+
+// maxNaming is how long a message may be that names a member: longer ones quote.
+const maxNaming = 300
+
+// maxQuoted is how many bytes in a row of a text may stand in a message that names a
+// member, and one more.
+const maxQuoted = 16
+
+// badRequest says whether the request itself was refused.
+func (e *Refusal) badRequest() bool {
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity
+}
+
+// settleMember keeps of r.Member what is sure to be about req. A request for a form may be
+// refused in words that no codec knows.
+func (r *Refusal) settleMember(req *chat.ModelRequest) {
+	if !r.badRequest() || r.Member != "" && !r.Guessed {
+		return
+	}
+	asksForForm := req.Form.Kind != chat.FormText && namesForm.MatchString(r.Message)
+	switch {
+	case r.Member == "" && !asksForForm:
+	case len(r.Message) > maxNaming || quotes(r.Message, req):
+		r.Member = ""
+	case r.Member == "":
+		r.Member = memberForm
+	}
+}
+
+// memberForm stands for the form of the answer, whatever it is called.
+const memberForm = "response_format"
+
+// namesForm finds what services call the form of an answer: "This response_format type is
+// unavailable now", "does not support response format `json_schema`", "JSON mode is not
+// enabled", "invalid format", "The specified schema produces a constraint", "failed to parse
+// grammar".
+var namesForm = regexp.MustCompile(`(?i)response[_ ]?format|json[_ ]?(schema|object|mode)|structured[_ ]?outputs?|\btext\.format|output_(config|format)|guided|grammar|response[_ ]?mime[_ ]?type|\bschema\b|invalid format`)
+
+// isForm says whether a member of a request asks for a form.
+func isForm(member string) bool {
+	switch member {
+	case memberForm, "text", "text.format", "output_config.format", "responseJsonSchema", "responseMimeType":
+		return true
+	}
+	return strings.HasPrefix(member, memberForm+".")
+}
+
+// quotes says whether a message holds maxQuoted bytes in a row of what a person, a model or
+// a tool has said in req.
+func quotes(message string, req *chat.ModelRequest) bool {
+	for i := range req.Messages {
+		for j := range req.Messages[i].Parts {
+			p := &req.Messages[i].Parts[j]
+			if shares(message, p.Text) || p.Call != nil && shares(message, string(p.Call.Arguments)) || p.Result != nil && shares(message, p.Result.Text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shares says whether maxQuoted bytes in a row stand in both. A row of that length holds
+// one of the blocks of half of it that message is cut into, so it is enough to look for
+// these in text, and around them.
+func shares(message, text string) bool {
+	const block = maxQuoted / 2
+	for at := 0; at+block <= len(message); at += block {
+		for from := 0; ; {
+			n := strings.Index(text[from:], message[at:at+block])
+			if n < 0 {
+				break
+			}
+			if from += n; alike(message, at, text, from) >= maxQuoted {
+				return true
+			}
+			from++
+		}
+	}
+	return false
+}
+
+// alike returns how many bytes are the same in a row around a[i] and b[j], at most
+// 2*maxQuoted.
+func alike(a string, i int, b string, j int) (n int) {
+	for n < maxQuoted && i+n < len(a) && j+n < len(b) && a[i+n] == b[j+n] {
+		n++
+	}
+	for back := 1; back <= maxQuoted && back <= i && back <= j && a[i-back] == b[j-back]; back++ {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,32 @@
+package openai
+
+import (
+	"fmt"
+	"testing"
+
+	"sluice/model"
+	"sluice/model/modeltest"
+)
+
+func TestResponsesConformance(t *testing.T) {
+	t.Parallel()
+	half := 0.5
+	modeltest.Run(t, modeltest.Protocol{
+		Spec: model.Spec{
+			Provider: "openai", API: "responses", Endpoint: "https://service.test/v1/responses", Model: "m", Temperature: &half,
+		},
+		New:        New,
+		Open:       sse(`{"type":"response.created","response":{"status":"in_progress"}}`),
+		Text:       func(s string) string { return sse(fmt.Sprintf(`{"type":"response.output_text.delta","delta":%q}`, s)) },
+		Finish:     sse(responsesEnded),
+		Idle:       []string{sse(`{"type":"response.output_text.delta","delta":""}`), sse(`{"type":"response.in_progress"}`), "event: ping\n\n"},
+		Pings:      []string{sse(`{"type":"keepalive","sequence_number":3}`)},
+		Unreadable: sse(`{"type":`),
+		Error:      chatError,
+		ErrorEvent: func(kind model.Kind, message string) string {
+			return sse(`{"type":"error",` + chatError(kind, message)[1:])
+		},
+		Member:  "temperature",
+		Unknown: `{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":null}}`,
+	})
+}

@@ -1,0 +1,106 @@
+package redact
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxApart is how many separators may stand between two digits of a card: two, and a space
+// behind the marks of bold text.
+const maxApart = 3
+
+// cardDigits are the digits of a number that may be a card's, and where each of them ends.
+type cardDigits struct {
+	value [maxDigits + 1]byte
+	end   [maxDigits + 1]int
+	apart [maxDigits + 1]bool // from the digit before
+	count int
+}
+
+// card returns the end of a card's number that begins at at, or at. Its digits are those of
+// ASCII or full width, and up to three of spaces, hyphens, points, asterisks, line ends and
+// characters of format may stand between two of them, as in text that somebody has marked
+// up. Where a number goes on behind a card's, the longest card counts.
+func card(text string, at int) int {
+	var d cardDigits
+	d.read(text, at)
+	for n := min(d.count, maxDigits); n >= leastCard; n-- {
+		whole := n == d.count
+		if whole && isCut(text[d.end[n-1]:]) || !whole && !d.apart[n] {
+			continue
+		}
+		if issued(d.value[:n]) && d.grouped(n) && luhn(d.value[:n]) {
+			return d.end[n-1]
+		}
+	}
+	return at
+}
+
+// leastCard is the length of the shortest card.
+const leastCard = 13
+
+// read reads the digits.
+func (d *cardDigits) read(text string, at int) {
+	gap := 0
+	for i := at; i < len(text) && d.count < len(d.value); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		i += size
+		if r >= '０' && r <= '９' {
+			r += '0' - '０'
+		}
+		if r >= '0' && r <= '9' {
+			d.value[d.count], d.end[d.count], d.apart[d.count] = byte(r-'0'), i, gap > 0
+			d.count++
+			gap = 0
+			continue
+		}
+		if gap++; gap > maxApart || !parts(r) {
+			return
+		}
+	}
+}
+
+// parts says whether r may stand between two digits of a card.
+func parts(r rune) bool {
+	switch r {
+	case ' ', '-', '.', '*', '\n', '\r':
+		return true
+	}
+	return r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Pd)
+}
+
+// grouped says whether the first n digits stand in groups as those of cards do: in one, in
+// at most five of which the first has four digits, or all apart in the same way.
+func (d *cardDigits) grouped(n int) bool {
+	first, groups, run, equal := n, 1, 1, true
+	for i := 1; i < n; i++ {
+		if !d.apart[i] {
+			run++
+			continue
+		}
+		if groups == 1 {
+			first = run
+		}
+		equal = equal && run == first
+		groups, run = groups+1, 1
+	}
+	return groups == 1 || first == 4 && groups <= 5 || equal && first <= 2 && run <= first
+}
+
+// luhn checks a number's last digit (ISO/IEC 7812-1, annex B).
+func luhn(v []byte) bool {
+	sum := 0
+	for i := range v {
+		n := int(v[len(v)-1-i])
+		if i%2 == 1 {
+			if n *= 2; n > 9 {
+				n -= 9
+			}
+		}
+		sum += n
+	}
+	return sum%10 == 0
+}
