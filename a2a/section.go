@@ -11,12 +11,12 @@ import (
 
 // Spec is the section a2a of the configuration file.
 type Spec struct {
-	Enabled bool
+	Enabled bool `key:"enabled"`
 	// PublicURL is where clients reach the gateway, without a slash at the end; empty: as
 	// they say themselves.
 	PublicURL string
 	// NoV03 leaves version 0.3 of the protocol out.
-	NoV03 bool
+	NoV03 bool `key:"v03" is:"false"`
 }
 
 //go:embed a2a.json
@@ -24,11 +24,7 @@ var schema string
 
 // Section is the section a2a of the configuration file.
 func Section(s *Spec) file.Section {
-	return file.Section{Name: "a2a", Schema: schema, Read: func(n *file.Node) {
-		s.Enabled, _ = n.Get("enabled").Bool()
-		if v03, given := n.Get("v03").Bool(); given {
-			s.NoV03 = !v03
-		}
+	return file.Section{Name: "a2a", Schema: schema, Into: s, Read: func(n *file.Node) {
 		at := n.Get("public_url")
 		text, given := at.Text()
 		if !given {

@@ -28,17 +28,23 @@ import (
 	"sluice/health"
 )
 
-// Config describes an Agent. All but Header, NoStreaming and Changed is required.
+// Config describes an Agent. All but Header, Interfaces, NoStreaming and Changed is
+// required.
 type Config struct {
 	ID   string
 	Card string // URL
 	// Header goes with each request to the card's origin.
-	Header      http.Header
+	Header http.Header
+	// Interfaces are origins beside the card's own that the card may send requests to.
+	Interfaces  []string
 	NoStreaming bool          // ask for whole answers
 	Refresh     time.Duration // between two readings of the card
 	Transport   http.RoundTripper
-	Breaker     *breaker.Breaker
-	Log         zerolog.Logger
+	// Foreign sends requests to Interfaces, unless the card came from an address that is
+	// not public itself; see NewForeignTransport.
+	Foreign http.RoundTripper
+	Breaker *breaker.Breaker
+	Log     zerolog.Logger
 	// Changed is called, by the goroutine that reads the card, when its texts are others
 	// than before. May be nil.
 	Changed func()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Unlock()
 	var status int
 	if n, _ := fmt.Sscanf(reply, "status %d", &status); n == 1 {
-		if status == http.StatusServiceUnavailable {
+		if status == http.StatusServiceUnavailable && !strings.HasSuffix(reply, "bare") {
 			w.Header().Set("Retry-After", "7")
 		}
 		w.WriteHeader(status)
@@ -174,6 +175,7 @@ func TestReplies(t *testing.T) {
 		"unauthorized":              {map[string][]string{streaming: {"status 401"}}, "", "", "The agent refused the request", false, []string{streaming}},
 		"broken":                    {map[string][]string{streaming: {"status 500"}}, "", "", "The agent's reply could not be read", false, []string{streaming}},
 		"full":                      {map[string][]string{streaming: {"status 503"}}, "", "", "The agent is unavailable", true, []string{streaming}},
+		"full, and says no more":    {map[string][]string{streaming: {"status 503 bare"}}, "", "", "The agent is unavailable", true, []string{streaming}},
 		"cut, and taken up":         {map[string][]string{streaming: {script(task, first)}, subscribe: {script(soFar, rest, last, completed)}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe}},
 		"cut, the task lags behind": {map[string][]string{streaming: {script(task, first, second)}, subscribe: {script(soFar, rest, last, completed)}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe}},
 		"cut, no task comes first":  {map[string][]string{streaming: {script(task, first)}, subscribe: {script(last, completed)}, "GetTask": {whole}}, "One two.", stream.Stop, "", false, []string{streaming, subscribe, "GetTask"}},
@@ -241,8 +243,11 @@ func TestCards(t *testing.T) {
 		"huge":                         {strings.Repeat(" ", 256<<10) + goodCard, false, false},
 		"a redirect":                   {"http://far/other", false, false},
 		"a required extension":         {strings.Replace(goodCard, `"streaming":true`, `"extensions":[{"uri":"u","required":true}]`, 1), false, false},
-		"another origin":               {at("http://other/a2a", "1.0"), false, true},
-		"another origin, with headers": {at("http://other/a2a", "1.0"), true, false},
+		"another origin":               {at("http://other/a2a", "1.0"), false, false},
+		"another scheme":               {at("https://far/a2a", "1.0"), false, false},
+		"another origin, named":        {at("http://named/a2a", "1.0"), false, true},
+		"another port of it":           {at("http://named:81/a2a", "1.0"), false, false},
+		"another origin, with headers": {at("http://named/a2a", "1.0"), true, true},
 		"another port, with headers":   {at("http://far:81/a2a", "1.0"), true, false},
 		"the same port, with headers":  {at("http://FAR:80/a2a", "1.0"), true, true},
 		"no place":                     {at("file:///etc/passwd", "1.0"), false, false},
@@ -252,6 +257,7 @@ func TestCards(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{card: tt.card, replies: map[string][]string{}}
 				a := start(t, f, func(c *a2aclient.Config) {
+					c.Interfaces = []string{"http://named"}
 					if tt.headers {
 						c.Header = http.Header{"X-Token": {"s"}}
 					}
@@ -267,6 +273,43 @@ func TestCards(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A card cannot make the gateway send requests into its own network, by an address or by a
+// name, although its interface is one that the operator has named.
+func TestCardsLeadToNoPrivateAddress(t *testing.T) {
+	t.Parallel()
+	var hits atomic.Int64
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1",`+whole[1:])
+	}))
+	t.Cleanup(inside.Close)
+	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"} {
+		at := "http://" + host + port
+		f := &far{card: strings.Replace(goodCard, "http://far/a2a", at+"/a2a", 1), replies: map[string][]string{}}
+		foreign := a2aclient.NewForeignTransport()
+		a := start(t, f, func(c *a2aclient.Config) { c.Interfaces, c.Foreign = []string{at}, foreign })
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		foreign.CloseIdleConnections()
+		if e := fault.From(err); e.Type != fault.AgentUnavailable || hits.Load() > 0 {
+			t.Errorf("%s: %v, %d requests", host, err, hits.Load())
+		}
+	}
+	near := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(strings.Replace(goodCard, "http://far", inside.URL, 1), `"streaming":true`, `"streaming":false`, 1))
+	}))
+	t.Cleanup(near.Close)
+	transport := a2aclient.NewTransport()
+	t.Cleanup(transport.CloseIdleConnections)
+	a := start(t, nil, func(c *a2aclient.Config) {
+		c.Card, c.Interfaces, c.Transport, c.Foreign = near.URL, []string{inside.URL}, transport, a2aclient.NewForeignTransport()
+	})
+	if _, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard)); hits.Load() != 1 {
+		t.Errorf("with a card from this machine: %d requests, want 1", hits.Load())
 	}
 }
 

@@ -75,17 +75,9 @@ func (c *call) take(ev sdk.Event) bool {
 		c.say(nil, textOf(e.Parts))
 		c.finish(stream.Stop)
 	case *sdk.Task:
-		if e == nil || !c.isOurs(e.ID) {
-			break
+		if e != nil && c.isOurs(e.ID) {
+			c.whole(e)
 		}
-		c.answer.blind = false
-		for _, a := range e.Artifacts {
-			if a != nil {
-				t := c.answer.of(a.ID)
-				c.say(t, t.all(textOf(a.Parts)))
-			}
-		}
-		c.state(&e.Status)
 	case *sdk.TaskArtifactUpdateEvent:
 		if e != nil && e.Artifact != nil && c.isOurs(e.TaskID) && !c.answer.blind {
 			c.piece(e)
@@ -96,6 +88,18 @@ func (c *call) take(ev sdk.Event) bool {
 		}
 	}
 	return c.over || c.sinkErr != nil
+}
+
+// whole takes a task with all that it has so far.
+func (c *call) whole(task *sdk.Task) {
+	c.answer.blind = false
+	for _, a := range task.Artifacts {
+		if a != nil {
+			t := c.answer.of(a.ID)
+			c.say(t, t.all(textOf(a.Parts)))
+		}
+	}
+	c.state(&task.Status)
 }
 
 // piece takes a piece of an artifact.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
@@ -91,7 +92,11 @@ func (a *Agent) fetch(ctx context.Context) (*card, error) {
 		return nil, errors.New("the card's URL cannot be used")
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := a.client().Do(req)
+	near := false
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		near = isNear(c.Conn.RemoteAddr())
+	}}))
+	resp, err := a.client(a.cfg.Transport).Do(req)
 	if err != nil {
 		return nil, plain(err)
 	}
@@ -106,7 +111,7 @@ func (a *Agent) fetch(ctx context.Context) (*card, error) {
 	if len(text) > maxCard {
 		return nil, errors.New("the card has more than 256 KiB")
 	}
-	return a.parse(text)
+	return a.parse(text, near)
 }
 
 // plain returns err without the URL, which may hold a secret.
@@ -117,8 +122,9 @@ func plain(err error) error {
 	return err
 }
 
-// parse reads a card that is there. Its errors hold no text of it.
-func (a *Agent) parse(text []byte) (*card, error) {
+// parse reads a card that is there; near says that it came from an address that is not
+// public. Its errors hold no text of the card.
+func (a *Agent) parse(text []byte, near bool) (*card, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, errors.New("the card is not the JSON of a card")
@@ -134,7 +140,11 @@ func (a *Agent) parse(text []byte) (*card, error) {
 		if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
 			continue
 		}
-		if t := a.transport(version, e); t != nil {
+		via := a.cfg.Transport
+		if !near && originOf(e.URL) != a.origin {
+			via = a.cfg.Foreign
+		}
+		if t := transport(version, e, a.client(via)); t != nil {
 			c.transport, c.version, c.tenant = t, version, e.Tenant
 			return c, nil
 		}
@@ -146,7 +156,7 @@ func (a *Agent) parse(text []byte) (*card, error) {
 func (a *Agent) unusable(d *document) error {
 	for _, e := range d.endpoints() {
 		if v := versionOf(e.ProtocolVersion); (v == "1.0" || v == "0.3") && !a.trusts(e.URL) {
-			return errors.New("the card's interface is on another origin, and headers are configured or it is not as safe")
+			return errors.New("the card's interface is on another origin, which interfaces does not name")
 		}
 	}
 	return errors.New("the card has no interface of A2A 1.0 or 0.3 over JSON-RPC or HTTP+JSON")
@@ -182,17 +192,15 @@ func versionOf(s string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// trusts says whether requests may go to an endpoint: with headers to the card's origin
-// alone, and never over less than the card came by.
+// trusts says whether requests may go to an endpoint: to the card's origin, and to those
+// that the operator has named. A card could name a service of our own network otherwise.
 func (a *Agent) trusts(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxInterface || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	if originOf(endpoint) == a.origin {
-		return true
-	}
-	return len(a.cfg.Header) == 0 && !(u.Scheme == "http" && strings.HasPrefix(a.origin, "https:"))
+	at := originOf(endpoint)
+	return at == a.origin || slices.ContainsFunc(a.cfg.Interfaces, func(named string) bool { return originOf(named) == at })
 }
 
 // originOf returns scheme, host and port of a URL; empty: it is none.
@@ -213,8 +221,7 @@ func origin(u *url.URL) string {
 }
 
 // transport speaks a version and binding at an endpoint; nil: we do not.
-func (a *Agent) transport(version string, e endpoint) sdkclient.Transport {
-	client := a.client()
+func transport(version string, e endpoint, client *http.Client) sdkclient.Transport {
 	rpc := strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolJSONRPC))
 	if !rpc && !strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolHTTPJSON)) {
 		return nil

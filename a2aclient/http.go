@@ -10,9 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sluice/chat"
@@ -30,12 +31,24 @@ var errTooLarge = errors.New("the agent sent more than is read")
 
 const eventStream = "text/event-stream"
 
-// NewTransport returns what an Agent sends its requests with. proxy is that of
-// http.Transport; nil: none.
-func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
+// NewTransport returns what an Agent sends its requests with.
+func NewTransport() *http.Transport { return transportOf(&net.Dialer{Timeout: dialTime}) }
+
+// NewForeignTransport returns what an Agent sends requests with to an origin that its card
+// has named: one that connects to public addresses alone. It looks at the address that is
+// dialled, so that no name can lead elsewhere.
+func NewForeignTransport() *http.Transport {
+	return transportOf(&net.Dialer{Timeout: dialTime, Control: func(_, address string, _ syscall.RawConn) error {
+		if at, err := netip.ParseAddrPort(address); err != nil || !isPublic(at.Addr()) {
+			return errNotPublic
+		}
+		return nil
+	}})
+}
+
+func transportOf(dialer *net.Dialer) *http.Transport {
 	return &http.Transport{
-		Proxy: proxy, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 5 * time.Second,
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 5 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 16, IdleConnTimeout: 60 * time.Second,
 	}
 }
@@ -48,10 +61,9 @@ type exchange struct {
 	retryAfter time.Duration
 }
 
-// refused says whether the agent told that it did not take the message, and that it may do
-// so later.
+// refused says whether the agent, or what stands before it, has not accepted the message.
 func (x *exchange) refused() bool {
-	return x.status == http.StatusTooManyRequests || x.status == http.StatusServiceUnavailable && x.retryAfter > 0
+	return x.status == http.StatusTooManyRequests || x.status == http.StatusServiceUnavailable
 }
 
 type exchangeKey struct{}
@@ -69,13 +81,16 @@ func withHops(ctx context.Context, hops int) context.Context {
 	return context.WithValue(ctx, hopsKey{}, hops)
 }
 
-// client returns a client that follows no redirect.
-func (a *Agent) client() *http.Client {
-	return &http.Client{Transport: guard{a}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// client returns a client that sends its requests with via, and follows no redirect.
+func (a *Agent) client(via http.RoundTripper) *http.Client {
+	return &http.Client{Transport: guard{a, via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // guard sends the requests of an agent, and bounds what comes back.
-type guard struct{ agent *Agent }
+type guard struct {
+	agent *Agent
+	via   http.RoundTripper
+}
 
 // RoundTrip implements http.RoundTripper.
 func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -89,7 +104,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(chat.HopsHeader, strconv.Itoa(hops))
 	}
 	trace.Propagate(req.Context(), req.Header)
-	resp, err := g.agent.cfg.Transport.RoundTrip(req)
+	resp, err := g.via.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
 )
 
 // answer is about 1 KB of Markdown with a table, as a model writes it.
@@ -43,7 +44,7 @@ func BenchmarkFormat(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%dKB", spec.Name, size), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					f.Format(channel.Input{Text: text})
+					channeltest.Format(f, channel.Input{Text: text})
 				}
 			})
 		}

@@ -90,11 +90,11 @@ func (f *cardForm) enter(n *node) bool {
 	if f.textual != nil {
 		return f.plain.enter(n)
 	}
-	switch n.kind {
-	case quote, list, codeBlock:
-		if !f.features.has(n.kind) {
-			return f.tell(n)
-		}
+	if n.kind >= literal {
+		return f.enterInline(n)
+	}
+	if f.isText(n.kind) {
+		return f.tell(n)
 	}
 	switch n.kind {
 	case heading:
@@ -105,9 +105,7 @@ func (f *cardForm) enter(n *node) bool {
 	case codeBlock:
 		f.flush()
 		f.plain.enter(n)
-		if strings.TrimSpace(n.text) != "" {
-			f.codeBlock(n.text)
-		}
+		f.codeBlock(n.text)
 		return false
 	case quote:
 		f.flush()
@@ -129,6 +127,13 @@ func (f *cardForm) enter(n *node) bool {
 		f.plain.enter(n)
 		f.cur = f.cur[:0]
 		return true
+	}
+	return f.plain.enter(n)
+}
+
+// enterInline begins a node within a line.
+func (f *cardForm) enterInline(n *node) bool {
+	switch n.kind {
 	case bold:
 		f.emphasis(bold, "**")
 	case italic:
@@ -144,6 +149,12 @@ func (f *cardForm) enter(n *node) bool {
 		return f.link(n)
 	}
 	return f.plain.enter(n)
+}
+
+// isText says whether a block of a kind is told as text. A heading and a table have forms of their
+// own for that.
+func (f *cardForm) isText(k kind) bool {
+	return f.features.lacks(k) && k != heading && k != table
 }
 
 // tell begins a block that is told as text, line by line.
@@ -199,16 +210,8 @@ func (f *cardForm) leave(n *node) {
 		}
 		return
 	}
-	switch n.kind {
-	case struck:
-		f.mark("]")
-	case bold, italic:
-		if f.features.has(n.kind) {
-			f.unwrap()
-		}
-	case link, image:
-		f.plain.leave(n)
-		f.leaveLink(n)
+	if n.kind >= literal {
+		f.leaveInline(n)
 		return
 	}
 	f.plain.leave(n)
@@ -239,6 +242,23 @@ func (f *cardForm) leave(n *node) {
 	case cell:
 		f.leaveCell()
 	}
+}
+
+// leaveInline ends a node within a line.
+func (f *cardForm) leaveInline(n *node) {
+	switch n.kind {
+	case struck:
+		f.mark("]")
+	case bold, italic:
+		if f.features.has(n.kind) {
+			f.unwrap()
+		}
+	case link, image:
+		f.plain.leave(n)
+		f.leaveLink(n)
+		return
+	}
+	f.plain.leave(n)
 }
 
 // enterItem begins an item of a list. Its mark is written with its first text,
@@ -341,7 +361,10 @@ func (f *cardForm) cutAt(s string) int {
 	}
 	words := &splitter{text: s}
 	at := words.wordEnd(0, graphemeBefore(s, 0, room))
-	most := max(2*f.chunk-len(f.cur), room) // rather a long block than a word in two
+	most := room
+	if long := 2*f.chunk - len(f.cur); long > room && !f.isHeavy(s[:min(len(s), long)]) {
+		most = long // rather a long block than a word in two
+	}
 	for next := room; at <= 0 && next < min(len(s), most); next++ {
 		if s[next] == ' ' && !words.inNumber(next) {
 			at = next
@@ -356,6 +379,12 @@ func (f *cardForm) cutAt(s string) int {
 		return len(s)
 	}
 	return max(graphemeBefore(s, 0, room), grapheme(s, 0))
+}
+
+// isHeavy says whether escapes make a text that is longer than a chunk larger than any chunk
+// is: a backslash takes twelve bytes of a message.
+func (f *cardForm) isHeavy(s string) bool {
+	return quotedSize(appendJSON(nil, string(appendMarkdown(nil, s))))+quotedSize(appendJSON(nil, s)) > 12*f.chunk
 }
 
 // append adds text, with what is markup in a card escaped.
@@ -598,6 +627,9 @@ const (
 // A line longer than a chunk is parted between graphemes. Containers end after about two
 // chunks, so that a long listing can go into several cards.
 func (f *cardForm) codeBlock(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
 	b := []byte(codeBegin)
 	at := f.from // in the plain text
 	for line := range strings.SplitSeq(text, "\n") {
@@ -745,30 +777,31 @@ func (f *cardForm) tableText() {
 	}
 }
 
-// isRTL says whether the first strong character of a text runs from right to left.
+// isRTL says whether the first strong character of a text runs from right to left. A text
+// without one runs from left to right.
+func isRTL(text string) bool { return strongest(text) == bidi.R }
+
+// strongest returns the class of the first strong character of a text: bidi.L, or bidi.R for
+// what runs from right to left; bidi.ON: it has none.
 //
 // The strong classes are R, AL and L of Unicode Standard Annex 9, section 3.3.2 (rule P2).
-// A text without one runs from left to right.
-func isRTL(text string) bool {
+func strongest(text string) bidi.Class {
 	for _, r := range text {
 		if r < 0x590 {
-			if r < 0x80 && !unicode.IsLetter(r) {
-				continue
-			}
 			if unicode.IsLetter(r) {
-				return false
+				return bidi.L
 			}
 			continue
 		}
 		p, _ := bidi.LookupRune(r)
 		switch p.Class() {
 		case bidi.R, bidi.AL:
-			return true
+			return bidi.R
 		case bidi.L:
-			return false
+			return bidi.L
 		}
 	}
-	return false
+	return bidi.ON
 }
 
 // card joins elements to a card. plain is their plain form.

@@ -1,10 +1,13 @@
-// This file finds emojis and graphemes. The tables in emoji_table.go are generated from
+// This file finds emojis and graphemes. What emoji.txt has is generated from
 // Unicode's data; the boundaries of graphemes are those of Unicode Standard Annex 29. No
 // channel parts a grapheme, since half a family shows as something else.
 
 package channel
 
 import (
+	"cmp"
+	_ "embed"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +16,32 @@ import (
 )
 
 //go:generate node testdata/emoji.mjs
+
+// emojiData has a line for each property of emoji-data.txt that is read: its name, and the
+// characters that have it.
+//
+//go:embed emoji.txt
+var emojiData string
+
+var pictographic, presentation = having("Extended_Pictographic"), having("Emoji_Presentation")
+
+// having returns the characters that have a property.
+func having(property string) *unicode.RangeTable {
+	of := new(unicode.RangeTable)
+	_, line, _ := strings.Cut(emojiData, "\n"+property+" ")
+	line, _, _ = strings.Cut(line, "\n")
+	for chars := range strings.FieldsSeq(line) {
+		first, last, _ := strings.Cut(chars, "-")
+		low, _ := strconv.ParseUint(first, 16, 32)
+		high, _ := strconv.ParseUint(cmp.Or(last, first), 16, 32)
+		if high < 1<<16 {
+			of.R16 = append(of.R16, unicode.Range16{Lo: uint16(low), Hi: uint16(high), Stride: 1})
+		} else {
+			of.R32 = append(of.R32, unicode.Range32{Lo: uint32(low), Hi: uint32(high), Stride: 1})
+		}
+	}
+	return of
+}
 
 // Signs that decide how the character before them is shown.
 const (
@@ -100,7 +129,11 @@ func replaceEmojis(s string, replace func(string) string) string {
 		if g := s[at:end]; len(g) > 1 && isEmoji(g) {
 			with := replace(g)
 			if with != g {
-				b.WriteString(s[copied:at])
+				before := s[copied:at]
+				if with == "" && end < len(s) && closes(s[end:]) {
+					before = strings.TrimSuffix(before, " ")
+				}
+				b.WriteString(before)
 				b.WriteString(with)
 				copied = end
 				if with == "" && end < len(s) && s[end] == ' ' && grapheme(s, end) == end+1 && (at == 0 || s[at-1] == ' ') {

@@ -9,6 +9,7 @@
 package channel
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,36 +116,41 @@ type scratch struct {
 
 // New returns a Formatter of a spec that Check has no fault with.
 func New(spec Spec) *Formatter {
-	if spec.Words == nil {
-		spec.Words = DefaultWords()
-	}
 	return &Formatter{spec: spec, parser: markdown.NewParser()}
 }
 
 // Spec returns what the formatter goes by.
 func (f *Formatter) Spec() Spec { return f.spec }
 
-// Format words a text.
+// Format words a text. The error is why ctx has ended, which is looked at every few
+// milliseconds; there is no other.
 //
-// It never fails: what cannot be read as Markdown is text. Its time grows with the length
-// of the text, for any input (markdown.Bearable refuses the sources that a parser would
-// take long for). At is written as UTC and otherwise not used.
-func (f *Formatter) Format(in Input) *Response {
+// What cannot be read as Markdown is text. The time grows with the length of the text, for
+// any input (markdown.Bearable refuses the sources that a parser would take long for). At
+// is written as UTC and otherwise not used.
+func (f *Formatter) Format(ctx context.Context, in Input) (*Response, error) {
 	r := &Response{RequestID: in.RequestID, Channel: f.spec.Name, Parts: []Part{}, FormattedAt: in.At.UTC(), form: f.spec.Form}
 	if f.spec.Form == Web {
 		r.Metadata.Degraded = []string{}
 		r.Content = in.Before + in.Text + in.After
 		r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
-		return r
+		return r, nil
 	}
-	d := &draft{Formatter: f, in: in, out: r}
+	d := &draft{Formatter: f, in: in, out: r, watch: markdown.NewWatch(ctx)}
 	s, _ := f.scratch.Get().(*scratch)
 	if s == nil {
 		s = &scratch{}
 	}
 	d.scratch = s
-	t := tree{nodes: &s.nodes, emojis: f.emojis()}
-	d.root = t.parse(f.source(&in))
+	defer func() {
+		s.nodes.reset() // nothing of a response is a node
+		f.scratch.Put(s)
+	}()
+	t := tree{watch: d.watch, nodes: &s.nodes, emojis: f.emojis()}
+	d.root = t.parse(f.source(d.watch, &in))
+	if err := d.watch.Err(); err != nil {
+		return nil, err
+	}
 	d.markup = t.markup
 	r.Metadata.LinksDropped = t.dropped
 	r.Metadata.MarkupIgnored = t.ignored
@@ -156,23 +162,24 @@ func (f *Formatter) Format(in Input) *Response {
 	default:
 		d.text()
 	}
+	if err := d.watch.Err(); err != nil {
+		return nil, err
+	}
 	r.Metadata.EmojisUsed = listed(emojisIn(r.Content))
 	r.Metadata.Degraded = d.degraded()
 	shows := f.spec.Markdown && (f.spec.Form == WhatsApp || f.spec.Form == Teams || f.spec.Form == Email)
 	r.Metadata.MarkdownRemoved = d.markup && (!shows || d.lost != 0)
-	s.nodes.reset() // nothing of a response is a node
-	f.scratch.Put(s)
-	return r
+	return r, nil
 }
 
 // source returns what is worded. Somebody else's is read once for both, unless it has what
 // no channel may have.
-func (f *Formatter) source(in *Input) *markdown.Source {
+func (f *Formatter) source(w *markdown.Watch, in *Input) *markdown.Source {
 	text := clean(in.Before + in.Text + in.After)
 	if in.Source != nil && in.Source.Text() == text {
 		return in.Source
 	}
-	return f.parser.Source(text)
+	return f.parser.Source(w, text)
 }
 
 // listed makes an empty list of none, for JSON.
@@ -210,6 +217,7 @@ type draft struct {
 	*Formatter
 	in      Input
 	out     *Response
+	watch   *markdown.Watch
 	scratch *scratch
 	root    *node
 	markup  bool
@@ -265,7 +273,7 @@ func construct(k kind) string {
 func (d *draft) textForm(marked bool) *textForm {
 	f := d.scratch.form.again(d.spec.Features, marked, len(d.in.Text))
 	f.degrade = d.degrade
-	walk(f, d.root)
+	walk(d.watch, f, d.root)
 	return f
 }
 
@@ -276,6 +284,9 @@ func (d *draft) textForm(marked bool) *textForm {
 func (d *draft) text() {
 	marked := d.spec.Form == WhatsApp && d.spec.Markdown
 	f := d.textForm(marked)
+	if d.watch.Err() != nil {
+		return
+	}
 	f.trim()
 	fl := f.flat()
 	fl.limit = d.spec.MaxLength

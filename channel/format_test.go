@@ -19,7 +19,7 @@ import (
 func builtin(name string) channel.Spec { return channel.ByName(nil)[name] }
 
 func format(spec channel.Spec, text string) *channel.Response {
-	return channel.New(spec).Format(channel.Input{RequestID: "req_1", Text: text, At: time.Unix(1_770_000_000, 0)})
+	return channeltest.Format(channel.New(spec), channel.Input{RequestID: "req_1", Text: text, At: time.Unix(1_770_000_000, 0)})
 }
 
 // bare returns a text without white space, and for WhatsApp without what marks it up.
@@ -136,7 +136,7 @@ func TestNothingIsLost(t *testing.T) {
 			for i := range texts / runs {
 				text := g.Text()
 				for k, spec := range specs {
-					r := formatters[k].Format(channel.Input{Text: text.Markdown})
+					r := channeltest.Format(formatters[k], channel.Input{Text: text.Markdown})
 					if !checkWhole(t, text, r) || !checkParts(t, spec, r) {
 						t.Fatalf("text %d, %s:\n%s", i, r.Channel, text.Markdown)
 					}

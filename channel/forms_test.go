@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
 )
 
 // One table and what is around it, in each channel. UPDATE=1 rewrites the files.
@@ -99,9 +100,9 @@ func TestFeatures(t *testing.T) {
 		"lists": "3. a\n   - b", "quotes": "> q\n> r", "tables": "|A|B|C|\n|-|-|-|\n|1|2|3|",
 	}
 	html := map[string]string{
-		"headers": `<p dir="auto">Head</p>`, "bold": `<p dir="auto">a b c</p>`, "italic": `<p dir="auto">a i c</p>`, "strike": `<p dir="auto">a [struck out: s] c</p>`,
-		"links": `<p dir="auto">l (https://a.b) &#34;t&#34; https://c.d</p>`, "code": "<p dir=\"auto\">c</p>\n<p dir=\"auto\">x<br>\n\u00a0\u00a0y</p>",
-		"lists": "<p dir=\"auto\">3. a<br>\n\u00a0\u00a0\u00a0- b</p>", "quotes": "<p dir=\"auto\">&gt; q<br>\n&gt; r</p>", "tables": `<p dir="auto">A: 1; B: 2; C: 3</p>`,
+		"headers": `<p dir="ltr">Head</p>`, "bold": `<p dir="ltr">a b c</p>`, "italic": `<p dir="ltr">a i c</p>`, "strike": `<p dir="ltr">a [struck out: s] c</p>`,
+		"links": `<p dir="ltr">l (https://a.b) &#34;t&#34; https://c.d</p>`, "code": "<p dir=\"ltr\">c</p>\n<p dir=\"ltr\">x<br>\n\u00a0\u00a0y</p>",
+		"lists": "<p dir=\"ltr\">3. a<br>\n\u00a0\u00a0\u00a0- b</p>", "quotes": "<p dir=\"ltr\">&gt; q<br>\n&gt; r</p>", "tables": `<p dir="ltr">A: 1; B: 2; C: 3</p>`,
 	}
 	block := func(texts ...string) string {
 		var all []string
@@ -197,7 +198,7 @@ func TestWholeAlphabet(t *testing.T) {
 		if r >= 0x7f && r < 0xa0 || r >= 0xd800 && r < 0xe000 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			continue // cleaned, or no characters
 		}
-		got := f.Format(channel.Input{Text: "x" + string(r) + "y"}).Own
+		got := channeltest.Format(f, channel.Input{Text: "x" + string(r) + "y"}).Own
 		if n := cost[r]; n > 0 && (got.Encoding != channel.GSM7 || got.Units != 2+n) || n == 0 && got.Encoding != channel.UCS2 {
 			t.Errorf("%U %c: %s, %d units", r, r, got.Encoding, got.Units)
 		}
@@ -214,12 +215,12 @@ func TestTransliteration(t *testing.T) {
 		"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
 	} {
 		for _, r := range signs {
-			if got := f.Format(channel.Input{Text: "x" + string(r) + "y"}); got.Content != "x"+want+"y" || got.Encoding != channel.GSM7 || !got.Metadata.Transliterated {
+			if got := channeltest.Format(f, channel.Input{Text: "x" + string(r) + "y"}); got.Content != "x"+want+"y" || got.Encoding != channel.GSM7 || !got.Metadata.Transliterated {
 				t.Errorf("%U %c: %q in %s", r, r, got.Content, got.Encoding)
 			}
 		}
 	}
-	if got := f.Format(channel.Input{Text: "x\u2067y\u2069 `\t` z"}); got.Content != "xy   z" || got.Encoding != channel.GSM7 {
+	if got := channeltest.Format(f, channel.Input{Text: "x\u2067y\u2069 `\t` z"}); got.Content != "xy   z" || got.Encoding != channel.GSM7 {
 		t.Errorf("controls of order and a tab: %q in %s", got.Content, got.Encoding)
 	}
 }
@@ -234,16 +235,85 @@ func TestSMSAlphabet(t *testing.T) {
 		{"“Привет” – 1½", "“Привет” – 1½", channel.UCS2},
 		{"All ✅ done 🎉 now", "All success done now", channel.GSM7},
 		{"Готово ✅ 🎉", "Готово ✅ 🎉", channel.UCS2},
-		{"a🎉b 🎉", "a b ", channel.GSM7},
+		{"a🎉b 🎉", "a b", channel.GSM7},
 		{"Done✅next❌❌, 2✅3, ✅\nx✅\ny", "Done success next error error, 2 success 3, success\nx success\ny", channel.GSM7},
 		{"a🎉\u200bb 🎉\u200b c 🎉🎉 d\u200b e🎉\u00ad", "a b c d e", channel.GSM7},
 		{"a 🎉  b \n🎉 c", "a  b\nc", channel.GSM7},
 		{"✅\ufe0f ⚠️ ❌\ufe0f ℹ️", "success warning error info", channel.GSM7},
 		{"façade “x”", "façade “x”", channel.UCS2}, // letters stay, and then so does all else
 	} {
-		r := format(builtin(channel.SMS), tt.in)
+		spec := builtin(channel.SMS)
+		spec.Words = map[string]string{"✅": "success", "⚠️": "warning", "❌": "error", "ℹ️": "info"}
+		r := format(spec, tt.in)
 		if r.Content != tt.want || r.Encoding != tt.encoding {
 			t.Errorf("%q became %q in %s, want %q in %s", tt.in, r.Content, r.Encoding, tt.want, tt.encoding)
+		}
+	}
+}
+
+// Emojis that cost segments go with the blank that they leave, unless nothing is left then.
+// They have no words but those of a style: an answer may be in any language.
+func TestEmojisThatGo(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"✅ bezahlt ❌ offen": "bezahlt offen",
+		"Done 👍.":           "Done.",
+		"Done 👍 🎉 !":        "Done!",
+		"Done👍 🎉, then 👍":   "Done, then",
+		"a 👍\nb 🎉\n\nc":     "a\nb\n\nc",
+		"👍 **a** 👍 _b_ (👍)": "a b ()",
+		"👍":                 "👍",
+		"👍🏽 🎉\n\n❤️":        "👍🏽 🎉\n\n❤️",
+		"2*3*4 = 24 👍":      "2*3*4 = 24",
+	} {
+		in, want = strings.ReplaceAll(in, `\n`, "\n"), strings.ReplaceAll(want, `\n`, "\n")
+		if got := format(builtin(channel.SMS), in).Content; got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+	spec := builtin(channel.Plain)
+	spec.Emojis = channel.EmojisStrip
+	if got := format(spec, "Done 👍.\nb 👍\n\n- c 👍\n- **d** 👍 e").Content; got != "Done.\nb\n\n- c\n- d e" {
+		t.Errorf("stripped: %q", got)
+	}
+}
+
+// No part of an SMS is empty, nor longer than one may be, wherever the emojis are that go.
+func TestPartsOfEmojis(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat("👍 ", 400)
+	for _, in := range []string{
+		many, many + many + many, many + "\n\nThe end.", "Begin.\n\n" + many, strings.Repeat("A sentence. ", 120) + many + strings.Repeat("Another one. ", 120),
+		strings.Repeat(many+"\n\n"+strings.Repeat("word ", 300)+"\n\n", 3), many + "é😀" + strings.Repeat("х", 900),
+	} {
+		spec := builtin(channel.SMS)
+		r := format(spec, in)
+		for _, p := range r.Parts {
+			if text := strings.TrimSpace(strings.TrimPrefix(p.Content, p.Indicator)); text == "" || p.Units > spec.MaxLength || p.Segments > spec.MaxSegments {
+				t.Errorf("%.20q…: part %d is %q, %d units, %d segments", in, p.Sequence, text, p.Units, p.Segments)
+			}
+		}
+		if strings.TrimSpace(r.Content) == "" {
+			t.Errorf("%.20q… became %q", in, r.Content)
+		}
+	}
+}
+
+// A mark between digits, or a digit and a letter, is a sign and no markup.
+func TestSignsOfArithmetic(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"2*3*4 = 24":           "2*3*4 = 24",
+		"2**3 is 8, 3**2 is 9": "2**3 is 8, 3**2 is 9",
+		"2*x*3 and a*2*b":      "2*x*3 and a*2*b",
+		"5~10~15 and 1_000_0":  "5~10~15 and 1_000_0",
+		"*2*3*4* is **24**":    "2*3*4 is 24",
+		"共**3**个, a*b*c":       "共3个, abc",
+	} {
+		for _, name := range []string{channel.SMS, channel.Plain, channel.Email} {
+			if got := format(builtin(name), in).Content; got != want {
+				t.Errorf("%s: %q became %q, want %q", name, in, got, want)
+			}
 		}
 	}
 }
@@ -357,16 +427,77 @@ func TestSubject(t *testing.T) {
 		{"# A&#13;&#10;Bcc: x&#10;&#13;b\u2028c\u0085d", "", "A Bcc: x b"},
 		{"A&#13;&#10;Bcc: x@example.com more", "", "A"},
 		{long, "", strings.TrimSpace(strings.Repeat("word ", 15))},
+		{"|Todo|Due|\n|-|-|\n|Milk|1|\n|Bread|2|", "", "Todo (2)"},
+		{"|Todo|Due|\n|-|-|\n|Milk|1|\n\nAnd more.", "", "Todo: Due"},
 		{"x", "given\r\nBcc: evil@example.com", "given Bcc: evil@example.com"},
 	} {
 		f := channel.New(builtin(channel.Email))
-		r := f.Format(channel.Input{Text: tt.text, Subject: tt.subject, At: time.Unix(0, 0)})
+		r := channeltest.Format(f, channel.Input{Text: tt.text, Subject: tt.subject, At: time.Unix(0, 0)})
 		if r.Subject != tt.want {
 			t.Errorf("the subject of %q is %q, want %q", tt.text, r.Subject, tt.want)
 		}
 		m, err := r.MIME(time.Unix(0, 0))
 		if err != nil || strings.Contains(strings.SplitN(string(m), "\r\n\r\n", 2)[0], "\nBcc:") {
 			t.Errorf("%v: %s", err, m)
+		}
+	}
+}
+
+// Each block of an e-mail runs as its own text does, and lies where that begins. Blocks
+// without letters run as what they stand in.
+func TestDirectionsOfAMail(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"- אחת\n- שתיים":                     "<ul dir=\"rtl\">\n<li>אחת</li>\n<li>שתיים</li>\n</ul>",
+		"3. אחת\n4. Done.":                   "<ol start=\"3\" dir=\"rtl\">\n<li>אחת</li>\n<li><span dir=\"ltr\">Done.</span></li>\n</ol>",
+		"- one\n- 2\n- مرحبا":                "<ul dir=\"ltr\">\n<li>one</li>\n<li>2</li>\n<li><span dir=\"rtl\">مرحبا</span></li>\n</ul>",
+		"> ציטוט":                            "<blockquote dir=\"rtl\" style=\"margin: 0 8px 0 0; padding: 0 8px 0 0; border-right: 3px solid #cccccc\">\n<p dir=\"rtl\">ציטוט</p>",
+		"> quote":                            "<blockquote dir=\"ltr\" style=\"margin: 0 0 0 8px; padding: 0 0 0 8px; border-left: 3px solid #cccccc\">\n<p dir=\"ltr\">quote</p>",
+		"## 12. كلمة":                        "<h2 dir=\"rtl\">",
+		"12 / 34":                            "<p>12 / 34</p>",
+		"`x` ו":                              "<p dir=\"ltr\">",
+		"|שם|כמה|\n|-|-:|\n|חלב|12|":         "<table dir=\"rtl\" ",
+		"hello\n\nשלום":                      "<body><div dir=\"ltr\" ",
+		"12\n\nשלום\n\nhello":                "<body><div dir=\"rtl\" ",
+		"|a|b|c|\n|:-|-:|:-:|\n|d|**12**|e|": "#f4f4f4; text-align: center\">c</th></tr>\n<tr><td dir=\"ltr\" style=\"padding: 4px 8px; border: 1px solid #cccccc; text-align: left\">d</td><td style=\"padding: 4px 8px; border: 1px solid #cccccc; text-align: right\"><strong>12</strong></td>",
+	} {
+		if got := format(builtin(channel.Email), in).HTML; !strings.Contains(got, want) {
+			t.Errorf("%q lacks\n%s\nin\n%s", in, want, got)
+		}
+	}
+}
+
+// A wide table scrolls, and every style that a mail can have is listed.
+func TestStylesOfAMail(t *testing.T) {
+	t.Parallel()
+	all := channel.InlineStyles()
+	html := format(builtin(channel.Email), "> a\n\n> א\n\n`c`\n\n    d\n\n|a|b|c|d|\n|:-|-:|:-:|-|\n|1|2|3|4|").HTML
+	if !strings.Contains(html, `<div style="max-width: 100%; overflow-x: auto"><table`) {
+		t.Errorf("the table stands in no box that scrolls: %s", html)
+	}
+	for _, part := range strings.Split(html, `style="`)[1:] {
+		if style, _, _ := strings.Cut(part, `"`); !slices.Contains(all, style) {
+			t.Errorf("%q is not listed", style)
+		}
+	}
+}
+
+// A number stands once, however its digits are parted.
+func TestNumbersThatAreLinks(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"[+49 30 123-456](tel:+4930123456)": "+49 30 123-456",
+		"[(030) 123](tel:030123)":           "(030) 123",
+		"[tel:112](tel:112)":                "tel:112",
+		"[call](tel:112)":                   "call (tel:112)",
+		"[a @b.de](mailto:a@b.de)":          "a @b.de",
+		"[a](mailto:a@b.de)":                "a (mailto:a@b.de)",
+		"[112](tel:113)":                    "112 (tel:113)",
+	} {
+		for _, name := range []string{channel.SMS, channel.Plain, channel.Email} {
+			if got := format(builtin(name), in).Content; got != want {
+				t.Errorf("%s: %q became %q, want %q", name, in, got, want)
+			}
 		}
 	}
 }

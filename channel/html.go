@@ -9,6 +9,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/unicode/bidi"
 )
 
 // htmlForm makes the HTML of an e-mail: elements of a closed set with inline style, all
@@ -21,9 +23,16 @@ type htmlForm struct {
 	features Features // that are shown as such
 	degrade  func(kind)
 
-	buf   []byte
-	rows  int
-	tight []bool // of the lists at hand: their items hold no paragraphs
+	buf    []byte
+	rows   int
+	blocks []openBlock // the quotes and lists at hand
+	turned bool        // the paragraph at hand runs against its list
+}
+
+// openBlock is a quote or a list. A tight list holds no paragraphs in its items.
+type openBlock struct {
+	tight bool
+	dir   string
 }
 
 // Styles are those that clients of e-mail keep.
@@ -33,10 +42,27 @@ const (
 	styleBrand  = `margin: 0 0 16px 0; padding: 0 0 8px 0; border-bottom: 1px solid #cccccc; color: #666666`
 	stylePre    = `padding: 8px; background-color: #f4f4f4; font-family: Consolas, Menlo, monospace; font-size: 13px; white-space: pre-wrap`
 	styleQuote  = `margin: 0 0 0 8px; padding: 0 0 0 8px; border-left: 3px solid #cccccc`
+	styleQuoted = `margin: 0 8px 0 0; padding: 0 8px 0 0; border-right: 3px solid #cccccc` // right to left
+	styleWide   = `max-width: 100%; overflow-x: auto`
 	styleTable  = `border-collapse: collapse`
-	styleHeader = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start; background-color: #f4f4f4`
-	styleCell   = `padding: 4px 8px; border: 1px solid #cccccc; text-align: start`
+	styleHeader = `padding: 4px 8px; border: 1px solid #cccccc; background-color: #f4f4f4; text-align: `
+	styleCell   = `padding: 4px 8px; border: 1px solid #cccccc; text-align: `
 )
+
+// alignments are those that a cell may have, by its number.
+var alignments = [...]string{"start", "left", "right", "center"}
+
+// tags are what a node of a kind begins and ends with, whatever it holds.
+var tags = [...]struct{ open, close string }{
+	item:      {"<li>", "</li>\n"},
+	rule:      {"<hr>\n", ""},
+	table:     {"", "</tbody></table></div>\n"},
+	row:       {"<tr>", "</tr>\n"},
+	bold:      {"<strong>", "</strong>"},
+	italic:    {"<em>", "</em>"},
+	struck:    {"<del>", "</del>"},
+	lineBreak: {},
+}
 
 // write appends markup.
 func (f *htmlForm) write(s string) { f.buf = append(grown(f.buf, len(s)), s...) }
@@ -47,48 +73,37 @@ func (f *htmlForm) literal(s string) { f.buf = appendHTML(f.buf, s) }
 // lineBreak ends a line.
 func (f *htmlForm) lineBreak() { f.write("<br>\n") }
 
+// entities are what characters of HTML are written as.
+var entities = [256]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&#34;", '\'': "&#39;"}
+
 // appendHTML escapes as golang.org/x/net/html does.
 //
 // It escapes quotes too, so that the same function serves attributes.
 func appendHTML(b []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
-		var with string
-		switch s[i] {
-		case '&':
-			with = "&amp;"
-		case '<':
-			with = "&lt;"
-		case '>':
-			with = "&gt;"
-		case '"':
-			with = "&#34;"
-		case '\'':
-			with = "&#39;"
-		default:
-			continue
+		if with := entities[s[i]]; with != "" {
+			b = append(append(b, s[from:i]...), with...)
+			from = i + 1
 		}
-		b = append(append(b, s[from:i]...), with...)
-		from = i + 1
 	}
 	return append(b, s[from:]...)
 }
 
-// enter begins a node. Directions are automatic: an answer may hold Arabic and
-// English.
+// enter begins a node. Its direction is that of its text: an answer may hold Arabic and
+// English, and what a mail program makes of dir="auto" ends at the first block within.
 func (f *htmlForm) enter(n *node) bool {
-	if featureOf(n.kind) != 0 && !f.features.has(n.kind) {
+	if f.features.lacks(n.kind) {
 		return f.tell(n)
 	}
+	f.write(tags[n.kind].open)
 	switch n.kind {
 	case paragraph:
-		if !f.inItem() {
-			f.write(`<p dir="auto">`)
-		}
+		f.enterParagraph(n)
 	case heading:
-		f.write(`<h` + strconv.Itoa(n.number) + ` dir="auto">`)
+		f.write("<h" + strconv.Itoa(n.number) + direction(n) + ">")
 	case codeBlock:
-		f.write(`<pre dir="auto" style="` + stylePre + `">`)
+		f.write("<pre" + direction(n) + ` style="` + stylePre + `">`)
 		if strings.HasPrefix(n.text, "\n") {
 			f.write("\n") // the first one is not shown
 		}
@@ -96,26 +111,14 @@ func (f *htmlForm) enter(n *node) bool {
 		f.write("</pre>\n")
 		return false
 	case quote:
-		f.open(`<blockquote dir="auto" style="` + styleQuote + `">` + "\n")
+		f.enterQuote(n)
 	case list:
 		f.enterList(n)
-	case item:
-		f.write(`<li dir="auto">`)
-	case rule:
-		f.write("<hr>\n")
 	case table:
-		f.write(`<table dir="auto" style="` + styleTable + `"><tbody>` + "\n")
+		f.write(`<div style="` + styleWide + `"><table` + direction(n) + ` style="` + styleTable + `"><tbody>` + "\n")
 		f.rows = 0
-	case row:
-		f.write("<tr>")
 	case cell:
-		f.write(f.cell())
-	case bold:
-		f.write("<strong>")
-	case italic:
-		f.write("<em>")
-	case struck:
-		f.write("<del>")
+		f.write(f.cell(n))
 	case code:
 		f.write(`<code style="` + styleCode + `">`)
 		f.literal(n.text)
@@ -133,7 +136,7 @@ func (f *htmlForm) tell(n *node) bool {
 	f.degrade(n.kind)
 	switch n.kind {
 	case heading:
-		f.write(`<p dir="auto">`)
+		f.write("<p" + direction(n) + ">")
 	case struck:
 		f.literal("[struck out: ")
 	case bold, italic:
@@ -151,8 +154,8 @@ func (f *htmlForm) tell(n *node) bool {
 	default:
 		text, one := newTextForm(0, false, 0), *n
 		one.next = nil
-		walk(text, &node{first: &one})
-		f.write(`<p dir="auto">`)
+		walk(nil, text, &node{first: &one})
+		f.write("<p" + direction(n) + ">")
 		for i, line := range strings.Split(string(text.buf), "\n") {
 			if i > 0 {
 				f.lineBreak()
@@ -187,32 +190,61 @@ func (f *htmlForm) title(n *node) {
 	}
 }
 
-// open opens an element in which paragraphs have their tags.
-func (f *htmlForm) open(s string) {
-	f.write(s)
-	f.tight = append(f.tight, false)
+// enterQuote begins a quote, whose line stands where its text begins.
+func (f *htmlForm) enterQuote(n *node) {
+	dir, style := direction(n), styleQuote
+	if dir == rightToLeft {
+		style = styleQuoted
+	}
+	f.write("<blockquote" + dir + ` style="` + style + `">` + "\n")
+	f.blocks = append(f.blocks, openBlock{false, dir})
 }
 
-// close closes what open opened.
+// enterParagraph begins a paragraph. The text of an item has no tags, or those of its direction.
+func (f *htmlForm) enterParagraph(n *node) {
+	if !f.inItem() {
+		f.write("<p" + direction(n) + ">")
+	} else if dir := direction(n); dir != "" && dir != f.blocks[len(f.blocks)-1].dir {
+		f.turned = true
+		f.write("<span" + dir + ">")
+	}
+}
+
+// leaveParagraph ends what enterParagraph began.
+func (f *htmlForm) leaveParagraph(n *node) {
+	switch {
+	case !f.inItem():
+		f.write("</p>\n")
+		return
+	case f.turned:
+		f.turned = false
+		f.write("</span>")
+	}
+	if n.next != nil {
+		f.write("\n")
+	}
+}
+
+// close ends a quote or a list.
 func (f *htmlForm) close(s string) {
 	f.write(s)
-	f.tight = f.tight[:len(f.tight)-1]
+	f.blocks = f.blocks[:len(f.blocks)-1]
 }
 
 // inItem says whether a paragraph is the text of an item, and so has no tags.
-func (f *htmlForm) inItem() bool { return len(f.tight) > 0 && f.tight[len(f.tight)-1] }
+func (f *htmlForm) inItem() bool { return len(f.blocks) > 0 && f.blocks[len(f.blocks)-1].tight }
 
 // enterList begins a list, which counts from the number that the source has.
 func (f *htmlForm) enterList(n *node) {
-	tag := "<ul>\n"
+	tag, dir := "<ul", direction(n)
 	if n.first != nil && n.first.text != bullet {
-		tag = "<ol>\n"
+		tag = "<ol"
 		if n.first.number != 1 {
-			tag = `<ol start="` + strconv.Itoa(n.first.number) + "\">\n"
+			tag += ` start="` + strconv.Itoa(n.first.number) + `"`
 		}
 	}
-	f.write(tag)
-	f.tight = append(f.tight, isTight(n))
+	f.write(tag + dir + ">\n")
+	f.blocks = append(f.blocks, openBlock{isTight(n), dir})
 }
 
 // isTight says whether no item of a list holds two paragraphs.
@@ -233,11 +265,11 @@ func isTight(n *node) bool {
 
 // cell opens a cell. Styles stand in attributes, because mail programs drop
 // style sheets.
-func (f *htmlForm) cell() string {
+func (f *htmlForm) cell(n *node) string {
 	if f.rows == 0 {
-		return `<th dir="auto" style="` + styleHeader + `">`
+		return "<th" + direction(n) + ` style="` + styleHeader + alignments[n.number] + `">`
 	}
-	return `<td dir="auto" style="` + styleCell + `">`
+	return "<td" + direction(n) + ` style="` + styleCell + alignments[n.number] + `">`
 }
 
 // link writes a link, which an image is too: nothing is loaded from afar.
@@ -266,17 +298,14 @@ func (f *htmlForm) link(n *node) bool {
 
 // leave ends a node.
 func (f *htmlForm) leave(n *node) {
-	if featureOf(n.kind) != 0 && !f.features.has(n.kind) {
+	if f.features.lacks(n.kind) {
 		f.told(n)
 		return
 	}
+	f.write(tags[n.kind].close)
 	switch n.kind {
 	case paragraph:
-		if !f.inItem() {
-			f.write("</p>\n")
-		} else if n.next != nil {
-			f.write("\n")
-		}
+		f.leaveParagraph(n)
 	case heading:
 		f.write("</h" + strconv.Itoa(n.number) + ">\n")
 	case quote:
@@ -287,21 +316,10 @@ func (f *htmlForm) leave(n *node) {
 			tag = "</ol>\n"
 		}
 		f.close(tag)
-	case item:
-		f.write("</li>\n")
-	case table:
-		f.write("</tbody></table>\n")
 	case row:
-		f.write("</tr>\n")
 		f.rows++
 	case cell:
-		f.write("</" + f.cell()[1:3] + ">")
-	case bold:
-		f.write("</strong>")
-	case italic:
-		f.write("</em>")
-	case struck:
-		f.write("</del>")
+		f.write("</" + f.cell(n)[1:3] + ">")
 	case link, image:
 		if n.to.url != "" {
 			f.write("</a>")
@@ -313,9 +331,9 @@ func (f *htmlForm) leave(n *node) {
 
 // head begins the document of an e-mail. lang is a language tag, or empty.
 //
-// title and brand are texts and are escaped. The caller closes the div, the body and the
-// document.
-func (f *htmlForm) head(lang, title, brand string) {
+// title and brand are texts and are escaped, dir is the direction of the whole. The caller
+// closes the div, the body and the document.
+func (f *htmlForm) head(lang, dir, title, brand string) {
 	f.write("<!DOCTYPE html>\n<html")
 	if lang != "" {
 		f.write(` lang="`)
@@ -324,10 +342,35 @@ func (f *htmlForm) head(lang, title, brand string) {
 	}
 	f.write(`><head><meta charset="utf-8"><title>`)
 	f.literal(title)
-	f.write("</title></head>\n" + `<body><div dir="auto" style="` + styleBody + `">` + "\n")
+	f.write("</title></head>\n" + `<body><div` + cmp.Or(dir, leftToRight) + ` style="` + styleBody + `">` + "\n")
 	if brand != "" {
-		f.write(`<p dir="auto" style="` + styleBrand + `">`)
+		f.write(`<p` + direction(&node{first: &node{kind: literal, text: brand}}) + ` style="` + styleBrand + `">`)
 		f.literal(brand)
 		f.write("</p>\n")
 	}
+}
+
+// Attributes of direction.
+const (
+	leftToRight = ` dir="ltr"`
+	rightToLeft = ` dir="rtl"`
+)
+
+// direction returns the attribute for the direction of a node: that of the first strong
+// character of its text. It is empty if there is none: the node runs as what it stands in.
+func direction(n *node) string {
+	if n.kind == codeBlock || n.kind == code || n.kind == literal {
+		switch strongest(n.text) {
+		case bidi.L:
+			return leftToRight
+		case bidi.R:
+			return rightToLeft
+		}
+	}
+	for c := n.first; c != nil; c = c.next {
+		if dir := direction(c); dir != "" {
+			return dir
+		}
+	}
+	return ""
 }

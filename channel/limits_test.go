@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
 )
 
 // The figures that docs/channels.md names, each at its edge.
@@ -18,7 +19,7 @@ func TestEdgesOfMail(t *testing.T) {
 	empty := len(format(spec, "a").HTML) - 2 // the text stands in the title too
 	for size, want := range map[int]bool{102_400: false, 102_401: true} {
 		subject := "b"
-		r := channel.New(spec).Format(channel.Input{Text: strings.Repeat("a", size-empty-len(subject)), Subject: subject})
+		r := channeltest.Format(channel.New(spec), channel.Input{Text: strings.Repeat("a", size-empty-len(subject)), Subject: subject})
 		if len(r.HTML) != size || r.Metadata.ClipRisk != want {
 			t.Errorf("%d bytes of HTML: clip_risk is %t", len(r.HTML), r.Metadata.ClipRisk)
 		}
@@ -30,7 +31,7 @@ func TestEdgesOfMail(t *testing.T) {
 		t.Errorf("of 79 characters 78 are a subject, and not %q", got)
 	}
 	for _, subject := range []string{"=?UTF-8?B?QQ==?=", "a =? b", strings.Repeat("a", 69), strings.Repeat("a", 70), strings.Repeat("word ", 39) + "end", "\x7f ~", strings.Repeat("é😀", 90)} {
-		r := channel.New(spec).Format(channel.Input{Text: "x", Subject: subject})
+		r := channeltest.Format(channel.New(spec), channel.Input{Text: "x", Subject: subject})
 		text, err := r.MIME(time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)
@@ -56,16 +57,16 @@ func TestEdgesOfMail(t *testing.T) {
 func TestHTMLOfMail(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"3. a\n4. b":         "<ol start=\"3\">\n<li dir=\"auto\">a</li>\n<li dir=\"auto\">b</li>\n</ol>",
-		"1. a\n2. b":         "<ol>\n<li dir=\"auto\">a</li>",
-		"- a\n\n  b\n- c":    "<ul>\n<li dir=\"auto\"><p dir=\"auto\">a</p>\n<p dir=\"auto\">b</p>\n</li>\n<li dir=\"auto\"><p dir=\"auto\">c</p>\n</li>\n</ul>",
-		"- a\n\n- b":         "<ul>\n<li dir=\"auto\">a</li>\n<li dir=\"auto\">b</li>\n</ul>",
+		"3. a\n4. b":         "<ol start=\"3\" dir=\"ltr\">\n<li>a</li>\n<li>b</li>\n</ol>",
+		"1. a\n2. b":         "<ol dir=\"ltr\">\n<li>a</li>",
+		"- a\n\n  b\n- c":    "<ul dir=\"ltr\">\n<li><p dir=\"ltr\">a</p>\n<p dir=\"ltr\">b</p>\n</li>\n<li><p dir=\"ltr\">c</p>\n</li>\n</ul>",
+		"- a\n\n- b":         "<ul dir=\"ltr\">\n<li>a</li>\n<li>b</li>\n</ul>",
 		"```\n\nx\n```":      "pre-wrap\">\n\nx</pre>",
-		"[a](/b \"t <u>\")":  `<p dir="auto">a &#34;t &lt;u&gt;&#34;</p>`,
+		"[a](/b \"t <u>\")":  `<p dir="ltr">a &#34;t &lt;u&gt;&#34;</p>`,
 		"[](tel:+1 '\"')":    `<a href="tel:+1" title="&#34;">tel:+1</a>`,
-		"a\n\n---\n\n#### b": "<hr>\n<h4 dir=\"auto\">b</h4>",
+		"a\n\n---\n\n#### b": "<hr>\n<h4 dir=\"ltr\">b</h4>",
 	} {
-		r := channel.New(builtin(channel.Email)).Format(channel.Input{Text: in, Locale: `"><b>`})
+		r := channeltest.Format(channel.New(builtin(channel.Email)), channel.Input{Text: in, Locale: `"><b>`})
 		if !strings.Contains(r.HTML, want) || !strings.Contains(r.HTML, `<html lang="&#34;&gt;&lt;b&gt;">`) {
 			t.Errorf("%q lacks\n%s\nin\n%s", in, want, r.HTML)
 		}
@@ -140,7 +141,7 @@ func TestLongHeaders(t *testing.T) {
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"[+49 30 1](tel:+49301)": "+49 30 1 (tel:+49301)", "[+1](tel:+1)": "+1", "[a@b.cc](mailto:a@b.cc)": "a@b.cc", "[b.c](http://b.c)": "b.c", "[b.c](https://b.c)": "b.c",
+		"[+49 30 1](tel:+49301)": "+49 30 1", "[+1](tel:+1)": "+1", "[a@b.cc](mailto:a@b.cc)": "a@b.cc", "[b.c](http://b.c)": "b.c", "[b.c](https://b.c)": "b.c",
 		"[b.c](https://b.c/)": "b.c (https://b.c/)", "[a](HTTPS://b.c)": "a (HTTPS://b.c)", "[a](ftp://b.c)": "a", "[a](//b.c)": "a", "[a](java&#x09;script:b)": "a", "[a](<https://b.c/ d\"<e>)": "a (https://b.c/%20d%22%3Ce)",
 	} {
 		if got := format(builtin(channel.Plain), in).Content; got != want {

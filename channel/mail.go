@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,7 +37,10 @@ func (d *draft) mail() {
 			d.degrade(k)
 		}
 	}
-	walk(text, d.root)
+	walk(d.watch, text, d.root)
+	if d.watch.Err() != nil {
+		return
+	}
 	r := d.out
 	r.Content = string(text.buf)
 	r.Text = r.Content
@@ -45,8 +49,8 @@ func (d *draft) mail() {
 		r.Subject = balanced(shortened(header(subjectOf(d.unframed())), maxSubject))
 	}
 	html := &htmlForm{features: d.spec.shown(), degrade: d.degrade, buf: make([]byte, 0, 1024+2*len(d.in.Text))}
-	html.head(d.in.Locale, r.Subject, header(d.spec.Brand))
-	walk(html, d.root)
+	html.head(d.in.Locale, direction(d.root), r.Subject, header(d.spec.Brand))
+	walk(d.watch, html, d.root)
 	html.write("</div></body></html>\n")
 	r.HTML = string(html.buf)
 	r.Metadata.ClipRisk = len(r.HTML) > clipAt
@@ -59,8 +63,8 @@ func (d *draft) unframed() *node {
 	if d.in.Before+d.in.After == "" {
 		return d.root
 	}
-	t := tree{nodes: &d.scratch.nodes, emojis: d.emojis()}
-	return t.parse(d.parser.Source(clean(d.in.Text)))
+	t := tree{watch: d.watch, nodes: &d.scratch.nodes, emojis: d.emojis()}
+	return t.parse(d.parser.Source(d.watch, clean(d.in.Text)))
 }
 
 // header is what may stand in a header: one line.
@@ -68,7 +72,8 @@ func (d *draft) unframed() *node {
 // It has no line end whatever the source had: nothing can add a header of its own.
 func header(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
-// subjectOf returns the first heading, else the first sentence.
+// subjectOf returns the first heading, else the first sentence; of a table alone its first
+// header, and how many rows it has.
 //
 // Only the begin of a text without sentences is searched, for a subject is short.
 func subjectOf(root *node) string {
@@ -79,11 +84,14 @@ func subjectOf(root *node) string {
 			}
 		}
 	}
+	if n := root.first; n != nil && n.kind == table && n.next == nil {
+		return strings.TrimSpace(textOf(n.first.first)) + " (" + strconv.Itoa(int(n.kids)-1) + ")"
+	}
 	text := newTextForm(0, false, 0)
 	for n := root.first; n != nil && len(bytes.TrimSpace(text.buf)) == 0; n = n.next {
 		one := *n
 		one.next = nil
-		walk(text, &node{first: &one})
+		walk(nil, text, &node{first: &one})
 	}
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text.buf), "\n "), "\n")
 	for i, r := range first {

@@ -17,13 +17,14 @@ import (
 // policy is the closed set of what an e-mail's HTML may have.
 func policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code", "blockquote", "ul", "ol", "li", "table", "tbody", "tr", "th", "td", "strong", "em", "del", "br", "hr", "div", "a")
-	p.AllowAttrs("dir").Matching(regexp.MustCompile(`^auto$`)).Globally()
+	p.AllowNoAttrs().OnElements("span")
+	p.AllowElements("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code", "blockquote", "ul", "ol", "li", "table", "tbody", "tr", "th", "td", "strong", "em", "del", "br", "hr", "div", "span", "a")
+	p.AllowAttrs("dir").Matching(regexp.MustCompile(`^(ltr|rtl)$`)).Globally()
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^\d+$`)).OnElements("ol")
 	p.AllowAttrs("href", "title").OnElements("a")
 	p.AllowURLSchemes("http", "https", "mailto", "tel")
 	p.RequireParseableURLs(false)
-	p.AllowStyles("font-family", "font-size", "line-height", "padding", "margin", "background-color", "white-space", "border-left", "border-bottom", "color", "border", "border-collapse", "text-align").
+	p.AllowStyles("font-family", "font-size", "line-height", "padding", "margin", "background-color", "white-space", "border-left", "border-right", "max-width", "overflow-x", "border-bottom", "color", "border", "border-collapse", "text-align").
 		MatchingHandler(func(string) bool { return true }).Globally()
 	return p
 }
@@ -54,7 +55,7 @@ func TestMailIsCleanAndReadable(t *testing.T) {
 	f := channel.New(spec)
 	at := time.Unix(1_770_000_000, 0).UTC()
 	for _, text := range texts {
-		r := f.Format(channel.Input{Text: text, Subject: "Grüße – 你好"})
+		r := channeltest.Format(f, channel.Input{Text: text, Subject: "Grüße – 你好"})
 		if html := body(t, r.HTML); p.Sanitize(html) != html {
 			t.Fatalf("the sanitizer changes\n%s\nto\n%s", html, p.Sanitize(html))
 		}

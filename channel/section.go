@@ -50,42 +50,9 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 // A key that is absent changes nothing. A limit of length without a number of parts gives 5
 // of them, for a channel that was never split would otherwise be cut.
 func readSpec(n *file.Node, s *Spec) {
-	number := func(name string, into *int) {
-		switch v, ok := n.Get(name).Int(); {
-		case ok:
-			*into = v
-		case n.Get(name).IsNull():
-			*into = 0
-		}
-	}
-	number("max_length", &s.MaxLength)
-	number("max_segments", &s.MaxSegments)
-	number("max_parts", &s.MaxParts)
-	flag := func(name string, into *bool) {
-		if v := n.Get(name); v != nil && v.Sound() {
-			*into = string(v.JSON()) == "true"
-		}
-	}
-	flag("supports_markdown", &s.Markdown)
-	flag("supports_emojis", &s.SupportsEmojis)
-	flag("transliterate", &s.Transliterate)
-	flag("greeting", &s.Greeting)
-	if v, ok := n.Get("emojis").Text(); ok {
-		s.Emojis = v
-	}
-	if v, ok := n.Get("split_strategy").Text(); ok {
-		s.Split = Strategy(v)
-	}
-	if v, ok := n.Get("indicator").Text(); ok {
-		s.Indicator = Indicator(v)
-	}
+	n.Decode(s)
 	if list := n.Get("markdown_features"); list != nil {
-		var names []string
-		for m := range list.Members() {
-			name, _ := m.Text()
-			names = append(names, name)
-		}
-		s.Features = FeaturesOf(names...)
+		s.Features = FeaturesOf(list.Texts()...)
 	}
 	if n.Has("max_length") && s.MaxLength > 0 && s.MaxParts == 0 {
 		s.MaxParts = 5

@@ -7,11 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
+	"sluice/config"
 	"sluice/config/file"
 )
 
 func readSection(content string) (specs []channel.Spec, faults []string) {
-	r := file.Table{channel.Section(&specs, nil)}.Read("f.yaml", []byte(content), func(string) (string, bool) { return "", false })
+	r := file.Table{channel.Section(&specs, nil)}.Read("f.yaml", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	for _, f := range r.Faults {
 		faults = append(faults, f.Name+": "+f.Message)
 	}
@@ -85,8 +87,8 @@ func TestFramedMail(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.Email)
 	spec.Brand, spec.Emojis = "Blue & Co", channel.EmojisMax(1)
-	r := channel.New(spec).Format(channel.Input{Text: "# Yes 😀 😀\n\nmore", Before: "Hi Ann!\n\n", After: "\n\nBye"})
-	if r.Subject != "Yes 😀" || r.Content != "Hi Ann!\n\nYes 😀 \nmore\n\nBye" || !strings.Contains(r.HTML, ">Blue &amp; Co</p>\n<p dir=\"auto\">Hi Ann!</p>") {
+	r := channeltest.Format(channel.New(spec), channel.Input{Text: "# Yes 😀 😀\n\nmore", Before: "Hi Ann!\n\n", After: "\n\nBye"})
+	if r.Subject != "Yes 😀" || r.Content != "Hi Ann!\n\nYes 😀\nmore\n\nBye" || !strings.Contains(r.HTML, ">Blue &amp; Co</p>\n<p dir=\"ltr\">Hi Ann!</p>") {
 		t.Errorf("got %q, %q, %s", r.Subject, r.Content, r.HTML)
 	}
 }

@@ -83,6 +83,14 @@ type sms struct {
 	words         map[string]string // by emoji
 	maxUnits      int
 	maxSegments   int
+
+	blanks run // around emojis, the last that was looked at
+}
+
+// run is a run of spaces and emojis that go.
+type run struct {
+	start, end int
+	goes       bool // the spaces go as well
 }
 
 // inGSM returns what stands for a grapheme in GSM-7.
@@ -130,7 +138,7 @@ func (m *sms) word(g string) string {
 func transliterated(g string, before byte) (string, bool) {
 	var out string
 	for _, r := range g {
-		s, ok := transliteration(r)
+		s, ok := plainSigns[r]
 		if !ok && septetsOf(r) > 0 {
 			s, ok = string(r), true
 		}
@@ -152,11 +160,11 @@ func transliterated(g string, before byte) (string, bool) {
 // It drops the space that an emoji leaves behind, and puts one in where two words would
 // touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
 func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
-	before, replaced := byte(' '), false // the last one was an emoji
+	last := joint{before: ' '}
 	for at := start; at < len(m.text); {
-		if n, _ := plainGSM(m.text[at:]); n > 0 && !replaced {
+		if n, _ := plainGSM(m.text[at:]); n > 0 && !last.replaced {
 			s := m.text[at : at+n]
-			at, before = at+n, s[n-1]
+			at, last.before = at+n, s[n-1]
 			if !take(s, at, true) {
 				return
 			}
@@ -164,27 +172,66 @@ func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
 		}
 		end := grapheme(m.text, at)
 		g := m.text[at:end]
-		s, ok := m.inGSM(g, before)
+		s, ok := m.inGSM(g, last.before)
 		if !ok {
 			return
 		}
-		isReplaced := m.auto && len(g) > 1 && isEmoji(g)
-		switch {
-		case s == "":
-		case replaced && s == " " && (before == ' ' || before == '\n'):
-			s = "" // where an emoji was stands one space, or none at the end of a line
-		case (replaced || isReplaced) && isWordByte(before) && isWordByte(s[0]):
-			s = " " + s
+		if g == " " && m.auto && m.goes(at, last.replaced) {
+			s = ""
 		}
-		replaced = isReplaced || replaced && s == "" && g != " "
-		if s != "" {
-			before = s[len(s)-1]
-		}
-		if !take(s, end, false) {
+		if !take(last.join(g, s, m.auto && len(g) > 1 && isEmoji(g)), end, false) {
 			return
 		}
 		at = end
 	}
+}
+
+// joint is where a text in GSM-7 goes on.
+type joint struct {
+	before   byte // the last one that was written
+	replaced bool // the last grapheme was an emoji
+}
+
+// join returns s, which stands for the grapheme g, as it is written behind the last one.
+func (j *joint) join(g, s string, isReplaced bool) string {
+	switch {
+	case s == "":
+	case j.replaced && s == " " && (j.before == ' ' || j.before == '\n'):
+		s = "" // where an emoji was stands one space, or none at the end of a line
+	case (j.replaced || isReplaced) && isWordByte(j.before) && isWordByte(s[0]):
+		s = " " + s
+	}
+	j.replaced = isReplaced || j.replaced && s == "" && g != " "
+	if s != "" {
+		j.before = s[len(s)-1]
+	}
+	return s
+}
+
+// goes says whether the space at a place goes with the emojis beside it: what follows them
+// ends a line or a sentence. behind says that there is one in front of it.
+func (m *sms) goes(at int, behind bool) bool {
+	if at >= m.blanks.start && at < m.blanks.end {
+		return m.blanks.goes
+	}
+	end := at
+	for end < len(m.text) {
+		next := grapheme(m.text, end)
+		g := m.text[end:next]
+		if isPicture := len(g) > 1 && isEmoji(g) && m.word(g) == ""; !isPicture && g != " " {
+			break
+		}
+		behind = behind || g != " "
+		end = next
+	}
+	m.blanks = run{at, end, behind && closes(m.text[end:])}
+	return m.blanks.goes
+}
+
+// closes says whether a text begins with what no space stands in front of, or is at its end.
+func closes(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return text == "" || strings.ContainsRune("\n.,;:!?)]}…»”。，、！？", r)
 }
 
 // isWordByte says whether c belongs to a word.
@@ -232,9 +279,11 @@ func (m *sms) gsmReach(start int, r room) int {
 	}
 	p := newPacker(GSM7)
 	p.reserve(r.before)
-	reach := start
+	reach, seen, dropped := start, false, false
 	m.gsm(start, func(s string, end int, itself bool) bool {
+		seen = seen || strings.TrimSpace(s) != ""
 		if !itself {
+			dropped = dropped || s == ""
 			addGSM(&p, s)
 			if !m.fits(p, r.behind) {
 				return false
@@ -251,7 +300,25 @@ func (m *sms) gsmReach(start int, r room) int {
 		}
 		return true
 	})
+	if dropped && !seen { // emojis that are all there is stay
+		return start
+	}
 	return reach
+}
+
+// blank implements meter: a part of nothing but emojis that go is one.
+func (m *sms) blank(start, end int) bool {
+	part, whole := m.of(start, end), false
+	part.gsm(0, func(s string, at int, _ bool) bool {
+		whole = strings.TrimSpace(s) == "" && at == len(part.text)
+		return strings.TrimSpace(s) == ""
+	})
+	return whole // else there is text, or what stays in UCS-2
+}
+
+// of returns the sms of a part.
+func (m *sms) of(start, end int) sms {
+	return sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
 }
 
 // holds says whether a part has room for so many units of GSM-7 wherever its segments
@@ -332,7 +399,7 @@ func (m *sms) write(start, end int, r room) (string, Encoding) {
 	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {
 		return m.text[start:end], GSM7
 	}
-	part := sms{text: m.text[start:end], transliterate: m.transliterate, auto: m.auto, words: m.words}
+	part := m.of(start, end)
 	var b strings.Builder
 	b.Grow(len(part.text))
 	reached := start == end
@@ -341,7 +408,8 @@ func (m *sms) write(start, end int, r room) (string, Encoding) {
 		reached = at == len(part.text)
 		return true
 	})
-	if reached && m.bears(b.String(), r) {
+	isEmpty := strings.TrimSpace(b.String()) == "" && strings.TrimSpace(part.text) != ""
+	if reached && !isEmpty && m.bears(b.String(), r) {
 		return b.String(), GSM7
 	}
 	return part.text, UCS2

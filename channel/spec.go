@@ -34,29 +34,10 @@ func FeatureNames() []string {
 	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
 }
 
-// featureOf returns what a construct needs to be shown as markup; 0: nothing.
-func featureOf(k kind) Features {
-	switch k {
-	case bold:
-		return 1 << 0
-	case italic:
-		return 1 << 1
-	case struck:
-		return 1 << 2
-	case heading:
-		return 1 << 3
-	case table:
-		return 1 << 4
-	case link, image:
-		return 1 << 5
-	case code, codeBlock:
-		return 1 << 6
-	case list:
-		return 1 << 7
-	case quote:
-		return 1 << 8
-	}
-	return 0
+// featureOf is what a construct needs to be shown as markup; 0: nothing.
+var featureOf = [...]Features{
+	bold: 1 << 0, italic: 1 << 1, struck: 1 << 2, heading: 1 << 3, table: 1 << 4, link: 1 << 5, image: 1 << 5,
+	code: 1 << 6, codeBlock: 1 << 6, list: 1 << 7, quote: 1 << 8, lineBreak: 0,
 }
 
 const allFeatures Features = 1<<9 - 1
@@ -84,7 +65,10 @@ func (f Features) Names() []string {
 
 // has says whether what k needs is in f. What needs nothing, such as a
 // paragraph, is in none.
-func (f Features) has(k kind) bool { return f&featureOf(k) != 0 }
+func (f Features) has(k kind) bool { return f&featureOf[k] != 0 }
+
+// lacks says whether nodes of a kind need a feature that is not there.
+func (f Features) lacks(k kind) bool { return featureOf[k]&^f != 0 }
 
 // shown is what is shown as markup.
 func (s *Spec) shown() Features {
@@ -122,27 +106,22 @@ type Spec struct {
 	Form string
 	// MaxLength bounds a part: in units of its encoding for sms, in bytes for teams, else
 	// in units of UTF-16. 0: no bound.
-	MaxLength   int
-	MaxSegments int // of sms; 0: no bound
+	MaxLength   int `key:"max_length"`
+	MaxSegments int `key:"max_segments"` // of sms; 0: no bound
 	// Markdown says that features are shown as markup at all.
-	Markdown       bool
+	Markdown       bool `key:"supports_markdown"`
 	Features       Features
-	SupportsEmojis bool
-	Emojis         string
-	// Words stand in place of emojis in an SMS: success for ✅. nil: DefaultWords.
+	SupportsEmojis bool   `key:"supports_emojis"`
+	Emojis         string `key:"emojis"`
+	// Words stand in place of emojis in an SMS: success for ✅. The others go.
 	Words         map[string]string
-	Split         Strategy
-	Indicator     Indicator
-	MaxParts      int // 1 to 20; 0: it is never split
-	Transliterate bool
+	Split         Strategy  `key:"split_strategy"`
+	Indicator     Indicator `key:"indicator"`
+	MaxParts      int       `key:"max_parts"` // 1 to 20; 0: it is never split
+	Transliterate bool      `key:"transliterate"`
 	// Greeting says that a greeting and a sign-off may stand around a text.
-	Greeting bool
+	Greeting bool   `key:"greeting"`
 	Brand    string // stands above the HTML of an e-mail; may be empty
-}
-
-// DefaultWords are the emojis that have a word, and the words.
-func DefaultWords() map[string]string {
-	return map[string]string{"✅": "success", "⚠️": "warning", "❌": "error", "ℹ️": "info"}
 }
 
 // Builtin returns the six channels, in the order of the documentation. Limits are those of

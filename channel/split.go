@@ -32,6 +32,8 @@ type meter interface {
 	// reach returns the largest end of a part from start, at the end of a grapheme. Such
 	// a part has the room that is asked for. It is start if nothing fits.
 	reach(start int, r room) int
+	// blank says whether a part would show nothing.
+	blank(start, end int) bool
 }
 
 // room is kept free in a part, in units: for its indicator, and for three dots.
@@ -145,11 +147,14 @@ func (s *splitter) cut(start int, r room, cutters []func(int, int) int) int {
 		return start + n
 	}
 	for _, at := range cutters {
-		if cut := at(start, end); cut > start && strings.TrimSpace(s.text[start:cut]) != "" {
+		if cut := at(start, end); cut > start && !s.meter.blank(start, cut) {
 			return cut
 		}
 	}
-	return s.graphemeEnd(start, end)
+	if cut := s.graphemeEnd(start, end); !s.meter.blank(start, cut) {
+		return cut
+	}
+	return end
 }
 
 // skip returns where the part behind a cut begins. What indents a line belongs to it.
@@ -287,7 +292,7 @@ const maxNumber = 40
 
 // inNumber says whether the white space at a cut parts a number, as in +49 30 123 456.
 func (s *splitter) inNumber(at int) bool {
-	if at >= len(s.text) || s.text[at] != ' ' || at+1 >= len(s.text) || at == 0 {
+	if at >= len(s.text) || s.text[at] != ' ' {
 		return false
 	}
 	before, n := utf8.DecodeLastRuneInString(s.text[:at])
@@ -298,19 +303,25 @@ func (s *splitter) inNumber(at int) bool {
 	from, to := at-n, at+1+m
 	for from > 0 && s.text[from] != '+' && at-from <= maxNumber {
 		r, n := utf8.DecodeLastRuneInString(s.text[:from])
-		if !isNumeric(r) && (r != ' ' || s.text[from] == ' ') { // there is one space at a time
+		if !goesOn(r, s.text[from]) {
 			break
 		}
 		from -= n
 	}
 	for to < len(s.text) && s.text[to] != '+' && to-at <= maxNumber {
 		r, n := utf8.DecodeRuneInString(s.text[to:])
-		if !isNumeric(r) && (r != ' ' || s.text[to-1] == ' ') {
+		if !goesOn(r, s.text[to-1]) {
 			break
 		}
 		to += n
 	}
 	return to-from <= maxNumber
+}
+
+// goesOn says whether a number goes on with r beyond its outermost byte: there is one space at
+// a time.
+func goesOn(r rune, outermost byte) bool {
+	return isNumeric(r) || r == ' ' && outermost != ' '
 }
 
 // isNumeric says whether r can stand within a number, such as 1,000.50, +49 (0)30 or ٠٣٠.
@@ -411,6 +422,9 @@ func (u units) reach(start int, r room) int {
 	}
 	return at
 }
+
+// blank implements meter.
+func (u units) blank(start, end int) bool { return strings.TrimSpace(u.flat.text[start:end]) == "" }
 
 // graphemeBefore returns the last end of a grapheme at or before position at. start is
 // the end of one.

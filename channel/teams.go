@@ -24,9 +24,15 @@ func (d *draft) card() {
 			d.degrade(k)
 		}
 	}
-	walk(f, d.root)
+	walk(d.watch, f, d.root)
+	if d.watch.Err() != nil {
+		return
+	}
 	f.flush()
 	plain := string(f.plain.buf)
+	if len(f.elements) == 0 { // nothing of it can be seen
+		plain = ""
+	}
 	d.out.Content = plain
 	rtl := isRTL(plain)
 	if len(f.elements) > 0 {

@@ -170,11 +170,14 @@ func (f *textForm) lineBreak() {
 	f.lines(1)
 }
 
+// canMark says whether a text of a kind is marked as such.
+func (f *textForm) canMark(k kind) bool { return f.marked && f.features.has(k) }
+
 // begin opens a mark, unless one of its kind is open.
 //
 // A mark within its like is left out: its first sign would close the outer one.
 func (f *textForm) begin(k kind) {
-	if !f.marked || !f.features.has(k) {
+	if !f.canMark(k) {
 		return
 	}
 	for _, i := range f.open {
@@ -192,7 +195,7 @@ func (f *textForm) begin(k kind) {
 //
 // It must be called for each begin, in the opposite order.
 func (f *textForm) end(k kind) {
-	if !f.marked || !f.features.has(k) {
+	if !f.canMark(k) {
 		return
 	}
 	last := len(f.open) - 1
@@ -231,10 +234,7 @@ func (f *textForm) enter(n *node) bool {
 	case cell:
 		f.enterCell()
 	case bold, italic:
-		if f.marked && !f.features.has(n.kind) {
-			f.lost(n.kind)
-		}
-		f.begin(n.kind)
+		f.enterEmphasis(n.kind)
 	case struck:
 		f.enterStruck()
 	case code:
@@ -314,9 +314,17 @@ func (f *textForm) enterItem(n *node) {
 	f.items++
 }
 
+// enterEmphasis begins a text whose emphasis is lost where it is not shown among others.
+func (f *textForm) enterEmphasis(k kind) {
+	if f.marked && !f.features.has(k) {
+		f.lost(k)
+	}
+	f.begin(k)
+}
+
 // enterStruck says in words that a text is struck out where no mark can.
 func (f *textForm) enterStruck() {
-	if f.marked && f.features.has(struck) {
+	if f.canMark(struck) {
 		f.begin(struck)
 		return
 	}
@@ -326,7 +334,7 @@ func (f *textForm) enterStruck() {
 
 // leaveStruck closes it.
 func (f *textForm) leaveStruck() {
-	if f.marked && f.features.has(struck) {
+	if f.canMark(struck) {
 		f.end(struck)
 		return
 	}
@@ -339,7 +347,7 @@ func (f *textForm) leaveStruck() {
 // by the splitter, marked or not.
 func (f *textForm) code(s string) {
 	start := len(f.buf)
-	isMarked := f.marked && f.features.has(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
+	isMarked := f.canMark(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
 	if isMarked {
 		f.begin(code)
 	} else {
@@ -364,7 +372,7 @@ func (f *textForm) codeBlock(n *node) {
 		f.flush()
 		f.lines(1)
 	}
-	isMarked := f.marked && f.features.has(code) && !strings.Contains(n.text, "```") && strings.TrimSpace(n.text) != ""
+	isMarked := f.canMark(code) && !strings.Contains(n.text, "```") && strings.TrimSpace(n.text) != ""
 	prefix := f.prefix
 	if isMarked {
 		f.prefix, f.least = nil, 0 // a fence begins a line

@@ -54,7 +54,7 @@ const (
 type node struct {
 	kind        kind
 	kids        int32
-	number      int   // of an item of a numbered list, a heading's level
+	number      int   // of an item of a numbered list, a heading's level, a cell's alignment
 	first, last *node // of what is in it
 	next        *node
 	// text is that of literal, code and codeBlock, which ends without a line end. Of an item
@@ -124,6 +124,7 @@ func (a *arena) reset() {
 //
 // It is for one source. dropped and ignored are reported in the Metadata.
 type tree struct {
+	watch   *markdown.Watch // may be nil
 	source  string
 	raw     []byte
 	nodes   *arena
@@ -141,7 +142,8 @@ const maxNesting = 40
 // parse makes the tree of a source that is clean.
 //
 // A source with nesting that would cost a parser more than its length is not parsed: it is
-// text, with ignored set. raw is a copy that goldmark may keep parts of.
+// text, with ignored set. raw is a copy that goldmark may keep parts of. What a watch ends
+// is not all of the tree.
 func (t *tree) parse(source *markdown.Source) *node {
 	t.source = source.Text()
 	root := t.nodes.node(document)
@@ -163,21 +165,31 @@ func (t *tree) parse(source *markdown.Source) *node {
 // plain makes the source paragraphs of text.
 func (t *tree) plain(root *node) {
 	for para := range strings.SplitSeq(t.source, "\n\n") {
+		if t.watch.Over() {
+			return
+		}
 		if para = strings.Trim(para, "\n"); para == "" {
 			continue
 		}
 		p := t.add(root, paragraph)
 		for line := range strings.SplitSeq(para, "\n") {
+			if t.watch.Over() {
+				return
+			}
 			if p.first != nil {
 				t.add(p, lineBreak)
 			}
 			t.literal(p, line)
 		}
+		t.endLine(p)
 	}
 }
 
 // add adds a node as parent's last child.
 func (t *tree) add(parent *node, k kind) *node {
+	if k == lineBreak {
+		t.endLine(parent)
+	}
 	n := t.nodes.node(k)
 	if parent.first == nil {
 		parent.first = n
@@ -187,6 +199,15 @@ func (t *tree) add(parent *node, k kind) *node {
 	parent.last = n
 	parent.kids++
 	return n
+}
+
+// endLine takes the blanks that emojis have left from the end of a line.
+func (t *tree) endLine(parent *node) {
+	if last := parent.last; t.emojis != nil && last != nil && last.kind == literal {
+		if text := strings.TrimRight(last.text, " "); text != "" {
+			last.text = text
+		}
+	}
 }
 
 // literal adds text.
@@ -203,7 +224,7 @@ func (t *tree) literal(parent *node, s string) {
 // without the node that holds them.
 func (t *tree) children(parent *node, from ast.Node) {
 	t.depth++
-	for c := from.FirstChild(); c != nil; c = c.NextSibling() {
+	for c := from.FirstChild(); c != nil && !t.watch.Over(); c = c.NextSibling() {
 		if from.Type() != ast.TypeInline && c.Type() == ast.TypeBlock {
 			t.block(parent, c)
 		} else if s, ok := c.(*ast.Text); ok {
@@ -211,6 +232,9 @@ func (t *tree) children(parent *node, from ast.Node) {
 		} else {
 			t.inline(parent, c)
 		}
+	}
+	if from.Type() == ast.TypeBlock {
+		t.endLine(parent)
 	}
 	t.depth--
 }
@@ -367,11 +391,27 @@ func (t *tree) table(parent *node, from *extast.Table) {
 	for r := from.FirstChild(); r != nil; r = r.NextSibling() {
 		line := t.add(n, row)
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
-			t.children(t.add(line, cell), c)
+			column := t.add(line, cell)
+			column.number = alignment(c)
+			t.children(column, c)
 		}
 		t.surplus(line, r.LastChild())
 	}
 	t.depth--
+}
+
+// alignment returns that of a cell, as a number of alignments.
+func alignment(n ast.Node) int {
+	c, _ := n.(*extast.TableCell)
+	switch {
+	case c == nil || c.Alignment == extast.AlignNone:
+		return 0
+	case c.Alignment == extast.AlignLeft:
+		return 1
+	case c.Alignment == extast.AlignRight:
+		return 2
+	}
+	return 3
 }
 
 // surplus adds the cells of a row that its header has none for. goldmark drops them.

@@ -25,7 +25,7 @@ func TestTreeWithoutAParser(t *testing.T) {
 	texts := markdowntest.Texts(rand.New(rand.NewPCG(5, 6)))
 	p, plain := markdown.NewParser(), 0
 	for range 50_000 {
-		source := p.Source(clean(texts()))
+		source := p.Source(nil, clean(texts()))
 		if !source.Plain() {
 			continue
 		}

@@ -4,6 +4,12 @@
 
 package channel
 
+import (
+	"strings"
+
+	"sluice/internal/markdown"
+)
+
 // form is what a channel makes of what the walk meets.
 //
 // Calls come in the order of the text. leave comes exactly once for each enter that
@@ -17,9 +23,9 @@ type form interface {
 	lineBreak()
 }
 
-// walk tells f of the tree below n, in order.
-func walk(f form, n *node) {
-	for c := n.first; c != nil; c = c.next {
+// walk gives f the tree below n, in order, until w is over.
+func walk(w *markdown.Watch, f form, n *node) {
+	for c := n.first; c != nil && !w.Over(); c = c.next {
 		switch c.kind {
 		case literal:
 			f.literal(c.text)
@@ -29,7 +35,7 @@ func walk(f form, n *node) {
 			}
 		default:
 			if f.enter(c) {
-				walk(f, c)
+				walk(w, f, c)
 				f.leave(c)
 			}
 		}
@@ -65,7 +71,8 @@ func appendText(b []byte, n *node) []byte {
 
 // shown says whether the target of a link is its text, so that it need not be told.
 //
-// http://example.org and example.org count as the same to a reader.
+// http://example.org and example.org count as the same to a reader, and so does a number
+// however its digits are parted (RFC 3966, section 3).
 func shown(n *node, text string) bool {
 	if text == "" {
 		return false
@@ -73,10 +80,22 @@ func shown(n *node, text string) bool {
 	if text == n.to.url {
 		return true
 	}
-	for _, scheme := range [...]string{"mailto:", "tel:", "http://", "https://"} {
-		if len(n.to.url) == len(scheme)+len(text) && n.to.url[:len(scheme)] == scheme && n.to.url[len(scheme):] == text {
-			return true
+	for _, scheme := range [...]string{"mailto:", "http://", "https://"} {
+		if rest, ok := strings.CutPrefix(n.to.url, scheme); ok {
+			return rest == text || unparted(rest, " ") == unparted(text, " \u00a0")
 		}
 	}
-	return false
+	const separators = " \u00a0-.()/"
+	number, ok := strings.CutPrefix(n.to.url, "tel:")
+	return ok && unparted(number, separators) == unparted(strings.TrimPrefix(text, "tel:"), separators)
+}
+
+// unparted returns a text without any of signs.
+func unparted(text, signs string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(signs, r) {
+			return -1
+		}
+		return r
+	}, text)
 }

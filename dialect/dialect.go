@@ -28,8 +28,8 @@ type Dialect interface {
 }
 
 // Route is one path of a Dialect. Origins, admission, the time of a body, the log and
-// the metrics are the server's own for all of them. A request with a Last-Event-ID gets
-// 204: a turn is not run again because a connection was lost.
+// the metrics are the server's own for all of them. A request with a Last-Event-ID runs
+// nothing: it gets the rest of its turn from the store, else 204.
 type Route struct {
 	Methods []string
 	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
@@ -77,6 +77,8 @@ type Exchange struct {
 	// deadlines like any other; Encoder is asked for heartbeats alone. It returns true if
 	// that was all there is to tell. ctx ends with the client. nil: Request is run.
 	Follow func(ctx context.Context, out Frames) bool
+	// Followed is the kept turn that Follow tells of; empty: it is none.
+	Followed string
 
 	Request chat.Request
 	// Key is the idempotency key, as HeaderKey reads it; empty: none.
@@ -86,17 +88,18 @@ type Exchange struct {
 	Encoder stream.Encoder
 	// TaskID is the task that the input is for; empty: it begins one.
 	TaskID string
+	// MessageID is what the client calls its message, for the task's history; empty: it has
+	// no name for it.
+	MessageID string
 	// Approval answers a question: Request then says who answers, and the turn that was
 	// paused goes on. nil: Request asks for a turn.
 	Approval *chat.Answer
 	// Decides is the task whose question Approval answers; empty: it has a token.
 	Decides string
-	// Unheard answers with the task, and no stream, while a turn that is kept runs.
-	Unheard bool
 	// Accumulated is kept with the turn, for Route.Resume.
 	Accumulated bool
-	// Detached says that the turn goes on when its client leaves, if it is kept.
-	Detached bool
+	// Mode says what becomes of the turn without its client.
+	Mode Mode
 	// Keyed is what Key must not come with in another form; nil: path, query and body.
 	Keyed []byte
 	// Attach says that a repeated Key is answered by the turn that it was used for, told
@@ -106,9 +109,6 @@ type Exchange struct {
 	// sent when the turn is over, as a 200; a turn that ends by a fatal error is refused
 	// instead, unless Told says that Encoder has words for that too.
 	Collect, Told bool
-	// Early sends the document of Collect at the turn's first event. The turn, which must
-	// be Detached and kept, goes on without its client; one that cannot be kept is refused.
-	Early bool
 	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
 	Refuse func(Refusal) Reply
 	// Begun is called when the turn is admitted, with what ends it. May be nil.
@@ -119,6 +119,21 @@ type Exchange struct {
 	// its Done, or with a client that left. May be nil.
 	Close func()
 }
+
+// Mode says what becomes of a turn without its client, and whether the client waits for it.
+type Mode int
+
+const (
+	// Attached: the turn ends with its client.
+	Attached Mode = iota
+	// Detached: it goes on when its client leaves, if it is kept.
+	Detached
+	// Early is Detached, and the document of Exchange.Collect is sent at the first event. A
+	// turn that cannot be kept is refused.
+	Early
+	// Unheard is Detached, and its client gets the task at once, and no stream, if it is kept.
+	Unheard
+)
 
 // Frames is where Exchange.Follow writes. An error means that the client is gone.
 type Frames interface {

@@ -35,17 +35,17 @@ func isStandard(id string) bool {
 // newStandards compiles them.
 func newStandards() *standards {
 	return &standards{
-		notEmpty:  standard("not_empty", "The answer holds text.", ""),
-		complete:  standard("complete", "The answer was not cut short.", ""),
-		plainText: standard("plain_text", "No Markdown is left in the text.", ""),
-		onePart:   standard("max_length", "The answer fits into one message.", `{"parts":1}`),
-		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", ""),
+		notEmpty:  standard("not_empty", "The answer holds text.", "A character that can be seen.", ""),
+		complete:  standard("complete", "The answer was not cut short.", "The model ended by itself.", ""),
+		plainText: standard("plain_text", "No Markdown is left in the text.", "Text without marks of Markdown.", ""),
+		onePart:   standard("max_length", "The answer fits into one message.", "One message.", `{"parts":1}`),
+		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", "A tool call that completed.", ""),
 		markdown:  markdown.NewParser(),
 	}
 }
 
 // standard is a criterion of our own.
-func standard(id, description string, args string) Criterion {
+func standard(id, description, expected, args string) Criterion {
 	var raw jsontext.Value
 	if args != "" {
 		raw = jsontext.Value(args)
@@ -54,7 +54,7 @@ func standard(id, description string, args string) Criterion {
 	if err != nil { // they are constants
 		panic(err)
 	}
-	return Criterion{ID: id, Description: description, Check: compiled, Name: id, Must: true}
+	return Criterion{ID: id, Description: description, Expected: expected, Check: compiled, Name: id, Must: true}
 }
 
 // scorecard returns what an answer is checked for: what always counts, what the channel

@@ -167,3 +167,19 @@ func TestJudgeSaysTooMuch(t *testing.T) {
 		}
 	}
 }
+
+// A text that is held back or watched has a bound, and one that passes has none.
+func TestHeldTextIsBounded(t *testing.T) {
+	t.Parallel()
+	pieces := slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 3)
+	for _, yaml := range []string{enforce, "quality: {mode: observe, plan: none}"} {
+		got := turn{yaml: yaml, inner: says(pieces...)}.run(t)
+		if got.done == nil || got.done.Reason != stream.Failed || !slices.Contains(got.lines, "error model_unavailable true") {
+			t.Errorf("%s: %.300q %+v", yaml, got.lines, got.done)
+		}
+	}
+	got := turn{yaml: "quality: {mode: off}", inner: says(pieces...), style: plain{}}.run(t)
+	if got.done == nil || got.done.Reason != stream.Stop || len(got.text) < 3<<20 {
+		t.Errorf("a text that passes ends as %+v after %d bytes", got.done, len(got.text))
+	}
+}

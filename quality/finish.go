@@ -55,19 +55,23 @@ func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool
 // styled returns the text with what the style adds.
 func (a *attempt) styled() string { return a.before + a.text + a.after }
 
-// format returns the attempt in the form of the turn's channel, which there must be. source
-// is the styled text for who reads it as well; nil: nobody does.
-func (a *attempt) format(t *turn, source *markdown.Source) *Formatted {
-	if a.formatted == nil {
+// format brings the attempt into the form of the turn's channel, if it has one. source is
+// the styled text for who reads it as well; nil: nobody does. The error is why the turn has
+// ended.
+func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
+	if t.form != nil && a.formatted == nil {
 		began := time.Now()
-		a.formatted = t.form.Format(Text{
+		a.formatted, err = t.form.Format(t.ctx, Text{
 			RequestID: chat.RequestID(t.ctx), Markdown: a.text, Before: a.before, After: a.after, Subject: t.req.Subject,
 			Locale: t.locale, At: time.Now().Truncate(time.Millisecond), Source: source,
 		})
 		t.told.ms.Format += time.Since(began).Milliseconds()
 		t.counts().step("format", began)
 	}
-	return a.formatted
+	if err != nil {
+		return fault.Cause(t.ctx)
+	}
+	return nil
 }
 
 // finish brings an answer to its end: it is checked, perhaps refined, and sent.
@@ -75,8 +79,7 @@ func (t *turn) finish() error {
 	a := t.first()
 	if !t.watched {
 		t.tell(stream.Formatting)
-		t.send(a, stream.Sending, nil)
-		return nil
+		return t.send(a, stream.Sending, nil)
 	}
 	if t.drafts {
 		t.show(a.after, stream.Attribution{})
@@ -84,19 +87,18 @@ func (t *turn) finish() error {
 	t.takePlan()
 	t.card = t.scorecard()
 	t.validate(a)
-	if t.sinkErr == nil && t.refines(a) {
+	if t.sink.Err == nil && t.refines(a) {
 		if second := t.refine(a); second != nil {
 			t.validate(second)
 		}
 	}
-	if err := fault.Cause(t.ctx); err != nil || t.sinkErr != nil {
+	if err := fault.Cause(t.ctx); err != nil || t.sink.Err != nil {
 		return err
 	}
 	best := t.best()
 	t.judgeOutcome(best)
 	t.logValidation(best)
-	t.conclude(best)
-	return nil
+	return t.conclude(best)
 }
 
 // takePlan waits for the planner.
@@ -104,7 +106,7 @@ func (t *turn) takePlan() {
 	if t.planning == nil || t.plan != nil {
 		return
 	}
-	t.flush()
+	t.sink.Flush()
 	p := t.planning.wait()
 	t.plan = p
 	t.told.ms.Plan = p.took.Milliseconds()
@@ -140,18 +142,22 @@ func (t *turn) asking() (context.Context, context.CancelFunc) {
 	return bounded, func() { stop(); end() }
 }
 
-// validate checks an attempt: first code, then the judge what is left.
+// validate checks an attempt: first code, then the judge what is left. A turn that ends
+// meanwhile leaves it unfinished.
 func (t *turn) validate(a *attempt) {
 	t.attempts = append(t.attempts, a)
 	t.tell(stream.Formatting)
 	styled := a.styled()
-	source := t.own.markdown.Source(styled)
+	watch := markdown.NewWatch(t.ctx)
+	source := t.own.markdown.Source(watch, styled)
 	in := check.Input{
-		Text: styled, Source: styled, Markdown: source, Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
+		Text: styled, Source: styled, Markdown: source, Watch: watch, Question: t.req.Input, Locale: t.locale, Now: time.Now().In(t.zone()),
 		Evidence: t.evidence.all(), Finish: string(a.reason), Parts: 1,
 	}
-	if t.form != nil {
-		f := a.format(t, source)
+	if a.format(t, source) != nil {
+		return
+	}
+	if f := a.formatted; f != nil {
 		in.Text, in.Parts, in.Segments = f.Content, len(f.Messages), f.Segments
 	}
 	if strings.TrimSpace(a.text) == "" {
@@ -162,19 +168,19 @@ func (t *turn) validate(a *attempt) {
 	a.card = t.card
 	a.verdicts = make([]verdict, len(a.card))
 	for i, c := range a.card {
-		if c.Check != nil {
+		if c.Check != nil && watch.Err() == nil {
 			o := c.Check.Run(&in)
 			a.verdicts[i] = verdict{given: true, passed: o.Passed, notApplicable: o.NotApplicable, feedback: o.Feedback}
 		}
 	}
 	t.told.ms.Check += time.Since(began).Milliseconds()
 	t.counts().step("check", began)
-	if !a.failedMust() {
+	if !a.failedMust() && watch.Err() == nil {
 		t.judge(a, in.Text)
 	}
 	passed, failed := a.ids()
 	t.logChecked(a, began)
-	t.emit(t.phase(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
+	t.sink.Emit(t.phase(stream.Validating, func(q *stream.Quality) { q.Passed, q.Failed = passed, failed }))
 }
 
 // zone is where the user's dates are meant.
@@ -278,7 +284,7 @@ func (t *turn) withheld() bool {
 }
 
 // conclude sends what the outcome says.
-func (t *turn) conclude(a *attempt) {
+func (t *turn) conclude(a *attempt) error {
 	var err *fault.Error
 	switch {
 	case t.outcome == stream.GracefulFailure, t.outcome == stream.SentFailed && a.failedMust():
@@ -289,6 +295,7 @@ func (t *turn) conclude(a *attempt) {
 	switch {
 	case !t.held:
 		t.say(t.after)
+		return nil
 	case t.withheld():
 		text := builtinFailure
 		if t.cfg.Style != nil {
@@ -296,8 +303,8 @@ func (t *turn) conclude(a *attempt) {
 				text = own
 			}
 		}
-		t.send(&attempt{text: text}, stream.Failing, err)
+		return t.send(&attempt{text: text}, stream.Failing, err)
 	default:
-		t.send(a, stream.Sending, err)
+		return t.send(a, stream.Sending, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/config"
 	"sluice/config/file"
 	"sluice/quality"
 	"sluice/stream"
@@ -25,10 +26,10 @@ func settings(t testing.TB, yaml string) (s quality.Spec) {
 		return s
 	}
 	table := file.Table{
-		quality.Section(&s),
+		quality.Section(&s, "web", "sms"),
 		quality.OfAgents(&s, file.Section{Name: "agents", Schema: `{"type":"object","additionalProperties":{"type":"object","properties":{"quality":{"$comment": "schema of quality"}}}}`, Read: func(*file.Node) {}}),
 	}
-	r := table.Read("f", []byte(yaml), func(string) (string, bool) { return "", false })
+	r := table.Read("f", []byte(yaml), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	if len(r.Faults) > 0 {
 		t.Fatalf("%v", r.Faults)
 	}
@@ -156,12 +157,19 @@ func writes(pieces ...string) writer {
 	}
 }
 
-// phone is a formatter that shouts, and parts a text at "|".
+// phone is a formatter that shouts, and parts a text at "|". "forever" takes as long as the
+// turn.
 type phone struct{}
 
 func (phone) Form() string { return "sms" }
 
-func (phone) Format(in quality.Text) *quality.Formatted {
+func (phone) Format(ctx context.Context, in quality.Text) (*quality.Formatted, error) {
+	if strings.Contains(in.Markdown, "forever") {
+		<-ctx.Done()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	parts := strings.Split(strings.ToUpper(in.Before+in.Markdown+in.After), "|")
 	f := &quality.Formatted{Content: strings.Join(parts, ""), IsSplit: len(parts) > 1, Metadata: jsontext.Value(`{"x":1}`), Segments: len(parts),
 		Response: func() jsontext.Value { return jsontext.Value(`{"content":"x"}`) }}
@@ -169,7 +177,7 @@ func (phone) Format(in quality.Text) *quality.Formatted {
 	for i, p := range parts {
 		f.Messages = append(f.Messages, stream.ChannelMessage{Channel: "sms", Sequence: i + 1, Total: len(parts), Content: p, ContentType: "text/plain", Encoding: "GSM-7", Segments: 1})
 	}
-	return f
+	return f, nil
 }
 
 // turn is one turn of a checker.

@@ -84,7 +84,7 @@ func (t *turn) judge(a *attempt, text string) {
 	err := errors.New("there is nobody to ask")
 	var reply Reply
 	if t.cfg.Asker != nil {
-		t.flush()
+		t.sink.Flush()
 		reply, err = t.cfg.Asker.Ask(ctx, &Question{Name: "verdicts", Model: t.set.Judge, System: judgeSystem, User: string(user), Schema: jsontext.Value(judgeSchema)})
 	}
 	took := max(time.Since(began), 1)

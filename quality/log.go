@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -38,6 +39,31 @@ func (t *turn) logInteraction(agent, action string, took time.Duration, err erro
 	line.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg("agent_interaction")
 }
 
+// logAgent logs an agent's part in the answer.
+func (t *turn) logAgent(ev *stream.AgentRun) {
+	var took time.Duration
+	if ev.Millis != nil {
+		took = time.Duration(*ev.Millis) * time.Millisecond
+	}
+	var err error
+	if !*ev.Success {
+		err = errors.New(string(ev.ErrorType))
+	}
+	t.logInteraction(ev.AgentID, "answer", took, err, map[string]int{"question": len(t.req.Input), "attempt": ev.Attempt}, nil)
+}
+
+// logAnswer logs what the inner runner did: the agent's part, if no event has told it, and
+// that of who made one text of the parts.
+func (t *turn) logAnswer(began time.Time, err error) {
+	out := map[string]int{"answer": len(t.pieces.text)}
+	if len(t.ended) == 0 {
+		t.logInteraction(cmp.Or(t.agent, "assistant"), "answer", time.Since(began), err, map[string]int{"question": len(t.req.Input)}, out)
+	}
+	if err == nil && !t.firstText.IsZero() {
+		t.logInteraction("composer", "compose_response", time.Since(t.firstText), nil, map[string]int{"agents": max(1, len(t.ended))}, out)
+	}
+}
+
 // countsOf logs counts in the order of their names.
 func countsOf(all map[string]int) *zerolog.Event {
 	d := zerolog.Dict()
@@ -66,7 +92,7 @@ func (t *turn) logChecked(a *attempt, began time.Time) {
 
 // logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
-	t.logInteraction("channel", "format_for_channel", 0, nil, map[string]int{"answer": len(a.styled())},
+	t.logInteraction("channel", "format_for_channel", time.Duration(t.told.ms.Format)*time.Millisecond, nil, map[string]int{"answer": len(a.styled())},
 		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
 }
 
@@ -116,7 +142,7 @@ func (t *turn) logQuestion(details *zerolog.Event) {
 		details.Int("original_question", utf8.RuneCountInString(t.req.Input))
 		return
 	}
-	details.Str("original_question", redact.AllKinds.Text(chat.Clip(t.req.Input, maxLogged)))
+	details.Str("original_question", chat.Clip(redact.AllKinds.Payload(t.req.Input), maxLogged))
 }
 
 // failureReason says in words of our own why an answer did not pass.

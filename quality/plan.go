@@ -192,20 +192,17 @@ func (p *plan) read(text jsontext.Value, agents []Agent, set *Settings) error {
 	return nil
 }
 
-// guide tells the agents the steps of the plan.
-func (p *plan) guide() string {
-	if len(p.steps) == 0 {
-		return ""
-	}
+// guide shows the agents the steps of the plan.
+func (p *plan) guide() chat.Quote {
 	var b strings.Builder
-	b.WriteString("A plan for this request (a proposal: the tools and what they say decide):")
 	for i, s := range p.steps {
-		b.WriteString("\n" + strconv.Itoa(i+1) + ". " + s.Agent + ": " + s.Action)
+		b.WriteString(strconv.Itoa(i+1) + ". " + s.Agent + ": " + s.Action)
 		if string(s.Parameters) != "{}" {
 			b.WriteString(" " + chat.Line(string(s.Parameters), 500))
 		}
+		b.WriteString("\n")
 	}
-	return b.String()
+	return chat.Quote{About: "A plan for this request, which is a proposal: the tools and what they say decide", Text: b.String()}
 }
 
 // allSteps returns the planner's steps, and behind them those of this package, which run

@@ -20,7 +20,8 @@ const Web = "web"
 type Formatter interface {
 	// Form is the one of the built-in channels that it is, or extends.
 	Form() string
-	Format(Text) *Formatted
+	// Format returns an error only if ctx has ended, and then soon.
+	Format(ctx context.Context, text Text) (*Formatted, error)
 }
 
 // Text is what a Formatter is given.
@@ -183,7 +184,7 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 // no fault with. agent is whose settings hold; empty: that is known when the turn is
 // routed.
 func (c *Checker) Applies(req *chat.Request, agent string) bool {
-	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent)
+	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent, req.Channel)
 }
 
 // Around returns what answers a request of which Applies is true.
@@ -200,14 +201,14 @@ func (c *Checker) formatter(req *chat.Request) Formatter {
 }
 
 // off says whether nothing is checked of what the agent, or if it is not known any of
-// them, answers.
-func (s *Spec) off(agent string) bool {
-	if s.Settings(agent).Mode != Off {
+// them, answers in a channel.
+func (s *Spec) off(agent, channel string) bool {
+	if s.on(agent, channel).Mode != Off {
 		return false
 	}
 	if agent == "" {
-		for _, own := range s.agents {
-			if own.Mode != Off {
+		for own := range s.agents {
+			if s.on(own, channel).Mode != Off {
 				return false
 			}
 		}

@@ -321,6 +321,32 @@ func TestTimeOfATurn(t *testing.T) {
 	})
 }
 
+// Wording and checking end with the turn: with its time, and with a client that leaves.
+func TestWordingEndsWithTheTurn(t *testing.T) {
+	t.Parallel()
+	for name, yaml := range map[string]string{"unchecked": "", "checked": enforce + backed} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			got := turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: 3 * time.Second}.run(t)
+			if took := time.Since(began); took != 3*time.Second {
+				t.Errorf("%s: a turn of three seconds took %v", name, took)
+			}
+			if got.text != "" || got.done == nil || got.done.Reason != stream.TimedOut {
+				t.Errorf("%s: %q, %q", name, got.text, got.lines)
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			ctx, leave := context.WithCancel(chat.WithRequestID(t.Context(), requestID))
+			time.AfterFunc(time.Second, leave)
+			began := time.Now()
+			turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: time.Minute}.runIn(t, ctx)
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("%s: a turn whose client leaves after a second took %v", name, took)
+			}
+		})
+	}
+}
+
 // While a text is composed a client hears of it, once a second.
 func TestComposingIsTold(t *testing.T) {
 	t.Parallel()

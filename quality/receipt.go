@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -22,8 +23,10 @@ func (t *turn) close(err error) {
 		t.spend(p.usage, p.took)
 	}
 	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is told that
-		none := t.form.Format(Text{RequestID: chat.RequestID(t.ctx), At: time.Now()})
-		t.checks.Channel = &stream.Formatted{Channel: t.channel, Metadata: none.Metadata}
+		t.checks.Channel = &stream.Formatted{Channel: t.channel}
+		if none, err := t.form.Format(context.WithoutCancel(t.ctx), Text{RequestID: chat.RequestID(t.ctx), At: time.Now()}); err == nil {
+			t.checks.Channel.Metadata = none.Metadata
+		}
 	}
 	if t.watched {
 		a := t.counted()
@@ -185,7 +188,7 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 
 // keepTexts adds what was sent.
 func (t *turn) keepTexts(s *keptState, a *attempt) {
-	if t.sinkErr != nil {
+	if t.sink.Err != nil {
 		return
 	}
 	sent := t.final

@@ -28,7 +28,7 @@ You get JSON objects: first the request and the results of the tools that were r
 func (t *turn) refine(a *attempt) *attempt {
 	t.attempt = 2
 	t.tell(stream.Refining)
-	t.flush()
+	t.sink.Flush()
 	ctx, cancel := t.working()
 	defer cancel()
 	began := time.Now()
@@ -42,11 +42,11 @@ func (t *turn) refine(a *attempt) *attempt {
 				t.show(t.before, stream.Attribution{})
 			}
 			t.show(text, stream.Attribution{})
-			t.flush()
+			t.sink.Flush()
 		}
 		b.WriteString(text)
 		t.chars += utf8.RuneCountInString(text)
-		return t.sinkErr
+		return t.sink.Err
 	})
 	took := max(time.Since(began), 1)
 	t.told.ms.Refine = took.Milliseconds()

@@ -3,10 +3,8 @@ package quality
 import (
 	_ "embed"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,11 +16,12 @@ import (
 var sectionSchema string
 
 // Section is the section quality of the configuration file. It fills s, and must stand
-// before the section of the agents.
-func Section(s *Spec) file.Section {
+// before the section of the agents. builtin are the channels that need no configuration.
+func Section(s *Spec, builtin ...string) file.Section {
+	s.builtin = builtin
 	return file.Section{Name: "quality", Schema: sectionSchema, Read: func(n *file.Node) {
 		s.begin()
-		read(n, &s.settings)
+		s.read(n, &s.settings)
 	}}
 }
 
@@ -42,7 +41,7 @@ func OfAgents(s *Spec, agents file.Section) file.Section {
 			}
 			s.begin()
 			settings := s.settings
-			read(own, &settings)
+			s.read(own, &settings)
 			if s.agents == nil {
 				s.agents = map[string]Settings{}
 			}
@@ -61,89 +60,45 @@ func (s *Spec) begin() {
 
 // read reads settings over those that s holds. The schema has checked words and
 // bounds.
-func read(n *file.Node, s *Settings) {
-	word(&s.Mode, n.Get("mode"))
-	word(&s.Plan, n.Get("plan"))
-	word(&s.Drafts, n.Get("drafts"))
-	word(&s.OnFail, n.Get("on_fail"))
-	word(&s.OnUnjudged, n.Get("on_unjudged"))
-	if v, ok := n.Get("thinking").Text(); ok {
-		s.HideThinking = v == "hide"
-	}
-	if v, ok := n.Get("receipt").Text(); ok {
-		s.HideReceipt = v == "off"
-	}
-	if v, ok := n.Get("max_planned").Int(); ok {
-		s.MaxPlanned = v
-	}
-	modelKey(&s.Planner, n.Get("planner").Get("model"))
-	modelKey(&s.Judge, n.Get("judge").Get("model"))
-	duration(&s.Timeout, n.Get("timeout"), 100*time.Millisecond, time.Minute)
-	duration(&s.Reserve, n.Get("reserve"), time.Second, 5*time.Minute)
+func (spec *Spec) read(n *file.Node, s *Settings) {
+	n.Decode(s)
+	spec.checkChannels(n.Get("channels"))
 	if list := n.Get("criteria"); list != nil {
-		s.Criteria = criteria(list)
+		s.Criteria = spec.criteria(list)
 	}
 }
 
-// word reads a word if there is one; else *p stays. So do its siblings.
-func word[T ~string](p *T, n *file.Node) {
-	if s, ok := n.Text(); ok {
-		*p = T(s)
+// checkChannels wants the channels of a list to exist.
+func (spec *Spec) checkChannels(list *file.Node) {
+	known := slices.Clone(spec.builtin)
+	for own := range list.Section("channels").Members() {
+		if !slices.Contains(known, own.Name()) {
+			known = append(known, own.Name())
+		}
 	}
-}
-
-// modelKey reads the key of a model, which must exist.
-func modelKey(p *string, n *file.Node) {
-	key, ok := n.Text()
-	if !ok {
-		return
+	for item := range list.Members() {
+		if name, ok := item.Text(); ok && !slices.Contains(known, name) {
+			item.Fault(file.Unknown("channel", name, known))
+		}
 	}
-	if key != "default" && !n.Section("models").Has(key) {
-		n.Fault("there is no such model")
-		return
-	}
-	*p = key
-}
-
-// duration reads a duration from least to most, both included.
-func duration(p *time.Duration, n *file.Node, least, most time.Duration) {
-	text, ok := n.Text()
-	if !ok {
-		return
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < least || d > most {
-		n.Fault(fmt.Sprintf("must be a duration from %s to %s, with its unit, such as 6s", least, strings.TrimSuffix(most.String(), "0s")))
-		return
-	}
-	*p = d
 }
 
 // criteria reads a list of criteria. An id that is there twice is a fault, and so is that of
 // a criterion of our own for something else: it would take that one's place unseen.
-func criteria(list *file.Node) (all []Criterion) {
+func (spec *Spec) criteria(list *file.Node) (all []Criterion) {
 	for n := range list.Members() {
-		id, ok := n.Get("id").Text()
-		if !ok {
+		c := Criterion{Must: true}
+		n.Decode(&c)
+		if c.ID == "" {
 			continue
 		}
-		if slices.ContainsFunc(all, func(c Criterion) bool { return c.ID == id }) {
+		if slices.ContainsFunc(all, func(other Criterion) bool { return other.ID == c.ID }) {
 			n.Get("id").Fault("is used twice")
 			continue
 		}
-		c := Criterion{ID: id, Must: true}
-		word(&c.Description, n.Get("description"))
-		word(&c.Expected, n.Get("expected"))
-		if must, ok := n.Get("must").Bool(); ok {
-			c.Must = must
-		}
-		for item := range n.Get("channels").Members() {
-			if name, ok := item.Text(); ok {
-				c.Channels = append(c.Channels, name)
-			}
-		}
+		spec.checkChannels(n.Get("channels"))
 		readCheck(&c, n)
-		if isStandard(id) && c.Name != id {
+		if isStandard(c.ID) && c.Name != c.ID {
 			n.Get("id").Fault("is that of a check of every answer, which this criterion is not")
 			continue
 		}

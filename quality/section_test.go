@@ -1,11 +1,14 @@
 package quality_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config"
 	"sluice/config/file"
 	"sluice/quality"
 )
@@ -40,7 +43,8 @@ func TestFaultsOfAFile(t *testing.T) {
 	t.Parallel()
 	var s quality.Spec
 	table := file.Table{
-		quality.Section(&s),
+		quality.Section(&s, "web", "sms"),
+		{Name: "channels", Schema: `{"type":"object"}`, Read: func(*file.Node) {}},
 		quality.OfAgents(&s, file.Section{Name: "agents", Schema: `{"type":"object","additionalProperties":{"type":"object","properties":{"quality":{"$comment": "schema of quality"}}}}`, Read: func(*file.Node) {}}),
 	}
 	r := table.Read("f", []byte(`quality:
@@ -58,15 +62,23 @@ func TestFaultsOfAFile(t *testing.T) {
     - {id: complete, description: Long enough it is.}
     - {id: data_used, description: Long enough it is., check: not_empty}
     - {id: plain_text, description: Long enough it is., check: plain_text, must: false}
+    - {id: g, description: Long enough it is., channels: [smss, own]}
+  channels: [fax]
+channels: {own: {}}
 agents:
-  x: {quality: {plan: always, reserve: 1ms}}
-`), func(string) (string, bool) { return "", false })
+  x: {quality: {plan: always, reserve: 1ms, channels: []}}
+`), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	var got []string
 	for _, f := range r.Faults {
 		got = append(got, f.Name)
 	}
-	want := []string{"f:2:9", "f:3:12", "f:4:18", "f:7:12", "f:8:28", "f:9:48", "f:10:81", "f:11:55", "f:12:7", "f:13:12", "f:14:12", "f:17:23", "f:17:40"}
+	want := []string{"f:2:9", "f:3:12", "f:4:18", "f:7:12", "f:8:28", "f:9:48", "f:10:81", "f:11:55", "f:12:7", "f:13:12", "f:14:12", "f:16:59", "f:17:14", "f:20:23", "f:20:40", "f:20:55"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%v", diff, r.Faults)
+	}
+	for _, text := range []string{"/quality/criteria/2/description: must have 10 characters or more", "/quality/criteria/10/channels/0: there is no such channel; did you mean sms?", "/quality/channels/0: there is no such channel; there are own, sms, web"} {
+		if !strings.Contains(fmt.Sprint(r.Faults), text) {
+			t.Errorf("%q is not in %v", text, r.Faults)
+		}
 	}
 }

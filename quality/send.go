@@ -25,14 +25,18 @@ func (t *turn) piece(d *stream.Delta) {
 	if t.sentAt.IsZero() {
 		t.sentAt = time.Now()
 	}
-	t.emit(d)
+	t.sink.Emit(d)
 }
 
-// send sends an attempt. err, if not nil, is told before the text.
-func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
+// send sends an attempt. err, if not nil, is told before the text. The result is why the
+// turn has ended, if it did so before the text had its form.
+func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) error {
+	if err := a.format(t, nil); err != nil {
+		return err
+	}
 	t.tell(phase)
 	if err != nil {
-		t.emit(stream.NewError(err, false))
+		t.sink.Emit(stream.NewError(err, false))
 	}
 	t.final = a
 	t.keep(a.text)
@@ -49,6 +53,7 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) {
 		t.told.ms.Held = held.Milliseconds()
 		t.counts().held.Observe(held.Seconds())
 	}
+	return nil
 }
 
 // again sends the pieces as they came.
@@ -67,7 +72,7 @@ func (t *turn) again() {
 // messages sends the form of a channel: its text, its messages, and to who receives
 // them.
 func (t *turn) messages(a *attempt) {
-	f := a.format(t, nil)
+	f := a.formatted
 	t.checks.Channel = &stream.Formatted{Channel: t.channel, IsSplit: f.IsSplit, Metadata: f.Metadata}
 	if f.Content == "" {
 		t.undelivered()
@@ -81,7 +86,7 @@ func (t *turn) messages(a *attempt) {
 	t.say(f.Content)
 	for i := range f.Messages {
 		m := &f.Messages[i]
-		t.emit(m)
+		t.sink.Emit(m)
 		t.counts().messages.Inc(t.channel)
 		if m.Encoding != "" {
 			t.counts().segments.Add(float64(m.Segments), m.Encoding)
@@ -89,7 +94,7 @@ func (t *turn) messages(a *attempt) {
 	}
 	t.logChannel(a, f)
 	if t.req.Deliver {
-		t.flush()
+		t.sink.Flush()
 		t.deliver(f)
 	}
 }
@@ -132,5 +137,7 @@ func (t *turn) release() {
 		return
 	}
 	t.tell(stream.Formatting)
-	t.send(a, stream.Sending, nil)
+	if err := t.send(a, stream.Sending, nil); err != nil && t.sink.Err == nil {
+		t.sink.Err = err
+	}
 }

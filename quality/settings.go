@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -49,34 +50,38 @@ const (
 
 // Settings say how answers are checked. Use Defaults: the zero value is not settled.
 type Settings struct {
-	Mode         Mode
-	Plan         Planning
-	Drafts       Drafts
-	HideThinking bool
+	Mode Mode `key:"mode"`
+	// Channels are those for which Mode holds; none: all.
+	Channels     []string `key:"channels"`
+	Plan         Planning `key:"plan"`
+	Drafts       Drafts   `key:"drafts"`
+	HideThinking bool     `key:"thinking" is:"hide"`
 	Criteria     []Criterion
-	MaxPlanned   int
-	Planner      string // keys of models; empty: default
-	Judge        string
+	MaxPlanned   int `key:"max_planned"`
+	// Planner and Judge are keys of models; empty: default.
+	Planner string `key:"planner/model" of:"models,default"`
+	Judge   string `key:"judge/model" of:"models,default"`
 	// Timeout bounds one question to planner or judge, and Reserve is what a turn must have
 	// left for a refinement.
-	Timeout, Reserve time.Duration
-	OnFail           Fallback
-	OnUnjudged       Fallback
-	HideReceipt      bool
+	Timeout     time.Duration `key:"timeout" from:"100ms" to:"1m"`
+	Reserve     time.Duration `key:"reserve" from:"1s" to:"5m"`
+	OnFail      Fallback      `key:"on_fail"`
+	OnUnjudged  Fallback      `key:"on_unjudged"`
+	HideReceipt bool          `key:"receipt" is:"off"`
 }
 
 // Criterion is one thing that an answer is checked for.
 type Criterion struct {
-	ID          string
-	Description string
-	Expected    string // for the judge; may be empty
+	ID          string `key:"id"`
+	Description string `key:"description"`
+	Expected    string `key:"expected"` // for the judge; may be empty
 	// Check is what code checks, and Name its name; nil: the judge checks it.
 	Check check.Check
 	Name  string
 	// Must withholds a text that fails; else it may only cause a refinement.
-	Must bool
+	Must bool `key:"must"`
 	// Channels are where it applies; none: everywhere.
-	Channels []string
+	Channels []string `key:"channels"`
 }
 
 // Defaults returns the settings of a file that says nothing.
@@ -98,6 +103,7 @@ type Spec struct {
 	settings Settings
 	agents   map[string]Settings
 	begun    bool
+	builtin  []string // channels that need no configuration
 }
 
 // Settings returns those of an agent, or of all that have none of their own.
@@ -109,6 +115,15 @@ func (s *Spec) Settings(agent string) Settings {
 		return Defaults()
 	}
 	return s.settings
+}
+
+// on returns the settings of an agent for answers in a channel.
+func (s *Spec) on(agent, channel string) Settings {
+	set := s.Settings(agent)
+	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, Web)) {
+		set.Mode = Off
+	}
+	return set
 }
 
 // own says whether any agent has settings of its own.

@@ -3,12 +3,14 @@ package quality
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -19,15 +21,15 @@ const maxHeld = 2 << 20
 const tellEvery = time.Second
 
 // turn is one turn. All of it belongs to the goroutine that called Run, but for the
-// planner's question. It is the sink of the inner runner.
+// planner's question. It is the branch of the inner runner.
 type turn struct {
+	run.Branch
 	*Checker
-	ctx     context.Context
-	req     *chat.Request
-	sink    stream.Sink
-	sinkErr error // the sink's first error; nothing is emitted after it
-	start   time.Time
-	begun   bool // the inner runner has
+	ctx   context.Context
+	req   *chat.Request
+	sink  run.Out
+	start time.Time
+	begun bool // the inner runner has
 
 	channel string
 	form    Formatter // nil: the answer stays as it is
@@ -72,10 +74,15 @@ type told struct {
 	usage chat.Usage
 }
 
+func tooLong() error {
+	return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
+}
+
 // newTurn begins a turn, whose channel decides which form and which criteria
 // there are.
 func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
-	t := &turn{Checker: r.Checker, ctx: ctx, req: req, sink: sink, start: time.Now(), agent: r.agent, attempt: 1, channel: req.Channel}
+	t := &turn{Checker: r.Checker, ctx: ctx, req: req, sink: run.Out{Sink: sink}, start: time.Now(), agent: r.agent, attempt: 1, channel: req.Channel}
+	t.Owner = t
 	if t.channel == "" {
 		t.channel = Web
 	}
@@ -92,21 +99,22 @@ func (t *turn) run(inner stream.Runner) error {
 	if t.agent != "" || !t.cfg.Spec.own() {
 		t.settle()
 	}
-	if t.sinkErr != nil {
-		return t.sinkErr
+	if t.sink.Err != nil {
+		return t.sink.Err
 	}
 	var err error
 	t.begun = true
-	ctx := stream.WithHeld(t.ctx, t.holds)
+	ctx, began := stream.WithHeld(t.ctx, t.holds), time.Now()
 	if t.watched || !t.settled {
 		t.evidence.restore(t.req.Resumed)
 		ctx = t.evidence.keep(ctx)
 	}
 	t.out, err = inner.Run(ctx, t.instructed(), t)
+	t.logAnswer(began, err)
 	defer t.keep("") // unless something was sent
 	t.settle()
-	if err == nil && t.sinkErr != nil {
-		err = t.sinkErr
+	if err == nil && t.sink.Err != nil {
+		err = t.sink.Err
 	}
 	if err == nil && t.out.Reason == "" {
 		err = errors.New("the runner returned before its answer was complete")
@@ -124,9 +132,9 @@ func (t *turn) run(inner stream.Runner) error {
 		}
 	}
 	if t.planning != nil && t.plan == nil { // it is waited for; else done goes out with the text
-		t.flush()
+		t.sink.Flush()
 	}
-	return t.sinkErr
+	return t.sink.Err
 }
 
 // holds settles the turn, and says whether its answer is held back.
@@ -142,8 +150,8 @@ func (t *turn) keep(sent string) {
 		return
 	}
 	t.out.Settle = nil
-	if err := settle(sent); err != nil && t.sinkErr == nil {
-		t.sinkErr = err
+	if err := settle(sent); err != nil && t.sink.Err == nil {
+		t.sink.Err = err
 	}
 }
 
@@ -153,10 +161,13 @@ func (t *turn) settle() {
 		return
 	}
 	t.settled = true
-	t.set = t.cfg.Spec.Settings(t.agent)
+	t.set = t.cfg.Spec.on(t.agent, t.channel)
 	t.watched = t.set.Mode == Observe || t.set.Mode == Enforce
 	t.held = t.set.Mode == Enforce || t.form != nil
 	t.drafts = t.held && t.set.drafts(t.req)
+	if t.held || t.watched {
+		t.Max, t.Long = maxHeld, tooLong()
+	}
 	if !t.watched {
 		return
 	}
@@ -165,13 +176,14 @@ func (t *turn) settle() {
 		t.planning = t.askPlanner()
 		if t.set.Plan == Guide && !t.begun {
 			t.takePlan()
-			t.emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
+			t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
 		}
 	}
 	t.tell(stream.Extracting)
 }
 
-// instructed returns the request as the inner runner gets it.
+// instructed returns the request as the inner runner gets it. How to write is an
+// instruction; the steps of a plan are data, since a model has made them.
 func (t *turn) instructed() *chat.Request {
 	var parts []string
 	if t.req.Instruction != "" {
@@ -180,83 +192,80 @@ func (t *turn) instructed() *chat.Request {
 	if t.cfg.Style != nil {
 		parts = append(parts, t.cfg.Style.Instruction(t.req, t.channel))
 	}
-	if t.plan != nil && t.set.Plan == Guide {
-		parts = append(parts, t.plan.guide())
-	}
 	text := strings.Trim(strings.Join(parts, "\n\n"), "\n")
-	if text == t.req.Instruction {
+	guided := t.plan != nil && t.set.Plan == Guide && len(t.plan.steps) > 0
+	if text == t.req.Instruction && !guided {
 		return t.req
 	}
 	own := *t.req
 	own.Instruction = text
+	if guided {
+		own.Data = append(slices.Clip(own.Data), t.plan.guide())
+	}
 	return &own
 }
 
-// Emit takes an event of the inner runner. Everything but text passes.
-func (t *turn) Emit(ev stream.Event) error {
+// CallID implements run.Owner: whose a call is has been said further inside.
+func (t *turn) CallID(own string, _ bool) string { return own }
+
+// Pass implements run.Owner. What is not text passes.
+func (t *turn) Pass(ev stream.Event, inner bool) error {
 	switch ev := ev.(type) {
-	case *stream.Delta:
-		return t.text(ev)
 	case *stream.Thinking:
 		if t.watched && t.set.HideThinking {
-			return t.sinkErr
+			return t.sink.Err
 		}
 	case *stream.ToolCompleted:
 		if t.watched || !t.settled {
 			t.evidence.add(ev)
 		}
 	case *stream.Route:
-		if t.emit(ev); !t.settled {
+		if t.sink.Emit(ev); !t.settled {
 			if ev.Decision == stream.Routed {
 				t.agent = ev.AgentID
 			}
 			t.settle()
 		}
-		return t.sinkErr
+		return t.sink.Err
 	case *stream.AgentRun:
-		if ev.Success != nil && !stream.Inner(ev) {
-			t.ran(ev.AgentID, *ev.Success)
+		if ev.Success != nil && !inner {
+			t.ran(ev)
 		}
 	case *stream.InnerDelta:
 		if t.held && !t.drafts {
-			return t.sinkErr
+			return t.sink.Err
 		}
 	case stream.Extension:
 		if ev.Name() == "approval" {
 			t.release()
 		}
 	}
-	t.emit(ev)
-	return t.sinkErr
+	return t.sink.Emit(ev)
 }
 
 // ran notes whether an agent ended well. A later run replaces an earlier one.
-func (t *turn) ran(agent string, well bool) {
+func (t *turn) ran(ev *stream.AgentRun) {
 	if t.ended == nil {
 		t.ended = map[string]bool{}
 	}
-	t.ended[agent] = well
+	t.ended[ev.AgentID] = *ev.Success
+	t.logAgent(ev)
 }
 
 // Flush implements stream.Sink.
 func (t *turn) Flush() error {
-	t.flush()
-	return t.sinkErr
+	return t.sink.Flush()
 }
 
-// text takes a piece of the answer.
-func (t *turn) text(ev *stream.Delta) error {
+// Say implements run.Owner.
+func (t *turn) Say(ev *stream.Delta) error {
 	t.settle()
 	if !t.held && !t.watched { // there is a style
 		if t.firstText.IsZero() {
 			t.firstText = time.Now()
 			t.say(t.before)
 		}
-		t.emit(ev)
-		return t.sinkErr
-	}
-	if len(t.pieces.text)+len(ev.Text) > maxHeld {
-		return &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
+		return t.sink.Emit(ev)
 	}
 	t.pieces.add(ev.Text, ev.Attribution)
 	t.composing(utf8.RuneCountInString(ev.Text))
@@ -265,14 +274,14 @@ func (t *turn) text(ev *stream.Delta) error {
 		if len(t.pieces.ends) == 1 {
 			t.say(t.before)
 		}
-		t.emit(ev)
+		t.sink.Emit(ev)
 	case t.drafts:
 		if len(t.pieces.ends) == 1 {
 			t.show(t.before, stream.Attribution{})
 		}
 		t.show(ev.Text, ev.Attribution)
 	}
-	return t.sinkErr
+	return t.sink.Err
 }
 
 // show tells a piece of the draft of the attempt under way. Pieces joined are what is
@@ -282,7 +291,7 @@ func (t *turn) show(text string, who stream.Attribution) {
 		return
 	}
 	t.draft = stream.InnerDelta{Attribution: who, Delta: text, Attempt: t.attempt}
-	t.emit(&t.draft)
+	t.sink.Emit(&t.draft)
 }
 
 // composing tells that there is text, and once a second how much.
@@ -299,7 +308,7 @@ func (t *turn) composing(chars int) {
 		t.tell(stream.Composing)
 		return
 	}
-	t.emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
+	t.sink.Emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
 }
 
 // pauses says whether the turn ends with a question to somebody: that is no answer.
@@ -335,25 +344,10 @@ func (t *turn) tell(p stream.Phase) {
 	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
 		return
 	}
-	t.emit(t.phase(p, nil))
-}
-
-// emit passes an event on unless the sink has failed before. The first error
-// ends the turn.
-func (t *turn) emit(ev stream.Event) {
-	if t.sinkErr == nil {
-		t.sinkErr = t.sink.Emit(ev)
-	}
-}
-
-// flush says that the turn is about to wait.
-func (t *turn) flush() {
-	if t.sinkErr == nil {
-		t.sinkErr = t.sink.Flush()
-	}
+	t.sink.Emit(t.phase(p, nil))
 }
 
 // warn tells of what went wrong without ending the turn.
 func (t *turn) warn(kind fault.Type, message string) {
-	t.emit(stream.NewError(&fault.Error{Type: kind, Message: message}, false))
+	t.sink.Emit(stream.NewError(&fault.Error{Type: kind, Message: message}, false))
 }

@@ -107,9 +107,9 @@ func TestPlan(t *testing.T) {
 	if !slices.ContainsFunc(got.done.Quality.Criteria, func(c stream.CriterionCheck) bool { return c.ID == "data_used" && *c.Passed }) {
 		t.Errorf("the plan needs data: %+v", got.done.Quality.Criteria)
 	}
-	want := "A plan for this request (a proposal: the tools and what they say decide):\n1. assistant: get_hours {\"week\":47}\n2. assistant: say it"
-	if seen.Instruction != want {
-		t.Errorf("instruction %q", seen.Instruction)
+	want := "1. assistant: get_hours {\"week\":47}\n2. assistant: say it\n"
+	if seen.Instruction != "" || len(seen.Data) != 1 || seen.Data[0].Text != want {
+		t.Errorf("instruction %q, data %+v", seen.Instruction, seen.Data)
 	}
 	if p := got.done.Quality.Plan; p.Steps != 5 || p.Ran != 5 {
 		t.Errorf("%+v", p)

@@ -65,10 +65,17 @@ var ErrGone = errors.New("no log of this turn")
 type Tasks interface {
 	// Task returns the document of a task, and the id of its last turn.
 	Task(ctx context.Context, who chat.Principal, id string) (doc []byte, turn string, err error)
-	// List returns a page: {"tasks":[documents],"next_cursor"}.
-	List(ctx context.Context, who chat.Principal, q store.Query) ([]byte, error)
+	// Listing begins a list, and returns what ends it. Its error is that of too many at once.
+	Listing() (done func(), err error)
+	// List returns a page: {"tasks":[documents],"next_cursor"}. Its documents have up to
+	// most bytes, or it is one, and artifacts only if they are asked for.
+	List(ctx context.Context, who chat.Principal, q store.Query, artifacts bool, most int) ([]byte, error)
+	// Count returns how many tasks a query has, up to most.
+	Count(ctx context.Context, who chat.Principal, q store.Query, most int) (int, error)
 	// Cancel asks that a task be cancelled. It may take a moment.
 	Cancel(ctx context.Context, who chat.Principal, id string) error
+	// Questions returns those of some questions to people that the caller may answer.
+	Questions(ctx context.Context, who chat.Principal, ids []string) ([]*stream.Approval, error)
 	// Log returns the events of a turn. The error may be ErrGone, also of what it returns.
 	Log(ctx context.Context, turn string) (Log, error)
 }

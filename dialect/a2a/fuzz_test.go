@@ -55,7 +55,7 @@ func FuzzOpen(f *testing.F) {
 				if clean, wrong := chat.CheckInput(x.Request.Input); wrong != nil || clean != x.Request.Input {
 					t.Fatalf("the input is %q: %v", x.Request.Input, wrong)
 				}
-				if _, wrong := chat.CheckConversationID(x.Request.ConversationID); wrong != nil || x.Key == "" {
+				if _, wrong := chat.CheckConversationID(x.Request.ConversationID); wrong != nil || len(x.Keyed) == 0 != (x.Key == "") {
 					t.Fatalf("conversation %q, key %q", x.Request.ConversationID, x.Key)
 				}
 				frames := x.Encoder.Encode(nil, stream.Stamp{N: 1}, &stream.Start{})

@@ -103,27 +103,44 @@ func noSuchTask() error {
 
 // find returns a task.
 func (s *Server) find(c *call, id sdk.TaskID) (*sdk.Task, error) {
-	task, _, err := s.findTurn(c, id)
-	return task, err
+	t, err := s.findTurn(c, id)
+	return t.Task, err
 }
 
-// findTurn returns a task, and the id of its last turn if that is kept.
-func (s *Server) findTurn(c *call, id sdk.TaskID) (*sdk.Task, string, error) {
+// found is a task with what is known of it beside.
+type found struct {
+	*sdk.Task
+	turn  string   // its last one, if that is kept
+	asked []string // ids of the questions to people that it waits for
+}
+
+// findTurn returns a task. The message of one that waits for people has the questions that
+// the caller may answer.
+func (s *Server) findTurn(c *call, id sdk.TaskID) (found, error) {
 	if !chat.IsTaskID(string(id)) {
-		return nil, "", noSuchTask()
+		return found{}, noSuchTask()
 	}
 	if a := s.running.get(id); a != nil {
-		return a.shown(), "", nil
+		return found{Task: a.shown()}, nil
 	}
 	if s.cfg.Tasks == nil {
-		return nil, "", noSuchTask()
+		return found{}, noSuchTask()
 	}
 	doc, turn, err := s.cfg.Tasks.Task(c.request.Context(), c.who, string(id))
 	if err != nil {
-		return nil, "", err
+		return found{}, err
 	}
-	task, err := readTask(doc)
-	return task, turn, err
+	task, asked, err := readTask(doc)
+	if err != nil || len(asked) == 0 {
+		return found{task, turn, nil}, err
+	}
+	questions, err := s.cfg.Tasks.Questions(c.request.Context(), c.who, asked)
+	if task.Status.Message != nil {
+		for _, q := range questions {
+			task.Status.Message.Parts = append(task.Status.Message.Parts, c.wire.questionPart(q))
+		}
+	}
+	return found{task, turn, asked}, err
 }
 
 // cancel cancels a task and waits a moment for its end.
@@ -161,14 +178,15 @@ func ended() error {
 
 // subscribe tells a task as it is, and then what follows.
 func (s *Server) subscribe(ctx context.Context, c *call, id sdk.TaskID) (*dialect.Exchange, error) {
-	task, kept, err := s.findTurn(c, id)
+	t, err := s.findTurn(c, id)
+	task, kept := t.Task, t.turn
 	switch {
 	case err != nil:
 		return nil, err
 	case task.Status.State.Terminal():
 		return nil, ended()
 	case task.Status.State == sdk.TaskStateInputRequired:
-		return s.waiting(c, task), nil
+		return s.waiting(c, task, kept), nil
 	}
 	e := s.follower(c, &turn{envelope: c.envelope, task: string(task.ID), context: task.ContextID, began: time.Now()})
 	e.resumed = true
@@ -179,12 +197,53 @@ func (s *Server) subscribe(ctx context.Context, c *call, id sdk.TaskID) (*dialec
 	return x, s.read(ctx, x, e, task, kept)
 }
 
-// waiting is the stream about a task that waits for its client: nothing follows.
-func (s *Server) waiting(c *call, task *sdk.Task) *dialect.Exchange {
-	e := s.follower(c, &turn{envelope: c.envelope})
-	return &dialect.Exchange{Refuse: c.refuse, Encoder: e, Follow: func(_ context.Context, out dialect.Frames) bool {
-		return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil
-	}}
+// lookEvery is how often a stream looks whether the task that it is about goes on. It may
+// go on in another process, and hours later.
+const lookEvery = time.Second
+
+// waiting is the stream about a task that waits for a person: it stays open until the task
+// goes on, and then has the rest (A2A 1.0, 3.1.6).
+func (s *Server) waiting(c *call, task *sdk.Task, before string) *dialect.Exchange {
+	e := s.follower(c, &turn{envelope: c.envelope, task: string(task.ID), context: task.ContextID, began: time.Now()})
+	e.resumed = true
+	x := &dialect.Exchange{Refuse: c.refuse, Encoder: e}
+	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
+		for out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil {
+			var ok bool
+			if task, before, ok = s.goesOn(ctx, c, task.ID, before); !ok {
+				return false
+			}
+			if !task.Status.State.Terminal() && task.Status.State != sdk.TaskStateInputRequired && s.read(ctx, x, e, task, before) == nil {
+				return x.Follow(ctx, out)
+			}
+			if task.Status.State.Terminal() {
+				return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil
+			}
+		}
+		return false
+	}
+	return x
+}
+
+// goesOn waits until a task has another state or another turn than that which asked. false:
+// the client has left, or the task can no longer be read.
+func (s *Server) goesOn(ctx context.Context, c *call, id sdk.TaskID, asked string) (*sdk.Task, string, bool) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, "", false
+		case <-look.C:
+		}
+		t, err := s.findTurn(c, id)
+		switch {
+		case err != nil && fault.From(err).Type != fault.StoreUnavailable:
+			return nil, "", false
+		case err == nil && (t.turn != asked || t.Status.State != sdk.TaskStateInputRequired):
+			return t.Task, t.turn, true
+		}
+	}
 }
 
 // listen follows a turn that is not kept.
@@ -220,6 +279,7 @@ func (s *Server) read(ctx context.Context, x *dialect.Exchange, e *teller, task 
 	}
 	now := e.snapshot(sdk.TaskStateWorking, 0)
 	task.Artifacts = now.Artifacts
+	x.Followed = kept
 	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
 		if out.WriteFrame(e.event(nil, task)) != nil || out.Flush() != nil {
 			return false

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -29,6 +30,8 @@ type call struct {
 	who     chat.Principal
 	events  bool // the client wants the extension
 
+	// reached says that the transport could read the request: what it replies is worded here.
+	reached bool
 	// What the handler found. At most one is set; else the transport's reply is the reply.
 	turn *dialect.Exchange
 	err  error
@@ -37,8 +40,12 @@ type call struct {
 // callKey is the key of a call in the context that the SDK passes through.
 type callKey struct{}
 
-// callOf returns the call whose context it is.
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+// callOf returns the call whose context it is, for a handler, which it has reached.
+func callOf(ctx context.Context) *call {
+	c := ctx.Value(callKey{}).(*call)
+	c.reached = true
+	return c
+}
 
 // errTaken is what the handler tells the transport where it answers by itself.
 var errTaken = errors.New("answered elsewhere")
@@ -128,8 +135,8 @@ func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error
 		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "The body must be one request of JSON-RPC; batches are not supported"))
 	}
 	_ = json.Unmarshal(body, &req) // it is valid
-	if k := req.ID.Kind(); k != '"' && k != '0' {
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number"))
+	if !isID(req.ID) {
+		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number that fits 64 bits"))
 	}
 	c.id = req.ID
 	if string(req.Version) != `"2.0"` {
@@ -152,6 +159,16 @@ func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error
 		c.body = append(bytes.TrimRight(bytes.TrimSpace(body), "}"), `,"params":{}}`...)
 	}
 	return s.transport(c, "/")
+}
+
+// isID says whether a value can identify a request. A number that is larger than any float
+// could not be sent back.
+func isID(v jsontext.Value) bool {
+	if v.Kind() == '0' {
+		_, err := strconv.ParseFloat(string(v), 64)
+		return err == nil
+	}
+	return v.Kind() == '"'
 }
 
 // openREST reads a request of HTTP+JSON.
@@ -247,6 +264,11 @@ func (r *recorder) reply(c *call) *dialect.Reply {
 		body, _, _ = bytes.Cut(data, []byte("\n\n"))
 		if !c.wire.rpc() {
 			status = errorStatus(body)
+		}
+	}
+	if !c.reached {
+		if reply, ok := c.reworded(body); ok {
+			return reply
 		}
 	}
 	if status >= http.StatusBadRequest && !c.wire.rpc() {

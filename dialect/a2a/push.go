@@ -10,31 +10,33 @@ import (
 
 // noPush refuses what needs push notifications, and says what there is in their
 // place.
-func noPush() error {
+func noPush(ctx context.Context) error {
+	callOf(ctx)
 	return sdk.NewError(sdk.ErrPushNotificationNotSupported, "Push notifications are not supported; subscribe to the task")
 }
 
 // GetTaskPushConfig implements a2asrv.RequestHandler.
-func (handler) GetTaskPushConfig(context.Context, *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
-	return nil, noPush()
+func (handler) GetTaskPushConfig(ctx context.Context, _ *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+	return nil, noPush(ctx)
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
-func (handler) ListTaskPushConfigs(context.Context, *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
-	return nil, noPush()
+func (handler) ListTaskPushConfigs(ctx context.Context, _ *sdk.ListTaskPushConfigRequest) (*sdk.ListTaskPushConfigResponse, error) {
+	return nil, noPush(ctx)
 }
 
 // CreateTaskPushConfig implements a2asrv.RequestHandler.
-func (handler) CreateTaskPushConfig(context.Context, *sdk.PushConfig) (*sdk.PushConfig, error) {
-	return nil, noPush()
+func (handler) CreateTaskPushConfig(ctx context.Context, _ *sdk.PushConfig) (*sdk.PushConfig, error) {
+	return nil, noPush(ctx)
 }
 
 // DeleteTaskPushConfig implements a2asrv.RequestHandler.
-func (handler) DeleteTaskPushConfig(context.Context, *sdk.DeleteTaskPushConfigRequest) error {
-	return noPush()
+func (handler) DeleteTaskPushConfig(ctx context.Context, _ *sdk.DeleteTaskPushConfigRequest) error {
+	return noPush(ctx)
 }
 
 // GetExtendedAgentCard implements a2asrv.RequestHandler.
-func (handler) GetExtendedAgentCard(context.Context, *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+func (handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+	callOf(ctx)
 	return nil, sdk.NewError(sdk.ErrUnsupportedOperation, "There is no extended card")
 }

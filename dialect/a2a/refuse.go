@@ -102,15 +102,52 @@ func (w wire) refailed(body []byte) []byte {
 	}), *told.Error)
 }
 
+// reworded words an error that a transport has found by itself, whose text names types of
+// Go. false: body is none.
+func (e envelope) reworded(body []byte) (*dialect.Reply, bool) {
+	var told struct {
+		Error *struct {
+			Data, Details []*errordetails.Typed
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &told) != nil || told.Error == nil {
+		return nil, false
+	}
+	c := codeOf(func(c code) bool {
+		return slices.ContainsFunc(append(told.Error.Data, told.Error.Details...), func(d *errordetails.Typed) bool {
+			return d.Value["reason"] == sdk.ErrorReason(c.kind)
+		})
+	})
+	message := "The request is not one that this endpoint takes: look at the types of its members"
+	switch c.kind {
+	case sdk.ErrMethodNotFound:
+		message = "There is no such method"
+	case sdk.ErrInvalidParams:
+		message = "The params are not what this method takes: look at the types of their members"
+	}
+	reply := e.fail(sdk.NewError(c.kind, message), 0)
+	return &reply, true
+}
+
 // refuse implements dialect.Route.Refuse and dialect.Exchange.Refuse.
 func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 	kind, status := sdk.ErrInternalError, r.Status
 	switch r.Fault.Type {
 	case fault.Validation, fault.DuplicateRequest, fault.KeyReused:
-		kind, status = sdk.ErrInvalidParams, 0
-		if noTask(r.Fields) { // it took its input from somebody else in this moment
-			kind = sdk.ErrUnsupportedOperation
+		begins := r.Fault.RetryAfter > 0 // the turn of this message, sent before
+		if !begins {
+			kind = sdk.ErrInvalidParams
 		}
+		if !begins || e.wire.rpc() {
+			status = 0
+		}
+		if noTask(r.Fields) { // it has gone on with another message
+			return e.fail(errNoMessage(), 0)
+		}
+	case fault.ApprovalInvalid:
+		kind, status = sdk.ErrInvalidParams, 0
+	case fault.ApprovalUsed, fault.ApprovalConflict, fault.ApprovalExpired: // the task waits for no message
+		kind, status = sdk.ErrUnsupportedOperation, 0
 	case fault.PayloadTooLarge, fault.MethodNotAllowed, fault.NotFound, fault.RequestTimeout, fault.OriginRefused:
 		kind = sdk.ErrInvalidRequest
 	case fault.UnsupportedMediaType:

@@ -102,7 +102,7 @@ func (e *ear) hear(s stream.Stamp, ev stream.Event) {
 		}
 	case *stream.Delta:
 		a.late = append(a.late, ev.Text)
-	case *stream.Error:
+	case *stream.Error, *stream.Approval:
 		a.turn.hear(ev)
 	case *stream.Done:
 		done := *ev
@@ -183,6 +183,7 @@ func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
 	for {
 		a.mu.Lock()
 		fresh, done, failure, at, changed := a.pieces[heard:], a.done, a.failure, a.at, a.more()
+		questions := a.questions
 		a.mu.Unlock()
 		heard += len(fresh)
 		var frames []byte
@@ -190,7 +191,7 @@ func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
 			frames = e.Encode(frames, stream.Stamp{}, &stream.Delta{Text: piece})
 		}
 		if done != nil {
-			e.failure = failure
+			e.failure, e.questions = failure, questions
 			frames = e.Encode(frames, stream.Stamp{At: at}, done)
 		}
 		if len(frames) > 0 && (out.WriteFrame(frames) != nil || out.Flush() != nil) || done != nil {

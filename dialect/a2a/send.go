@@ -45,11 +45,17 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if err != nil {
 		return nil, err
 	}
-	x := &dialect.Exchange{Refuse: c.refuse, Attach: true, Detached: !s.cfg.Attached}
+	x := &dialect.Exchange{Refuse: c.refuse, Attach: true}
+	if !s.cfg.Attached {
+		x.Mode = dialect.Detached
+	}
 	if err := s.request(c, req.Message, x); err != nil {
 		return nil, err
 	}
-	x.Key, x.Keyed = keyOf(c, req.Message)
+	x.MessageID = req.Message.ID
+	if c.who.ID != "" || req.Message.ContextID != "" || req.Message.TaskID != "" || chat.IsUUID(req.Message.ID) {
+		x.Key, x.Keyed = keyOf(c, req.Message)
+	}
 	turn.context = x.Request.ConversationID
 	if c.events {
 		x.Header = http.Header{sdk.SvcParamExtensions: {Extension}}
@@ -57,12 +63,14 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if streamed {
 		x.Encoder = s.follower(c, turn)
 	} else {
-		x.Early = cfg.ReturnImmediately
-		if x.Early && s.cfg.Tasks == nil {
+		early := cfg.ReturnImmediately
+		if early && s.cfg.Tasks == nil {
 			return nil, sdk.NewError(sdk.ErrUnsupportedOperation, "Tasks are not kept by this gateway, so that it cannot return immediately")
 		}
-		x.Detached = x.Detached || x.Early
-		x.Collect, x.Told, x.Encoder = true, true, &collector{turn: turn, early: x.Early}
+		if early {
+			x.Mode = dialect.Early
+		}
+		x.Collect, x.Told, x.Encoder = true, true, &collector{turn: turn, early: early}
 	}
 	s.hear(x, turn)
 	return x, nil
@@ -89,6 +97,9 @@ func (s *Server) turnOf(c *call, m *sdk.Message, cfg *sdk.SendMessageConfig) (*t
 
 // request fills in the turn's request.
 func (s *Server) request(c *call, m *sdk.Message, x *dialect.Exchange) error {
+	if answers, err := s.decision(c, m, x); answers || err != nil {
+		return err
+	}
 	input, err := textOf(m)
 	if err != nil {
 		return err
@@ -110,24 +121,34 @@ func (s *Server) request(c *call, m *sdk.Message, x *dialect.Exchange) error {
 	if x.Request.ConversationID == "" {
 		x.Request.ConversationID = newID(conversationPrefix)
 	}
+	if len(m.ReferenceTasks) > 0 && chat.Token(string(m.ReferenceTasks[0]), 1, 128) {
+		x.Request.ParentTask = string(m.ReferenceTasks[0])
+	}
 	x.Request.Agent = c.agent
 	x.Request.Hops = chat.ParseHops(c.request.Header.Get(chat.HopsHeader))
 	return nil
 }
 
-// reply finds the task that a message is the reply to.
+// errNoMessage is the error of a message to a task that waits for none.
+func errNoMessage() error {
+	return sdk.NewError(sdk.ErrUnsupportedOperation, "The task waits for no message")
+}
+
+// reply finds the task that a message is the reply to. A kept task that waits for no message
+// passes: it may have gone on with this very message, sent before. What begins the turn
+// looks at its key first, and refuses any other (noTask).
 func (s *Server) reply(c *call, m *sdk.Message, x *dialect.Exchange) error {
 	task, err := s.find(c, m.TaskID)
 	switch {
 	case err != nil:
 		return err
-	case task.Status.State != sdk.TaskStateInputRequired:
-		return sdk.NewError(sdk.ErrUnsupportedOperation, "The task waits for no message")
+	case s.running.get(m.TaskID) != nil: // it is not kept
+		return errNoMessage()
 	case m.ContextID != "" && m.ContextID != task.ContextID:
 		return invalid("message.contextId is not that of the task")
 	}
 	if x.Request.ConversationID, _ = chat.CheckConversationID(task.ContextID); x.Request.ConversationID == "" {
-		return sdk.NewError(sdk.ErrUnsupportedOperation, "The task waits for no message")
+		return errNoMessage()
 	}
 	x.TaskID = string(m.TaskID)
 	return nil
@@ -153,7 +174,8 @@ func textOf(m *sdk.Message) (string, error) {
 }
 
 // keyOf returns the idempotency key of a message, and what must be the same if it comes
-// again. Clients choose the ids of messages, and some count.
+// again. Clients choose the ids of messages, and some count: of a client whom nobody knows
+// an id alone is a key only if it is a UUID, for else two clients would share a task.
 func keyOf(c *call, m *sdk.Message) (key string, keyed []byte) {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.agent, m.ContextID, string(m.TaskID), m.ID}, "\x00")))
 	keyed, _ = json.Marshal(m) // it was read from JSON

@@ -26,9 +26,10 @@ type document struct {
 
 // status is the state of a stored task.
 type status struct {
-	State     string `json:"state"`
-	Message   *said  `json:"message"`
-	Timestamp string `json:"timestamp"`
+	State     string   `json:"state"`
+	Message   *said    `json:"message"`
+	Timestamp string   `json:"timestamp"`
+	Approvals []string `json:"approvals"`
 }
 
 // said is a message of a stored task.
@@ -67,13 +68,13 @@ func storedState(stored string) sdk.TaskState {
 	return sdk.TaskStateUnspecified
 }
 
-// readTask makes a task of its document.
-func readTask(doc []byte) (*sdk.Task, error) {
+// readTask makes a task of its document, and returns the ids of what it asks people.
+func readTask(doc []byte) (task *sdk.Task, asked []string, err error) {
 	var d document
 	if err := json.Unmarshal(doc, &d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return d.task(), nil
+	return d.task(), d.Status.Approvals, nil
 }
 
 // task is the document in A2A's form. A state that A2A has no word for stays
@@ -187,18 +188,30 @@ func wanted(q *store.Query, state sdk.TaskState) error {
 	return nil
 }
 
-// maxCounted bounds the tasks that are counted for one list.
-const maxCounted = 10_000
+const (
+	// maxCounted bounds the tasks that are counted for one list, and maxLooked the pages of
+	// documents that are read to count those that changed after some time.
+	maxCounted, maxLooked = 10_000, 16
+	// maxDocuments bounds the documents of a list, so that its tasks have at most a mebibyte
+	// in A2A's form.
+	maxDocuments = 384 << 10
+)
 
 // fill reads a page, and counts what there is beside it.
 func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
+	done, err := s.cfg.Tasks.Listing()
+	if err != nil {
+		return err
+	}
+	defer done()
 	size := q.Limit
-	for len(page.Tasks) < size {
+	for room := maxDocuments; len(page.Tasks) < size && room > 0; {
 		q.Limit = size - len(page.Tasks)
-		tasks, next, err := s.pageOf(ctx, c, q, req.StatusTimestampAfter)
+		tasks, next, bytes, err := s.pageOf(ctx, c, q, req, room)
 		if err != nil {
 			return err
 		}
+		room -= bytes
 		page.Tasks = append(page.Tasks, tasks...)
 		if page.NextPageToken = next; next == "" {
 			break
@@ -212,12 +225,17 @@ func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.List
 	return s.count(ctx, c, q, req, page)
 }
 
-// count counts the tasks that match, up to maxCounted: A2A wants a total, and
+// count counts the tasks that match, as far as it looks: A2A wants a total, and
 // to count all would cost a look at each.
 func (s *Server) count(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
+	if req.StatusTimestampAfter == nil {
+		total, err := s.cfg.Tasks.Count(ctx, c.who, q, maxCounted)
+		page.TotalSize = total
+		return err
+	}
 	q.Cursor, q.Limit, page.TotalSize = "", store.MaxPage, 0
-	for page.TotalSize < maxCounted {
-		tasks, next, err := s.pageOf(ctx, c, q, req.StatusTimestampAfter)
+	for range maxLooked {
+		tasks, next, _, err := s.pageOf(ctx, c, q, req, 0)
 		if err != nil {
 			return err
 		}
@@ -230,29 +248,31 @@ func (s *Server) count(ctx context.Context, c *call, q store.Query, req *sdk.Lis
 	return nil
 }
 
-// pageOf returns a page of the store's, without tasks that were written before after.
-func (s *Server) pageOf(ctx context.Context, c *call, q store.Query, after *time.Time) (tasks []*sdk.Task, next string, err error) {
-	text, err := s.cfg.Tasks.List(ctx, c.who, q)
+// pageOf returns a page of the store's without tasks that changed too early for the request,
+// and how many bytes their documents have.
+func (s *Server) pageOf(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, most int) (tasks []*sdk.Task, next string, bytes int, err error) {
+	text, err := s.cfg.Tasks.List(ctx, c.who, q, req.IncludeArtifacts, most)
 	if err != nil {
 		if _, ok := err.(*chat.ValidationError); ok {
 			err = invalid("pageToken is none of a list")
 		}
-		return nil, "", err
+		return nil, "", 0, err
 	}
 	var list struct {
 		Tasks []document `json:"tasks"`
 		Next  string     `json:"next_cursor"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, "", err
+		return nil, "", 0, err
 	}
+	after := req.StatusTimestampAfter
 	for i := range list.Tasks {
 		t := list.Tasks[i].task()
 		if after == nil || !updated(t).Before(*after) {
 			tasks = append(tasks, t)
 		}
 	}
-	return tasks, list.Next, nil
+	return tasks, list.Next, len(text), nil
 }
 
 // updated is when a task changed last; zero if nobody says.

@@ -6,6 +6,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
+	"sluice/chat"
 	"sluice/stream"
 )
 
@@ -21,8 +22,9 @@ type turn struct {
 	history       *int // messages that the client wants; nil: all
 	began         time.Time
 
-	pieces  []string // of the answer, which their sender keeps as well
-	failure string   // of the fatal error
+	pieces    []string // of the answer, which their sender keeps as well
+	failure   string   // of the fatal error
+	questions []*stream.Approval
 }
 
 // begin takes the ids of a turn that is kept.
@@ -46,6 +48,8 @@ func (t *turn) hear(ev stream.Event) {
 		if ev.Fatal {
 			t.failure = ev.Message
 		}
+	case *stream.Approval:
+		t.questions = append(t.questions, ev)
 	}
 }
 
@@ -62,11 +66,23 @@ func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 	when := t.began.Add(at).UTC().Truncate(time.Millisecond)
 	status := sdk.TaskStatus{State: state, Timestamp: &when}
 	text := t.failure
-	if state == sdk.TaskStateInputRequired {
-		text = t.said()
+	switch state {
+	case sdk.TaskStateSubmitted:
+		text = chat.TaskSubmitted
+	case sdk.TaskStateWorking:
+		text = chat.TaskWorking
+	case sdk.TaskStateInputRequired:
+		if text = t.said(); len(t.questions) > 0 {
+			text = promptOf(t.questions)
+		}
 	}
-	if text != "" && state != sdk.TaskStateWorking && state != sdk.TaskStateSubmitted {
+	if text != "" {
 		status.Message = t.spoken(":status", text)
+	}
+	if state == sdk.TaskStateInputRequired {
+		for _, q := range t.questions {
+			status.Message.Parts = append(status.Message.Parts, t.wire.questionPart(q))
+		}
 	}
 	return status
 }

@@ -36,20 +36,31 @@ type known struct {
 	names      []string // in the order of the list
 	formatters map[string]*channel.Formatter
 	style      *style.Guide // what stands around texts; nil: nothing
+	checks     Checks
+}
+
+// Checks is what GET /channels says of the checks of answers.
+type Checks struct {
+	Mode     string   `json:"mode"`
+	Drafts   string   `json:"drafts"`
+	Channels []string `json:"channels"` // for which the mode holds; New and Set make all of none
 }
 
 // New returns the built-in channels and own ones, which may replace built-in ones. guide
 // says what stands around texts; nil: nothing does.
-func New(own []channel.Spec, guide *style.Guide) *Channels {
+func New(own []channel.Spec, guide *style.Guide, checks Checks) *Channels {
 	c := new(Channels)
-	c.Set(own, guide)
+	c.Set(own, guide, checks)
 	return c
 }
 
 // Set replaces all that New was given, as when the configuration file was read again.
-func (c *Channels) Set(own []channel.Spec, guide *style.Guide) {
+func (c *Channels) Set(own []channel.Spec, guide *style.Guide, checks Checks) {
 	specs := channel.ByName(own)
-	k := &known{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}, style: guide}
+	k := &known{names: channel.Names(specs), formatters: map[string]*channel.Formatter{}, style: guide, checks: checks}
+	if len(checks.Channels) == 0 {
+		k.checks.Channels = k.names
+	}
 	for name, spec := range specs {
 		k.formatters[name] = channel.New(spec)
 	}
@@ -78,7 +89,10 @@ func (c *Channels) format(r *http.Request, body []byte) (*dialect.Exchange, erro
 	in.Locale = k.style.Language(reader)
 	in.RequestID = chat.RequestID(r.Context())
 	in.At = time.Now().Truncate(time.Millisecond)
-	formatted := f.Format(in)
+	formatted, err := f.Format(r.Context(), in)
+	if err != nil {
+		return nil, fault.Cause(r.Context())
+	}
 	if f.Spec().Form == channel.Email && accepts(r, "message/rfc822") {
 		message, err := formatted.MIME(in.At)
 		return &dialect.Exchange{Reply: &dialect.Reply{ContentType: "message/rfc822", Body: message}}, err
@@ -194,7 +208,8 @@ func (c *Channels) List() any {
 	k := c.now.Load()
 	list := struct {
 		Channels []listedChannel `json:"channels"`
-	}{Channels: []listedChannel{}}
+		Quality  Checks          `json:"quality"`
+	}{[]listedChannel{}, k.checks}
 	for _, name := range k.names {
 		list.Channels = append(list.Channels, listed(k.formatters[name].Spec()))
 	}

@@ -78,7 +78,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.Key = key
+	x.Key, x.Attach = key, true
 	return x, nil
 }
 

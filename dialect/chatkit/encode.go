@@ -40,6 +40,7 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 		return e.delta(dst, ev.Text)
 	case *stream.Start:
 		e.begun = true
+		e.named(ev)
 		return e.begin(dst)
 	case *stream.Thinking:
 		return e.thought(dst, ev.Content)

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"sluice/stream"
 )
 
 // base makes what begins an item. Its id is made of the request, so that the same
@@ -21,6 +23,16 @@ func (e *encoder) base(prefix, kind string) base {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(e.seed[:32:32], e.ids))
 	id := prefix + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 	return base{id, t.thread.ID, timestamp(t.began.Add(e.now)), kind}
+}
+
+// named gives the items of a turn that is kept ids of that turn, and its thread the id that it
+// began with: a request that repeats an idempotency key gets the same ones.
+func (e *encoder) named(ev *stream.Start) {
+	if ev.TurnID == "" {
+		return
+	}
+	seed := sha256.Sum256([]byte(ev.TurnID))
+	e.seed, e.turn.thread.ID = seed[:], ev.ConversationID
 }
 
 // begin writes what opens the stream.

@@ -105,6 +105,9 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	case *stream.ToolFailed:
 		dst = call(e.open(dst, s.N, "tool_call"), &ev.Call, "failed")
 		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
+		if ev.ErrorType != "" {
+			dst = str(dst, "error_type", string(ev.ErrorType))
+		}
 	case *stream.ToolUnknown:
 		dst = call(e.open(dst, s.N, "tool_call"), &ev.Call, "unknown")
 		dst = str(millis(dst, "duration_ms", ev.Duration), "error", ev.Message)
@@ -113,10 +116,7 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	case *stream.Done:
 		dst = e.done(e.open(dst, s.N, "done"), ev)
 	case stream.Extension:
-		if !isPlain(ev) {
-			return e.extension(dst, s.N, ev)
-		}
-		dst = plain(e.open(dst, s.N, ev.Name()), ev)
+		return e.extension(dst, s.N, ev)
 	default:
 		return dst
 	}
@@ -275,11 +275,7 @@ func failure(dst []byte, ev *stream.Error) []byte {
 func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	t := &ev.Timings
 	dst = e.joined(dst, "final_output")
-	dst = append(dst, `,"tools_called":[`...)
-	for i, tool := range e.tools {
-		dst = jsonline.Name(comma(dst, i), tool)
-	}
-	dst = append(dst, ']')
+	dst = array(key(dst, "tools_called"), e.tools, jsonline.Name)
 	dst = boolean(dst, "success", ev.Reason.Success())
 	dst = str(dst, "finish_reason", string(ev.Reason))
 	dst = append(dst, `,"usage":{"input_tokens":`...)
@@ -293,12 +289,8 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 		}
 	}
 	dst = append(dst, '}')
-	if len(ev.Models) > 1 {
-		dst = append(dst, `,"models":[`...)
-		for i, key := range ev.Models {
-			dst = jsonline.Name(comma(dst, i), key)
-		}
-		dst = append(dst, ']')
+	if len(ev.Models) > 0 {
+		dst = array(key(dst, "models"), ev.Models, jsonline.Name)
 	}
 	dst = append(dst, `,"timings":{"total_ms":`...)
 	dst = appendMillis(dst, t.Total)
@@ -327,10 +319,10 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 // checks appends what became of an answer that was checked or formatted.
 func checks(dst []byte, ev *stream.Done) []byte {
 	if ev.Quality != nil {
-		dst = receipt(key(dst, "quality"), ev.Quality)
+		dst = value(dst, "quality", ev.Quality)
 	}
 	if ev.Channel != nil {
-		dst = formatted(key(dst, "channel"), ev.Channel)
+		dst = value(dst, "channel", ev.Channel)
 	}
 	return dst
 }
@@ -352,6 +344,15 @@ func agents(dst []byte, outcomes []stream.AgentOutcome) []byte {
 func key(dst []byte, name string) []byte {
 	dst = append(append(dst, ',', '"'), name...)
 	return append(dst, '"', ':')
+}
+
+// value appends a member of any other type as its JSON; null, if it has none.
+func value(dst []byte, name string, v any) []byte {
+	dst = key(dst, name)
+	if with, err := jsonline.Value(dst, v); err == nil {
+		return with
+	}
+	return append(dst, "null"...)
 }
 
 // str appends a member whose value is a text, escaped so that it stays on one line.
@@ -390,6 +391,15 @@ func millis(dst []byte, name string, d time.Duration) []byte {
 // appendMillis rounds to whole milliseconds: clients decode them into integers.
 func appendMillis(dst []byte, d time.Duration) []byte {
 	return strconv.AppendInt(dst, d.Round(time.Millisecond).Milliseconds(), 10)
+}
+
+// array appends an array of texts or names.
+func array(dst []byte, list []string, add func(dst []byte, s string) []byte) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		dst = add(comma(dst, i), s)
+	}
+	return append(dst, ']')
 }
 
 // comma separates element i of an array from the one before.

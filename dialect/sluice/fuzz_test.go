@@ -53,7 +53,11 @@ func FuzzWriterReaderRoundTrip(f *testing.F) {
 			want(5, "accumulated", joined)
 		}
 		want(6, "final_output", joined)
-		if got := arguments(t, []byte(events[2].Data)); !reflect.DeepEqual(got, expected(args)) {
+		if twice := jsontext.Value(args).IsValid(jsontext.AllowDuplicateNames(true)) && !jsontext.Value(args).IsValid(); twice {
+			if !jsontext.Value(events[2].Data).IsValid() {
+				t.Errorf("a name comes twice in %s", events[2].Data)
+			}
+		} else if got := arguments(t, []byte(events[2].Data)); !reflect.DeepEqual(got, expected(args)) {
 			t.Errorf("arguments are %v, want %v", got, expected(args))
 		}
 	})

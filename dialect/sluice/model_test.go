@@ -20,7 +20,8 @@ func TestFiguresOfModels(t *testing.T) {
 		done stream.Done
 		want string
 	}{
-		{stream.Done{Usage: usage, Models: []string{"a"}}, `"usage":{"input_tokens":5,"output_tokens":2,"thinking_tokens":0},"timings"`},
+		{stream.Done{Usage: usage}, `"usage":{"input_tokens":5,"output_tokens":2,"thinking_tokens":0},"timings"`},
+		{stream.Done{Usage: usage, Models: []string{"b"}}, `"thinking_tokens":0},"models":["b"],"timings"`},
 		{stream.Done{Usage: sure, Keyed: true}, `"thinking_tokens":0,"cached_tokens":4},"timings"`},
 		{stream.Done{Usage: usage, Keyed: true, Models: []string{"a", "b"}}, `"cached_tokens":4,"estimated":true},"models":["a","b"],"timings"`},
 	} {

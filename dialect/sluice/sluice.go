@@ -84,6 +84,10 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 	if err != nil {
 		return nil, err
 	}
+	mode := dialect.Detached
+	if cmp.Or(asked.OnDisconnect, d.OnDisconnect) == chat.OnDisconnectCancel {
+		mode = dialect.Attached
+	}
 	return &dialect.Exchange{
 		Request:     asked.Request,
 		Key:         key,
@@ -91,7 +95,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 		TaskID:      asked.TaskID,
 		Approval:    asked.Approval,
 		Accumulated: asked.Accumulated,
-		Detached:    cmp.Or(asked.OnDisconnect, d.OnDisconnect) != chat.OnDisconnectCancel,
+		Mode:        mode,
 	}, nil
 }
 
@@ -106,13 +110,16 @@ func (d Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error)
 	if !chat.IsTaskID(id) {
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 	}
+	mode := dialect.Detached
+	if wantsDocument(r) {
+		mode = dialect.Unheard
+	}
 	return &dialect.Exchange{
 		Request:  chat.Request{UserID: answer.UserID},
 		Key:      key,
 		Encoder:  NewEncoder(chat.RequestID(r.Context()), true, 0),
 		Approval: &answer, Decides: id,
-		Unheard:     wantsDocument(r),
-		Accumulated: true, Detached: true,
+		Accumulated: true, Mode: mode,
 	}, nil
 }
 

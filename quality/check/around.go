@@ -1,7 +1,7 @@
-// This file reads the words around a number, as they decide what it claims: 5 % is not 5
-// hours. It also finds numbers that claim nothing: labels of lists, parts of names, figures
-// of speech. The words themselves are in wordlists.go. Only some bytes on both sides are
-// looked at (maxAround), so that a text takes time in proportion to its length.
+// This file reads the words around a number: the month of a day, and what shows that it claims
+// nothing, as labels of lists and figures of speech. The words themselves are in wordlists.go.
+// Only some bytes on both sides are looked at (maxAround), so that a text takes time in
+// proportion to its length.
 
 package check
 
@@ -12,60 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// claim is a number with what the words around it make of it.
-//
-// The zero values of the fields mean that nothing is said of that kind.
-type claim struct {
-	*number
-	text    string
-	percent bool
-	scale   float64 // of "million"; 0: none
-	minutes float64 // of "hours"; 0: it is no time
-	month   int     // that is named beside it; 0: none
-}
-
 // maxAround is how far a word may reach that is looked at, in bytes.
 const maxAround = 40
-
-// newClaim reads what stands around a number: its unit makes a different claim
-// of it.
-//
-// Units of languages without spaces are known by their first character.
-func newClaim(text string, n *number) claim {
-	c := claim{number: n, text: text}
-	rest := text[n.end:min(len(text), n.end+maxAround)]
-	rest = strings.TrimPrefix(strings.TrimLeft(rest, " \u00a0\u202f"), "-")
-	r, _ := utf8.DecodeRuneInString(rest)
-	if r == '%' || r == '٪' || r == '％' {
-		c.percent = true
-		return c
-	}
-	after := firstWord(rest)
-	c.percent = isPercent(after)
-	c.scale = scaleOf(after)
-	c.minutes = minutesOf(after)
-	if c.scale == 0 {
-		c.scale = counterOf(r)
-	}
-	if c.minutes == 0 {
-		c.minutes = counterMinutesOf(r)
-	}
-	c.month = monthOf(after)
-	if r == '月' {
-		c.month = 0
-	}
-	if c.month == 0 {
-		c.month = monthNear(text, n)
-	}
-	return c
-}
 
 // monthNear returns the month that is named beside a day: 24th of November, Nov. 24.
 //
 // 0: none is near. Fillers such as "of" and "th" are passed over, three at most.
 func monthNear(text string, n *number) int {
 	rest := text[n.end:min(len(text), n.end+maxAround)]
-	for range 3 {
+	for range 5 {
 		word := firstWord(rest)
 		if m := monthOf(word); m > 0 {
 			return m
@@ -187,24 +142,6 @@ func isHeading(before, after string) bool {
 func startsAfterWord(line string) bool {
 	word := strings.Trim(line, " \t#*_>")
 	return word != "" && strings.HasSuffix(line, " ") && firstWord(word) == strings.ToLower(word)
-}
-
-// isName says whether n is part of a name: MP3, GPT-4, 3D. Money is none: EUR50.
-//
-// A hyphen joins a short number to the word before it; a longer one is a range or an
-// amount.
-func isName(text string, n *number) bool {
-	before := text[max(0, n.start-maxAround):n.start]
-	r, _ := utf8.DecodeLastRuneInString(before)
-	isHyphen := r == '-' && len(n.groups) == 1 && len(n.groups[0]) < 3
-	if isHyphen {
-		before = before[:len(before)-1]
-		r, _ = utf8.DecodeLastRuneInString(before)
-	}
-	if unicode.IsUpper(r) || unicode.IsLower(r) || r == '_' {
-		return !isCurrency(lastWord(before))
-	}
-	return len(n.groups) == 1 && len(n.groups[0]) == 1 && isDimension(n.groups[0]+firstWord(text[n.end:min(len(text), n.end+maxAround)]))
 }
 
 // isDimension knows names that begin with a digit, and are no amounts.

@@ -46,3 +46,36 @@ func (c *chain) end() []string {
 	}
 	return []string{string(digits)}
 }
+
+// chainSpan is a long number of a text.
+type chainSpan struct {
+	digits     string
+	start, end int
+}
+
+// chains returns the long numbers of a text, in order.
+func chains(text string) []chainSpan {
+	var list []chainSpan
+	c := chain{text: text}
+	start, last := 0, 0
+	done := func(ended []string) {
+		for _, digits := range ended {
+			list = append(list, chainSpan{digits, start, last})
+		}
+	}
+	eachNumber(text, func(n *number) {
+		before := len(c.digits)
+		ended := c.add(n)
+		done(ended)
+		size := 0
+		for _, g := range n.groups {
+			size += len(g)
+		}
+		if before == 0 || len(c.digits) == size {
+			start = n.start
+		}
+		last = n.end
+	})
+	done(c.end())
+	return list
+}

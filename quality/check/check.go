@@ -31,6 +31,9 @@ type Input struct {
 	Source string // the Markdown of which Text was made; empty: it is Text
 	// Markdown is Source for who reads it as well; nil: nobody does.
 	Markdown *markdown.Source
+	// Watch ends the checks early, whose outcomes are then worth nothing; nil: they run to
+	// their end.
+	Watch    *markdown.Watch
 	Question string
 	Locale   string    // BCP 47; may be empty
 	Now      time.Time // in the time zone of the reader
@@ -165,6 +168,8 @@ type findings struct {
 	prose  *prose
 	folded *string
 	facts  *evidence
+
+	lowered []string // the texts of facts
 }
 
 // found returns what checks of the same answer share, so that it is parsed

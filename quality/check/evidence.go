@@ -1,244 +1,349 @@
-// This file collects what backs an answer: numbers, dates and texts of the question, of
-// arguments and of results. It is made once for an answer and used by several checks.
-// Numbers are kept by keys, which are equal for all ways to write a value; only results
-// also keep values from which others may follow, since numbers of the question would make
-// too many.
+// This file collects what backs an answer: numbers, dates, times and tokens of the question, of
+// arguments and of results, and the objects and arrays of results, of which others are derived.
+// It is made once for an answer and used by several checks.
 
 package check
 
 import (
-	"bytes"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // evidence is what backs an answer: the results and arguments of tools, the question, the
 // date.
 //
-// Its maps grow with the evidence. It is read only after it was made.
+// Its maps grow with the evidence. It is read only after it was made, but for what is derived,
+// which is made when the first number needs it.
 type evidence struct {
-	texts []string // all that is text in it
-	// keys are its numbers: as they are read, behind "=" as they are written, and behind "#"
-	// long ones without what groups them.
-	keys    map[string]bool
-	values  []float64 // of its numbers, sorted
-	dates   map[day]bool
-	results []*result
-	zone    *time.Location
-	now     time.Time
+	texts    []string // all that is text in it
+	itself   pool
+	long     map[string]bool       // digits of long numbers, without what groups them
+	dates    map[civil]bool        // also without their year, and with nothing but their day
+	clocks   map[int]bool          // in minutes of a day
+	inUTC    map[int]bool          // of those with a zone
+	tokens   map[string]bool       // in lower case, without hyphens
+	prefixes map[string]bool       // the letters that they begin with
+	pairs    map[string]bool       // as they are written
+	versions map[string]bool       // as they are written
+	behind   map[string][]float64  // the numbers that stand right behind a word
+	members  map[string]memberKind // by name
+	asked    []float64             // numbers of the question and of arguments
+	objects  []*object
+	arrays   []*array
+	lines    []string // of results that are plain text
+	zone     *time.Location
+	now      time.Time
+	stopped  func() bool // whether nobody waits for the outcome any more
+
+	// These are nil until they are needed.
+	results *derived
+	holders map[float64][]*object
+	words   map[string]bool // in lower case
 }
 
-// day is one of any year.
-type day struct{ month, day int }
-
-// result is what a tool answered.
-type result struct {
-	values   []float64   // of its numbers, sorted, each at most twice
-	prose    []float64   // of numbers within its texts, which count if there are no others
-	lengths  []float64   // of its arrays
-	instants []time.Time // that it names
+// object is one of a result. What is nested in an element of an array is part of the element.
+type object struct {
+	holder  *object // it is a member of; nil: none
+	array   *array  // it is an element of; nil: none
+	index   int     // among the objects of array
+	amounts []amount
+	labels  []label // its texts and truth values
+	times   []instant
 }
 
-// Bounds of what is derived from one result: pairs grow with the square, and with many
-// numbers any other one is derived from two of them by chance.
-const (
-	maxOperands = 128
-	maxInstants = 64
-)
+// amount is a number of an object.
+type amount struct {
+	name  string
+	value float64
+	memberKind
+}
+
+// memberKind is what the name of a member says of its numbers.
+type memberKind struct {
+	words   []string
+	unit    unit
+	percent bool
+	isName  bool // as id is one: there is nothing to reckon with
+}
+
+// label is a member that is no number.
+type label struct{ name, value string }
+
+// instant is a time that an object has; in the year 0 it is a time of any day.
+type instant struct {
+	name string
+	time.Time
+}
+
+// array is one of a result.
+type array struct {
+	holder  *object // it is a member of; nil: none
+	length  int
+	rows    []*object // its elements that are objects, or arrays
+	numbers []float64 // its elements that are numbers
+	unit    unit      // of these
+}
+
+// maxNearRows is how many elements an array may have of which each is near.
+const maxNearRows = 5
+
+// isNear says whether an object is one that each sentence may speak of.
+func (o *object) isNear() bool {
+	for o.array != nil {
+		if o.array.length > maxNearRows {
+			return false
+		}
+		if o.array.holder == nil {
+			break
+		}
+		o = o.array.holder
+	}
+	return true
+}
 
 // nearDays is how far from today a date may be that needs no other evidence.
 const nearDays = 1
 
 // evidence collects what the turn's tools have said, once for all checks.
 //
-// Arguments count as well: what the model asked for is known. The time of the answer is
-// evidence for today and the days beside it.
+// Arguments count as well: what the model asked for is known.
 func (in *Input) evidence() *evidence {
 	f := in.found()
 	if f.facts != nil {
 		return f.facts
 	}
-	e := &evidence{keys: map[string]bool{}, dates: map[day]bool{}, zone: in.Now.Location(), now: in.Now}
+	e := &evidence{
+		itself: pool{}, long: map[string]bool{}, dates: map[civil]bool{}, clocks: map[int]bool{}, inUTC: map[int]bool{}, tokens: map[string]bool{}, prefixes: map[string]bool{}, pairs: map[string]bool{},
+		versions: map[string]bool{}, behind: map[string][]float64{}, members: map[string]memberKind{}, zone: in.Now.Location(), now: in.Now, stopped: in.isStopped,
+	}
 	f.facts = e
 	for _, call := range in.Evidence {
-		e.document(call.Arguments, nil, 0)
-		if call.Result != "" {
-			r := new(result)
-			e.document(call.Result, r, 0)
-			r.tidy()
-			e.results = append(e.results, r)
+		e.document(call.Arguments, true)
+		e.document(call.Result, false)
+	}
+	e.text(in.Question, place{isAsked: true})
+	for i := -nearDays; i <= nearDays && !in.Now.IsZero(); i++ {
+		y, m, d := in.Now.AddDate(0, 0, i).Date()
+		e.date(civil{y, int(m), d})
+	}
+	for _, o := range e.objects {
+		for _, a := range o.amounts {
+			k := kind{unit: a.unit, near: o.isNear(), row: o.array != nil, percent: a.percent, isName: a.isName}
+			if !a.isLength() {
+				e.itself.add(k, a.value)
+			}
 		}
 	}
-	e.text(in.Question, nil)
-	if !in.Now.IsZero() {
-		e.date(in.Now)
-		for i := -nearDays; i <= nearDays; i++ {
-			d := in.Now.AddDate(0, 0, i)
-			e.dates[day{int(d.Month()), d.Day()}] = true
-		}
-	}
-	slices.Sort(e.values)
-	e.values = slices.Compact(e.values)
+	e.itself.sort()
+	slices.Sort(e.asked)
 	return e
 }
 
-// tidy sorts values and drops repetitions. Numbers in prose count only where a
-// result has no others.
-//
-// Each value stays twice, as the difference or the sum of two equal ones may be told.
-func (r *result) tidy() {
-	if len(r.values) == 0 {
-		r.values = r.prose
-	}
-	slices.Sort(r.values)
-	kept := r.values[:0]
-	for i, v := range r.values {
-		if i < 2 || v != r.values[i-2] {
-			kept = append(kept, v)
-		}
-	}
-	r.values = kept
-}
-
-// maxWithin is how often JSON may stand in a string of JSON.
-const maxWithin = 3
-
-// document reads JSON, or a text that is none.
-//
-// within is how deep JSON stands in strings. A text that is no valid JSON is read as prose.
-func (e *evidence) document(text string, r *result, within int) {
-	trimmed := strings.TrimSpace(text)
-	if within > maxWithin || trimmed == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(trimmed[0])) || !jsontext.Value(trimmed).IsValid(lenient()) {
-		e.text(text, r)
-		return
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader([]byte(trimmed)), lenient())
-	for {
-		switch kind := dec.PeekKind(); kind {
-		case ']':
-			if _, length := dec.StackIndex(dec.StackDepth()); r != nil {
-				r.lengths = append(r.lengths, float64(length))
-			}
-			fallthrough
-		case '{', '[', '}', 't', 'f', 'n':
-			_, _ = dec.ReadToken() // it is valid
-		case '"', '0':
-			token, err := dec.ReadToken()
-			if err != nil {
-				return
-			}
-			if kind == '0' {
-				e.literal(token.String(), r)
-				continue
-			}
-			s := token.String()
-			if len(s) > 1 && (s[0] == '{' || s[0] == '[') {
-				e.document(s, r, within+1)
-				continue
-			}
-			e.text(s, r)
-		default:
-			return // the end
-		}
-	}
-}
-
-// lenient reads JSON as tools write it: names twice, and half characters, whose document
-// would count as prose else, so that none of its facts could be asked for.
-func lenient() jsontext.Options {
-	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// literal adds a number of JSON, which means one thing only.
-//
-// Its sign is dropped, as words say it (a loss of 5).
-func (e *evidence) literal(s string, r *result) {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return
-	}
-	s = strings.TrimPrefix(s, "-")
-	if strings.ContainsAny(s, "eE") {
-		s = strconv.FormatFloat(math.Abs(v), 'f', -1, 64)
-	}
-	whole, fraction, _ := strings.Cut(s, ".")
-	var operands *[]float64
-	if r != nil {
-		operands = &r.values
-	}
-	e.add(read(whole, fraction), operands)
-	if len(whole) >= minChain {
-		e.keys["#"+whole] = true
-	}
-}
-
-// add notes a reading. operands, unless nil, collects what sums and differences
-// are made of, within a bound.
-//
-// It is the only place that fills keys with readings of numbers.
-func (e *evidence) add(read reading, operands *[]float64) {
-	e.keys[read.key] = true
-	e.values = append(e.values, read.value)
-	if operands != nil && len(*operands) < maxOperands {
-		*operands = append(*operands, read.value)
-	}
-}
-
 // text adds what is in a text.
-func (e *evidence) text(text string, r *result) {
+func (e *evidence) text(text string, at place) {
 	if text == "" {
 		return
 	}
 	e.texts = append(e.texts, text)
-	e.instants(text, r)
-	chain := chain{text: text}
-	eachNumber(text, func(n *number) {
-		var operands *[]float64
-		switch {
-		case r == nil || isPart(text, n):
-		case strings.Trim(text[:n.start], " $€£¥₹+-~") == "":
-			operands = &r.values // the text is a quantity: "$1,200 each"
-		default:
-			operands = &r.prose
+	if at.object != nil {
+		at.object.labels = append(at.object.labels, label{at.name, text})
+	}
+	if !tellsNumber(text) {
+		return
+	}
+	for _, digits := range chains(text) {
+		e.long[digits.digits] = true
+	}
+	list := claims(text, func(*number) bool { return e.stopped() })
+	for i := range list {
+		e.claim(text, &list[i], at)
+	}
+	if len(list) == 1 && list[0].forms&asAmount != 0 && list[0].meanings > 0 && at.object != nil && !at.isAsked {
+		c := &list[0]
+		if strings.Trim(text[:c.start], " $€£¥₹+-−~") == "" && len(text)-c.end <= maxQuantity {
+			k := e.member(at.name)
+			if k.percent = k.percent || c.percent; k.unit == "" {
+				k.unit = c.unit
+			}
+			at.object.amounts = append(at.object.amounts, amount{at.name, c.value(c.means[0]), k})
 		}
-		e.number(n, operands)
-		for _, c := range chain.add(n) {
-			e.keys["#"+c] = true
-		}
-		if at := monthNear(text, n); at > 0 && len(n.groups) == 1 && len(n.groups[0]) < 3 {
-			d, _ := strconv.Atoi(n.groups[0])
-			e.dates[day{at, d}] = true
-			e.keys[strconv.Itoa(at)] = true
-		}
-	})
-	for _, c := range chain.end() {
-		e.keys["#"+c] = true
 	}
 }
 
-// number notes all readings of a number: 1.234 is a thousand or a fraction.
-func (e *evidence) number(n *number, operands *[]float64) {
-	for _, read := range n.readings() {
-		e.add(read, operands)
+// maxQuantity is how much may stand behind the number of a text that is a quantity.
+const maxQuantity = 12
+
+// claim adds one of a text.
+func (e *evidence) claim(text string, c *claim, at place) {
+	raw := text[c.start:c.end]
+	if c.forms&asAmount != 0 {
+		for _, r := range c.means[:c.meanings] {
+			v := c.value(r)
+			e.itself.add(kind{unit: c.unit, percent: c.percent}, v)
+			if at.isAsked && len(e.asked) < maxAsked {
+				e.asked = append(e.asked, v)
+			}
+			word := lastWord(strings.TrimRight(text[max(0, c.start-maxAround):c.start], " #"))
+			if word != "" {
+				e.behind[word] = append(e.behind[word], v)
+			}
+		}
+		eachNumber(raw, func(n *number) {
+			for _, piece := range n.pieces() {
+				for _, r := range piece.readings() {
+					e.itself.add(kind{}, r.value)
+				}
+			}
+		})
 	}
-	if len(n.groups) > 1 {
-		e.keys["="+n.raw()] = true
+	if c.forms&(asDate|asClock) != 0 {
+		e.instant(c, raw, at)
 	}
-	for _, piece := range n.pieces() {
-		e.number(piece, nil)
+	if c.forms&asPair != 0 {
+		e.pairs[raw] = true
+		eachNumber(raw, func(n *number) {
+			for _, r := range n.readings() {
+				e.itself.add(kind{}, r.value)
+			}
+		})
+	}
+	if c.forms&asToken != 0 {
+		e.token(raw)
+	}
+	if c.forms&asVersion != 0 {
+		e.versions[raw] = true
 	}
 }
 
-// isPart says whether a number is part of a longer word: an identifier, a date, a version.
-func isPart(text string, n *number) bool {
-	if n.start > 0 && strings.IndexByte("-_/:", text[n.start-1]) >= 0 || n.start > 0 && isWord(rune(text[n.start-1])) {
-		return true
+// maxAsked is how many numbers of the question others are derived from.
+const maxAsked = 16
+
+// token notes a word that has letters and digits.
+func (e *evidence) token(word string) {
+	word = plainToken(word)
+	e.tokens[word] = true
+	if letters := firstWord(word); len(letters) < len(word) {
+		e.prefixes[letters] = true
 	}
-	return n.end < len(text) && strings.IndexByte("-_/:", text[n.end]) >= 0
+}
+
+// plainToken is a token as it is compared.
+func plainToken(word string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' {
+			return -1
+		}
+		return r
+	}, word))
+}
+
+// date notes a date with its year, and in the forms in which an answer may shorten it.
+func (e *evidence) date(d civil) {
+	e.dates[d] = true
+	e.dates[civil{0, d.month, d.day}] = true
+	if d.day > 0 {
+		e.dates[civil{0, 0, d.day}] = true
+		e.dates[civil{d.year, d.month, 0}] = true
+		e.dates[civil{0, d.month, 0}] = true
+	}
+	if d.year == 0 {
+		e.dates[civil{anyYear, d.month, d.day}] = true
+		return
+	}
+	e.itself.add(kind{isName: true}, float64(d.year))
+}
+
+// anyYear is the year of a date that is written without one.
+const anyYear = -1
+
+// instant notes a date or a time, as it is written, as a clock of the reader shows it, and in
+// UTC.
+func (e *evidence) instant(c *claim, raw string, at place) {
+	h, m := c.clock.minute/60, c.clock.minute%60
+	t := time.Date(c.date.year, time.Month(max(1, c.date.month)), max(1, c.date.day), h, m, 0, 0, e.zone)
+	if c.zone != nil {
+		t = time.Date(c.date.year, time.Month(c.date.month), c.date.day, h, m, 0, 0, c.zone)
+	}
+	if c.forms&asDate != 0 {
+		e.date(c.date)
+		if c.forms&asPair != 0 {
+			e.date(civil{0, c.date.day, c.date.month})
+		}
+	}
+	if c.forms&asClock != 0 {
+		e.clocks[c.clock.minute] = true
+		if _, seconds, ok := strings.Cut(raw, "T"); ok {
+			raw = seconds
+		}
+		e.pairs[plainSpan(raw)] = true
+	}
+	if c.zone != nil && c.forms&asClock != 0 {
+		local := t.In(e.zone)
+		e.date(civil{local.Year(), int(local.Month()), local.Day()})
+		e.clocks[local.Hour()*60+local.Minute()] = true
+		e.inUTC[t.UTC().Hour()*60+t.UTC().Minute()] = true
+	}
+	if at.object != nil && c.forms&asAmount == 0 && len(at.object.times) < maxInstants && (c.date.year > 0 || c.forms&asDate == 0) {
+		at.object.times = append(at.object.times, instant{at.name, t})
+	}
+}
+
+// plainSpan is a time of hours, minutes and seconds, without zeros that it begins with.
+func plainSpan(raw string) string {
+	return strings.TrimLeft(raw[:min(len(raw), len("00:00:00"))], "0:")
+}
+
+// maxInstants is how many times of an object spans are derived from.
+const maxInstants = 8
+
+// compareDay says whether a date lies before, on or after the day of the answer: -1, 0, 1.
+func (e *evidence) compareDay(t time.Time) int {
+	a, b := dayNumber(t.In(e.zone)), dayNumber(e.now)
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// hasWord says whether a word in lower case stands somewhere in the evidence, or in the name of
+// a member.
+func (e *evidence) hasWord(word string) bool {
+	if e.words == nil {
+		e.words = map[string]bool{}
+		for _, k := range e.members {
+			for _, part := range k.words {
+				e.words[part] = true
+			}
+		}
+		for _, text := range e.texts {
+			for _, part := range strings.FieldsFunc(text, func(r rune) bool { return !ofWord(r) }) {
+				e.words[strings.ToLower(part)] = true
+			}
+		}
+	}
+	return e.words[word]
+}
+
+// withValue returns the objects that have an amount.
+func (e *evidence) withValue(v float64) []*object {
+	if e.holders == nil {
+		e.holders = map[float64][]*object{}
+		for _, o := range e.objects {
+			for _, a := range o.amounts {
+				e.holders[a.value] = append(e.holders[a.value], o)
+			}
+		}
+	}
+	return e.holders[v]
+}
+
+// dayNumber counts days, so that the difference of two is exact across changes of the clock.
+func dayNumber(t time.Time) int64 {
+	y, m, d := t.Date()
+	return int64(math.Floor(float64(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix()) / 86400))
 }

@@ -6,6 +6,7 @@ package check
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -144,9 +145,9 @@ func member(value jsontext.Value, name string) (jsontext.Value, bool) {
 //
 // A number matches any number of the answer; where it stands there is not looked at.
 func (in *Input) tells(value jsontext.Value) bool {
+	fact := keys{}
 	if value.Kind() == '0' {
-		fact := &evidence{keys: map[string]bool{}}
-		fact.literal(string(value), nil)
+		fact.addLiteral(string(value))
 		return in.hasNumber(fact)
 	}
 	plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
@@ -156,33 +157,24 @@ func (in *Input) tells(value jsontext.Value) bool {
 	}
 	if len(text) >= 10 {
 		if t, size, _ := timeAt(text, 4); size >= 6 && t.Year() > 0 {
-			return in.hasNumber(&evidence{keys: map[string]bool{strconv.Itoa(t.Day()): true, "=" + two(t.Day()) + "." + two(int(t.Month())): true}})
+			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + two(t.Day()) + "." + two(int(t.Month())): true})
 		}
 	}
-	fact := &evidence{keys: map[string]bool{}, dates: map[day]bool{}}
 	only := false
 	eachNumber(text, func(n *number) {
 		if n.start == 0 && n.end == len(text) { // a number as a text
 			only = true
-			fact.number(n, nil)
+			fact.add(n)
 		}
 	})
 	return only && in.hasNumber(fact)
 }
 
 // hasNumber says whether a number of the text has one of the keys.
-func (in *Input) hasNumber(fact *evidence) bool {
+func (in *Input) hasNumber(fact keys) bool {
 	found := false
 	eachNumber(in.Text, func(n *number) {
-		for _, r := range n.readings() {
-			found = found || fact.keys[r.key]
-		}
-		found = found || len(n.groups) > 1 && fact.keys["="+n.raw()]
-		for _, piece := range n.pieces() {
-			for _, r := range piece.readings() {
-				found = found || fact.keys[r.key]
-			}
-		}
+		found = found || fact.has(n) || slices.ContainsFunc(n.pieces(), fact.has)
 	})
 	return found
 }

@@ -6,6 +6,7 @@ package check
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,9 @@ func (c *linksBacked) Run(in *Input) Outcome {
 	}
 	var strange []string
 	for _, link := range links {
+		if in.Watch.Err() != nil {
+			break
+		}
 		if !c.backed(in, link) && len(strange) < maxTold {
 			strange = append(strange, link)
 		}
@@ -65,19 +69,45 @@ func (c *linksBacked) backed(in *Input, link string) bool {
 	if err != nil {
 		return false
 	}
+	if u.Scheme == "" && u.Host == "" { // www.a.b/c
+		if u, err = url.Parse("//" + link); err != nil {
+			return false
+		}
+	}
 	if u.Host != "" && slices.Contains(c.Hosts, strings.ToLower(u.Hostname())) {
 		return true
 	}
-	needle := strings.TrimSuffix(bareLink(link, u), "/")
-	if needle == "" {
+	bare := lowerHost(strings.TrimSuffix(bareLink(link, u), "/"), u.Host)
+	if bare == "" {
 		return false
 	}
-	for _, text := range in.evidence().texts {
-		if hasLink(text, needle) {
+	scheme := strings.ToLower(u.Scheme)
+	lowered := in.lowered()
+	for i, text := range in.evidence().texts {
+		if hasLink(text, lowered[i], bare, len(u.Host), scheme) {
 			return true
 		}
 	}
 	return false
+}
+
+// lowered returns the texts of the evidence in lower case, made once.
+func (in *Input) lowered() []string {
+	f := in.found()
+	if f.lowered == nil {
+		for _, text := range in.evidence().texts {
+			f.lowered = append(f.lowered, lowerASCII(text))
+		}
+	}
+	return f.lowered
+}
+
+// lowerHost returns a link that begins with a host, with that in lower case.
+func lowerHost(link, host string) string {
+	if n := len(host); n <= len(link) && link[:n] == host {
+		return strings.ToLower(host) + link[n:]
+	}
+	return link
 }
 
 // bareLink is what a text may have of a link: without mailto: or tel:, or the scheme of a
@@ -94,20 +124,142 @@ func bareLink(link string, u *url.URL) string {
 }
 
 // hasLink says whether a text has a link as a whole: https://a.b/c is not in
-// https://a.b/cd, nor in https://x.a.b/c.
-func hasLink(text, link string) bool {
+// https://a.b/cd, nor in https://x.a.b/c. Its host may be there in any case, and where the
+// text has a scheme of web pages it is that of the link.
+// lowered is the text in lower case, host the length of the host that the link begins with.
+func hasLink(text, lowered, link string, host int, scheme string) bool {
+	needle, host := lowerASCII(link), min(host, len(link))
 	for from := 0; ; {
-		i := strings.Index(text[from:], link)
+		i := strings.Index(lowered[from:], needle)
 		if i < 0 {
 			return false
 		}
 		start, end := from+i, from+i+len(link)
-		if !joins(text[:start]) && !continues(text[end:]) {
+		if text[start+host:end] == link[host:] && !joins(text[:start]) && !continues(text[end:]) && sameScheme(text[:start], scheme) {
 			return true
 		}
 		from = end
 	}
 }
+
+// lowerASCII returns a text in lower case, of the same length.
+func lowerASCII(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' }) < 0 {
+		return s
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// sameScheme says whether what stands in front of an address in the evidence allows it with
+// a scheme: https is not http.
+func sameScheme(before, scheme string) bool {
+	before, ok := strings.CutSuffix(before, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		return true
+	}
+	before = lowerASCII(before[max(0, len(before)-len("https")):])
+	at := len(before) - len(scheme)
+	return at >= 0 && before[at:] == scheme && (at == 0 || !isWord(rune(before[at-1])))
+}
+
+// written returns the addresses that stand in a text as they are and that a client may make
+// links of: with a scheme, www., or a host with a path.
+func written(text string) (links []string) {
+	if !strings.ContainsAny(text, "/") && !strings.Contains(lowerASCII(text), "www.") {
+		return nil
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"'`|\u00a0", r) }) {
+		if address := addressIn(word); address != "" {
+			links = append(links, address)
+		}
+	}
+	return links
+}
+
+// addressIn returns the address that a word without blanks is, without what stands around
+// it; empty: it is none.
+func addressIn(word string) string {
+	lower := lowerASCII(word)
+	at := strings.Index(lower, "http://")
+	if s := strings.Index(lower, "https://"); s >= 0 && (at < 0 || s < at) {
+		at = s
+	}
+	bare := at < 0
+	if bare {
+		at = strings.IndexFunc(word, isWord)
+	}
+	if at < 0 {
+		return ""
+	}
+	word = word[at:]
+	if end := strings.IndexAny(word, "()[]{}\\*"); end >= 0 && bare {
+		word = word[:end]
+	}
+	word = strings.TrimRight(word, ".,;:!?)]}*_~”’»")
+	if !bare {
+		return word
+	}
+	host, path, hasPath := strings.Cut(word, "/")
+	if !isHost(host) || !hasPath && !strings.HasPrefix(lowerASCII(host), "www.") || hasPath && path == "" {
+		return ""
+	}
+	return word
+}
+
+// isHost says whether a text is the name of a host whose last part is of two letters or more:
+// and/or is none, nor is 24.11/25.11.
+func isHost(text string) bool {
+	name, top, ok := cutLast(text, ".")
+	if !ok || name == "" || len(top) < 2 || isExtension(lowerASCII(top)) {
+		return false
+	}
+	return strings.Trim(top, latin) == "" && strings.TrimFunc(name, ofHost) == ""
+}
+
+// latin are the letters of ASCII.
+const latin = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// ofHost says whether r can stand in the name of a host.
+func ofHost(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(latin+"0123456789-.", r) }
+
+// isExtension says whether names of files and of software end so, and no host does.
+func isExtension(top string) bool {
+	switch top {
+	case "js", "ts", "go", "css", "html", "htm", "xml", "json", "yaml", "yml", "txt", "pdf", "csv", "php", "exe", "jpg", "png":
+		return true
+	}
+	return false
+}
+
+// cutLast is strings.Cut at the last place.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// attributes returns the targets that raw HTML has: of href, src and the like.
+func attributes(html string) (links []string) {
+	if strings.IndexByte(html, '=') < 0 {
+		return nil
+	}
+	for _, m := range target.FindAllStringSubmatch(html, -1) {
+		if link := resolved([]byte(strings.Trim(m[1], `"'`))); link != "" {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// target is an attribute of HTML whose value is opened or loaded.
+var target = regexp.MustCompile(`(?i)\b(?:href|src|action|formaction|data|poster|background|cite)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)`)
 
 // joins says whether the end of before belongs to the word behind it.
 //

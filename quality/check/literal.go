@@ -5,13 +5,17 @@
 package check
 
 import (
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/unicode/norm"
+
+	"sluice/internal/markdown"
 )
 
 // Bounds of arguments.
@@ -118,10 +122,27 @@ func (c *matches) compile() (Check, error) {
 
 // Run wants that the expression matches somewhere.
 func (c *matches) Run(in *Input) Outcome {
-	if !c.pattern.MatchString(in.Text) {
+	if !c.pattern.MatchReader(&watchedText{text: in.Text, watch: in.Watch}) {
 		return failed("The answer must match " + strconv.Quote(c.Pattern) + ".")
 	}
 	return passed()
+}
+
+// watchedText ends when the checks should: an expression takes linear time, but up to
+// microseconds for each character.
+type watchedText struct {
+	text  string
+	watch *markdown.Watch
+}
+
+// ReadRune implements io.RuneReader.
+func (t *watchedText) ReadRune() (rune, int, error) {
+	if t.text == "" || t.watch.Over() {
+		return 0, 0, io.EOF
+	}
+	r, n := utf8.DecodeRuneInString(t.text)
+	t.text = t.text[n:]
+	return r, n, nil
 }
 
 // literals folds texts. at is where they stand, for an error.

@@ -277,5 +277,37 @@ func (n *number) isDate() bool {
 	return len(n.groups[1]) <= 2 && (first <= 2 && (last == 2 || last == 4) || first == 4 && last <= 2)
 }
 
-// tolerance is how far a value may be from what is written with so many decimals.
-func tolerance(decimals int) float64 { return 0.5 * math.Pow(10, -float64(decimals)) * (1 + 1e-9) }
+// keys are numbers by what they mean, and behind "=" as they are written, so that two ways to
+// write one are equal.
+type keys map[string]bool
+
+// add notes all readings of a number: 1.234 is a thousand or a fraction.
+func (k keys) add(n *number) {
+	for _, read := range n.readings() {
+		k[read.key] = true
+	}
+	if len(n.groups) > 1 {
+		k["="+n.raw()] = true
+	}
+	for _, piece := range n.pieces() {
+		k.add(piece)
+	}
+}
+
+// addLiteral notes a number of JSON, which means one thing only, without its sign.
+func (k keys) addLiteral(s string) {
+	if v, err := strconv.ParseFloat(s, 64); err == nil {
+		whole, fraction, _ := strings.Cut(strconv.FormatFloat(math.Abs(v), 'f', -1, 64), ".")
+		k[read(whole, fraction).key] = true
+	}
+}
+
+// has says whether a number may mean one of the keys.
+func (k keys) has(n *number) bool {
+	for _, r := range n.readings() {
+		if k[r.key] {
+			return true
+		}
+	}
+	return len(n.groups) > 1 && k["="+n.raw()]
+}

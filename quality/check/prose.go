@@ -21,8 +21,10 @@ type prose struct {
 	// text is what is neither code nor a link nor a list's number. Blocks and cells end with
 	// a line end.
 	text string
-	// links are the targets of links and images, and links that are written as they are.
+	// links are the targets of links and images, and links that are written as they are: in
+	// text, in code within a line, in raw HTML.
 	links []string
+	lists []int // how many items each list has
 	built map[built]bool
 }
 
@@ -38,31 +40,33 @@ func (in *Input) prose() *prose {
 	if f.prose == nil {
 		source := in.Markdown
 		if source == nil || source.Text() != in.source() {
-			source = reader.Source(in.source())
+			source = reader.Source(in.Watch, in.source())
 		}
-		f.prose = parse(source)
+		f.prose = parse(in.Watch, source)
 	}
 	return f.prose
 }
 
-// parse takes Markdown apart. One that cannot be read in bounded time is text.
-func parse(source *markdown.Source) *prose {
+// parse takes Markdown apart, until w is over. One that cannot be read in bounded time is
+// text.
+func parse(w *markdown.Watch, source *markdown.Source) *prose {
 	if source.Plain() {
-		return &prose{text: unwrapped(source.Text())}
+		return &prose{text: unwrapped(source.Text()), links: written(source.Text())}
 	}
 	root, raw := source.Tree()
 	if root == nil {
-		return &prose{text: source.Text()}
+		return &prose{text: source.Text(), links: append(written(source.Text()), attributes(source.Text())...)}
 	}
-	return parsed(root, raw)
+	return parsed(w, root, raw)
 }
 
 // parsed takes apart what a parser has found.
-func parsed(root ast.Node, raw []byte) *prose {
-	p := &proseParser{raw: raw, prose: prose{built: map[built]bool{}}}
+func parsed(w *markdown.Watch, root ast.Node, raw []byte) *prose {
+	p := &proseParser{watch: w, raw: raw, prose: prose{built: map[built]bool{}}}
 	p.out.Grow(len(raw) + 1)
 	_ = ast.Walk(root, p.visit) // p returns no error
 	p.prose.text = p.out.String()
+	p.prose.links = append(p.prose.links, written(p.prose.text)...)
 	return &p.prose
 }
 
@@ -83,6 +87,7 @@ func unwrapped(source string) string {
 //
 // It is for one source. open grows and shrinks with the depth of constructs.
 type proseParser struct {
+	watch *markdown.Watch
 	raw   []byte
 	prose prose
 	out   strings.Builder
@@ -97,6 +102,9 @@ const maxBegin = 64
 //
 // It never returns an error.
 func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if p.watch.Over() {
+		return ast.WalkStop, nil
+	}
 	if entering {
 		p.enter(n)
 	} else {
@@ -106,6 +114,7 @@ func (p *proseParser) visit(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			if t, ok := c.(*ast.Text); ok {
 				p.keep(string(t.Value(p.raw)))
+				p.prose.links = append(p.prose.links, written(string(t.Value(p.raw)))...)
 			}
 		}
 		p.out.WriteByte(' ')
@@ -125,15 +134,19 @@ func (p *proseParser) enter(n ast.Node) {
 	case *ast.String:
 		p.write(string(n.Value))
 	case *ast.RawHTML:
+		var tag strings.Builder
 		for i := range n.Segments.Len() {
 			at := n.Segments.At(i)
-			p.write(string(at.Value(p.raw)))
+			tag.Write(at.Value(p.raw))
 		}
+		p.html(tag.String())
 	case *ast.HTMLBlock:
-		p.lines(n, p.write)
+		var block strings.Builder
+		p.lines(n, func(s string) { block.WriteString(s) })
 		if n.HasClosure() {
-			p.write(string(n.ClosureLine.Value(p.raw)))
+			block.Write(n.ClosureLine.Value(p.raw))
 		}
+		p.html(block.String())
 	case *ast.CodeBlock: // in a text what is indented may be anything
 		p.lines(n, p.keep)
 	case *ast.FencedCodeBlock:
@@ -157,6 +170,8 @@ func (p *proseParser) leave(n ast.Node) {
 		p.prose.links = append(p.prose.links, string(n.Destination))
 	case *ast.Image:
 		p.prose.links = append(p.prose.links, string(n.Destination))
+	case *ast.List:
+		p.prose.lists = append(p.prose.lists, n.ChildCount())
 	}
 	if n.Type() == ast.TypeBlock || n.Kind() == extast.KindTableCell {
 		p.out.WriteByte('\n')
@@ -206,6 +221,12 @@ func construct(n ast.Node) string {
 func (p *proseParser) write(s string) {
 	p.out.WriteString(s)
 	p.keep(s)
+}
+
+// html writes raw HTML, which some client may make a page of.
+func (p *proseParser) html(s string) {
+	p.write(s)
+	p.prose.links = append(p.prose.links, attributes(s)...)
 }
 
 // keep notes letters and digits of constructs, by which two forms of the same text can be
@@ -325,7 +346,7 @@ func (*plainText) Run(in *Input) Outcome {
 		if !source.mayBeIn(in.Text) {
 			return passed()
 		}
-		left = parse(reader.Source(in.Text))
+		left = parse(in.Watch, reader.Source(in.Watch, in.Text))
 	}
 	// What looks like markup in the text alone was written as characters.
 	var kinds []string

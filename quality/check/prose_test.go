@@ -15,10 +15,10 @@ func TestProseWithoutAParser(t *testing.T) {
 	plain, spared := 0, 0
 	for range 50_000 {
 		text := texts()
-		source := reader.Source(text)
-		got, isPlain := parse(source), source.Plain()
+		source := reader.Source(nil, text)
+		got, isPlain := parse(nil, source), source.Plain()
 		root, raw := source.Tree()
-		want := parsed(root, raw)
+		want := parsed(nil, root, raw)
 		if isPlain {
 			plain++
 			if want.text != got.text || len(want.links)+len(want.built) > 0 {

@@ -46,34 +46,19 @@ func counterOf(r rune) float64 {
 	return 0
 }
 
-// minutesOf returns the span of time that a word names, in minutes; 0: it names none.
-func minutesOf(word string) float64 {
-	switch word {
-	case "minute", "minutes", "min", "mins", "minuten", "minutos", "minuto", "minuti", "minuut", "минут", "минуты", "минуту":
-		return 1
-	case "hour", "hours", "hr", "hrs", "h", "stunde", "stunden", "std", "heure", "heures", "hora", "horas", "ora", "ore", "uur", "час", "часа", "часов":
-		return 60
-	case "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni", "dag", "dagen", "день", "дня", "дней", "dni":
-		return 1440
-	case "week", "weeks", "woche", "wochen", "semaine", "semaines", "semana", "semanas", "settimana", "settimane", "weken", "неделя", "недели", "недель":
-		return 10080
-	}
-	return 0
-}
-
-// counterMinutesOf is minutesOf for languages without spaces, by the character that a unit begins with.
-func counterMinutesOf(r rune) float64 {
+// counterUnitOf returns the unit of time that a character begins in languages without spaces.
+func counterUnitOf(r rune) unit {
 	switch r {
 	case '分', '분':
-		return 1
-	case '小', '時', '시':
-		return 60
+		return minute
+	case '小', '時', '时', '시':
+		return hour
 	case '天', '日', '일':
-		return 1440
+		return day
 	case '周', '週', '주':
-		return 10080
+		return week
 	}
-	return 0
+	return ""
 }
 
 // monthOf returns the month, from 1 on, that a word names in one of eight languages, in full or
@@ -104,6 +89,69 @@ func monthOf(word string) int {
 		return 11
 	case "december", "dec", "dezember", "dez", "décembre", "déc", "diciembre", "dic", "dezembro", "dicembre", "декабря", "декабрь", "дек":
 		return 12
+	}
+	return 0
+}
+
+// sense is what a word says about the numbers of its sentence; a word may have more than one.
+type sense uint16
+
+// Senses of words.
+const (
+	near    sense = 1 << iota // about: the number before which it stands is rounded
+	over                      // more than: it is rounded down
+	under                     // almost: it is rounded up
+	less                      // what is negative may stand without its sign
+	change                    // a percentage is one of the difference
+	ratio                     // one thing by another
+	average                   // a mean is rounded
+	help                      // a number of calling
+	weekday                   // a day of the month follows
+	joint                     // between the first and the last of a range, or two of a kind
+	article                   // may stand before a number
+	atTime                    // a time of day follows
+)
+
+// senseOf returns what a word in lower case says.
+func senseOf(word string) sense {
+	switch word {
+	case "about", "around", "approximately", "approx", "roughly", "circa", "ca", "some", "rund", "etwa", "ungefähr", "environ", "unos", "unas", "aproximadamente", "alrededor", "circa.", "ongeveer", "около", "примерно", "約", "约", "大约", "近", "intorno", "autour", "cerca", "quelque", "ungefaehr", "estimated":
+		return near
+	case "nearly", "almost", "fast", "knapp", "presque", "casi", "quasi", "bijna", "quase", "почти", "beinahe", "ほぼ":
+		return under
+	case "over", "über", "gut", "oltre", "exceeding", "ruim", "plus", "más", "più", "более", "свыше", "mehr", "more":
+		return over | change
+	case "above", "exceeds", "exceeded", "oberhalb", "passed", "reached", "least", "mindestens", "erreicht", "atteint", "dépassé", "alcanzado", "superado", "almeno", "superato":
+		return over
+	case "minus", "below", "spent", "spend", "paid", "pay", "owe", "owes", "owed", "lost", "lose", "loses", "loss", "losses", "behind", "negative", "debit", "deficit", "debt", "overdrawn", "withdrawn", "charged", "under", "unter", "verloren", "verlust", "minus.", "ausgegeben", "bezahlt", "gezahlt", "schulden", "schuldet", "ausgaben", "rückstand", "moins", "dépensé", "payé", "perdu", "perte", "dette", "dépenses", "sous", "gastado", "gastaste", "gasto", "gastos", "pagado", "pagaste", "perdido", "pérdida", "debe", "debes", "deuda", "bajo", "speso", "spese", "pagato", "perso", "perdita", "deve", "debito", "sotto", "gasté", "expenses", "outflow", "outflows", "costs", "cost":
+		return less
+	case "less", "weniger", "menos", "meno", "fell", "fallen", "falls", "drop", "dropped", "drops", "decline", "declined", "decrease", "decreased", "down", "lower", "shrinks", "shrank", "shrink", "reduced", "reduction", "sank", "gesunken", "gefallen", "sinkt", "fiel", "rückgang", "niedriger", "baissé", "baisse", "diminué", "recul", "bajado", "bajó", "cayó", "caída", "disminuyó", "sceso", "calo", "diminuito", "caduto", "cala", "меньше":
+		return less | change
+	case "up", "higher", "gain", "gained", "gains", "rise", "rose", "risen", "rises", "grew", "grown", "growth", "grows", "increase", "increased", "increases", "jump", "jumped", "cheaper", "faster", "slower", "longer", "shorter", "saved", "saves", "save", "saving", "savings", "discount", "bigger", "larger", "smaller", "better", "worse", "gestiegen", "anstieg", "zuwachs", "gewachsen", "zugenommen", "höher", "steigerung", "günstiger", "billiger", "teurer", "länger", "kürzer", "gewinn", "hausse", "augmenté", "augmentation", "croissance", "gagné", "supérieur", "inférieur", "subido", "subió", "aumento", "aumentó", "crecimiento", "ganado", "ganancia", "aumentato", "cresciuto", "crescita", "guadagno", "guadagnato", "rialzo", "risparmiato", "risparmio", "risparmi", "ahorrado", "ahorro", "ahorras", "économisé", "économisez", "économie", "gespart", "sparen", "ersparnis", "больше":
+		return change
+	case "times", "per", "each", "every", "apiece", "twice", "ratio", "mal", "je", "pro", "jeweils", "jede", "jeder", "jedes", "verhältnis", "fois", "par", "chacun", "chacune", "chaque", "veces", "por", "cada", "volte", "ogni", "ciascuno", "ciascuna", "vezes", "раз", "на", "persona", "head":
+		return ratio
+	case "average", "averages", "averaged", "averaging", "mean", "avg", "durchschnitt", "durchschnittlich", "durchschnittliche", "durchschnittlicher", "schnitt", "mittel", "mittelwert", "moyenne", "moyen", "media", "promedio", "medio", "mediamente", "média", "gemiddeld", "среднем", "средняя", "средний", "平均":
+		return average
+	case "call", "calling", "dial", "ring", "phone", "emergency", "emergencies", "notruf", "rufen", "rufe", "ruf", "wählen", "wähle", "notfall", "polizei", "appelez", "appeler", "urgence", "urgences", "composez", "llame", "llama", "llamar", "emergencia", "emergencias", "marque", "chiama", "chiamare", "chiamate", "emergenza", "ligue", "emergência", "bel", "звоните", "police", "ambulance":
+		return help
+	case "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "tues", "wed", "thu", "thurs", "fri", "sat", "sun", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonnabend", "sonntag", "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche", "lunes", "martes", "miércoles", "jueves", "viernes", "sábado", "domingo", "lunedì", "martedì", "mercoledì", "giovedì", "venerdì", "sabato", "domenica", "segunda", "terça", "quarta", "quinta", "sexta", "maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag":
+		return weekday
+	case "au", "aux", "ai", "a las", "to", "and", "bis", "und", "et", "al", "y", "e", "till", "until", "through", "or", "oder", "ou", "o", "alle", "и", "tot", "en", "às":
+		return joint | timeWord(word)
+	case "the", "a", "an", "der", "die", "das", "den", "dem", "il", "lo", "la", "le", "les", "el", "los", "las", "un", "une", "una", "of", "de", "di", "del", "des", "du", "than", "als", "que", "ein", "eine", "einem":
+		return article | timeWord(word)
+	case "at", "um", "à", "from", "ab", "von", "gegen", "dalle", "dès", "desde", "by", "at.", "vers", "as", "before", "after", "since", "vor", "nach", "seit":
+		return atTime
+	}
+	return 0
+}
+
+// timeWord is atTime for the words of other senses that stand before a time of day.
+func timeWord(word string) sense {
+	switch word {
+	case "las", "la", "alle", "to", "until", "till", "bis", "às", "a":
+		return atTime
 	}
 	return 0
 }

@@ -19,40 +19,18 @@ func Section(guide **Guide) file.Section {
 
 // read reads a guide. What is not given has the defaults that stand here.
 func read(n *file.Node) *Guide {
-	tone, emojis, humor, formatting := n.Get("tone"), n.Get("emojis"), n.Get("humor"), n.Get("formatting")
 	g := &Guide{
-		Version: text(n, "version", ""), Brand: text(n, "brand_name", ""), Personality: text(n, "personality", ""),
-		Tone:     Tone{text(tone, "default", "conversational"), text(tone, "error", "empathetic"), text(tone, "success", "encouraging")},
-		Emojis:   Emojis{!flag(emojis, "enabled", true), text(emojis, "success", "✅"), text(emojis, "warning", "⚠️"), text(emojis, "error", "❌"), text(emojis, "info", "ℹ️"), -1},
-		Humor:    Humor{!flag(humor, "enabled", true), text(humor, "style", ""), text(humor, "frequency", "")},
-		Greeting: flag(formatting, "greeting", true), SignOff: flag(formatting, "sign_off", false), UseName: flag(formatting, "use_user_name", true),
+		Tone:     Tone{"conversational", "empathetic", "encouraging"},
+		Emojis:   Emojis{Success: "✅", Warning: "⚠️", Error: "❌", Info: "ℹ️", Max: -1, Named: n.Has("emojis")},
+		Greeting: true, UseName: true,
 	}
-	if most, ok := emojis.Get("max").Int(); ok {
-		g.Emojis.Max = most
-	}
+	n.Decode(g)
 	for lang := range n.Get("texts").Members() {
 		for t := range lang.Members() {
 			checkPlaces(t)
 		}
-		g.Texts = append(g.Texts, Texts{lang.Name(), text(lang, "greeting_text", ""), text(lang, "sign_off_text", ""), text(lang, "failure_text", "")})
 	}
 	return g
-}
-
-// text reads a text, or returns otherwise.
-func text(n *file.Node, name, otherwise string) string {
-	if s, ok := n.Get(name).Text(); ok {
-		return s
-	}
-	return otherwise
-}
-
-// flag reads a flag, or returns otherwise.
-func flag(n *file.Node, name string, otherwise bool) bool {
-	if v := n.Get(name); v != nil && v.Sound() {
-		return string(v.JSON()) == "true"
-	}
-	return otherwise
 }
 
 // checkPlaces refuses a {place} that nothing is put into: it would be sent as it is.
