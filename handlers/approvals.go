@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -11,7 +10,7 @@ import (
 
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/fault"
+	"sluice/dialect"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"
@@ -26,46 +25,82 @@ func (s *Server) serveApprovals(e *echo.Echo) {
 	}
 }
 
-// listApprovals tells what waits for the caller. Without a store nobody knows.
+// approvalList is the reply of GET /approvals.
+type approvalList struct {
+	Approvals []*stream.Approval `json:"approvals"`
+	Next      string             `json:"next_cursor,omitempty"`
+}
+
+// listApprovals tells what the caller may decide: first of its own tasks, then of those of
+// others. Nobody in particular must name a conversation, as for tasks, and sees what waits
+// in it for nobody in particular. Without a store nobody knows.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := s.caller(r)
 	if err != nil {
 		return err
 	}
-	list := struct {
-		Approvals []*stream.Approval `json:"approvals"`
-		Next      string             `json:"next_cursor,omitempty"`
-	}{Approvals: []*stream.Approval{}}
+	var e chat.ValidationError
+	conversation := query.Get("conversation_id")
+	switch {
+	case conversation != "":
+		var wrong *chat.FieldError
+		conversation, wrong = chat.CheckConversationID(conversation)
+		e.Add("/conversation_id", wrong)
+	case s.cfg.Authenticate == nil && c.UserID == "":
+		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required without user_id"})
+	}
+	if len(e.Fields) > 0 {
+		return &e
+	}
+	list := approvalList{Approvals: []*stream.Approval{}}
 	if s.cfg.Tasks != nil {
-		var ids []string
-		if ids, list.Next, err = s.cfg.Tasks.Waiting(r.Context(), c, query.Get("cursor")); err != nil {
-			return err
-		}
-		if list.Approvals, err = s.cfg.Approvals.Shown(r.Context(), approval.Caller(c), ids); err != nil {
+		if err := s.fillApprovals(r.Context(), &list, c, conversation, query.Get("cursor")); err != nil {
 			return err
 		}
 	}
 	return writeJSON(w, http.StatusOK, list)
 }
 
-// goOn makes of an answer the turn with which the paused one goes on.
+// fillApprovals fills in one page.
+func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.Caller, conversation, cursor string) (err error) {
+	if !approval.NamesOthers(cursor) {
+		var ids []string
+		if ids, list.Next, err = s.cfg.Tasks.Waiting(ctx, c, conversation, cursor); err != nil {
+			return err
+		}
+		if list.Approvals, err = s.cfg.Approvals.Shown(ctx, approval.Caller(c), ids); err != nil || list.Next != "" {
+			return err
+		}
+		cursor = ""
+	}
+	var others []*stream.Approval
+	others, list.Next, err = s.cfg.Approvals.ForOthers(ctx, approval.Caller(c), conversation, cursor)
+	list.Approvals = append(list.Approvals, others...)
+	return err
+}
+
+// goOn makes of an answer the turn with which the paused one goes on. A key that was used is
+// looked at first: what it has answered may not wait any more, and what waits now it must not
+// answer.
 func (s *Server) goOn(r *http.Request, t *turn) error {
 	if s.cfg.Approvals == nil {
 		e := new(chat.ValidationError)
 		e.Add(t.Approval.At, &chat.FieldError{Code: chat.CodeNotConfigured, Message: "is not configured: this gateway asks for no approvals (SLUICE_CONFIRM)"})
 		return e
 	}
-	acc, err := s.accept(r.Context(), t)
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.ApprovalUsed && t.Key != "" && s.cfg.Tasks != nil {
+	sender := t.Request.Owner()
+	t.sender = &sender
+	if t.Key != "" && s.cfg.Tasks != nil {
 		if again := s.cfg.Tasks.Repeated(r.Context(), s.kept(r, t)); again != nil {
 			return again
 		}
 	}
+	acc, err := s.accept(r.Context(), t)
 	if err != nil {
 		return err
 	}
 	t.accepted, t.Request = acc, acc.Request
-	t.TaskID, t.asked = acc.Request.Resumed.Task, acc.Request.Resumed.Turn
+	t.TaskID, t.asked, t.question = acc.Request.Resumed.Task, acc.Request.Resumed.Turn, acc.ID()
 	return nil
 }
 
@@ -74,8 +109,7 @@ func (s *Server) accept(ctx context.Context, t *turn) (*approval.Accepted, error
 	if t.Decides == "" {
 		return s.cfg.Approvals.Check(ctx, t.Approval, t.Request)
 	}
-	who := task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}
-	ids, err := s.cfg.Tasks.Asked(ctx, who, t.Decides)
+	ids, err := s.askedOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +127,25 @@ func (s *Server) accept(ctx context.Context, t *turn) (*approval.Accepted, error
 	return s.cfg.Approvals.CheckTask(ctx, id, t.Approval, t.Request)
 }
 
+// askedOf returns the questions of the task that an answer is for: of another one's task
+// those that the caller may answer. If there are none, the task is as if it were not there.
+func (s *Server) askedOf(ctx context.Context, t *turn) ([]string, error) {
+	who := task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}
+	ids, own, err := s.cfg.Tasks.Asked(ctx, who, t.Decides)
+	if err != nil || own {
+		return ids, err
+	}
+	shown, err := s.cfg.Approvals.Shown(ctx, approval.Caller(who), ids)
+	if err == nil && len(shown) == 0 {
+		err = task.NotFound()
+	}
+	ids = nil
+	for _, q := range shown {
+		ids = append(ids, q.ID)
+	}
+	return ids, err
+}
+
 // take uses the answer up, if the turn has one.
 func (t *turn) take(ctx context.Context) error {
 	if t.accepted == nil {
@@ -102,23 +155,36 @@ func (t *turn) take(ctx context.Context) error {
 }
 
 // reattach answers a repeated idempotency key whose answer was used, by the turn that
-// used it.
-func (s *Server) reattach(w http.ResponseWriter, r *http.Request, t *turn, turn string) error {
-	ctx, cancel, leave, err := s.gate.enter(r.Context())
-	if err != nil {
-		return err
+// used it; who wants no stream gets the task as it is now.
+func (s *Server) reattach(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
+	switch t.Mode {
+	case dialect.Unheard:
+		return s.again(r.Context(), w, t)
+	case dialect.Early:
+		return s.sendFirst(w, r, t, func() error { return s.attach(nil, r, t, replay) })
 	}
-	defer leave()
-	return s.attach(ctx, cancel, w, r, t, turn)
+	return s.attach(w, r, t, replay)
+}
+
+// again answers a repeated answer whose client wants the task alone. That its key was used
+// shows that the caller might answer, also about a task of somebody else.
+func (s *Server) again(ctx context.Context, w http.ResponseWriter, t *turn) error {
+	tenant := chat.Principal{Tenant: t.Request.Principal.Tenant}
+	doc, err := s.cfg.Tasks.Show(ctx, task.Caller{Principal: tenant}, t.Decides)
+	if err == nil {
+		w.Header().Set("X-Sluice-Replayed", "true")
+		s.cfg.Tasks.Resumed("attached")
+		writeBody(w, http.StatusAccepted, doc)
+	}
+	return err
 }
 
 // unheard runs a kept turn of which nobody hears, and answers with its task.
-func (s *Server) unheard(ctx context.Context, cancel context.CancelCauseFunc, leave func(), w http.ResponseWriter, r *http.Request, t *turn) error {
-	doc, err := s.cfg.Tasks.Show(ctx, task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}, t.kept.Task())
+func (s *Server) unheard(in slot, w http.ResponseWriter, r *http.Request, t *turn) error {
+	doc, err := s.cfg.Tasks.Show(in.ctx, task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}, t.kept.Task())
 	go func() { // the gate waits for it
-		defer leave()
-		defer t.kept.End()
-		s.run(ctx, cancel, noReply{http.Header{}}, r, t)
+		defer survive(in.ctx)
+		s.finish(in, nil, r, t)
 	}()
 	if err == nil {
 		writeBody(w, http.StatusAccepted, doc)
@@ -126,18 +192,12 @@ func (s *Server) unheard(ctx context.Context, cancel context.CancelCauseFunc, le
 	return err
 }
 
-// noReply is the response of a turn whose client has had one.
-type noReply struct{ header http.Header }
-
-func (n noReply) Header() http.Header         { return n.header }
-func (n noReply) WriteHeader(int)             {}
-func (n noReply) Write(p []byte) (int, error) { return len(p), nil }
-
 // nobody is the output of a turn without a client.
 type nobody struct{}
 
 func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
 func (nobody) Flush() error                           { return nil }
 func (nobody) Blocked() time.Duration                 { return 0 }
+func (nobody) Discard()                               {}
 func (nobody) Close() error                           { return nil }
 func (nobody) Stats() sse.Stats                       { return sse.Stats{} }

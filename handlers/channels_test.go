@@ -2,7 +2,11 @@ package handlers_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/mail"
 	"strings"
 	"testing"
@@ -10,13 +14,14 @@ import (
 
 	"sluice/channel"
 	"sluice/dialect/channels"
+	"sluice/fault"
 	"sluice/handlers"
 	"sluice/quality/style"
 )
 
 func TestFormat(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil, channels.Checks{})})
 	got := g.do(t, "POST", "/channels/sms/format", `{"text":"**Hi** “you”"}`, "Content-Type: application/json", "X-Request-Id: req_7")
 	var r struct {
 		RequestID string `json:"request_id"`
@@ -37,9 +42,22 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+// Wording ends with the client that asked for it.
+func TestFormatEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/channels/sms/format", nil)
+	r.SetPathValue("channel", "sms")
+	_, err := channels.New(nil, nil, channels.Checks{}).Routes()[0].Open(r, []byte(`{"text":"*a*"}`))
+	if !errors.Is(err, fault.ErrClientGone) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestFormatRefusals(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil, channels.Checks{})})
 	for _, tt := range []struct {
 		channel, body string
 		status        int
@@ -73,7 +91,7 @@ func TestFormatRefusals(t *testing.T) {
 
 func TestFormatAsMessage(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil, channels.Checks{})})
 	got := g.do(t, "POST", "/channels/email/format", `{"text":"# Häding\n\ntext","locale":"de"}`, "Content-Type: application/json", "Accept: text/html, message/rfc822, */*;q=0.1")
 	m, err := mail.ReadMessage(bytes.NewReader([]byte(got.body)))
 	if err != nil || got.header.Get("Content-Type") != "message/rfc822" {
@@ -97,7 +115,7 @@ func TestFormatAsMessage(t *testing.T) {
 func TestFormatFields(t *testing.T) {
 	t.Parallel()
 	guide := &style.Guide{Greeting: true, UseName: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi {name}!"}}}
-	g := serve(t, handlers.Config{Channels: channels.New(nil, guide)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, guide, channels.Checks{})})
 	long, subject := strings.Repeat("u", 64), strings.Repeat("s", 200)
 	for _, tt := range []struct{ channel, body, want string }{
 		{"plain", `{"text":"x","user_name":"\u0007` + long + `"}`, `"content":"Hi ` + long + `!\n\nx"`},
@@ -119,7 +137,7 @@ func TestChannels(t *testing.T) {
 	t.Parallel()
 	own := channel.ByName(nil)[channel.SMS]
 	own.Name, own.MaxSegments = "twilio", 2
-	g := serve(t, handlers.Config{Channels: channels.New([]channel.Spec{own}, nil)})
+	g := serve(t, handlers.Config{Channels: channels.New([]channel.Spec{own}, nil, channels.Checks{})})
 	got := g.do(t, "GET", "/channels", "")
 	var list struct {
 		Channels []struct {
@@ -144,7 +162,7 @@ func TestChannels(t *testing.T) {
 // Each channel that is built in, with all that it has: the table of the contract.
 func TestBuiltinChannels(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{Channels: channels.New(nil, nil)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, nil, channels.Checks{Mode: "observe", Drafts: "ask"})})
 	const all = `["bold","italic","strike","headers","tables","links","code","lists","quotes"]`
 	channel := func(name, length, segments, markdown, features, emojis, split, indicator, parts, transliterate, greeting string) string {
 		return `{"name":"` + name + `","extends":"` + name + `","max_length":` + length + `,"max_segments":` + segments + `,"supports_markdown":` + markdown + `,"markdown_features":` + features +
@@ -157,7 +175,7 @@ func TestBuiltinChannels(t *testing.T) {
 		channel("teams", "28672", "null", "true", `["bold","italic","headers","tables","links","code","lists","quotes"]`, "keep", "paragraph", "prefix", "5", "false", "true"),
 		channel("email", "null", "null", "true", all, "keep", "paragraph", "none", "1", "false", "true"),
 		channel("plain", "null", "null", "false", "[]", "keep", "paragraph", "none", "1", "false", "true"),
-	}, ",") + `]}`
+	}, ",") + `],"quality":{"mode":"observe","drafts":"ask","channels":["web","sms","whatsapp","teams","email","plain"]}}`
 	if got := g.do(t, "GET", "/channels", ""); got.status != 200 || strings.TrimSpace(got.body) != want {
 		t.Errorf("%d\n%s\nwant\n%s", got.status, got.body, want)
 	}
@@ -166,15 +184,15 @@ func TestBuiltinChannels(t *testing.T) {
 // A request gets the channels and the style that are set by then.
 func TestChannelsAreSetAnew(t *testing.T) {
 	t.Parallel()
-	c := channels.New(nil, nil)
+	c := channels.New(nil, nil, channels.Checks{})
 	g := serve(t, handlers.Config{Channels: c})
 	own := channel.ByName(nil)[channel.Plain]
 	own.Name = "note"
-	c.Set([]channel.Spec{own}, &style.Guide{Greeting: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi!"}}})
+	c.Set([]channel.Spec{own}, &style.Guide{Greeting: true, Texts: []style.Texts{{Lang: "en", Greeting: "Hi!"}}}, channels.Checks{})
 	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); !strings.Contains(got.body, `"content":"Hi!\n\nx"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	c.Set(nil, nil)
+	c.Set(nil, nil, channels.Checks{})
 	if got := g.do(t, "POST", "/channels/note/format", `{"text":"x"}`, "Content-Type: application/json"); got.status != 404 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -187,7 +205,7 @@ func TestFormatWithStyle(t *testing.T) {
 	guide := &style.Guide{Greeting: true, SignOff: true, UseName: true, Brand: "Blue", Texts: []style.Texts{
 		{Lang: "en", Greeting: "Hi {name}!", SignOff: "Your {brand}"}, {Lang: "de", Greeting: "Hallo {name}!"},
 	}}
-	g := serve(t, handlers.Config{Channels: channels.New(nil, guide)})
+	g := serve(t, handlers.Config{Channels: channels.New(nil, guide, channels.Checks{})})
 	for _, tt := range []struct{ channel, body, want string }{
 		{"plain", `{"text":"Done.","user_name":"An*n"}`, `"content":"Hi An*n!\n\nDone.\n\nYour Blue"`},
 		{"plain", `{"text":"Fertig.","locale":"de-CH"}`, `"content":"Hallo!\n\nFertig."`},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,47 +27,57 @@ type turn struct {
 	route *dialect.Route
 	began time.Time
 	frame stream.Frame
+	// noRoom is true from when the store has no room for the turn until its client is told;
+	// nil: that cannot be.
+	noRoom *atomic.Bool
 	// Of a turn that is kept.
-	kept *task.Turn
-	sum  *[32]byte // of what came with Key; nil without one
+	kept  *task.Turn
+	sum   *[32]byte   // of what came with Key; nil without one
+	early *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that goes on because a person has answered.
 	accepted *approval.Accepted
-	asked    string // the kept turn that waited; empty: it was not kept
+	sender   *string // who has answered, as an owner of keys; nil: the turn begins
+	asked    string  // the kept turn that waited; empty: it was not kept
+	question string  // that was answered
 }
 
-// stream decides, runs and streams. An error means that nothing was sent. A reply
-// whose client did not get its Done is aborted, whatever kept it: a client that left
-// and one that only closed its sending side look the same, and the latter must not
-// take what it got for the whole.
+// stream runs a turn that no store keeps. An error means that nothing was sent.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
-	ctx, cancel, leave, err := s.gate.enter(r.Context())
+	in, err := s.gate.enter(r.Context())
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer in.leave()
 	release, err := s.keys.take(t.Request.Principal, t.Request.UserID, t.Key)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := t.take(ctx); err != nil {
+	if err := t.take(in.ctx); err != nil {
 		return err
 	}
-	s.run(ctx, cancel, w, r, t)
+	s.run(in, w, r, t)
 	return nil
 }
 
-// run runs a turn that was admitted.
-func (s *Server) run(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn) {
+// run runs a turn that was admitted. w is nil if its client does not wait for it. A reply
+// whose client did not get its Done is aborted, whatever kept it: a client that left
+// and one that only closed its sending side look the same, and the latter must not
+// take what it got for the whole.
+func (s *Server) run(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
 	if t.Begun != nil {
-		t.Begun(cancel)
+		t.Begun(in.cancel)
 	}
-	ctx, o := s.begin(ctx, cancel, w, r, t)
-	err := t.frame.Run(ctx, &t.Request, &o.seen)
-	if s.account(ctx, o, err) && !t.Unheard {
+	ctx, o := s.begin(in, w, r, t)
+	within := ctx
+	if t.kept != nil {
+		within = t.kept.Context(ctx)
+	}
+	err := t.frame.Run(within, &t.Request, &o.seen)
+	if s.account(ctx, o, err) && t.Mode != dialect.Unheard {
 		abort(r)
 	}
 }
@@ -82,15 +93,19 @@ type told struct {
 
 // begin logs that a turn begins, and puts together what it tells its events to. It and
 // account are no parts of run, whose frame lies on the stack while the turn runs.
-func (s *Server) begin(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *told) {
+func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *told) {
 	o := &told{turn: t}
-	ctx, o.span = s.span(withLogger(ctx, t), r, t)
+	ctx, span := s.span(withLogger(in.ctx, t), r, t)
+	o.span = span
 	log := zerolog.Ctx(ctx)
-	logReceived(log, r, t)
-	announce(w.Header(), log, t)
-	o.out = s.writer(w, r, t, cancel)
+	logReceived(log, r, utf8.RuneCountInString(t.Request.Input))
+	announce(t.header(w), log, t)
+	o.out = s.writer(w, r, t, in.cancel)
+	if t.kept != nil {
+		t.kept.OnBreak(o.out.Discard)
+	}
 	o.stamper = stream.NewStamper(t.behind(o.out), t.began)
-	o.seen.next = o.stamper
+	o.seen.next, o.seen.noRoom = o.stamper, t.noRoom
 	return ctx, o
 }
 
@@ -129,6 +144,17 @@ func (t *turn) behind(out stream.Output) stream.Output {
 	return out
 }
 
+// header is that of the reply. That of a turn nobody hears goes nowhere.
+func (t *turn) header(w http.ResponseWriter) http.Header {
+	switch {
+	case t.early != nil:
+		return t.early.header
+	case w == nil:
+		return http.Header{}
+	}
+	return w.Header()
+}
+
 // announce adds what the head of the reply says of the turn. That a part of its history
 // was left out is for the operator too.
 func announce(h http.Header, log *zerolog.Logger, t *turn) {
@@ -155,13 +181,15 @@ func (s *Server) ended(ctx context.Context, err error) {
 // writer is an Output with a client behind it.
 type writer interface {
 	stream.Output
+	// Discard drops what the client has not got. Close fails from then on.
+	Discard()
 	Close() error
 	Stats() sse.Stats
 }
 
 // writer returns what writes the reply. That of a stream commits it.
 func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel context.CancelCauseFunc) writer {
-	if t.Unheard {
+	if t.Mode == dialect.Unheard {
 		return nobody{}
 	}
 	if t.Collect {
@@ -197,10 +225,9 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 	return log.WithContext(ctx)
 }
 
-// logReceived logs that a turn begins: of its input the length alone.
-func logReceived(log *zerolog.Logger, r *http.Request, t *turn) {
-	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).
-		Int("input_length", utf8.RuneCountInString(t.Request.Input))).Msg("request_received")
+// logReceived logs that a turn was asked for: of its input the length alone.
+func logReceived(log *zerolog.Logger, r *http.Request, input int) {
+	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).Int("input_length", input)).Msg("request_received")
 }
 
 // logCompleted logs the end of a turn. err is why it ended without an answer; nil if it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"sluice/chat"
 	"sluice/dialect"
@@ -25,13 +26,18 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 		if t.Approval != nil {
 			err = s.goOn(r, t)
 			if replay, ok := errors.AsType[*task.Replay](err); ok {
-				return s.reattach(w, r, t, replay.Turn)
-			}
-			if err != nil {
-				return err
+				if err = s.reattach(w, r, t, replay); err == nil {
+					return nil
+				}
 			}
 		}
-		if err = s.serveTurn(w, r, t); err != nil && t.Refuse != nil {
+		if err == nil {
+			err = s.serveTurn(w, r, t)
+		}
+		if err != nil {
+			err = &refusedTurn{err, utf8.RuneCountInString(t.Request.Input)}
+		}
+		if err != nil && t.Refuse != nil {
 			return &worded{err, t.Refuse}
 		}
 		if rt.Reconnects && isRepetition(err) {
@@ -49,11 +55,8 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 	if t.frame, err = s.frameOf(&t.Request); err != nil {
 		return err
 	}
-	switch {
-	case s.cfg.Tasks == nil:
+	if s.cfg.Tasks == nil {
 		return s.stream(w, r, t)
-	case t.Early:
-		return s.early(w, r, t)
 	}
 	return s.keep(w, r, t)
 }
@@ -63,13 +66,11 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 // so everything else about the request is looked at before.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: time.Now(), route: rt}
+	if lost(r) {
+		return nil, s.comeBack(w, r, rt)
+	}
 	who, err := s.admit(r, rt)
-	switch {
-	case err == errLost && s.cfg.Tasks != nil:
-		return nil, s.takeUp(w, r, rt)
-	case err == errLost:
-		return nil, giveUp(w)
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	body, err := s.body(w, r, rt)
@@ -80,7 +81,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		r = r.WithContext(dialect.WithPrincipal(r.Context(), who))
 	}
 	if t.Exchange, err = rt.Open(r, body); err != nil {
-		return nil, err
+		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
 	if t.Key != "" && s.cfg.Tasks != nil {
 		t.sum = checksum(r, body, t.Keyed)
@@ -107,8 +108,9 @@ func giveUp(w http.ResponseWriter) error {
 	return nil
 }
 
-// isRepetition reports whether err refuses a request whose idempotency key was used.
+// isRepetition reports whether err refuses a request whose idempotency key was used by a turn
+// that is not worth waiting for.
 func isRepetition(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Type == fault.DuplicateRequest
+	return ok && f.Type == fault.DuplicateRequest && f.RetryAfter == 0
 }

@@ -17,7 +17,9 @@ import (
 	"sluice/dialect"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/store/memory"
 	"sluice/stream"
+	"sluice/task"
 )
 
 // shout is a protocol of the tests alone: all that a dialect can have in one place.
@@ -55,6 +57,81 @@ func (d *shout) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 func (d *shout) remove(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	return &dialect.Exchange{Reply: &dialect.Reply{Status: http.StatusAccepted, ContentType: "text/plain", Header: http.Header{"X-Room": {r.PathValue("room")}},
 		Body: []byte(r.PathValue("what"))}}, nil
+}
+
+// absent is a protocol whose clients do not wait for their turns.
+type absent struct {
+	mode  dialect.Mode
+	begun func(context.CancelCauseFunc)
+}
+
+func (a absent) Routes() []dialect.Route {
+	return []dialect.Route{{Methods: []string{"POST"}, Path: "/absent", ContentType: "*/*", Open: func(*http.Request, []byte) (*dialect.Exchange, error) {
+		return &dialect.Exchange{
+			Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{}, Mode: a.mode, Begun: a.begun,
+			Header: http.Header{"X-Shout": {"v1"}}, Collect: a.mode == dialect.Early,
+		}, nil
+	}}}
+}
+
+func breaks(context.CancelCauseFunc) { panic("SECRET") }
+
+// The reply of a client that does not wait is what its turn says first; a turn that ends before
+// has the status of its fault.
+func TestFirstReply(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		begun  func(context.CancelCauseFunc)
+		fails  *fault.Error
+		status int
+		reply  string
+	}{
+		"a turn":    {nil, nil, http.StatusOK, "DONE"},
+		"a failure": {nil, &fault.Error{Type: fault.Overloaded, Message: "No model"}, http.StatusServiceUnavailable, "No model"},
+		"a bug":     {breaks, nil, http.StatusInternalServerError, "internal_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := task.New(task.Config{Store: memory.New(memory.Config{})})
+				defer tasks.Close()
+				run := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {
+					if tt.fails != nil {
+						return tt.fails
+					}
+					return sends(&stream.Start{Model: "m"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
+				})
+				g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Runner: run, Dialects: []dialect.Dialect{absent{dialect.Early, tt.begun}}})
+				defer stop()
+				got := g.do(t, "POST", "/absent", "x")
+				if got.status != tt.status || !strings.Contains(got.body, tt.reply) || strings.Contains(got.body, "SECRET") {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+				if v := got.header.Get("X-Shout"); tt.status == http.StatusOK && v != "v1" {
+					t.Errorf("X-Shout is %q", v)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// The process outlives a bug in a turn whose client has had its reply.
+func TestPanicOfATurnWithoutAClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks := task.New(task.Config{Store: memory.New(memory.Config{})})
+		defer tasks.Close()
+		g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Dialects: []dialect.Dialect{absent{dialect.Unheard, breaks}}})
+		defer stop()
+		if got := g.do(t, "POST", "/absent", "x"); got.status != http.StatusAccepted {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		synctest.Wait()
+		if !strings.Contains(g.log.String(), "panic: SECRET") {
+			t.Errorf("the log lacks the panic: %s", g.log.String())
+		}
+	})
 }
 
 // grumble words a refusal in plain text.

@@ -8,13 +8,15 @@ import (
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/task"
 )
 
 // document is the reply to a turn that is sent as one JSON document. Nothing is sent
-// until the turn is over, so a turn that fails gets the status of its fault.
+// until the turn is over, so a turn that fails gets the status of its fault. One whose client
+// does not wait is sent with the first event.
 type document struct {
 	server *Server
-	w      http.ResponseWriter
+	w      http.ResponseWriter // nil: turn.early takes the reply
 	r      *http.Request
 	turn   *turn
 
@@ -22,6 +24,7 @@ type document struct {
 	failed *fault.Error
 	done   bool
 	sent   bool // the reply
+	broken bool // and there will be none
 	stats  sse.Stats
 }
 
@@ -41,31 +44,47 @@ func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 
 // Flush has nothing to do: the client gets all of it at the end, unless it is not to wait.
 func (d *document) Flush() error {
-	if d.turn.Early && !d.sent && len(d.text) > 0 {
+	if d.turn.early != nil && !d.sent && !d.broken && !d.refused() && len(d.text) > 0 {
 		d.send()
 	}
 	return nil
 }
 
+// refused says that a fault stands in the place of the reply.
+func (d *document) refused() bool { return d.failed != nil && !d.turn.Told }
+
 // send sends the reply, once.
 func (d *document) send() {
 	d.sent = true
+	if d.turn.early != nil {
+		d.turn.early.send(d.text)
+		return
+	}
 	respond(d.w, dialect.JSON(d.text))
 }
 
 // Blocked is 0 as long as events come.
 func (d *document) Blocked() time.Duration { return 0 }
 
+// Discard leaves the request without a reply.
+func (d *document) Discard() { d.broken = true }
+
 // Close sends the reply, unless the turn was left without an end.
 func (d *document) Close() error {
+	if d.broken {
+		return task.ErrBroken
+	}
 	if !d.done || d.sent {
 		return nil
 	}
 	began := time.Now()
-	if d.failed != nil && !d.turn.Told {
-		d.server.refuse(d.w, d.r, d.server.refusal(d.r, d.failed), d.server.shape(d.r))
-	} else {
+	switch {
+	case !d.refused():
 		d.send()
+	case d.turn.early != nil:
+		d.turn.early.refuse(d.failed)
+	default:
+		d.server.refuse(d.w, d.r, d.server.refusal(d.r, d.failed), d.server.shape(d.r))
 	}
 	d.stats.Blocked = time.Since(began)
 	return nil

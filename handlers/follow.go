@@ -10,82 +10,86 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/dialect"
 	"sluice/fault"
 )
 
-// follow streams what is no turn of its own. Who listens counts as a stream.
+// follow streams what is no turn of its own.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
-	ctx, cancel, leave, err := s.gate.enter(r.Context())
+	enter := s.gate.enter
+	if t.Followed != "" {
+		enter = func(parent context.Context) (slot, error) { return s.gate.read(parent, t.Followed) }
+	}
+	in, err := enter(r.Context())
 	if err != nil {
 		return err
 	}
-	defer leave()
-	defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
+	defer in.leave()
+	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
-	out := s.reader(w, r, t.Encoder, cancel)
-	whole := t.Follow(ctx, out)
+	out := s.reader(w, r, t.Encoder, in.cancel)
+	whole := t.Follow(in.ctx, out)
 	if out.Close() != nil || !whole {
 		abort(r)
 	}
 	return nil
 }
 
-// early runs a turn whose client does not wait for it. The reply leaves with the turn's
-// first event; the turn goes on in a goroutine of its own, for which a drain waits as for
-// any other stream.
-func (s *Server) early(w http.ResponseWriter, r *http.Request, t *turn) error {
-	head := &firstReply{header: http.Header{}, sent: make(chan struct{})}
-	refused := make(chan error, 1)
+// sendFirst sends the reply of a client that does not wait for its turn: what the turn says
+// first. The turn goes on in a goroutine of its own, for which a drain waits as for any other
+// stream. An error of run, or of a turn that ends before, means that nothing was sent.
+func (s *Server) sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error) error {
+	first := &firstReply{header: http.Header{}, sent: make(chan struct{})}
+	t.early = first
 	go func() {
-		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler {
-				zerolog.Ctx(r.Context()).Error().Dict("details", zerolog.Dict().
-					AnErr("error_message", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Msg("error_occurred")
-			}
-			refused <- errEarly
-		}()
-		if err := s.keep(head, r, t); err != nil {
-			refused <- err
+		defer first.refuse(errEarly)
+		defer survive(r.Context())
+		if err := run(); err != nil {
+			first.refuse(err)
 		}
 	}()
-	select {
-	case <-head.sent:
-	case err := <-refused:
-		select {
-		case <-head.sent: // and more: it is over already
-		default:
-			return err
-		}
+	<-first.sent
+	if first.err != nil {
+		return first.err
 	}
-	for name, values := range head.header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(head.body.Bytes())
+	reply := dialect.JSON(first.text)
+	reply.Header = first.header
+	respond(w, reply)
 	return nil
+}
+
+// survive is deferred by a goroutine that serves a request: a panic, which would end the
+// process there, is logged instead.
+func survive(ctx context.Context) {
+	if p := recover(); p != nil && p != http.ErrAbortHandler {
+		zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
+			AnErr("error_message", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Msg("error_occurred")
+	}
 }
 
 // errEarly is the bug of a turn that ended without a first event.
 var errEarly = errors.New("the turn ended before it began")
 
-// firstReply takes the one document of a reply from the goroutine of its turn.
+// firstReply hands the reply of a turn from its goroutine to that of the request. What comes
+// behind the first one is dropped: the reply has left.
 type firstReply struct {
-	header http.Header
-	body   bytes.Buffer
-	sent   chan struct{}
+	header http.Header   // of the turn's goroutine until sent is closed
+	sent   chan struct{} // closed when the fields below are set, for good
+	text   []byte
+	err    error
+	over   bool // of the turn's goroutine: sent is closed
 }
 
-// Header implements http.ResponseWriter.
-func (f *firstReply) Header() http.Header { return f.header }
+func (f *firstReply) send(text []byte) { f.end(bytes.Clone(text), nil) }
+func (f *firstReply) refuse(err error) { f.end(nil, err) }
 
-// WriteHeader implements http.ResponseWriter.
-func (f *firstReply) WriteHeader(int) {}
-
-// Write implements http.ResponseWriter. It is called once, with the whole document.
-func (f *firstReply) Write(p []byte) (int, error) {
-	n, err := f.body.Write(p)
+func (f *firstReply) end(text []byte, err error) {
+	if f.over {
+		return
+	}
+	f.over = true
+	f.text, f.err = text, err
 	close(f.sent)
-	return n, err
 }

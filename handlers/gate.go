@@ -8,12 +8,20 @@ import (
 	"sluice/fault"
 )
 
+// readersOfTurn is how many readers of one turn have places of their own.
+const readersOfTurn = 4
+
 // gate admits streams, counts them, and ends them when the process must stop.
+//
+// Who reads a turn that is kept costs little, and the turn has its place: so readers have
+// places beside those of turns, up to a bound, and beyond it are like turns.
 type gate struct {
-	max int
+	max, maxReaders int
 
 	mu       sync.Mutex // guards the fields below
 	running  map[*context.CancelCauseFunc]struct{}
+	readers  map[string]int // by turn: those in places of readers
+	reading  int            // all of them
 	adaptive admission
 	draining bool
 	aborted  error         // why streams must end; nil: they need not
@@ -24,33 +32,66 @@ type gate struct {
 // for the CPU; nil means that only the number of streams counts.
 func newGate(maxStreams int, delay func() time.Duration) *gate {
 	return &gate{
-		max: maxStreams, adaptive: newAdmission(delay),
-		running: map[*context.CancelCauseFunc]struct{}{}, empty: make(chan struct{}),
+		max: maxStreams, maxReaders: max(1, maxStreams/10), adaptive: newAdmission(delay),
+		running: map[*context.CancelCauseFunc]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
 	}
 }
 
-// enter admits a stream or says why not. The context it returns ends with the
-// request's, or with the cause given to abort. leave must be called once, last.
-func (g *gate) enter(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, leave func(), err error) {
+// slot is what a stream holds while it runs.
+type slot struct {
+	ctx    context.Context // ends with the request's, or with the cause given to abort
+	cancel context.CancelCauseFunc
+	leave  func() // gives the slot back: once, last
+}
+
+// enter admits a stream or says why not.
+func (g *gate) enter(parent context.Context) (slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.enterTurn(parent)
+}
+
+// enterTurn is enter. It needs mu.
+func (g *gate) enterTurn(parent context.Context) (slot, error) {
 	if err := g.refusal(); err != nil {
-		return nil, nil, nil, err
+		return slot{}, err
 	}
-	ctx, cancel = context.WithCancelCause(parent)
-	g.running[&cancel] = struct{}{}
 	g.adaptive.admitted++
+	return g.begin(parent, func() { g.adaptive.ended++ }), nil
+}
+
+// read is enter for a reader of a turn.
+func (g *gate) read(parent context.Context, turn string) (slot, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.draining || g.reading >= g.maxReaders || g.readers[turn] >= readersOfTurn {
+		return g.enterTurn(parent)
+	}
+	g.reading++
+	g.readers[turn]++
+	return g.begin(parent, func() {
+		g.reading--
+		if g.readers[turn]--; g.readers[turn] == 0 {
+			delete(g.readers, turn)
+		}
+	}), nil
+}
+
+// begin needs mu, and so has left, which leave calls.
+func (g *gate) begin(parent context.Context, left func()) slot {
+	ctx, cancel := context.WithCancelCause(parent)
+	g.running[&cancel] = struct{}{}
 	if g.aborted != nil {
 		cancel(g.aborted)
 	}
-	return ctx, cancel, func() {
+	return slot{ctx, cancel, func() {
 		cancel(nil)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.running, &cancel)
-		g.adaptive.ended++
+		left()
 		g.signal()
-	}, nil
+	}}
 }
 
 // vacant returns why no stream would be admitted now, or nil. It reserves no place.
@@ -66,10 +107,11 @@ func (g *gate) refusal() error {
 	if g.draining {
 		return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
 	}
-	if len(g.running) >= g.max {
+	turns := len(g.running) - g.reading
+	if turns >= g.max {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
 	}
-	if !g.adaptive.admits(len(g.running)) {
+	if !g.adaptive.admits(turns) {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has more work than its machine can do; try again in a moment"}
 	}
 	return nil

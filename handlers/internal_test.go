@@ -98,6 +98,21 @@ func TestPanicAfterTheReplyHasBegun(t *testing.T) {
 	}
 }
 
+// A reply that has left does not change: its reader is another goroutine.
+func TestFirstReplyIsSentOnce(t *testing.T) {
+	t.Parallel()
+	f := &firstReply{sent: make(chan struct{})}
+	text := []byte("whole")
+	f.send(text)
+	copy(text, "other")
+	f.send([]byte("more"))
+	f.refuse(errEarly)
+	<-f.sent
+	if string(f.text) != "whole" || f.err != nil {
+		t.Errorf("the reply is %q, %v", f.text, f.err)
+	}
+}
+
 func TestMetricNames(t *testing.T) {
 	t.Parallel()
 	s := NewServer(Config{})

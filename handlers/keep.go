@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -31,67 +32,107 @@ func checksum(r *http.Request, body, keyed []byte) *[32]byte {
 	return (*[32]byte)(h.Sum(nil))
 }
 
-// keep is stream for a turn that is to be kept. Its goroutine runs the turn to the end,
-// also without a client: so a drain waits for it as for any other.
+// keep is stream for a turn that is to be kept. The goroutine that runs the turn runs it to
+// the end, also without a client: so a drain waits for it as for any other.
 func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
-	parent := r.Context()
-	if t.Detached {
-		parent = context.WithoutCancel(parent)
+	in, err := s.start(r, t)
+	if replay, ok := errors.AsType[*task.Replay](err); ok {
+		return s.reattach(w, r, t, replay)
 	}
-	ctx, cancel, leave, err := s.gate.enter(parent)
 	if err != nil {
 		return err
 	}
-	unheard := false // then the turn's own goroutine leaves
+	switch {
+	case t.Mode == dialect.Unheard && t.kept != nil:
+		return s.unheard(in, w, r, t)
+	case t.Mode == dialect.Early:
+		return s.sendFirst(w, r, t, func() error { s.finish(in, nil, r, t); return nil })
+	}
+	s.finish(in, w, r, t)
+	return nil
+}
+
+// start admits a turn that is to be kept. With an error nothing runs; a *task.Replay says
+// that its key was used.
+func (s *Server) start(r *http.Request, t *turn) (slot, error) {
+	parent := r.Context()
+	if t.Mode != dialect.Attached {
+		parent = context.WithoutCancel(parent)
+	}
+	in, err := s.gate.enter(parent)
+	if err != nil {
+		return slot{}, err
+	}
+	admitted := false
 	defer func() {
-		if !unheard {
-			leave()
+		if !admitted { // also after a panic
+			in.leave()
 		}
 	}()
-	if err := t.take(ctx); err != nil {
+	if err := s.commit(in, r, t); err != nil {
+		return slot{}, err
+	}
+	admitted = true
+	return in, nil
+}
+
+// commit uses up what the turn may use once, and has the store keep it. Without a store that
+// answers, the turn is not kept.
+func (s *Server) commit(in slot, r *http.Request, t *turn) error {
+	if err := t.take(in.ctx); err != nil {
 		return err
 	}
 	request := s.kept(r, t)
-	request.Cancel = cancel
-	t.kept, err = s.cfg.Tasks.Begin(ctx, request)
-	if replay, ok := errors.AsType[*task.Replay](err); ok {
-		return s.attach(ctx, cancel, w, r, t, replay.Turn)
+	request.Cancel = in.cancel
+	var err error
+	t.kept, err = s.cfg.Tasks.Begin(in.ctx, request)
+	if errors.Is(err, task.ErrNoRoom) {
+		t.noRoom, err = new(atomic.Bool), nil
+		t.noRoom.Store(true)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if t.kept == nil && t.Early {
+	case t.kept == nil && t.Mode == dialect.Early:
 		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
-	}
-	if t.kept == nil { // the store is unavailable: the turn ends with its connection
-		defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
-		s.run(ctx, cancel, w, r, t)
+	case t.kept == nil:
 		return nil
 	}
+	t.noRoom = t.kept.NoRoom()
 	if t.asked != "" {
-		t.accepted.Decided(ctx)
+		t.accepted.Decided(in.ctx)
 	}
 	t.Request.Task, t.Request.Turn = t.kept.Task(), t.kept.ID()
-	if t.Unheard {
-		unheard = true
-		return s.unheard(ctx, cancel, leave, w, r, t)
+	return nil
+}
+
+// finish runs a turn that start has admitted, and gives its slot back.
+func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
+	defer in.leave()
+	if t.kept == nil { // the store is unavailable: the turn ends with its connection
+		defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
+		s.run(in, w, r, t)
+		return
 	}
 	defer t.kept.End()
-	if t.Request.Deliver {
-		ctx = chat.WithTurnID(ctx, t.kept.ID())
+	if t.Mode != dialect.Unheard {
+		defer context.AfterFunc(r.Context(), t.kept.Left)()
+		if t.Request.Deliver {
+			in.ctx = chat.WithTurnID(in.ctx, t.kept.ID())
+		}
+		if t.route.Resume != nil {
+			t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
+		}
 	}
-	if t.route.Resume != nil {
-		t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
-	}
-	s.run(ctx, cancel, w, r, t)
-	return nil
+	s.run(in, w, r, t)
 }
 
 // kept returns what is to be kept of a turn.
 func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	return task.Request{
-		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team().Agents) > 0, Detached: t.Detached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum,
+		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Recall: len(s.team().Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum, MessageID: t.MessageID,
+		Sender: t.sender,
 	}
 }
 
@@ -104,32 +145,71 @@ func durable(req *chat.Request) bool {
 // end a turn that goes on without it.
 func keptWriter(cfg *sse.Config, t *turn) {
 	cfg.Spill = t.kept.Spill
-	if t.Detached {
+	if t.Mode != dialect.Attached {
 		cfg.OnFail = nil
 	}
 }
 
-// attach answers a repeated idempotency key with the turn that it was used for.
-func (s *Server) attach(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, r *http.Request, t *turn, turn string) error {
-	used := &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
+// attach answers a repeated idempotency key with the turn that it was used for. A client that
+// sends requests again by itself has its stream while the turn begins, for it would take
+// anything else for the end.
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
 	enc := t.retelling()
 	if enc == nil {
-		return used
+		return &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
 	}
-	log, err := s.cfg.Tasks.OpenLog(ctx, turn)
-	if errors.Is(err, task.ErrGone) {
-		s.cfg.Tasks.Resumed("gone")
-		return used
-	}
+	in, err := s.gate.read(r.Context(), replay.Turn)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("X-Sluice-Replayed", "true")
+	defer in.leave()
+	var out writer
+	begin := func(e stream.Encoder) {
+		t.header(w).Set("X-Sluice-Replayed", "true")
+		t.Encoder = e
+		out = s.writer(w, r, t, in.cancel)
+	}
+	var late awaited
+	log, err := s.cfg.Tasks.Reopen(in.ctx, replay, func() {
+		if t.route.Reconnects {
+			begin(&late)
+			frames := out.(dialect.Frames)
+			_ = frames.WriteFrame(sse.Ping()) // sends the head of the reply
+			_ = frames.Flush()
+		}
+	})
+	if err != nil {
+		return s.notAttached(r, out, err)
+	}
 	s.cfg.Tasks.Resumed("attached")
-	t.Encoder = enc(keptAs(log))
-	s.retell(ctx, cancel, r, log, s.writer(w, r, t, cancel), 0)
+	if late.Encoder = enc(keptAs(log)); out == nil {
+		begin(late.Encoder)
+	}
+	s.retell(in, r, log, out, 0)
 	return nil
 }
+
+// notAttached answers a repeated key whose turn cannot be told, or not yet. A stream that has
+// begun breaks off, so that its client comes back.
+func (s *Server) notAttached(r *http.Request, out writer, err error) error {
+	outcome := "failed"
+	if errors.Is(err, task.ErrGone) {
+		outcome = "gone"
+		err = &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
+	}
+	s.cfg.Tasks.Resumed(outcome)
+	if out != nil {
+		_ = out.Close()
+		abort(r)
+	}
+	return err
+}
+
+// awaited is the encoder of a stream whose turn is not known yet.
+type awaited struct{ stream.Encoder }
+
+// Heartbeat returns a comment, also before there is an Encoder.
+func (*awaited) Heartbeat() []byte { return sse.Ping() }
 
 // retelling returns what makes the encoder of a turn that is told again; nil: nothing
 // does.
@@ -149,9 +229,19 @@ func keptAs(l *task.Log) dialect.Kept {
 	return dialect.Kept{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
 }
 
-// takeUp answers a client that lost its stream: with the rest of it, if the turn is kept,
-// else with what makes an EventSource stop.
-func (s *Server) takeUp(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+// lost says whether the client had this stream before and lost it. A turn is never run
+// twice because a connection was lost.
+func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
+
+// comeBack answers a client that lost its stream: with the rest of it, if the turn is kept,
+// else with what makes an EventSource stop. It is let in also while the gateway drains.
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	if err := s.origins.check(r); err != nil {
+		return err
+	}
+	if s.cfg.Tasks == nil {
+		return giveUp(w)
+	}
 	turn, after, ok := eventID(r)
 	if !ok || rt.Resume == nil {
 		return s.nothing(w, "gone")
@@ -190,14 +280,14 @@ type sought struct {
 	who   chat.Principal
 }
 
-// resume sends the rest of a turn. A reader counts as a stream.
+// resume sends the rest of a turn.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.Kept) stream.Encoder, want sought) error {
-	ctx, cancel, leave, err := s.gate.enter(r.Context())
+	in, err := s.gate.read(r.Context(), want.turn)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	log, err := s.logOf(ctx, want)
+	defer in.leave()
+	log, err := s.logOf(in.ctx, want)
 	if err == nil && (log.Tenant != want.who.Tenant || want.task != "" && log.Task != want.task) {
 		err = task.ErrGone
 	}
@@ -209,7 +299,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	enc := encoder(keptAs(log))
-	more, err := log.Skip(ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
+	more, err := log.Skip(in.ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
 	if err != nil && !errors.Is(err, task.ErrGone) { // the store has become unavailable
 		s.cfg.Tasks.Resumed("failed")
 		return err
@@ -218,7 +308,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
-	s.retell(ctx, cancel, r, log, s.reader(w, r, enc, cancel), want.after)
+	s.retell(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
 	return nil
 }
 
@@ -238,12 +328,12 @@ func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encod
 }
 
 // retell sends what is left of a log, as it comes. A reply that ends without Done is
-// aborted, as in stream.
-func (s *Server) retell(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, log *task.Log, out writer, from int) {
-	defer context.AfterFunc(r.Context(), func() { cancel(fault.ErrClientGone) })()
+// aborted, as in run.
+func (s *Server) retell(in slot, r *http.Request, log *task.Log, out writer, from int) {
+	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	told, done := 0, false
 	_ = out.Flush()
-	for events, err := range log.Events(ctx) {
+	for events, err := range log.Events(in.ctx) {
 		if err != nil {
 			break
 		}

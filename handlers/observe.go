@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"sync/atomic"
 	"time"
 
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 )
 
@@ -16,7 +18,10 @@ type count struct {
 // observer counts what passes, for the log and the metrics. It works on plain
 // fields, which are added up when the turn has ended: nothing shared per delta.
 type observer struct {
-	next   stream.Sink
+	next stream.Sink
+	// noRoom, if not nil, is true from when the store had no room for the turn until the
+	// client is told.
+	noRoom *atomic.Bool
 	counts []count  // in the order of their first
 	room   [6]count // for those of a turn without extensions
 	tools  []string
@@ -35,8 +40,42 @@ type toolEnd struct {
 	seconds         float64
 }
 
-// Emit counts ev and passes it on.
+// Emit counts ev and passes it on. Before it the client hears that the store is full.
 func (o *observer) Emit(ev stream.Event) error {
+	if o.noRoom != nil {
+		if err := o.warn(ev); err != nil {
+			return err
+		}
+	}
+	return o.pass(ev)
+}
+
+// warn tells the client that the store is full, if it is, unless ev is the first event or
+// one of the last, which nothing may separate.
+func (o *observer) warn(ev stream.Event) error {
+	switch ev := ev.(type) {
+	case *stream.Start:
+		return nil
+	case *stream.Approval:
+		defer func() { o.noRoom = nil }()
+	case *stream.Error:
+		if ev.Fatal {
+			defer func() { o.noRoom = nil }()
+		}
+	}
+	if !o.noRoom.CompareAndSwap(true, false) {
+		return nil
+	}
+	return o.pass(storeFull())
+}
+
+// storeFull is told to the client of a turn that nobody can resume.
+func storeFull() *stream.Error {
+	return stream.NewError(&fault.Error{Type: fault.StoreUnavailable, Message: "The store is full: this turn is not kept", Service: "store"}, false)
+}
+
+// pass counts ev and passes it on.
+func (o *observer) pass(ev stream.Event) error {
 	if name := stream.Name(ev); name != "" {
 		o.count(name)
 	}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
@@ -72,9 +74,34 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := s.refusal(r, err)
 	s.metrics.rejected(refusal.Fault.Type)
 	if refusal.Status == http.StatusInternalServerError || s.refusals.line(refusal.Fault.Type) { // what is ours to mend is never left out
+		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
+			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
+		}
 		logRejection(r, refusal.Fault, refusal.Status)
 	}
 	s.refuse(w, r, refusal, s.wording(r, err))
+}
+
+// refusedTurn is the error of a request for a turn that was read and is refused.
+type refusedTurn struct {
+	error
+	input int // its characters, as far as they could be read
+}
+
+// It leads to why the request is refused.
+func (e *refusedTurn) Unwrap() error { return e.error }
+
+// inputLength returns how many characters the input has, as far as it can be read.
+func inputLength(r *http.Request, body []byte) int {
+	if body == nil {
+		return utf8.RuneCountInString(r.URL.Query().Get("input"))
+	}
+	var asked struct {
+		Input any `json:"input"`
+	}
+	_ = json.Unmarshal(body, &asked)
+	text, _ := asked.Input.(string)
+	return utf8.RuneCountInString(text)
 }
 
 // worded is an error that a request words by itself.
@@ -104,6 +131,8 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) {
 	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown || t == fault.StoreUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
+	} else if t == fault.DuplicateRequest && refusal.Fault.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.Fault.RetryAfter.Seconds())))
 	}
 	if refusal.Fault.Type == fault.ShuttingDown && r.ProtoMajor == 1 {
 		// A load balancer would send its next request on this connection just when the end

@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 
 	"sluice/chat"
@@ -22,13 +20,10 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Reques
 	return r
 }
 
-// requestID accepts one value of 1 to 64 [A-Za-z0-9._-]. 48 random bits are
-// enough to distinguish the requests in a log, which is all it is for.
+// requestID accepts one value of 1 to 64 [A-Za-z0-9._-].
 func requestID(inbound []string) string {
 	if len(inbound) == 1 && chat.Token(inbound[0], 1, 64) {
 		return inbound[0]
 	}
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return "req_" + hex.EncodeToString(b[:])
+	return chat.NewRequestID()
 }

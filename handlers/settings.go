@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"slices"
 	"time"
 
+	"sluice/chat"
 	"sluice/config"
 )
 
@@ -19,24 +21,46 @@ const (
 	settingWriteTimeout = 5 * time.Second
 )
 
-// Settings registers what can be set of a Server from outside.
+// Policy is what is set of streams that the wiring makes something else of.
+type Policy struct {
+	// Admission decides whether a stream is admitted below Config.MaxStreams.
+	Admission Admission
+	GetTools  chat.ToolAccess // of a turn that came by GET
+}
+
+// Admission is what decides about streams.
+type Admission string
+
+// Admissions.
+const (
+	Adaptive Admission = "adaptive" // what the machine can carry at the moment
+	Count    Admission = "count"    // the number of streams alone
+)
+
+// Settings registers what can be set of a Server from outside. It is bound to c's parts of
+// type Config and Policy.
 func Settings(c *config.Config) config.Section {
+	own, policy := config.Bind[Config](c), config.Bind[Policy](c)
+	access := []string{chat.ToolsAll: "all", chat.ToolsReadOnly: "readonly", chat.ToolsOff: "off"}
+	var getTools string
 	return config.Section{Name: "streams", Settings: []config.Setting{
-		config.Duration("SLUICE_REQUEST_TIMEOUT", &c.RequestTimeout, DefaultTimeout,
+		config.Duration("SLUICE_REQUEST_TIMEOUT", &own.Timeout, DefaultTimeout,
 			"the whole turn"),
-		config.DurationOrNone("SLUICE_HEARTBEAT", &c.Heartbeat, settingHeartbeat,
+		config.DurationOrNone("SLUICE_HEARTBEAT", &own.Heartbeat, settingHeartbeat,
 			"a comment after this much silence; `0` disables"),
-		config.Duration("SLUICE_WRITE_TIMEOUT", &c.WriteTimeout, settingWriteTimeout,
+		config.Duration("SLUICE_WRITE_TIMEOUT", &own.WriteTimeout, settingWriteTimeout,
 			"one write to one client; a slower client is cut"),
-		config.Int("SLUICE_MAX_STREAMS", &c.MaxStreams, DefaultMaxStreams, 1, 1_000_000,
+		config.Int("SLUICE_MAX_STREAMS", &own.MaxStreams, DefaultMaxStreams, 1, 1_000_000,
 			"concurrent streams; above it `503`. Lowered at the start, with a warning, to what descriptors and the memory limit carry"),
-		config.OneOf("SLUICE_ADMISSION", &c.Admission, config.AdmitAdaptive, []string{config.AdmitAdaptive, config.AdmitCount},
+		config.OneOf("SLUICE_ADMISSION", &policy.Admission, Adaptive, []Admission{Adaptive, Count},
 			"below `SLUICE_MAX_STREAMS`, `adaptive` also refuses what the machine cannot carry at the moment; `count` does not"),
-		config.Origins("SLUICE_CORS_ORIGINS", &c.CORSOrigins,
+		config.Origins("SLUICE_CORS_ORIGINS", &own.Origins,
 			"exact origins, comma-separated; `*` allows all, without credentials"),
-		config.Hosts("SLUICE_HOSTS", &c.Hosts,
+		config.Hosts("SLUICE_HOSTS", &own.Hosts,
 			"comma-separated names that a request's `Host` may be, beside loopback ones (else `403`), against DNS rebinding").As("none: any"),
-		config.OneOf("SLUICE_GET_TOOLS", &c.GetTools, config.GetToolsAll, []string{config.GetToolsAll, config.GetToolsReadOnly, config.GetToolsOff},
-			"tools that a turn of a `GET` may call"),
+		config.OneOf("SLUICE_GET_TOOLS", &getTools, access[chat.ToolsAll], access,
+			"tools that a turn of a `GET` may call").Finally(func(func(string)) {
+			policy.GetTools = chat.ToolAccess(slices.Index(access, getTools)) // -1 is none
+		}),
 	}}
 }

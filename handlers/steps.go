@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"errors"
 	"net/http"
 
 	"sluice/chat"
@@ -17,11 +16,11 @@ type step func(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Pri
 // is spent on one that will be refused. What costs less comes first, and what a limit may
 // want to know comes before it. (Whom any request may ask, ServeHTTP has decided.)
 func (s *Server) steps() []step {
-	return []step{s.notDraining, s.allowedOrigin, notLost, fitHeaders, s.authentic, s.freePlace}
+	return []step{s.notDraining, s.allowedOrigin, fitHeaders, s.authentic, s.freePlace}
 }
 
 // admit takes a request through the steps. The sender is anonymous until one of them
-// knows better. errLost asks for giveUp.
+// knows better.
 func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, err error) {
 	for _, step := range s.admission {
 		if who, err = step(r, rt, who); err != nil {
@@ -31,9 +30,9 @@ func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, 
 	return who, nil
 }
 
-// notDraining lets a client through that lost its stream: it need not ask elsewhere.
-func (s *Server) notDraining(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
-	if s.gate.isDraining() && !lost(r) && !rt.Mixed {
+// notDraining refuses turns: another gateway may take them.
+func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+	if s.gate.isDraining() && !rt.Mixed {
 		return who, s.gate.vacant()
 	}
 	return who, nil
@@ -43,22 +42,6 @@ func (s *Server) notDraining(r *http.Request, rt *dialect.Route, who chat.Princi
 func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	return who, s.origins.check(r)
 }
-
-// errLost refuses a client that comes back for a stream which it lost.
-var errLost = errors.New("the stream was lost")
-
-// notLost refuses a reconnect. admit's caller answers it with giveUp, as EventSource
-// stops for nothing else.
-func notLost(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
-	if lost(r) {
-		return who, errLost
-	}
-	return who, nil
-}
-
-// lost says whether the client had this stream before and lost it. A turn is
-// never run twice because a connection was lost, and there is nothing to resume.
-func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
 // fitHeaders refuses a body by its headers alone: of another type, or declared longer
 // than the route takes.

@@ -92,11 +92,21 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if len(e.Fields) > 0 {
 		return &e
 	}
-	list, err := s.cfg.Tasks.List(r.Context(), c, q)
-	if err == nil {
-		writeBody(w, http.StatusOK, list)
+	list, err := s.taskPage(r.Context(), c, q)
+	if err != nil {
+		return err
 	}
-	return err
+	return writeJSON(w, http.StatusOK, list)
+}
+
+// taskPage makes a list. It is made before the client reads of it, who may be slow.
+func (s *Server) taskPage(ctx context.Context, c task.Caller, q store.Query) (*task.Listed, error) {
+	done, err := s.cfg.Tasks.Listing()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return s.cfg.Tasks.List(ctx, c, q, task.Shown{})
 }
 
 // showTask replies with one task.
@@ -168,6 +178,9 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 		if err := forget(r.Context(), c.Principal.Tenant, c.Owner(), conversation); err != nil {
 			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
 		}
+	}
+	if err := s.cfg.Tasks.Erase(r.Context()); err != nil {
+		return err
 	}
 	return giveUp(w)
 }
