@@ -17,6 +17,15 @@ import (
 // agentPart is what a package would keep itself.
 type agentPart struct{ steps int }
 
+// place is one of what there is in the table of these tests.
+type place struct {
+	addr, url, db string
+	key           Secret
+	isDefault     bool
+	timeout       time.Duration
+	payloads      bool
+}
+
 // load reads the settings of a machine.
 func load(w configtest.World, args ...string) (Config, error) {
 	return NewLoader(sections).Load(args, w.Lookup, w.ReadFile)
@@ -24,17 +33,18 @@ func load(w configtest.World, args ...string) (Config, error) {
 
 // sections is a table with a setting of most kinds, as packages would register it.
 func sections(c *Config) Table {
+	own := Bind[place](c)
 	return Table{
 		{Name: "where", Settings: []Setting{
-			Address("SLUICE_ADDR", &c.Addr, ":8080", "listen address").Or("PORT", Port(&c.Addr)).As("`:8080`, or `:$PORT`"),
-			Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &c.GeminiAPIKey, "key; see [more](there.md)").As("none"),
-			BaseURL("GEMINI_BASE_URL", &c.GeminiBaseURL, DefaultGeminiBaseURL, "any server"),
+			Address("SLUICE_ADDR", &own.addr, ":8080", "listen address").Or("PORT", Port(&own.addr)).As("`:8080`, or `:$PORT`"),
+			Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &own.key, "key; see [more](there.md)").As("none"),
+			BaseURL("GEMINI_BASE_URL", &own.url, "https://h.test", "any server"),
 		}},
 		{Name: "what", Settings: []Setting{
 			Int("SLUICE_MAX_STEPS", &Bind[agentPart](c).steps, 8, 1, 64, "model calls"),
-			Duration("SLUICE_REQUEST_TIMEOUT", &c.RequestTimeout, time.Minute, "the whole turn"),
-			DataFile("SLUICE_TODO_DB", &c.TodoDB, &c.TodoDBIsDefault, "sluice/todo.db", "a file, or `:memory:`"),
-			Bool("SLUICE_LOG_PAYLOADS", &c.LogPayloads, "more in the log"),
+			Duration("SLUICE_REQUEST_TIMEOUT", &own.timeout, time.Minute, "the whole turn"),
+			DataFile("SLUICE_TODO_DB", &own.db, &own.isDefault, "sluice/todo.db", "a file, or `:memory:`"),
+			Bool("SLUICE_LOG_PAYLOADS", &own.payloads, "more in the log"),
 		}},
 	}
 }
@@ -84,8 +94,9 @@ func TestDataFolder(t *testing.T) {
 			t.Errorf("%s %v: got %q, want %q", tt.goos, tt.env, got, tt.want)
 		}
 	}
-	if got := mustLoad(t, configtest.World{}).TodoDB; got != ":memory:" {
-		t.Errorf("without a home: TodoDB is %q, want :memory:", got)
+	cfg := mustLoad(t, configtest.World{})
+	if got := Of[place](&cfg).db; got != ":memory:" {
+		t.Errorf("without a home: the file is %q, want :memory:", got)
 	}
 }
 
@@ -107,7 +118,7 @@ func TestUsageListsEverything(t *testing.T) {
 	l := NewLoader(sections)
 	l.Usage(&out)
 	for _, s := range l.common() {
-		if !strings.Contains(out.String(), s.Variable+" ") || s.Meaning == "" || s.defaultShown() == "" {
+		if !strings.Contains(out.String(), s.Variable+" ") || s.Meaning == "" || s.DefaultShown() == "" {
 			t.Errorf("%s is not shown with default and meaning", s.Variable)
 		}
 		if shown := strings.Contains(out.String(), " --"+s.flag+" "); shown == s.secret {

@@ -1,10 +1,14 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/check"
 )
 
 // The functions below make a Setting that stores its value in *p. The default is a
@@ -35,7 +39,14 @@ func Int(variable string, p *int, def, lowest, highest int, meaning string) Sett
 	if def == 0 && lowest > 0 {
 		text = ""
 	}
-	return Func(variable, text, fmt.Sprintf("%d to %d", lowest, highest), meaning, integer(p, lowest, highest))
+	return Func(variable, text, fmt.Sprintf("%d to %d", lowest, highest), meaning, func(value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < lowest || n > highest {
+			return fmt.Errorf("must be a whole number from %d to %d", lowest, highest)
+		}
+		*p = n
+		return nil
+	})
 }
 
 // Float takes a number above 0 and up to highest. A def of 0 is no default.
@@ -44,7 +55,14 @@ func Float(variable string, p *float64, def, highest float64, meaning string) Se
 	if def != 0 {
 		text = strconv.FormatFloat(def, 'f', -1, 64)
 	}
-	return Func(variable, text, fmt.Sprintf("above 0, up to %.0f", highest), meaning, number(p, highest))
+	return Func(variable, text, fmt.Sprintf("above 0, up to %.0f", highest), meaning, func(value string) error {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(n > 0 && n <= highest) { // not a number is refused as well
+			return fmt.Errorf("must be a number above 0, up to %.0f", highest)
+		}
+		*p = n
+		return nil
+	})
 }
 
 // Duration takes more than 0.
@@ -57,45 +75,46 @@ func DurationOrNone(variable string, p *time.Duration, def time.Duration, meanin
 	return Func(variable, DurationText(def), "duration, or 0", meaning, duration(p, 0))
 }
 
-// OneOf takes one of some words.
-func OneOf(variable string, p *string, def string, words []string, meaning string) Setting {
-	return Func(variable, def, "`"+strings.Join(words, "`, `")+"`", meaning, oneOf(p, words))
-}
-
-// BaseURL takes the root of an http or https server, without its trailing slash.
-func BaseURL(variable string, p *string, def, meaning string) Setting {
-	return Func(variable, def, "URL", meaning, baseURL(p))
+// OneOf takes one of some words, in exactly this case.
+func OneOf[T ~string](variable string, p *T, def T, words []T, meaning string) Setting {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return Func(variable, string(def), "`"+strings.Join(list, "`, `")+"`", meaning, func(value string) error {
+		if !slices.Contains(words, T(value)) {
+			return errors.New("must be one of " + strings.Join(list, ", "))
+		}
+		*p = T(value)
+		return nil
+	})
 }
 
 // Key takes a secret that is sent in a header. It has no flag: others on the machine
 // can see a command line.
 func Key(variable, second string, p *Secret, meaning string) Setting {
-	s := Func(variable, "", "printable ASCII", meaning, apiKey(p)).Or(second, apiKey(p))
-	s.secret = true
+	parse := func(value string) error {
+		if !check.Key(value) {
+			return errors.New("must be printable ASCII without spaces")
+		}
+		*p = Secret(value)
+		return nil
+	}
+	s := Func(variable, "", "printable ASCII", meaning, parse).Or(second, parse).Hidden()
+	s.then = func(r *reader) { r.hide(variable, *p) }
 	return s
 }
 
-// Address takes host:port or :port.
-func Address(variable string, p *string, def, meaning string) Setting {
-	return Func(variable, def, "host:port", meaning, address(p))
-}
-
-// Port parses a port alone into a listen address of all our hosts, for Setting.Or.
-func Port(p *string) func(value string) error { return portOnly(p) }
-
-// Zone takes an IANA name.
+// Zone takes an IANA name. The database of them is part of the program.
 func Zone(variable string, p **time.Location, def, meaning string) Setting {
-	return Func(variable, def, "IANA name", meaning, timezone(p))
-}
-
-// Origins takes a comma-separated list of origins, or * alone.
-func Origins(variable string, p *[]string, meaning string) Setting {
-	return Func(variable, "", "origins", meaning, origins(p)).As("none")
-}
-
-// Hosts takes a comma-separated list of names and addresses without ports.
-func Hosts(variable string, p *[]string, meaning string) Setting {
-	return Func(variable, "", "hosts", meaning, hosts(p))
+	return Func(variable, def, "IANA name", meaning, func(value string) error {
+		zone, ok := check.Location(value)
+		if !ok {
+			return errors.New("must be an IANA time zone such as UTC or Europe/Berlin")
+		}
+		*p = zone
+		return nil
+	})
 }
 
 // TextFile takes the path of a file and stores what the file holds.
@@ -112,6 +131,8 @@ type Sources struct {
 	Lookup func(name string) (string, bool)
 	// ReadFile reads a file that the document names; nil: it can name none.
 	ReadFile func(path string) ([]byte, error)
+	// Hide is Config.Hide; nil: nothing is hidden.
+	Hide func(setting string, values ...Secret)
 }
 
 // Document takes the path of a file and hands what the file holds to read, which returns
@@ -142,7 +163,7 @@ func fileSetting(variable, meaning string, read func(path string, content []byte
 			r.fault(variable, Unreadable(err))
 			return
 		}
-		r.faults = append(r.faults, read(path, content, Sources{r.lookup, r.readFile})...)
+		r.faults = append(r.faults, read(path, content, Sources{r.lookup, r.readFile, r.hide})...)
 	}
 }
 
@@ -154,10 +175,46 @@ func DataFile(variable string, p *string, isDefault *bool, name, meaning string)
 	return s
 }
 
-// DurationText writes d as a person would: 60s, not 1m0s.
-func DurationText(d time.Duration) string {
-	if d%time.Second == 0 && d < 2*time.Minute {
-		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+// The functions below return parsers that several kinds share. The error of one says the
+// rule and does not repeat the value.
+
+// text takes any text that a system call takes.
+func text(p *string) func(string) error {
+	return func(value string) error {
+		if !check.Plain(value) {
+			return errors.New("must not hold a NUL")
+		}
+		*p = value
+		return nil
 	}
-	return d.String()
+}
+
+// boolean takes what strconv.ParseBool takes: true, false, 1, 0 and their like.
+func boolean(p *bool) func(string) error {
+	return func(value string) error {
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		*p = b
+		return nil
+	}
+}
+
+// duration takes durations of at least lowest, which is 0, or 1 for more than 0.
+func duration(p *time.Duration, lowest time.Duration) func(string) error {
+	return func(value string) error {
+		d, err := ParseDuration(value)
+		if err != nil {
+			return errors.New("must be a duration with its unit, such as 15s, 500ms or 1m30s")
+		}
+		if d < lowest {
+			if lowest > 0 {
+				return errors.New("must be more than 0")
+			}
+			return errors.New("must not be less than 0")
+		}
+		*p = d
+		return nil
+	}
 }

@@ -16,6 +16,10 @@ import (
 type Loader struct {
 	// MaxArgs is how many arguments that are no flags the command takes.
 	MaxArgs int
+	// Environ is the environment as os.Environ returns it. A variable in it whose name
+	// begins with SLUICE_ and that sets nothing gets a warning, with Config.Strict a
+	// fault. nil: none is looked for.
+	Environ []string
 	// Check, unless nil, runs when all values are read, good ones and bad ones, and
 	// lists what they have wrong together; name is as in Fault.
 	Check func(fault func(name, message string))
@@ -31,76 +35,69 @@ func NewLoader(sections func(*Config) Table) *Loader { return &Loader{sections: 
 
 // Bool adds a flag that is false unless given.
 func (l *Loader) Bool(name, meaning string) *bool {
-	p := new(bool)
-	l.add(name, Bool("", p, meaning))
-	return p
+	return added(l, name, func(p *bool) Setting { return Bool("", p, meaning) })
 }
 
 // String adds a flag that takes any text.
 func (l *Loader) String(name, value, meaning string) *string {
-	p := new(string)
-	l.add(name, Text("", p, value, meaning))
-	return p
+	return added(l, name, func(p *string) Setting { return Text("", p, value, meaning) })
 }
 
 // Strings adds a flag that takes any text and may be given again.
 func (l *Loader) Strings(name, meaning string) *[]string {
-	p := new([]string)
-	s := Func("", "", "text", meaning, func(value string) error {
-		var one string
-		err := text(&one)(value)
-		*p = append(*p, one)
-		return err
+	return added(l, name, func(p *[]string) Setting {
+		s := Func("", "", "text", meaning, func(value string) error {
+			var one string
+			err := text(&one)(value)
+			*p = append(*p, one)
+			return err
+		})
+		s.repeated = true
+		return s
 	})
-	s.repeated = true
-	l.add(name, s)
-	return p
 }
 
 // Int adds a flag that takes a whole number from lowest to highest. A value of 0, if
 // it lies outside, says that the flag was not given.
 func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *int {
-	p := new(int)
-	l.add(name, Int("", p, value, lowest, highest, meaning))
-	return p
+	return added(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
 }
 
 // Float adds a flag that takes a number above 0 and up to highest. A value of 0 says
 // that the flag was not given.
 func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
-	p := new(float64)
-	l.add(name, Float("", p, value, highest, meaning))
-	return p
+	return added(l, name, func(p *float64) Setting { return Float("", p, value, highest, meaning) })
 }
 
 // Duration adds a flag that takes a duration of 0 or more.
 func (l *Loader) Duration(name string, value time.Duration, meaning string) *time.Duration {
-	p := new(time.Duration)
-	s := DurationOrNone("", p, value, meaning)
-	s.Default = value.String()
-	l.add(name, s)
-	return p
+	return added(l, name, func(p *time.Duration) Setting {
+		s := DurationOrNone("", p, value, meaning)
+		s.Default = value.String()
+		return s
+	})
 }
 
 // OneOf adds a flag that takes one of some words.
 func (l *Loader) OneOf(name, value string, words []string, meaning string) *string {
-	p := new(string)
-	l.add(name, OneOf("", p, value, words, meaning))
-	return p
+	return added(l, name, func(p *string) Setting { return OneOf("", p, value, words, meaning) })
 }
 
 // BaseURL adds a flag that takes the root of an http or https server; its trailing
 // slash is dropped. Empty says that the flag was not given.
 func (l *Loader) BaseURL(name, meaning string) *string {
-	p := new(string)
-	l.add(name, BaseURL("", p, "", meaning))
-	return p
+	return added(l, name, func(p *string) Setting { return BaseURL("", p, "", meaning) })
 }
 
 // Truth adds a flag that takes true or false as its value.
 func (l *Loader) Truth(name, meaning string) *bool {
-	p := new(bool)
-	l.add(name, Func("", "false", "`true`, `false`", meaning, boolean(p)))
+	return added(l, name, func(p *bool) Setting { return Func("", "false", "`true`, `false`", meaning, boolean(p)) })
+}
+
+// added adds a flag and returns where its value will be.
+func added[T any](l *Loader, name string, of func(*T) Setting) *T {
+	p := new(T)
+	l.add(name, of(p))
 	return p
 }
 
@@ -151,10 +148,11 @@ func (l *Loader) Args() []string { return l.args }
 //
 // Flags are written --name value or --name=value, and may come before, after and
 // between arguments; after "--" there are only arguments. Load returns
-// flag.ErrHelp if help was asked for, else nil or an *Error with every fault.
+// flag.ErrHelp if help was asked for, else nil or an *Error with every fault; the Config of
+// an *Error has the warnings alone.
 func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
 	var cfg Config
-	r := &reader{lookup: lookup, readFile: readFile}
+	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide}
 	settings := slices.Concat(l.bind(&cfg).settings(), l.own)
 	line, err := r.parse(args, settings)
 	if err != nil {
@@ -176,13 +174,16 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 			s.last(r)
 		}
 	}
+	if l.sections != nil {
+		r.unknown(l.Environ, settings, &cfg)
+	}
 	if l.Check != nil {
 		l.Check(r.fault)
 	}
 	cfg.Proxy = proxyOf(r)
 	cfg.ChildEnv = childEnv(lookup)
 	if len(r.faults) > 0 {
-		return Config{}, &Error{Faults: r.faults}
+		return Config{Warnings: cfg.Warnings}, &Error{Faults: r.faults}
 	}
 	l.args = nil
 	for _, a := range line.args {

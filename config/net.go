@@ -9,20 +9,20 @@ import (
 	"sluice/internal/check"
 )
 
-// address takes host:port; the host may be empty, which means all of ours.
-func address(p *string) func(string) error {
-	return func(value string) error {
+// Address takes host:port or :port; without a host it means all of ours.
+func Address(variable string, p *string, def, meaning string) Setting {
+	return Func(variable, def, "host:port", meaning, func(value string) error {
 		host, port, err := net.SplitHostPort(value)
 		if err != nil || host != "" && !check.Host(host) || !check.Port(port) {
 			return errors.New("must be host:port or :port, with a port from 0 to 65535")
 		}
 		*p = value
 		return nil
-	}
+	})
 }
 
-// portOnly takes a port, and makes an address of all interfaces of it.
-func portOnly(p *string) func(string) error {
+// Port parses a port alone into a listen address of all our hosts, for Setting.Or.
+func Port(p *string) func(value string) error {
 	return func(value string) error {
 		if !check.Port(value) {
 			return errors.New("must be a port from 0 to 65535")
@@ -32,18 +32,18 @@ func portOnly(p *string) func(string) error {
 	}
 }
 
-// baseURL takes the root of a server, without its trailing slash.
-func baseURL(p *string) func(string) error {
-	return func(value string) error {
-		err := check.BaseURL(value)
+// BaseURL takes the root of an http or https server, without its trailing slash.
+func BaseURL(variable string, p *string, def, meaning string) Setting {
+	return Func(variable, def, "URL", meaning, func(value string) error {
 		*p = strings.TrimRight(value, "/")
-		return err
-	}
+		return check.BaseURL(value)
+	})
 }
 
-// origins takes what browsers send as Origin, because it is compared as a whole.
-func origins(p *[]string) func(string) error {
-	return func(value string) error {
+// Origins takes a comma-separated list of origins, or * alone: what browsers send as
+// Origin, because it is compared as a whole.
+func Origins(variable string, p *[]string, meaning string) Setting {
+	return Func(variable, "", "origins", meaning, func(value string) error {
 		if value == "*" {
 			*p = []string{"*"}
 			return nil
@@ -58,7 +58,7 @@ func origins(p *[]string) func(string) error {
 		}
 		*p = list
 		return nil
-	}
+	}).As("none")
 }
 
 // checkOrigin accepts one entry of a list of origins.
@@ -69,9 +69,10 @@ func checkOrigin(entry string) error {
 	return check.Origin(entry)
 }
 
-// hosts takes names as a Host header holds them, without a port.
-func hosts(p *[]string) func(string) error {
-	return func(value string) error {
+// Hosts takes a comma-separated list of names and addresses, as a Host header holds them
+// without its port.
+func Hosts(variable string, p *[]string, meaning string) Setting {
+	return Func(variable, "", "hosts", meaning, func(value string) error {
 		var list []string
 		for i, entry := range strings.Split(value, ",") {
 			name := strings.ToLower(strings.TrimSpace(entry))
@@ -83,5 +84,5 @@ func hosts(p *[]string) func(string) error {
 		}
 		*p = list
 		return nil
-	}
+	})
 }

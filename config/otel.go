@@ -12,9 +12,6 @@ type OTel struct {
 	Traces, Metrics bool
 	// TracesURL and MetricsURL are empty where a variable names the collector.
 	TracesURL, MetricsURL string
-
-	// Hidden is what no log may show: keys and passwords of the collector.
-	Hidden []Secret
 }
 
 // What SLUICE_OTEL can be.
@@ -49,18 +46,18 @@ func (r *reader) otel() (o OTel) {
 	o.Traces = r.exports("OTEL_TRACES_EXPORTER")
 	o.Metrics = r.exports("OTEL_METRICS_EXPORTER")
 	o.TracesURL, o.MetricsURL = localCollector+"/v1/traces", localCollector+"/v1/metrics"
-	if r.collector("OTEL_EXPORTER_OTLP_ENDPOINT", &o) {
+	if r.collector("OTEL_EXPORTER_OTLP_ENDPOINT") {
 		o.TracesURL, o.MetricsURL = "", ""
 	}
-	if r.collector("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &o) {
+	if r.collector("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
 		o.TracesURL = ""
 	}
-	if r.collector("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &o) {
+	if r.collector("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
 		o.MetricsURL = ""
 	}
 	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
 		r.overHTTP("OTEL_EXPORTER_OTLP_" + signal + "PROTOCOL")
-		o.hideHeaders(r.trimmed("OTEL_EXPORTER_OTLP_" + signal + "HEADERS"))
+		r.hideHeaders(r.trimmed("OTEL_EXPORTER_OTLP_" + signal + "HEADERS"))
 	}
 	return o
 }
@@ -82,7 +79,7 @@ func (r *reader) exports(variable string) bool {
 }
 
 // collector says whether a variable names a collector.
-func (r *reader) collector(variable string, o *OTel) bool {
+func (r *reader) collector(variable string) bool {
 	value := r.trimmed(variable)
 	if value == "" {
 		return false
@@ -93,7 +90,7 @@ func (r *reader) collector(variable string, o *OTel) bool {
 		return true
 	}
 	if password, ok := u.User.Password(); ok {
-		o.Hidden = append(o.Hidden, Secret(password), Secret(u.User.String()))
+		r.hide("", Secret(password), Secret(u.User.String()))
 	}
 	return true
 }
@@ -109,7 +106,7 @@ func (r *reader) overHTTP(variable string) {
 }
 
 // hideHeaders takes "name=value,name=value" with percent-encoded values.
-func (o *OTel) hideHeaders(list string) {
+func (r *reader) hideHeaders(list string) {
 	for header := range strings.SplitSeq(list, ",") {
 		_, value, ok := strings.Cut(header, "=")
 		if !ok {
@@ -120,6 +117,6 @@ func (o *OTel) hideHeaders(list string) {
 		if err != nil {
 			plain = value
 		}
-		o.Hidden = append(o.Hidden, Secret(value), Secret(plain), Secret(Secret(plain).Credentials()))
+		r.hide("", Secret(value), Secret(plain), Secret(Secret(plain).Credentials()))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func loadOTel(env map[string]string) (config.Config, error) {
 	l := config.NewLoader(func(c *config.Config) config.Table {
-		return config.Table{{Name: "telemetry", Settings: []config.Setting{config.Telemetry("SLUICE_OTEL", &c.OTel, "m")}}}
+		return config.Table{{Name: "telemetry", Settings: []config.Setting{config.Telemetry("SLUICE_OTEL", config.Bind[config.OTel](c), "m")}}}
 	})
 	return l.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 }
@@ -39,7 +39,7 @@ func TestTelemetry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, c.OTel); diff != "" {
+			if diff := cmp.Diff(tt.want, config.Of[config.OTel](&c)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"iter"
+	"maps"
 	"reflect"
 )
 
@@ -31,6 +31,17 @@ func Bind[T any](c *Config) *T {
 	return part
 }
 
+// Change gives c a part of type T as change leaves a copy of it. Copies of c keep theirs.
+func Change[T any](c *Config, change func(*T)) {
+	part := Of[T](c)
+	change(&part)
+	c.Parts = maps.Clone(c.Parts)
+	if c.Parts == nil {
+		c.Parts = Parts{}
+	}
+	c.Parts[reflect.TypeFor[T]()] = &part
+}
+
 // Of returns a copy of c's part of type T: what was set of a package, for the wiring to
 // complete and hand out. Without a section that binds it, it is the zero value. It is
 // safe for concurrent use once Load has returned.
@@ -39,13 +50,4 @@ func Of[T any](c *Config) (part T) {
 		part = *p
 	}
 	return part
-}
-
-// SecretHolder is a part that holds secrets, which the log must be kept free of.
-type SecretHolder interface {
-	// Secrets returns all values to look for.
-	Secrets() []Secret
-	// Named returns the values whose settings say by their names that they are secret, for
-	// the operator to learn which of them are too short to be looked for.
-	Named() iter.Seq2[string, Secret]
 }

@@ -32,6 +32,10 @@ func proxyOf(r *reader) Proxy {
 			r.fault(name, "must be the URL of a proxy")
 			return ""
 		}
+		if u := proxyURL(v); u != nil && u.User != nil {
+			password, _ := u.User.Password()
+			r.hide("", Secret(password), Secret(u.User.String()))
+		}
 		return Secret(v)
 	}
 	p := Proxy{HTTPS: address("HTTPS_PROXY"), Except: value("NO_PROXY")}
@@ -57,17 +61,6 @@ func (p Proxy) Func() func(*http.Request) (*url.URL, error) {
 // Hosts returns the proxies for http and for https as host:port, "" if there is none.
 func (p Proxy) Hosts() (overHTTP, overHTTPS string) {
 	return hostOf(p.HTTP.Reveal()), hostOf(p.HTTPS.Reveal())
-}
-
-// secrets lists what no log may show.
-func (p Proxy) secrets() (list []string) {
-	for _, s := range []Secret{p.HTTP, p.HTTPS} {
-		if u := proxyURL(s.Reveal()); u != nil && u.User != nil {
-			password, _ := u.User.Password()
-			list = append(list, password, u.User.String())
-		}
-	}
-	return list
 }
 
 // hostOf returns the host of a proxy; empty: the value is no URL of one.

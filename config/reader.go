@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -17,6 +18,7 @@ const maxText = 64 << 10
 type reader struct {
 	lookup   func(string) (string, bool)
 	readFile func(string) ([]byte, error)
+	hide     func(setting string, values ...Secret) // Config.Hide
 
 	faults []Fault
 }
@@ -89,18 +91,27 @@ func (r *reader) readText(name, path string, p *string) {
 		return
 	}
 	content, err := r.readFile(path)
+	if fault := TextFault(content, err, maxText); fault != "" {
+		r.fault(name, fault)
+		return
+	}
+	*p = string(content)
+}
+
+// TextFault says why the content of a file, or the error of its reading, is no text of up
+// to most bytes; empty: it is one.
+func TextFault(content []byte, err error, most int) string {
 	switch {
 	case err != nil:
-		r.fault(name, Unreadable(err))
-	case len(content) > maxText:
-		r.fault(name, "the file has more than 64 KiB")
+		return Unreadable(err)
+	case len(content) > most:
+		return fmt.Sprintf("the file has more than %d KiB", most>>10)
 	case !utf8.Valid(content):
-		r.fault(name, "the file is not UTF-8 text")
+		return "the file is not UTF-8 text"
 	case strings.TrimSpace(string(content)) == "":
-		r.fault(name, "the file is empty")
-	default:
-		*p = string(content)
+		return "the file is empty"
 	}
+	return ""
 }
 
 // Unreadable says why a file could not be read, without its path.
@@ -110,6 +121,10 @@ func Unreadable(err error) string {
 		return "there is no such file"
 	case errors.Is(err, fs.ErrPermission):
 		return "we may not read the file"
+	case errors.Is(err, ErrNoFile):
+		return ErrNoFile.Error()
+	case errors.Is(err, ErrTooLarge):
+		return ErrTooLarge.Error()
 	}
 	return "the file cannot be read"
 }

@@ -22,7 +22,7 @@ func (l *Loader) Usage(w io.Writer) {
 	}
 	fmt.Fprint(t, "VARIABLE\tFLAG\tDEFAULT\tVALUES\tMEANING\n")
 	for _, s := range l.common() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.flagShown(), plain(s.defaultShown()), plain(s.Values), plain(s.Meaning))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.flagShown(), plain(s.DefaultShown()), plain(s.Values), plain(s.Meaning))
 	}
 	t.Flush()
 }
@@ -36,8 +36,8 @@ func (s Setting) flagShown() string {
 	return "--" + s.flag
 }
 
-// defaultShown is what a table says of the default.
-func (s Setting) defaultShown() string {
+// DefaultShown is what a table says of the default.
+func (s Setting) DefaultShown() string {
 	switch {
 	case s.Shown != "":
 		return s.Shown
@@ -51,12 +51,4 @@ func (s Setting) defaultShown() string {
 func plain(text string) string {
 	link := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 	return strings.ReplaceAll(link.ReplaceAllString(text, "$1"), "`", "")
-}
-
-// Markdown writes the table of what can be set for a document, a row a variable.
-func (t Table) Markdown(w io.Writer) {
-	fmt.Fprint(w, "| variable | default | values | meaning |\n| --- | --- | --- | --- |\n")
-	for _, s := range t.settings() {
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Variable, s.defaultShown(), s.Values, s.Meaning)
-	}
 }

@@ -68,7 +68,7 @@ func (b *builder) scalar(n *Node, y ast.Node) {
 	tk := y.GetToken()
 	switch {
 	case tk == nil:
-		n.Fault("is not valid YAML")
+		n.Fault(notYAML)
 	case tk.Type == token.SingleQuoteType, tk.Type == token.DoubleQuoteType:
 		b.text(n, tk.Value)
 	case y.Type() == ast.NullType && tk.Type == token.ImplicitNullType:
@@ -76,7 +76,7 @@ func (b *builder) scalar(n *Node, y ast.Node) {
 	case y.Type() == ast.StringType:
 		b.plain(n, y.(*ast.StringNode).Value)
 	case tk.Type == token.MappingEndType, tk.Type == token.SequenceEndType:
-		n.Fault("is not valid YAML")
+		n.Fault(notYAML)
 	default:
 		b.plain(n, tk.Value)
 	}
@@ -97,7 +97,7 @@ func (b *builder) plain(n *Node, text string) {
 // text makes n a string.
 func (b *builder) text(n *Node, text string) {
 	n.kind = stringKind
-	value, used, fault := expand(text, b.lookup)
+	value, used, fault := expand(text, b.Lookup)
 	if fault != "" {
 		n.Fault(fault)
 	}

@@ -6,9 +6,9 @@
 // which may be a secret.
 //
 // The order of work: YAML is parsed to a tree with places; variables are filled
-// in; the JSON Schemas of the sections judge the whole; and each Section reads
-// what it needs from Nodes, which know where they stand, and report what a
-// schema cannot say. A Node with a fault answers as if it were not there, so a
+// in; the JSON Schemas of the sections judge the whole; and each Section is
+// decoded into a struct, and reports what a schema cannot say at Nodes, which know where
+// they stand. A Node with a fault answers as if it were not there, so a
 // reader needs no checks of its own.
 //
 // The size of a file, its depth and the work of aliases are bounded, because a
@@ -49,6 +49,9 @@ type Section struct {
 	// begin with "#/properties/<Name>/". Where a pattern needs words, they stand in
 	// patternErrorMessage, which editors show as well.
 	Schema string
+	// Into, unless nil, points to the struct that the value is decoded into: see
+	// Node.Decode. That is done before Read.
+	Into any
 	// Read takes over the value, which is there and has passed the schema but for what
 	// has a fault already: accessors of Node answer false for that. It reports what a
 	// schema cannot say. nil: there is nothing to do.
@@ -66,19 +69,18 @@ type Result struct {
 	Warnings []string
 }
 
-// Read parses and checks a file, and hands each section that is there to its Read. name
-// is the file's, for people; lookup knows the environment.
-func (t Table) Read(name string, content []byte, lookup func(string) (string, bool)) Result {
-	return t.ReadFrom(name, content, config.Sources{Lookup: lookup})
-}
-
-// ReadFrom is Read for a file whose values may name other files.
-func (t Table) ReadFrom(name string, content []byte, from config.Sources) Result {
-	d := &document{name: name, lookup: from.Lookup, readFile: from.ReadFile}
+// Read parses and checks a file, decodes each section that is there and hands it to its
+// Read. name is the file's, for people.
+func (t Table) Read(name string, content []byte, from config.Sources) Result {
+	d := &document{name: name, Sources: from}
 	if root := d.parse(content); root != nil {
 		t.check(root)
 		for _, s := range t {
-			if value := root.Get(s.Name); value != nil && s.Read != nil {
+			value := root.Get(s.Name)
+			if value != nil && s.Into != nil {
+				value.Decode(s.Into)
+			}
+			if value != nil && s.Read != nil {
 				s.Read(value)
 			}
 		}
@@ -88,9 +90,8 @@ func (t Table) ReadFrom(name string, content []byte, from config.Sources) Result
 
 // document is a file that is being read.
 type document struct {
+	config.Sources
 	name     string
-	lookup   func(string) (string, bool)
-	readFile func(string) ([]byte, error) // nil: no other file can be read
 	faults   []note
 	warnings []note
 }
@@ -134,17 +135,19 @@ func (d *document) where(n note) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
 }
 
-// message quotes the pointer unless it can stand in a line as it is: it holds names out
-// of the file.
-func (n note) message() string {
-	if n.pointer == "" {
-		return n.text
+// message is what people read, without the place.
+func (n note) message() string { return Pointed(n.pointer, n.text) }
+
+// Pointed returns text behind a JSON pointer, if that is not empty. The pointer is quoted
+// unless it can stand in a line as it is: it holds names out of the file.
+func Pointed(pointer, text string) string {
+	if pointer == "" {
+		return text
 	}
-	pointer := n.pointer
 	if quoted := strconv.QuoteToASCII(pointer); quoted != `"`+pointer+`"` {
 		pointer = quoted
 	}
-	return pointer + ": " + n.text
+	return pointer + ": " + text
 }
 
 // inOrder sorts notes by their places and drops those that are there twice: what an

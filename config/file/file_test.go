@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config"
+	"sluice/config/configtest"
 	"sluice/config/file"
 )
 
@@ -26,10 +28,7 @@ func table(read func(*file.Node)) file.Table {
 }
 
 func read(content string, env map[string]string, use func(*file.Node)) []string {
-	r := table(use).Read("f.yaml", []byte(content), func(name string) (string, bool) {
-		value, ok := env[name]
-		return value, ok
-	})
+	r := table(use).Read("f.yaml", []byte(content), config.Sources{Lookup: configtest.World{Env: env}.Lookup})
 	var lines []string
 	for _, f := range r.Faults {
 		lines = append(lines, f.Name+": "+f.Message)
@@ -102,9 +101,17 @@ func TestBadFiles(t *testing.T) {
 		{"long key", "other: {\"" + strings.Repeat("k", 1025) + "\": 1}", "f.yaml:1:9: is a key of more than 1 KiB"},
 		{"explicit keys", strings.Repeat("? a\n", 50_000), "the file has more than 10,000 keys"},
 		{"directive", "%YAML 1.1\n---\nthings: {}\n", "f.yaml:1:1: directives are not supported"},
-		{"not closed", "things: {a: {text: s3cr3t-CaNaRy}", "is not valid YAML"},
-		{"not YAML", "things: a: b\n", "is not valid YAML"},
-		{"tab", "things:\n\ta: 1\n", "is not valid YAML"},
+		{"not closed", "things: {a: {text: s3cr3t-CaNaRy}", "f.yaml:1:9: is not valid YAML: the { that opens here is not closed"},
+		{"brace before a key", "things: {a: 1\nother: s3cr3t-CaNaRy\n", "f.yaml:2:1: is not valid YAML: a comma or } is missing before this: an object that { opens is not closed"},
+		{"bracket", "things: [1\nother: 2\n", "f.yaml:2:1: is not valid YAML: a comma or ] is missing before this: a list that [ opens is not closed"},
+		{"bracket too many", "things: ]\n", "f.yaml:1:9: is not valid YAML: this ] closes nothing"},
+		{"quote", "things: \"s3cr3t-CaNaRy\nother: 1\n", "f.yaml:1:9: is not valid YAML: the quote that opens here is not closed"},
+		{"not YAML", "things: a: b\n", "f.yaml:1:9: is not valid YAML: a key cannot stand in a value: quote a text that holds a colon and a blank, or indent the key like its neighbors"},
+		{"tab", "things:\n\ta: 1\n", "f.yaml:2:1: is not valid YAML: a tab stands here, and YAML is indented with spaces alone"},
+		{"dedent", "things:\n  a: 1\n b: s3cr3t-CaNaRy\n", "f.yaml:3:2: is not valid YAML: does not belong here: indent it like a line above, and look for a bracket or colon too many before it"},
+		{"no colon", "things: {}\ns3cr3t-CaNaRy\n", "f.yaml:2:1: is not valid YAML: a key needs a colon, a blank and a value: a text alone stands among keys"},
+		{"reserved", "things: @s3cr3t-CaNaRy\n", "f.yaml:1:9: is not valid YAML: begins with a character that YAML reserves: quote the text"},
+		{"escape", "things: \"s3cr3t \\CaNaRy\"\n", "f.yaml:1:18: is not valid YAML: holds an escape that YAML does not know: write \\\\ for a backslash, or use single quotes"},
 		{"tag", "things: {a: !!str 5}\n", "f.yaml:1:13: tags are not supported"},
 		{"Latin-1", "things: \xe9\n", "f.yaml:1:9: is not UTF-8 text"},
 		{"NUL", "things:\n  a\x00: 1\n", "f.yaml:2:4: holds a control character"},
@@ -181,10 +188,7 @@ func TestScalars(t *testing.T) {
 	} {
 		var got string
 		table := file.Table{{Name: "other", Schema: `{"type": "object"}`, Read: func(n *file.Node) { got = string(n.Get("v").JSON()) }}}
-		r := table.Read("f.yaml", []byte("other:\n  v: "+text+"\n"), func(name string) (string, bool) {
-			value, ok := map[string]string{"A": "1", "EMPTY": "", "QUOTED": `"${A}: x`}[name]
-			return value, ok
-		})
+		r := table.Read("f.yaml", []byte("other:\n  v: "+text+"\n"), config.Sources{Lookup: configtest.World{Env: map[string]string{"A": "1", "EMPTY": "", "QUOTED": `"${A}: x`}}.Lookup})
 		if got != want || r.Faults != nil {
 			t.Errorf("%s: got %s, want %s (%v)", text, got, want, r.Faults)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/config"
 	"sluice/config/file"
 )
 
@@ -23,7 +24,7 @@ outer:
     inner: {x: {}, BAD: {}, z: {}}
   three: {inner: {x: {}, y: {}, z: {}}}
 last: {a: {}, b: {}}
-`), func(string) (string, bool) { return "", false })
+`), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	var got []string
 	for _, f := range r.Faults {
 		got = append(got, f.Name+" "+f.Message)

@@ -103,6 +103,18 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
+// Section returns the value of a key at the top of the file, or nil. It works on nil.
+func (n *Node) Section(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	root := n
+	for root.parent != nil {
+		root = root.parent
+	}
+	return root.Get(name)
+}
+
 // Has says whether an object has a member, whatever its value is.
 func (n *Node) Has(name string) bool { return n.Get(name) != nil }
 
@@ -128,6 +140,24 @@ func (n *Node) Text() (string, bool) {
 	return n.text, true
 }
 
+// Texts returns the strings of a list. What is no string has been reported by the schema.
+func (n *Node) Texts() (all []string) {
+	for m := range n.Members() {
+		if s, ok := m.Text(); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Bool returns a boolean.
+func (n *Node) Bool() (value, ok bool) {
+	if !n.is(boolKind) {
+		return false, false
+	}
+	return n.text == "true", true
+}
+
 // Int returns a whole number.
 func (n *Node) Int() (int, bool) {
 	f, ok := n.Float()
@@ -145,12 +175,6 @@ func (n *Node) Float() (float64, bool) {
 	f, err := strconv.ParseFloat(n.text, 64)
 	return f, err == nil
 }
-
-// IsNull says whether the value is null, which is not the same as absent.
-func (n *Node) IsNull() bool { return n.is(nullKind) }
-
-// IsObject says whether the value is an object.
-func (n *Node) IsObject() bool { return n.is(objectKind) }
 
 // is says whether a node is there, of a kind, and without a fault. It works on
 // nil, as all questions to a Node do.
@@ -175,66 +199,17 @@ func (n *Node) Variables() iter.Seq2[string, config.Secret] {
 	}
 }
 
-// AllVariables yields those of all strings in the value.
-func (n *Node) AllVariables() iter.Seq2[string, config.Secret] {
-	return func(yield func(string, config.Secret) bool) { n.allVariables(yield) }
-}
-
-// allVariables yields the variables of a node and of all within it, and returns
-// false if yield did.
-func (n *Node) allVariables(yield func(string, config.Secret) bool) bool {
-	for name, value := range n.Variables() {
-		if !yield(name, value) {
-			return false
-		}
-	}
-	for m := range n.Members() {
-		if !m.allVariables(yield) {
-			return false
-		}
-	}
-	return true
-}
-
 // Environment returns the value of a variable that the file need not name.
 func (n *Node) Environment(name string) (config.Secret, bool) {
-	value, ok := n.document.lookup(name)
+	value, ok := n.document.Lookup(name)
 	return config.Secret(value), ok
 }
 
 // File returns the name of the file.
 func (n *Node) File() string { return n.document.name }
 
-// Find returns the value of the file that a pointer names, or the one nearest above it.
-func (n *Node) Find(at jsontext.Pointer) *Node {
-	root := n
-	for root.parent != nil {
-		root = root.parent
-	}
-	found := root
-	for token := range at.Tokens() {
-		next := found.at([]string{token})
-		if next == nil {
-			return found
-		}
-		found = next
-	}
-	return found
-}
-
 // JSON returns the value as JSON.
 func (n *Node) JSON() jsontext.Value { return n.appendJSON(nil) }
-
-// SoundJSON returns an object as JSON, without the members that have a fault.
-func (n *Node) SoundJSON() jsontext.Value {
-	whole := Node{kind: objectKind}
-	for m := range n.Members() {
-		if m.Sound() {
-			whole.members = append(whole.members, m)
-		}
-	}
-	return whole.JSON()
-}
 
 // appendJSON renders the node with variables filled in.
 func (n *Node) appendJSON(b []byte) []byte {

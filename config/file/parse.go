@@ -74,55 +74,69 @@ func (d *document) isText(content []byte) bool {
 // grows with the square of its keys (90,000 took minutes). A long key is copied into each
 // value below it.
 func (d *document) isModest(tokens token.Tokens) bool {
-	flow, keys := 0, 0
-	var columns []int // of the blocks around the token
+	keys := 0
+	var around nesting
 	for i, tk := range tokens {
-		column := 0 // of a block's entry
-		switch tk.Type {
-		case token.TagType:
-			d.fault(placeOf(tk), "", "tags are not supported")
+		if at, text := immodest(tokens, i); text != "" {
+			d.fault(placeOf(at), "", text)
 			return false
-		case token.AnchorType:
-			if i >= 2 && tokens[i-2].Type == token.AnchorType {
-				d.fault(placeOf(tk), "", "a value can have one anchor only")
-				return false
-			}
-		case token.MappingStartType, token.SequenceStartType:
-			flow++
-		case token.MappingEndType, token.SequenceEndType:
-			flow = max(0, flow-1)
-		case token.SequenceEntryType, token.MappingKeyType:
-			column = tk.Position.Column
-			if tk.Type == token.MappingKeyType {
-				keys++
-			}
-		case token.MappingValueType:
+		}
+		if tk.Type == token.MappingKeyType || tk.Type == token.MappingValueType {
 			keys++
-			if i == 0 {
-				break
-			}
-			column = tokens[i-1].Position.Column
-			if len(tokens[i-1].Value) > maxKey {
-				d.fault(placeOf(tokens[i-1]), "", "is a key of more than 1 KiB")
-				return false
-			}
 		}
 		if keys > maxKeys {
 			d.fault(placeOf(tk), "", "the file has more than 10,000 keys")
 			return false
 		}
-		if column > 0 && flow == 0 {
-			for len(columns) > 0 && columns[len(columns)-1] >= column {
-				columns = columns[:len(columns)-1]
-			}
-			columns = append(columns, column)
-		}
-		if flow+len(columns) > maxDepth+2 { // lists in an object can be as deep as their keys
+		if around.add(tokens, i) > maxDepth+2 { // lists in an object can be as deep as their keys
 			d.tooDeep(placeOf(tk), "")
 			return false
 		}
 	}
 	return true
+}
+
+// immodest returns what is wrong with a token by itself; no text: nothing is.
+func immodest(tokens token.Tokens, i int) (at *token.Token, text string) {
+	switch at = tokens[i]; {
+	case at.Type == token.TagType:
+		return at, "tags are not supported"
+	case at.Type == token.AnchorType && i >= 2 && tokens[i-2].Type == token.AnchorType:
+		return at, "a value can have one anchor only"
+	case at.Type == token.MappingValueType && i > 0 && len(tokens[i-1].Value) > maxKey:
+		return tokens[i-1], "is a key of more than 1 KiB"
+	}
+	return nil, ""
+}
+
+// nesting is what stands around a token.
+type nesting struct {
+	flow    int   // brackets and braces that are open
+	columns []int // of the blocks
+}
+
+// add goes on to the next token, and returns how deep it is nested.
+func (n *nesting) add(tokens token.Tokens, i int) int {
+	column := 0 // of a block's entry
+	switch tk := tokens[i]; tk.Type {
+	case token.MappingStartType, token.SequenceStartType:
+		n.flow++
+	case token.MappingEndType, token.SequenceEndType:
+		n.flow = max(0, n.flow-1)
+	case token.SequenceEntryType, token.MappingKeyType:
+		column = tk.Position.Column
+	case token.MappingValueType:
+		if i > 0 {
+			column = tokens[i-1].Position.Column
+		}
+	}
+	if column > 0 && n.flow == 0 {
+		for len(n.columns) > 0 && n.columns[len(n.columns)-1] >= column {
+			n.columns = n.columns[:len(n.columns)-1]
+		}
+		n.columns = append(n.columns, column)
+	}
+	return n.flow + len(n.columns)
 }
 
 // tooDeep reports nesting that would take the stack of each reader after us.
@@ -132,11 +146,14 @@ func (d *document) tooDeep(at place, pointer string) {
 
 // badGrammar rewords a parser's error, whose own text repeats the lines around it.
 func (d *document) badGrammar(err error) {
-	at := place{1, 1}
+	at, message := place{1, 1}, notYAML
 	if e, ok := err.(interface{ GetToken() *token.Token }); ok && e.GetToken() != nil {
 		at = placeOf(e.GetToken())
 	}
-	d.fault(at, "", "is not valid YAML")
+	if e, ok := err.(interface{ GetMessage() string }); ok {
+		message = reasonOf(e.GetMessage())
+	}
+	d.fault(at, "", message)
 }
 
 // onlyDocument returns the body of the one document of a file.

@@ -153,7 +153,10 @@ func (j *judgement) words(e *jsonschema.ValidationError) string {
 	case *rule.Minimum, *rule.Maximum, *rule.ExclusiveMinimum, *rule.ExclusiveMaximum:
 		return j.bounds(e.SchemaURL)
 	case *rule.MinLength:
-		return "must not be empty"
+		if k.Got == 0 || k.Want == 1 {
+			return "must not be empty"
+		}
+		return fmt.Sprintf("must have %d characters or more", k.Want)
 	case *rule.MaxLength:
 		return fmt.Sprintf("must not be longer than %d characters", k.Want)
 	case *rule.MinItems:

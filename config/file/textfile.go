@@ -1,10 +1,7 @@
 package file
 
 import (
-	"fmt"
 	"path/filepath"
-	"strings"
-	"unicode/utf8"
 
 	"sluice/config"
 )
@@ -17,42 +14,17 @@ func (n *Node) TextFile(most int) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if n.document.readFile == nil {
+	if n.document.ReadFile == nil {
 		n.Fault("cannot be read here")
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(n.document.name), path)
 	}
-	content, err := n.document.readFile(path)
-	switch {
-	case err != nil:
-		n.Fault(config.Unreadable(err))
-	case len(content) > most:
-		n.Fault(fmt.Sprintf("the file has more than %d KiB", most>>10))
-	case !utf8.Valid(content):
-		n.Fault("the file is not UTF-8 text")
-	case strings.TrimSpace(string(content)) == "":
-		n.Fault("the file is empty")
-	default:
-		return string(content), true
+	content, err := n.document.ReadFile(path)
+	if fault := config.TextFault(content, err, most); fault != "" {
+		n.Fault(fault)
+		return "", false
 	}
-	return "", false
-}
-
-// Bool returns a boolean.
-func (n *Node) Bool() (value, ok bool) {
-	if !n.is(boolKind) {
-		return false, false
-	}
-	return n.text == "true", true
-}
-
-// Section returns the value of a key at the top of the file, or nil.
-func (n *Node) Section(name string) *Node {
-	root := n
-	for root.parent != nil {
-		root = root.parent
-	}
-	return root.Get(name)
+	return string(content), true
 }

@@ -1,0 +1,92 @@
+package file
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// FromJSON makes a tree of JSON, of which the grammar has been checked: for what may be a file
+// of its own as well, with other rules. No variables are put in (see Node.Expand), and no
+// node has a place.
+func FromJSON(v jsontext.Value) *Node { return new(document).fromJSON(v, nil, "") }
+
+// fromJSON makes the node of a value.
+func (d *document) fromJSON(v jsontext.Value, parent *Node, name string) *Node {
+	n := &Node{document: d, parent: parent, name: name}
+	switch v.Kind() {
+	case 'n':
+	case 't', 'f':
+		n.kind, n.text = boolKind, string(v)
+	case '0':
+		n.kind, n.text = numberKind, string(v)
+	case '"':
+		text, _ := jsontext.AppendUnquote(nil, v)
+		n.kind, n.text = stringKind, string(text)
+	default:
+		n.kind = listKind
+		if v.Kind() == '{' {
+			n.kind = objectKind
+		}
+		in := jsontext.NewDecoder(bytes.NewReader(v))
+		in.ReadToken() // the bracket
+		for k := in.PeekKind(); k != '}' && k != ']'; k = in.PeekKind() {
+			name := strconv.Itoa(len(n.members))
+			if n.kind == objectKind {
+				token, _ := in.ReadToken()
+				name = token.String()
+			}
+			member, _ := in.ReadValue()
+			n.members = append(n.members, d.fromJSON(member, n, name))
+		}
+	}
+	return n
+}
+
+// Messages returns the faults of a tree that FromJSON made, in the order in which they were
+// reported, each with its pointer.
+func (n *Node) Messages() (all []string) {
+	for _, f := range n.document.faults {
+		all = append(all, f.message())
+	}
+	return all
+}
+
+// Expand puts in the variables of a text that FromJSON left as it was. with returns the
+// text with their values, which it asks variable for, or what is wrong with it. One that is
+// not set is a fault.
+func (n *Node) Expand(lookup func(name string) (string, bool), with func(text string, variable func(name string) string) (value, fault string)) {
+	value, fault := with(n.text, func(name string) string {
+		u := use{name: name}
+		if u.value, u.set = lookup(name); !u.set {
+			n.Fault("the variable " + name + " is not set")
+		}
+		n.used = append(n.used, u)
+		return u.value
+	})
+	if fault != "" {
+		n.Fault(fault)
+	}
+	n.text = value
+}
+
+// Kind says what the value is in JSON; 0: it is absent, or at fault.
+func (n *Node) Kind() jsontext.Kind {
+	if n == nil || n.faulty {
+		return 0
+	}
+	switch n.kind {
+	case nullKind:
+		return 'n'
+	case boolKind:
+		return jsontext.Kind(n.text[0])
+	case numberKind:
+		return '0'
+	case stringKind:
+		return '"'
+	case listKind:
+		return '['
+	}
+	return '{'
+}

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// maxFile bounds what is read of any file, in bytes. Who reads one has a smaller bound for
+// what it takes.
+const maxFile = 16 << 20
+
+// Errors of ReadFile.
+var (
+	ErrNoFile   = errors.New("is no regular file")
+	ErrTooLarge = errors.New("the file has more than 16 MiB")
+)
+
+// ReadFile reads a file that somebody names: a regular one of at most 16 MiB. A device may
+// have no end, and the other end of a pipe may never come.
+func ReadFile(path string) ([]byte, error) {
+	// Opening a pipe waits for who writes it, so its kind is looked at before.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "read", Path: path, Err: ErrNoFile}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		return nil, &os.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return content, err
+}

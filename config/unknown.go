@@ -1,0 +1,79 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// variablePrefix begins the name of each variable that is ours alone.
+const variablePrefix = "SLUICE_"
+
+// unknown reports the variables of environ that look like ours and that no setting reads:
+// a mistyped one would be ignored without a word, and SLUICE_CONFIRM among them guards
+// writes. No value is repeated.
+func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
+	var known, unknown []string
+	for _, s := range settings {
+		known = append(known, s.Variable, s.second)
+	}
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		message := "there is no such variable"
+		if best, ok := Nearest(name, known); ok {
+			message += "; did you mean " + best + "?"
+		}
+		if c.Strict {
+			r.fault(name, message)
+		} else {
+			c.Warnings = append(c.Warnings, name+": "+message)
+		}
+	}
+}
+
+// Nearest returns the one of known that name is most likely a slip of: upper case, _ and -
+// do not count, and up to a third of its letters may be wrong. false: there is none.
+func Nearest(name string, known []string) (best string, ok bool) {
+	least := 1 + max(1, (len(name)+1)/3) // more changes than that are another word
+	for _, k := range known {
+		if d := distance(fold(name), fold(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best, best != ""
+}
+
+// fold drops what people mix up: upper case, _ and -.
+func fold(name string) string {
+	name = name[:min(len(name), 64)]
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// distance is how many bytes must be added, dropped, replaced, or exchanged with their
+// neighbor to get b out of a (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := last[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			row[j+1] = min(replaced, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
