@@ -16,6 +16,7 @@ import { Session } from './session.js';
 import { offlineModel, StatusPanel } from './status.js';
 import { fitsAddress } from './transport.js';
 import { TurnView } from './turn.js';
+import { waits } from './waits.js';
 
 /** @typedef {import('./types').Ask} Ask */
 /** @typedef {import('./types').Via} Via */
@@ -33,9 +34,10 @@ const lookup = new Lookup();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
 const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
   lookup.offer(gateway.keeps);
-  picker.offer((await getJSON('channels'))?.channels ?? []);
+  const list = await getJSON('channels');
+  picker.offer(list?.channels ?? [], list?.quality?.drafts);
   picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
-  inbox.show(approvals === true, approvals ? (await getJSON(inbox.address))?.approvals ?? [] : []);
+  inbox.show(approvals === true, approvals ? await inbox.read(getJSON) : []);
 });
 inbox.asks = () => gateway.refresh();
 const conversation = new Follower();
@@ -93,8 +95,14 @@ function begin(record) {
     identified() {
       if (isChosen()) showTurn(byId('turn-panel'), record);
     },
-    show(event, data) { view.show(event, data); },
-    interrupted() { view.interrupted(); },
+    show(event, data) {
+      if (event === 'approval') waits(record.ask.conversation_id);
+      view.show(event, data);
+    },
+    interrupted() {
+      view.interrupted();
+      gateway.refresh(); // it may be gone
+    },
     changed: eachFrame(() => {
       view.draw();
       if (isChosen()) inspector.draw();

@@ -71,7 +71,8 @@ export class ApprovalCard {
       this.#sent();
       this.answer({ action, ...(said ? { message: said } : {}), ...(input ? { input } : {}) });
     };
-    set(this.whole, schema ? box : null, message, fault,
+    const hint = schema ? optional(schema) : '';
+    set(this.whole, schema ? box : null, hint ? el('p', { class: 'faint' }, hint) : null, message, fault,
       button('Allow', `Allow: ${prompt}`, 'approve', () => answer('approve')),
       button('Do not allow', `Do not allow: ${prompt}`, 'reject', () => answer('reject')));
   }
@@ -178,10 +179,22 @@ function object(text) {
 }
 
 /**
- * The names that a schema asks for, to fill in.
+ * What a schema asks for, to fill in: what it requires, or has a default for. The rest is left
+ * out, as an empty text would be no answer but a fault.
  * @param {import('./types').Schema} schema
  */
-const template = (schema) => JSON.stringify(Object.fromEntries(Object.keys(schema.properties ?? {}).map((name) => [name, ''])), null, 2);
+const template = (schema) => JSON.stringify(Object.fromEntries(Object.entries(schema.properties ?? {})
+  .filter(([name, { default: given }]) => given !== undefined || schema.required?.includes(name))
+  .map(([name, { type, default: given }]) => [name, given ?? (type === 'string' ? '' : null)])), null, 2);
+
+/**
+ * The names of what may be filled in and is not there; '' if there is no such thing.
+ * @param {import('./types').Schema} schema
+ */
+function optional(schema) {
+  const names = Object.entries(schema.properties ?? {}).filter(([name, { default: given }]) => given === undefined && !schema.required?.includes(name));
+  return names.length ? `It may also have: ${names.map(([name, { type }]) => (type ? `${name} (${[type].flat().join(' or ')})` : name)).join(', ')}.` : '';
+}
 
 /**
  * What a person decided, in a line.

@@ -86,12 +86,31 @@ export function holder(node, token) {
 /** @param {Token} token @param {Node} parent */
 function block(token, parent) {
   const node = shell(token);
+  if (token.type === 'row') steer(/** @type {HTMLTableElement} */ (parent.parentNode), token.cells);
   // An item or a quote has one direction, as its marker or bar has one side. It is that of
   // its text, and a browser looks past text whose own direction is given.
   if (/^(?:li|blockquote)$/i.test(/** @type {Element} */ (parent).tagName) && /^(?:p|h\d)$/i.test(node.tagName)) attribute(node, 'dir', null);
   const inside = parts(token);
   if (inside.length > 0) draw(holder(node, token), inside);
   return node;
+}
+
+/**
+ * The direction of a row, by its first letter that has one; null: it has none. A browser with
+ * dir=auto would look through the whole table at each row that comes.
+ * @param {Token[]} cells
+ */
+function direction(cells) {
+  const [letter] = /\p{L}/u.exec(cells.map((c) => c.text).join(' ')) ?? [];
+  return letter ? (/[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(letter) ? 'rtl' : 'ltr') : null;
+}
+
+/**
+ * Gives a table whose rows so far have no direction that of one more.
+ * @param {HTMLTableElement} table @param {Token[]} cells
+ */
+function steer(table, cells) {
+  if (!table.dir) attribute(table, 'dir', direction(cells));
 }
 
 /**
@@ -111,7 +130,7 @@ function shell(token) {
     case 'list_item': return el('li', { class: token.task ? 'task' : null, dir: 'auto' });
     case 'paragraph': case 'text': return el('p', { dir: 'auto' }, ...inlines(token.tokens));
     case 'row': return row('td', token.cells);
-    case 'table': return el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', { dir: 'auto' }, el('thead', {}, row('th', token.header)), el('tbody')));
+    case 'table': return el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, el('table', { dir: direction(token.header) }, el('thead', {}, row('th', token.header)), el('tbody')));
   }
   return el('p', { dir: 'auto' }, token.raw.trimEnd());
 }

@@ -18,8 +18,14 @@ export class ChannelPicker {
   #shown = ''; // the channels that are listed
   #known = ''; // the workflows
 
-  /** @param {Channel[]} channels */
-  offer(channels) {
+  /**
+   * @param {Channel[]} channels
+   * @param {string | undefined} drafts who may want them; with never the gateway refuses a request for them
+   */
+  offer(channels, drafts) {
+    const allowed = drafts !== 'never';
+    /** @type {HTMLElement} */ (this.#drafts.closest('label')).hidden = !allowed;
+    this.#drafts.checked &&= allowed;
     const key = JSON.stringify(channels.map(({ name }) => name));
     byId('channels').hidden = channels.length === 0;
     if (key === this.#shown) return;

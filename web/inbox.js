@@ -3,10 +3,13 @@
 
 import { ApprovalCard } from './approval.js';
 import { byId, el, set } from './dom.js';
+import { conversations, keep } from './waits.js';
 
 /** @typedef {import('./types').Address} Address */
 /** @typedef {import('./types').Answer} Answer */
 /** @typedef {import('./types').Approval} Approval */
+
+const mostPages = 5; // of one list
 
 export class Inbox {
   #user = /** @type {HTMLInputElement} */ (byId('user'));
@@ -20,14 +23,28 @@ export class Inbox {
     this.#user.addEventListener('change', () => this.asks());
   }
 
-  /** Who asks: only what waits for this user is listed. @returns {Record<string, string>} */
+  /** Who answers, if that is said. @returns {Record<string, string>} */
   get #who() {
     const user = this.#user.value.trim();
     return user ? { user_id: user } : {};
   }
 
-  /** Where the list is. */
-  get address() { return `approvals?${new URLSearchParams(this.#who)}`; }
+  /**
+   * What may be decided here: by the user that is written, also if another one has begun it; of nobody in
+   * particular what this browser has begun, as nobody is told what others have.
+   * @param {(path: string) => Promise<any>} getJSON @returns {Promise<Approval[]>}
+   */
+  async read(getJSON) {
+    const who = this.#who;
+    if (who.user_id) return (await pages(who, getJSON)) ?? [];
+    const list = [];
+    for (const conversation_id of conversations()) {
+      const found = await pages({ conversation_id }, getJSON);
+      if (found?.length === 0) keep(conversations().filter((id) => id !== conversation_id));
+      list.push(...found ?? []);
+    }
+    return list;
+  }
 
   /** @param {boolean} there  whether the gateway asks people, and keeps what it asks @param {Approval[]} list */
   show(there, list) {
@@ -49,4 +66,22 @@ export class Inbox {
       root.append(card.node);
     }
   }
+}
+
+/**
+ * A list to its end, as far as it is reasonable; null: it could not be read.
+ * @param {Record<string, string>} query @param {(path: string) => Promise<any>} getJSON
+ * @returns {Promise<Approval[] | null>}
+ */
+async function pages(query, getJSON) {
+  const list = [];
+  let next = {};
+  for (let page = 0; page < mostPages; page++) {
+    const reply = await getJSON(`approvals?${new URLSearchParams({ ...query, ...next })}`);
+    if (!reply?.approvals) return null;
+    list.push(...reply.approvals);
+    if (!reply.next_cursor) break;
+    next = { cursor: reply.next_cursor };
+  }
+  return list;
 }

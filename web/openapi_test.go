@@ -207,7 +207,7 @@ func TestEventsMatchTheirSchemas(t *testing.T) {
 		&stream.ToolStarted{Call: call},
 		&stream.ToolCompleted{Call: call, Duration: time.Millisecond, Result: "ok"},
 		&stream.ToolCompleted{Call: call, Result: strings.Repeat("x", 4096)},
-		&stream.ToolFailed{Call: call, Message: "no"},
+		&stream.ToolFailed{Call: call, Message: "no"}, &stream.ToolFailed{Call: call, Message: "no", ErrorType: fault.ApprovalRejected},
 		&stream.ToolUnknown{Call: stream.Call{ID: "c2", Tool: "x"}, Message: "lost"},
 		&stream.Delta{Text: "Hello"},
 		&stream.Error{Type: fault.MCPUnavailable, Message: "m", Recoverable: true},

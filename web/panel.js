@@ -36,7 +36,7 @@ function time(record) {
   const root = el('div', { 'data-testid': 'waterfall' }, waterfall(record));
   if (record.task && record.state !== 'running') {
     readTrace(record.task).then((trace) => {
-      if (trace && trace.steps.length > 0) set(root, new TraceView(trace).node, el('p', { class: 'faint small' }, 'Task ', el('code', {}, record.task)));
+      if (trace && trace.steps.length > 0) set(root, new TraceView(trace, record.ask.input.slice(0, 60)).node, el('p', { class: 'faint small' }, 'Task ', el('code', {}, record.task)));
     });
   }
   return root;

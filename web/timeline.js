@@ -31,8 +31,11 @@ const between = { least: 1000, share: 0.25 };
 const narrow = 0.08;
 const narrowest = 0.4;
 
-/** @param {Trace} trace @returns {Row[]} in the order in which they are read */
-export function rowsOf(trace) {
+/**
+ * @param {Trace} trace @param {string} [asked]  what the one turn of it was asked
+ * @returns {Row[]} in the order in which they are read
+ */
+export function rowsOf(trace, asked) {
   const known = new Map((trace.steps ?? []).toReversed().map((s) => [s.id, s])); // of two the first
   /** @type {Map<string, TraceStep[]>} */
   const below = new Map();
@@ -43,11 +46,13 @@ export function rowsOf(trace) {
   /** @type {Row[]} */
   const rows = [];
   let turns = 0;
+  const named = asked && [...known.values()].filter((s) => s.step_name === 'turn').length === 1;
   /** @param {string} parent @param {number} level */
   const walk = (parent, level) => {
     const made = (below.get(parent) ?? []).map((step) => stepRow(step, level, step.step_name === 'turn' ? ++turns : 0));
     lay(made);
     for (const row of made) {
+      if (named && row.kind === 'turn') row.name = asked;
       rows.push(row);
       const before = rows.length;
       const calls = (row.step?.tool_calls ?? []).map((call, i) => callRow(call, `${row.id}:${i}`, level + 1, row));
@@ -62,7 +67,10 @@ export function rowsOf(trace) {
 }
 
 /** @type {Record<string, string>} */
-const names = { route: 'Routing', step: 'Model', approval: 'Question to a person', model: 'Another model answers', error: 'A failure' };
+const names = {
+  route: 'Routing', step: 'Model', router: 'Model, as router', planner: 'Model, as planner', judge: 'Model, as judge', refinement: 'Model, as reviser',
+  critic: 'Model, as critic', approval: 'Question to a person', model: 'Another model answers', error: 'A failure',
+};
 
 /** @param {TraceStep} s @param {number} turn  its number @returns {string} */
 function nameOf(s, turn) {
@@ -81,6 +89,9 @@ function stepRow(s, level, turn) {
   };
 }
 
+// Questions of the gateway's own to a model.
+const asks = ['router', 'planner', 'judge', 'refinement', 'critic'];
+
 const kinds = ['agent', 'tool', 'condition', 'human', ''];
 
 /**
@@ -90,10 +101,12 @@ const kinds = ['agent', 'tool', 'condition', 'human', ''];
 function wordOf(s) {
   if (s.step_name === 'node' && s.message === 'waiting') return 'waits';
   if (s.step_name === 'node' && s.message === 'skipped') return 'skipped';
+  if (s.step_name === 'turn' && s.message.startsWith('cancelled')) return 'stopped';
   if (s.status === 'error') return 'failed';
   if (s.status !== 'warning') return '';
   const lost = (s.tool_calls ?? []).some((c) => c.outcome === 'failed' || c.outcome === 'unknown');
   if (s.step_name === 'turn' || s.step_name === 'step') return lost ? 'a call failed' : 'cut';
+  if (asks.includes(s.step_name)) return 'failed';
   if (s.step_name === 'node') return s.message === 'turn_lost' || kinds.includes(s.message) ? 'cut' : 'failed';
   if (s.step_name === 'agent') return ['primary', 'additional', 'fallback', 'delegate'].includes(s.message) ? 'cut' : 'failed';
   return 'warning';

@@ -32,7 +32,7 @@ export class ToolCard {
   /** @param {ToolCall} call */
   show(call) {
     this.node.dataset.status = call.status;
-    this.state.textContent = states[call.status] ?? call.status;
+    this.state.textContent = call.error_type === 'approval_rejected' ? 'not allowed' : states[call.status] ?? call.status;
     if (call.duration_ms !== undefined) this.state.append(` · ${duration(call.duration_ms)}`);
     if (call.status === 'progress') return this.#far(call);
     if (call.status === 'in_progress') return;

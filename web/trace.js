@@ -4,7 +4,7 @@
 import { attribute, el, say, set, svg, visible } from './dom.js';
 import { rowsOf, scaleOf, withGaps } from './timeline.js';
 import { args } from './tool.js';
-import { counted, number, pretty, span } from './words.js';
+import { counted, endings, number, pretty, span } from './words.js';
 
 /** @typedef {import('./types').Trace} Trace */
 /** @typedef {import('./timeline.js').Row} Row */
@@ -39,10 +39,10 @@ export class TraceView {
   #table = el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'The trace as a table', hidden: true });
   #toggle = el('button', { type: 'button', class: 'quiet', 'data-testid': 'trace-table', 'aria-pressed': 'false' }, 'As a table');
 
-  /** @param {Trace} trace */
-  constructor(trace) {
+  /** @param {Trace} trace @param {string} [asked]  what its only turn was asked */
+  constructor(trace, asked) {
     this.trace = trace;
-    const plain = rowsOf(trace);
+    const plain = rowsOf(trace, asked);
     const scale = scaleOf(plain);
     const rows = withGaps(plain, scale);
     this.#items = rows.map((row) => ({ row, node: item(row, scale), folded: row.parent && rows.length > many && row.level >= shown }));
@@ -234,12 +234,14 @@ function detail(row, trace) {
   if (call) facts.push(['Server', call.server], ['Call', call.call_id]);
   const session = step?.session_id && !call ? trace.sub_agent_sessions?.[step.session_id] : null;
   if (step?.session_id && !call) facts.push(['Session', session ? `${step.session_id}, ${session.status}, ${counted(session.message_count, 'message')}` : step.session_id]);
+  if (step?.model && !call) facts.push(['Model', step.model]);
+  if (kind === 'turn' && step && endings[step.message]) facts.push(['Ended', endings[step.message]]);
   if (step?.usage && !call) facts.push(['Tokens', `${number(step.usage.input_tokens)} in, ${number(step.usage.output_tokens)} out, ${number(step.usage.thinking_tokens)} thinking`]);
   if (step && !call) facts.push(['Began', new Date(step.timestamp).toLocaleString()]);
   const nodes = list(name, facts);
   if (call?.arguments) nodes.push(args(call.arguments));
   const said = call ? call.error || call.result?.text : step?.message;
-  if (said) nodes.push(el('pre', { dir: 'auto', tabindex: 0, 'aria-label': 'What was said' }, pretty(said), call?.result?.truncated ? '\n…' : null));
+  if (said && !(kind === 'turn' && endings[said])) nodes.push(el('pre', { dir: 'auto', tabindex: 0, 'aria-label': 'What was said' }, pretty(said), call?.result?.truncated ? '\n…' : null));
   return nodes;
 }
 

@@ -175,6 +175,7 @@ export interface ToolCall {
   result?: string;
   truncated?: boolean;
   error?: string;
+  error_type?: string; // approval_rejected: a person has not allowed it
   progress?: number;
   total?: number;
   message?: string;
@@ -226,6 +227,7 @@ export interface TraceStep {
   node_id?: string;
   session_id?: string;
   attempt?: number;
+  model?: string; // that was asked
   tool_calls?: TraceCall[];
   usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number };
 }
@@ -277,4 +279,5 @@ export interface Schema {
   properties?: Record<string, Schema>;
   required?: string[];
   enum?: unknown[];
+  default?: unknown;
 }

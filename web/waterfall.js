@@ -2,6 +2,7 @@
 // gateway's figures; when they began is when their events were seen here.
 
 import { el, svg } from './dom.js';
+import { dataOf } from './events.js';
 import { duration } from './words.js';
 
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
@@ -64,11 +65,14 @@ function toolBars(record, end) {
 /**
  * The model works while no tool does. If there are as many such times as the
  * gateway counts model calls, each call begins with one of them; otherwise they
- * are drawn end to end.
+ * are drawn end to end. Where agents or nodes work side by side it is not known which of
+ * them asked: they are drawn themselves, as long as they worked.
  * @param {TurnRecord} record @param {number} first @param {number} end
  * @returns {Bar[]}
  */
 function modelBars(record, first, end) {
+  const branches = branchBars(record, end);
+  if (branches.length > 1) return branches;
   const measured = record.done?.timings.model_ms ?? [];
   const begins = gaps(record, first, end);
   let next = first;
@@ -77,6 +81,32 @@ function modelBars(record, first, end) {
     next = from + ms;
     return { kind: 'model', name: measured.length > 1 ? `Model call ${i + 1}` : 'Model call', from, ms };
   });
+}
+
+/**
+ * Agents and nodes of workflows, from their begin to their end.
+ * @param {TurnRecord} record @param {number} end
+ * @returns {Bar[]}
+ */
+function branchBars(record, end) {
+  /** @type {Map<string, Bar>} */
+  const open = new Map();
+  /** @type {Bar[]} */
+  const bars = [];
+  for (const { event, data: text, at } of record.events) {
+    const data = event === 'agent' || event === 'node' ? dataOf(text) : null;
+    if (!data) continue;
+    const key = `${event} ${data.node_id ?? ''} ${data.agent_id ?? ''} ${data.session_id ?? ''}`;
+    const before = open.get(key);
+    if (before) before.ms = at - before.from;
+    open.delete(key);
+    if (data.status !== 'started' && data.status !== 'retrying') continue;
+    /** @type {Bar} */
+    const bar = { kind: 'model', name: event === 'node' ? `Node ${data.node_id}` : `Agent ${data.agent_id}`, from: at, ms: end - at };
+    open.set(key, bar);
+    bars.push(bar);
+  }
+  return bars;
 }
 
 /**

@@ -80,10 +80,11 @@ export const adviceFor = (type, fatal) => (!fatal && toolAdvice[type]) || advice
 export const passing = (type) => ['overloaded', 'shutting_down', 'request_timeout'].includes(type);
 
 /** @type {Record<string, string>} */
-const endings = {
+export const endings = {
   stop: 'Answered',
   max_tokens: 'Cut short at the most text the model may write',
   max_steps: 'Answered at the limit of model steps',
+  input_required: 'Asks you something',
   approval_required: 'Waits for your decision',
   error: 'Failed',
   timeout: 'Out of time',

@@ -17,9 +17,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 
 	"sluice/config"
 	"sluice/internal/gateway"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 	"sluice/stream/sse"
 )
 
@@ -31,8 +34,8 @@ const maxFrame = 16 << 20
 
 // askFlags are the flags of ask, but for those of a structured answer (formFlags).
 type askFlags struct {
-	url, channel, resume               *string
-	raw, talk, drafts, approve, reject *bool
+	url, channel, resume, user                  *string
+	raw, talk, drafts, approve, reject, waiting *bool
 }
 
 // newAskFlags adds the flags.
@@ -45,19 +48,25 @@ func newAskFlags(l *config.Loader) askFlags {
 		drafts:  l.Bool("drafts", "show an answer that is held back until it is checked as it is written"),
 		approve: l.Bool("approve", "allow every tool call that a person must allow"),
 		reject:  l.Bool("reject", "allow none of them"),
+		user:    l.String("user", "", "who asks, or answers: the user_id of the turn, of an answer, and of --waiting"),
+		waiting: l.Bool("waiting", "in place of a message: answer what waits for --user, of turns that others began too"),
 		resume:  l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id"),
 	}
 }
 
 // streamed says whether a flag was given that only a stream of events gives a meaning.
-func (f askFlags) streamed() bool { return *f.url != "" || *f.raw || *f.talk || *f.resume != "" }
+func (f askFlags) streamed() bool {
+	return *f.url != "" || *f.raw || *f.talk || *f.resume != "" || *f.waiting
+}
 
 // misuse says what is wrong with the flags together and the message, text; empty: nothing.
 func (f askFlags) misuse(text string) string {
 	switch {
 	case *f.resume != "" && (text != "" || *f.talk || !canResume(*f.resume)):
 		return "--resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it"
-	case text == "" && !*f.talk && *f.resume == "":
+	case *f.waiting && (text != "" || *f.talk || *f.resume != "" || *f.url == "" || *f.user == ""):
+		return "--waiting needs --url and --user, and takes no message, --chat or --resume beside it"
+	case text == "" && !*f.talk && *f.resume == "" && !*f.waiting:
 		return `give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
 	case *f.approve && *f.reject:
 		return "--approve and --reject exclude each other"
@@ -72,8 +81,8 @@ func (f askFlags) misuse(text string) string {
 // Without --url a gateway is started on a free port and ended with the command. Flags that
 // contradict each other end with exitUsage before anything is started.
 func (p program) ask(ctx context.Context, args []string) int {
-	var file gateway.File
-	l := gateway.LoaderWith(&file)
+	var file settings.File
+	l := settings.LoaderWith(&file)
 	l.MaxArgs = 1
 	f := newAskFlags(l)
 	form := newFormFlags(l, f.streamed)
@@ -109,12 +118,16 @@ func (p program) askAt(ctx context.Context, base string, f askFlags, text string
 	if *f.raw {
 		show = &jsonLines{out: p.stdout}
 	}
-	if *f.resume != "" {
-		return p.resume(ctx, base, *f.resume, show)
-	}
 	lines := p.lineReader(ctx)
 	decide := p.deciderOf(*f.approve, *f.reject, lines)
-	asked := conversation{Input: text, Channel: *f.channel, Drafts: *f.drafts}
+	decide.user = *f.user
+	switch {
+	case *f.resume != "":
+		return p.resume(ctx, base, *f.resume, show, decide)
+	case *f.waiting:
+		return p.answerWaiting(ctx, base, show, decide)
+	}
+	asked := conversation{Input: text, User: *f.user, Channel: *f.channel, Drafts: *f.drafts}
 	if *f.talk {
 		return p.converse(ctx, base, asked, show, lines, decide)
 	}
@@ -126,9 +139,12 @@ func (p program) askAt(ctx context.Context, base string, f askFlags, text string
 //
 // code counts only if err is nil. A question that nobody could answer has its own code, so
 // that a script can tell it from a failure.
-func (p program) verdict(code int, err error) int {
+func (p program) verdict(code int, err error) int { return p.verdictOf("sluice ask", code, err) }
+
+// verdictOf is verdict for a command of another name.
+func (p program) verdictOf(command string, code int, err error) int {
 	if err != nil {
-		fmt.Fprintf(p.stderr, "sluice ask: %s\n", printable(err.Error())) // it may repeat what the gateway said
+		fmt.Fprintf(p.stderr, "%s: %s\n", command, printable(err.Error())) // it may repeat what the gateway said
 		if errors.Is(err, errAsked) {
 			return exitAsked
 		}
@@ -153,8 +169,8 @@ func codeOf(done eventData) int {
 // would be in the way, so it is written, to stderr, only if a level was asked for.
 //
 // The admin port stays closed, for it might be taken by the gateway that serves.
-func (p program) startForAsk(ctx context.Context, cfg config.Config, file gateway.File) (*gateway.Service, error) {
-	cfg.Addr, cfg.AdminAddr = "127.0.0.1:0", ""
+func (p program) startForAsk(ctx context.Context, cfg config.Config, file settings.File) (*gateway.Service, error) {
+	config.Change(&cfg, func(p *settings.Process) { p.Addr, p.AdminAddr = "127.0.0.1:0", "" })
 	return gateway.Listen(ctx, gatewayConfig(cfg, file), p.logIfWanted())
 }
 
@@ -164,6 +180,11 @@ func (p program) logIfWanted() io.Writer {
 		return p.stderr
 	}
 	return io.Discard
+}
+
+// logger is the log of a command without a gateway: see logIfWanted.
+func (p program) logger(cfg settings.Config) zerolog.Logger {
+	return process.OwnLogger(process.NewLogger(p.logIfWanted(), settings.Of[settings.Logging](&cfg).Level))
 }
 
 // viewer shows the events of a turn.
@@ -217,21 +238,27 @@ type eventData struct {
 //
 // code holds only if the turn ended without an error.
 type said struct {
-	text  string        // of the answer, as much of it as came
-	code  int           // the exit code of the turn
-	asked *approvalData // what a person must answer; nil: nothing
+	text  string          // of the answer, as much of it as came
+	code  int             // the exit code of the turn
+	waits bool            // the turn has ended for now because people are asked
+	asked []*approvalData // what they are asked
 }
 
 // post runs one turn, or goes on with one.
+func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
+	return p.send(ctx, base, "/chat/stream", c, show)
+}
+
+// send posts a body, and shows the turn that it begins or goes on with.
 //
 // The key for idempotency is new for each call, so that a retry by a proxy does not run a
 // turn twice.
-func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
-	body, err := json.Marshal(c)
+func (p program) send(ctx context.Context, base, path string, given any, show viewer) (said, error) {
+	body, err := json.Marshal(given)
 	if err != nil {
 		return said{code: exitFailed}, errors.New("the message is not valid UTF-8")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/stream", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(body))
 	if err != nil {
 		return said{code: exitFailed}, err
 	}
@@ -240,7 +267,7 @@ func (p program) post(ctx context.Context, base string, c conversation, show vie
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	a := &asking{base: base, show: show, note: p.stderr}
 	code, err := a.run(ctx, req)
-	return said{text: a.answer.String(), code: code, asked: a.asked}, err
+	return a.said(code), err
 }
 
 // refusal is what a problem reply says.

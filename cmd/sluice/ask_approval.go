@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,9 +18,11 @@ import (
 
 // approvalData is what ask reads of the event approval.
 type approvalData struct {
-	Token  string        `json:"token"`
-	Prompt string        `json:"prompt"`
-	Calls  []pendingCall `json:"calls"`
+	ID     string         `json:"approval_id"`
+	Token  string         `json:"token"`
+	Prompt string         `json:"prompt"`
+	Calls  []pendingCall  `json:"calls"`
+	Schema jsontext.Value `json:"schema"` // of what is to be filled in; nil: nothing is
 }
 
 // pendingCall is a call that waits for a person.
@@ -35,11 +38,16 @@ type pendingCall struct {
 // approvalAnswer is the member approval of a body.
 //
 // Either Action is set, for all calls or for a node, or Calls has one answer for each call.
+// One that is given to a task is the body itself: it names the question and the user, and
+// has no token.
 type approvalAnswer struct {
-	Token   string       `json:"token"`
-	Action  string       `json:"action,omitzero"`
-	Message string       `json:"message,omitzero"`
-	Calls   []callAnswer `json:"calls,omitempty"`
+	Token   string         `json:"token,omitzero"`
+	ID      string         `json:"approval_id,omitzero"`
+	User    string         `json:"user_id,omitzero"`
+	Action  string         `json:"action,omitzero"`
+	Message string         `json:"message,omitzero"`
+	Input   jsontext.Value `json:"input,omitempty"`
+	Calls   []callAnswer   `json:"calls,omitempty"`
 }
 
 // callAnswer is the answer about one call, as the gateway reads it.
@@ -56,6 +64,7 @@ var errAsked = errors.New("a person must allow a tool call, and there is none to
 // decider answers questions: by a flag, or by a person at the terminal.
 type decider struct {
 	action string // of every call; empty: a person is asked
+	user   string // who answers; empty: nobody in particular
 	out    io.Writer
 	// line returns the next line that the person writes; nil: there is no terminal.
 	line func() (string, error)
@@ -126,10 +135,14 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 // askNode asks what a node of a workflow asks until the answer can be read.
 //
 // The end of the input counts as nobody there. What follows the first word is the message
-// to the run.
+// to the run. An object of JSON is a yes with what the node wants to be filled in.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
+	choices := "[y]es, or [n]o and why"
+	if q.Schema != nil {
+		choices = "[y]es, [n]o and why, or what is asked for as JSON (" + printable(string(q.Schema)) + ")"
+	}
 	for {
-		fmt.Fprintf(d.out, "%s [y]es, or [n]o and why: ", printable(q.Prompt))
+		fmt.Fprintf(d.out, "%s %s: ", printable(q.Prompt), choices)
 		text, err := d.line()
 		if err != nil {
 			return errAsked
@@ -141,6 +154,10 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 			return nil
 		case "n", "no":
 			a.Action, a.Message = "reject", rest
+			return nil
+		}
+		if v := jsontext.Value(strings.TrimSpace(text)); q.Schema != nil && v.Kind() == '{' && v.IsValid() {
+			a.Action, a.Input = "approve", v
 			return nil
 		}
 		fmt.Fprintln(d.out, "Write y or n.")
@@ -171,29 +188,56 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 	}
 }
 
-// turn runs one turn to its end, with the answers to its questions. Answers that the
-// gateway cannot take are asked for again.
-//
-// One turn may ask several times; each answer is a request of its own, and its stream goes
-// on with the text. A refused answer (422) is asked for again only if a person gave it, for
-// a flag would give the same one.
+// turn runs one turn to its end, with the answers to its questions.
 func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
 	said, err := p.post(ctx, base, c, show)
-	for err == nil && said.asked != nil {
+	return p.answers(ctx, base, said, err, show, d)
+}
+
+// answers goes on with a turn that has come so far, until nobody is asked any more. Answers
+// that the gateway cannot take are asked for again.
+//
+// One turn may ask several things, at once and one after the other; each answer is a request
+// of its own, and its stream goes on with the text. A refused answer (422) is asked for again
+// only if a person gave it, for a flag would give the same one.
+func (p program) answers(ctx context.Context, base string, so said, err error, show viewer, d *decider) (answer string, code int, _ error) {
+	for err == nil && len(so.asked) > 0 {
 		var given *approvalAnswer
-		if given, err = d.decide(said.asked); err != nil {
+		if given, err = d.decide(so.asked[0]); err != nil {
 			break
 		}
-		question := said.asked
-		next, failed := p.post(ctx, base, conversation{Approval: given}, show)
-		var refused *refusal
-		if errors.As(failed, &refused) && refused.status == 422 && d.action == "" {
-			fmt.Fprintln(d.out, printable(refused.Error()))
-			said.asked = question
+		next, failed := p.post(ctx, base, conversation{Approval: given, User: d.user}, show)
+		if d.again(failed) {
 			continue
 		}
-		answer += said.text
-		said, err = next, failed
+		answer += so.text
+		next.asked = next.with(so.asked[1:])
+		so, err = next, failed
 	}
-	return answer + said.text, said.code, err
+	return answer + so.text, so.code, err
+}
+
+// again says whether an answer was refused that a person may give in another way.
+func (d *decider) again(err error) bool {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.status != 422 || d.action != "" {
+		return false
+	}
+	fmt.Fprintln(d.out, printable(refused.Error()))
+	return true
+}
+
+// with returns what is asked after an answer: what its stream ends with, and of others that
+// were asked before what the stream does not repeat, if the turn still waits.
+func (so *said) with(others []*approvalData) []*approvalData {
+	if !so.waits {
+		return so.asked
+	}
+	list := so.asked
+	for _, q := range others {
+		if !slices.ContainsFunc(list, func(other *approvalData) bool { return other.ID == q.ID }) {
+			list = append(list, q)
+		}
+	}
+	return list
 }

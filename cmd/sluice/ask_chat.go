@@ -34,12 +34,13 @@ type pastMessage struct {
 type conversation struct {
 	Input       string        `json:"input,omitzero"`
 	ID          string        `json:"conversation_id,omitzero"`
+	User        string        `json:"user_id,omitzero"`
 	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
 	Channel     string        `json:"channel,omitzero"`
 	Drafts      bool          `json:"drafts,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
-	// Approval answers a question; all but Accumulated is empty then.
+	// Approval answers a question; all but Accumulated and User is empty then.
 	Approval *approvalAnswer `json:"approval,omitzero"`
 }
 

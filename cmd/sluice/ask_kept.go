@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,8 @@ type asking struct {
 	note io.Writer // for what the turn itself does not tell
 
 	answer strings.Builder
-	asked  *approvalData          // what a person must answer; nil: nothing
+	asked  []*approvalData        // what people are asked
+	waits  bool                   // it has ended for now because they are
 	task   atomic.Pointer[string] // nil: the gateway keeps no turns, as far as is known
 	last   string                 // the id of the last event
 }
@@ -76,6 +78,11 @@ func (a *asking) run(ctx context.Context, req *http.Request) (code int, err erro
 		err = fmt.Errorf("%w; sluice ask --url %s --resume %s tells it from its beginning", err, a.base, *task)
 	}
 	return code, err
+}
+
+// said is what came of the stream, with the exit code of its turn.
+func (a *asking) said(code int) said {
+	return said{text: a.answer.String(), code: code, waits: a.waits, asked: a.asked}
 }
 
 // untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
@@ -208,7 +215,9 @@ func (a *asking) take(ev sse.Event) (code int, done bool, err error) {
 	case "response_delta":
 		a.answer.WriteString(data.Delta)
 	case "approval":
-		a.asked = &data.approvalData
+		a.asked = append(a.asked, &data.approvalData)
+	case "done":
+		a.waits = data.Finish == "approval_required"
 	}
 	return codeOf(data), ev.Type == "done", nil
 }
@@ -229,10 +238,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
 
 // resume follows a turn that was begun elsewhere: of a task the last one, from its first
-// event; of an id of an event what comes after that.
+// event; of an id of an event what comes after that. What the turn asks and still waits for is
+// answered as in a turn of one's own.
 //
 // The number 0 is in front of the first event, as events count from 1.
-func (p program) resume(ctx context.Context, base, id string, show viewer) int {
+func (p program) resume(ctx context.Context, base, id string, show viewer, d *decider) int {
 	url, last := base+"/tasks/"+id+"/events", ""
 	if strings.HasPrefix(id, "turn_") {
 		url, last = base+"/chat/stream", id
@@ -245,7 +255,35 @@ func (p program) resume(ctx context.Context, base, id string, show viewer) int {
 		a.task.Store(&id)
 	}
 	code, err := a.run(ctx, askFor(ctx, url, last))
+	said := a.said(code)
+	if err == nil && said.waits {
+		said.asked, err = a.stillAsked(ctx)
+	}
+	_, code, err = p.answers(ctx, base, said, err, show, d)
 	return p.verdict(code, err)
+}
+
+// stillAsked returns the questions of the turn that its task waits for: others were answered
+// since, or withdrawn.
+func (a *asking) stillAsked(ctx context.Context) (list []*approvalData, err error) {
+	task := a.task.Load()
+	if task == nil { // the stream began behind its start
+		return a.asked, nil
+	}
+	var doc struct {
+		Status struct {
+			Approvals []string `json:"approvals"`
+		} `json:"status"`
+	}
+	if err := fetchJSON(ctx, a.base+"/tasks/"+*task, &doc); err != nil {
+		return nil, err
+	}
+	for _, q := range a.asked {
+		if slices.Contains(doc.Status.Approvals, q.ID) {
+			list = append(list, q)
+		}
+	}
+	return list, nil
 }
 
 // canResume checks the flag --resume.

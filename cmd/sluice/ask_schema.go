@@ -11,7 +11,8 @@ import (
 	"fmt"
 
 	"sluice/config"
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/settings"
 )
 
 // formFlags are the flags of ask for a structured answer.
@@ -39,19 +40,19 @@ func newFormFlags(l *config.Loader, streamed func() bool) formFlags {
 // came.
 //
 // A wrong schema or model is exitUsage, as nothing was asked then.
-func (p program) fillIn(ctx context.Context, cfg gateway.Config, f formFlags, text string) int {
+func (p program) fillIn(ctx context.Context, cfg settings.Config, f formFlags, text string) int {
 	schema, err := p.readFile(*f.schema)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice ask: --schema: %v\n", err)
 		return exitUsage
 	}
 	var answer bytes.Buffer
-	err = gateway.AskModel(ctx, cfg, gateway.Question{Key: *f.model, Schema: schema, Text: text}, &answer, p.logIfWanted())
+	err = operate.AskModel(ctx, cfg, operate.Question{Key: *f.model, Schema: schema, Text: text}, &answer, p.logger(cfg))
 	switch {
-	case errors.Is(err, gateway.ErrNoModel):
+	case errors.Is(err, operate.ErrNoModel):
 		fmt.Fprintf(p.stderr, "sluice ask: --model %v\n", err)
 		return exitUsage
-	case errors.Is(err, gateway.ErrSchema):
+	case errors.Is(err, operate.ErrSchema):
 		fmt.Fprintf(p.stderr, "sluice ask: --schema %s\n", printable(err.Error()))
 		return exitUsage
 	case err == nil:

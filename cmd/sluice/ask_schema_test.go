@@ -1,9 +1,11 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
@@ -40,20 +42,31 @@ func TestAskAModelForAnObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := modelsim.New(modelsim.Config{Script: script})
-	file := written(t, "sluice.yaml", "models:\n  other:\n    {provider: anthropic, model: m, endpoint: \""+gatewaytest.ServeHandler(t, s)+"/v1/messages\", api_key: k}\n")
+	var ids sync.Map
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ids.Store(r.Header.Get("X-Request-ID"), true)
+		s.ServeHTTP(w, r)
+	})
+	file := written(t, "sluice.yaml", "models:\n  other:\n    {provider: anthropic, model: m, endpoint: \""+gatewaytest.ServeHandler(t, api)+"/v1/messages\", api_key: \"${KEY}\"}\n")
 	schema := written(t, "person.json", personSchema)
 	args := []string{"ask", "--config", file, "--schema", schema, "--model", "other", "Who is it?"}
-	code, stdout, stderr := runCommand(t, nil, args...)
+	code, stdout, stderr := runCommand(t, map[string]string{"KEY": "k"}, args...)
 	if code != exitOK || stdout != `{"name":"Ada\u001b[31m","age":36}`+"\n" || stderr != "" || s.Calls() != 2 {
 		t.Errorf("exit code %d after %d calls, stdout %q, stderr %q", code, s.Calls(), stdout, stderr)
 	}
-	code, stdout, stderr = runCommand(t, nil, args...)
+	code, stdout, stderr = runCommand(t, map[string]string{"KEY": "k"}, args...)
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "structured_output_invalid") || strings.Contains(stderr, "s3cret") || s.Calls() != 5 {
 		t.Errorf("exit code %d after %d calls, stdout %q, stderr %q", code, s.Calls(), stdout, stderr)
 	}
 	for _, f := range s.Failures() {
 		t.Error(f)
 	}
+	ids.Range(func(id, _ any) bool {
+		if !strings.HasPrefix(id.(string), "req_") {
+			t.Errorf("X-Request-ID %q", id)
+		}
+		return true
+	})
 }
 
 func TestAskForAnObjectFlags(t *testing.T) {

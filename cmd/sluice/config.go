@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/gateway"
+	"sluice/internal/settings"
 )
 
 // configFile prints the schema of the configuration file, or checks a file.
@@ -25,7 +25,7 @@ func (p program) configFile(args []string) int {
 	case "check":
 		return p.configCheck(args)
 	case "-h", "-help", "--help":
-		p.help(p.stdout, gateway.Loader())
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintln(p.stderr, "sluice config: say what to do: sluice config schema, or sluice config check [FILE]")
@@ -37,7 +37,7 @@ func (p program) configSchema(args []string) int {
 	if _, code, ok := p.load(new(config.Loader), args); !ok {
 		return code
 	}
-	if _, err := p.stdout.Write(gateway.FileSections(new(config.Config), new(gateway.File)).Schema()); err != nil {
+	if _, err := p.stdout.Write(settings.FileSections(new(config.Config), new(settings.File)).Schema()); err != nil {
 		return exitFailed
 	}
 	return exitOK
@@ -58,22 +58,24 @@ func (p program) configCheck(args []string) int {
 // path, and the code is exitOK.
 //
 // Faults go to stdout, as they are what was asked for; warnings and misuse go to stderr.
-func (p program) checked(command string, args []string) (f gateway.File, code int) {
+func (p program) checked(command string, args []string) (f settings.File, code int) {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		if _, err := p.readFile(args[0]); err != nil { // a fault of the setting has no name of a file
+			fmt.Fprintf(p.stdout, "%s: %s\n", args[0], config.Unreadable(err))
+			return f, exitUsage
+		}
 		args = append([]string{"--config"}, args...)
 	}
-	l := gateway.LoaderWith(&f)
-	_, err := l.Load(args, p.lookup, p.readFile)
-	for _, w := range f.Warnings {
-		fmt.Fprintln(p.stderr, "warning:", w)
-	}
+	l := settings.LoaderWith(&f)
+	cfg, err := p.read(l, args)
+	p.warn(cfg)
 	if faults, ok := errors.AsType[*config.Error](err); ok {
 		fmt.Fprintln(p.stdout, faults.Error())
 		return f, exitUsage
 	}
 	if err != nil {
 		p.help(p.stdout, l)
-		return gateway.File{}, exitOK
+		return settings.File{}, exitOK
 	}
 	if f.Path == "" {
 		fmt.Fprintf(p.stderr, "sluice %s: name the file, or set SLUICE_CONFIG\n", command)

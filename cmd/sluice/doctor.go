@@ -16,13 +16,13 @@ import (
 
 	"sluice/config"
 	"sluice/doctor"
-	"sluice/internal/gateway"
+	"sluice/internal/settings"
 )
 
 // doctor tells what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
-	var file gateway.File
-	l := gateway.LoaderWith(&file)
+	var file settings.File
+	l := settings.LoaderWith(&file)
 	f := newDoctorFlags(l, &file)
 	all, code, ok := p.load(l, args)
 	if !ok {
@@ -59,13 +59,13 @@ type doctorFlags struct {
 	header        http.Header
 	idle, timeout *time.Duration
 	json          *bool
-	file          *gateway.File
+	file          *settings.File
 }
 
 // newDoctorFlags registers the command's own flags with l.
 //
 // file is filled in by the loader; check reads it after that.
-func newDoctorFlags(l *config.Loader, file *gateway.File) doctorFlags {
+func newDoctorFlags(l *config.Loader, file *settings.File) doctorFlags {
 	f := doctorFlags{
 		file:    file,
 		url:     l.BaseURL("url", "base URL of the gateway, as its clients use it; credentials go into --header. Without it each model of the configuration file is asked"),

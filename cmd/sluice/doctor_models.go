@@ -13,7 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"sluice/doctor"
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 )
 
 // modelsReport is what the examination of a file's models has found.
@@ -25,14 +27,14 @@ type modelsReport struct {
 
 // examineModels asks each model of the file and tells what it can do. Exit code 1 means
 // that something must be mended.
-func (p program) examineModels(ctx context.Context, cfg gateway.Config, path string, asJSON bool) int {
+func (p program) examineModels(ctx context.Context, cfg settings.Config, path string, asJSON bool) int {
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
 	report := modelsReport{Config: path, Healthy: true}
 	if !asJSON {
 		fmt.Fprintf(p.stdout, "sluice doctor: the models of %s\n\n", printable(path))
 	}
-	err := gateway.ExamineModels(ctx, cfg, func(e gateway.Examined) {
+	err := operate.ExamineModels(ctx, cfg, func(e operate.Examined) {
 		for _, f := range findingsOf(e) {
 			f.Seen = strings.Join(strings.Fields(f.Seen), " ")
 			report.Healthy = report.Healthy && f.Verdict != doctor.Problem
@@ -41,7 +43,7 @@ func (p program) examineModels(ctx context.Context, cfg gateway.Config, path str
 				showFinding(p.stdout, f, styleFor(p.stdout, p.lookup))
 			}
 		}
-	}, p.logIfWanted())
+	}, p.logger(cfg))
 	if ctx.Err() != nil {
 		fmt.Fprintln(p.stderr, "sluice doctor: interrupted")
 		return exitFailed
@@ -71,7 +73,7 @@ func (p program) concludeModels(report modelsReport, asJSON bool) {
 //
 // A model that gives no word is not judged further: the other trials would fail for the
 // same reason.
-func findingsOf(e gateway.Examined) []doctor.Finding {
+func findingsOf(e operate.Examined) []doctor.Finding {
 	key := e.Key
 	if key == "" {
 		key = "default"
@@ -86,7 +88,7 @@ func findingsOf(e gateway.Examined) []doctor.Finding {
 		call.Verdict, call.Seen = doctor.Note, call.Seen+", but only when it was obliged to"
 		call.Means = "Turns leave the choice to the model: it may answer without its tools."
 	}
-	if e.Model == gateway.OfflineModel {
+	if e.Model == providers.OfflineModel {
 		call = doctor.Finding{Check: key, Verdict: doctor.Note, Seen: "a simulator, which calls only the tools that its phrases are about"}
 	}
 	object := trialOf(key, "a structured answer", e.Object)
@@ -98,7 +100,7 @@ func findingsOf(e gateway.Examined) []doctor.Finding {
 //
 // A window that nobody knows is worth a note, because a conversation that is too long then
 // fails at the provider.
-func knownOf(key string, e gateway.Examined) doctor.Finding {
+func knownOf(key string, e operate.Examined) doctor.Finding {
 	f := doctor.Finding{Check: key, Verdict: doctor.Good, Seen: "takes all members of requests"}
 	if len(e.Learned) > 0 {
 		f.Verdict, f.Seen = doctor.Note, "does not take "+strings.Join(e.Learned, ", ")
@@ -114,7 +116,7 @@ func knownOf(key string, e gateway.Examined) doctor.Finding {
 }
 
 // trialOf is the finding of a trial. what is a noun.
-func trialOf(key, what string, t gateway.Trial) doctor.Finding {
+func trialOf(key, what string, t operate.Trial) doctor.Finding {
 	took := t.Took.Round(time.Millisecond)
 	if t.Err == nil {
 		return doctor.Finding{Check: key, Verdict: doctor.Good,

@@ -75,7 +75,7 @@ func TestDoctorAsksTheModelsOfAFile(t *testing.T) {
 		{"chat", "openai m", "schema", "ok: takes all members of requests; context not known"},
 		{"responses", "openai m", "schema", "ok: takes all members of requests; context not known"},
 		{"messages", "anthropic m", "schema", "ok: takes all members of requests; context not known"},
-		{"picky", "openai m", "prompt", "note: does not take stream_options, response_format; context not known"},
+		{"picky", "openai m", "json", "note: does not take stream_options; context not known"},
 	} {
 		want = append(want, m.key+" ok: a word of "+m.name, m.key+" ok: a tool call", m.key+" ok: a structured answer mode "+m.mode, m.key+" "+m.known)
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 )
 
 // eval judges a part of a configuration.
@@ -37,7 +39,7 @@ func (p program) eval(ctx context.Context, args []string) int {
 // limits. The threshold is one for all.
 func (p program) evalRouter(ctx context.Context, args []string) int {
 	files, rest := configFlags(args)
-	var reports []gateway.RouterReport
+	var reports []operate.RouterReport
 	var asked routerFlags
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
@@ -55,7 +57,7 @@ func (p program) evalRouter(ctx context.Context, args []string) int {
 	if err := p.writeReports(reports, asked.json); err != nil {
 		return p.refuse(err)
 	}
-	if slices.ContainsFunc(reports, func(r gateway.RouterReport) bool { return r.Accuracy < asked.least }) {
+	if slices.ContainsFunc(reports, func(r operate.RouterReport) bool { return r.Accuracy < asked.least }) {
 		fmt.Fprintf(p.stderr, "sluice eval router: the accuracy is below %g\n", asked.least)
 		return exitFailed
 	}
@@ -74,9 +76,9 @@ type routerFlags struct {
 
 // evalOne reads one configuration and its set, and asks. If it cannot, ok is false, the
 // reason was printed, and code is the exit code.
-func (p program) evalOne(ctx context.Context, args []string) (report gateway.RouterReport, asked routerFlags, code int, ok bool) {
-	var file gateway.File
-	l := gateway.LoaderWith(&file)
+func (p program) evalOne(ctx context.Context, args []string) (report operate.RouterReport, asked routerFlags, code int, ok bool) {
+	var file settings.File
+	l := settings.LoaderWith(&file)
 	set := l.String("set", "", "the requests, one JSON object a line; router.jsonl beside the configuration file unless given")
 	runs := l.Int("runs", 1, 1, 100, "how often the whole set is asked")
 	least := l.Float("min-accuracy", 0, 1, "exit with code 1 below this share of right decisions")
@@ -91,7 +93,7 @@ func (p program) evalOne(ctx context.Context, args []string) (report gateway.Rou
 		fmt.Fprintf(p.stderr, "sluice eval router: %v\n", err)
 		return report, asked, exitUsage, false
 	}
-	if report, err = gateway.EvalRouter(ctx, gatewayConfig(cfg, file), cases, asked.runs); err != nil {
+	if report, err = operate.EvalRouter(ctx, gatewayConfig(cfg, file), cases, asked.runs); err != nil {
 		return report, asked, p.refuse(err), false
 	}
 	report.Config = file.Path
@@ -99,7 +101,7 @@ func (p program) evalOne(ctx context.Context, args []string) (report gateway.Rou
 }
 
 // routerCases reads the set at path, or the one beside the configuration if path is empty.
-func (p program) routerCases(config, path string) ([]gateway.RouterCase, error) {
+func (p program) routerCases(config, path string) ([]operate.RouterCase, error) {
 	if config == "" {
 		return nil, errors.New("name a configuration with --config")
 	}
@@ -110,7 +112,7 @@ func (p program) routerCases(config, path string) ([]gateway.RouterCase, error) 
 	if err != nil {
 		return nil, fmt.Errorf("--set: %w", err)
 	}
-	cases, err := gateway.ReadRouterCases(content)
+	cases, err := operate.ReadRouterCases(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -120,9 +122,10 @@ func (p program) routerCases(config, path string) ([]gateway.RouterCase, error) 
 // writeReports prints reports as a table, or as JSON.
 //
 // The table is for people, and its rows may change; the JSON is for programs.
-func (p program) writeReports(reports []gateway.RouterReport, asJSON bool) error {
+func (p program) writeReports(reports []operate.RouterReport, asJSON bool) error {
 	if !asJSON {
 		showReports(p.stdout, reports)
+		showWrong(p.stdout, reports)
 		return nil
 	}
 	out, err := json.Marshal(reports, jsontext.WithIndent("  "))
@@ -159,29 +162,29 @@ func configFlags(args []string) (files, rest []string) {
 // showReports prints a column a configuration.
 //
 // Kinds are those of the first report, as all are about one set.
-func showReports(out io.Writer, reports []gateway.RouterReport) {
+func showReports(out io.Writer, reports []operate.RouterReport) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(name string, value func(*gateway.RouterReport) string) {
+	row := func(name string, value func(*operate.RouterReport) string) {
 		fmt.Fprint(w, name)
 		for i := range reports {
 			fmt.Fprint(w, "\t", value(&reports[i]))
 		}
 		fmt.Fprintln(w)
 	}
-	row("configuration", func(r *gateway.RouterReport) string { return printable(r.Config) })
-	row("model", func(r *gateway.RouterReport) string {
-		if r.Model == gateway.OfflineModel {
+	row("configuration", func(r *operate.RouterReport) string { return printable(r.Config) })
+	row("model", func(r *operate.RouterReport) string {
+		if r.Model == providers.OfflineModel {
 			return r.Model + " (a simulator)"
 		}
 		return printable(r.Model)
 	})
-	row("cases, decisions", func(r *gateway.RouterReport) string { return fmt.Sprintf("%d, %d", r.Cases, r.Decisions) })
-	row("accuracy", func(r *gateway.RouterReport) string { return percent(r.Accuracy) })
-	row("accuracy of all agents", func(r *gateway.RouterReport) string { return percent(r.Set) })
-	row("clarification, precision / recall", func(r *gateway.RouterReport) string { return both(r.Clarify) })
-	row("fallback, precision / recall", func(r *gateway.RouterReport) string { return both(r.Fallback) })
+	row("cases, decisions", func(r *operate.RouterReport) string { return fmt.Sprintf("%d, %d", r.Cases, r.Decisions) })
+	row("accuracy", func(r *operate.RouterReport) string { return percent(r.Accuracy) })
+	row("accuracy of all agents", func(r *operate.RouterReport) string { return percent(r.Set) })
+	row("clarification, precision / recall", func(r *operate.RouterReport) string { return both(r.Clarify) })
+	row("fallback, precision / recall", func(r *operate.RouterReport) string { return both(r.Fallback) })
 	for i, k := range reports[0].Kinds {
-		row("  "+printable(k.Kind), func(r *gateway.RouterReport) string {
+		row("  "+printable(k.Kind), func(r *operate.RouterReport) string {
 			if i < len(r.Kinds) {
 				return fmt.Sprintf("%s of %d", percent(r.Kinds[i].Accuracy), r.Kinds[i].Cases)
 			}
@@ -189,7 +192,7 @@ func showReports(out io.Writer, reports []gateway.RouterReport) {
 		})
 	}
 	for _, name := range []string{"<0.5", "0.5-0.7", "0.7-0.9", ">=0.9"} {
-		row("confidence "+name, func(r *gateway.RouterReport) string {
+		row("confidence "+name, func(r *operate.RouterReport) string {
 			for _, b := range r.Calibration {
 				if b.Confidence == name {
 					return fmt.Sprintf("%d, sure %s, right %s", b.Decisions, percent(b.Mean), percent(b.Accuracy))
@@ -198,12 +201,16 @@ func showReports(out io.Writer, reports []gateway.RouterReport) {
 			return "-"
 		})
 	}
-	row("calibration error", func(r *gateway.RouterReport) string { return percent(r.Error) })
-	row("answers not readable", func(r *gateway.RouterReport) string { return percent(r.Malformed) })
-	row("decisions failed", func(r *gateway.RouterReport) string { return fmt.Sprint(r.Failed) })
-	row("time, p50 / p95", func(r *gateway.RouterReport) string { return millis(r.P50) + " / " + millis(r.P95) })
-	row("tokens in / out", func(r *gateway.RouterReport) string { return fmt.Sprintf("%.0f / %.0f", r.Input, r.Output) })
+	row("calibration error", func(r *operate.RouterReport) string { return percent(r.Error) })
+	row("answers not readable", func(r *operate.RouterReport) string { return percent(r.Malformed) })
+	row("decisions failed", func(r *operate.RouterReport) string { return fmt.Sprint(r.Failed) })
+	row("time, p50 / p95", func(r *operate.RouterReport) string { return millis(r.P50) + " / " + millis(r.P95) })
+	row("tokens in / out", func(r *operate.RouterReport) string { return fmt.Sprintf("%.0f / %.0f", r.Input, r.Output) })
 	_ = w.Flush()
+}
+
+// showWrong prints the decisions that were not those of the set.
+func showWrong(out io.Writer, reports []operate.RouterReport) {
 	for i := range reports {
 		for _, m := range reports[i].Wrong {
 			fmt.Fprintf(out, "wrong: %s\n  want %s, got %s\n", printable(m.Input), printable(m.Want), printable(m.Got))
@@ -222,4 +229,4 @@ func percent(share float64) string {
 
 // both shows how many of the chosen were right, and how many of the right ones
 // were chosen.
-func both(p gateway.Precision) string { return percent(p.Precision) + " / " + percent(p.Recall) }
+func both(p operate.Precision) string { return percent(p.Precision) + " / " + percent(p.Recall) }

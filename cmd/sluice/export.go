@@ -12,15 +12,16 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/settings"
 )
 
 // export writes a task and what belongs to it as files.
 func (p program) export(ctx context.Context, args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
-	out := l.String("out", "", "the folder; default: ~/.multi-agent")
+	out := l.String("out", ".", "the folder; default: the current one")
 	cfg, code, ok := p.load(l, leading(args))
 	if !ok {
 		return code
@@ -29,18 +30,10 @@ func (p program) export(ctx context.Context, args []string) int {
 		fmt.Fprintln(p.stderr, "sluice export: name the task: sluice export TASK [--out DIR]")
 		return exitUsage
 	}
-	if *out == "" {
-		home, ok := p.lookup("HOME")
-		if !ok || home == "" {
-			fmt.Fprintln(p.stderr, "sluice export: there is no home folder; name a folder with --out")
-			return exitUsage
-		}
-		*out = filepath.Join(home, ".multi-agent")
-	}
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	err := gateway.Export(ctx, gatewayConfig(cfg, f), l.Args()[0], *out)
-	if errors.Is(err, gateway.ErrNoExport) {
+	err := operate.Export(ctx, gatewayConfig(cfg, f), l.Args()[0], *out)
+	if errors.Is(err, operate.ErrNoExport) {
 		return p.refuse(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
 	}
 	if err != nil {

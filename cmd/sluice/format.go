@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"time"
 
 	"sluice/channel"
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/settings"
 	guide "sluice/quality/style"
 )
 
@@ -21,8 +23,8 @@ import (
 // the card, or the message of the e-mail; with --json the whole answer of
 // POST /channels/{channel}/format.
 func (p program) format(args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
 	subject := l.String("subject", "", "of an e-mail")
 	locale := l.String("locale", "", "a language tag: picks texts of the style, and is the lang of an e-mail")
@@ -42,7 +44,7 @@ func (p program) format(args []string) int {
 		return exitUsage
 	}
 	reader := guide.Reader{Locale: *locale, Name: *user, Frames: spec.Greeting}
-	if err := gateway.CheckFormat(&reader, subject); err != nil {
+	if err := operate.CheckFormat(&reader, subject); err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
 		return exitUsage
 	}
@@ -55,8 +57,11 @@ func (p program) format(args []string) int {
 	in := channel.Input{Text: text, Subject: *subject, At: now}
 	in.Before, in.After = f.Style.Frame(reader)
 	in.Locale = f.Style.Language(reader)
-	r := channel.New(spec).Format(in)
-	if err := p.printFormatted(r, *asJSON, now); err != nil {
+	r, err := channel.New(spec).Format(context.Background(), in)
+	if err == nil {
+		err = p.printFormatted(r, *asJSON, now)
+	}
+	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice format: %v\n", err)
 		return exitFailed
 	}

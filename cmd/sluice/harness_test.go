@@ -17,7 +17,7 @@ func start(t *testing.T, env map[string]string, args ...string) *gatewaytest.Run
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {
 		return run(ctx, args, program{
 			stdin: strings.NewReader(""), stdout: out, stderr: r.Stderr,
-			lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), readFile: os.ReadFile, signals: r.Signals,
+			lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), environ: gatewaytest.EnvironOf(env), readFile: os.ReadFile, signals: r.Signals,
 		})
 	})
 	line := r.Log.Await(t, "listening", r.Ended)
@@ -31,7 +31,7 @@ func runCommand(t *testing.T, env map[string]string, args ...string) (code int, 
 	var out, errOut gatewaytest.SafeBuffer
 	code = run(t.Context(), args, program{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &errOut,
-		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), readFile: os.ReadFile,
+		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), environ: gatewaytest.EnvironOf(env), readFile: os.ReadFile,
 	})
 	return code, out.String(), errOut.String()
 }

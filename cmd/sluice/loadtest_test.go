@@ -41,7 +41,17 @@ func runLoadtest(t *testing.T, args ...string) (code int, rep loadReport, text s
 // contract as an auditor reads it that shares no code with it.
 func TestLoadtest(t *testing.T) {
 	t.Parallel()
-	r := start(t, gatewaytest.Scripted(t, "loop\nthought hm\ntext One \"quoted\"\\n\ntext ß😀\nfinish STOP").Env())
+	for _, kind := range []string{"none", "memory"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			env := gatewaytest.Scripted(t, "loop\nthought hm\ntext One \"quoted\"\\n\ntext ß😀\nfinish STOP").Env()
+			env["SLUICE_STORE"] = kind
+			loadtestOf(t, start(t, env))
+		})
+	}
+}
+
+func loadtestOf(t *testing.T, r *gatewaytest.Running) {
 	for _, args := range []string{
 		"--clients 4 --turns 20 --pid " + strconv.Itoa(os.Getpid()),
 		"--clients 4 --turns 20 --accumulated true --method GET",
@@ -207,6 +217,7 @@ func TestK6(t *testing.T) {
 	}{
 		{"the gateway", "", ""},
 		{"what it said", stream, ""},
+		{"a turn that is kept", strings.Replace(strings.ReplaceAll(stream, "id: "+id+":", "id: turn_1:"), `"request_id"`, `"turn_id":"turn_1","request_id"`, 1), ""},
 		{"two dones", stream + end, "exactly one done, at the end"},
 		{"no done", strings.TrimSuffix(stream, end), "exactly one done, at the end"},
 		{"a gap", strings.Replace(stream, id+":3", id+":4", 1), "ids count without a gap"},

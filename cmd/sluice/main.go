@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"sluice/config"
-	"sluice/internal/gateway"
+	"sluice/internal/settings"
 )
 
 // version is set by the linker.
@@ -43,7 +43,8 @@ func main() {
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 		lookup:   os.LookupEnv,
-		readFile: os.ReadFile,
+		environ:  os.Environ,
+		readFile: config.ReadFile,
 		signals:  signals,
 		hangups:  hangups,
 	}))
@@ -64,8 +65,10 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool)
-	readFile       func(string) ([]byte, error)
-	signals        <-chan os.Signal
+	// environ lists the environment; nil: unknown variables are not looked for.
+	environ  func() []string
+	readFile func(string) ([]byte, error)
+	signals  <-chan os.Signal
 	// hangups returns what comes when the configuration is to be read again, until
 	// release is called; nil: nothing ever does.
 	hangups func() (signals <-chan os.Signal, release func())
@@ -150,7 +153,7 @@ func run(ctx context.Context, args []string, p program) int {
 		fmt.Fprintln(p.stdout, version)
 		return exitOK
 	case "help":
-		p.help(p.stdout, gateway.Loader())
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)

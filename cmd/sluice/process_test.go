@@ -90,14 +90,14 @@ func TestNoProcessStaysBehind(t *testing.T) {
 var childURL = regexp.MustCompile(`"addr":"([^"]+)"`)
 
 // process is the program as a process of its own, with a stdio child.
-type process struct {
+type binary struct {
 	*gatewaytest.Running
 	cmd    *exec.Cmd
 	stdout *gatewaytest.SafeBuffer
 	home   *gatewaytest.Callers // of the child's tool slow
 }
 
-func startProcess(t *testing.T) *process {
+func startProcess(t *testing.T) *binary {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -106,7 +106,7 @@ func startProcess(t *testing.T) *process {
 	home := gatewaytest.TakeCalls(t)
 	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
 	env := gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, gatewaytest.ChildVariable, "sluice", "GORACE", gatewaytest.NoExitSleep)
-	p := &process{cmd: exec.CommandContext(t.Context(), path), stdout: new(gatewaytest.SafeBuffer), home: home}
+	p := &binary{cmd: exec.CommandContext(t.Context(), path), stdout: new(gatewaytest.SafeBuffer), home: home}
 	p.Running = gatewaytest.NewRunning(t)
 	p.cmd.Env = os.Environ()
 	for name, value := range gatewaytest.WithDefaults(t, env) {
@@ -123,7 +123,7 @@ func startProcess(t *testing.T) *process {
 
 // end sends a signal, waits for the end and returns the exit code; -1 means that
 // the signal itself was the end.
-func (p *process) end(signal syscall.Signal) int {
+func (p *binary) end(signal syscall.Signal) int {
 	p.T.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		p.T.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,11 @@ func TestReplayAndRetention(t *testing.T) {
 	if err := os.WriteFile(cut, content[:len(content)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
+	faulty := maps.Clone(env)
+	faulty["SLUICE_CONFIG"] = filepath.Join(dir, "none.yaml")
+	if code, out, errOut := runCommand(t, faulty, "replay", list[0]); code != exitOK || !strings.Contains(out, "event: done\n") {
+		t.Errorf("with a configuration that has a fault: %d %s", code, errOut)
+	}
 	for _, tt := range []struct {
 		args      string
 		code      int
@@ -41,6 +47,7 @@ func TestReplayAndRetention(t *testing.T) {
 		{"replay " + cut, exitFailed, "", "was cut"},
 		{"replay --rerun " + cut, exitFailed, "", "was cut"},
 		{"replay " + filepath.Join(dir, "none"), exitFailed, "", "no such file"},
+		{"replay " + os.DevNull, exitFailed, "", "is no regular file"},
 		{"replay", exitUsage, "", "name a recording"},
 		{"replay --speed -1 " + list[0], exitUsage, "", "name a recording"},
 		{"retention", exitUsage, "", "say what to do"},

@@ -8,10 +8,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
+	"sluice/config"
 	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/process"
+	"sluice/internal/settings"
+	"sluice/recording"
+	"sluice/store"
 )
 
 // replay prints what the client of a recorded turn got, or runs the turn again with what was
@@ -19,11 +28,15 @@ import (
 //
 // speed is a factor; 0 leaves out all waits.
 func (p program) replay(ctx context.Context, args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
 	rerun := l.Bool("rerun", "run the turn again with the recorded answers of models and tools, and compare")
 	pace := l.String("speed", "0", "1 for the pace of the recording, 10 for ten times that; 0: at once")
+	if !slices.ContainsFunc(args, asksForRerun) { // what is played needs no configuration
+		p.lookup = func(string) (string, bool) { return "", false }
+		p.readFile = func(string) ([]byte, error) { return []byte("{}"), nil }
+	}
 	cfg, code, ok := p.load(l, leading(args))
 	if !ok {
 		return code
@@ -50,10 +63,20 @@ func (p program) replay(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// readRecording reads a file. What may be wrong with its name the error does not repeat.
+// asksForRerun says whether an argument is the flag.
+func asksForRerun(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return name == "-rerun" || name == "--rerun"
+}
+
+// readRecording reads a regular file. What may be wrong with its name the error does not repeat.
 //
 // The name is left out because the caller prints it in front.
-func readRecording(name string) (*gateway.Recording, error) {
+func readRecording(name string) (*recording.Recording, error) {
+	// Opening a pipe waits for who writes it, and a device may have no end.
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, config.ErrNoFile
+	}
 	in, err := os.Open(name)
 	if err != nil {
 		var at *os.PathError
@@ -63,7 +86,7 @@ func readRecording(name string) (*gateway.Recording, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return gateway.ReadRecording(in)
+	return recording.Read(in)
 }
 
 // rerun tells the first difference, if there is one. What was asked beside the recording
@@ -71,12 +94,12 @@ func readRecording(name string) (*gateway.Recording, error) {
 //
 // Only the same events count as the same; the order of parallel branches may differ, which
 // is told. It returns exitFailed for a difference, so that it can stand in a test.
-func (p program) rerun(ctx context.Context, cfg gateway.Config, r *gateway.Recording, speed float64) int {
+func (p program) rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64) int {
 	if r.Continues != "" {
 		fmt.Fprintf(p.stderr, "sluice replay: the turn went on with %s, which is not in the recording: it can be played, and not run again\n", r.Continues)
 		return exitFailed
 	}
-	got, err := gateway.Rerun(ctx, cfg, r, speed)
+	got, err := operate.Rerun(ctx, cfg, r, speed, startRerun)
 	if err != nil {
 		return p.refuse(err)
 	}
@@ -100,6 +123,16 @@ func (p program) rerun(ctx context.Context, cfg gateway.Config, r *gateway.Recor
 		fmt.Fprintf(p.stdout, "recorded by version %s, run by %s\n", r.Version, version)
 	}
 	return exitFailed
+}
+
+// startRerun starts a gateway that asks a player in place of all upstreams. Its log is for
+// nobody.
+func startRerun(ctx context.Context, cfg settings.Config, player *recording.Player, kept store.Store) (operate.Gateway, error) {
+	g, err := gateway.New(ctx, cfg, process.NewLogger(io.Discard, "error"), gateway.Seams{Tape: player, Store: kept})
+	if err != nil { // not a nil pointer in an interface
+		return nil, err
+	}
+	return g, nil
 }
 
 // leading puts flags that stand behind an argument before it.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/gateway"
+	"sluice/internal/operate"
+	"sluice/internal/settings"
+	"sluice/task"
 )
 
 // retention removes the records of tasks whose time is over, or tells which those are.
@@ -23,7 +25,7 @@ func (p program) retention(ctx context.Context, args []string) int {
 	case "run":
 		return p.retentionRun(ctx, args)
 	case "-h", "-help", "--help":
-		p.help(p.stdout, gateway.Loader())
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintln(p.stderr, "sluice retention: say what to do: sluice retention run [--dry-run]")
@@ -33,8 +35,8 @@ func (p program) retention(ctx context.Context, args []string) int {
 // retentionRun looks at all ended tasks once. A line is told of each that goes, and one of
 // them all.
 func (p program) retentionRun(ctx context.Context, args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	dry := l.Bool("dry-run", "change nothing: tell what would be removed; a gateway may run with the file")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -47,7 +49,7 @@ func (p program) retentionRun(ctx context.Context, args []string) int {
 		done = "would be removed"
 	}
 	gone, all := 0, 0
-	err := gateway.SweepRetention(ctx, gatewayConfig(cfg, f), *dry, func(w gateway.Swept) {
+	err := operate.SweepRetention(ctx, gatewayConfig(cfg, f), *dry, func(w task.Swept) {
 		all++
 		if !w.Gone {
 			return
@@ -59,7 +61,7 @@ func (p program) retentionRun(ctx context.Context, args []string) int {
 		}
 		fmt.Fprintf(p.stdout, "%s: %s, kept for %d days until %s: %s\n", w.ID, w.State, w.Days, w.Due.UTC().Format(time.RFC3339), done)
 	})
-	if errors.Is(err, gateway.ErrNoRetention) {
+	if errors.Is(err, operate.ErrNoRetention) {
 		return p.refuse(&config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: err.Error()}}})
 	}
 	if err != nil {

@@ -17,14 +17,39 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway"
+	"sluice/internal/process"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 )
 
 // load reads a command's configuration. If that ends the command, it returns
 // false and the exit code.
 //
-// A request for help is no failure: it prints the settings and ends with exitOK.
+// A request for help is no failure: it prints the settings and ends with exitOK. Warnings go
+// to stderr.
 func (p program) load(l *config.Loader, args []string) (config.Config, int, bool) {
-	cfg, err := l.Load(args, p.lookup, p.readFile)
+	cfg, err := p.read(l, args)
+	p.warn(cfg)
+	return p.loaded(l, cfg, err)
+}
+
+// read reads a command's configuration, with an eye on variables that set nothing.
+func (p program) read(l *config.Loader, args []string) (config.Config, error) {
+	if p.environ != nil {
+		l.Environ = p.environ()
+	}
+	return l.Load(args, p.lookup, p.readFile)
+}
+
+// warn prints the warnings of a configuration.
+func (p program) warn(cfg config.Config) {
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(p.stderr, "warning:", w)
+	}
+}
+
+// loaded ends a command whose configuration has faults, or that was asked for help.
+func (p program) loaded(l *config.Loader, cfg config.Config, err error) (config.Config, int, bool) {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		p.help(p.stdout, l)
@@ -53,14 +78,16 @@ func (p program) refuse(err error) int {
 // stdout is the log's; what is for a person goes to stderr.
 func (p program) serve(ctx context.Context, args []string) int {
 	defer outliveReaders()()
-	var file gateway.File
-	cfg, code, ok := p.load(gateway.LoaderWith(&file), args)
+	var file settings.File
+	l := settings.LoaderWith(&file)
+	cfg, err := p.read(l, args)
+	cfg, code, ok := p.loaded(l, cfg, err)
 	if !ok {
 		return code
 	}
 	gogc, _ := p.lookup("GOGC")
 	var running atomic.Pointer[gateway.Service]
-	defer gateway.PaceGC(gogc, func() uint64 {
+	defer process.PaceGC(gogc, func() uint64 {
 		if s := running.Load(); s != nil {
 			return s.Kept()
 		}
@@ -101,8 +128,8 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 				return
 			case <-signals:
 			}
-			var file gateway.File
-			cfg, err := gateway.LoaderWith(&file).Load(args, p.lookup, p.readFile)
+			var file settings.File
+			cfg, err := p.read(settings.LoaderWith(&file), args)
 			_ = s.Reload(gatewayConfig(cfg, file), err) // the log has it
 		}
 	})
@@ -114,8 +141,8 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 }
 
 // gatewayConfig joins settings and file into what the gateway takes.
-func gatewayConfig(cfg config.Config, file gateway.File) gateway.Config {
-	return gateway.Config{
+func gatewayConfig(cfg config.Config, file settings.File) settings.Config {
+	return settings.Config{
 		Config: cfg, File: file, Version: version,
 	}
 }
@@ -129,17 +156,18 @@ func banner(w io.Writer, s *gateway.Service) {
 	fmt.Fprintf(w, "\nSluice %s is listening.\n\n  Browser   %s/\n  Terminal  curl -N %s/chat/stream -H 'Content-Type: application/json' -d '{\"input\":\"Remind me to buy eggs tomorrow at 3pm\"}'\n",
 		version, base, base)
 	if s.Offline() {
-		fmt.Fprintf(w, "\n  Model     %s: a SIMULATOR that only knows todo phrases. Set GEMINI_API_KEY to use Gemini.\n", gateway.OfflineModel)
+		fmt.Fprintf(w, "\n  Model     %s: a SIMULATOR that only knows todo phrases. Set GEMINI_API_KEY to use Gemini.\n", providers.OfflineModel)
 	} else {
 		fmt.Fprintf(w, "\n  Model     %s\n", s.Model())
 	}
 	if s.HasTodos() {
 		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(cfg))
 	}
-	if cfg.ChatKitHistory == config.HistoryInMemory {
+	history := config.Of[settings.ChatKit](&cfg).History
+	if history == settings.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)
 	}
-	if cfg.ChatKitHistory == config.HistoryInStore {
+	if history == settings.HistoryInStore {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in the store\n", base)
 	}
 	fmt.Fprintln(w)
@@ -147,10 +175,11 @@ func banner(w io.Writer, s *gateway.Service) {
 
 // place names the todo database for a person.
 func place(cfg config.Config) string {
+	at := config.Of[settings.Todos](&cfg)
 	switch {
-	case cfg.TodoDB != gateway.InMemory:
-		return cfg.TodoDB
-	case cfg.TodoDBIsDefault:
+	case at.DB != gateway.InMemory:
+		return at.DB
+	case at.IsDefault:
 		return "memory until the end: there is no data folder that can be written (set SLUICE_TODO_DB)"
 	}
 	return "memory until the end"

@@ -12,10 +12,13 @@ import (
 	"net/http"
 	"time"
 
+	"sluice/config"
 	"sluice/internal/gateway"
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
 
@@ -27,7 +30,7 @@ const lastBytes = 2 * time.Second
 //
 // With --stdio stdout is the protocol's, so that all texts go to stderr.
 func (p program) todoServer(ctx context.Context, args []string) int {
-	l := gateway.Loader()
+	l := settings.Loader()
 	stdio := l.Bool("stdio", "speak MCP over standard input and output instead of HTTP")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
@@ -54,21 +57,21 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", todo.Handler(server))
-	return p.serveAlone(ctx, cfg.Addr, mux, "todo MCP server", "/mcp")
+	return p.serveAlone(ctx, config.Of[settings.Process](&cfg).Addr, mux, "todo MCP server", "/mcp")
 }
 
 // geminiSim runs the simulator of the Gemini API alone, and beside it, under /v1, that
 // of Chat Completions, Responses and Messages.
 func (p program) geminiSim(ctx context.Context, args []string) int {
-	l := gateway.Loader()
+	l := settings.Loader()
 	path := l.String("script", "", "answer from this script instead of as the offline model")
 	directives := l.String("directives", "", "answer what comes under /v1 by the directives in this file (one request alone: by its header X-Modelsim)")
-	pace := l.Duration("pace", gateway.OfflinePace, "pause between the chunks of the offline model")
+	pace := l.Duration("pace", providers.OfflinePace, "pause between the chunks of the offline model")
 	cfg, code, ok := p.load(l, args)
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {
@@ -79,7 +82,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 			return exitUsage
 		}
 	}
-	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: gateway.OfflineFirst}
+	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst}
 	if *directives != "" {
 		text, err := p.readFile(*directives)
 		if err == nil {
@@ -95,7 +98,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	mux.Handle("/v1/", modelsim.New(others))
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
-	return p.serveAlone(ctx, cfg.Addr, mux, "Gemini SIMULATOR (not the real API)", "")
+	return p.serveAlone(ctx, config.Of[settings.Process](&cfg).Addr, mux, "Gemini SIMULATOR (not the real API)", "")
 }
 
 // untilSignal returns a context that ends with ctx or at the first signal.
@@ -151,13 +154,13 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 // It takes at most three seconds, and looks at the process alone (/healthz): a gateway
 // without its upstreams lives.
 func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(gateway.Loader(), args)
+	cfg, code, ok := p.load(settings.Loader(), args)
 	if !ok {
 		return code
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(cfg.Addr)+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(config.Of[settings.Process](&cfg).Addr)+"/healthz", nil)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice healthcheck: %v\n", err)
 		return exitFailed

@@ -18,7 +18,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"sluice/internal/gateway"
+	"sluice/internal/providers"
 	"sluice/stream/sse"
 )
 
@@ -75,7 +75,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	case "start":
 		t.team, t.draft = teamView{}, ""
 		note := ""
-		if d.Model == gateway.OfflineModel {
+		if d.Model == providers.OfflineModel {
 			note = " (a simulator, not Gemini)"
 		}
 		if d.TaskID != "" { // for --resume

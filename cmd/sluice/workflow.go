@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/internal/gateway"
+	"sluice/internal/settings"
 	"sluice/workflow"
 )
 
@@ -20,17 +20,30 @@ func (p program) workflow(ctx context.Context, args []string) int {
 	}
 	switch what {
 	case "check":
-		return p.workflowCheck(args)
+		return p.withStore().workflowCheck(args)
 	case "graph":
-		return p.workflowGraph(args)
+		return p.withStore().workflowGraph(args)
 	case "run":
 		return p.workflowRun(ctx, args)
 	case "-h", "-help", "--help":
-		p.help(p.stdout, gateway.Loader())
+		p.help(p.stdout, settings.Loader())
 		return exitOK
 	}
 	fmt.Fprintln(p.stderr, "sluice workflow: say what to do: sluice workflow check [FILE], graph NAME, or run NAME TEXT")
 	return exitUsage
+}
+
+// withStore returns p with a store where none is configured: a definition that needs one to
+// run can be looked at without.
+func (p program) withStore() program {
+	lookup := p.lookup
+	p.lookup = func(name string) (string, bool) {
+		if value, ok := lookup(name); name != "SLUICE_STORE" || strings.TrimSpace(value) != "" {
+			return value, ok
+		}
+		return "memory", true
+	}
+	return p
 }
 
 // workflowCheck checks the configuration file, and tells which workflows are in it.
@@ -51,8 +64,8 @@ func (p program) workflowCheck(args []string) int {
 
 // workflowGraph prints the graph of a workflow for Mermaid.
 func (p program) workflowGraph(args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	l.MaxArgs = 1
 	if _, code, ok := p.load(l, args); !ok {
 		return code
@@ -68,7 +81,7 @@ func (p program) workflowGraph(args []string) int {
 // workflowOf returns the workflow that is named.
 //
 // false: there is none of that name, and what could be named was printed.
-func (p program) workflowOf(f gateway.File, args []string) (*workflow.Workflow, bool) {
+func (p program) workflowOf(f settings.File, args []string) (*workflow.Workflow, bool) {
 	var names []string
 	for _, w := range f.Workflows {
 		if len(args) > 0 && w.Definition().Name == args[0] {
@@ -89,8 +102,8 @@ func (p program) workflowOf(f gateway.File, args []string) (*workflow.Workflow, 
 // Questions to people are answered as ask answers them. Without a store a run that asks
 // ends with the command.
 func (p program) workflowRun(ctx context.Context, args []string) int {
-	var f gateway.File
-	l := gateway.LoaderWith(&f)
+	var f settings.File
+	l := settings.LoaderWith(&f)
 	l.MaxArgs = 2
 	raw := l.Bool("json", "print the raw events, one JSON object a line")
 	approve := l.Bool("approve", "say yes to every question to a person")
@@ -120,5 +133,5 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 	}
 	decide := p.deciderOf(*approve, *reject, p.lineReader(ctx))
 	_, code, err = p.turn(ctx, "http://"+reachable(s.Addr()), conversation{Input: l.Args()[1], Workflow: w.Definition().Name}, show, decide)
-	return p.verdict(code, err)
+	return p.verdictOf("sluice workflow run", code, err)
 }

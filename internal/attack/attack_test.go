@@ -14,7 +14,7 @@ import (
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	r := &run{Run: scenario.Run{Ctx: t.Context(), Row: scenario.Row{Name: "tea"}}}
+	r := &run{Run: scenario.Run{Ctx: t.Context(), Row: scenario.Row{Name: "tea"}}, slow: 1}
 	r.Try(func() {
 		r.atMost("cups", 3, 4)
 		r.Exactly("spoons", 1, 2)

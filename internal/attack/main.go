@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds a scenario: a gateway that hangs is killed, and its row is broken.
-const patience = 60 * time.Second
+const patience = 120 * time.Second
 
 // named is one attack, named after what it is about.
 type named = scenario.Named[*run]
@@ -40,6 +40,9 @@ func scenarios() []named {
 		{Name: "diag", Do: diag},
 		{Name: "head", Do: head},
 		{Name: "foreign page", Do: foreignPage},
+		{Name: "markdown", Do: markdownBombs},
+		{Name: "markdown in a turn", Do: markdownInATurn},
+		{Name: "foreign text", Do: foreignText},
 		{Name: "pattern bomb", Do: patternBomb},
 		{Name: "slow pattern", Do: slowPattern},
 		{Name: "tools surplus", Do: toolsSurplus},
@@ -56,6 +59,10 @@ func scenarios() []named {
 
 // main stops what runs when it is interrupted.
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == floorFlag {
+		serveFloor()
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(attack(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -91,7 +98,7 @@ func choose(args []string) ([]named, error) {
 func perform(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := &run{scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}}
+	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, slow: slowness()}
 	defer r.End()
 	r.Try(func() { s.Do(r) })
 	return r.Row

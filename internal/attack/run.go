@@ -18,27 +18,33 @@ import (
 
 // run is one scenario at work: what it has started, and what it has measured. As with
 // testing.T, a scenario ends where it cannot go on; see must.
-type run struct{ scenario.Run }
+type run struct {
+	scenario.Run
+	slow float64 // how many times as long work takes as on a quiet machine
+}
 
 // atMost notes a count that may be less.
 func (r *run) atMost(what string, got, most int) {
 	r.Note(what, got <= most, fmt.Sprint("<= ", most), "%d", got)
 }
 
-// within notes how long something took.
+// within notes how long something took. limit is that of a quiet machine.
 func (r *run) within(what string, took, limit time.Duration) {
+	limit = r.scaled(limit)
 	r.Note(what, took < limit, "< "+limit.String(), "%s", scenario.Short(took))
 }
 
-// turn notes how a turn ended, and that it took less than limit.
+// turn notes how a turn ended, and that it took less than limit, which is that of a quiet
+// machine.
 func (r *run) turn(what string, t turn, limit time.Duration, good ...string) {
+	limit = r.scaled(limit)
 	r.Note(what, slices.Contains(good, t.end()) && t.took < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.end(), scenario.Short(t.took))
 }
 
 // health notes that /healthz answers within a second.
 func (r *run) health(what string, g *gateway) {
 	const limit = time.Second
-	got := g.fetch(3*limit, http.MethodGet, "/healthz", "")
+	got := g.fetch(3*r.scaled(limit), http.MethodGet, "/healthz", "")
 	if got.err != nil || got.status != http.StatusOK {
 		r.Note(what, false, "< "+limit.String(), "status %d, %v", got.status, got.err)
 		return
@@ -62,7 +68,7 @@ func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 		return
 	}
 	if cpu > 0 {
-		r.within("CPU for it", u.cpu-before.cpu, cpu)
+		r.withinCPU("CPU for it", u.cpu-before.cpu, cpu)
 	}
 	if megabytes > 0 {
 		mb := int(u.peak >> 20)

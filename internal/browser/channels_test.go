@@ -3,6 +3,8 @@ package browser
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,8 +36,35 @@ func TestInbox(t *testing.T) {
 	careful := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory"})
 	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
 	hasty := startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": "memory", "SLUICE_APPROVAL_TTL": "10s"})
-	flows := []flow{{"waitingCall", careful.base}, {"waitingChanged", careful.base}, {"waitingTaken", careful.base}, {"waitingLate", hasty.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base}}
+	boss := startGateway(t, map[string]string{"SLUICE_CONFIG": written(t, "boss.yaml", bossFile), "SLUICE_STORE": "memory"})
+	flows := []flow{{"waitingCall", careful.base}, {"waitingChanged", careful.base}, {"waitingTaken", careful.base}, {"waitingLate", hasty.base}, {"waitingStep", refunds.base}, {"waitingNo", refunds.base},
+		{"waitingBoss", boss.base}}
 	check(t, flows, travel(t, browser, flows))
+}
+
+// bossFile has a question to somebody who did not begin its run.
+const bossFile = `
+workflows:
+  pay:
+    nodes:
+      ask:
+        type: human
+        prompt: Pay for it?
+        approvers: [boss]
+        schema:
+          type: object
+          required: [reason]
+          properties: {amount: {type: number}, reason: {type: string}, currency: {type: string, default: EUR}}
+`
+
+// written returns the path of a file with that content.
+func written(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // check reports what went wrong.

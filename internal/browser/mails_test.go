@@ -23,7 +23,7 @@ func mails() (all []mailed) {
 	spec.Brand = `Blue <img src="https://evil.test/brand.png"> Café`
 	f := channel.New(spec)
 	add := func(markdown string, words ...string) {
-		html := f.Format(channel.Input{Text: markdown}).HTML
+		html := channeltest.Format(f, channel.Input{Text: markdown}).HTML
 		all = append(all, mailed{"mail " + strconv.Itoa(len(all)), html, words})
 	}
 	for _, hostile := range []string{

@@ -216,25 +216,17 @@ func (r *run) judgeLoad(l *loader) {
 // unavailable is not a fault: a turn that begins then has no task, and one whose events could
 // not be stored has no log. It has its end all the same, and its task has its state.
 func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
-	v, other, gone := t.view, l.other(t.at), errors.Is(t.err, errGone)
+	v, gone := t.view, errors.Is(t.err, errGone)
 	var clients, logs, states []string
 	kept := v.task != ""
 	if !gone && (v.dones != 1 || v.stray > 0 || t.err != nil) {
 		clients = append(clients, fmt.Sprintf("%s (%s): %d done, %d stray, %v", t.order.id, v.turn, v.dones, v.stray, t.err))
 	}
-	if kept { // read the log from its first event, as a reader that joins late
-		whole := newView()
-		whole.task, whole.turn = v.task, v.turn
-		switch err := l.c.follow(ctx, whole, other.url); {
-		case errors.Is(err, errGone):
-			gone = true
-		case err != nil || whole.digest() != t.digest || whole.stray > 0:
-			logs = append(logs, fmt.Sprintf("%s (%s, fate %d): %d events to %s, seen %d to %s, %d stray, %v", t.order.id, v.turn, t.fate, whole.last, whole.reason, v.last, v.reason, whole.stray, err))
-		}
-		d, err := l.c.task(ctx, other.url, v.task)
-		if want := stateOf(v); err != nil || d.Status.State != want && (v.dones > 0 || d.Status.State == "working") {
-			states = append(states, fmt.Sprintf("%s is %q, not %s, %v", v.task, d.Status.State, want, err))
-		}
+	if kept {
+		var lost bool
+		logs, lost = l.judgeLog(ctx, t)
+		gone = gone || lost
+		states = l.judgeState(ctx, t)
 	}
 	var tools []string
 	if v.dones > 0 { // else it saw no end of its calls, which is a fault already
@@ -247,6 +239,31 @@ func (l *loader) judge(ctx context.Context, t *loadTurn, b *balance) {
 	if (gone || !kept) && !l.inOutage(t) {
 		b.strange++
 	}
+}
+
+// judgeLog reads the log of a turn from its first event, as a reader that joins late. gone says
+// that there is none.
+func (l *loader) judgeLog(ctx context.Context, t *loadTurn) (faults []string, gone bool) {
+	v, whole := t.view, newView()
+	whole.task, whole.turn = v.task, v.turn
+	err := l.c.follow(ctx, whole, l.other(t.at).url)
+	if errors.Is(err, errGone) {
+		return nil, true
+	}
+	if err != nil || whole.digest() != t.digest || whole.stray > 0 {
+		faults = append(faults, fmt.Sprintf("%s (%s, fate %d): %d events to %s, seen %d to %s, %d stray, %v", t.order.id, v.turn, t.fate, whole.last, whole.reason, v.last, v.reason, whole.stray, err))
+	}
+	return faults, false
+}
+
+// judgeState compares the state of a turn's task with its last event.
+func (l *loader) judgeState(ctx context.Context, t *loadTurn) (faults []string) {
+	v := t.view
+	d, err := l.c.task(ctx, l.other(t.at).url, v.task)
+	if want := stateOf(v); err != nil || d.Status.State != want && (v.dones > 0 || d.Status.State == "working") {
+		faults = append(faults, fmt.Sprintf("%s is %q, not %s, %v", v.task, d.Status.State, want, err))
+	}
+	return faults
 }
 
 // count adds a turn to the totals of the report. The caller holds the lock.

@@ -80,13 +80,8 @@ func (r *run) timeResume(p *place, c *client) {
 	r.within(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), took, 0.5, 20*time.Millisecond)
 }
 
-// countConnections counts those of a gateway to Redis while many read another one's turns,
-// and all of them get new events. Signals come over connections too, and count.
-func (r *run) countConnections(p *place, c *client) {
-	const turns = 50
-	var wait sync.WaitGroup
-	var mu sync.Mutex
-	reading, good := 0, 0
+// begin begins long turns, and returns their tasks. wait is done when they have ended.
+func (r *run) begin(p *place, c *client, turns int, wait *sync.WaitGroup) (tasks []string) {
 	ids := make(chan string, turns)
 	for i := range turns {
 		wait.Go(func() {
@@ -99,10 +94,20 @@ func (r *run) countConnections(p *place, c *client) {
 			})
 		})
 	}
-	var tasks []string
 	for range turns {
 		tasks = append(tasks, <-ids)
 	}
+	return tasks
+}
+
+// countConnections counts those of a gateway to Redis while many read another one's turns,
+// and all of them get new events. Signals come over connections too, and count.
+func (r *run) countConnections(p *place, c *client) {
+	const turns = 50
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	reading, good := 0, 0
+	tasks := r.begin(p, c, turns, &wait)
 	for i := range r.sizes.readers {
 		wait.Go(func() {
 			v := newView()

@@ -9,10 +9,16 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
 	a2awire "sluice/dialect/a2a"
 	"sluice/dialect/sluice"
+	"sluice/handlers"
+	"sluice/internal/settings"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
@@ -24,8 +30,8 @@ import (
 // made.
 func (g *Gateway) newDialects() []dialect.Dialect {
 	list := []dialect.Dialect{
-		sluice.Dialect{GetTools: toolAccess(g.cfg.GetTools), Kept: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
-		newChatKit(g.cfg.ChatKitHistory, g.state),
+		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Kept: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
+		newChatKit(settings.Of[settings.ChatKit](&g.cfg).History, g.state),
 	}
 	if g.cfg.A2A.Enabled {
 		list = append(list, g.newA2A())
@@ -40,7 +46,7 @@ func (g *Gateway) newA2A() *a2awire.Server {
 		Native: func(requestID string) stream.Encoder { return sluice.NewEncoder(requestID, false, 0) },
 	}
 	if g.state != nil {
-		cfg.Tasks = keptTasks{g.state.tasks}
+		cfg.Tasks = keptTasks{g.state.tasks, g.approvals}
 	}
 	return a2awire.New(cfg)
 }
@@ -64,7 +70,18 @@ func (g *Gateway) exposed() (list []a2awire.Agent) {
 }
 
 // keptTasks shows A2A the turns that are kept.
-type keptTasks struct{ *task.Service }
+type keptTasks struct {
+	*task.Service
+	approvals *approval.Service // nil: nobody is asked
+}
+
+// Questions implements a2a.Tasks.
+func (k keptTasks) Questions(ctx context.Context, who chat.Principal, ids []string) ([]*stream.Approval, error) {
+	if k.approvals == nil {
+		return nil, nil
+	}
+	return k.approvals.Shown(ctx, approval.Caller{Principal: who}, ids)
+}
 
 // Task implements a2a.Tasks.
 func (k keptTasks) Task(ctx context.Context, who chat.Principal, id string) ([]byte, string, error) {
@@ -72,8 +89,17 @@ func (k keptTasks) Task(ctx context.Context, who chat.Principal, id string) ([]b
 }
 
 // List implements a2a.Tasks.
-func (k keptTasks) List(ctx context.Context, who chat.Principal, q store.Query) ([]byte, error) {
-	return k.Service.List(ctx, task.Caller{Principal: who}, q)
+func (k keptTasks) List(ctx context.Context, who chat.Principal, q store.Query, artifacts bool, most int) ([]byte, error) {
+	list, err := k.Service.List(ctx, task.Caller{Principal: who}, q, task.Shown{Artifacts: artifacts, Most: most})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+}
+
+// Count implements a2a.Tasks.
+func (k keptTasks) Count(ctx context.Context, who chat.Principal, q store.Query, most int) (int, error) {
+	return k.Service.Count(ctx, task.Caller{Principal: who}, q, most)
 }
 
 // Cancel implements a2a.Tasks.

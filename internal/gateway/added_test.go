@@ -17,11 +17,11 @@ import (
 func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		far := startA2A(t, nil, nil)
+		far := startA2A(t, nil)
 		st := memory.New(memory.Config{})
 		first, _ := asking(t, far.client.Transport, st)
 		_, second := asking(t, far.client.Transport, st)
-		admin := peer{http.Client{Transport: testnet.Serve(t, first.server.Admin(first.remotes))}}
+		admin := peer{http.Client{Transport: testnet.Serve(t, first.server.Admin(operated{first}))}}
 		const agent = `{"description":"New","card":"http://far","headers":{"X-A":"${SLUICE_AGENT_NONE}"}}`
 		for _, tt := range []struct {
 			method, path, body string
@@ -71,7 +71,7 @@ func TestDamagedListOfAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				far := startA2A(t, nil, nil)
+				far := startA2A(t, nil)
 				st := memory.New(memory.Config{})
 				if _, err := st.PutValue(t.Context(), store.AgentsKey, store.Value{Data: []byte(text)}, 0); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/router"
 )
 
@@ -18,8 +19,8 @@ import (
 func TestAgentsOverHTTP(t *testing.T) {
 	t.Parallel()
 	house := router.Spec{Agents: []router.AgentSpec{{ID: "a", Description: "Does a", Tools: []string{"todo"}}, {ID: "b", Name: "Bee", Description: "Does b", Hidden: true, Model: "large"}}}
-	with := serveTeam(t, Config{File: File{Path: "sluice.yaml", Team: house}})
-	without := serveTeam(t, Config{})
+	with := serveTeam(t, settings.Config{File: settings.File{Path: "sluice.yaml", Team: house}})
+	without := serveTeam(t, settings.Config{})
 	const (
 		a = `{"id":"a","name":"a","description":"Does a","capabilities":[],"examples":[],"kind":"local","routable":true,"available":true,"model":"default","tools":["todo"]}`
 		b = `{"id":"b","name":"Bee","description":"Does b","capabilities":[],"examples":[],"kind":"local","routable":false,"available":true,"model":"large","tools":[]}`
@@ -54,7 +55,7 @@ func TestAgentsOverHTTP(t *testing.T) {
 	}
 }
 
-func serveTeam(t *testing.T, cfg Config) *Gateway {
+func serveTeam(t *testing.T, cfg settings.Config) *Gateway {
 	t.Helper()
 	cfg.Config, cfg.Version = faultyConfig(t, "SLUICE_TODO_DB=:memory:\n"), "test"
 	g, err := New(t.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{})

@@ -11,12 +11,15 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/delegate"
+	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 	"sluice/router"
 	"sluice/stream"
@@ -26,29 +29,22 @@ import (
 // openApprovals makes what asks people, if anybody is to be asked.
 //
 // Without keys and without a store a random key is used, so that tokens end with the
-// process; the log says so. A wrong key is a *config.Error.
+// process; the log says so. A life that is too long for
+// there being no store is a *config.Error.
 func (g *Gateway) openApprovals() error {
 	if !g.confirms() && !g.mayWait() {
 		return nil
 	}
-	cfg := approval.Config{
-		Mode: approval.Mode(g.cfg.Confirm), TTL: g.cfg.ApprovalTTL, Tools: g.toolsOf(toolsOfAsking, g.tools).Tools, Problems: g.problems,
-		Readable: readable, Valid: misfits, Metrics: g.metrics,
-	}
-	if key := g.cfg.ApprovalKey.Reveal(); key != "" {
-		keys, err := approval.ParseKeys(key)
-		if err != nil {
-			return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_KEY", Message: err.Error()}}}
-		}
-		cfg.Keys = keys
-	}
+	cfg := settings.Of[approval.Config](&g.cfg)
+	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.toolsOf(toolsOfAsking, g.tools).Tools, g.problems, readable, misfits, g.metrics
 	if g.state != nil {
 		cfg.Store = g.state.store
 	} else if cfg.TTL > approval.MaxTTL {
 		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_TTL", Message: "must be at most 24h without a store (SLUICE_STORE)"}}}
 	}
 	if cfg.Store == nil && len(cfg.Keys) == 0 {
-		g.log.Warn().Msg("approval_key_random")
+		g.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_APPROVAL_KEY").
+			Str("message", "tokens are good at this process only, until it ends")).Msg("approval_key_random")
 	}
 	g.approvals = approval.New(cfg)
 	return nil
@@ -58,12 +54,12 @@ func (g *Gateway) openApprovals() error {
 //
 // If it is false a turn pays nothing for questions: no runner stands around it.
 func (g *Gateway) confirms() bool {
-	if mode := approval.Mode(g.cfg.Confirm); mode != "" && mode != approval.Off {
+	if mode := settings.Of[approval.Config](&g.cfg).Mode; mode != "" && mode != approval.Off {
 		return true
 	}
 	for _, s := range config.Of[servers.List](&g.cfg.Config) {
 		for _, how := range s.Confirm {
-			if tool.Confirm(how) == tool.ConfirmAlways {
+			if how == tool.ConfirmAlways {
 				return true
 			}
 		}
@@ -102,7 +98,7 @@ func (g *Gateway) hold() func(tool.Call, *tool.Spec) bool {
 	if !g.confirms() {
 		return nil
 	}
-	return approval.Mode(g.cfg.Confirm).Holds
+	return settings.Of[approval.Config](&g.cfg).Mode.Holds
 }
 
 // asking returns r with questions to people, if there are any.
@@ -125,7 +121,7 @@ func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
 func readable(by string, state []byte) error {
 	switch by {
 	case chat.PausedAgent:
-		return readableState(state)
+		return delegate.Readable(state)
 	case chat.PausedTeam:
 		var s teamState
 		if err := json.Unmarshal(state, &s); err != nil {
@@ -147,6 +143,15 @@ type teamState struct {
 	Team   json.RawMessage `json:"team"`
 	Shared json.RawMessage `json:"shared,omitempty"`
 	Begun  int64           `json:"begun,omitempty"` // sessions of delegates
+}
+
+// begunBefore returns how many sessions of delegates a turn had begun before it was paused.
+func begunBefore(req *chat.Request) int64 {
+	var s teamState
+	if req.Resumed == nil || json.Unmarshal(req.Resumed.State, &s) != nil { // the turn itself says so
+		return 0
+	}
+	return s.Begun
 }
 
 // withShared returns the context of a team's turn, and the request as the team itself
@@ -180,7 +185,7 @@ func sharing(ctx context.Context) context.Context {
 	}
 	outer := ctx
 	return stream.WithPauses(ctx, func(p *chat.Paused) string {
-		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer), begunIn(outer)})
+		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer), delegate.Begun(outer)})
 		if err != nil {
 			return stream.NobodyToAsk
 		}

@@ -16,6 +16,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/store"
@@ -40,8 +41,8 @@ func balanced(w http.ResponseWriter, r *http.Request) {
 // one that a person is asked about.
 func balanceGateway(t *testing.T, yaml string, kept store.Store) peer {
 	t.Helper()
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
 		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive",
 		"SLUICE_APPROVAL_KEY": approvalKey, "SLUICE_CONFIG": "sluice.yaml",
 	}), func(string) ([]byte, error) { return []byte(yaml), nil })
@@ -58,7 +59,7 @@ func balanceGateway(t *testing.T, yaml string, kept store.Store) peer {
 	m.AddTool(mcp.NewTool("balance", mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false)), says(`{"balance":4711}`))
 	m.AddTool(mcp.NewTool("pay", mcp.WithNumber("amount"), mcp.WithDestructiveHintAnnotation(true)), says("paid"))
 	bank := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{
 		Store: kept, Gemini: testnet.Serve(t, http.HandlerFunc(balanced)), Servers: []mcpclient.Server{bank},
 	})
 	if err != nil {

@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/approval"
+	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
 )
@@ -69,6 +72,7 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 var differs = map[string]string{
 	"team_retry_after_reading": "an agent that has paused is not tried again",
 	"fallback":                 "nobody was asked about the fallback, so it does not run",
+	"fallback_never_there":     "nobody was asked about the fallback, so it does not run",
 	"mcp_unavailable_once":     "nobody was asked about the fallback, so it does not run",
 	"nine_parallel_calls":      "the ninth is refused at once, while the others wait",
 	"mcp_down_tool_called":     "what a person might have to allow must be known",
@@ -102,10 +106,10 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams [
 	sim = tr.gemini(t)
 	cfg, file := tr.config(t)
 	setServers(&cfg, nil)
-	cfg.Confirm = mode
+	config.Change(&cfg, func(c *approval.Config) { c.Mode = approval.Mode(mode) })
 	models, _ := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/router"
 )
@@ -43,7 +44,7 @@ func largest() (team router.Spec) {
 func routedBy(t testing.TB, text string, team router.Spec) *http.Client {
 	t.Helper()
 	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
-	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: team}, Version: "test"},
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"},
 		zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{Gemini: newCanned(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -110,26 +111,4 @@ func TestBadAnswersOfARouter(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzRouterAnswer has a router's model say anything.
-func FuzzRouterAnswer(f *testing.F) {
-	f.Add(`{"agentId":"agent-00","confidence":0.9}`)
-	f.Add(`{"agentId":"agent-00","confidence":"0.9","additionalAgents":["agent-01",1]}`)
-	f.Add("```json\n{}\n```")
-	team := largest()
-	team.Agents = team.Agents[:3]
-	f.Fuzz(func(t *testing.T, text string) {
-		cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
-		models, err := OpenModels(t.Context(), Config{Config: cfg}, zerolog.New(io.Discard), nil, Seams{Gemini: newCanned(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer models.Close()
-		c := RouterCase{Input: "x"}
-		d := (&Gateway{models: models}).evaluated(team).Decide(t.Context(), c.request())
-		if got := d.Route; got.Confidence < 0 || got.Confidence > 1 || len([]rune(got.Reasoning)) > 501 || (d.Err != nil) && got.Decision != "fallback" {
-			t.Errorf("%+v, %v", got, d.Err)
-		}
-	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -77,7 +78,7 @@ func talks(t *testing.T, file string, model http.Handler, in store.Store, env ma
 		all[name] = value
 	}
 	cfg, read := configured(t, file, all)
-	g, err := New(t.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in, Gemini: testnet.Serve(t, model)})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in, Gemini: testnet.Serve(t, model)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 // echo is a service that repeats all that it was sent, in the words of an error, and
@@ -101,7 +102,7 @@ func TestFaultsOfAFileHoldNoSecret(t *testing.T) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Loader().Load([]string{"--config", path}, gatewaytest.LookupIn(map[string]string{"S": "c4nary"}), os.ReadFile)
+	_, err := settings.Loader().Load([]string{"--config", path}, gatewaytest.LookupIn(map[string]string{"S": "c4nary"}), os.ReadFile)
 	if err == nil || strings.Contains(err.Error(), "c4nary") || strings.Count(err.Error(), "\n") < 8 {
 		t.Errorf("faults: %v", err)
 	}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/dialect/chatkit"
 	"sluice/dialect/chatkit/threads"
+	"sluice/internal/settings"
 )
 
 // newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.
-func newChatKit(history string, s *state) *chatkit.Server {
+func newChatKit(history settings.History, s *state) *chatkit.Server {
 	cfg := chatkit.Config{
 		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
 			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)
@@ -25,9 +25,9 @@ func newChatKit(history string, s *state) *chatkit.Server {
 		},
 	}
 	switch {
-	case history == config.HistoryInMemory:
+	case history == settings.HistoryInMemory:
 		cfg.Store = new(chatkit.Memory)
-	case history == config.HistoryInStore && s != nil:
+	case history == settings.HistoryInStore && s != nil:
 		cfg.Store = threads.New(s.store)
 	}
 	return chatkit.New(cfg)

@@ -24,6 +24,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/redis"
@@ -79,7 +80,7 @@ func (c crashing) open(t testing.TB) store.Store {
 func (c crashing) gateway(t *testing.T, in store.Store) *flowing {
 	t.Helper()
 	cfg, file := configured(t, fmt.Sprintf(crashFile, c.url), map[string]string{"SLUICE_TODO_DB": filepath.Join(c.dir, "todo.db")})
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +88,20 @@ func (c crashing) gateway(t *testing.T, in store.Store) *flowing {
 	return &flowing{t: t, Gateway: g}
 }
 
-// serve answers a request with what the gateway sends, which goes to seen as well.
+// serve answers a request with what the gateway sends, which goes to seen as well. A reply may
+// break off.
 func (f *flowing) serve(path, body string, seen io.Writer) string {
 	req := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	f.ServeHTTP(telling{w, seen}, req)
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler { // a stream that breaks off
+				panic(p)
+			}
+		}()
+		f.ServeHTTP(telling{w, seen}, req)
+	}()
 	return w.Body.String()
 }
 
@@ -366,7 +375,7 @@ func (f *flowing) decide(id string, waits store.Task, paid *atomic.Int64) {
 		}
 	}
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), http.MethodGet, "/approvals", nil))
+	f.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 {
 		f.t.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
 	}

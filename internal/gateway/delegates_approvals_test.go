@@ -61,7 +61,7 @@ func (o *office) answers(q asksAll, members string) (done doneData, stream strin
 func ran(t *testing.T, server string, streams ...string) (list []string) {
 	for _, s := range streams {
 		for _, c := range toldOf(t, s, "tool_call") {
-			if c["server"] == server && c["status"] != "in_progress" {
+			if c["server"] == server && c["status"] != "in_progress" && c["error_type"] != "approval_rejected" {
 				list = append(list, fmt.Sprint(c["tool_name"], " ", c["status"], " ", c["agent_id"]))
 			}
 		}

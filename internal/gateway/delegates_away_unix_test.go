@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/store/memory"
@@ -65,7 +66,7 @@ func TestDelegatesAtOnce(t *testing.T) {
 			}
 		}
 		refused := strings.Count(body, "8 agents work on tasks of this turn already")
-		if most != maxDelegates || refused == 0 || len(o.asked["writer"]) != 4 {
+		if most != 8 || refused == 0 || len(o.asked["writer"]) != 4 {
 			t.Errorf("%d at the same time, %d of 12 tasks done, refusals are told %d times", most, len(o.asked["writer"]), refused)
 		}
 	})
@@ -100,7 +101,7 @@ workflows:
 					"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive",
 				})
 				setServers(&cfg, nil) // it is in this process
-				g, err := New(t.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{
+				g, err := New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{
 					Servers: []mcpclient.Server{pay}, Store: memory.New(memory.Config{}), Gemini: testnet.Serve(t, o),
 				})
 				if err != nil {

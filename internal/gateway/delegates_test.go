@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -58,7 +59,7 @@ func openOfficeWith(t *testing.T, content string, env map[string]string, scripts
 	cfg, file := configured(t, content, all)
 	o := &office{scripts: scripts, asked: map[string][]string{}}
 	with.Gemini = testnet.Serve(t, o)
-	g, err := New(t.Context(), Config{
+	g, err := New(t.Context(), settings.Config{
 		Config: cfg, File: file, Version: "test",
 	}, zerolog.New(io.Discard), with)
 	if err != nil {

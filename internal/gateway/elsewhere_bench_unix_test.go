@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/settings"
 	"sluice/mcpclient"
 )
 
@@ -24,7 +25,7 @@ import (
 // memory of one process is no store for two.
 func overPair(b *testing.B, model http.RoundTripper, kind string) (one, two string) {
 	b.Helper()
-	var cfg Config
+	var cfg settings.Config
 	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
 	cfg.Version = "test"
 	start := func() string {

@@ -18,6 +18,8 @@ import (
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 )
 
 // taker calls the tools add and take, then answers.
@@ -81,14 +83,14 @@ func startExample(t *testing.T, name string, world *internet) *gatewaytest.Runni
 		"OPENAI_API_KEY": "key-openai", "ANTHROPIC_API_KEY": "key-anthropic", "OPENROUTER_API_KEY": "key-openrouter", "GROQ_API_KEY": "key-groq",
 		"GEMINI_API_KEY": "key-gemini", "AZURE_OPENAI_API_KEY": "key-azure", "AZURE_OPENAI_RESOURCE": "res", "AZURE_OPENAI_DEPLOYMENT": "dep",
 	})
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := gatewaytest.NewRunning(t)
 	r.Log = new(gatewaytest.LogTail)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(r.Log, "info"), Seams{Gemini: world})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(r.Log, "info"), Seams{Gemini: world})
 	if err != nil {
 		t.Fatal(err)
 	}

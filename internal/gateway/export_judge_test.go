@@ -14,6 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/operate"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/workflow"
 )
 
@@ -35,7 +38,7 @@ func TestExportIsReadBack(t *testing.T) {
 	text := strings.Replace(string(content), "payments: {builtin: fake-payments}", "payments: {builtin: fake-payments}\n  other: {command: no-such-program, env: {TOKEN: canary}}", 1) +
 		"retention: {default_days: 9, by_task: {debug: 1}}\n"
 	dir := t.TempDir()
-	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": OfflineModel}
+	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": providers.OfflineModel}
 	f := startFlows(t, text, env)
 	_, body := f.post(`{"input":"I want a refund of 30 EUR","workflow":"refund","retention_days":5}`)
 	var start struct {
@@ -53,7 +56,7 @@ func TestExportIsReadBack(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	export := func() []string {
 		t.Helper()
-		if err := Export(t.Context(), Config{Config: cfg, File: file}, start.Task, out); err != nil {
+		if err := operate.Export(t.Context(), settings.Config{Config: cfg, File: file}, start.Task, out); err != nil {
 			t.Fatal(err)
 		}
 		return judged(t, python, out)

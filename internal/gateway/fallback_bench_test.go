@@ -12,6 +12,8 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/model"
 )
@@ -42,12 +44,12 @@ func chatSpec(key, endpoint string, fallback ...string) model.Spec {
 // BenchmarkOpenBreaker is a model call whose first model has an open breaker, and one
 // that asks the second model itself: the difference is what the way to it costs.
 func BenchmarkOpenBreaker(b *testing.B) {
-	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := settings.Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	specs := []model.Spec{chatSpec("default", "http://down/v1/chat/completions", "spare"), chatSpec("spare", "http://up/v1/chat/completions")}
-	models, err := OpenModels(b.Context(), Config{Config: cfg, File: File{Models: specs}}, zerolog.Nop(), metrics.New(), Seams{Gemini: canned{}})
+	models, err := providers.Open(b.Context(), providers.Config{Settings: cfg, Models: specs, Log: zerolog.Nop(), Metrics: metrics.New(), Transport: canned{}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -237,7 +239,7 @@ func startFaulty(t *testing.T, env string, with Seams) *faulty {
 	t.Helper()
 	cfg := faultyConfig(t, env)
 	f := &faulty{t: t, log: new(gatewaytest.LogTail), seen: func() {}}
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, newLogger(f.log, cfg.LogLevel), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/model"
@@ -87,7 +90,7 @@ func modelRows() []modelRow {
 		{name: "text", replies: one(whole(200, "UPSTREAM says hello", "Content-Type: text/plain")), want: failedTurn, breaker: "closed 1"},
 		{name: "gzip", replies: one(whole(200, "\x1f\x8b\x08UPSTREAM", "Content-Type: text/event-stream", "Content-Encoding: gzip")), want: failedTurn, breaker: "closed 1"},
 		{name: "dribble", replies: one(dribble...), want: timeoutTurn, within: 15 * time.Second, breaker: "closed 1"},
-		{name: "pings alone", replies: func(spoken) [][]act { return [][]act{begun(pings...)} }, want: timeoutTurn, within: 15 * time.Second, breaker: "closed 1"},
+		{name: "pings alone", replies: func(spoken) [][]act { return [][]act{begun(pings...)} }, want: timeoutTurn, within: 30 * time.Second, breaker: "closed 0"},
 		{name: "a line without end", replies: one(head(200, "Content-Type: text/event-stream"), say("data: "), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 4 << 20},
 		{name: "an error without end", replies: one(head(500), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 1 << 20},
 		{name: "json without end", replies: one(head(200, "Content-Type: application/json"), say(`{"UPSTREAM":"`), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 8 << 20},
@@ -146,7 +149,7 @@ func (row modelRow) play(t *testing.T, w way) {
 	} else {
 		row.then(t, f.turn("hello", row.within+time.Second))
 	}
-	f.wantBreaker(f.models.all[0].Breaker(), row.breaker)
+	f.wantBreaker(f.models.All()[0].Breaker(), row.breaker)
 	if n := s.taken(); row.taken > 0 && n > row.taken {
 		t.Errorf("%d bytes were taken from the model, want at most %d", n, row.taken)
 	}
@@ -157,8 +160,8 @@ func (row modelRow) play(t *testing.T, w way) {
 func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 	t.Helper()
 	env := map[string]string{"SLUICE_CONFIG": "sluice.yaml", "SLUICE_HEARTBEAT": "0", "SLUICE_LOG_LEVEL": "debug", "TEST_KEY": goldenKey}
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), func(name string) ([]byte, error) {
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), func(name string) ([]byte, error) {
 		if name != "sluice.yaml" {
 			return nil, os.ErrNotExist
 		}
@@ -168,7 +171,7 @@ func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 		t.Fatal(err)
 	}
 	f := &faulty{t: t, log: new(gatewaytest.LogTail), seen: func() {}}
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(f.log, cfg.LogLevel), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}

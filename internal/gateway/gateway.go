@@ -23,13 +23,16 @@ import (
 
 	"sluice/agent"
 	"sluice/approval"
-	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/channels"
 	"sluice/handlers"
 	"sluice/health"
+	"sluice/internal/process"
+	"sluice/internal/providers"
+	"sluice/internal/roster"
+	"sluice/internal/settings"
 	"sluice/internal/telemetry"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
@@ -43,42 +46,33 @@ import (
 	"sluice/web"
 )
 
-// Config is what a gateway is made of: the settings, and what they do not say.
-type Config struct {
-	config.Config
-	File           // what the configuration file says; empty without one
-	Version string // of the program, as upstreams are told
-}
-
-// HasFile says whether there is a configuration file, so that it can be read again: see Reload.
-func (c *Config) HasFile() bool { return c.Path != "" }
-
 // Gateway is all that a running process holds behind its HTTP server, wired together.
 //
-// All fields but registry are set by New and stay as they are; what changes later lies
-// behind pointers of their own.
+// All fields but registry and file are set by New and stay as they are; what else changes
+// later lies behind pointers of its own.
 type Gateway struct {
-	cfg      Config
+	cfg      settings.Config
 	log      zerolog.Logger
 	metrics  *metrics.Registry
 	health   *health.Registry
 	server   *handlers.Server
 	channels *channels.Channels
-	models   *Models
+	models   *providers.Models
 	tools    *mcpclient.Client
-	started  Config // as it was asked for
+	started  settings.Config // as it was asked for
 	// alone answers where there are no agents, and registry is what the file says of
 	// them, and of how answers are checked.
 	alone    *answerer
 	registry atomic.Pointer[registry]
-	remotes  *remotes
+	roster   *roster.Roster
+	file     settings.Config  // of the registry; the lock of roster guards it
 	state    *state           // nil without a store
 	cache    *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
 	recorder  *recording.Recorder // nil unless turns are recorded
-	tape      tape                // nil unless they are, or one is run again
+	tape      Tape                // nil unless they are, or one is run again
 	serve     http.Handler
 	with      Seams
 
@@ -102,8 +96,9 @@ type Seams struct {
 	Tracer trace.Tracer
 	// Dialect wraps each protocol. nil: nothing does.
 	Dialect func(dialect.Dialect) dialect.Dialect
-	// tape stands in front of all upstreams. nil: nothing does.
-	tape tape
+	// Tape stands in front of all upstreams, also where a recorded turn is run again. nil:
+	// nothing does.
+	Tape Tape
 }
 
 // runner returns what answers: the agent, unless a test has put something
@@ -138,10 +133,10 @@ func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 // says of MCP servers is a *config.Error.
 //
 // What was opened before an error is closed again. The order is that of dependence;
-// settings that are corrected on the way (the offline model, the place of todos) are in
-// g.cfg, while started keeps what was asked for, to which a reload is compared.
-func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
-	g := &Gateway{cfg: cfg, started: cfg, log: processLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
+// settings that are corrected on the way (the place of todos) are in g.cfg, while started
+// keeps what was asked for, to which a reload is compared.
+func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
+	g := &Gateway{cfg: cfg, started: cfg, log: process.OwnLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -150,16 +145,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger, with Seams) (_ *Ga
 	if err := g.openParts(ctx); err != nil {
 		return nil, err
 	}
-	g.channels = channels.New(cfg.Forms(), cfg.Style)
+	g.channels = channels.New(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
 	server := g.serverConfig(log)
-	g.openRemotes(cfg)
+	g.openRoster(cfg)
 	if g.state != nil {
 		g.state.runs.use(g)
 	}
 	g.server = handlers.NewServer(server)
 	g.serve = g.handler()
-	g.remotes.settle(ctx)
+	g.roster.Settle(ctx)
 	return g, nil
 }
 
@@ -169,13 +164,13 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if err := g.connectTools(ctx); err != nil {
 		return err
 	}
-	if g.models, err = OpenModels(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
+	if g.models, err = providers.Open(ctx, g.modelsConfig()); err != nil {
 		return err
 	}
-	g.cfg = g.models.cfg // the demo's model has a URL and a name of its own
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
 		return err
 	}
+	g.tools.Start(ctx)
 	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
@@ -185,39 +180,32 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	return g.openApprovals()
 }
 
+// modelsConfig returns what the models are opened with.
+func (g *Gateway) modelsConfig() providers.Config {
+	cfg := providers.Config{
+		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+	}
+	if tape := g.tape; tape != nil {
+		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
+	}
+	return cfg
+}
+
 // serverConfig returns all that the HTTP server is given. log is the process's whole one:
 // requests have loggers of their own.
 func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
-	server := handlers.Config{
-		Runner:        g.alone.whole,
-		Model:         g.Model(),
-		Timeout:       cfg.RequestTimeout,
-		Tools:         g.tools.Tools,
-		Health:        g.health,
-		Metrics:       g.metrics,
-		Tasks:         g.state.keeper(),
-		Records:       g.state.records(),
-		Forget:        g.state.forgetters(),
-		Approvals:     g.approvals,
-		StoreRequired: cfg.StoreRequired,
-		Tracer:        g.tracer(),
-		Authenticate:  g.with.Authenticate,
-		TokensByModel: len(cfg.Models) > 0,
-		Dialects:      g.newDialects(),
-		Choose:        g.choose,
-		Channels:      g.channels,
-		Page:          web.Files(),
-		Heartbeat:     cfg.Heartbeat,
-		WriteTimeout:  cfg.WriteTimeout,
-		MaxStreams:    cfg.MaxStreams,
-		Delay:         admissionDelay(cfg.Admission),
-		Origins:       cfg.CORSOrigins,
-		Hosts:         cfg.Hosts,
-		Log:           log,
-		LogPayloads:   cfg.LogPayloads,
-	}
-	if cfg.HasFile() || cfg.AdminAddr != "" {
+	server := settings.Of[handlers.Config](cfg)
+	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
+	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
+	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
+	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
+	server.StoreRequired = settings.Of[store.Config](cfg).Required
+	server.Approvals, server.Authenticate = g.approvals, g.with.Authenticate
+	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
+	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
+	server.Log, server.LogPayloads = log, settings.Of[settings.Logging](cfg).Payloads
+	if cfg.HasFile() || settings.Of[settings.Process](cfg).AdminAddr != "" {
 		server.Team = g.team
 	}
 	if cfg.HasFile() {
@@ -228,7 +216,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
-	cfg := g.completed(config.Of[agent.Config](&g.cfg.Config))
+	cfg := g.completed(settings.Of[agent.Config](&g.cfg))
 	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
 	cfg.Tools = g.toolsOf("", g.tools)
 	return agent.New(cfg)
@@ -252,8 +240,8 @@ func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}
 
 // completed returns cfg with what the settings of an agent do not say.
 func (g *Gateway) completed(cfg agent.Config) agent.Config {
-	cfg.Location = g.cfg.Timezone
-	cfg.LogPayloads = g.cfg.LogPayloads
+	cfg.Location = settings.Of[agent.Config](&g.cfg).Location
+	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
 	cfg.Keyed = len(g.cfg.Models) > 0
 	cfg.Hold = g.hold()
 	if g.cfg.TurnTokens > 0 {
@@ -262,28 +250,15 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	return cfg
 }
 
-// newBreaker makes the breaker of a service from its setting.
-//
-// Breakers are never shared: one service, one breaker.
-func newBreaker(service string, b config.Breaker, log zerolog.Logger) *breaker.Breaker {
-	return breaker.New(breaker.Config{
-		Service:       service,
-		Failures:      uint32(b.Failures),
-		Recovery:      b.Recovery,
-		HalfOpenCalls: uint32(b.HalfOpenCalls),
-		Log:           log,
-	})
-}
-
-// Config returns the settings as they are in use: those of the offline model, the
-// place of the todos and the limits may differ from what was asked for.
+// Config returns the settings as they are in use: the place of the todos and the limits may
+// differ from what was asked for.
 func (g *Gateway) Config() config.Config { return g.cfg.Config }
 
 // Model names the model.
 func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name() }
 
 // Offline says whether the offline model is in use, by one model at least.
-func (g *Gateway) Offline() bool { return g.models.offline != nil }
+func (g *Gateway) Offline() bool { return g.models.Offline() }
 
 // HasTodos says whether the built-in todo server is in use.
 func (g *Gateway) HasTodos() bool { return g.todos != nil }
@@ -296,11 +271,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.Se
 // It works on a Gateway that New has made half of. The order is the opposite of New's; the
 // telemetry is sent first, while what it measures is still there.
 func (g *Gateway) Close() {
-	g.flushTelemetry(lastSpans)
+	g.flushTelemetry(process.FlushTime)
 	if g.server != nil {
 		g.server.Close()
 	}
-	g.remotes.close()
+	g.roster.Close()
 	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()

@@ -16,7 +16,9 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
 	j.must(!j.asked || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
 	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
-	j.explain = wrong && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
+	rejected := wrong && ev.ErrorType == string(fault.ApprovalRejected)
+	j.must(!rejected || ev.Status == "failed", "a call that a person rejected is %s", ev.Status)
+	j.explain = wrong && !rejected && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
 	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
 	switch ev.kind {
 	case "start":
@@ -126,13 +128,14 @@ var errorTypes = map[string]struct {
 func (j *judgement) failure(ev wireEvent) {
 	rule, ok := errorTypes[ev.ErrorType]
 	j.must(ok, "there is no error_type %q", ev.ErrorType)
-	j.must(ev.Recoverable == rule.recoverable, "%s with recoverable %v", ev.ErrorType, ev.Recoverable)
+	acted := ev.Fatal && len(j.ids) > 0 && !ev.Recoverable // what a call may have done is not done again
+	j.must(acted || ev.Recoverable == rule.recoverable, "%s with recoverable %v", ev.ErrorType, ev.Recoverable)
 	j.must(rule.fatal == "sometimes" || ev.Fatal == (rule.fatal == "always"), "%s with fatal %v", ev.ErrorType, ev.Fatal)
 	if ev.ErrorType == "mcp_unavailable" {
 		j.must(!slices.Contains(j.missing, ev.Service), "%s is told to be unavailable twice", ev.Service)
 		j.missing = append(j.missing, ev.Service)
 	}
-	j.must(ev.ErrorType != "model_unavailable" || ev.RetryAfter > 0, "model_unavailable without retry_after_ms")
+	j.must(ev.ErrorType != "model_unavailable" || acted || ev.RetryAfter > 0, "model_unavailable without retry_after_ms")
 	j.forPerson(ev.Message)
 	if ev.Fatal {
 		j.must(len(j.calls) == 0, "a fatal error while a tool is called")

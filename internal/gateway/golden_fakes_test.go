@@ -15,6 +15,7 @@ import (
 	"sluice/config"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
+	"sluice/mcpclient/servers"
 )
 
 // fakeTool is a tool of the MCP server "fake" of a transcript. {name} in Result
@@ -49,18 +50,20 @@ func (tr transcript) servers(t *testing.T, cfg config.Config) []mcpclient.Server
 		s.Name, s.InProcess = "todo", todoServer(t)
 	case "down": // no program has this name, so each attempt to connect fails at once
 		s.Transport, s.Command = mcpclient.Stdio, "no/such/program"
+	case "down with a fallback":
+		s.Transport, s.Command = mcpclient.Stdio, "no/such/program"
+		s.Policy.Fallback = map[string][]string{"search": {"spare/lookup"}}
 	default:
 		s.InProcess = fakeServer(t, text)
+		s.Policy.Fallback = fallbacks(t, text)
 	}
 	list := []mcpclient.Server{s}
 	if tr.has("mcp.spare") {
 		list = append(list, mcpclient.Server{Name: "spare", Transport: mcpclient.InProcess, InProcess: fakeServer(t, tr.get("mcp.spare"))})
 	}
-	list[0].Policy.Fallback = fallbacks(t, tr.get("mcp"))
 	for i := range list {
-		list[i].Breaker = breaker.New(breaker.Config{
-			Service: "mcp:" + list[i].Name, Failures: uint32(cfg.MCPBreaker.Failures), Recovery: cfg.MCPBreaker.Recovery,
-		})
+		set := config.Of[servers.Common](&cfg).Breaker
+		list[i].Breaker = breaker.New(breaker.Config{Service: "mcp:" + list[i].Name, Failures: set.Failures, Recovery: set.Recovery})
 	}
 	return list
 }

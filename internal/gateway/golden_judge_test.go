@@ -144,7 +144,7 @@ var vocabulary = map[string]string{
 	"tool_call/in_progress": "request_id agent_id? call_id tool_name server arguments status",
 	"tool_call/progress":    "request_id agent_id? call_id tool_name server arguments status progress total? message?",
 	"tool_call/completed":   "request_id agent_id? call_id tool_name server arguments status duration_ms result truncated?",
-	"tool_call/failed":      "request_id agent_id? call_id tool_name server arguments status duration_ms error",
+	"tool_call/failed":      "request_id agent_id? call_id tool_name server arguments status duration_ms error error_type?",
 	"tool_call/unknown":     "request_id agent_id? call_id tool_name server arguments status duration_ms error",
 	"response_delta":        "request_id agent_id? delta accumulated?",
 	"approval":              "request_id approval_id kind prompt calls? expires_at token task_id?",

@@ -33,6 +33,9 @@ func judgeLog(log []byte, private []string) (faults []string) {
 			continue
 		}
 		counts[l.Event]++
+		if l.Event == "error_occurred" && l.Details["status"] == 422.0 { // a refused request was received, and never completed
+			counts["request_completed"]++
+		}
 		fit := logStamp.MatchString(l.Timestamp) && slices.Contains(logWords, l.Level) && l.Event != "" && l.RequestID != nil
 		if !fit || *l.RequestID != "" && *l.RequestID != goldenID {
 			faults = append(faults, "not a line of the contract's form: "+line)

@@ -17,6 +17,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
+	"sluice/internal/process"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -152,7 +155,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	setServers(&cfg, nil) // they are the transcript's own
 	models, calls := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(zerolog.SyncWriter(log), config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +182,7 @@ func (tr transcript) askAll(t *testing.T, gateway http.RoundTripper, calls func(
 	return replies
 }
 
-func (tr transcript) config(t testing.TB) (config.Config, File) {
+func (tr transcript) config(t testing.TB) (config.Config, settings.File) {
 	t.Helper()
 	env := map[string]string{
 		"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0",
@@ -190,7 +193,7 @@ func (tr transcript) config(t testing.TB) (config.Config, File) {
 		env[name] = value
 	}
 	if tr.offline() {
-		env["GEMINI_MODEL"] = OfflineModel
+		env["GEMINI_MODEL"] = providers.OfflineModel
 	}
 	readFile := os.ReadFile
 	if tr.has("sluice.yaml") {
@@ -198,8 +201,8 @@ func (tr transcript) config(t testing.TB) (config.Config, File) {
 		readFile = func(string) ([]byte, error) { return []byte(tr.get("sluice.yaml")), nil }
 	}
 	unread := maps.Clone(env)
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, func(name string) (string, bool) {
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) {
 		delete(unread, name)
 		value, ok := env[name]
 		return value, ok

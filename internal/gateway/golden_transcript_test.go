@@ -21,6 +21,7 @@ import (
 
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
+	"sluice/internal/providers"
 )
 
 // transcript is a golden file; see TestGolden.
@@ -100,7 +101,7 @@ func (tr transcript) offline() bool { return strings.TrimSpace(tr.get("gemini"))
 func (tr transcript) gemini(t *testing.T) *geminiSim {
 	t.Helper()
 	if tr.offline() {
-		return geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: goldenKey, Pace: OfflinePace, FirstDelay: OfflineFirst})
+		return geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), RequireKey: goldenKey, Pace: providers.OfflinePace, FirstDelay: providers.OfflineFirst})
 	}
 	text := tr.get("gemini")
 	if strings.TrimSpace(text) == "" {

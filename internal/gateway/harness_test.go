@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 // What a program makes of Run's result: its exit code.
@@ -25,16 +26,16 @@ func start(t *testing.T, env map[string]string, args ...string) *gatewaytest.Run
 // launch is start with out as the place of the log.
 func launch(t *testing.T, env map[string]string, out io.Writer, args ...string) *gatewaytest.Running {
 	t.Helper()
-	var file File
-	cfg, err := LoaderWith(&file).Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return running(t, Config{Config: cfg, File: file, Version: "test"}, out)
+	return running(t, settings.Config{Config: cfg, File: file, Version: "test"}, out)
 }
 
 // running starts a gateway of a whole configuration.
-func running(t *testing.T, whole Config, out io.Writer) *gatewaytest.Running {
+func running(t *testing.T, whole settings.Config, out io.Writer) *gatewaytest.Running {
 	t.Helper()
 	addr := make(chan string, 1)
 	r := gatewaytest.Launch(t, out, func(ctx context.Context, r *gatewaytest.Running) int {

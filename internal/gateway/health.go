@@ -14,12 +14,7 @@ import (
 // It is called once, when models and tools are there. The metrics ask the same parts as
 // /healthz does, so that both always say the same.
 func (g *Gateway) watch() {
-	for _, m := range g.models.all {
-		g.health.Add(m.Breaker())
-		if m.Key() != "" {
-			g.health.Add(modelHealth{m})
-		}
-	}
+	g.health.Add(g.models.Checkers()...)
 	g.health.Add(g.tools.Checkers()...)
 	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
 		func(report func(float64, ...string)) {
@@ -37,19 +32,6 @@ func (g *Gateway) watch() {
 				}
 			}
 		})
-}
-
-// modelHealth reports a configured model; its breaker reports for itself whether it is
-// well.
-//
-// A model without a key, that of the GEMINI_* variables, is shown by its breaker alone.
-type modelHealth struct{ languageModel }
-
-// Check reports a model by its breaker. It asks nobody: a probe must not cost
-// tokens.
-func (m modelHealth) Check() health.Status {
-	b, _ := m.Breaker().Check().(health.Breaker)
-	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.languageModel.Name(), Breaker: b.State}
 }
 
 // reportBreaker reports a breaker as one figure a state, of which exactly one is 1.

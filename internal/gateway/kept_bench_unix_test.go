@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/settings"
 	"sluice/mcpclient"
 	"sluice/store/redis/redistest"
 )
@@ -102,7 +103,7 @@ func (p *onePiece) Read(into []byte) (int, error) {
 // returns a function that runs a turn.
 func keptTurns(b *testing.B, model http.RoundTripper, kind string) func() {
 	b.Helper()
-	var cfg Config
+	var cfg settings.Config
 	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
 	cfg.Version = "test"
 	g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), Seams{Gemini: model, Servers: []mcpclient.Server{}})

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/agent"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -95,7 +96,7 @@ func (tr transcript) second(t *testing.T, with Seams) peer {
 	setServers(&cfg, nil) // they are the transcript's own
 	with.Gemini = testnet.Serve(t, transcript{}.silent())
 	with.Servers = nil
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var cfg Config
+				var cfg settings.Config
 				cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(t)
 				g, err := New(t.Context(), cfg, zerolog.Nop(), Seams{
 					Gemini: testnet.Serve(t, transcript{}.silent()), Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: new(int)} },

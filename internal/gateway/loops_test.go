@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -43,7 +44,7 @@ func (n *neighbours) gateway(t *testing.T, name, content string) peer {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"This is %s.\"}]},\"finishReason\":\"STOP\"}]}\n\n", name)
 	})
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: testnet.Serve(t, model), Agents: n})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: testnet.Serve(t, model), Agents: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -47,7 +48,7 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				far := startA2A(t, memory.New(memory.Config{}), nil)
+				far := startA2A(t, memory.New(memory.Config{}))
 				var st store.Store
 				if tt.kept {
 					st = memory.New(memory.Config{})
@@ -58,7 +59,7 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 				cfg, file := configured(t, fmt.Sprintf(mixedFile, tt.agents, tt.mode), map[string]string{
 					"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_STORE": "none", "SLUICE_CONFIRM": "writes", "SLUICE_HEARTBEAT": "0",
 				})
-				g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{
+				g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{
 					Store: st, Gemini: testnet.Serve(t, o), Agents: far.client.Transport,
 				})
 				if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"sluice/agent"
 	"sluice/fault"
+	"sluice/internal/providers"
 	"sluice/router"
 	"sluice/store"
 	"sluice/workflow"
@@ -63,13 +64,13 @@ func pin(w *workflow.Workflow, team []router.AgentSpec, timeout time.Duration) (
 // The same function serves a file and a pinned definition, so that a run goes on with
 // agents made in the same way.
 func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
-	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: &asker{models: g.models}}
-	agents.delegation = newDelegation(team, timeout).keptBy(g.state, true)
+	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: providers.NewAsker(g.models)}
+	agents.delegates = g.delegates(team, timeout, true)
 	for _, a := range team {
 		if a.Remote != nil {
 			continue // it has no steps that could be kept
 		}
-		agents.agents[a.ID], agents.specs[a.ID] = agents.delegation.add(a, g.workerConfig(a)), a
+		agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, g.workerConfig(a)), a
 	}
 	return agents
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 // checkingGemini answers agents as geminiSays does, and a planner and a judge with what
@@ -53,12 +54,12 @@ func BenchmarkCheckedTurn(b *testing.B) {
 				env["SLUICE_CONFIG"] = "sluice.yaml"
 				readFile = func(string) ([]byte, error) { return []byte(tt.yaml), nil }
 			}
-			var file File
-			cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), readFile)
+			var file settings.File
+			cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), readFile)
 			if err != nil {
 				b.Fatal(err)
 			}
-			g, err := New(b.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: checkingGemini{newGeminiSays()}})
+			g, err := New(b.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: checkingGemini{newGeminiSays()}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -17,8 +17,12 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/config"
 	"sluice/internal/geminisim"
 	"sluice/internal/offline"
+	"sluice/internal/process"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -42,10 +46,10 @@ func checked(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(htt
 }
 
 // checkedGateway is checked, with the gateway and what it was started with.
-func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(http.Handler) http.Handler) (*http.Client, *Gateway, Config) {
+func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(http.Handler) http.Handler) (*http.Client, *Gateway, settings.Config) {
 	t.Helper()
 	tr := transcript{&txtar.Archive{Files: []txtar.File{
-		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nSLUICE_STORE=memory\nGEMINI_MODEL=" + OfflineModel + "\n")},
+		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nSLUICE_STORE=memory\nGEMINI_MODEL=" + providers.OfflineModel + "\n")},
 		{Name: "sluice.yaml", Data: []byte(yaml)},
 		{Name: "mcp", Data: []byte(`[{"name":"get_timesheet","result":"{\"hours_logged\":32,\"hours_target\":40}"}]`)},
 	}}}
@@ -56,8 +60,8 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 		sim = wrap(sim)
 	}
 	with.Gemini, with.Servers = testnet.Serve(t, sim), tr.servers(t, cfg)
-	whole := Config{Config: cfg, File: file, Version: "test"}
-	g, err := New(t.Context(), whole, newLogger(zerolog.SyncWriter(log), cfg.LogLevel), with)
+	whole := settings.Config{Config: cfg, File: file, Version: "test"}
+	g, err := New(t.Context(), whole, process.NewLogger(zerolog.SyncWriter(log), config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}

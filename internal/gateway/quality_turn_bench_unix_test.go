@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 // timesheetModel calls a tool and then tells what it said in forty chunks, 1 KB together. To a
@@ -70,8 +71,8 @@ type times struct{ first, total time.Duration }
 // loopback, and returns what runs a turn.
 func timesheetTurns(b *testing.B, model, tools, yaml, body string) func() times {
 	b.Helper()
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
 		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": model, "SLUICE_ADMISSION": "count", "SLUICE_CONFIG": "sluice.yaml",
 	}), func(string) ([]byte, error) {
 		return []byte("mcpServers: {hours: {type: http, url: \"" + tools + "/mcp\"}}\n" + yaml), nil
@@ -79,7 +80,7 @@ func timesheetTurns(b *testing.B, model, tools, yaml, body string) func() times 
 	if err != nil {
 		b.Fatal(err)
 	}
-	g, err := New(b.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{})
+	g, err := New(b.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -184,14 +185,14 @@ func BenchmarkHeldStreams(b *testing.B) {
 	const streams = 5000
 	open := func(yaml string) uint64 {
 		said, failed := make(chan struct{}, 2*streams), make(chan int, streams)
-		var file File
-		cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
+		var file settings.File
+		cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
 			"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count", "SLUICE_CONFIG": "sluice.yaml", "SLUICE_MAX_STREAMS": "6000",
 		}), func(string) ([]byte, error) { return []byte(yaml), nil })
 		if err != nil {
 			b.Fatal(err)
 		}
-		g, err := New(b.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: stalling{said}})
+		g, err := New(b.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: stalling{said}})
 		if err != nil {
 			b.Fatal(err)
 		}

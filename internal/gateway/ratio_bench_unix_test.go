@@ -18,6 +18,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/model"
 )
@@ -46,9 +48,9 @@ func (s phrased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openOver opens the models of a configuration over loopback, in front of a server that
 // says text.
-func openOver(b *testing.B, text string) *Models {
+func openOver(b *testing.B, text string) *providers.Models {
 	b.Helper()
-	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
+	cfg, err := settings.Loader().Load(nil, gatewaytest.LookupIn(nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,11 +62,10 @@ func openOver(b *testing.B, text string) *Models {
 	go func() { _ = srv.Serve(ln) }()
 	b.Cleanup(func() { _ = srv.Close() })
 	at := "http://" + ln.Addr().String() + "/v1/chat/completions"
-	models, err := OpenModels(b.Context(), Config{
-		Config: cfg, File: File{Models: []model.Spec{
-			chatSpec("default", at), chatSpec("first", at, "spare"), chatSpec("spare", at),
-		}},
-	}, zerolog.Nop(), metrics.New(), Seams{})
+	models, err := providers.Open(b.Context(), providers.Config{
+		Settings: cfg, Models: []model.Spec{chatSpec("default", at), chatSpec("first", at, "spare"), chatSpec("spare", at)},
+		Log: zerolog.Nop(), Metrics: metrics.New(),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func BenchmarkModelCall(b *testing.B) {
 	req := func() *chat.ModelRequest {
 		return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "Hello"}}}}}
 	}
-	call := func(b *testing.B, m *Models, key string) func() {
+	call := func(b *testing.B, m *providers.Models, key string) func() {
 		return func() {
 			var answer bytes.Buffer
 			err := m.Link(key).Stream(b.Context(), req(), func(c *chat.Chunk) error {

@@ -7,21 +7,21 @@ package gateway
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/settings"
 	"sluice/recording"
-	"sluice/store/memory"
+	"sluice/redact"
 	"sluice/stream"
 	"sluice/toolcache"
 )
 
-// tape stands between the gateway and what it asks during a turn: a recording.Recorder
+// Tape stands between the gateway and what it asks during a turn: a recording.Recorder
 // writes down what comes, a recording.Player gives what came. A gateway without one has no
 // part of this on the way of a turn.
-type tape interface {
+type Tape interface {
 	// Around returns what is used in place of a transport. If why is not empty, turns that use
 	// it cannot be run again.
 	Around(next http.RoundTripper, why string) http.RoundTripper
@@ -42,13 +42,15 @@ const (
 //
 // A tape that was given (to run again) wins over the setting.
 func (g *Gateway) openTape() {
-	g.tape = g.with.tape
-	if g.cfg.Record == "" || g.tape != nil {
+	g.tape = g.with.Tape
+	cfg := settings.Of[recording.Config](&g.cfg)
+	if cfg.Dir == "" || g.tape != nil {
 		return
 	}
-	g.recorder = recording.New(recording.Config{Dir: g.cfg.Record, Max: g.cfg.RecordMax, Version: g.cfg.Version, Log: g.log})
+	cfg.Version, cfg.Hide, cfg.Log = g.cfg.Version, redact.New(g.cfg.Secrets()).JSON, g.log
+	g.recorder = recording.New(cfg)
 	g.tape = g.recorder
-	g.with.tape = g.tape
+	g.with.Tape = g.tape
 }
 
 // taped returns what is used in place of a transport; own makes the one that would be.
@@ -56,13 +58,13 @@ func (g *Gateway) openTape() {
 // next nil means that the package would make its own transport; own makes the same one for
 // the tape to stand in front of.
 func (s Seams) taped(next http.RoundTripper, own func() http.RoundTripper, why string) http.RoundTripper {
-	if s.tape == nil {
+	if s.Tape == nil {
 		return next
 	}
 	if next == nil {
 		next = own()
 	}
-	return s.tape.Around(next, why)
+	return s.Tape.Around(next, why)
 }
 
 // toolsOf returns the tools of a source as somebody is given them.
@@ -124,54 +126,3 @@ func (g *Gateway) handler() http.Handler {
 	}
 	return g.recorder.Handler(g.server, g.state != nil)
 }
-
-// Recording is what was recorded of a turn.
-type Recording = recording.Recording
-
-// ReadRecording reads a recording: see recording.Read.
-func ReadRecording(r io.Reader) (*Recording, error) { return recording.Read(r) }
-
-// Rerunning is what came of a turn that was run again.
-type Rerunning struct {
-	Body []byte // what the client gets
-	// Asked is what was asked that the recording has no answer to, Unused how many of its
-	// answers nobody asked for.
-	Asked  []string
-	Unused int
-}
-
-// Rerun answers the request of a recording with the inputs of the recording, and nothing
-// else: no model, no tool and no receiver is asked. cfg is that of the gateway that made it;
-// of its store there is an empty one. speed is as of recording.Player. The error is that of
-// a gateway which cannot start, or of ctx.
-//
-// No port is opened and no file is written.
-func Rerun(ctx context.Context, cfg Config, r *Recording, speed float64) (out Rerunning, err error) {
-	cfg.Record, cfg.Store, cfg.AdminAddr = "", "", ""
-	player := recording.NewPlayer(r)
-	player.Speed = speed
-	with := Seams{tape: player}
-	if r.Stored {
-		with.Store = memory.New(memory.Config{})
-	}
-	g, err := New(ctx, cfg, newLogger(nobodyReads{}, "error"), with)
-	if err != nil {
-		return out, err
-	}
-	defer g.Close()
-	req, err := r.HTTP(ctx)
-	if err != nil {
-		return out, err
-	}
-	client := player.Client()
-	client.Serve(g, req)
-	out.Asked, out.Unused = player.Extra()
-	out.Body = client.Body()
-	return out, context.Cause(ctx)
-}
-
-// nobodyReads is where the log of a turn goes that is run again.
-type nobodyReads struct{}
-
-// Write takes everything.
-func (nobodyReads) Write(p []byte) (int, error) { return len(p), nil }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/config"
+	"sluice/internal/operate"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/recording"
+	"sluice/store"
 )
 
 // unlike has transcripts whose turn asks more when it is run again, with what it depended on.
@@ -45,10 +51,10 @@ func (tr transcript) record(t *testing.T, dir string) wireReply {
 	t.Helper()
 	cfg, file := tr.config(t)
 	setServers(&cfg, nil) // they are the transcript's own
-	cfg.Record = dir
+	config.Change(&cfg, func(c *recording.Config) { c.Dir = dir })
 	models, calls := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +99,7 @@ func (tr transcript) playAgain(t *testing.T, name, path string, last wireReply) 
 		return
 	}
 	cfg, file := tr.config(t)
-	got, err := Rerun(t.Context(), Config{Config: cfg, File: file, Version: "test"}, r, 0)
+	got, err := operate.Rerun(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, r, 0, startRerun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,20 +108,25 @@ func (tr transcript) playAgain(t *testing.T, name, path string, last wireReply) 
 	}
 }
 
+// startRerun starts a gateway over a player.
+func startRerun(ctx context.Context, cfg settings.Config, player *recording.Player, kept store.Store) (operate.Gateway, error) {
+	return New(ctx, cfg, zerolog.Nop(), Seams{Tape: player, Store: kept})
+}
+
 // A workflow whose branches and sub-agents speak at the same time is run again like any turn;
 // a run that goes on after a wait cannot be.
 func TestRunsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := func(name, body string, answers ...string) (list []string, file Config) {
+	run := func(name, body string, answers ...string) (list []string, file settings.Config) {
 		t.Helper()
 		content, err := os.ReadFile("../../examples/workflows/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		into := filepath.Join(dir, name)
-		cfg, f := configured(t, string(content), map[string]string{"GEMINI_MODEL": OfflineModel, "SLUICE_RECORD": into})
-		file = Config{Config: cfg, File: f, Version: "test"}
+		cfg, f := configured(t, string(content), map[string]string{"GEMINI_MODEL": providers.OfflineModel, "SLUICE_RECORD": into})
+		file = settings.Config{Config: cfg, File: f, Version: "test"}
 		g, err := New(t.Context(), file, zerolog.Nop(), Seams{})
 		if err != nil {
 			t.Fatal(err)
@@ -138,23 +149,23 @@ func TestRunsAreRecorded(t *testing.T) {
 		}
 		return list, file
 	}
-	read := func(path string) *Recording {
+	read := func(path string) *recording.Recording {
 		t.Helper()
 		in, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		r, err := ReadRecording(in)
+		r, err := recording.Read(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	again := func(path string, cfg Config) {
+	again := func(path string, cfg settings.Config) {
 		t.Helper()
 		r := read(path)
-		got, err := Rerun(t.Context(), cfg, r, 0)
+		got, err := operate.Rerun(t.Context(), cfg, r, 0, startRerun)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,13 @@
 package gateway
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"sluice/internal/testnet"
@@ -80,4 +84,35 @@ func startRedis(t *testing.T) string {
 		return true
 	})
 	return "unix://" + server.Socket
+}
+
+// The same request at two gateways at once runs once, and both replies tell its turn.
+func TestRepeatedKeyOverRedis(t *testing.T) {
+	onRedis(t, func(t *testing.T, f *fleet, gateway func() peer) {
+		f.gemini, f.file = inPieces{speaking: newSpeaking(3, true)}, overA2A
+		gateways := []peer{gateway(), gateway()}
+		for i := range 20 {
+			for j, again := range repetitions {
+				key := fmt.Sprintf("00000000-0000-4000-%04d-%012d", 8000+j, i)
+				path, body := strings.ReplaceAll(again.path, "key-12345", key), strings.ReplaceAll(again.body, "f47ac10b-58cc-4372-a567-0e02b2c3d479", key)
+				var wg sync.WaitGroup
+				var replayed atomic.Int32
+				for _, p := range gateways {
+					wg.Go(func() {
+						resp := p.send(t, t.Context(), again.method, path, body, "Idempotency-Key", key)
+						told, err := io.ReadAll(resp.Body)
+						if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(told), "twelve bytes") {
+							t.Errorf("%s: %d %v %s", again.name, resp.StatusCode, err, told)
+						}
+						if resp.Header.Get("X-Sluice-Replayed") == "true" {
+							replayed.Add(1)
+						}
+					})
+				}
+				if wg.Wait(); replayed.Load() != 1 {
+					t.Errorf("%s: %d of two replies are those of the other's turn", again.name, replayed.Load())
+				}
+			}
+		}
+	})
 }

@@ -16,7 +16,11 @@ import (
 	"sluice/a2aclient"
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/delegate"
 	"sluice/handlers"
+	"sluice/internal/providers"
+	"sluice/internal/roster"
+	"sluice/internal/settings"
 	"sluice/model"
 	"sluice/quality"
 	"sluice/router"
@@ -39,16 +43,16 @@ type registry struct {
 	tokens  int // of a turn; 0: no limit
 }
 
-// newRegistry makes the agents of a file, the team that they are, and what checks their
-// answers.
+// newRegistry makes the agents of a team, what joins them, and what checks their answers as
+// a file has it.
 //
-// It asks nobody and cannot fail: faults were found when the file was read. The caller
-// holds remotes.making.
-func (g *Gateway) newRegistry(file Config) *registry {
+// It asks nobody and cannot fail: faults were found when the file was read.
+func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry {
 	spec := file.Team
-	r := &registry{spec: spec.Settled(), single: g.cfg.RequestTimeout, tokens: g.cfg.TurnTokens}
+	spec.Agents = team.Written
+	r := &registry{spec: spec.Settled(), single: g.cfg.TurnTimeout(), tokens: g.cfg.TurnTokens}
 	version := r.version()
-	r.spec.Agents, r.remotes = g.remotes.of(spec.Agents)
+	r.spec.Agents, r.remotes = team.Agents, team.Remotes
 	r.told = r.tell(version)
 	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = g.newQuality(file, r)
@@ -56,30 +60,22 @@ func (g *Gateway) newRegistry(file Config) *registry {
 		return r
 	}
 	cfg := r.spec.Config
-	cfg.Asker = &asker{models: g.models}
-	cfg.Metrics, cfg.LogPayloads = g.metrics, g.cfg.LogPayloads
-	delegation := newDelegation(r.spec.Agents, cfg.Dispatch.Timeout).keptBy(g.state, file.Retention.Set)
+	cfg.Asker = providers.NewAsker(g.models)
+	cfg.Metrics, cfg.LogPayloads = g.metrics, settings.Of[settings.Logging](&g.cfg).Payloads
+	callees := g.delegates(r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
 	for _, a := range r.spec.Agents {
-		member := routed(a)
+		member := a.Routed()
 		if remote := r.remotes[a.ID]; remote != nil {
 			member.Runner, member.Remote, member.Available = remote, true, remote.Available
 		} else {
-			member.Runner = delegation.add(a, g.memberConfig(a))
+			member.Runner = callees.Add(a.ID, g.memberConfig(a))
 		}
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	team := teamRunner{r.team, len(g.cfg.Models) > 0, delegation}
-	r.runner = g.answering(model.Budgeted{Runner: team, Tokens: g.cfg.TurnTokens}, g.asking)
+	runner := teamRunner{r.team, len(g.cfg.Models) > 0, callees}
+	r.runner = g.answering(model.Budgeted{Runner: runner, Tokens: g.cfg.TurnTokens}, g.asking)
 	return r
-}
-
-// routed returns an agent as the router sees it; it lacks its Runner.
-func routed(a router.AgentSpec) router.Agent {
-	return router.Agent{
-		ID: a.ID, Name: a.Name, Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
-		Hidden: a.Hidden, Timeout: a.Timeout,
-	}
 }
 
 // memberConfig returns the agent that a file describes.
@@ -98,10 +94,9 @@ func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 // It adds to the router what a turn needs of the gateway: what agents share of lost calls,
 // delegates, and how results are keyed.
 type teamRunner struct {
-	team  *router.Team
-	keyed bool // models are configured by key
-	// delegation is nil if no agent calls another.
-	delegation *delegation
+	team      *router.Team
+	keyed     bool // models are configured by key
+	delegates *delegate.Agents
 }
 
 // Run implements stream.Runner.
@@ -110,9 +105,9 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if err != nil {
 		return stream.Result{}, err
 	}
-	ctx = r.delegation.within(ctx, req)
+	ctx = r.delegates.Within(ctx, req, begunBefore(req))
 	result, err := r.team.Run(sharing(ctx), own, sink)
-	r.delegation.finish(ctx, req, result.Paused != nil)
+	r.delegates.Finish(ctx, req, result.Paused != nil)
 	result.Keyed = r.keyed
 	return result, err
 }

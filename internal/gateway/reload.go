@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 )
 
@@ -23,7 +25,7 @@ import (
 //
 // When it returns, the next turn sees the new team. Cards of new remote agents are waited
 // for settleTime at most.
-func (g *Gateway) Reload(cfg Config, err error) error {
+func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	if err == nil {
 		err = g.needsRestart(cfg)
 	}
@@ -31,10 +33,10 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
 		return err
 	}
-	before, now := g.remotes.takeOver(cfg)
-	g.channels.Set(cfg.Forms(), cfg.Style)
+	before, now := g.use(cfg)
+	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
-	warnOfConfig(g.log, cfg.Warnings)
+	process.WarnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)
 	return nil
@@ -45,7 +47,7 @@ func (g *Gateway) Reload(cfg Config, err error) error {
 //
 // It compares with what was asked for at the start, since what runs may have been
 // corrected.
-func (g *Gateway) needsRestart(cfg Config) error {
+func (g *Gateway) needsRestart(cfg settings.Config) error {
 	var faults []config.Fault
 	check := func(section string, runs, asked any) {
 		if !reflect.DeepEqual(runs, asked) {

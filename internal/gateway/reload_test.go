@@ -15,6 +15,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/process"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient/servers"
 )
@@ -68,7 +70,7 @@ finish STOP
 	setServers(&cfg, nil) // they are the transcript's own
 	models, _ := tr.byAgent(t, tr.gemini(t))
 	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, newLogger(zerolog.SyncWriter(log), "info"), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(zerolog.SyncWriter(log), "info"), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +80,10 @@ finish STOP
 }
 
 // reread returns what another reading of the file says.
-func reread(t *testing.T, g *Gateway, content string) (Config, error) {
+func reread(t *testing.T, g *Gateway, content string) (settings.Config, error) {
 	t.Helper()
-	var file File
-	cfg, err := LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
 		func(string) ([]byte, error) { return []byte(content), nil })
 	now := g.started
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
@@ -181,7 +183,7 @@ func TestReloadIsTold(t *testing.T) {
 	t.Parallel()
 	log := new(gatewaytest.LogTail)
 	cfg := faultyConfig(t, "SLUICE_TODO_DB=:memory:\n")
-	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml"}, Version: "test"}, newLogger(log, "info"), Seams{})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml"}, Version: "test"}, process.NewLogger(log, "info"), Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}

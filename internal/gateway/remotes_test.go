@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/router"
 	"sluice/store"
@@ -22,7 +23,7 @@ import (
 func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.AgentSpec) (*Gateway, peer) {
 	t.Helper()
 	env := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"}
-	cfg, err := Loader().Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
+	cfg, err := settings.Loader().Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.
 		ID: "far", Description: "Something far",
 		Remote: &router.Remote{Card: "http://far/.well-known/agent-card.json", Headers: map[string]config.Secret{"X-Token": "s"}, Refresh: time.Minute},
 	}}, more...)
-	g, err := New(t.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: router.Spec{Agents: agents}}, Version: "1"}, zerolog.Nop(), Seams{
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: router.Spec{Agents: agents}}, Version: "1"}, zerolog.Nop(), Seams{
 		Store: st, Gemini: testnet.Serve(t, transcript{}.silent()), Agents: far,
 	})
 	if err != nil {
@@ -45,7 +46,7 @@ func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.
 func TestRemoteGateway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		far := startA2A(t, memory.New(memory.Config{}), nil)
+		far := startA2A(t, memory.New(memory.Config{}))
 		_, near := asking(t, far.client.Transport, memory.New(memory.Config{}))
 		if status, text := near.ask(t, "GET", "/agents/far", ""); status != 200 || !strings.Contains(text, `"kind":"remote","routable":true,"available":true,"tools":[]`) {
 			t.Errorf("GET /agents/far: %d %s", status, text)
@@ -73,7 +74,7 @@ func TestRemoteGateway(t *testing.T) {
 func TestUnavailableRemoteAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		far := startA2A(t, nil, nil)
+		far := startA2A(t, nil)
 		away := &switched{next: far.client.Transport}
 		away.off.Store(true)
 		_, near := asking(t, away, nil)

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -36,7 +37,7 @@ func TestResearchOverEachProtocol(t *testing.T) {
 				down:   func(string) bool { return false },
 			}
 			cfg, file := configured(t, "models: {default: "+spec+"}\n"+string(example), nil)
-			g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Gemini: world})
+			g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Gemini: world})
 			if err != nil {
 				t.Fatal(err)
 			}

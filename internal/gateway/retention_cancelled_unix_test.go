@@ -10,12 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"sluice/internal/records"
 	"sluice/internal/testnet"
 	"sluice/store"
-	"sluice/store/memory"
 	"sluice/task"
 )
 
@@ -93,7 +92,7 @@ func TestRetentionOfCancelledRuns(t *testing.T) {
 				}
 			}
 			sum := f.registry.Load().flows.byName["pay"].sum
-			w := &task.Sweeper{Store: in, Policy: f.cfg.Retention, Forget: forgets(in)}
+			w := &task.Sweeper{Store: in, Policy: f.cfg.Retention, Forget: []task.Forget{records.Of(in).Forget}}
 			if gone, err := w.Due(t.Context(), time.Now().Add(13*24*time.Hour)); gone != 0 || err != nil {
 				t.Errorf("before their time %d go, %v", gone, err)
 			}
@@ -110,32 +109,4 @@ func TestRetentionOfCancelledRuns(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A question that nobody has answered goes a day after its time, with what it holds; at once
-// when its conversation is deleted.
-func TestUnansweredQuestionsGo(t *testing.T) {
-	inVault(t, func(t *testing.T, b *bank) {
-		in := b.store.(*memory.Store)
-		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "1h"})
-		there := func(id string) bool {
-			_, err := in.Value(t.Context(), store.ApprovalKey(id))
-			return err == nil
-		}
-		late, deleted := b.ask(p, ""), b.ask(p, `,"user_id":"ann","conversation_id":"conv_1"`)
-		if !there(late.ID) || !there(deleted.ID) {
-			t.Fatal("a question is not kept")
-		}
-		resp := p.send(t, t.Context(), http.MethodDelete, "/conversations/conv_1?user_id=ann", "")
-		resp.Body.Close()
-		if resp.StatusCode >= 300 || there(deleted.ID) {
-			t.Errorf("%d, the question is there: %v", resp.StatusCode, there(deleted.ID))
-		}
-		time.Sleep(26 * time.Hour)
-		synctest.Wait()
-		if there(late.ID) {
-			t.Error("nobody can answer, and the question is there")
-		}
-		b.wantPaid(0)
-	})
 }

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/operate"
+	"sluice/internal/providers"
+	"sluice/internal/records"
+	"sluice/internal/settings"
 	"sluice/store"
 	"sluice/task"
 	"sluice/workflow"
@@ -25,7 +29,7 @@ workflows:
 retention: {default_days: 7, by_task: {debug: 3}}
 `
 	dir := t.TempDir()
-	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": OfflineModel}
+	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": providers.OfflineModel}
 	f := startFlows(t, content, env)
 	begin := func(body string) string {
 		t.Helper()
@@ -45,7 +49,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: short}, 0); err != nil {
 		t.Fatal(err)
 	}
-	records := func(id string) (n int) {
+	left := func(id string) (n int) {
 		for _, key := range []string{store.RunKey(id), store.SessionKey("6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1")} {
 			if _, err := st.Value(t.Context(), key); err == nil {
 				n++
@@ -67,40 +71,40 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	}
 	sweep := func(days int) {
 		t.Helper()
-		w := &task.Sweeper{Store: st, Policy: f.cfg.Retention, Forget: forgets(st)}
+		w := &task.Sweeper{Store: st, Policy: f.cfg.Retention, Forget: []task.Forget{records.Of(st).Forget}}
 		if _, err := w.Due(t.Context(), time.Now().Add(time.Duration(days)*24*time.Hour+time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sweep(0)
-	if n := records(short); n != 0 {
+	if n := left(short); n != 0 {
 		t.Errorf("there are %d records of a run that was to go at its end", n)
 	}
 	for day, want := range map[int]int{1: 5, 2: 5} {
 		sweep(day)
-		if n := records(long); n != want {
+		if n := left(long); n != want {
 			t.Errorf("on day %d there are %d records of a run of kind debug", day, n)
 		}
 	}
 	sweep(3)
-	if n := records(long); n != 0 {
+	if n := left(long); n != 0 {
 		t.Errorf("there are %d records of a run of kind debug", n)
 	}
-	if n := records(kept); n != 5 {
+	if n := left(kept); n != 5 {
 		t.Errorf("there are %d records of a run whose request said 30 days", n)
 	}
 	// The command looks at the same index, beside the gateway if it only reads.
 	cfg, file := configured(t, content, env)
-	var told []Swept
-	tell := func(w Swept) { told = append(told, w) }
-	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, true, tell); err != nil || len(told) != 1 || told[0].ID != kept || told[0].Days != 30 {
+	var told []task.Swept
+	tell := func(w task.Swept) { told = append(told, w) }
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, true, tell); err != nil || len(told) != 1 || told[0].ID != kept || told[0].Days != 30 {
 		t.Errorf("%v %+v", err, told)
 	}
-	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, false, tell); err == nil || !strings.Contains(err.Error(), "--dry-run") {
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); err == nil || !strings.Contains(err.Error(), "--dry-run") {
 		t.Errorf("beside a gateway: %v", err)
 	}
-	cfg.Store = "memory"
-	if err := SweepRetention(t.Context(), Config{Config: cfg, File: file}, false, tell); !errors.Is(err, ErrNoRetention) {
+	setStore(&cfg, "memory")
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); !errors.Is(err, operate.ErrNoRetention) {
 		t.Error(err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sluice/conversation"
 	"sluice/fault"
 	"sluice/health"
+	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/store"
 	"sluice/stream"
@@ -52,12 +53,9 @@ type runs struct {
 }
 
 // newRuns returns the runs of a store. Nothing is read yet.
-func newRuns(in store.Store, cfg Config, m *metrics.Registry) *runs {
+func newRuns(in store.Store, cfg settings.Config, m *metrics.Registry) *runs {
 	r := &runs{store: in, slots: make(chan struct{}, maxRuns)}
-	wait := cfg.ApprovalTTL
-	if wait == 0 {
-		wait = approval.DefaultStoreTTL
-	}
+	wait := cmp.Or(settings.Of[approval.Config](&cfg).TTL, approval.DefaultStoreTTL)
 	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: wait, Metrics: m, Room: r.room})
 	r.sessions = &workflow.Sessions{Store: in, TTL: cmp.Or(cfg.Tasks.TTL, task.DefaultTTL)}
 	m.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/internal/settings"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
@@ -59,8 +60,8 @@ func (e echoing) Call(_ context.Context, c tool.Call) (tool.Result, error) {
 
 func (echoing) Named(context.Context, string, string) string { return "echo" }
 
-// engines are the stores of the benchmarks.
-func engines(b *testing.B) map[string]store.Store {
+// benchStores are the stores of the benchmarks.
+func benchStores(b *testing.B) map[string]store.Store {
 	b.Helper()
 	file, err := sqlite.Open(b.Context(), sqlite.Config{Path: filepath.Join(b.TempDir(), "s.db")})
 	if err != nil {
@@ -105,7 +106,7 @@ func (t timed) Call(ctx context.Context, c tool.Call) (tool.Result, error) {
 // BenchmarkNodeToNode is a row of 100 nodes: the delay from the end of a node's work to the
 // first event of the next one, with its checkpoint between them.
 func BenchmarkNodeToNode(b *testing.B) {
-	for name, in := range engines(b) {
+	for name, in := range benchStores(b) {
 		b.Run(name, func(b *testing.B) {
 			g, w := new(gaps), chainOf(b, 100)
 			rs := workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: time.Hour})
@@ -191,7 +192,7 @@ func BenchmarkWaiting(b *testing.B) {
 		}
 		in := &counting{Store: db}
 		cfg, read := configured(b, file, nil)
-		g, err := New(b.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{Store: in})
+		g, err := New(b.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{Store: in})
 		if err != nil {
 			b.Fatal(err)
 		}

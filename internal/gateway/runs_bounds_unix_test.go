@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -146,7 +147,7 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 	}
 	id := page.IDs[0]
 	cfg, none := configured(t, "", map[string]string{"SLUICE_CONFIG": ""}) // without a file it goes on with no runs
-	idle, err := New(t.Context(), Config{Config: cfg, File: none, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
+	idle, err := New(t.Context(), settings.Config{Config: cfg, File: none, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
 	}

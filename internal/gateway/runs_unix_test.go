@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -42,7 +43,7 @@ workflows:
 func over(t *testing.T, in store.Store, file string) *flowing {
 	t.Helper()
 	cfg, read := configured(t, file, nil)
-	g, err := New(t.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,12 @@ func (f *flowing) begun(body string) (id string) {
 
 // decides posts a decision and returns the reply.
 func (f *flowing) decides(id, body string) (int, string) {
-	req := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, "/tasks/"+id+"/decision", strings.NewReader(body))
+	return f.replies("/tasks/"+id+"/decision", body)
+}
+
+// replies posts a body and returns the reply.
+func (f *flowing) replies(path, body string) (int, string) {
+	req := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, req)
@@ -186,7 +192,7 @@ func TestRunKeepsItsAgents(t *testing.T) {
 		return ""
 	}
 	cfg, read := configured(t, strings.Replace(file, "the first prompt", "the second prompt", 1), nil)
-	if err := f.Reload(Config{Config: cfg, File: read}, nil); err != nil {
+	if err := f.Reload(settings.Config{Config: cfg, File: read}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := prompt(); got != "the first prompt" {

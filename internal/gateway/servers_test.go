@@ -1,16 +1,22 @@
 package gateway
 
 import (
-	"maps"
-	"reflect"
-
 	"sluice/config"
 	"sluice/mcpclient/servers"
+	"sluice/store"
 )
 
 // setServers gives c other MCP servers. Copies of c keep theirs.
 func setServers(c *config.Config, list servers.List) {
-	c.Parts = maps.Clone(c.Parts)
-	delete(c.Parts, reflect.TypeFor[servers.List]())
-	*config.Bind[servers.List](c) = list
+	config.Change(c, func(l *servers.List) { *l = list })
+}
+
+// setStore gives c another store.
+func setStore(c *config.Config, at string) {
+	config.Change(c, func(s *store.Config) {
+		var err error
+		if s.At, err = store.ParseLocation(at); err != nil {
+			panic(err)
+		}
+	})
 }

@@ -1,21 +1,15 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"sluice/agent"
-	"sluice/chat"
-	"sluice/store/memory"
+	"sluice/internal/records"
 	"sluice/workflow"
 )
 
@@ -113,7 +107,7 @@ func TestSessionIsKept(t *testing.T) {
 		if err != nil || len(kept) != 2 {
 			t.Errorf("%s: sessions of the task: %v, %v", who, kept, err)
 		}
-		if err := o.state.runs.Forget(context.Background(), q.Task); err != nil {
+		if err := records.Of(o.state.store).Forget(context.Background(), q.Task); err != nil {
 			t.Error(err)
 		}
 		if status, text := o.get(path("writer")); status != http.StatusNotFound {
@@ -186,80 +180,5 @@ func TestCheckpointsAreShown(t *testing.T) {
 	dataOf(t, stream, "start", &start)
 	if status, text := f.get("/tasks/" + start.Task + "/checkpoints?user_id=ann"); status != http.StatusOK || text != `{"checkpoints":[]}`+"\n" && text != `{"checkpoints":[]}` {
 		t.Errorf("of a plain turn: %d %q", status, text)
-	}
-}
-
-// A session that waits and is of another version, has lost something, or is another agent's,
-// is refused before anything goes on.
-func TestSavedSessionThatCannotGoOn(t *testing.T) {
-	t.Parallel()
-	state, err := json.Marshal(agent.State{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "go"}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := savedSession{Schema: savedSchema, Agent: "a", Session: newSessionID(), Text: "so far", IDs: map[string]string{"own": "told"}, State: state}
-	for name, tt := range map[string]struct {
-		change func(s *savedSession)
-		bad    bool
-	}{
-		"good":            {func(*savedSession) {}, false},
-		"another version": {func(s *savedSession) { s.Schema++ }, true},
-		"no session":      {func(s *savedSession) { s.Session = "" }, true},
-		"no agent":        {func(s *savedSession) { s.Agent = "" }, true},
-		"another agent's": {func(s *savedSession) { s.Agent = "b" }, true},
-		"an altered step": {func(s *savedSession) { s.State = bytes.Replace(state, []byte("go"), []byte("no"), 1) }, true},
-	} {
-		saved := good
-		tt.change(&saved)
-		text, err := json.Marshal(saved)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &delegateSession{id: "a", ids: map[string]string{}, req: new(chat.Request)}
-		err = s.resume(&agent.Continued{State: text, Decisions: []chat.Decision{{CallID: "told", Action: chat.Approve}, {CallID: "within", Action: chat.Reject}}})
-		if errors.Is(err, agent.ErrState) != tt.bad || err != nil && !tt.bad {
-			t.Errorf("%s: %v", name, err)
-		}
-		if tt.bad {
-			continue
-		}
-		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.callID("own") != "told" || strings.Join(s.text, "") != "so far" || s.session != good.Session {
-			t.Errorf("%s: %+v, %+v", name, d, s)
-		}
-	}
-}
-
-// The record of a session stays with its task: until that is removed where retention says
-// so, and of a plain turn for a time from the end of the turn.
-func TestSessionRecordsHaveATime(t *testing.T) {
-	t.Parallel()
-	const id, day = "task_00000000000000000000000000", 24 * time.Hour
-	for name, tt := range map[string]struct {
-		durable, ends bool
-		days          []bool // is it there after an hour, 31 days, 33 days
-	}{
-		"retention":                    {true, true, []bool{true, true, true}},
-		"a plain turn":                 {false, true, []bool{false, false, false}},
-		"a plain turn that never ends": {false, false, []bool{true, true, false}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			kept := &workflow.Sessions{Store: memory.New(memory.Config{}), TTL: time.Hour}
-			d := &delegation{records: &sessionRecords{kept, tt.durable}}
-			turn := &delegatedTurn{}
-			turn.begun.Store(1)
-			ctx := context.WithValue(t.Context(), delegatedTurnKey{}, turn)
-			req := &chat.Request{Task: id, Input: "go"}
-			d.records.of(id).begin(ctx, &delegateSession{id: "a", session: "one", req: req})
-			if d.finish(ctx, req, true); tt.ends { // waiting is no end
-				d.finish(ctx, req, false)
-			}
-			began := time.Now()
-			for i, after := range []time.Duration{time.Hour + time.Minute, 31 * day, 33 * day} {
-				time.Sleep(time.Until(began.Add(after)))
-				if _, err := kept.Get(ctx, "one"); (err == nil) != tt.days[i] {
-					t.Errorf("%s, after %v: %v", name, after, err)
-				}
-			}
-		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
 	"sluice/trace"
@@ -23,7 +24,7 @@ import (
 func spied(t *testing.T, content string, env map[string]string, with Seams) *flowing {
 	t.Helper()
 	cfg, file := configured(t, content, env)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), with)
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), with)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 	"sluice/conversation"
 	"sluice/handlers"
 	"sluice/health"
+	"sluice/internal/records"
+	"sluice/internal/settings"
 	"sluice/metrics"
 	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/redis"
-	"sluice/store/sqlite"
+	"sluice/store/engines"
 	"sluice/stream"
 	"sluice/task"
 )
@@ -48,7 +48,7 @@ func (g *Gateway) Kept() uint64 {
 	if g.state == nil {
 		return 0
 	}
-	if s, ok := g.state.store.(*memory.Store); ok {
+	if s, ok := g.state.store.(interface{ Size() int }); ok { // the engine in memory
 		return uint64(max(0, s.Size()))
 	}
 	return 0
@@ -67,23 +67,23 @@ const (
 // nil without an error: no store is configured. A store that cannot be reached now is no
 // error either, unless it is a file: turns go on without being kept, or are refused if the
 // store is required.
-func openState(ctx context.Context, cfg Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
+func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
 	given := with.Store
 	s := &state{store: given}
 	if given == nil {
-		at, err := store.ParseLocation(cfg.Store.Reveal())
-		if err != nil || at.Kind == store.None {
-			return nil, err
+		in := settings.Of[store.Config](&cfg)
+		if !in.On() {
+			return nil, nil
 		}
-		if err := s.open(ctx, at, cfg.StorePrefix, log, m); err != nil {
+		if err := s.open(ctx, in.At, in.Prefix, log, m); err != nil {
 			return nil, err
 		}
 	}
 	s.runs = newRuns(s.store, cfg, m)
 	s.tasks = task.New(task.Config{
-		Store: s.store, Runs: s.runs, Required: cfg.StoreRequired, Metrics: m, Log: log,
+		Store: s.store, Runs: s.runs, Required: settings.Of[store.Config](&cfg).Required, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
-		Trace: cfg.Trace, Retention: cfg.Retention, Forget: forgets(s.store),
+		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
 	})
 	if cfg.Memory.Enabled {
 		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
@@ -111,29 +111,34 @@ func (s *state) forgetters() (all []handlers.Forget) {
 //
 // Every engine but the one in memory is behind a breaker, so that a store which is down
 // costs a turn no waits.
-func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) (err error) {
+func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) error {
 	s.owned = true
-	if at.Kind == store.Memory {
-		s.store, s.parts = memory.New(memory.Config{}), []health.Checker{inMemory{}}
-		return nil
+	calls := store.CallsConfig{Metrics: m, Log: log}
+	var guard *breaker.Breaker
+	if at.Kind != store.Memory {
+		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, log)
+		calls.Allow = allow(guard)
 	}
-	guard := newBreaker(storeService, config.Breaker{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, log)
-	calls := store.NewCalls(store.CallsConfig{Allow: allow(guard), Metrics: m, Log: log})
-	if at.Kind == store.SQLite {
-		engine, err := sqlite.Open(ctx, sqlite.Config{Path: at.Path, Calls: calls})
-		if errors.Is(err, store.ErrOwned) {
-			return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file"}}}
-		}
-		if err != nil {
-			return fmt.Errorf("SLUICE_STORE: %w", err)
-		}
-		s.store, s.parts = engine, []health.Checker{engine, guard}
-		return nil
+	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})
+	if errors.Is(err, store.ErrOwned) {
+		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file"}}}
 	}
-	engine := redis.New(redis.Config{Location: at, Prefix: prefix, Calls: calls})
-	s.store, s.parts = engine, []health.Checker{engine, guard}
-	s.inspect(ctx, engine, log)
+	if err != nil {
+		return fmt.Errorf("SLUICE_STORE: %w", err)
+	}
+	s.store, s.parts = engine, []health.Checker{engine}
+	if guard != nil {
+		s.parts = append(s.parts, guard)
+	}
+	if engine, ok := engine.(inspector); ok {
+		s.inspect(ctx, engine, log)
+	}
 	return nil
+}
+
+// inspector is a store with a configuration of its own, by which it may forget.
+type inspector interface {
+	Inspect(context.Context) (warnings []string, err error)
 }
 
 // inspectAgain is how long after a failed try the store is asked once more how it is
@@ -142,7 +147,7 @@ const inspectAgain = 5 * time.Second
 
 // inspect tells in what the store may forget what it has confirmed: at once, or if it is
 // unavailable, when it is there.
-func (s *state) inspect(ctx context.Context, engine *redis.Store, log zerolog.Logger) {
+func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logger) {
 	look := func(ctx context.Context) error {
 		warnings, err := engine.Inspect(ctx)
 		if len(warnings) > 0 {
@@ -175,21 +180,20 @@ func (s *state) inspect(ctx context.Context, engine *redis.Store, log zerolog.Lo
 
 // allow makes a breaker the guard of commands.
 //
-// A command that ended because its caller did says nothing about the store, and an answer
-// such as "not found" is a success.
-func allow(b *breaker.Breaker) func(context.Context) (func(error), error) {
-	return func(ctx context.Context) (func(error), error) {
+// What a command says of the store is for the store's own words to decide.
+func allow(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error), error) {
+	return func(ctx context.Context) (func(store.Verdict, error), error) {
 		done, err := b.Allow(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return func(err error) {
-			switch {
-			case errors.Is(err, store.ErrUnavailable):
+		return func(v store.Verdict, err error) {
+			switch v {
+			case store.Ill:
 				done(breaker.Failure, err)
-			case ctx.Err() != nil:
+			case store.Unsaid:
 				done(breaker.Neutral, nil)
-			default:
+			case store.Well:
 				done(breaker.Success, nil)
 			}
 		}, nil
@@ -202,6 +206,15 @@ func (s *state) keeper() *task.Service {
 		return nil
 	}
 	return s.tasks
+}
+
+// records returns what shows the records of tasks; nil if there is no store. It works on
+// nil.
+func (s *state) records() handlers.Records {
+	if s == nil {
+		return nil
+	}
+	return records.Records{Runs: s.runs.RunStore, Sessions: s.runs.sessions}
 }
 
 // checkers are the parts that readiness looks at. It works on nil: without a
@@ -227,14 +240,6 @@ func (s *state) close() {
 	if s.owned {
 		_ = s.store.Close()
 	}
-}
-
-// inMemory reports the engine in memory, which is always there.
-type inMemory struct{}
-
-// Check reports a store that cannot become unavailable.
-func (inMemory) Check() health.Status {
-	return health.Store{Kind: string(store.Memory), State: health.Available, Warnings: []string{}}
 }
 
 // retain makes r the policy of retention. It works on nil.

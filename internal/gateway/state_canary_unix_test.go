@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 	"sluice/internal/telemetry/telemetrytest"
 	"sluice/store/redis/redistest"
 )
@@ -36,14 +38,16 @@ func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest
 	if err := os.WriteFile(path, []byte("memory: {enabled: true}\na2a: {enabled: true}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var file File
+	var file settings.File
 	all := gatewaytest.With(gatewaytest.WithDefaults(t, env), "SLUICE_OTEL", "otlp", "SLUICE_CONFIG", path, "SLUICE_LOG_LEVEL", "debug")
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), os.ReadFile)
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.OTel.TracesURL, cfg.OTel.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
-	return running(t, Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
+	config.Change(&cfg, func(o *config.OTel) {
+		o.TracesURL, o.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
+	})
+	return running(t, settings.Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
 }
 
 // Of a turn that is kept, remembered, listed, resumed, asked for over A2A and ChatKit,
@@ -124,11 +128,4 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 		t.Errorf("…%s…", told[max(0, at-300):min(len(told), at+60)])
 		told = told[at+200:]
 	}
-}
-
-// between returns what stands between two texts.
-func between(text, before, after string) string {
-	_, rest, _ := strings.Cut(text, before)
-	found, _, _ := strings.Cut(rest, after)
-	return found
 }

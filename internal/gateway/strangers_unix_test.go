@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
 )
@@ -42,7 +43,7 @@ func TestStrangersFindNoRun(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	cfg, file := configured(t, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"), nil)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: memory.New(memory.Config{}), Authenticate: byWho})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: memory.New(memory.Config{}), Authenticate: byWho})
 	if err != nil {
 		t.Fatal(err)
 	}

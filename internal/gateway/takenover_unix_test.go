@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -28,7 +29,7 @@ func judging(t *testing.T, in store.Store, tree *tracetest.Tree) *flowing {
 	t.Helper()
 	file := fmt.Sprintf(withheldYAML, "graceful") + withheldTeam
 	cfg, read := configured(t, file, map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"})
-	g, err := New(t.Context(), Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), Seams{
 		Store: in, Tracer: tree, Gemini: testnet.Serve(t, inventor(nil)),
 	})
 	if err != nil {

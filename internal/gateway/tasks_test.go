@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -52,6 +54,7 @@ type fleet struct {
 	t     *testing.T
 	store store.Store
 	runs  int
+	words int // of the slow runner's answer; 0: five
 	// gemini is the model; nil: a slow runner answers in its place.
 	gemini http.Handler
 	file   string // what stands in the configuration file; empty: there is none
@@ -68,20 +71,20 @@ func (f *fleet) gateway(env map[string]string) peer {
 	for name, value := range env {
 		all[name] = value
 	}
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok },
 		func(string) ([]byte, error) { return []byte(f.file), nil })
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	with := Seams{
 		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
-		Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: &f.runs} },
+		Runner: func(*agent.Agent) stream.Runner { return slow{words: max(5, f.words), runs: &f.runs} },
 	}
 	if f.gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.t, f.gemini), nil
 	}
-	g, err := New(f.t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	g, err := New(f.t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -277,6 +280,49 @@ func TestCancelFromElsewhere(t *testing.T) {
 	})
 }
 
+// A turn whose client is gone is counted at once, also while nothing is written to it, and no
+// more when it is over.
+func TestTurnsWithoutAClientAreCounted(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one := f.gateway(nil)
+		counted := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if _, text := one.ask(t, http.MethodGet, "/metrics", ""); !strings.Contains(text, "\nsluice_turns_detached "+want+"\n") {
+				t.Errorf("not %s:\n%s", want, text)
+			}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", asked))
+		counted("0")
+		leave()
+		counted("1")
+		time.Sleep(20 * time.Second)
+		counted("0")
+		ctx, leave = context.WithCancel(t.Context())
+		startOf(t, one.send(t, ctx, http.MethodPost, "/chat/stream", strings.Replace(asked, "{", `{"on_disconnect":"cancel",`, 1)))
+		leave()
+		counted("0")
+	})
+}
+
+// A reader of a turn that runs is admitted where all places of turns are taken.
+func TestReaderWhileFull(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		one := f.gateway(map[string]string{"SLUICE_MAX_STREAMS": "1"})
+		_, task, turn := startOf(t, one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked))
+		if status, _ := one.ask(t, http.MethodPost, "/chat/stream", asked); status != http.StatusServiceUnavailable {
+			t.Errorf("another turn: %d", status)
+		}
+		if status, rest := one.resume(t, "/chat/stream", turn+":1"); status != http.StatusOK || !strings.Contains(rest, "event: done\n") {
+			t.Errorf("%d %s", status, rest)
+		}
+		if status, all := one.ask(t, http.MethodGet, "/tasks/"+task+"/events", ""); status != http.StatusOK || !strings.Contains(all, "event: done\n") {
+			t.Errorf("%d %s", status, all)
+		}
+	})
+}
+
 // A repeated key attaches to its turn from the first event, on any gateway, and runs
 // nothing.
 func TestRepeatedKeyAttaches(t *testing.T) {
@@ -312,12 +358,16 @@ func TestNothingToResume(t *testing.T) {
 		one := f.gateway(nil)
 		_, task, turn := startOf(t, one.send(t, t.Context(), http.MethodPost, "/chat/stream", asked))
 		time.Sleep(20 * time.Second)
-		for _, id := range []string{"1", "req_1:2", turn, turn + ":", turn + ":-1", turn + ":01", turn + ":99999999999", turn + ":500", "turn_00000000000000000000000000:1", strings.Repeat("x", 5000)} {
+		for _, id := range []string{"1", "req_1:2", turn, turn + ":", turn + ":-1", turn + ":01", turn + ":99999999999", "turn_00000000000000000000000000:1", strings.Repeat("x", 5000)} {
 			for _, path := range []string{"/chat/stream?input=hi", "/tasks/" + task + "/events"} {
 				if status, body := one.resume(t, path, id); status != http.StatusNoContent || body != "" {
 					t.Errorf("%s behind %.60q: %d %q", path, id, status, body)
 				}
 			}
+		}
+		status, body := one.resume(t, "/chat/stream", turn+":500") // it received more than the log got
+		if _, whole := one.resume(t, "/chat/stream", turn+":1"); status != http.StatusOK || strings.Count(body, "event: ") != 1 || !strings.HasSuffix(whole, body) || !strings.Contains(body, "event: done\n") {
+			t.Errorf("ahead of the log: %d %q", status, body)
 		}
 		for _, id := range []string{"task_00000000000000000000000000", "x", turn} {
 			if status, problem := one.ask(t, http.MethodGet, "/tasks/"+id+"/events", ""); status != http.StatusNotFound {
@@ -408,4 +458,65 @@ func TestWithoutAStore(t *testing.T) {
 			t.Errorf("readyz: %s", ready)
 		}
 	})
+}
+
+// lapsing is the store of a gateway that is stopped for long: it does not renew its lease.
+type lapsing struct {
+	store.Store
+	stopped *atomic.Bool
+}
+
+func (l lapsing) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
+	if l.stopped.Load() {
+		return nil
+	}
+	return l.Store.RenewLease(ctx, h, ttl)
+}
+
+// A gateway that was stopped past its lease and comes back tells its client nothing that the log
+// does not have: the stream breaks off, and goes on from the log as another gateway closed it.
+func TestStreamOfAFencedGateway(t *testing.T) {
+	t.Parallel()
+	for _, again := range repetitions[:4] {
+		inFleetNamed(t, again.name, func(t *testing.T, f *fleet) {
+			stopped, shared := new(atomic.Bool), f.store
+			f.store, f.words, f.file = lapsing{shared, stopped}, 40, overA2A
+			one := f.gateway(nil)
+			f.store = shared
+			two := f.gateway(nil)
+			time.AfterFunc(2500*time.Millisecond, func() { stopped.Store(true) })
+			req, err := http.NewRequestWithContext(t.Context(), again.method, "http://gateway"+again.path, strings.NewReader(again.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := one.client.Do(req)
+			if again.rpc { // nothing was sent
+				if err == nil {
+					t.Errorf("the reply is %d", resp.StatusCode)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err == nil || strings.Contains(string(body), "turn_lost") || strings.Contains(string(body), "event: done") || strings.Count(string(body), "word ") < 3 {
+				t.Errorf("%v after\n%s", err, body)
+			}
+			ids := keptID.FindAllStringSubmatch(string(body), -1)
+			if ids == nil {
+				return // ChatKit has none
+			}
+			turn := ids[0][1]
+			last := ids[len(ids)-1]
+			status, rest := two.resume(t, "/chat/stream", last[1]+":"+last[2])
+			if status != http.StatusOK || !strings.Contains(rest, `"error_type":"turn_lost"`) || !strings.Contains(rest, `"recoverable":true`) {
+				t.Errorf("%d %s", status, rest)
+			}
+			if _, whole := two.resume(t, "/chat/stream", turn+":0"); withoutBeats(whole) != string(body)+rest {
+				t.Errorf("(-log +told):\n%s", cmp.Diff(whole, string(body)+rest))
+			}
+		})
+	}
 }

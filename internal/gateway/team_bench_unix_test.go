@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/router"
@@ -81,14 +82,14 @@ func BenchmarkTeam(b *testing.B) {
 		{"routed-2", asked, `{"agentId":"light-agent","confidence":0.9,"additionalAgents":["music-agent"]}`, team},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			plain := turns(b, Config{}, "", asked)
-			alternate(b, plain, turns(b, Config{File: File{Path: "sluice.yaml", Team: c.team}}, c.decision, c.body))
+			plain := turns(b, settings.Config{}, "", asked)
+			alternate(b, plain, turns(b, settings.Config{File: settings.File{Path: "sluice.yaml", Team: c.team}}, c.decision, c.body))
 		})
 	}
 }
 
 // turns starts a gateway over a canned model and returns a function that runs a turn.
-func turns(b *testing.B, cfg Config, decision, body string) func() {
+func turns(b *testing.B, cfg settings.Config, decision, body string) func() {
 	b.Helper()
 	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
 	cfg.Version = "test"
@@ -138,7 +139,7 @@ func BenchmarkRouting(b *testing.B) {
 	}
 	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
 	with := Seams{Gemini: late{newCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
-	g, err := New(b.Context(), Config{Config: cfg, File: File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
+	g, err := New(b.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,20 +8,15 @@ import (
 	"fmt"
 	"time"
 
+	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/internal/telemetry"
 	"sluice/trace"
 )
 
-const (
-	// lastSpans is how long the collector may take for what is left at the end, and
-	// leastSpans how long it may if running streams have used up the time to drain.
-	lastSpans  = 5 * time.Second
-	leastSpans = time.Second
-)
-
 // startTelemetry begins to send spans and metrics, if that is asked for.
 func (g *Gateway) startTelemetry() (err error) {
-	o := g.cfg.OTel
+	o := settings.Of[config.OTel](&g.cfg)
 	if !o.Traces && !o.Metrics {
 		return nil
 	}
@@ -51,14 +46,4 @@ func (g *Gateway) flushTelemetry(limit time.Duration) {
 	if g.telemetry != nil {
 		g.telemetry.Close(limit)
 	}
-}
-
-// flushTime is how long the last spans of a drain that began then may take.
-//
-// The rest of the drain is used, within leastSpans and lastSpans.
-func (s *Service) flushTime(began time.Time, hurried bool) time.Duration {
-	if hurried {
-		return forced / 2 // the end is to come within a second
-	}
-	return min(max(s.cfg.DrainTimeout-time.Since(began), leastSpans), lastSpans)
 }

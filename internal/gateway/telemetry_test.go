@@ -19,7 +19,9 @@ import (
 
 	"sluice/agent"
 	"sluice/config"
+	"sluice/gemini"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 	"sluice/internal/telemetry/telemetrytest"
 	"sluice/router"
 	"sluice/stream"
@@ -33,17 +35,19 @@ const (
 // measured is start with spans and metrics sent to a collector at url.
 func measured(t *testing.T, env map[string]string, url string) *gatewaytest.Running {
 	t.Helper()
-	return running(t, Config{Config: measuredConfig(t, env, url), Version: "test"}, new(gatewaytest.LogTail))
+	return running(t, settings.Config{Config: measuredConfig(t, env, url), Version: "test"}, new(gatewaytest.LogTail))
 }
 
 func measuredConfig(t *testing.T, env map[string]string, url string) config.Config {
 	t.Helper()
 	env = gatewaytest.With(gatewaytest.WithDefaults(t, env), "SLUICE_OTEL", "otlp")
-	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
+	cfg, err := settings.Loader().Load(nil, gatewaytest.LookupIn(env), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.OTel.TracesURL, cfg.OTel.MetricsURL = url+telemetrytest.TracesPath, url+telemetrytest.MetricsPath
+	config.Change(&cfg, func(o *config.OTel) {
+		o.TracesURL, o.MetricsURL = url+telemetrytest.TracesPath, url+telemetrytest.MetricsPath
+	})
 	return cfg
 }
 
@@ -264,7 +268,7 @@ func TestSpansOfATeam(t *testing.T) {
 	t.Parallel()
 	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, "lenient\nloop\ntext CANARY-answer\nusage 7 3 2\nfinish STOP")
 	cfg := measuredConfig(t, api.Env(), collector.URL)
-	g, err := New(t.Context(), Config{Config: cfg}, zerolog.Nop(), Seams{Runner: func(a *agent.Agent) stream.Runner {
+	g, err := New(t.Context(), settings.Config{Config: cfg}, zerolog.Nop(), Seams{Runner: func(a *agent.Agent) stream.Runner {
 		team := router.Defaults()
 		team.Asker = chooses(`{"agentId":"lights","confidence":0.9,"reasoning":"CANARY-reasoning","additionalAgents":["music"]}`)
 		for _, id := range []string{"lights", "music", "climate"} {
@@ -295,7 +299,7 @@ func TestSpansOfATeam(t *testing.T) {
     chat %[1]s client
   invoke_agent music internal
     chat %[1]s client
-`, cfg.GeminiModel)
+`, config.Of[gemini.Config](&cfg).Model)
 	if diff := cmp.Diff(want, telemetrytest.Tree(spans)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}

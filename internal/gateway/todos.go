@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"sluice/agent"
 	"sluice/config"
+	"sluice/internal/settings"
 	"sluice/internal/todo"
 )
 
@@ -17,11 +19,12 @@ const InMemory = ":memory:"
 // that was chosen is.
 func OpenTodos(ctx context.Context, cfg config.Config) (store *todo.Store, place string, unwritable, err error) {
 	open := func(path string) (*todo.Store, error) {
-		return todo.Open(ctx, todo.Config{Path: path, Location: cfg.Timezone})
+		return todo.Open(ctx, todo.Config{Path: path, Location: config.Of[agent.Config](&cfg).Location})
 	}
-	store, err = open(cfg.TodoDB)
-	if err == nil || !cfg.TodoDBIsDefault || !errors.Is(err, todo.ErrUnwritable) {
-		return store, cfg.TodoDB, nil, err
+	at := config.Of[settings.Todos](&cfg)
+	store, err = open(at.DB)
+	if err == nil || !at.IsDefault || !errors.Is(err, todo.ErrUnwritable) {
+		return store, at.DB, nil, err
 	}
 	unwritable = err
 	store, err = open(InMemory)

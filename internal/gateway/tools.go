@@ -5,33 +5,36 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/breaker"
 	"sluice/config"
 	"sluice/internal/home"
+	"sluice/internal/settings"
 	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/recording"
-	"sluice/tool"
+	"sluice/store"
 )
 
 // builtinTodo names the built-in todo server.
 const builtinTodo = "todo"
 
-// connectTools makes the client of all MCP servers. Without any it serves the built-in todo
+// connectTools makes the client of all MCP servers, which is started once the store is open. Without any it serves the built-in todo
 // server, in memory if its file cannot be written.
 //
 // A gateway that runs a recording again has no servers; the recording has their tools.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
 	all := slices.Clone(g.with.Servers)
 	configured := config.Of[servers.List](&g.cfg.Config)
-	if _, rerun := g.with.tape.(*recording.Player); rerun { // it has the tools
+	if _, rerun := g.with.Tape.(*recording.Player); rerun { // it has the tools
 		all, configured = nil, nil
 	} else if len(all)+len(configured) == 0 {
 		configured = servers.List{{Name: builtinTodo, Transport: mcpclient.InProcess, Builtin: builtinTodo}}
@@ -49,14 +52,44 @@ func (g *Gateway) connectTools(ctx context.Context) (err error) {
 		Servers: all,
 		Log:     g.log,
 		Version: g.cfg.Version,
-		Timeout: g.cfg.ToolTimeout,
+		Timeout: settings.Of[servers.Common](&g.cfg).Timeout,
 		BaseEnv: g.cfg.ChildEnv,
+		Lists:   toolLists{g},
 	})
 	if err != nil {
 		return &config.Error{Faults: []config.Fault{{Name: "MCP_CONFIG", Message: err.Error()}}}
 	}
-	g.tools.Start(ctx)
 	return nil
+}
+
+// listMemory is how long the list of a server's tools is kept after it was seen last.
+const listMemory = 24 * time.Hour
+
+// toolLists implements mcpclient.Lists in the store, if there is one.
+type toolLists struct{ g *Gateway }
+
+// Load implements mcpclient.Lists.
+func (l toolLists) Load(ctx context.Context, server string) []byte {
+	if l.g.state == nil {
+		return nil
+	}
+	v, err := l.g.state.store.Value(ctx, store.ToolsKey(server))
+	if err != nil {
+		return nil
+	}
+	return v.Data
+}
+
+// Keep implements mcpclient.Lists.
+func (l toolLists) Keep(ctx context.Context, server string, list []byte) {
+	if l.g.state == nil {
+		return
+	}
+	v := store.Value{Data: list}
+	if there, err := l.g.state.store.PutValue(ctx, store.ToolsKey(server), v, listMemory); errors.Is(err, store.ErrConflict) {
+		v.Version = there.Version
+		_, _ = l.g.state.store.PutValue(ctx, store.ToolsKey(server), v, listMemory) // else it is another gateway's, as new
+	}
 }
 
 // builtin returns a server that the program brings along. What the todo server keeps, all
@@ -66,8 +99,9 @@ func (g *Gateway) builtin(ctx context.Context, name string) (*server.MCPServer, 
 		return home.NewServer(name, g.cfg.Version), nil
 	}
 	if g.todos == nil {
-		var unwritable, err error
-		g.todos, g.cfg.TodoDB, unwritable, err = OpenTodos(ctx, g.cfg.Config)
+		todos, at, unwritable, err := OpenTodos(ctx, g.cfg.Config)
+		g.todos = todos
+		config.Change(&g.cfg.Config, func(t *settings.Todos) { t.DB = at })
 		if err != nil {
 			return nil, fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
 		}
@@ -94,26 +128,10 @@ func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
 		ProtocolVersion: s.ProtocolVersion,
 		Allow:           s.Allow,
 		Deny:            s.Deny,
-		Policy: tool.Policy{
-			ReadOnly: s.ReadOnly, Idempotent: s.Idempotent, Destructive: s.Destructive,
-			Untrusted: s.Untrusted, Fallback: s.Fallback, Confirm: confirmed(s.Confirm),
-			Cache: s.Cache, CacheShared: s.CacheShared,
-		},
-		Identity: s.Identity,
-		Breaker:  newBreaker("mcp:"+s.Name, g.cfg.MCPBreaker, g.log),
+		Policy:          s.Policy,
+		Identity:        s.Identity,
+		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&g.cfg).Breaker, g.log),
 	}
-}
-
-// confirmed returns what the operator says of the confirmation of tools.
-func confirmed(how map[string]string) map[string]tool.Confirm {
-	if how == nil {
-		return nil
-	}
-	all := make(map[string]tool.Confirm, len(how))
-	for name, value := range how {
-		all[name] = tool.Confirm(value)
-	}
-	return all
 }
 
 // reveal returns the plain values of secrets.
@@ -125,17 +143,4 @@ func reveal(secrets map[string]config.Secret) map[string]string {
 		plain[k] = v.Reveal()
 	}
 	return plain
-}
-
-// toolAccess returns what a GET may call; an unknown setting means nothing.
-//
-// A setting that was not foreseen thus never opens tools to a GET, which a link can cause.
-func toolAccess(setting string) chat.ToolAccess {
-	switch setting {
-	case config.GetToolsAll:
-		return chat.ToolsAll
-	case config.GetToolsReadOnly:
-		return chat.ToolsReadOnly
-	}
-	return chat.ToolsOff
 }

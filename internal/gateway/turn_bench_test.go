@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 // geminiSays answers each request of Gemini's with a text in ten pieces.
@@ -61,11 +62,11 @@ func BenchmarkPlainTurn(b *testing.B) {
 // plainTurn starts a gateway and returns a function that runs a turn.
 func plainTurn(t testing.TB) func() {
 	env := map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "SLUICE_TODO_DB": ":memory:", "SLUICE_ADMISSION": "count"}
-	cfg, err := Loader().Load(nil, gatewaytest.LookupIn(env), nil)
+	cfg, err := settings.Loader().Load(nil, gatewaytest.LookupIn(env), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(t.Context(), Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{Gemini: newGeminiSays()})
+	g, err := New(t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{Gemini: newGeminiSays()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,10 +61,10 @@ func everyEvent() []stream.Event {
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
 		&stream.ToolStarted{Repeatable: true, Call: call("a")},
 		&stream.ToolProgress{Call: call("a"), Progress: 0.5, Total: 2, Message: "half\nway"},
-		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true, Cached: true},
+		&stream.ToolCompleted{Call: call("a"), Duration: time.Second, Result: "{\"id\": 1}\r\n", Truncated: true, Cached: true, Warning: "odd"},
 		&stream.ToolStarted{Repeatable: true, Call: call("b")},
 		&stream.ToolProgress{Call: call("b"), Progress: math.NaN(), Total: math.Inf(1), Message: "\u2028"},
-		&stream.ToolFailed{Call: call("b"), Duration: 1, Message: "no"},
+		&stream.ToolFailed{Call: call("b"), Duration: 1, Message: "no", ErrorType: fault.ApprovalRejected},
 		&stream.ToolStarted{Repeatable: true, Call: call("c")},
 		&stream.ToolUnknown{Call: call("c"), Duration: time.Hour, Message: "lost"},
 		&failure,
@@ -355,10 +355,13 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 	script, _, _ = strings.Cut(script, "]")
 	_, page, _ := strings.Cut(readText(t, "../../docs/events.md"), "\n| event | data |\n| --- | --- |\n")
 	page, _, _ = strings.Cut(page, "\n\n")
+	_, judge, _ := strings.Cut(readText(t, "../../loadtest/audit.go"), "\nfunc (a *audit) take(")
+	judge, _, _ = strings.Cut(judge, "\n}\n")
 	for where, found := range map[string][][]string{
-		"web/openapi.yaml": regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
-		"web/events.js":    regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
-		"docs/events.md":   regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
+		"loadtest/audit.go": regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(judge, -1),
+		"web/openapi.yaml":  regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
+		"web/events.js":     regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
+		"docs/events.md":    regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
 	} {
 		got := map[string]bool{}
 		for _, m := range found {

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/operate"
 	"sluice/store/sqlite"
 	"sluice/trace/tracetest"
 )
@@ -125,8 +125,8 @@ func TestWithheldTextIsNowhere(t *testing.T) {
 				}
 				wantNone(t, "the spans", []byte(tree.String()))
 				wantNone(t, "the log", log.Bytes())
-				cfg.Store = config.Secret("sqlite:" + path)
-				if err := Export(t.Context(), cfg, task, filepath.Join(dir, "out")); err != nil {
+				setStore(&cfg.Config, "sqlite:"+path)
+				if err := operate.Export(t.Context(), cfg, task, filepath.Join(dir, "out")); err != nil {
 					t.Fatal(err)
 				}
 				if err := kept.Close(); err != nil {

@@ -18,10 +18,13 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/delegate"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/providers"
 	"sluice/mcpclient/servers"
 	"sluice/model"
+	"sluice/record"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/tool"
@@ -58,7 +61,7 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 
 // newFlow makes an answerer of a workflow and its agents.
 func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
-	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegation: agents.delegation}, Tokens: g.cfg.TurnTokens}
+	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegates: agents.delegates}, Tokens: g.cfg.TurnTokens}
 	_, sum := w.Stored()
 	f := g.answering(inner, g.waiting)
 	d := w.Definition()
@@ -136,16 +139,15 @@ func describe(w *workflow.Workflow) handlers.Workflow {
 
 // workRunner runs a workflow whose agents know of one another's lost calls.
 type workRunner struct {
-	run   *workflow.Runner
-	keyed bool // models are configured by key
-	// delegation is nil if no agent calls another.
-	delegation *delegation
+	run       *workflow.Runner
+	keyed     bool // models are configured by key
+	delegates *delegate.Agents
 }
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if taken, ok := ctx.Value(takenKey{}).(*workflow.Run); ok {
-		ctx = agent.WithShared(r.delegation.within(ctx, req))
+		ctx = agent.WithShared(r.delegates.Within(ctx, req, begunBefore(req)))
 		result, err := r.run.Continue(sharing(ctx), taken, sink)
 		result.Keyed = r.keyed
 		return result, err
@@ -154,7 +156,7 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.run.Run(sharing(r.delegation.within(ctx, req)), own, sink)
+	result, err := r.run.Run(sharing(r.delegates.Within(ctx, req, begunBefore(req))), own, sink)
 	result.Keyed = r.keyed
 	return result, err
 }
@@ -194,11 +196,10 @@ func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 
 // workAgents are the agents of a file as nodes of workflows use them.
 type workAgents struct {
-	agents map[string]*agent.Agent
-	specs  map[string]router.AgentSpec
-	asker  *asker
-	// delegation is nil if no agent calls another.
-	delegation *delegation
+	agents    map[string]*agent.Agent
+	specs     map[string]router.AgentSpec
+	asker     *providers.Asker
+	delegates *delegate.Agents
 }
 
 // Begin implements workflow.Agents.
@@ -224,7 +225,7 @@ func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.V
 	if !ok {
 		return workflow.Reply{}, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
 	}
-	got, err := w.asker.Ask(ctx, &router.Question{
+	got, err := w.asker.Ask(record.For(ctx, record.Critic), &router.Question{
 		Model: spec.Model, System: strings.TrimSpace(spec.Role + "\n" + spec.Prompt), User: text, Schema: schema,
 		Temperature: spec.Temperature, MaxTokens: spec.MaxTokens, MaxAttempts: 3,
 	})
@@ -283,7 +284,7 @@ func (s *session) Silent() (jsontext.Value, error) {
 //
 // Of a session that goes on, what was taken before the pause was counted there.
 func (s *session) Result() stream.Result {
-	return stream.Result{Reason: s.state.Reason, Usage: less(s.state.Usage, s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
+	return stream.Result{Reason: s.state.Reason, Usage: s.state.Usage.Since(s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
 		Models: slices.Clone(s.state.Models)}
 }
 

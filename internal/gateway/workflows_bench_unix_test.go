@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/store/redis/redistest"
@@ -40,7 +41,7 @@ func BenchmarkWorkflow(b *testing.B) {
 			}
 			cfg, f := configured(b, file, map[string]string{"SLUICE_STORE": c.store, "GEMINI_API_KEY": "k-0123456789"})
 			with := Seams{Gemini: newCanned(""), Servers: []mcpclient.Server{}}
-			g, err := New(b.Context(), Config{Config: cfg, File: f, Version: "test"}, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
+			g, err := New(b.Context(), settings.Config{Config: cfg, File: f, Version: "test"}, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
 
@@ -23,14 +24,14 @@ type flowing struct {
 }
 
 // configured reads the settings and the file of a gateway.
-func configured(t testing.TB, content string, env map[string]string) (config.Config, File) {
+func configured(t testing.TB, content string, env map[string]string) (config.Config, settings.File) {
 	t.Helper()
 	all := map[string]string{"SLUICE_CONFIG": "f.yaml", "SLUICE_TODO_DB": ":memory:", "SLUICE_STORE": "memory", "GEMINI_API_KEY": ""}
 	for name, value := range env {
 		all[name] = value
 	}
-	var file File
-	cfg, err := LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), func(name string) ([]byte, error) {
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), func(name string) ([]byte, error) {
 		if name != "f.yaml" {
 			return nil, os.ErrNotExist
 		}
@@ -45,7 +46,7 @@ func configured(t testing.TB, content string, env map[string]string) (config.Con
 func startFlows(t *testing.T, content string, env map[string]string) *flowing {
 	t.Helper()
 	cfg, file := configured(t, content, env)
-	g, err := New(t.Context(), Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{})
+	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestWorkflowsReload(t *testing.T) {
 	var asked struct{ Token string }
 	dataOf(t, stream, "approval", &asked)
 	cfg, file := configured(t, strings.Replace(before, "prompt: q", "prompt: other", 1), nil)
-	if err := f.Reload(Config{Config: cfg, File: file}, nil); err != nil {
+	if err := f.Reload(settings.Config{Config: cfg, File: file}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, stream := f.post(`{"input":"Show my todos","workflow":"one"}`); !strings.Contains(stream, `"prompt":"other"`) {

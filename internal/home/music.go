@@ -37,8 +37,9 @@ func (p *player) tools() []server.ServerTool {
 		mcp.WithDescription("Pause, stop or resume the music."),
 		mcp.WithString("action", mcp.Required(), mcp.Enum("pause", "stop", "resume")))
 	volume := mcp.NewTool("set_volume", sets("Set volume"),
-		mcp.WithDescription("Set the volume of the music."),
-		mcp.WithInteger("level", mcp.Required(), mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")))
+		mcp.WithDescription("Set the volume of the music, or make it louder or quieter. Give either level or change."),
+		mcp.WithInteger("level", mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")),
+		mcp.WithInteger("change", mcp.Min(-100), mcp.Max(100), mcp.Description("Percent to add to what it is now; below 0: to take off.")))
 	return []server.ServerTool{serve(get, p.get), serve(play, p.play), serve(control, p.control), serve(volume, p.setVolume)}
 }
 
@@ -93,15 +94,29 @@ func (p *player) control(a struct {
 	return p.now, nil
 }
 
-// setVolume sets the volume in percent.
+// setVolume sets the volume in percent, or changes it by some. It stays between 0 and 100.
 func (p *player) setVolume(a struct {
-	Level float64 `json:"level"`
+	Level  *float64 `json:"level"`
+	Change *float64 `json:"change"`
 }) (any, error) {
-	if err := between("level", a.Level, 0, 100); err != nil {
+	var err error
+	switch {
+	case (a.Level == nil) == (a.Change == nil):
+		err = refusal("give either level or change")
+	case a.Level != nil:
+		err = between("level", *a.Level, 0, 100)
+	default:
+		err = between("change", *a.Change, -100, 100)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Volume = int(a.Level)
+	if a.Level != nil {
+		p.now.Volume = int(*a.Level)
+	} else {
+		p.now.Volume = min(100, max(0, p.now.Volume+int(*a.Change)))
+	}
 	return p.now, nil
 }

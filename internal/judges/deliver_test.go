@@ -23,6 +23,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"sluice/channel"
+	"sluice/channel/channeltest"
 	"sluice/config"
 	"sluice/deliver"
 )
@@ -60,7 +61,7 @@ func TestSignatureIsThatOfStandardWebhooks(t *testing.T) {
 func formatted(t *testing.T, name, text string) []byte {
 	t.Helper()
 	f := channel.New(channel.ByName(nil)[name])
-	b, err := json.Marshal(f.Format(channel.Input{RequestID: "req_1", Text: text, At: time.Unix(1_770_000_000, 0)}))
+	b, err := json.Marshal(channeltest.Format(f, channel.Input{RequestID: "req_1", Text: text, At: time.Unix(1_770_000_000, 0)}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,21 @@ package markdown
 import "strings"
 
 // Bounds of what goldmark is given. Its time grows with the square of how deep quotes and
-// lists lie in one another, and of how many brackets one block has: 64 KB of "> " take
-// seconds (v1.8.7, measured 2026-11-22). No answer looks like that; one that does is text.
+// lists lie in one another, of how deep brackets do, and of targets of links that do not
+// end (v1.8.7). No answer looks like that; one that does is text.
 const (
 	maxSource = 256 << 10
 	// MaxDepth is how many quotes and lists may lie in one another.
-	MaxDepth    = 32
-	maxBrackets = 8_000_000 // the sum over all blocks of the square of their number
+	MaxDepth = 32
+	// maxLinks is how many bytes the parser may look at again to find where links begin and
+	// end, and maxNested how many quotes and lists it may look at again in lines that do not
+	// name them: some ten milliseconds each.
+	maxLinks  = 4 << 20
+	maxNested = 200_000
+	// maxOpen is how many brackets may be open at a time: each is a node of half a kilobyte.
+	maxOpen = 10_000
+	// maxDefinitions is how many definitions of links there may be.
+	maxDefinitions = 2000
 )
 
 // Bearable says whether the source can be read as Markdown in time.
@@ -17,23 +25,96 @@ func Bearable(source string) bool {
 	if len(source) > maxSource {
 		return false
 	}
-	brackets, cost := 0, 0
+	var b burden
 	for source != "" {
 		line, rest, _ := strings.Cut(source, "\n")
+		if !b.line(line) {
+			return false
+		}
 		source = rest
-		depth, at := Containers(line)
-		if depth > MaxDepth {
-			return false
-		}
-		if at == len(line) || begins(line) {
-			cost, brackets = cost+brackets*brackets, 0
-		}
-		brackets += strings.Count(line[at:], "[")
-		if cost+brackets*brackets > maxBrackets {
-			return false
-		}
 	}
 	return true
+}
+
+// burden is what reading lines costs.
+type burden struct {
+	depth  int   // of quotes and lists that may be open
+	nested int   // quotes and lists that are looked at for lines that do not name them
+	links  int   // bytes that are looked at for the sake of links
+	at     int   // how many bytes of the block are behind
+	open   []int // where in the block brackets were opened
+	named  int   // definitions of links
+}
+
+// line adds a line, and says whether that is bearable.
+func (b *burden) line(line string) bool {
+	depth, at := Containers(line)
+	if depth > MaxDepth {
+		return false
+	}
+	if at == len(line) || begins(line) {
+		b.at, b.open = 0, b.open[:0]
+	}
+	if text := strings.TrimLeft(line, " \t>"); text == "" {
+		b.nested += b.depth
+	} else { // an item lies two columns deeper than the one around it
+		indent := len(line) - len(text)
+		b.depth = max(depth, indent/2)
+		b.nested += indent * indent / 64
+	}
+	b.brackets(line)
+	b.at += len(line) + 1
+	if at < len(line) && line[at] == '[' && strings.Contains(line, "]:") {
+		b.named++
+	}
+	return b.named <= maxDefinitions && b.nested <= maxNested && b.links <= maxLinks && len(b.open) <= maxOpen
+}
+
+// brackets adds the links of a line: at each closing bracket what stands since the opening
+// one is looked at, and behind it all that may be a target.
+func (b *burden) brackets(line string) {
+	for i := strings.IndexAny(line, "[]"); i < len(line) && i >= 0 && b.links <= maxLinks; {
+		if line[i] == '[' {
+			b.open = append(b.open, b.at+i)
+		} else if last := len(b.open) - 1; last >= 0 {
+			b.links += b.at + i - b.open[last]
+			b.open = b.open[:last]
+			if strings.HasPrefix(line[i+1:], "(") {
+				b.links += target(line[i+2:])
+			}
+		}
+		next := strings.IndexAny(line[i+1:], "[]")
+		if next < 0 {
+			return
+		}
+		i += 1 + next
+	}
+}
+
+// target returns how many bytes are looked at for the target of a link in front of which
+// text stands.
+func target(text string) int {
+	text = strings.TrimLeft(text, " ")
+	if strings.HasPrefix(text, "<") {
+		if end := strings.IndexByte(text, '>'); end >= 0 {
+			return end
+		}
+		return len(text)
+	}
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case ' ', '\t':
+			return i
+		case '(':
+			open++
+		case ')':
+			if open--; open < 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
 }
 
 // begins says whether line is a block of its own whatever is before it. A number begins
@@ -47,32 +128,31 @@ func begins(line string) bool {
 // Containers counts the marks of quotes and lists that line begins with, and tells where
 // they end.
 func Containers(line string) (depth, at int) {
-	for at < len(line) {
-		c := line[at]
-		switch {
-		case c == ' ' || c == '\t':
-			at++
-		case c == '>':
-			depth++
-			at++
-		case (c == '-' || c == '+' || c == '*') && at+1 < len(line) && isBlank(line[at+1]):
-			depth++
-			at++
-		case '0' <= c && c <= '9':
-			end := at
-			for end < len(line) && '0' <= line[end] && line[end] <= '9' {
-				end++
-			}
-			if end+1 >= len(line) || line[end] != '.' && line[end] != ')' || !isBlank(line[end+1]) {
-				return depth, at
-			}
-			depth++
-			at = end + 1
-		default:
+	for {
+		at += len(line[at:]) - len(strings.TrimLeft(line[at:], " \t"))
+		n := markLength(line[at:])
+		if n == 0 {
 			return depth, at
 		}
+		depth++
+		at += n
 	}
-	return depth, at
+}
+
+// markLength is how long the mark of a container is that a line begins with: of a quote, or of an
+// item of a list, which has a blank behind it; 0: none.
+func markLength(line string) int {
+	rest := strings.TrimLeft(line, "0123456789")
+	digits := len(line) - len(rest)
+	marks := "-+*"
+	if digits > 0 {
+		marks = ".)"
+	}
+	isQuote := digits == 0 && strings.HasPrefix(rest, ">")
+	if isQuote || len(rest) > 1 && strings.IndexByte(marks, rest[0]) >= 0 && isBlank(rest[1]) {
+		return digits + 1
+	}
+	return 0
 }
 
 // isBlank says whether c is white space within a line.

@@ -28,11 +28,20 @@ func NewParser() *Parser {
 
 // newParser returns goldmark's parser with our rules, and more of them.
 func newParser(more ...util.PrioritizedValue) parser.Parser {
+	inline := append([]util.PrioritizedValue{
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+		util.Prioritized(parser.NewCodeSpanParser(), 100),
+		util.Prioritized(parser.NewLinkParser(), 200),
+		util.Prioritized(parser.NewAutoLinkParser(), 300),
+		util.Prioritized(parser.NewRawHTMLParser(), 400),
+		util.Prioritized(emphasis{}, 500),
+	}, more...)
+	for i, p := range inline {
+		inline[i].Value = watched{p.Value.(parser.InlineParser)}
+	}
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(append(append(parser.DefaultInlineParsers(),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0)), more...)...),
+		parser.WithInlineParsers(inline...),
 		parser.WithParagraphTransformers(
 			util.Prioritized(definitions{parser.LinkReferenceParagraphTransformer}, 100),
 			util.Prioritized(boundedTables{extension.NewTableParagraphTransformer()}, 200)),
@@ -40,12 +49,16 @@ func newParser(more ...util.PrioritizedValue) parser.Parser {
 	)
 }
 
-// Parse returns the document of a source. Texts of the tree may be parted at any space.
-func (p *Parser) Parse(source []byte) ast.Node {
+// parse returns the document of a source. Texts of the tree may be parted at any space. It
+// is not all of it if w is over.
+func (p *Parser) parse(source []byte, w *Watch) ast.Node {
+	pc := parser.NewContext()
+	pc.Set(watchKey, w)
+	reader := watchedReader{text.NewReader(source), w}
 	if mayLink(source) {
-		return p.all.Parse(text.NewReader(source))
+		return p.all.Parse(reader, parser.WithContext(pc))
 	}
-	return p.bare.Parse(text.NewReader(source))
+	return p.bare.Parse(reader, parser.WithContext(pc))
 }
 
 // definitions looks for definitions of links only where a paragraph begins as they do: the

@@ -32,25 +32,22 @@ func isPlainLine(line string) bool {
 		}
 	}
 	for i := range len(line) {
-		if !mayMean(line[i]) {
-			continue
-		}
-		switch line[i] {
-		case '.': // www. is a link
-			if i > 0 && line[i-1]|0x20 == 'w' {
-				return false
-			}
-		case ':': // so is http://
-			if i+1 < len(line) && line[i+1] == '/' {
-				return false
-			}
-		case '&': // an entity has no space
-			if i+1 < len(line) && line[i+1] != ' ' {
-				return false
-			}
-		default:
+		if mayMean(line[i]) && means(line, i) {
 			return false
 		}
+	}
+	return true
+}
+
+// means says whether a character that may be markup can be that where it stands.
+func means(line string, i int) bool {
+	switch line[i] {
+	case '.': // www. is a link
+		return i > 0 && line[i-1]|0x20 == 'w'
+	case ':': // so is http://
+		return i+1 < len(line) && line[i+1] == '/'
+	case '&': // an entity has no space
+		return i+1 < len(line) && line[i+1] != ' '
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import "github.com/yuin/goldmark/ast"
 // It is for one goroutine at a time. What it returns must not be changed.
 type Source struct {
 	parser *Parser
+	watch  *Watch
 	text   string
 	form   sourceForm
 	raw    []byte
@@ -24,8 +25,10 @@ const (
 	parsed              // root is what is in it; nil: that would take too long
 )
 
-// Source returns a text that the parser reads when it is asked for.
-func (p *Parser) Source(text string) *Source { return &Source{parser: p, text: text} }
+// Source returns a text that the parser reads when it is asked for, and only until w is over.
+func (p *Parser) Source(w *Watch, text string) *Source {
+	return &Source{parser: p, watch: w, text: text}
+}
 
 // Text returns the text as it was given.
 func (s *Source) Text() string { return s.text }
@@ -44,13 +47,16 @@ func (s *Source) Plain() bool {
 }
 
 // Tree returns what is in the text, and the bytes that its nodes point into. It is nil for
-// a text that cannot be read in time.
+// a text that cannot be read in time, and where its Watch was over before it was read.
 func (s *Source) Tree() (root ast.Node, raw []byte) {
 	if s.form != parsed {
 		s.form = parsed
 		if Bearable(s.text) {
 			s.raw = []byte(s.text)
-			s.root = s.parser.Parse(s.raw)
+			s.root = s.parser.parse(s.raw, s.watch)
+		}
+		if s.watch.Err() != nil {
+			s.root = nil
 		}
 	}
 	return s.root, s.raw

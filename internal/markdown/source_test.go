@@ -43,7 +43,7 @@ func TestPlainSources(t *testing.T) {
 	texts := markdowntest.Texts(rand.New(rand.NewPCG(3, 4)))
 	p, plain, marked := NewParser(), 0, 0
 	for range 50_000 {
-		source := p.Source(texts())
+		source := p.Source(nil, texts())
 		if !source.Plain() {
 			marked++
 			continue
@@ -69,7 +69,7 @@ func TestLongSources(t *testing.T) {
 	t.Parallel()
 	p := NewParser()
 	for size, want := range map[int]bool{maxSource: true, maxSource + 1: false} {
-		source := p.Source(strings.Repeat("a", size))
+		source := p.Source(nil, strings.Repeat("a", size))
 		if got := source.Plain(); got != want {
 			t.Errorf("%d bytes are plain: %t", size, got)
 		}

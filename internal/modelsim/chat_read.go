@@ -139,6 +139,27 @@ func readChat(t *turn) *refusal {
 	}
 	t.model, t.stream, t.thinks = r.Model, r.Stream, t.reasoning != ""
 	t.includeUsage = r.StreamOptions != nil && r.StreamOptions.IncludeUsage
+	for _, rule := range []func() *refusal{
+		r.check,
+		func() *refusal { return t.readChatMessages(r.Messages) },
+		func() *refusal { return t.readChatTools(&r) },
+		func() *refusal { return t.choose(r.ToolChoice) },
+	} {
+		if err := rule(); err != nil {
+			return err
+		}
+	}
+	f := r.ResponseFormat.JSONSchema
+	f.Type = r.ResponseFormat.Type
+	path := "response_format"
+	if f.Type == "json_schema" {
+		path += ".json_schema"
+	}
+	return t.want(path, f)
+}
+
+// check checks what stands beside the conversation.
+func (r *chatRequest) check() *refusal {
 	switch {
 	case r.Model == "":
 		return invalid("model", "you must provide a model parameter")
@@ -149,23 +170,33 @@ func readChat(t *turn) *refusal {
 	case r.MaxTokens != nil && r.MaxCompletionTokens != nil:
 		return invalid("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	}
+	return nil
+}
+
+// readChatMessages reads the conversation. The current turn begins with the last message of the user.
+func (t *turn) readChatMessages(all []chatMessage) *refusal {
 	lastUser := 0
-	for i, m := range r.Messages {
+	for i, m := range all {
 		if m.Role == "user" {
 			lastUser = i
 		}
 	}
-	for i := range r.Messages {
-		if err := t.readChatMessage(r.Messages, i, i > lastUser); err != nil {
+	for i := range all {
+		if err := t.readChatMessage(all, i, i > lastUser); err != nil {
 			return err
 		}
 	}
 	if open := t.open(); len(open) > 0 {
 		return unanswered(open)
 	}
-	if r.Messages[len(r.Messages)-1].Role == "assistant" {
+	if all[len(all)-1].Role == "assistant" {
 		return invalid("messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
 	}
+	return nil
+}
+
+// readChatTools declares the functions of a request.
+func (t *turn) readChatTools(r *chatRequest) *refusal {
 	for i, tool := range r.Tools {
 		if tool.Type != "function" {
 			return &refusal{Status: 400, Code: "invalid_value", Param: fmt.Sprintf("tools[%d].type", i), Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'function' and 'custom'.", tool.Type)}
@@ -174,16 +205,7 @@ func readChat(t *turn) *refusal {
 			return err
 		}
 	}
-	if err := t.choose(r.ToolChoice); err != nil {
-		return err
-	}
-	f := r.ResponseFormat.JSONSchema
-	f.Type = r.ResponseFormat.Type
-	path := "response_format"
-	if f.Type == "json_schema" {
-		path += ".json_schema"
-	}
-	return t.want(path, f)
+	return nil
 }
 
 // unanswered refuses a conversation that goes on before all calls have results.
@@ -233,6 +255,17 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 	return nil
 }
 
+// repeats says whether a message of this role may not follow one of the role before: a result of
+// a tool counts as the user's.
+func (m *chatMessage) repeats(before string) bool {
+	return m.Role == "user" && (before == "user" || before == "tool") || m.Role == "assistant" && before == "assistant"
+}
+
+// isOfModel says whether a message has members that only a model's answer has.
+func (m *chatMessage) isOfModel() bool {
+	return len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil
+}
+
 // checkChatMessage checks what holds for messages of every role, and returns the text
 // of message i.
 //
@@ -243,10 +276,10 @@ func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *r
 	if bad != "" && !(m.Role == "assistant" && absent(m.Content) && len(m.ToolCalls) > 0) {
 		return "", &refusal{Status: 400, Code: "invalid_type", Param: at + ".content", Message: "Invalid value for 'content': expected a string, got null."}
 	}
-	if t.alternate && i > 0 && (m.Role == "user" && (all[i-1].Role == "user" || all[i-1].Role == "tool") || m.Role == "assistant" && all[i-1].Role == "assistant") {
+	if t.alternate && i > 0 && m.repeats(all[i-1].Role) {
 		return "", &refusal{Status: 400, Code: "3230", Param: at, Message: fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, all[i-1].Role)}
 	}
-	if m.Role != "assistant" && (len(m.ToolCalls) > 0 || m.ReasoningContent != nil || m.Reasoning != nil || m.ReasoningDetails != nil) {
+	if m.Role != "assistant" && m.isOfModel() {
 		return "", invalid(at, "Only assistant messages may have tool_calls and reasoning.")
 	}
 	return text, nil

@@ -123,6 +123,7 @@ func readMessages(t *turn) *refusal {
 	t.thinks = thinking && r.Thinking.Display != "omitted"
 	for _, rule := range []func() *refusal{
 		func() *refusal { return t.checkMessagesHead(&r, thinking) },
+		t.checkMessagesCache,
 		func() *refusal { return t.readMessagesSystem(r.System) },
 		func() *refusal { return t.readMessagesAll(r.Messages, thinking) },
 		func() *refusal { return t.readMessagesTools(&r) },
@@ -146,10 +147,9 @@ func readMessages(t *turn) *refusal {
 
 // checkMessagesHead checks what stands beside the conversation. Sampling is
 // limited while the model thinks.
-//
-// The limits of a cache (four blocks) are counted in the body's text, which is enough for a
-// judge.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
+	usual := 1.0
+	temperature := *cmp.Or(r.Temperature, &usual)
 	switch {
 	case t.header.Get("Anthropic-Version") == "":
 		return invalid("anthropic-version", "header is required")
@@ -167,11 +167,17 @@ func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 		return invalid("thinking.enabled.budget_tokens", "Input should be greater than or equal to 1024")
 	case r.Thinking.Type == "enabled" && *r.MaxTokens <= r.Thinking.BudgetTokens:
 		return invalid("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
-	case thinking && r.Temperature != nil && *r.Temperature != 1:
+	case thinking && temperature != 1:
 		return invalid("", "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
-	case r.Temperature != nil && *r.Temperature > 1:
+	case temperature > 1:
 		return invalid("temperature", "range: 0..1")
 	}
+	return nil
+}
+
+// checkMessagesCache checks the limits of a cache (four blocks). They are counted in the body's
+// text, which is enough for a judge.
+func (t *turn) checkMessagesCache() *refusal {
 	if n := strings.Count(string(t.body), `"cache_control"`); n > 4 {
 		return invalid("", fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n))
 	}
@@ -214,24 +220,9 @@ func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 		return invalid("messages", "first message must use the \"user\" role")
 	}
 	lastCalls := []block(nil) // of the last assistant message with calls, if none but results follow
-	for i, m := range all {
-		blocks, ok := m.blocks()
-		at := fmt.Sprintf("messages.%d", i)
-		switch {
-		case m.Role == "system":
-			return invalid("messages", "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.")
-		case m.Role != "user" && m.Role != "assistant":
-			return invalid(at+".role", "Input should be 'user' or 'assistant'")
-		case !ok || len(blocks) == 0:
-			return invalid(at, "all messages must have non-empty content except for the optional final assistant message")
-		case t.alternate && i > 0 && all[i-1].Role == m.Role:
-			return invalid("messages", fmt.Sprintf("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", m.Role))
-		}
-		read := t.readUser
-		if m.Role == "assistant" {
-			read = t.readAssistant
-		}
-		if err := read(at, blocks); err != nil {
+	for i := range all {
+		blocks, err := t.readMessage(all, i)
+		if err != nil {
 			return err
 		}
 		if slices.ContainsFunc(blocks, func(b block) bool { return b.Type == "tool_use" }) {
@@ -248,6 +239,25 @@ func (t *turn) readMessagesAll(all []messagesMessage, thinking bool) *refusal {
 		return invalid("messages.content.0.type", fmt.Sprintf("Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", lastCalls[0].Type))
 	}
 	return nil
+}
+
+// readMessage checks message i, and reads its blocks.
+func (t *turn) readMessage(all []messagesMessage, i int) ([]block, *refusal) {
+	m, at := all[i], fmt.Sprintf("messages.%d", i)
+	blocks, ok := m.blocks()
+	switch {
+	case m.Role == "system":
+		return nil, invalid("messages", "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.")
+	case m.Role != "user" && m.Role != "assistant":
+		return nil, invalid(at+".role", "Input should be 'user' or 'assistant'")
+	case !ok || len(blocks) == 0:
+		return nil, invalid(at, "all messages must have non-empty content except for the optional final assistant message")
+	case t.alternate && i > 0 && all[i-1].Role == m.Role:
+		return nil, invalid("messages", fmt.Sprintf("roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", m.Role))
+	case m.Role == "assistant":
+		return blocks, t.readAssistant(at, blocks)
+	}
+	return blocks, t.readUser(at, blocks)
 }
 
 // withoutResult refuses a call whose result is not in the message behind it.

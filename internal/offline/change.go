@@ -97,7 +97,7 @@ func (c change) next(t *turn) geminisim.Answer {
 		worker = t.tool("delete_todo")
 	}
 	if worker == nil || list == nil {
-		return text(unavailable)
+		return t.without()
 	}
 	if c.refersBack() {
 		c.target = t.antecedent()

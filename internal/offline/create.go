@@ -146,7 +146,7 @@ func readImperative(s *english.Sentence, now time.Time) intent {
 func (c create) next(t *turn) geminisim.Answer {
 	tool := t.tool("create_todo")
 	if tool == nil {
-		return text(unavailable)
+		return t.without()
 	}
 	var plans []plan
 	for _, d := range c {

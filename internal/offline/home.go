@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -75,8 +77,11 @@ func homePhrases() []homePhrase {
 		{"play_music", "play|put_on|start [me] [some|a|the] <query?>", playMusic},
 		{"control_music", "<action=pause|stop|resume> [the] [music|song|playback|track]", controlMusic},
 		{"set_volume", "set|turn|change|put [the] volume|music|sound [up|down] to|at <level> [%|percent]", setVolume},
+		{"set_volume", "turn|put|crank <way=up|down> [the] volume|music|sound [a_bit|a_little]", changeVolume},
+		{"set_volume", "turn|put [the] volume|music|sound <way=up|down> [a_bit|a_little]", changeVolume},
+		{"set_volume", "make it <way=louder|quieter>", changeVolume},
 		{"get_music", "what|what's|what_is|which [song|track|music] [is] playing|on <rest?>", func(p plan, _ english.Found) order { return order{plan: p} }},
-		{"set_climate", "set|turn|change|make|heat|cool [the] <zone?> [temperature|thermostat|heating|heat|climate] [up|down] to|at <target> [degrees|°|c|celsius|°c]", setClimate},
+		{"set_climate", "set|turn|change|make|heat|cool [the] <zone?> [temperature|thermostat|heating|heat|climate] [up|down] to|at <target> [degrees|°|c|celsius|°c|f|fahrenheit|°f] [celsius|fahrenheit]", setClimate},
 		{"set_climate", "turn|switch <on=on|off> [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater>", switchClimate},
 		{"set_climate", "turn|switch [the] <mode=ac|a/c|air_conditioning|cooling|heating|heat|heater> <on=on|off>", switchClimate},
 		{"get_climate", "how|what|what's|what_is <rest?> warm|cold|temperature|heating|thermostat <more?>", func(p plan, _ english.Found) order { return order{plan: p} }},
@@ -156,9 +161,24 @@ func setVolume(p plan, f english.Found) order {
 	return order{p.with("level", figure(level)), "The volume is at " + level + "%."}
 }
 
-// setClimate sets a target in degrees, of a zone if one is named.
+// changeVolume makes the music louder or quieter by ten percent.
+func changeVolume(p plan, f english.Found) order {
+	if english.In("up louder", strings.ToLower(f.Texts["way"])) {
+		return order{p.with("change", 10), "The volume is up by 10%."}
+	}
+	return order{p.with("change", -10), "The volume is down by 10%."}
+}
+
+// hottest is beyond what anybody wants in degrees Celsius: more is Fahrenheit.
+const hottest = 45
+
+// setClimate sets a target in degrees, of a zone if one is named. The tool takes Celsius.
 func setClimate(p plan, f english.Found) order {
 	target := figure(f.Texts["target"])
+	if target > hottest {
+		celsius := math.Round((target-32)/1.8*2) / 2
+		return order{p.with("target", celsius), fmt.Sprintf("The target is %g degrees Fahrenheit (%g °C).", target, celsius)}
+	}
 	if zone := strings.ToLower(f.Texts["zone"]); zone == "upstairs" || zone == "downstairs" {
 		p = p.with("zone", zone)
 	}

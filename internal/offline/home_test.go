@@ -28,6 +28,9 @@ func TestOrdersToAHouse(t *testing.T) {
 		"Activate movie scene":                                           `activate_scene {"scene":"movie"}`,
 		"Pause the music":                                                `control_music {"action":"pause"}`,
 		"Set the volume to 25 percent":                                   `set_volume {"level":25}`,
+		"Turn up the volume":                                             `set_volume {"change":10}`,
+		"turn the music down a bit":                                      `set_volume {"change":-10}`,
+		"Set temperature to 72 degrees":                                  `set_climate {"target":22}`,
 		"Set the temperature to 21 degrees":                              `set_climate {"target":21}`,
 		"set the upstairs heating to 19.5":                               `set_climate {"zone":"upstairs","target":19.5}`,
 		"Turn on the AC":                                                 `set_climate {"mode":"cool"}`,
@@ -67,5 +70,20 @@ func TestOrdersAreForTheToolsAtHand(t *testing.T) {
 	q.Messages[2].Results[0].Response = jsontext.Value(`{"error":"the player is off."}`)
 	if a = (Model{}).Answer(q); a.Text != "That did not work: the player is off." {
 		t.Errorf("said %q", a.Text)
+	}
+}
+
+// Asked for todos where other tools alone are connected, the demo says that it is a simulator;
+// where their server is unavailable it says that.
+func TestForeignTools(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]string{
+		"You help.": foreign,
+		"You help.\n\nUnavailable tools: those of todo cannot be reached right now.": unavailable,
+	} {
+		q := geminisim.Question{System: system, MayCall: true, Functions: declared("add_item"), Messages: []geminisim.Message{{Text: "Add buy milk to my todos"}}}
+		if got := (Model{}).Answer(q).Text; got != want {
+			t.Errorf("%q: %s", system, got)
+		}
 	}
 }

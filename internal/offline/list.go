@@ -142,7 +142,7 @@ func (l listing) show(t *turn, report func(r result, now time.Time) string) gemi
 	results := t.of(tool)
 	switch {
 	case tool == nil:
-		return text(unavailable)
+		return t.without()
 	case len(results) > 0 && results[0].fault != "":
 		return text(faultReply("read your list", results[0].fault))
 	case len(results) > 0:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sluice/internal/offline/english"
+	"sluice/internal/offline/roles"
 )
 
 // fillers are words that say nothing of a todo: articles, and the verbs that begin every other one.
@@ -99,7 +100,7 @@ func (t *turn) antecedent() string {
 			}
 			continue
 		}
-		switch in := readIntent(m.Text, t.now).(type) {
+		switch in := readIntent(roles.Said(m.Text), t.now).(type) {
 		case create:
 			if len(in) == 1 {
 				return in[0].title

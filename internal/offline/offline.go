@@ -64,6 +64,7 @@ type turn struct {
 	now      time.Time
 	declared []geminisim.Function
 	mayCall  bool // false: the request forbids function calls
+	outage   bool // the system instruction says that tools are unavailable
 	// before are the messages of earlier turns.
 	before  []geminisim.Message
 	results []result // of this turn, in order
@@ -87,7 +88,7 @@ func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
 // readTurn reads the request of a turn. Its time is that of the prompt; only without one is the clock
 // asked, so that a test that sends a date always has the same answer.
 func readTurn(q geminisim.Question, clock func() time.Time) *turn {
-	t := &turn{declared: q.Functions, mayCall: q.MayCall, now: readDateLine(q.System)}
+	t := &turn{declared: q.Functions, mayCall: q.MayCall, outage: strings.Contains(q.System, "\nUnavailable tools: "), now: readDateLine(q.System)}
 	if t.now.IsZero() {
 		t.now = clock()
 	}
@@ -95,7 +96,7 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 	if begin < 0 {
 		return t
 	}
-	t.text, t.before = q.Messages[begin].Text, q.Messages[:begin]
+	t.text, t.before = roles.Said(q.Messages[begin].Text), q.Messages[:begin]
 	for _, m := range q.Messages[begin+1:] {
 		for _, response := range m.Results {
 			t.results = append(t.results, readResult(response, t.now.Location()))
@@ -130,6 +131,15 @@ func readDateLine(system string) time.Time {
 	}
 	_, seconds := now.Zone()
 	return now.In(time.FixedZone(f[7], seconds))
+}
+
+// without answers where the tools that are needed are not declared: their server is
+// unavailable, or the gateway has other tools alone.
+func (t *turn) without() geminisim.Answer {
+	if len(t.declared) > 0 && !t.outage && t.tool("list_todos") == nil && t.tool("create_todo") == nil {
+		return text(foreign)
+	}
+	return text(unavailable)
 }
 
 // of returns the results of the tool's calls.

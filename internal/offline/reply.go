@@ -29,6 +29,9 @@ I'm the offline demo model, so I know no more than that; with ` + "`GEMINI_API_K
 	oneByOne = "I'm the built-in offline demo model, and I change one todo at a time. Say for example “Delete buy eggs”."
 	// unavailable is for a turn in which the tools that it needs are not declared.
 	unavailable = "I can't reach your todo list right now: the service is temporarily unavailable. So I could neither look at it nor change anything. Please try again in a moment."
+	// foreign is for a turn in which other tools are declared, and none of those that it knows.
+	foreign = "I'm the built-in offline demo model, a simulator that knows only its own tools, and not the ones that are connected here: they may work well, but I can't use them. " +
+		"Set `GEMINI_API_KEY`, or configure another model, and start again: then a real model uses them."
 	// noCalls is for a request that forbids function calls.
 	noCalls = "I was asked to answer without using any tools, so I could neither look at your todo list nor change anything."
 )

@@ -102,15 +102,27 @@ func readResult(response geminisim.Result, zone *time.Location) result {
 	return r
 }
 
+// withoutRemarks returns a result without what the gateway says of it, on lines behind it.
+func withoutRemarks(s string) string {
+	for strings.HasSuffix(s, "]") && !jsontext.Value(s).IsValid() {
+		at := strings.LastIndex(s, "\n[")
+		if at < 0 {
+			return s
+		}
+		s = s[:at]
+	}
+	return s
+}
+
 // walk looks for todos, objects with an id and a title, however the server wrapped
 // them: objects, arrays, and JSON inside of strings.
 func (r *result) walk(v any, zone *time.Location) {
 	switch v := v.(type) {
 	case string:
 		var inner any
-		switch s := strings.TrimSpace(v); {
+		switch s := withoutRemarks(strings.TrimSpace(v)); {
 		case !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "["):
-		case json.Unmarshal([]byte(s), &inner) != nil:
+		case json.UnmarshalDecode(jsontext.NewDecoder(strings.NewReader(s)), &inner) != nil: // behind it may stand a note for the model
 			r.fault = "the result was cut off, or is not JSON"
 		default:
 			r.walk(inner, zone)

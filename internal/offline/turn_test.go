@@ -9,6 +9,8 @@ import (
 	"sluice/internal/geminisim/simtest"
 )
 
+const other = "I'm the built-in offline demo model, a simulator that knows only its own tools"
+
 const away = "I can't reach your todo list right now: the service is temporarily unavailable."
 
 // asking is a request with a system instruction and tools of its own.
@@ -24,9 +26,9 @@ func TestToolsAreKnownByTheirDeclarations(t *testing.T) {
 	prefixed := strings.ReplaceAll(simtest.TodoTools, `"name":"`, `"name":"my-server_`)
 	for _, tc := range []struct{ name, request, want string }{
 		{"none", asking("remind me to buy eggs", "", "[]"), away},
-		{"others", asking("what's on my list", "", weather), away},
-		{"a change needs two", asking("make buy eggs urgent", "", `[{"functionDeclarations":[{"name":"update_todo"}]}]`), away},
-		{"all of them", asking("mark the dentist as done", "", weather), away},
+		{"others", asking("what's on my list", "", weather), other},
+		{"a change needs two", asking("make buy eggs urgent", "", `[{"functionDeclarations":[{"name":"update_todo"}]}]`), other},
+		{"all of them", asking("mark the dentist as done", "", weather), other},
 		{"small talk needs none", asking("what day is it", simtest.Saturday, "[]"), "It's Saturday, 21 November 2026"},
 		{"the prompt's prose", asking("add eggs", "Unavailable tools: those of todo cannot be reached.", simtest.TodoTools), `create_todo {"title":"eggs"`},
 		{"a server's name before them", asking("add eggs", "", prefixed), `my-server_create_todo {"title":"eggs"`},

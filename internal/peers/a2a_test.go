@@ -16,7 +16,11 @@ const (
 	a2aJudge    = "internal/peers/testdata/a2a_judge.py"
 	a2aNPM      = npmFolder + "/node_modules/@a2a-js/sdk"
 	a2aNPMJudge = npmFolder + "/a2a.mjs"
-	teamCard    = "/.well-known/agent-card.json"
+	// The same, where they are asked before tools run.
+	a2aApprovals    = "internal/peers/testdata/a2a_approvals.py"
+	a2aNPMApprovals = npmFolder + "/a2a_approvals.mjs"
+
+	teamCard = "/.well-known/agent-card.json"
 )
 
 // everyA2A is what each judge tries; it says so when it held.
@@ -67,6 +71,31 @@ func TestA2ASDKs(t *testing.T) {
 			t.Parallel()
 			sdks(t)[tt.sdk]()
 			judge(t, tt.sdk, startTeam(t, "memory").base, tt.binding, tt.version, "")
+		})
+	}
+}
+
+// Both SDKs are asked before a tool runs, and answer: with a word, and with a data part.
+func TestA2AApprovalsWithSDKs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ sdk, binding, version string }{
+		{"python", "JSONRPC", "1.0"}, {"python", "HTTP+JSON", "1.0"}, {"python", "JSONRPC", "0.3"}, {"python", "HTTP+JSON", "0.3"},
+		{"javascript", "JSONRPC", "1.0"}, {"javascript", "HTTP+JSON", "1.0"}, {"javascript", "JSONRPC", "0.3"}, {"javascript", "HTTP+JSON", "0.3"},
+	} {
+		t.Run(tt.sdk+" "+tt.binding+" "+tt.version, func(t *testing.T) {
+			t.Parallel()
+			args := sdks(t)[tt.sdk]()
+			args[1] = installed(t, map[string]string{"python": a2aApprovals, "javascript": a2aNPMApprovals}[tt.sdk])
+			path := filepath.Join(t.TempDir(), "sluice.yaml")
+			if err := os.WriteFile(path, []byte("a2a: {enabled: true}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			base := startGateway(t, map[string]string{"SLUICE_CONFIG": path, "SLUICE_STORE": "memory", "SLUICE_CONFIRM": "writes"}).base
+			cmd := exec.CommandContext(t.Context(), args[0], append(args[1:], base, teamCard, tt.binding, tt.version)...)
+			out, err := cmd.CombinedOutput()
+			if want := []string{"asked", "shown", "refused", "approve", "once", "reject", "modify"}; err != nil || !slices.Equal(strings.Fields(string(out)), want) {
+				t.Errorf("the judge: %v, want %q\n%s", err, want, out)
+			}
 		})
 	}
 }

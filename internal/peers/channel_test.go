@@ -74,7 +74,7 @@ func formattedTexts(t *testing.T, seed uint64, n int) (all []formatted) {
 		text := g.Text()
 		for _, pair := range formatters {
 			f := pair[i%2]
-			r := f.Format(channel.Input{Text: text.Markdown})
+			r := channeltest.Format(f, channel.Input{Text: text.Markdown})
 			one := judged(t, strconv.FormatUint(seed, 10)+"/"+strconv.Itoa(i)+"/"+r.Channel, f.Spec(), r)
 			if !r.Metadata.Truncated {
 				one.Words = slices.Concat(text.Words, text.Links)

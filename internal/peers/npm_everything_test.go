@@ -26,7 +26,7 @@ func TestEverything(t *testing.T) {
 		{`echo {"message":"Grüße <b>&\n"}`, completed, "Echo: Grüße <b>&\n"},
 		{`get-sum {"a":2,"b":0.5}`, completed, "The sum of 2 and 0.5 is 2.5."},
 		{`get-structured-content {"location":"Chicago"}`, completed, `"humidity":82`},
-		{`get-tiny-image {}`, completed, "[image image/png, "},
+		{`get-tiny-image {}`, completed, "[image/png, "},
 		{`get-resource-links {"count":2}`, completed, "[link "},
 		{`get-resource-reference {"resourceType":"Text","resourceId":1}`, completed, "Resource 1"},
 		{`get-annotated-message {"messageType":"error","includeImage":true}`, completed, "Error: Operation failed"},

@@ -11,7 +11,7 @@ func frameworkTries(says string) []try {
 	return []try{
 		{`echo {"message":"Grüße"}`, completed, says + " says Grüße"},
 		{`add {"a":2}`, completed, `"sum":3`},
-		{`picture`, completed, "One pixel:\n[image image/png, "},
+		{`picture`, completed, "One pixel:\n[image/png, "},
 		{`long {"length":100000}`, completed, "ää"},
 		{`slow {"ms":200}`, completed, "done slowly"},
 		{`refuse`, failed, "This is not allowed"},

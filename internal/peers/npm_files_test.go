@@ -37,7 +37,7 @@ func TestFilesystem(t *testing.T) {
 		{`list_directory {"path":"` + dir + `"}`, completed, "[FILE] a.txt"},
 		{`read_text_file {"path":"` + in("a.txt") + `","head":1}`, completed, "one"},
 		{`read_text_file {"path":"` + in("long.txt") + `"}`, completed, "xxx"},
-		{`read_media_file {"path":"` + in("pixel.png") + `"}`, completed, "[image image/png, "},
+		{`read_media_file {"path":"` + in("pixel.png") + `"}`, completed, "[image/png, "},
 		{`read_text_file {"path":"/etc/passwd"}`, failed, "denied"},
 		{`read_text_file {"path":"` + in("none.txt") + `"}`, failed, "ENOENT"},
 		{`read_multiple_files {"paths":"a.txt"}`, failed, "paths"},

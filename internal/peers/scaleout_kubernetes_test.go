@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"sluice/config"
-	wiring "sluice/internal/gateway"
+	codec "sluice/gemini"
+	"sluice/handlers"
+	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 )
 
@@ -135,20 +137,20 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	cfg, err := wiring.Loader().Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
+	cfg, err := settings.Loader().Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := config.Of[servers.List](&cfg)
-	if len(list) == 0 || cfg.Offline() || cfg.Addr != ":8080" {
-		t.Errorf("%d MCP servers, offline %v, address %s", len(list), cfg.Offline(), cfg.Addr)
+	list, offline, addr := config.Of[servers.List](&cfg), config.Of[codec.Config](&cfg).Offline(), config.Of[settings.Process](&cfg).Addr
+	if len(list) == 0 || offline || addr != ":8080" {
+		t.Errorf("%d MCP servers, offline %v, address %s", len(list), offline, addr)
 	}
 	return cfg
 }
 
 func knownVariables() []string {
 	var usage strings.Builder
-	wiring.Loader().Usage(&usage)
+	settings.Loader().Usage(&usage)
 	return regexp.MustCompile(`\b(SLUICE|GEMINI|MCP)_[A-Z_]+\b`).FindAllString(usage.String(), -1)
 }
 
@@ -167,7 +169,7 @@ func checkTimes(t *testing.T, cfg config.Config, p pod) {
 	t.Helper()
 	c := p.Containers[0]
 	const lastReplies = 6 * time.Second // see docs/operations.md
-	need := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds)*time.Second + cfg.DrainTimeout + cfg.WriteTimeout + lastReplies
+	need := time.Duration(c.Lifecycle.PreStop.Sleep.Seconds)*time.Second + config.Of[settings.Process](&cfg).DrainTimeout + config.Of[handlers.Config](&cfg).WriteTimeout + lastReplies
 	if grace := time.Duration(p.TerminationGracePeriodSeconds) * time.Second; grace < need {
 		t.Errorf("the grace period is %v, and stopping may take %v", grace, need)
 	}
@@ -203,8 +205,9 @@ func checkScaling(t *testing.T, cfg config.Config, all map[string]manifest) {
 	if rule.Name.As != pods.Metric.Name || !strings.HasPrefix(rule.SeriesQuery, pods.Metric.Name+"{") {
 		t.Errorf("the adapter makes %q of %q, the autoscaler wants %q", rule.Name.As, rule.SeriesQuery, pods.Metric.Name)
 	}
-	if target, err := strconv.Atoi(pods.Target.AverageValue); err != nil || target > cfg.MaxStreams*2/3 {
-		t.Errorf("scaling begins at %s streams, and at %d they are refused", pods.Target.AverageValue, cfg.MaxStreams)
+	streams := config.Of[handlers.Config](&cfg).MaxStreams
+	if target, err := strconv.Atoi(pods.Target.AverageValue); err != nil || target > streams*2/3 {
+		t.Errorf("scaling begins at %s streams, and at %d they are refused", pods.Target.AverageValue, streams)
 	}
 	g := startGateway(t, nil)
 	resp, err := g.client.Get(g.base + "/metrics")

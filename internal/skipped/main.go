@@ -67,15 +67,17 @@ func summarize(from io.Reader, to io.Writer) error {
 	for key, output := range said { // a test that ended the process never ends itself
 		fmt.Fprintf(to, "unfinished: %s\n%s", key, strings.Join(output, ""))
 	}
-	fmt.Fprintf(to, "\n%d tests were skipped\n", len(skipped))
-	for _, s := range skipped {
-		fmt.Fprintln(to, "  "+s)
-	}
-	fmt.Fprintf(to, "%d tests have figures\n", len(figures))
-	for _, s := range figures {
-		fmt.Fprintln(to, "  "+s)
-	}
+	list(to, "\n%d tests were skipped\n", skipped)
+	list(to, "%d tests have figures\n", figures)
 	return in.Err()
+}
+
+// list writes lines under a title that has their number.
+func list(to io.Writer, title string, lines []string) {
+	fmt.Fprintf(to, title, len(lines))
+	for _, s := range lines {
+		fmt.Fprintln(to, "  "+s)
+	}
 }
 
 // logged returns the first line that a test logged behind a mark; empty: there is none.

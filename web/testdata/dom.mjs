@@ -78,6 +78,7 @@ class Element extends Node {
 
   get className() { return this.attributes.class ?? ''; }
   set className(name) { this.attributes.class = name; }
+  get dir() { return this.attributes.dir ?? ''; }
   setAttribute(name, value) { this.attributes[name] = value; }
   removeAttribute(name) { delete this.attributes[name]; }
   addEventListener() {}

@@ -294,3 +294,13 @@ test('an answer as long as the gateway allows', () => {
     assert.ok(made - before < 3 * longest, `${piece}: ${made - before} nodes`);
   }
 });
+
+// A browser that is asked for it looks through the whole table at each row that comes.
+test('a table has the direction of its first letter', () => {
+  for (const [head, rows, dir] of [['a', 'b', 'ltr'], ['שלום', 'a', 'rtl'], ['1', '2\n|3|\n|مرحبا', 'rtl'], ['1', '2', ''], ['123 a', 'ש', 'ltr']]) {
+    for (const step of [1, 1000]) {
+      const [table] = [...elements(render(`|${head}|\n|-|\n|${rows}|\n`, step))].filter((e) => e.tag === 'table');
+      assert.equal(table.dir, dir, `${head}, ${rows}, in pieces of ${step}`);
+    }
+  }
+});

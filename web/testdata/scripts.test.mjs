@@ -142,6 +142,13 @@ test('a waterfall begins each model call when the tools before it had ended', ()
   ]);
 });
 
+test('agents that work side by side are drawn as long as they worked', () => {
+  const agent = (id, status) => ({ agent_id: id, status });
+  const record = recorded([0, 'start', { model: 'm' }], [10, 'agent', agent('a', 'started')], [12, 'agent', agent('b', 'started')], [210, 'agent', agent('b', 'completed')],
+    [310, 'agent', agent('a', 'completed')], [400, 'done', { ...done, timings: { total_ms: 400, first_event_ms: 0, model_ms: [190, 290], tools: [], write_blocked_ms: 0 } }]);
+  assert.deepEqual(rows(record).slice(1), [['Agent a', 'from 10 ms on', '300 ms'], ['Agent b', 'from 12 ms on', '198 ms']]);
+});
+
 test('model calls that cannot be told apart are drawn end to end', () => {
   const record = recorded([0, 'start', { model: 'm' }], [500, 'done', { ...done, timings: { total_ms: 500, first_event_ms: 0, model_ms: [100, 300], tools: [], write_blocked_ms: 0 } }]);
   assert.deepEqual(rows(record).slice(1).map((r) => r.slice(1)), [['from 0 ms on', '100 ms'], ['from 100 ms on', '300 ms']]);

@@ -28,6 +28,13 @@ test('steps are below what they are a part of, calls below their step, and circl
   assert.deepEqual(lines(rows), ['1 Turn 1 0/0', '2 Model 0/0', '3 t 0/0 cut', '3 u 0/0 from the cache', '3 Sub-agent x 0/0']);
 });
 
+test('calls of models have words, the only turn is called as it was asked, and a stop is no failure', () => {
+  const t = trace(step('t', '', 0, 100, { step_name: 'turn', message: 'cancelled: The turn was cancelled' }),
+    step('p', 't', 0, 10, { step_name: 'planner', node_id: '', status: 'warning' }), step('j', 't', 0, 10, { step_name: 'judge', node_id: '' }));
+  assert.deepEqual(lines(rowsOf(t, 'What is new?')), ['1 What is new? 0/0 stopped', '2 Model, as planner 1/2 failed', '2 Model, as judge 2/2']);
+  assert.deepEqual(lines(rowsOf(trace(...t.steps, step('u', '', 200, 1, { step_name: 'turn' })), 'What is new?')).filter((l) => l.startsWith('1')), ['1 Turn 1 0/0 stopped', '1 Turn 2 0/0']);
+});
+
 test('an hour of waiting takes little room, and a model that thinks is no wait', () => {
   const hour = 3_600_000;
   const rows = rowsOf(trace(

@@ -177,3 +177,22 @@ func (e LogLine) check() error {
 	}
 	return nil
 }
+
+// Dam is a reader of stdout that does not read until Release.
+type Dam struct {
+	open chan struct{}
+	once sync.Once
+	LogTail
+}
+
+// NewDam returns one that is closed.
+func NewDam() *Dam { return &Dam{open: make(chan struct{})} }
+
+// Write waits for Release.
+func (d *Dam) Write(p []byte) (int, error) {
+	<-d.open
+	return d.LogTail.Write(p)
+}
+
+// Release lets everything through, from now on.
+func (d *Dam) Release() { d.once.Do(func() { close(d.open) }) }

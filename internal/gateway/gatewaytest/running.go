@@ -93,6 +93,17 @@ func LookupIn(env map[string]string) func(string) (string, bool) {
 	}
 }
 
+// EnvironOf returns env as os.Environ does.
+func EnvironOf(env map[string]string) func() []string {
+	return func() []string {
+		var list []string
+		for name, value := range env {
+			list = append(list, name+"="+value)
+		}
+		return list
+	}
+}
+
 // Stop sends SIGTERM, waits for the end and returns the exit code.
 func (r *Running) Stop() int {
 	r.T.Helper()

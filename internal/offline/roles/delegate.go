@@ -22,7 +22,7 @@ func researcher(q geminisim.Question) geminisim.Answer {
 	if begin < 0 {
 		return text(research(""))
 	}
-	request := q.Messages[begin].Text
+	request := Said(q.Messages[begin].Text)
 	for _, m := range q.Messages[begin+1:] {
 		for _, r := range m.Results {
 			if strings.HasPrefix(r.Name, delegatePrefix) {

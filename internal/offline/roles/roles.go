@@ -21,7 +21,7 @@ func role(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	if len(words) == 0 {
 		return a, false
 	}
-	request, earlier := conversationOf(q.Messages)
+	request, others, earlier := conversationOf(q.Messages)
 	switch words[0] {
 	case "Triage":
 		return text(triage(request)), true
@@ -30,19 +30,21 @@ func role(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	case "Librarian":
 		return text(sources(request)), true
 	case "Writer":
-		return text(write(q.Messages, request, earlier)), true
+		return text(write(request, others, earlier)), true
 	}
 	return geminisim.Answer{}, false
 }
 
-// conversationOf returns the last message of the user, and the texts before it.
-func conversationOf(messages []geminisim.Message) (request string, earlier []geminisim.Message) {
+// conversationOf returns the last message of the user, what it quotes of others, and the
+// messages before it.
+func conversationOf(messages []geminisim.Message) (request string, others []quoted, earlier []geminisim.Message) {
 	for i, m := range slices.Backward(messages) {
 		if !m.Model {
-			return m.Text, messages[:i]
+			request, others = unquoted(m.Text)
+			return request, others, messages[:i]
 		}
 	}
-	return "", nil
+	return "", nil, nil
 }
 
 var (
@@ -83,23 +85,19 @@ func research(request string) string {
 }
 
 // write answers from what was found before. Told what to change, it writes more.
-func write(messages []geminisim.Message, request string, earlier []geminisim.Message) string {
-	better := strings.Contains(request, addGreeting)
-	if better { // the request is a critic's; the user's own came before
+func write(request string, others []quoted, earlier []geminisim.Message) string {
+	better := slices.ContainsFunc(others, func(o quoted) bool { return strings.Contains(o.text, addGreeting) })
+	if better { // a critic asks; the user's own request came before
 		for _, m := range earlier {
 			if !m.Model {
-				request = m.Text
+				request = Said(m.Text)
 				break
 			}
 		}
 	}
 	var found []string
-	for _, m := range messages {
-		if m.Model && !strings.HasPrefix(m.Text, draftBegins) && !strings.HasPrefix(m.Text, greeting) {
-			for part := range strings.SplitSeq(m.Text, "\n\n") { // what several nodes have said
-				found = append(found, sentences(part)...)
-			}
-		}
+	for _, o := range others {
+		found = append(found, sentences(o)...)
 	}
 	body := draftBegins + " " + strings.Join(found, " ")
 	if len(found) == 0 {
@@ -117,22 +115,27 @@ const (
 	addGreeting = "Begin with a greeting"
 )
 
-// sentences words what a message of an earlier node tells.
-func sentences(message string) (list []string) {
-	name, result, isResult := strings.Cut(message, ":\n")
-	if _, tool, ok := strings.Cut(name, "Result of "); ok && isResult {
+// sentences words what an earlier step tells.
+func sentences(o quoted) (list []string) {
+	if rest, ok := strings.CutPrefix(o.about, "Result of the tool "); ok {
+		tool, _, _ := strings.Cut(rest, " ")
 		if strings.HasPrefix(tool, delegatePrefix) { // who called it says so
 			return nil
 		}
 		if tool == "refund" {
-			return []string{fmt.Sprintf("Your refund was paid: %s.", fact(result, "amount")+" EUR")}
+			return []string{fmt.Sprintf("Your refund was paid: %s.", fact(o.text, "amount")+" EUR")}
 		}
-		return []string{fmt.Sprintf("%s says %s.", tool, clip(result))}
+		return []string{fmt.Sprintf("%s says %s.", tool, clip(o.text))}
 	}
-	if strings.HasPrefix(message, "{") {
+	if !strings.HasPrefix(o.about, "Answer of step ") || strings.HasPrefix(o.text, "{") {
 		return nil
 	}
-	return []string{clip(message)}
+	for part := range strings.SplitSeq(o.text, "\n\n") { // of several model calls
+		if part = clip(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
 }
 
 // fact is a member of an object in JSON, as text; "?" if there is no object.
@@ -167,19 +170,16 @@ func Critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) 
 			return nil, false
 		}
 	}
-	draft := ""
-	for _, m := range q.Messages { // a fault may have been told back: the task comes first
-		if _, text, ok := strings.Cut(m.Text, "Draft:\n"); ok {
-			draft = strings.TrimSpace(text)
-			break
-		}
+	var task struct {
+		Draft string `json:"draft"`
 	}
+	findData(q, &task, `"draft"`)
 	judgement := struct {
 		Score    int    `json:"score"`
 		Passed   bool   `json:"passed"`
 		Feedback string `json:"feedback"`
 	}{9, true, ""}
-	if !strings.HasPrefix(draft, greeting) {
+	if !strings.HasPrefix(strings.TrimSpace(task.Draft), greeting) {
 		judgement.Score, judgement.Passed, judgement.Feedback = 5, false, addGreeting+", and end with regards."
 	}
 	value, err := json.Marshal(judgement)

@@ -157,7 +157,7 @@ class ServerConfig(Model):
 
 class MCPServer(Model):
     name: str
-    transport: Literal["stdio", "sse", "http"]
+    transport: Literal["stdio", "sse", "http", "inprocess"]  # the last is Sluice's: built-in servers
     config: ServerConfig
 
 

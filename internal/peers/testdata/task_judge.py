@@ -53,13 +53,19 @@ user, assistant = task['history']
 assert user['role'] == 'user' and user['content'] == 'Play some jazz' and user['messageId'], user
 assert assistant['role'] == 'assistant' and assistant['content'] and assistant['agentId'] == 'music-agent', assistant
 assert all(re.fullmatch(STAMP, m['timestamp']) for m in task['history']), task['history']
+def text(part, name):
+    """A text that a message has as well stands there alone, and elsewhere names it."""
+    there = part.get('elsewhere', {}).get('message')
+    return part[name] if there is None else next(m['content'] for m in task['history'] if m['messageId'] == there)
+
+
 [artifact] = task['artifacts']
-assert artifact['artifactId'] and artifact['parts'] == [{'text': assistant['content']}], artifact
+assert artifact['artifactId'] and [text(p, 'text') for p in artifact['parts']] == [assistant['content']], artifact
 meta = task['metadata']
 assert meta['agentSelections'] == ['music-agent'] and 0 <= meta['routingConfidence'] <= 1, meta
 assert meta['routing']['agentId'] == 'music-agent' and meta['routing']['confidence'] == meta['routingConfidence'] and meta['routing']['reasoning'], meta
 [response] = meta['agentResponses']
-assert response['agentId'] == 'music-agent' and response['content'] == assistant['content'], response
+assert response['agentId'] == 'music-agent' and text(response, 'content') == assistant['content'], response
 assert response['success'] is True and response['executionTimeMs'] >= 0, response
 assert meta['room'] == 'kitchen' and len(meta['turns']) == 1, meta
 assert 'null' not in json.dumps(task), task

@@ -56,7 +56,8 @@ export async function disallowed(v) {
   await card.getByTestId('reject').focus();
   await v.page.keyboard.press('Enter');
   const turn = await next(v);
-  await counts(turn.getByTestId('tool-card'), 0);
+  await counts(turn.getByTestId('tool-card'), 1);
+  assert.match(await text(turn.getByTestId('tool-card')), /not allowed/i, 'the call is told, and that nobody made it');
   assert.match(await text(card), /Not allowed/);
   assert.equal(await v.page.evaluate(() => document.activeElement.dataset.testid), 'decided', 'the focus stays where it was');
 }

@@ -94,7 +94,8 @@ export async function waitingTaken(v) {
   const listed = v.at('inbox').getByTestId('approval').filter({ hasText: 'buy nails' });
   await listed.waitFor();
   const status = await v.page.evaluate(async () => {
-    const { approvals: [{ task_id, approval_id }] } = await (await fetch('approvals')).json();
+    const [conversation_id] = JSON.parse(localStorage.getItem('sluice.waits'));
+    const { approvals: [{ task_id, approval_id }] } = await (await fetch(`approvals?${new URLSearchParams({ conversation_id })}`)).json();
     const reply = await fetch(`tasks/${task_id}/decision`, {
       method: 'POST', headers: { 'Content-Type': 'application/json', Accept: 'application/json' }, body: JSON.stringify({ approval_id, action: 'reject' }),
     });
@@ -129,3 +130,28 @@ export async function waitingLate(v) {
   await v.at('inbox').getByText('Nothing waits.').waitFor();
 }
 waitingLate.options = { allow: /410/ };
+
+// Who is named as an approver finds the question of somebody else, with what is to be filled
+// in; the others do not.
+export async function waitingBoss(v) {
+  await v.at('workflow').selectOption('pay');
+  await v.ask('Pay');
+  await v.turn('done');
+  await v.at('inbox').getByText('Nothing waits.').waitFor();
+  await v.page.reload();
+  await v.at('inbox').getByText('Nothing waits.').waitFor();
+  await v.at('user').fill('boss');
+  await v.at('user').press('Tab');
+  const card = v.at('inbox').getByTestId('approval').filter({ hasText: 'Pay for it?' });
+  await card.waitFor();
+  const box = card.getByTestId('filled');
+  assert.deepEqual(JSON.parse(await box.inputValue()), { reason: '', currency: 'EUR' }); // and no optional amount
+  assert.match(await text(card), /It may also have: amount \(number\)/);
+  await box.fill('{"reason": "It is due"}');
+  const answered = v.page.waitForRequest((r) => r.url().endsWith('/decision'));
+  await card.getByTestId('approve').click();
+  const { user_id, input } = (await answered).postDataJSON();
+  assert.deepEqual({ user_id, input }, { user_id: 'boss', input: { reason: 'It is due' } });
+  await v.turn('done');
+  await card.waitFor({ state: 'detached' });
+}

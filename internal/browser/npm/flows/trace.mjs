@@ -17,7 +17,7 @@ export async function tracePlain(v) {
   await v.turn('done');
   await v.at('trace-row').first().waitFor();
   const all = await rows(v);
-  assert.match(all[0], /^Turn 1, from 0 ms on, /);
+  assert.match(all[0], /^Remind me to buy eggs tomorrow at 3pm, from 0 ms on, /);
   assert.equal(all.filter((r) => r.startsWith('Model, ')).length, 2);
   assert.equal(all.filter((r) => r.startsWith('create_todo, ')).length, 1);
   await v.at('trace-row').filter({ hasText: 'create_todo' }).click();
@@ -35,6 +35,7 @@ export async function traceRun(v) {
   await v.page.getByTestId('turn').nth(1).waitFor();
   await v.turn('done');
   await v.at('trace-row').filter({ hasText: 'Turn 2' }).waitFor();
+  await v.at('trace-row').filter({ hasText: 'as critic' }).first().waitFor(); // the store's trace has come: the stream says nothing of a critic
   const all = await rows(v);
   const at = (start) => all.findIndex((r) => r.startsWith(start));
   assert.ok(at('Turn 1') < at('Question to a person') && at('Question to a person') < at('Waited for a person, ') && at('Waited for a person, ') < at('Turn 2'), all.join('\n'));

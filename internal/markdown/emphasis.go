@@ -1,0 +1,241 @@
+package markdown
+
+import (
+	"fmt"
+	"unicode"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// emphasis reads * and _ as CommonMark does, and ~ as GitHub does, in time that grows with
+// the length of the text. goldmark looks through all marks before a closing one that has no
+// partner, so that "_a*" repeated costs it the square of the text.
+//
+// A run of marks between two digits, or a digit and a letter, is text: 2*3*4 is a product.
+//
+// Marks are noted while a block is read, and paired when it ends (CloseBlock). By then links
+// and images hold what stands in them, and no pair reaches across their borders.
+type emphasis struct{}
+
+// marksKey says whether the block at hand has marks.
+var marksKey = parser.NewContextKey()
+
+// mark is a run of one character that may begin or end emphasis, until it is paired.
+type mark struct {
+	ast.BaseInline
+
+	segment         text.Segment // what of the run is not used
+	char            byte
+	opens, closes   bool
+	length          int // that of the whole run
+	previous, later *mark
+}
+
+var kindMark = ast.NewNodeKind("Mark")
+
+// Kind implements ast.Node.
+func (m *mark) Kind() ast.NodeKind { return kindMark }
+
+// Dump implements ast.Node.
+func (m *mark) Dump([]byte, int) { fmt.Printf("Mark %c\n", m.char) }
+
+// Trigger implements parser.InlineParser.
+func (emphasis) Trigger() []byte { return []byte{'*', '_', '~'} }
+
+// Parse implements parser.InlineParser.
+func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, segment := block.PeekLine()
+	length := 1
+	for length < len(line) && line[length] == line[0] {
+		length++
+	}
+	behind := ' '
+	if length < len(line) {
+		behind = util.ToRune(line, length)
+	}
+	segment = segment.WithStop(segment.Start + length)
+	block.Advance(length)
+	m := &mark{segment: segment, char: line[0], length: length}
+	if m.flank(before, behind); !m.opens && !m.closes || isArithmetic(before, behind) || m.char == '~' && (length > 2 || before == '~') {
+		return ast.NewTextSegment(segment)
+	}
+	pc.Set(marksKey, true)
+	return m
+}
+
+// flank finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
+func (m *mark) flank(before, behind rune) {
+	spaceBefore, spaceBehind := util.IsSpaceRune(before), util.IsSpaceRune(behind)
+	pointBefore, pointBehind := util.IsPunctRune(before), util.IsPunctRune(behind)
+	left := !spaceBehind && (!pointBehind || spaceBefore || pointBefore)
+	right := !spaceBefore && (!pointBefore || spaceBehind || pointBehind)
+	m.opens, m.closes = left, right
+	if m.char == '_' {
+		m.opens, m.closes = left && (!right || pointBefore), right && (!left || pointBehind)
+	}
+}
+
+// isArithmetic says whether a mark between these two belongs to a number or a formula.
+func isArithmetic(before, behind rune) bool {
+	return unicode.IsDigit(before) && (unicode.IsDigit(behind) || isVariable(behind)) || isVariable(before) && unicode.IsDigit(behind)
+}
+
+// isVariable says whether a letter may stand for a number. Those of scripts in which a
+// number follows a word without a space are none: in 共**3**个 the number is bold.
+func isVariable(r rune) bool { return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) }
+
+// CloseBlock implements parser.CloseBlocker.
+func (emphasis) CloseBlock(block ast.Node, _ text.Reader, pc parser.Context) {
+	if pc.Get(marksKey) == nil {
+		return
+	}
+	pc.Set(marksKey, nil)
+	pairAll(block)
+}
+
+// pairAll pairs the marks in a node, and those in links and images below it.
+func pairAll(in ast.Node) {
+	var first, last *mark
+	for c := in.FirstChild(); c != nil; c = c.NextSibling() {
+		m, ok := c.(*mark)
+		switch {
+		case !ok:
+			if c.HasChildren() {
+				pairAll(c)
+			}
+		case last == nil:
+			first, last = m, m
+		default:
+			m.previous, last.later = last, m
+			last = m
+		}
+	}
+	pair(first)
+	for m := first; m != nil; m = m.later {
+		if m.Parent() != nil {
+			m.text()
+		}
+	}
+}
+
+// bottoms say before which place there is no partner for a closing mark. Which marks may be
+// one depends on these three alone: its character, whether it opens as well, and its length
+// modulo 3.
+type bottoms [3][2][3]int
+
+// of returns the entry for a closing mark.
+func (b *bottoms) of(m *mark) *int {
+	char, opens := 0, 0
+	switch m.char {
+	case '_':
+		char = 1
+	case '~':
+		char = 2
+	}
+	if m.opens {
+		opens = 1
+	}
+	return &b[char][opens][m.length%3]
+}
+
+// pair makes emphasis of the marks of a list. Each search for a partner ends where an
+// earlier one of the same kind has found none: that keeps it linear.
+func pair(first *mark) {
+	var none bottoms
+	for closing := first; closing != nil; {
+		if !closing.closes {
+			closing = closing.later
+			continue
+		}
+		bottom := none.of(closing)
+		opening := closing.previous
+		for opening != nil && opening.segment.Start >= *bottom && !opening.pairs(closing) {
+			opening = opening.previous
+		}
+		if opening == nil || opening.segment.Start < *bottom {
+			*bottom = closing.segment.Start
+			next := closing.later
+			if !closing.opens {
+				closing.remove()
+			}
+			closing = next
+			continue
+		}
+		if enclose(opening, closing); closing.segment.Len() == 0 {
+			closing = closing.later
+		}
+	}
+}
+
+// pairs says whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
+func (m *mark) pairs(closing *mark) bool {
+	if !m.opens || m.char != closing.char {
+		return false
+	}
+	return !m.closes && !closing.opens || (m.length+closing.length)%3 != 0 || closing.length%3 == 0
+}
+
+// enclose makes what stands between two marks emphasized, and takes from both what that
+// uses.
+func enclose(opening, closing *mark) {
+	level := 1
+	if opening.segment.Len() >= 2 && closing.segment.Len() >= 2 {
+		level = 2
+	}
+	for m := opening.later; m != closing; {
+		next := m.later
+		m.remove()
+		m = next
+	}
+	var node ast.Node
+	if opening.char == '~' {
+		struck := extast.NewStrikethrough()
+		struck.SetPos(opening.segment.Start)
+		node = struck
+	} else {
+		emphasized := ast.NewEmphasis(level)
+		emphasized.SetPos(opening.segment.Start)
+		node = emphasized
+	}
+	parent := opening.Parent()
+	for c := opening.NextSibling(); c != closing; {
+		next := c.NextSibling()
+		node.AppendChild(node, c)
+		c = next
+	}
+	parent.InsertAfter(parent, opening, node)
+	opening.segment.Stop -= level
+	closing.segment.Stop -= level
+	for _, m := range [...]*mark{opening, closing} {
+		if m.segment.Len() == 0 {
+			m.remove()
+		}
+	}
+}
+
+// remove takes a mark out of its list; what is left of it becomes text. later stays, for who
+// goes on from there.
+func (m *mark) remove() {
+	if m.previous != nil {
+		m.previous.later = m.later
+	}
+	if m.later != nil {
+		m.later.previous = m.previous
+	}
+	m.text()
+}
+
+// text puts what is left of a mark in its place as text.
+func (m *mark) text() {
+	parent := m.Parent()
+	if m.segment.Len() == 0 {
+		parent.RemoveChild(parent, m)
+		return
+	}
+	parent.ReplaceChild(parent, m, ast.NewTextSegment(m.segment))
+}

@@ -1,0 +1,81 @@
+package markdown
+
+import (
+	"context"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// lookEvery is after how many steps of work a Watch looks at its context: a step takes a
+// few microseconds at most, and a look less than one.
+const lookEvery = 256
+
+// Watch tells who works on a text, step by step, that its context has ended. It is for one
+// goroutine; nil has no context.
+type Watch struct {
+	ctx   context.Context
+	steps int
+	over  bool
+}
+
+// NewWatch returns the Watch of a context.
+func NewWatch(ctx context.Context) *Watch { return &Watch{ctx: ctx} }
+
+// Over notes a step, and says whether the work should end.
+func (w *Watch) Over() bool {
+	if w == nil || w.over {
+		return w != nil
+	}
+	if w.steps++; w.steps%lookEvery == 0 {
+		w.over = w.ctx.Err() != nil
+	}
+	return w.over
+}
+
+// Err returns why the context has ended; nil: it has not.
+func (w *Watch) Err() error {
+	if w == nil || w.ctx.Err() == nil {
+		return nil
+	}
+	w.over = true
+	return context.Cause(w.ctx)
+}
+
+// watchKey is the place of the Watch while a text is parsed.
+var watchKey = parser.NewContextKey()
+
+// watchedReader is at the end of its text when the work should end.
+type watchedReader struct {
+	text.Reader
+	watch *Watch
+}
+
+// AdvanceLine implements text.Reader.
+func (r watchedReader) AdvanceLine() {
+	r.Reader.AdvanceLine()
+	if r.watch.Over() {
+		end := len(r.Source())
+		r.SetPosition(-1, text.NewSegment(end, end))
+	}
+}
+
+// watched finds nothing in a line when the work should end: what is left takes the time of
+// text.
+type watched struct{ parser.InlineParser }
+
+// Parse implements parser.InlineParser.
+func (p watched) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if w, _ := pc.Get(watchKey).(*Watch); w.Over() {
+		return nil
+	}
+	return p.InlineParser.Parse(parent, block, pc)
+}
+
+// CloseBlock implements parser.CloseBlocker.
+func (p watched) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	if closer, ok := p.InlineParser.(parser.CloseBlocker); ok {
+		closer.CloseBlock(parent, block, pc)
+	}
+}

@@ -1,0 +1,100 @@
+// This file paces the garbage collector of a gateway. It trades a bounded amount of memory
+// for CPU time: with little live memory Go collects very often, and with much it doubles
+// the heap. The figures behind it are in docs/performance.md.
+
+package process
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+)
+
+// How much garbage is let pile up before it is collected: a third of what is live
+// memory, but 32 MB at least. Go's own rule is as much as is live. For a gateway
+// with few streams, whose live memory is some 10 MB, that means a collection every
+// hundred turns, a twentieth of all CPU time; for one with many it means a heap of twice
+// the size it needs (docs/performance.md).
+const (
+	leastGarbage   = 32 << 20
+	garbagePercent = 35
+)
+
+// smallestHeap is what Go takes a heap for that is smaller (GOGC at 100 collects no
+// heap below 4 MB).
+const smallestHeap = 4 << 20
+
+// gcPercent returns the value for debug.SetGCPercent that fits so much live memory, of which
+// so much is a store: half as much garbage again as that. A cycle looks at every record, and
+// at 32 MB of garbage beside a full store that is a tenth of all CPU time.
+//
+// live and kept are in bytes, live as of the last cycle. The result is at least garbagePercent.
+func gcPercent(live, kept uint64) int {
+	live = max(live, smallestHeap)
+	return max(garbagePercent, int((leastGarbage+min(kept, live)/2)*100/live))
+}
+
+// gcPace keeps the percentage fit: the collector itself calls it after each cycle,
+// by way of a finalizer, so that it needs no goroutine and no timer.
+type gcPace struct {
+	mu      sync.Mutex // guards the fields below
+	live    []metrics.Sample
+	kept    func() uint64
+	before  int // the percentage that was found
+	now     int
+	stopped bool
+}
+
+// PaceGC sets the pace of the process's garbage collector until the function it
+// returns is called. Somebody who sets GOGC knows better: with a value of it nothing
+// is changed. A memory limit (GOMEMLIMIT) stays in force beside it.
+//
+// kept returns how many bytes of live memory are a store. It is called after each cycle, by a
+// goroutine of the runtime's.
+//
+// It is the setting of a whole process; two at a time would fight.
+func PaceGC(gogc string, kept func() uint64) (stop func()) {
+	if gogc != "" {
+		return func() {}
+	}
+	g := &gcPace{kept: kept, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	g.before = debug.SetGCPercent(gcPercent(0, 0))
+	g.now = gcPercent(0, 0)
+	g.arm()
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.stopped = true
+		debug.SetGCPercent(g.before)
+	}
+}
+
+// collected is an object that nobody refers to: each cycle collects one. It holds a
+// pointer, as objects without one may share their memory with others that live longer.
+type collected struct{ pace *gcPace }
+
+// arm has adjust called after the next garbage collection, by an object that is
+// garbage at once.
+//
+// A finalizer and no cleanup (runtime.AddCleanup): cleanups wait until all memory is
+// swept, and in a burst of turns that takes until the next cycle. The percentage that fits
+// a small heap then held for a large one too, which grew to twice its size.
+func (g *gcPace) arm() {
+	runtime.SetFinalizer(&collected{g}, func(c *collected) { c.pace.adjust() })
+}
+
+// adjust runs after a cycle.
+func (g *gcPace) adjust() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return
+	}
+	metrics.Read(g.live)
+	if n := gcPercent(g.live[0].Value.Uint64(), g.kept()); n != g.now { // setting it stops the world
+		g.now = n
+		debug.SetGCPercent(n)
+	}
+	g.arm()
+}

@@ -1,0 +1,88 @@
+package process
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"sluice/internal/testnet"
+)
+
+func TestGCPercent(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[uint64]int{
+		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 91 << 20: 35, 92 << 20: 35, 10 << 30: 35,
+	} {
+		if got := gcPercent(live, 0); got != want {
+			t.Errorf("gcPercent(%d, 0) = %d, want %d", live, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		live, kept uint64
+		want       int
+	}{{80 << 20, 64 << 20, 80}, {80 << 20, 16 << 20, 50}, {10 << 30, 64 << 20, 35}, {10 << 20, 64 << 20, 370}} {
+		if got := gcPercent(tt.live, tt.kept); got != tt.want {
+			t.Errorf("gcPercent(%d, %d) = %d, want %d", tt.live, tt.kept, got, tt.want)
+		}
+	}
+}
+
+// It changes the whole process, so it must not run beside others.
+func TestGCPace(t *testing.T) {
+	found := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(found)
+	asked := make(chan bool, 1)
+	stop := PaceGC("", func() uint64 {
+		select {
+		case asked <- true:
+		default:
+		}
+		return 0
+	})
+	live := make([]byte, 16<<20)
+	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a cleanup sets it, beside us
+		runtime.GC()
+		n := debug.SetGCPercent(-1)
+		debug.SetGCPercent(n)
+		return n <= gcPercent(uint64(len(live)), 0)
+	})
+	runtime.KeepAlive(live)
+	<-asked
+	stop()
+	if n := debug.SetGCPercent(100); n != 77 {
+		t.Errorf("after the end it is %d, want 77 as before", n)
+	}
+	PaceGC("200", nil)()
+	if n := debug.SetGCPercent(100); n != 100 {
+		t.Errorf("with GOGC it became %d", n)
+	}
+}
+
+// BenchmarkGCPace makes garbage as a gateway with few streams does: 4 KiB at a time,
+// beside live memory of 8 MiB. Without the pace it is Go's own rule.
+func BenchmarkGCPace(b *testing.B) {
+	for _, on := range []bool{true, false} {
+		b.Run(map[bool]string{true: "on", false: "off"}[on], func(b *testing.B) {
+			live := make([]*[64]byte, 128<<10)
+			for i := range live {
+				live[i] = new([64]byte)
+			}
+			if on {
+				defer PaceGC("", func() uint64 { return 0 })()
+			}
+			runtime.GC()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var garbage []byte
+			n := 0
+			for b.Loop() {
+				garbage = make([]byte, 4<<10)
+				n++
+			}
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.NumGC-before.NumGC)*1e6/float64(n), "cycles/1e6")
+			runtime.KeepAlive(garbage)
+			runtime.KeepAlive(live)
+		})
+	}
+}

@@ -1,0 +1,99 @@
+// This file bounds the length of a line of the log, and warns of settings that weaken it.
+// Readers of logs cut or drop lines beyond some 16 KiB, and half a line of JSON is none.
+
+package process
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/redact"
+)
+
+const (
+	// maxLine is the most bytes that a line of the log has, its LF included. What
+	// writes a line clips what others made up; this is the last guard.
+	maxLine = 16 << 10
+	// Of a line that is too long these are kept: bytes of all, of the details, so that
+	// there is room for what stands around them, and of one string.
+	shortLine, shortDetails, shortValue = 15 << 10, 8 << 10, 512
+)
+
+// WarnOfShortSecrets names the settings whose secrets cannot be kept out of the log.
+func WarnOfShortSecrets(log zerolog.Logger, settings []string) {
+	for _, setting := range settings {
+		log.Warn().Dict("details", zerolog.Dict().Str("setting", setting).Int("shorter_than", redact.MinLength)).Msg("secret_too_short_to_hide")
+	}
+}
+
+// WarnOfConfig logs what the configuration file has that should be looked at.
+func WarnOfConfig(log zerolog.Logger, warnings []string) {
+	for _, w := range warnings {
+		log.Warn().Dict("details", zerolog.Dict().Str("message", w)).Msg("config_warning")
+	}
+}
+
+// shorten returns a line that is too long as a shorter one with the same members:
+// strings are cut, and other values that are long are left out. line_bytes says how
+// long the line was.
+//
+// line is one object of JSON with a line feed. The result is one too, no longer than
+// maxLine.
+func shorten(line []byte) []byte {
+	out := fmt.Appendf(make([]byte, 0, maxLine), `{"line_bytes":%d`, len(line))
+	out = appendShort(out, line, shortLine, func(name string, v jsontext.Value) jsontext.Value {
+		if name != `"details"` || v.Kind() != '{' {
+			return shortened(v)
+		}
+		details := appendShort(nil, v, shortDetails, func(_ string, v jsontext.Value) jsontext.Value { return shortened(v) })
+		return append(append([]byte{'{'}, bytes.TrimPrefix(details, []byte{','})...), '}')
+	})
+	return append(out, '}', '\n')
+}
+
+// appendShort appends the members of object, each after a comma and with its value
+// as short returns it, nil for none, as far as they fit in room bytes.
+//
+// Members that come later are still tried after one that does not fit, as they may be
+// shorter.
+func appendShort(dst []byte, object jsontext.Value, room int, short func(name string, v jsontext.Value) jsontext.Value) []byte {
+	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) // zerolog checks neither
+	_, _ = dec.ReadToken()                                                                                                   // the brace
+	for dec.PeekKind() == '"' {
+		quoted, _ := dec.ReadValue()
+		name := string(quoted)
+		v, err := dec.ReadValue()
+		if err != nil { // it is zerolog's: cannot happen
+			break
+		}
+		v = short(name, v)
+		size := len(`,:`) + len(name) + len(v)
+		if v == nil || size > room {
+			continue
+		}
+		room -= size
+		dst = append(append(append(append(dst, ','), name...), ':'), v...)
+	}
+	return dst
+}
+
+// shortened returns a JSON value that is fit for a log line: a long text is cut, another
+// long value is nil.
+func shortened(v jsontext.Value) jsontext.Value {
+	switch {
+	case len(v) <= shortValue:
+		return v
+	case v.Kind() != '"':
+		return nil
+	}
+	text, err := jsontext.AppendUnquote(nil, v)
+	if err != nil {
+		return nil
+	}
+	quoted, _ := jsontext.AppendQuote(nil, chat.Clip(string(text), shortValue))
+	return chat.EscapeHidden(quoted)
+}

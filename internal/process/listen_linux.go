@@ -1,0 +1,87 @@
+package process
+
+import (
+	"math"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// userTimeout is TCP_USER_TIMEOUT in milliseconds: a client that vanished
+	// without a FIN is noticed when what was sent to it stays unacknowledged for
+	// this long. Without it the kernel tries for a quarter of an hour.
+	userTimeout = 30_000
+	// sendBuffer bounds what the kernel buffers for a client that does not read;
+	// left to itself it grows to megabytes, and outlives the connection.
+	sendBuffer = 64 << 10
+)
+
+// listenConfig sets options on the listening socket, which the kernel passes on
+// to each connection: nothing per connection is left to do.
+//
+// The listener for operators has none of them. Multipath TCP, which Go listens with by
+// default, is off: the kernel refuses lastCall's filter on such a socket.
+func listenConfig() *net.ListenConfig {
+	lc := &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			// Best effort: the gateway works without them.
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, userTimeout)
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+		})
+	}}
+	lc.SetMultipathTCP(false)
+	return lc
+}
+
+// lastCall lets no further connection into the queue of those that wait to be
+// accepted, so that it empties. A socket that is closed resets what is in its queue,
+// and a load balancer takes that for a request that may have run: it gives up.
+// Clients that come meanwhile get no answer to their SYN and try again after a
+// second; by then the port is closed, which tells them to go elsewhere.
+//
+// A listener that is no socket, such as a test's, is left alone.
+func lastCall(ln net.Listener) {
+	control(ln, func(fd int) {
+		if unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, noSYN()) != nil {
+			_ = unix.Listen(fd, 0) // at least the queue holds no more than one from now on
+		}
+	})
+}
+
+// noSYN is a filter of packets that drops those which ask for a new connection. It lets
+// the last packet of a handshake in: who sent that takes the connection for open.
+func noSYN() *unix.SockFprog {
+	const flags, syn, ack = 13, 0x02, 0x10 // in the header of TCP, RFC 9293, 3.1
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: syn | ack},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: syn},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
+	}
+	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+}
+
+// queued returns how many connections wait to be accepted. It is 0 if that cannot be known.
+func queued(ln net.Listener) (n int) {
+	control(ln, func(fd int) {
+		// Of a socket that listens the kernel tells the length of its queue here.
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = int(info.Unacked)
+		}
+	})
+	return n
+}
+
+// control calls f with the descriptor of ln, if it is a socket.
+func control(ln net.Listener, f func(fd int)) {
+	socket, ok := ln.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}

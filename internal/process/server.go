@@ -1,0 +1,236 @@
+// This file listens and drains. Draining has three steps, each with its limit: nothing new
+// is let in, running streams may end by themselves, then they are ended and get the
+// time of one write. A second signal skips what is left of that, so that the end comes
+// within a second.
+
+package process
+
+import (
+	"context"
+	"errors"
+	stdlog "log"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/fault"
+	"sluice/internal/conns"
+)
+
+const (
+	// maxHeader lets a GET carry 5,000 characters in their longest percent-encoded
+	// form (60,000 bytes).
+	maxHeader = 96 << 10
+	// headerTime is how long a request's header may take. Its body has a deadline of its
+	// own (handlers.Config.BodyTimeout); requestTime bounds those that net/http answers
+	// by itself.
+	headerTime  = 5 * time.Second
+	requestTime = 15 * time.Second
+	idleTime    = 60 * time.Second
+	// lastBytes is how long replies may take to leave when their handlers are done.
+	lastBytes = 2 * time.Second
+	// forced is how long each of the two waits may take after a second signal. With
+	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
+	forced = 250 * time.Millisecond
+	// handshakeTime is how long connections that are being opened get for that when no more
+	// of them are let in, and queueTime how long they may then wait to be accepted.
+	handshakeTime = 20 * time.Millisecond
+	queueTime     = time.Second
+	// FlushTime is how long what was measured may take to be sent at the end, and leastFlush
+	// how long it may if running streams have used up the time to drain.
+	FlushTime  = 5 * time.Second
+	leastFlush = time.Second
+)
+
+// ErrHurried says that a second signal cut the drain short.
+var ErrHurried = errors.New("a second signal cut the drain short")
+
+// Turns are the streams that a Server lets end before it closes its connections.
+type Turns interface {
+	// Drain refuses new ones from now on.
+	Drain()
+	// Wait returns when none runs any more, or with the error of ctx.
+	Wait(ctx context.Context) error
+	// Abort ends those that run, each with cause as its error.
+	Abort(cause error)
+}
+
+// ServerConfig is what a Server serves, and how long its end may take.
+type ServerConfig struct {
+	Handler http.Handler
+	Turns   Turns
+	// ConnContext is that of http.Server. place is nil where connections are not bounded.
+	ConnContext func(ctx context.Context, c net.Conn, place *conns.Place) context.Context
+	Limiter     *conns.Limiter // of client connections; nil: they are not bounded
+	Admin       http.Handler   // for operators, on AdminAddr; empty: nowhere
+	AdminAddr   string
+	// DrainTimeout is for streams that run, WriteTimeout for the last write of one.
+	DrainTimeout, WriteTimeout time.Duration
+	// Flush sends what was measured, within a limit, before the end is logged.
+	Flush func(limit time.Duration)
+	Log   zerolog.Logger
+}
+
+// Server listens for clients, and for operators on an address of their own.
+type Server struct {
+	cfg    ServerConfig
+	socket net.Listener
+	http   *http.Server
+	admin  *http.Server // nil: there is no address for operators
+	failed chan error   // the HTTP server's, when it stops by itself
+}
+
+// Listen opens the port for clients: an address in use is found before anything is started.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	return listenConfig().Listen(ctx, "tcp", addr)
+}
+
+// Serve accepts and serves what comes to socket, which is closed with the Server. An error
+// is that of the address for operators, and leaves the socket open. The caller must call
+// Close.
+//
+// The connections for operators have no limit, as their address is not for the public.
+func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (*Server, error) {
+	s := &Server{cfg: cfg, socket: socket, failed: make(chan error, 1)}
+	s.http = s.newHTTP(cfg.Handler, cfg.Limiter)
+	if cfg.AdminAddr != "" {
+		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.AdminAddr)
+		if err != nil {
+			return nil, err
+		}
+		s.admin = s.newHTTP(cfg.Admin, nil)
+		cfg.Log.Info().Dict("details", zerolog.Dict().Str("addr", ln.Addr().String())).Msg("admin_listening")
+		go func() { _ = s.admin.Serve(ln) }() // ends with Close
+	}
+	if cfg.Limiter != nil {
+		socket = cfg.Limiter.Listen(socket)
+	}
+	go func() { s.failed <- s.http.Serve(socket) }() // ends with Close
+	return s, nil
+}
+
+// newHTTP returns a server whose connections l bounds, if it is not nil.
+func (s *Server) newHTTP(h http.Handler, l *conns.Limiter) *http.Server {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: stdlog.New(serverErrors{s.cfg.Log}, "", 0),
+	}
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return s.cfg.ConnContext(ctx, c, nil) }
+	if l != nil {
+		server.ConnState = l.State
+		server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return s.cfg.ConnContext(ctx, c, l.Place(c)) }
+	}
+	return server
+}
+
+// Addr returns the address that it listens on.
+func (s *Server) Addr() string { return s.socket.Addr().String() }
+
+// Close ends all connections.
+//
+// A handler whose client has the whole answer may still write its recording, so all have a
+// moment. Streams that still run then are cut.
+func (s *Server) Close() {
+	graceful, cancel := context.WithTimeout(context.Background(), forced)
+	defer cancel()
+	_ = s.http.Shutdown(graceful)
+	_ = s.http.Close()
+	if s.admin != nil {
+		_ = s.admin.Close()
+	}
+}
+
+// Run blocks until ctx ends or a signal comes, then drains: first nothing new is let
+// in, then running streams may end by themselves, then they are ended. A second
+// signal skips the waiting: ErrHurried. Another error is in the log already: the HTTP
+// server stopped by itself.
+func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
+	log := s.cfg.Log
+	select {
+	case err := <-s.failed:
+		log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")
+		return err
+	case <-ctx.Done():
+	case <-signals:
+	}
+	began := time.Now()
+	log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
+	s.cfg.Turns.Drain()
+	hurried := s.drain(signals)
+	limit := lastBytes
+	if hurried {
+		limit = forced
+	}
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if !hurried {
+		s.emptyQueue()
+	}
+	if s.http.Shutdown(graceful) != nil {
+		_ = s.http.Close()
+	}
+	s.cfg.Flush(s.flushTime(began, hurried))
+	log.Info().Int64("duration_ms", time.Since(began).Milliseconds()).
+		Dict("details", zerolog.Dict().Bool("hurried", hurried)).Msg("stopped")
+	if hurried {
+		return ErrHurried
+	}
+	return nil
+}
+
+// emptyQueue lets no further connection in, and returns when those that are there already
+// were accepted.
+func (s *Server) emptyQueue() {
+	lastCall(s.socket)
+	time.Sleep(handshakeTime)
+	for began := time.Now(); queued(s.socket) > 0 && time.Since(began) < queueTime; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// drain returns when no stream runs any more. It says whether a second signal
+// cut it short.
+//
+// The goroutine in it ends when the streams have ended, or with the function.
+func (s *Server) drain(signals <-chan os.Signal) (hurried bool) {
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		defer close(ended)
+		_ = s.cfg.Turns.Wait(ctx)
+	}()
+	// Streams that are ended need the time of one write at most.
+	grace, patience := time.NewTimer(s.cfg.DrainTimeout), s.cfg.WriteTimeout+time.Second
+	defer grace.Stop()
+	select {
+	case <-ended:
+		return false
+	case <-grace.C:
+	case <-signals:
+		hurried, patience = true, forced
+	}
+	s.cfg.Turns.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
+	rest := time.NewTimer(patience)
+	defer rest.Stop()
+	select {
+	case <-ended:
+	case <-rest.C:
+	case <-signals:
+		hurried = true
+	}
+	return hurried
+}
+
+// flushTime is how long Flush may take in a drain that began then.
+//
+// The rest of the drain is used, within leastFlush and FlushTime.
+func (s *Server) flushTime(began time.Time, hurried bool) time.Duration {
+	if hurried {
+		return forced / 2 // the end is to come within a second
+	}
+	return min(max(s.cfg.DrainTimeout-time.Since(began), leastFlush), FlushTime)
+}

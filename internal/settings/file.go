@@ -1,0 +1,139 @@
+// This file has the table of the configuration file: one section for each capability, each
+// read by the package that knows it. The order of the table is that in which sections are
+// read; a section that needs what another one says stands behind it.
+
+package settings
+
+import (
+	"time"
+
+	"sluice/a2a"
+	"sluice/channel"
+	"sluice/config"
+	"sluice/config/file"
+	"sluice/conversation"
+	"sluice/deliver"
+	"sluice/gemini"
+	"sluice/handlers"
+	"sluice/internal/providers"
+	"sluice/mcpclient/servers"
+	"sluice/model"
+	"sluice/quality"
+	"sluice/quality/style"
+	"sluice/record"
+	"sluice/redact"
+	"sluice/router"
+	"sluice/store"
+	"sluice/task"
+	"sluice/workflow"
+)
+
+// Config is what a gateway is made of: the settings, and what they do not say.
+type Config struct {
+	config.Config
+	File           // what the configuration file says; empty without one
+	Version string // of the program, as upstreams see it
+}
+
+// HasFile says whether there is a configuration file, so that it can be read again.
+func (c *Config) HasFile() bool { return c.Path != "" }
+
+// TurnTimeout is how long a turn may last.
+func (c *Config) TurnTimeout() time.Duration { return Of[handlers.Config](c).Timeout }
+
+// Traces is what the configuration says of traces, with the secrets that no trace has.
+func (c *Config) Traces() record.Spec {
+	spec := c.Trace
+	spec.Secrets = redact.New(c.Secrets())
+	return spec
+}
+
+// File is what the configuration file says, beside what is in config.Config. Without a
+// file it is empty.
+//
+// A reading fills in a new one. Slices and maps in it are shared with registries and must
+// not be changed.
+type File struct {
+	Path       string // of the file; empty: there is none
+	Models     []model.Spec
+	TurnTokens int // of the budget; 0: no limit
+	Team       router.Spec
+	Channels   []channel.Spec
+	Tasks      task.Spec
+	Trace      record.Spec
+	Retention  task.Retention
+	A2A        a2a.Spec
+	Quality    quality.Spec
+	Style      *style.Guide // nil: there is none
+	Webhooks   []deliver.Config
+	Memory     conversation.Spec
+	Workflows  []*workflow.Workflow
+}
+
+// Forms are the channels, the built-in ones too, with what the style says of emojis and
+// the brand. Without a style they are Channels.
+func (f *File) Forms() []channel.Spec {
+	if f.Style == nil {
+		return f.Channels
+	}
+	specs := channel.ByName(f.Channels)
+	var styled []channel.Spec
+	for _, name := range channel.Names(specs) {
+		s := specs[name]
+		s.Brand = f.Style.Brand
+		s.Words = f.Style.Words()
+		switch e := f.Style.Emojis; {
+		case e.Off:
+			s.SupportsEmojis = false
+		case e.Max >= 0 && s.Emojis == channel.EmojisKeep:
+			s.Emojis = channel.EmojisMax(e.Max)
+		}
+		styled = append(styled, s)
+	}
+	return styled
+}
+
+// FileSections returns the table of what may stand in the configuration file, bound to
+// c and f.
+//
+// Reading fills in both; what is wrong comes back as faults, with places and without
+// values.
+func FileSections(c *config.Config, f *File) file.Table {
+	google, kept := config.Bind[gemini.Config](c), config.Bind[store.Config](c)
+	stored := func() bool { return kept.On() } // once it is read
+	return file.Table{
+		model.Section(&f.Models, &google.Timeout, &google.APIKey, providers.Protocols()),
+		model.BudgetSection(&f.TurnTokens),
+		servers.Section(c),
+		quality.Section(&f.Quality, channel.Names(channel.ByName(nil))...),
+		quality.OfAgents(&f.Quality, router.AgentsSection(&f.Team, c)),
+		router.RouterSection(&f.Team, stored),
+		router.DispatchSection(&f.Team),
+		router.AggregateSection(&f.Team),
+		channel.Section(&f.Channels, func(channel string, n *file.Node) {
+			if w, ok := deliver.Read(channel, n); ok {
+				f.Webhooks = append(f.Webhooks, w)
+			}
+		}),
+		style.Section(&f.Style),
+		task.Section(&f.Tasks),
+		record.Section(&f.Trace),
+		task.RetentionSection(&f.Retention),
+		a2a.Section(&f.A2A),
+		conversation.Section(&f.Memory, stored),
+		workflow.Section(&f.Workflows, c),
+	}
+}
+
+// document is the setting of the file itself.
+func documentSection(c *config.Config, f *File) config.Section {
+	return config.Section{Name: "file", Settings: []config.Setting{
+		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with what needs more than a line: `models`, `agents`, `mcpServers` and others",
+			func(path string, content []byte, from config.Sources) []config.Fault {
+				*f = File{Path: path}
+				r := FileSections(c, f).Read(path, content, from)
+				c.Warnings = append(c.Warnings, r.Warnings...)
+				return r.Faults
+			}),
+	}}
+}

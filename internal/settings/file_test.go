@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/config"
+	"sluice/config/configtest"
+	"sluice/mcpclient/servers"
+)
+
+// All faults come at once: those of variables and those of the file.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	w := configtest.World{
+		Env: map[string]string{"SLUICE_CONFIG": "s.yaml", "MCP_CONFIG": "mcp.json", "SLUICE_MODEL_TIMEOUT": "7s", "A": "canary-1234"},
+		Files: map[string]string{
+			"mcp.json": `{"mcpServers":{"one":{"command":"x"}}}`,
+			"s.yaml": `
+models: {default: {provider: ollama, model: m}}
+budget: {turn_tokens: 500}
+mcpServers:
+  two: {command: y, args: ["--a=${A}"], dir: sub, timeout: 2.5}
+`,
+		},
+	}
+	var f File
+	cfg, err := LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Models) != 1 || f.Models[0].First.Seconds() != 7 || f.TurnTokens != 500 || f.Path != "s.yaml" || len(cfg.Warnings) > 0 {
+		t.Errorf("got %d models, %d tokens, %q, %q", len(f.Models), f.TurnTokens, f.Path, cfg.Warnings)
+	}
+	want := servers.List{
+		{Name: "one", Transport: "stdio", Command: "x"},
+		{Name: "two", Transport: "stdio", Command: "y", Args: []string{"--a=canary-1234"}, Dir: "sub", Timeout: 2_500_000_000, Expanded: []config.Secret{"canary-1234"}},
+	}
+	if diff := cmp.Diff(want, config.Of[servers.List](&cfg)); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	w.Files["s.yaml"] = "mcpServers: {one: {command: y}}\nmodels: {a: 1}\n"
+	w.Env["SLUICE_MAX_STEPS"] = "0"
+	_, err = LoaderWith(&f).Load(nil, w.Lookup, w.ReadFile)
+	lines := []string{
+		"SLUICE_MAX_STEPS: must be a whole number from 1 to 64",
+		"s.yaml:1:14: /mcpServers/one: MCP_SERVER_URL or MCP_CONFIG has a server of this name already",
+		"s.yaml:2:13: /models/a: must be an object",
+	}
+	if diff := cmp.Diff(lines, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

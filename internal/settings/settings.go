@@ -1,0 +1,162 @@
+// Package settings has the tables of all that can be configured: the variables of the
+// environment with their flags, and the sections of the configuration file.
+//
+// Most sections come from the package that they are about; those here belong to the
+// process itself or to parts that know nothing of the gateway. Documents have the tables, so
+// that their texts are written for readers of a manual.
+package settings
+
+import (
+	"time"
+
+	"sluice/a2aclient"
+	"sluice/agent"
+	"sluice/approval"
+	"sluice/config"
+	"sluice/gemini"
+	"sluice/handlers"
+	"sluice/mcpclient/servers"
+	"sluice/recording"
+	"sluice/store"
+)
+
+// Sections returns the table of what can be set, bound to c and f.
+func Sections(c *config.Config, f *File) config.Table {
+	return config.Table{
+		documentSection(c, f),
+		processSection(c),
+		gemini.Settings(c),
+		agent.Settings(c),
+		servers.Settings(c),
+		a2aclient.Settings(c),
+		todoServerSection(c),
+		handlers.Settings(c),
+		store.Settings(c),
+		approval.Settings(c),
+		chatKitSection(c),
+		loggingSection(c),
+		telemetrySection(c),
+		recording.Settings(c),
+	}
+}
+
+// Loader returns a Loader of the table, for one command that needs nothing of the
+// configuration file. The file is checked all the same.
+func Loader() *config.Loader { return LoaderWith(new(File)) }
+
+// LoaderWith returns a Loader of the table that puts what the configuration file says
+// into f.
+//
+// f is filled in when the Loader loads.
+func LoaderWith(f *File) *config.Loader {
+	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
+}
+
+// Of returns a copy of the part of type T of cfg's settings: see config.Of.
+func Of[T any](cfg *Config) T { return config.Of[T](&cfg.Config) }
+
+// Process is what is set of the process itself.
+type Process struct {
+	// Addr is the listen address, host:port. Port 0 lets the kernel pick one.
+	Addr string
+	// AdminAddr is the listen address for operators; empty: there is none.
+	AdminAddr string
+	// MaxConnections bounds client connections; 0 leaves it to the file descriptors.
+	MaxConnections int
+	// DrainTimeout is 0 when running streams are ended at once.
+	DrainTimeout time.Duration
+}
+
+// processSection has the settings of the process itself, which no package knows.
+func processSection(c *config.Config) config.Section {
+	own := config.Bind[Process](c)
+	return config.Section{Name: "process", Settings: []config.Setting{
+		config.Address("SLUICE_ADDR", &own.Addr, "127.0.0.1:8080",
+			"listen address; nobody is authenticated, so anyone who reaches it may ask; port 0 picks one, logged as `listening`").
+			Or("PORT", config.Port(&own.Addr)).As("`127.0.0.1:8080`, or `:$PORT`"),
+		config.Address("SLUICE_ADMIN_ADDR", &own.AdminAddr, "",
+			"second listen address, for operators alone: [agents](docs/agents.md) are added and taken out there").As("none"),
+		config.Int("SLUICE_MAX_CONNECTIONS", &own.MaxConnections, 0, 1, 1_000_000,
+			"client connections; at it, the one that has waited longest for bytes of a request (250 ms at least) is closed for a new one").As("from the descriptors"),
+		config.DurationOrNone("SLUICE_DRAIN_TIMEOUT", &own.DrainTimeout, 30*time.Second,
+			"time for running streams to end after SIGTERM or SIGINT"),
+		config.Bool("SLUICE_STRICT", &c.Strict,
+			"`true`: a variable `SLUICE_…` that there is not stops the start, instead of a warning"),
+	}}
+}
+
+// Todos is where the built-in todo server keeps what it has.
+type Todos struct {
+	// DB is an SQLite file, or ":memory:", which is also what it is when no folder of the
+	// user's is known.
+	DB string
+	// IsDefault says that nobody chose DB: if it cannot be written, memory does as well.
+	IsDefault bool
+}
+
+// todoServerSection has those of the built-in server. Its package shares nothing with
+// the gateway.
+func todoServerSection(c *config.Config) config.Section {
+	own := config.Bind[Todos](c)
+	return config.Section{Name: "todo", Settings: []config.Setting{
+		config.DataFile("SLUICE_TODO_DB", &own.DB, &own.IsDefault, "sluice/todo.db",
+			"SQLite file of the built-in todo server, or `:memory:`"),
+	}}
+}
+
+// ChatKit is what is set of the ChatKit endpoint.
+type ChatKit struct{ History History }
+
+// History says where the threads of ChatKit are kept.
+type History string
+
+// Places of threads.
+const (
+	HistoryNone     History = "none"
+	HistoryInMemory History = "memory" // of the process
+	HistoryInStore  History = "store"
+)
+
+// chatKitSection has those of the ChatKit endpoint.
+func chatKitSection(c *config.Config) config.Section {
+	own, kept := config.Bind[ChatKit](c), config.Bind[store.Config](c)
+	return config.Section{Name: "chatkit", Settings: []config.Setting{
+		config.OneOf("SLUICE_CHATKIT_HISTORY", &own.History, "", []History{HistoryNone, HistoryInMemory, HistoryInStore},
+			"threads of [ChatKit](docs/chatkit.md): `none`, `memory` of this process, for development, or the `store`, for all gateways").
+			As("`store` with a store, else `none`").Finally(func(fault func(string)) {
+			switch {
+			case own.History == "" && kept.On():
+				own.History = HistoryInStore
+			case own.History == "":
+				own.History = HistoryNone
+			case own.History == HistoryInStore && !kept.On():
+				fault("needs SLUICE_STORE")
+			}
+		}),
+	}}
+}
+
+// Logging is what is set of the log.
+type Logging struct {
+	Level    string // debug, info, warning or error
+	Payloads bool   // the words of users and upstreams are in it
+}
+
+// loggingSection has those of the log.
+func loggingSection(c *config.Config) config.Section {
+	own := config.Bind[Logging](c)
+	return config.Section{Name: "log", Settings: []config.Setting{
+		config.OneOf("SLUICE_LOG_LEVEL", &own.Level, "info", []string{"debug", "info", "warning", "error"},
+			"the least serious lines that are written"),
+		config.Bool("SLUICE_LOG_PAYLOADS", &own.Payloads,
+			"tool arguments and result previews in the log"),
+	}}
+}
+
+// telemetrySection has the switch; the rest are the variables of OpenTelemetry.
+func telemetrySection(c *config.Config) config.Section {
+	return config.Section{Name: "telemetry", Settings: []config.Setting{
+		config.Telemetry("SLUICE_OTEL", config.Bind[config.OTel](c),
+			"`otlp` sends [spans and metrics](docs/operations.md#telemetry) by OTLP over HTTP, as the `OTEL_*` variables say"),
+	}}
+}
