@@ -14,6 +14,9 @@ COPY --from=build /out/sluice /sluice
 # volume would belong to root.
 COPY --from=build --chown=65532:65532 /out/data /data
 VOLUME /data
+# Without PORT or SLUICE_ADDR the gateway listens on loopback, which nobody outside the
+# container reaches. A platform that sets PORT, or who sets SLUICE_ADDR, wins.
+ENV PORT=8080
 ENV SLUICE_TODO_DB=/data/todo.db
 USER 65532:65532
 EXPOSE 8080

@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test golden fuzz bench rivals baseline attack failover run demo build vuln clean
+.PHONY: help check test ratio golden fuzz bench rivals baseline attack failover run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -20,6 +20,9 @@ check: ## gofmt, vet, staticcheck, a tidy go.mod, all tests with the race detect
 
 test: ## all tests
 	go test ./...
+
+ratio: ## lines of a package's own tests for one of its code
+	@go run ./internal/ratio
 
 golden: ## rewrite the golden transcripts; read the diff before you commit it
 	go test ./internal/gateway -run TestGolden -update

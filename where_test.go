@@ -132,3 +132,114 @@ func declarations(file string) (names []string) {
 	}
 	return names
 }
+
+// A goroutine that no page names has an owner whom nobody knows. Programs that judge or
+// simulate are left out, and commands, of which the page says one sentence.
+func TestConcurrencyPageNamesWhatStartsGoroutines(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.FromSlash("docs/concurrency.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := regexp.MustCompile(`^(cmd|doctor|examples|loadtest)/|^internal/(attack|failover|peers|browser|judges|protocols|rivals|scenario|skipped|testnet|todo|geminisim|modelsim|offline|home)/|/(gatewaytest|storetest)/|_test\.go$`)
+	found := 0
+	for _, file := range goFiles(t, elsewhere) {
+		if !startsGoroutine(t, file) {
+			continue
+		}
+		found++
+		if !strings.Contains(string(page), "`"+file+"`") {
+			t.Errorf("docs/concurrency.md does not name %s, which starts a goroutine", file)
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d files that start goroutines: are they still recognized?", found)
+	}
+}
+
+// TestOperationsPageNamesTheMetrics reads the names where they are registered.
+func TestOperationsPageNamesTheMetrics(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.FromSlash("docs/operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registers := regexp.MustCompile(`\.(?:Counter|CounterFunc|GaugeFunc|GaugesFunc|Histogram|Fractions)\("([a-z_]+)"`)
+	found := 0
+	for _, file := range goFiles(t, regexp.MustCompile(`_test\.go$|^internal/(attack|failover|peers)/`)) {
+		text, err := os.ReadFile(filepath.FromSlash(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range registers.FindAllSubmatch(text, -1) {
+			found++
+			if !strings.Contains(string(page), "sluice_"+string(m[1])) {
+				t.Errorf("docs/operations.md does not name sluice_%s (%s)", m[1], file)
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("found %d metrics: are they still recognized?", found)
+	}
+}
+
+// goFiles returns the Go files of the module, with slashes, that do not match without.
+func goFiles(t *testing.T, without *regexp.Regexp) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "node_modules" || name == ".venv" || name == ".git" || name == ".artifacts") {
+			return filepath.SkipDir
+		}
+		if slashed := filepath.ToSlash(path); strings.HasSuffix(path, ".go") && !without.MatchString(slashed) {
+			files = append(files, slashed)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// startsGoroutine finds go statements and calls of a method Go, as sync.WaitGroup has one.
+func startsGoroutine(t *testing.T, file string) (found bool) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// The index of the documents names each page once.
+func TestIndexNamesEveryPage(t *testing.T) {
+	t.Parallel()
+	index, err := os.ReadFile(filepath.FromSlash("docs/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if n := strings.Count(string(index), "]("+name+")"); n != 1 && name != "README.md" {
+			t.Errorf("docs/README.md names %s %d times", name, n)
+		}
+	}
+}

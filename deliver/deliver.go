@@ -45,10 +45,10 @@ const (
 
 // Config is a webhook.
 type Config struct {
-	URL     config.Secret // https, or a loopback host; it may hold a key
-	Secret  config.Secret // whsec_ and 24 to 64 bytes in base64
-	Timeout time.Duration // of one try; 0: DefaultTimeout
-	Tries   int           // 0: DefaultTries
+	URL     config.Secret `key:"url"`                           // https, or a loopback host; it may hold a key
+	Secret  config.Secret `key:"secret"`                        // whsec_ and 24 to 64 bytes in base64
+	Timeout time.Duration `key:"timeout" from:"100ms" to:"30s"` // of one try; 0: DefaultTimeout
+	Tries   int           `key:"tries"`                         // 0: DefaultTries
 
 	Channel string // for metrics
 	// Transport carries the requests; nil: one of its own.

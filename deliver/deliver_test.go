@@ -244,12 +244,12 @@ func readFile(t *testing.T, content string) (list []deliver.Config, faults []str
 	env := map[string]string{"HOOK": secret, "BAD": "whsec_c2hvcnQ=", "KEY": "canary-key"}
 	section := file.Section{Name: "deliver", Schema: `{"type":"object"}`, Read: func(n *file.Node) {
 		for m := range n.Members() {
-			if cfg, ok := deliver.Read(m.Name(), m, &c); ok {
+			if cfg, ok := deliver.Read(m.Name(), m); ok {
 				list = append(list, cfg)
 			}
 		}
 	}}
-	r := file.Table{section}.Read("f.yaml", []byte(content), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	r := file.Table{section}.Read("f.yaml", []byte(content), config.Sources{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }, Hide: c.Hide})
 	for _, f := range r.Faults {
 		faults = append(faults, f.Name+": "+f.Message)
 	}
@@ -283,7 +283,7 @@ func TestRead(t *testing.T) {
 		"f.yaml:3:43: /deliver/b/secret: must be written as ${NAME}: a secret does not belong into the file",
 		"f.yaml:4:12: /deliver/c/url: must be an absolute URL with https",
 		"f.yaml:4:30: /deliver/c/secret: must be whsec_ and 24 to 64 bytes in base64",
-		"f.yaml:4:49: /deliver/c/timeout: must be a duration from 100ms to 30s",
+		"f.yaml:4:49: /deliver/c/timeout: must be a duration from 100ms to 30s, with its unit, such as 15s, 90m or 7d",
 		"f.yaml:5:39: /deliver/d/secret: must be written as ${NAME}: a secret does not belong into the file",
 		"f.yaml:6:12: /deliver/e/url: must not hold a user name, password or fragment",
 	}

@@ -1,46 +1,33 @@
 package deliver
 
-import (
-	"time"
-
-	"sluice/config"
-	"sluice/config/file"
-)
+import "sluice/config/file"
 
 // Read reads the value deliver of a channel of the configuration file, which a schema has
-// checked. It puts what no log may show into c.FileSecrets. ok is false if the webhook cannot be used;
-// the file has a fault then.
-func Read(channel string, n *file.Node, c *config.Config) (cfg Config, ok bool) {
-	text, hasURL := n.Get("url").Text()
+// checked. What variables have put in is hidden: of the URL it may be a key. ok is false if
+// the webhook cannot be used; the file has a fault then.
+func Read(channel string, n *file.Node) (cfg Config, ok bool) {
+	cfg.Channel = channel
+	n.Decode(&cfg)
+	for m := range n.Members() {
+		for name, v := range m.Variables() {
+			m.Hide(name, v)
+		}
+	}
+	url, hasURL := n.Get("url").Text()
 	secret, hasSecret := n.Get("secret").Text()
 	if !hasURL || !hasSecret {
 		return cfg, false // the schema has said so
 	}
-	ok = true
-	if err := checkURL(text); err != nil {
+	if err := checkURL(url); err != nil {
 		n.Get("url").Fault(err.Error())
-		ok = false
 	}
 	switch _, err := key(secret); {
 	case !isVariable(n.Get("secret"), secret):
 		n.Get("secret").Fault("must be written as ${NAME}: a secret does not belong into the file")
-		ok = false
 	case err != nil:
 		n.Get("secret").Fault(err.Error())
-		ok = false
 	}
-	cfg = Config{Channel: channel, URL: config.Secret(text), Secret: config.Secret(secret)}
-	if s, isGiven := n.Get("timeout").Text(); isGiven {
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 100*time.Millisecond || d > 30*time.Second {
-			n.Get("timeout").Fault("must be a duration from 100ms to 30s")
-			ok = false
-		}
-		cfg.Timeout = d
-	}
-	cfg.Tries, _ = n.Get("tries").Int()
-	hide("/channels/"+channel+"/deliver/", n, c)
-	return cfg, ok
+	return cfg, n.Sound()
 }
 
 // isVariable says whether a value is that of one variable and nothing else.
@@ -51,16 +38,4 @@ func isVariable(n *file.Node, value string) bool {
 		same = v.Reveal() == value
 	}
 	return count == 1 && same
-}
-
-// hide keeps what variables have put in out of every log: of the URL it may be a key.
-func hide(pointer string, n *file.Node, c *config.Config) {
-	if c.FileSecrets == nil {
-		c.FileSecrets = map[string]config.Secret{}
-	}
-	for m := range n.Members() {
-		for name, v := range m.Variables() {
-			c.FileSecrets[pointer+m.Name()+"/"+name] = v
-		}
-	}
 }

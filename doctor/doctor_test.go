@@ -24,6 +24,7 @@ import (
 	"sluice/doctor"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/settings"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,12 +67,12 @@ const attempts = 4
 // start starts a gateway in which there is nothing to find fault with.
 func start(t *testing.T, args ...string) (base string) {
 	t.Helper()
-	cfg, err := gateway.Loader().Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, nil)), os.ReadFile)
+	cfg, err := settings.Loader().Load(args, gatewaytest.LookupIn(gatewaytest.WithDefaults(t, nil)), os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := new(gatewaytest.LogTail)
-	g, err := gateway.Listen(t.Context(), gateway.Config{Config: cfg, Version: "test"}, log)
+	g, err := gateway.Listen(t.Context(), settings.Config{Config: cfg, Version: "test"}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

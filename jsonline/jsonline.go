@@ -7,6 +7,8 @@ package jsonline
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -37,19 +39,50 @@ func Name(dst []byte, s string) []byte {
 
 // Object appends a JSON object, as it is if that can be. Somebody else wrote it, and
 // may have broken it over several lines; what is no object becomes an empty one, and
-// what is no UTF-8 becomes U+FFFD, as in strings.
+// what is no UTF-8 becomes U+FFFD, as in strings. Of members of one name the first stays:
+// readers of JSON differ in which one they see, and some refuse all of it.
 func Object(dst []byte, v jsontext.Value) []byte {
 	if v.Kind() != '{' {
 		return append(dst, "{}"...)
 	}
 	if !v.IsValid() || bytes.ContainsAny(v, "\r\n") {
 		v = v.Clone()
-		if v.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		err := v.Format(jsontext.AllowInvalidUTF8(true))
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			v, err = distinct(v)
+		}
+		if err != nil {
 			return append(dst, "{}"...)
 		}
 	}
 	from := len(dst)
 	return oneLine(append(dst, v...), from)
+}
+
+// distinct returns v, one value with names that come twice, with the first of each.
+func distinct(v jsontext.Value) (jsontext.Value, error) {
+	tolerant := []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)}
+	if !v.IsValid(tolerant...) {
+		return nil, io.ErrUnexpectedEOF // or more than one
+	}
+	var b bytes.Buffer
+	in := jsontext.NewDecoder(bytes.NewReader(v), tolerant...)
+	out := jsontext.NewEncoder(&b, jsontext.AllowInvalidUTF8(true))
+	for {
+		token, err := in.ReadToken()
+		if err == io.EOF {
+			return bytes.TrimSpace(b.Bytes()), nil
+		}
+		if err == nil {
+			err = out.WriteToken(token)
+		}
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			err = in.SkipValue()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Value appends v, whose own JSON must be valid. Invalid UTF-8 becomes U+FFFD.

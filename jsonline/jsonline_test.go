@@ -21,6 +21,8 @@ func TestOneLine(t *testing.T) {
 	for _, tt := range []struct{ name, want, got string }{
 		{"string", "x" + want, string(jsonline.String([]byte("x"), odd))},
 		{"object", `x{"a":` + want + `}`, string(jsonline.Object([]byte("x"), jsontext.Value("{\n\"a\": \"a\u0085b\u2028c\u2029d\\n\\\"€\xff\"}")))},
+		{"object with names that come twice", `x{"a":[{"b":1.0,"c":9007199254740993}],"d":2}`, string(jsonline.Object([]byte("x"), jsontext.Value(`{"a":[{"b":1.0,"b":[1],"c":9007199254740993}],"a":{"x":{}},"d":2,"\u0064":3}`)))},
+		{"object twice", `{}`, string(jsonline.Object(nil, jsontext.Value(`{"a":1}{"a":1}`)))},
 		{"no object", `{}`, string(jsonline.Object(nil, jsontext.Value(`[]`)))},
 		{"broken object", `{}`, string(jsonline.Object(nil, jsontext.Value(`{"a":`)))},
 		{"value", `x{"k":` + want + `}`, string(value)},

@@ -19,7 +19,7 @@ const (
 	badContentType  breach = "content_type" // 200 without text/event-stream
 	badFraming      breach = "framing"      // not id, event, data, or too long
 	badRetry        breach = "retry"        // not once, at the beginning
-	badID           breach = "id"           // not <request_id>:<n>, or a gap
+	badID           breach = "id"           // not <request_id>:<n>, with a store <turn_id>:<n>, or a gap
 	badStart        breach = "start"        // not first, or not once
 	badEvent        breach = "event"        // a name that is not in the vocabulary
 	badJSON         breach = "json"         // data is not an object
@@ -39,7 +39,8 @@ const (
 type audit struct {
 	accumulated bool // was asked for
 
-	prefix  []byte // "<request_id>:"
+	request []byte // its id
+	prefix  []byte // of the ids of events, with its colon
 	number  []byte // scratch for the id's number
 	events  int
 	text    joined
@@ -55,6 +56,7 @@ func (a *audit) reset(requestID string, accumulated bool) {
 	a.text.reset()
 	*a = audit{
 		accumulated: accumulated,
+		request:     append(a.request[:0], requestID...),
 		prefix:      append(append(a.prefix[:0], requestID...), ':'),
 		number:      a.number,
 		text:        a.text,
@@ -64,11 +66,17 @@ func (a *audit) reset(requestID string, accumulated bool) {
 
 // requestID returns the id of the stream, as the response's header gave it. It is valid
 // until reset.
-func (a *audit) requestID() []byte { return a.prefix[:len(a.prefix)-1] }
+func (a *audit) requestID() []byte { return a.request }
 
 // take looks at the next event. Its error is a breach.
 func (a *audit) take(f frame) error {
 	if err := a.order(f); err != nil {
+		return err
+	}
+	if string(f.event) == "start" {
+		return a.start(f)
+	}
+	if err := a.count(f); err != nil {
 		return err
 	}
 	if string(f.event) == "response_delta" {
@@ -78,7 +86,7 @@ func (a *audit) take(f frame) error {
 		return badJSON
 	}
 	switch string(f.event) {
-	case "start", "model", "thinking", "tool_call":
+	case "model", "thinking", "tool_call", "route", "agent", "inner_delta", "node", "approval", "quality", "channel_message":
 		return a.walk(f.data, func(_, _ []byte) error { return nil })
 	case "error":
 		return a.failure(f.data)
@@ -102,6 +110,33 @@ func (a *audit) order(f frame) error {
 	case a.fatal != "" && string(f.event) != "done":
 		return errorWithoutEnd
 	}
+	return nil
+}
+
+// start checks the first event. Of a turn that is kept it names the turn, whose events have
+// their ids from it.
+func (a *audit) start(f frame) error {
+	if !jsontext.Value(f.data).IsValid() {
+		return badJSON
+	}
+	err := a.walk(f.data, func(name, value []byte) error {
+		if string(name) == "turn_id" {
+			turn, ok := unquote(value, &a.scratch)
+			if !ok || len(turn) == 0 {
+				return badStart
+			}
+			a.prefix = append(append(a.prefix[:0], turn...), ':')
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.count(f)
+}
+
+// count checks the id of the next event.
+func (a *audit) count(f frame) error {
 	a.events++
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
 	a.number = strconv.AppendInt(a.number[:0], int64(a.events), 10)

@@ -100,7 +100,8 @@ const (
 // parseBlock reads what stands before an empty line. ok is false for a comment by
 // itself, which is a heartbeat.
 func parseBlock(block []byte) (fr frame, ok bool, err error) {
-	fields := 0
+	names, fields := [...]string{"id", "event", "data"}, 0
+	values := [...]*[]byte{&fr.id, &fr.event, &fr.data}
 	for len(block) > 0 {
 		var line []byte
 		line, block, _ = bytes.Cut(block, []byte("\n"))
@@ -111,15 +112,10 @@ func parseBlock(block []byte) (fr frame, ok bool, err error) {
 		case fields == 0 && !fr.retry && string(name) == "retry":
 			fr.retry = true
 			continue
-		case fields == 0 && string(name) == "id":
-			fr.id = value
-		case fields == 1 && string(name) == "event":
-			fr.event = value
-		case fields == 2 && string(name) == "data":
-			fr.data = value
-		default:
+		case fields == len(names) || string(name) != names[fields]:
 			return fr, false, errFraming
 		}
+		*values[fields] = value
 		fields++
 	}
 	if fields == 0 && !fr.retry {

@@ -26,12 +26,14 @@ export default function () {
   });
   const frames = parse(res.body || '');
   const last = frames[frames.length - 1];
+  // With a store the ids are those of the turn, which its first event names.
+  const turn = frames.length > 0 && frames[0].data ? frames[0].data.turn_id : undefined;
   events.add(frames.length);
   check(res, {
     'status is 200': (r) => r.status === 200,
     'it is an event stream': (r) => /^text\/event-stream\b/.test(r.headers['Content-Type'] || ''),
     'every event is framed and holds JSON': () => frames.length > 0 && frames.every((f) => f.data !== undefined),
-    'ids count without a gap': (r) => frames.every((f, i) => f.id === `${r.headers['X-Request-Id']}:${i + 1}`),
+    'ids count without a gap': (r) => frames.every((f, i) => f.id === `${turn || r.headers['X-Request-Id']}:${i + 1}`),
     'start comes first, and once': () => frames.findIndex((f) => f.event === 'start') === 0 && count(frames, 'start') === 1,
     'exactly one done, at the end': () => count(frames, 'done') === 1 && last.event === 'done',
     'nothing is cut': (r) => /\n\n$/.test(r.body || ''),

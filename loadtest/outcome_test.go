@@ -27,6 +27,9 @@ func TestOutcomes(t *testing.T) {
 		want    outcome
 	}{
 		{"good", play(good()), outcome{class: done}},
+		{"a turn that is kept", play(strings.Replace(strings.ReplaceAll(good(), "id: req_1:", "id: turn_1:"), startData, `"turn_id":"turn_1",`+startData, 1)), outcome{class: done}},
+		{"ids of a turn that the start does not name", play(strings.ReplaceAll(good(), "id: req_1:", "id: turn_1:")), outcome{unreconciled, "id"}},
+		{"ids of the request in a turn that is kept", replace(startData, `"turn_id":"turn_1",`+startData), outcome{unreconciled, "id"}},
 		{"heartbeats", replace("id: req_1:3", ": ping\n\n:\n\n:ping\nid: req_1:3"), outcome{class: done}},
 		{"spaces and other escapes", replace(`"delta":"Hello, "`, `"n": [1, {"a":"}"}] , "delta" : "\u0048ello, "`), outcome{class: done}},
 		{"other type with a charset", func(w http.ResponseWriter, r *http.Request) {
@@ -80,6 +83,7 @@ func TestOutcomes(t *testing.T) {
 		{"no retry", replace("retry: 86400000\n", ""), outcome{unreconciled, "retry"}},
 		{"retry again", replace("id: req_1:2", "retry: 1\nid: req_1:2"), outcome{unreconciled, "retry"}},
 		{"another model", replace("event: thinking", "event: model"), outcome{class: done}},
+		{"an event of a team", replace("event: thinking", "event: route"), outcome{class: done}},
 		{"unknown event", replace("event: thinking", "event: musing"), outcome{unreconciled, "event"}},
 		{"broken JSON", replace(`"content":"hm"`, `"content":"hm`), outcome{unreconciled, "json"}},
 		{"broken JSON in a delta", replace(`"delta":"Hello, "`, `"delta":"Hello, `), outcome{unreconciled, "json"}},

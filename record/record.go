@@ -7,6 +7,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,6 +36,12 @@ const (
 	Approval = "approval" // a question to a person
 	Model    = "model"    // another model answers
 	Failure  = "error"    // a failure after which the turn went on
+	// Questions of the gateway's own to a model.
+	Router     = "router"
+	Planner    = "planner"
+	Judge      = "judge"
+	Refinement = "refinement"
+	Critic     = "critic"
 )
 
 // Status says how a step ended.
@@ -59,11 +66,12 @@ type Step struct {
 	Timestamp string `json:"timestamp"`  // of its begin
 	Started   int64  `json:"started_ms"` // since the begin of the trace
 	Millis    *int64 `json:"duration_ms,omitempty"`
-	Agent     string `json:"agent,omitempty"`
+	Agent     string `json:"agent"` // empty: nobody's
 	NodeID    string `json:"node_id,omitempty"`
 	SessionID string `json:"session_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
-	Calls     []Call `json:"tool_calls,omitempty"`
+	Model     string `json:"model,omitempty"` // that was asked
+	Calls     []Call `json:"tool_calls"`
 	Usage     *Usage `json:"usage,omitempty"`
 }
 
@@ -95,7 +103,7 @@ type Call struct {
 	Tool      string         `json:"tool"`
 	Arguments jsontext.Value `json:"arguments,omitempty"` // one object
 	Result    *Result        `json:"result,omitempty"`
-	Error     string         `json:"error,omitempty"`
+	Error     string         `json:"error"`      // empty: there was none
 	Started   int64          `json:"started_ms"` // since the begin of the trace; of its step, in a Part
 	Millis    *int64         `json:"duration_ms,omitempty"`
 	Outcome   Outcome        `json:"outcome"`
@@ -181,8 +189,37 @@ func Join(task string, parts []*Part) *Trace {
 	return t
 }
 
-// Encode returns the trace as it is shown.
+// Exported returns an encoded trace with the members that other programs' models want always,
+// such as a duration and a result of each call.
+func Exported(trace []byte) []byte {
+	t := new(Trace)
+	if err := json.Unmarshal(trace, t); err != nil { // it was encoded here: cannot happen
+		return trace
+	}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		s.Millis = cmp.Or(s.Millis, new(int64))
+		for j := range s.Calls {
+			c := &s.Calls[j]
+			c.Millis, c.Result = cmp.Or(c.Millis, new(int64)), cmp.Or(c.Result, new(Result))
+		}
+	}
+	return t.Encode()
+}
+
+// Encode returns the trace as it is shown. Lists and arguments are never null.
 func (t *Trace) Encode() []byte {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Calls == nil {
+			s.Calls = []Call{}
+		}
+		for j := range s.Calls {
+			if len(s.Calls[j].Arguments) == 0 {
+				s.Calls[j].Arguments = jsontext.Value(`{}`)
+			}
+		}
+	}
 	text, _ := json.Marshal(t) // as above
 	return text
 }

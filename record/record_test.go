@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
 	"sluice/record"
+	"sluice/redact"
 	"sluice/stream"
 )
 
@@ -82,6 +85,24 @@ func lines(tr *record.Trace) (all []string) {
 		all = append(all, line)
 	}
 	return all
+}
+
+// A result that counts although something is wrong with it is a warning of its step.
+func TestOddResult(t *testing.T) {
+	t.Parallel()
+	tr := recorded(record.Spec{}, true,
+		timed{1, &stream.Start{}},
+		timed{2, &stream.ToolStarted{Call: call("c1", "", `{}`)}},
+		timed{3, &stream.ToolCompleted{Call: call("c1", "", ""), Result: "one", Warning: "no id"}},
+		timed{4, &stream.Done{Reason: stream.Stop}},
+	)
+	s := tr.Steps[len(tr.Steps)-1] // the first is the turn
+	if len(s.Calls) != 1 {
+		t.Fatalf("%+v", tr.Steps)
+	}
+	if c := s.Calls[0]; s.Status != record.Warning || c.Outcome != record.Completed || c.Error != "no id" || c.Result.Text != "one" {
+		t.Errorf("the step is %+v", s)
+	}
 }
 
 func TestTeamsAndWorkflows(t *testing.T) {
@@ -175,6 +196,61 @@ func TestWhatIsHidden(t *testing.T) {
 	}
 }
 
+// Results that are JSON are redacted as JSON, and the configuration's own secrets and blocks of
+// PEM are in no text of a trace.
+func TestSecretsAreHidden(t *testing.T) {
+	t.Parallel()
+	const own, pem = "canary-of-the-config", "-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----"
+	spec := record.Spec{Secrets: redact.New([]string{own})}
+	full := string(recorded(spec, true,
+		timed{1, &stream.Delta{Text: "I say canary-of-"}}, timed{2, &stream.Delta{Text: "the-config, password=canary"}},
+		timed{3, &stream.ToolStarted{Call: call("c1", "", `{"`+own+`":"`+own+`","pem":"`+strings.ReplaceAll(pem, "\n", `\n`)+`"}`)}},
+		timed{4, &stream.ToolCompleted{Call: call("c1", "", ""), Result: `{"Cookie":"canary","inner":"{\"password\":\"canary\"}","long":"` + strings.Repeat("word ", 5000) + `","password":"canary"}`}},
+		timed{5, &stream.ToolStarted{Call: call("c2", "", `{}`)}}, timed{6, &stream.ToolFailed{Call: call("c2", "", ""), Message: "no: " + pem}},
+		timed{7, &stream.Done{Reason: stream.Stop}},
+	).Encode())
+	if i := strings.Index(full, "canary"); i >= 0 {
+		t.Errorf("…%s…", full[max(0, i-200):min(len(full), i+100)])
+	}
+}
+
+// Each step has an agent and a list of calls, and each call arguments and an error, so that
+// strict readers take a trace; exported ones have all members.
+func TestMembersOfAStep(t *testing.T) {
+	t.Parallel()
+	shown := recorded(record.Spec{}, true, timed{1, &stream.Delta{Text: "hi"}}, timed{2, &stream.ToolStarted{Call: call("c1", "", "")}}, timed{3, &stream.Done{Reason: stream.Stop}}).Encode()
+
+	for text, members := range map[string]map[string][]string{
+		string(shown):                  {"step": {"agent", "tool_calls"}, "call": {"server", "tool", "arguments", "error"}},
+		string(record.Exported(shown)): {"step": {"step_name", "message", "timestamp", "status", "agent", "tool_calls", "duration_ms"}, "call": {"server", "tool", "arguments", "result", "error", "duration_ms"}},
+	} {
+		var trace struct{ Steps []map[string]any }
+		if err := json.Unmarshal([]byte(text), &trace); err != nil || len(trace.Steps) < 2 {
+			t.Fatal(err, text)
+		}
+		calls := 0
+		for _, step := range trace.Steps {
+			wantMembers(t, step, members["step"])
+			for _, c := range step["tool_calls"].([]any) {
+				calls++
+				wantMembers(t, c.(map[string]any), members["call"])
+			}
+		}
+		if calls != 1 {
+			t.Errorf("%d calls: %s", calls, text)
+		}
+	}
+}
+
+func wantMembers(t *testing.T, object map[string]any, names []string) {
+	t.Helper()
+	for _, name := range names {
+		if object[name] == nil {
+			t.Errorf("%s is missing in %v", name, object)
+		}
+	}
+}
+
 // A part is bounded, however long its turn is.
 func TestPartIsBounded(t *testing.T) {
 	t.Parallel()
@@ -207,13 +283,13 @@ func TestSection(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]record.Spec{"{}": {}, "{payloads: full}": {}, "{payloads: names}": {NamesOnly: true}} {
 		var s record.Spec
-		r := file.Table{record.Section(&s)}.Read("f", []byte("trace: "+content), func(string) (string, bool) { return "", false })
+		r := file.Table{record.Section(&s)}.Read("f", []byte("trace: "+content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 		if s != want || len(r.Faults) > 0 {
 			t.Errorf("%s: %+v %v", content, s, r.Faults)
 		}
 	}
 	var s record.Spec
-	if r := (file.Table{record.Section(&s)}).Read("f", []byte("trace: {payloads: off}"), func(string) (string, bool) { return "", false }); len(r.Faults) != 1 {
+	if r := (file.Table{record.Section(&s)}).Read("f", []byte("trace: {payloads: off}"), config.Sources{Lookup: func(string) (string, bool) { return "", false }}); len(r.Faults) != 1 {
 		t.Errorf("%v", r.Faults)
 	}
 }
@@ -260,5 +336,25 @@ func TestSessions(t *testing.T) {
 	}
 	if s := got.Sessions["s1"]; s != (record.Session{SessionID: "s1", Agent: "a", MessageCount: 2, Status: "failed"}) {
 		t.Errorf("%+v", s)
+	}
+}
+
+// An agent that has thought, is tried again and ends then leaves nothing open, and its end is its
+// own.
+func TestAgentThatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	of := stream.Attribution{AgentID: "a"}
+	tr := recorded(record.Spec{}, true,
+		timed{1, &stream.Start{}},
+		timed{2, &stream.AgentRun{AgentID: "a", Attempt: 1, Status: stream.AgentStarted}},
+		timed{3, &stream.Thinking{Attribution: of, Content: "Hm."}},
+		timed{4, &stream.AgentRun{AgentID: "a", Attempt: 2, Status: stream.AgentRetrying}},
+		timed{9, &stream.AgentRun{AgentID: "a", Attempt: 2, Status: stream.AgentCompleted}},
+		timed{10, &stream.Done{Reason: stream.Stop}},
+	)
+	for _, s := range tr.Steps {
+		if s.Name == record.Agent && s.Attempt == 2 && (s.Millis == nil || *s.Millis != 5) || s.Millis == nil {
+			t.Errorf("%+v", s)
+		}
 	}
 }

@@ -21,13 +21,14 @@ const (
 
 // Recorder makes the part of one turn. Use New.
 type Recorder struct {
-	spec  Spec
-	began time.Time
-	part  Part
-	bytes int
-	last  time.Duration // of the last event
-	open  []open        // steps that have not ended, the turn first
-	calls []place       // that are under way
+	spec   Spec
+	began  time.Time
+	part   Part
+	bytes  int
+	last   time.Duration // of the last event
+	open   []open        // steps that have not ended, the turn first
+	calls  []place       // that are under way
+	models modelCalls
 }
 
 // open is a step that has not ended.
@@ -64,30 +65,15 @@ func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
 	r.last = max(r.last, at)
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		if i := r.speak(&ev.Attribution, at); i >= 0 {
-			r.open[i].text.add(ev.Text)
-		}
+		r.say(&ev.Attribution, ev.Text, at)
 	case *stream.InnerDelta:
-		if ev.AgentID == "" {
-			break // what a tool's node says is the result of its call
-		}
-		if i := r.speak(&ev.Attribution, at); i >= 0 {
-			r.open[i].text.add(ev.Delta)
+		if ev.AgentID != "" { // else a tool's node says it, and it is the result of its call
+			r.say(&ev.Attribution, ev.Delta, at)
 		}
 	case *stream.Thinking:
 		r.speak(&ev.Attribution, at)
-	case *stream.ToolStarted:
-		r.started(&ev.Call, at)
-	case *stream.ToolCompleted:
-		outcome := Completed
-		if ev.Cached {
-			outcome = Cached
-		}
-		r.ended(&ev.Call, ev.Duration, outcome, "", ev)
-	case *stream.ToolFailed:
-		r.ended(&ev.Call, ev.Duration, Failed, ev.Message, nil)
-	case *stream.ToolUnknown:
-		r.ended(&ev.Call, ev.Duration, Unknown, ev.Message, nil)
+	case *stream.ToolStarted, *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
+		r.call(ev, at)
 	case *stream.Route:
 		r.route(ev, at)
 	case *stream.AgentRun:
@@ -102,6 +88,31 @@ func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
 		r.failure(ev, at)
 	case *stream.Done:
 		r.done(ev)
+	}
+}
+
+// call follows a tool call.
+func (r *Recorder) call(ev stream.Event, at time.Duration) {
+	switch ev := ev.(type) {
+	case *stream.ToolStarted:
+		r.started(&ev.Call, at)
+	case *stream.ToolCompleted:
+		outcome := Completed
+		if ev.Cached {
+			outcome = Cached
+		}
+		r.ended(&ev.Call, ev.Duration, outcome, "", ev)
+	case *stream.ToolFailed:
+		r.ended(&ev.Call, ev.Duration, Failed, ev.Message, nil)
+	case *stream.ToolUnknown:
+		r.ended(&ev.Call, ev.Duration, Unknown, ev.Message, nil)
+	}
+}
+
+// say adds to what somebody says.
+func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
+	if i := r.speak(a, at); i >= 0 {
+		r.open[i].text.add(text)
 	}
 }
 
@@ -170,6 +181,7 @@ func (r *Recorder) speak(a *stream.Attribution, at time.Duration) int {
 		i = -1
 	}
 	if i < 0 {
+		at = r.models.speaks(a, len(r.part.Steps), at)
 		i = r.begin(Step{Name: Speak, ParentID: r.parent(*a), Agent: a.AgentID, NodeID: a.NodeID, SessionID: a.SessionID}, "", at)
 		if i >= 0 {
 			r.open[i].who, r.open[i].lane = *a, true
@@ -236,6 +248,9 @@ func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, me
 		if outcome != Completed && outcome != Cached {
 			s.Status, call.Error = Warning, r.shown(message, false)
 		}
+		if done != nil && done.Warning != "" {
+			s.Status, call.Error = Warning, r.shown(done.Warning, false)
+		}
 		if done != nil && r.payloads() {
 			text, cut := r.bounded(done.Result, false)
 			call.Result = &Result{text, cut || done.Truncated}
@@ -283,6 +298,7 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 		}
 		r.part.Sessions[ev.SessionID] = session
 	}
+	i = r.find(key)
 	r.end(i, at-r.open[i].began)
 }
 
@@ -297,10 +313,10 @@ func (r *Recorder) caller(id string) string {
 	return ""
 }
 
-// silence ends what those say whose part is over. It lies behind their part among the
-// open steps.
+// silence ends what those say whose part is over. It may lie before their part among the open
+// steps, if that was tried again: so their part is to be looked for afterwards.
 func (r *Recorder) silence(of func(*Step) bool, at time.Duration) {
-	for i := len(r.open) - 1; i > 0; i-- {
+	for i := len(r.open) - 1; i >= 0; i-- {
 		if s := &r.part.Steps[r.open[i].step]; s.Name == Speak && of(s) {
 			r.end(i, at-r.open[i].began)
 		}
@@ -331,6 +347,7 @@ func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
 		s.Message = cmp.Or(r.shown(ev.Output, false), s.Message)
 	}
 	r.silence(func(s *Step) bool { return s.NodeID == ev.NodeID }, at)
+	i = r.find(key)
 	r.end(i, at-r.open[i].began)
 }
 
@@ -355,6 +372,9 @@ func (r *Recorder) failure(ev *stream.Error, at time.Duration) {
 	}
 	turn := &r.part.Steps[0]
 	turn.Status, turn.Message = Error, message
+	if ev.Type == fault.Cancelled { // somebody wanted it: nothing has failed
+		turn.Status = Info
+	}
 	if ev.Type == fault.TurnLost { // nobody saw these end
 		r.cut()
 	}
@@ -406,6 +426,9 @@ func (r *Recorder) Part(over bool) *Part {
 			r.part.Steps[o.step].Message = r.shown(o.text.whole())
 		}
 	}
+	if over {
+		r.addModelCalls()
+	}
 	r.part.Updated = r.began.Add(r.last).UTC().Format(timeFormat)
 	return &r.part
 }
@@ -414,6 +437,9 @@ func (r *Recorder) Part(over bool) *Part {
 func (r *Recorder) arguments(args jsontext.Value) jsontext.Value {
 	if !r.payloads() || len(args) == 0 || !args.IsValid() {
 		return nil
+	}
+	if r.spec.Secrets != nil {
+		args = r.spec.Secrets.JSONNames(args)
 	}
 	clean := jsontext.Value(kinds.JSON(args))
 	if len(clean) <= maxField {

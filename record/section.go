@@ -4,6 +4,7 @@ import (
 	_ "embed"
 
 	"sluice/config/file"
+	"sluice/redact"
 )
 
 //go:embed section.json
@@ -11,13 +12,12 @@ var sectionSchema string
 
 // Spec is what the configuration file says of traces. Zero values are the defaults.
 type Spec struct {
-	NamesOnly bool // no texts, arguments and results
+	NamesOnly bool `key:"payloads" is:"names"` // no texts, arguments and results
+	// Secrets are those of the configuration, which no trace has; nil: there are none.
+	Secrets *redact.Scrubber
 }
 
 // Section is the section trace of the configuration file.
 func Section(s *Spec) file.Section {
-	return file.Section{Name: "trace", Schema: sectionSchema, Read: func(n *file.Node) {
-		payloads, _ := n.Get("payloads").Text()
-		s.NamesOnly = payloads == "names"
-	}}
+	return file.Section{Name: "trace", Schema: sectionSchema, Into: s}
 }

@@ -58,7 +58,10 @@ func (r *Recorder) bounded(text string, more bool) (head string, cut bool) {
 		text, _ = chat.Truncate(text, maxLooked)
 		more = true
 	}
-	text = kinds.Text(text)
+	if r.spec.Secrets != nil {
+		text = r.spec.Secrets.Text(text)
+	}
+	text = kinds.Payload(text)
 	if more {
 		text, _ = chat.Truncate(text, max(0, len(text)-maxTail))
 	}

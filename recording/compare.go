@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -63,6 +64,7 @@ func (d *Difference) String() string {
 // is true, and nothing differs.
 func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	a, b := frames(r.Body()), frames(rerun)
+	whole := b
 	if r.aborted() {
 		a = a[:max(0, len(a)-1)] // the last one may be a part
 		b = b[:min(len(a), len(b))]
@@ -70,10 +72,23 @@ func (r *Recording) Compare(rerun []byte) (d *Difference, reordered bool) {
 	if d = first(alike(a), alike(b)); d == nil {
 		return nil, false
 	}
-	if slices.Equal(lanes(a), lanes(b)) {
-		return nil, true
+	rest := lanes(whole)
+	for _, said := range lanes(a) {
+		i := slices.IndexFunc(rest, func(other []string) bool {
+			if r.aborted() { // another one may have come first
+				other = other[:min(len(said), len(other))]
+			}
+			return slices.Equal(said, other)
+		})
+		if i < 0 {
+			return d, false
+		}
+		rest = slices.Delete(rest, i, i+1)
 	}
-	return d, false
+	if !r.aborted() && len(rest) > 0 {
+		return d, false
+	}
+	return nil, true
 }
 
 // first returns the first difference of two lists; nil: there is none.
@@ -113,18 +128,40 @@ func alike(frames []string) (all []string) {
 	return all
 }
 
-// lanes returns what each speaker says, all of it in its order, as a list without an order.
-func lanes(frames []string) (all []string) {
+// lanes returns what each speaker says, all of it in its order, the longest first. What sums up
+// what several have done has no order then.
+func lanes(frames []string) (all [][]string) {
 	by := map[string][]string{}
 	for _, text := range frames {
 		key := fmt.Sprint(speaker.FindAllString(text, -1))
 		by[key] = append(by[key], places.ReplaceAllString(text, "id: $1"))
 	}
 	for _, own := range by {
-		all = append(all, strings.Join(alike(own), "\n\n"))
+		own = alike(own)
+		for i, text := range own {
+			if strings.Contains(text, "event: done\n") {
+				own[i] = lists.ReplaceAllStringFunc(text, sorted)
+			}
+		}
+		all = append(all, own)
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, func(a, b []string) int { return len(b) - len(a) })
 	return all
+}
+
+// sorted sorts a member that is a list.
+func sorted(member string) string {
+	name, list, _ := strings.Cut(member, ":")
+	var items []json.RawMessage
+	if json.Unmarshal([]byte(list), &items) != nil {
+		return member
+	}
+	slices.SortFunc(items, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+	text, err := json.Marshal(items)
+	if err != nil {
+		return member
+	}
+	return name + ":" + string(text)
 }
 
 // What no two turns have in common. Ids are numbered by their first appearance, so that two
@@ -138,7 +175,9 @@ var (
 	// speaker says who speaks in an event, places which number the event has.
 	speaker = regexp.MustCompile(`"(?:agent|node|session)_id":"[^"]*"`)
 	places  = regexp.MustCompile(`(?m)^id: (.*):\d+$`)
-	fields  = regexp.MustCompile(`(?m)^retry: \d+$`)
+	// lists are the members of a Done that grow as calls and models end.
+	lists  = regexp.MustCompile(`"(?:tools_called|tools|models)":\[[^\[\]]*\]`)
+	fields = regexp.MustCompile(`(?m)^retry: \d+$`)
 )
 
 // chances numbers ids.

@@ -40,7 +40,10 @@ type Config struct {
 	// by itself is not recorded. 0: DefaultMax.
 	Max     int64
 	Version string // of the program
-	Log     zerolog.Logger
+	// Hide returns a line, which is JSON, without the secrets of the configuration: an upstream
+	// may be sent some in a body, and may repeat the others. nil: there are none.
+	Hide func(line []byte) []byte
+	Log  zerolog.Logger
 }
 
 // Recorder writes recordings, all on one goroutine, which ends with Close. It is safe for
@@ -154,7 +157,11 @@ func (r *Recorder) take(i item) error {
 	if i.line == nil {
 		return r.finish(i.turn, f)
 	}
-	return f.add(i.line, r.cfg.Max)
+	line := i.line
+	if r.cfg.Hide != nil {
+		line = r.cfg.Hide(line)
+	}
+	return f.add(line, r.cfg.Max)
 }
 
 // add writes a line.

@@ -210,8 +210,14 @@ type Recording struct {
 	Entries []Entry
 }
 
-// maxRead bounds the file that is read: what Config.Max can be.
-const maxRead = 64 << 30
+const (
+	// magic is how a recording begins.
+	magic = `{"sluice_recording":`
+	// maxRead bounds the file that is read: what Config.Max can be.
+	maxRead = 64 << 30
+	// maxLine bounds a line: what may wait of a turn (maxPending), six bytes for each.
+	maxLine = 64 << 20
+)
 
 // Read reads a recording. Its error wraps one of those above, or is that of r.
 func Read(r io.Reader) (*Recording, error) {
@@ -219,8 +225,12 @@ func Read(r io.Reader) (*Recording, error) {
 	sum := sha256.New()
 	out := new(Recording)
 	for lines := 0; ; lines++ {
-		line, err := in.ReadBytes('\n')
+		line, err := readLine(in)
 		switch {
+		case err == errLong && lines == 0 && !bytes.HasPrefix(line, []byte(magic)):
+			return nil, ErrNone
+		case err == errLong:
+			return nil, fmt.Errorf("%w (line %d)", ErrAltered, lines+1)
 		case err != nil && err != io.EOF:
 			return nil, err
 		case lines == 0:
@@ -249,9 +259,24 @@ func Read(r io.Reader) (*Recording, error) {
 	}
 }
 
+// errLong says that a line has more than maxLine bytes.
+var errLong = errors.New("the line is too long")
+
+// readLine returns the next line with its end. With an error the line is not whole.
+func readLine(in *bufio.Reader) (line []byte, err error) {
+	for len(line) <= maxLine {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+	return line, errLong
+}
+
 // readHead reads the first line.
 func (r *Recording) readHead(line []byte) error {
-	if !bytes.HasPrefix(line, []byte(`{"sluice_recording":`)) {
+	if !bytes.HasPrefix(line, []byte(magic)) {
 		return ErrNone
 	}
 	var f struct {

@@ -94,6 +94,12 @@ func TestRead(t *testing.T) {
 	if _, err := Read(io.MultiReader(bytes.NewReader(content), strings.NewReader("x"))); !errors.Is(err, ErrAltered) {
 		t.Errorf("with something behind it: %v", err)
 	}
+	if _, err := Read(io.LimitReader(zeros{}, 1<<32)); !errors.Is(err, ErrNone) {
+		t.Errorf("a file without an end: %v", err)
+	}
+	if _, err := Read(io.MultiReader(bytes.NewReader(content[:bytes.IndexByte(content, '\n')+1]), io.LimitReader(zeros{}, 1<<32))); !errors.Is(err, ErrAltered) {
+		t.Errorf("a line without an end: %v", err)
+	}
 	newer := bytes.Replace(content, []byte(`"sluice_recording":1`), []byte(`"sluice_recording":2`), 1)
 	if _, err := Read(bytes.NewReader(newer)); !errors.Is(err, ErrNewer) {
 		t.Errorf("of a newer version: %v", err)
@@ -378,6 +384,38 @@ func TestCompareOfBranches(t *testing.T) {
 	}
 }
 
+// What a Done lists grows in the order in which branches end, which is chance as well; of a
+// reply that was cut off each branch may have got further in the other turn.
+func TestCompareOfBranchesThatEnd(t *testing.T) {
+	t.Parallel()
+	call := func(node, status string) string {
+		return "id: t:1\nevent: tool_call\ndata: {\"node_id\":\"" + node + "\",\"status\":\"" + status + "\"}\n\n"
+	}
+	done := func(tools string) string {
+		return "id: t:9\nevent: done\ndata: {\"tools_called\":[" + tools + "],\"timings\":{\"tools\":[{\"tool_name\":" + strings.ReplaceAll(tools, ",", ",\"ms\":5},{\"tool_name\":") + ",\"ms\":7}]}}\n\n"
+	}
+	one := call("a", "begun") + call("b", "begun") + call("a", "done") + call("b", "done")
+	two := call("b", "begun") + call("a", "begun") + call("b", "done") + call("a", "done")
+	for name, tt := range map[string]struct {
+		recorded, rerun string
+		cut, same       bool
+	}{
+		"another order":           {one + done(`"x","y"`), two + done(`"y","x"`), false, true},
+		"another tool":            {one + done(`"x","y"`), two + done(`"y","z"`), false, false},
+		"cut":                     {call("a", "begun") + call("a", "done") + "half", two, true, true},
+		"cut, and something else": {call("a", "begun") + call("a", "failed") + "half", two, true, false},
+	} {
+		data := Text(tt.recorded)
+		r := &Recording{Entries: []Entry{{Kind: Out, Data: &data}}}
+		if tt.cut {
+			r.Entries = append(r.Entries, Entry{Kind: Abort})
+		}
+		if d, _ := r.Compare([]byte(tt.rerun)); (d == nil) != tt.same {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+}
+
 // The request that differs by the time of day alone is found, also among those that hold
 // all of its words and were made at the same time as the one that asks.
 func TestUnlikeness(t *testing.T) {
@@ -388,3 +426,8 @@ func TestUnlikeness(t *testing.T) {
 		t.Errorf("%d, %d", right, wrong)
 	}
 }
+
+// zeros is a device without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

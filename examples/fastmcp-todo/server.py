@@ -12,10 +12,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from fastmcp import FastMCP
+from fastmcp import Context, FastMCP
 from fastmcp.exceptions import ToolError
 from pydantic import BaseModel
 from pydantic import Field as Arg
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import JSON, Column, Field, Session, SQLModel, case, col, create_engine, func, select
 
 # Only what a ToolError says reaches the model. The text of any other exception
@@ -69,6 +70,13 @@ class Todo(SQLModel, table=True):
     completed_at: datetime | None = None
 
 
+class Made(SQLModel, table=True):
+    """Which todo a call has made, by the call's key."""
+
+    call_key: str = Field(primary_key=True)
+    todo_id: str
+
+
 class TodoList(BaseModel):
     todos: list[Todo]
     count: int  # how many match; todos may hold fewer
@@ -96,6 +104,13 @@ def find(session: Session, todo_id: str) -> Todo:
     return todo
 
 
+def call_key(ctx: Context) -> str | None:
+    """The key that Sluice sends with a call which must not be made twice. A repetition,
+    such as one that a person wants because nobody knows what became of the first, has the same."""
+    meta = ctx.request_context.meta if ctx.request_context else None
+    return (meta or {}).get("sluice/call_key")
+
+
 # Annotations tell a client what it may do unasked: Sluice sends a call a second
 # time, after a lost connection, only if it is readOnly or idempotent.
 @mcp.tool(annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False})
@@ -105,12 +120,24 @@ def create_todo(
     due_date: Due | None = None,
     priority: Priority = Priority.medium,
     tags: Tags | None = None,
+    *,
+    ctx: Context,
 ) -> Todo:
     """Add one todo to the list and return it. Call it once for each thing that is to be done."""
+    key = call_key(ctx)
     with Session(engine) as session:
         todo = Todo(title=title, description=description, due_date=instant(due_date), priority=priority, tags=tags or [])
         session.add(todo)
-        session.commit()
+        if key:  # in one transaction with the todo, so that of two equal calls one is made
+            session.add(Made(call_key=key, todo_id=todo.id))
+        try:
+            session.commit()
+        except IntegrityError:
+            session.rollback()
+            made = key and session.get(Made, key)
+            if not made:
+                raise
+            return find(session, made.todo_id)
         session.refresh(todo)
         return todo
 
