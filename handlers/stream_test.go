@@ -199,6 +199,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 		if !errors.Is(err, fault.ErrClientGone) || took < 5*time.Second || took > 5*time.Second*17/16 {
 			t.Errorf("cut after %v by %v, want 5s and ErrClientGone", took, err)
 		}
+		synctest.Wait() // the handler counts after its runner has ended
 		if metrics := g.do(t, "GET", "/metrics", "").body; !strings.Contains(metrics, "sluice_write_stalls_total 1\n") {
 			t.Error("the metrics count no stall")
 		}
