@@ -59,53 +59,19 @@ func (i *IDs) Of(key string, form func(n int) string) string {
 	return id
 }
 
-// Step is the calls that an agent made since its last step was complete, and what came of
-// them, in the order of the calls. The zero value is empty.
-type Step struct {
-	Calls   []stream.Call
-	Results []string // of the calls; empty: not yet
-}
-
-// Note notes what an event tells of a call; others change nothing.
-func (s *Step) Note(ev stream.Event) {
-	switch e := ev.(type) {
-	case *stream.ToolStarted:
-		c := e.Call
-		c.Arguments = c.Arguments.Clone()
-		s.Calls, s.Results = append(s.Calls, c), append(s.Results, "")
-	case *stream.ToolCompleted:
-		s.answered(e.ID, e.Result)
-	case *stream.ToolFailed:
-		s.answered(e.ID, e.Message)
-	case *stream.ToolUnknown:
-		s.answered(e.ID, e.Message)
-	}
-}
-
-// answered puts the result of a call in its place. A call that the step does not have is
-// passed over.
-func (s *Step) answered(id, text string) {
-	if i := s.index(id); i >= 0 {
-		s.Results[i] = text
-	}
-}
-
-func (s *Step) index(id string) int {
-	return slices.IndexFunc(s.Calls, func(c stream.Call) bool { return c.ID == id })
-}
-
-// Leave drops the calls within which somebody waits: they are told again when they go on.
-// of gives calls the ids of their events. A nil q: nobody waits.
-func (s *Step) Leave(q *chat.Question, of Owner) {
+// Leave returns the calls of a step without those within which somebody waits: they are emitted
+// again when they go on. of gives calls the ids of their events. A nil q: nobody waits.
+func Leave(calls stream.Calls, q *chat.Question, of Owner) stream.Calls {
 	if q == nil {
-		return
+		return calls
 	}
 	for _, c := range q.Calls {
 		if c.Within == "" {
 			continue
 		}
-		if i := s.index(of.CallID(c.Within, false)); i >= 0 {
-			s.Calls, s.Results = slices.Delete(s.Calls, i, i+1), slices.Delete(s.Results, i, i+1)
+		if i := calls.Index(of.CallID(c.Within, false)); i >= 0 {
+			calls = slices.Delete(calls, i, i+1)
 		}
 	}
+	return calls
 }

@@ -81,17 +81,11 @@ func Inner(ev Event) bool {
 // CallOf returns the call that ev tells of, to be changed in place; nil if it tells
 // of none.
 func CallOf(ev Event) *Call {
-	switch ev := ev.(type) {
-	case *ToolStarted:
-		return &ev.Call
-	case *ToolProgress:
-		return &ev.Call
-	case *ToolCompleted:
-		return &ev.Call
-	case *ToolFailed:
-		return &ev.Call
-	case *ToolUnknown:
-		return &ev.Call
+	if c, ok := ev.(interface{ itself() *Call }); ok {
+		return c.itself()
 	}
 	return nil
 }
+
+// itself is promoted to the events that embed a Call.
+func (c *Call) itself() *Call { return c }

@@ -12,8 +12,8 @@
 // event that came through the Guard is safe to show: an encoder may rely on
 // every rule, such as a start for each end.
 //
-// Events are pointers to structs that nobody changes after Emit. A Sink may
-// keep them. Emit and Flush are called by one goroutine at a time; Flush says
+// Events are pointers to structs that nobody changes after Emit, Delta excepted. A Sink
+// may keep those. Emit and Flush are called by one goroutine at a time; Flush says
 // that the next event may take a while.
 package stream
 
@@ -29,8 +29,8 @@ import (
 // Event is one event of a turn. The set is closed: the ten core events of this
 // file and the extensions of this package (see Extension), and no others.
 //
-// Events are passed as pointers and belong to the sender: a receiver that takes one must
-// not keep it, so that a sender can use one Delta for a whole answer.
+// Events are passed as pointers. A receiver must not keep a Delta, so that a sender can use
+// one for a whole answer; all others it may keep, and must not change.
 type Event interface{ event() }
 
 // Name returns the name that ev has on the wire of our own protocol, where all events

@@ -192,14 +192,10 @@ func (g *Guard) check(ev Event) (state, error) {
 	case *ToolStarted:
 		return expectAny, g.begin(ev)
 	case *ToolProgress:
-		_, err := g.running(ev.Call)
+		_, err := g.running(ev.ID)
 		return expectAny, err
-	case *ToolCompleted:
-		return expectAny, g.end(ev.Call, true)
-	case *ToolFailed:
-		return expectAny, g.end(ev.Call, false)
-	case *ToolUnknown:
-		return expectAny, g.end(ev.Call, true)
+	case *ToolCompleted, *ToolFailed, *ToolUnknown:
+		return expectAny, g.end(ev.(ToolEnd).End())
 	case *Error:
 		if ev.Fatal {
 			return expectDone, g.closed()
@@ -318,21 +314,21 @@ func (g *Guard) find(id string) *tracked {
 }
 
 // running returns the call if it is under way.
-func (g *Guard) running(c Call) (*tracked, error) {
-	t := g.find(c.ID)
+func (g *Guard) running(id string) (*tracked, error) {
+	t := g.find(id)
 	if t == nil || t.over {
-		return nil, fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, c.ID)
+		return nil, fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, id)
 	}
 	return t, nil
 }
 
-// end closes a call, which took effect or may have if acted is set. Its id stays taken, the
+// end closes a call, which took effect or may have unless it failed. Its id stays taken, the
 // rest is let go.
-func (g *Guard) end(c Call, acted bool) error {
-	t, err := g.running(c)
+func (g *Guard) end(e CallEnd) error {
+	t, err := g.running(e.Call.ID)
 	if err == nil {
-		g.acted = g.acted || acted && !t.repeatable
-		*t = tracked{Call: Call{ID: c.ID}, over: true}
+		g.acted = g.acted || e.Outcome != CallFailed && !t.repeatable
+		*t = tracked{Call: Call{ID: t.ID}, over: true}
 	}
 	return err
 }

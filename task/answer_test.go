@@ -8,15 +8,24 @@ import (
 	"sluice/stream"
 )
 
+// answerOf returns what events have told.
+func answerOf(events ...stream.Event) *answer {
+	a := new(answer)
+	for _, ev := range events {
+		a.note(ev)
+	}
+	return a
+}
+
 // Each agent's part of the answer is its own, also where they speak in turns, or one of them
 // runs again: that run has what came after it began.
 func TestContentIsOfItsAgent(t *testing.T) {
 	t.Parallel()
 	var a answer
 	say := func(agent, text string) {
-		a.hear(&stream.Delta{Attribution: stream.Attribution{AgentID: agent}, Text: text})
+		a.note(&stream.Delta{Attribution: stream.Attribution{AgentID: agent}, Text: text})
 	}
-	start := func(agent string) { a.hear(&stream.AgentRun{AgentID: agent, Status: stream.AgentStarted}) }
+	start := func(agent string) { a.note(&stream.AgentRun{AgentID: agent, Status: stream.AgentStarted}) }
 	say("", "before")
 	start("x")
 	say("x", "1")
@@ -29,7 +38,7 @@ func TestContentIsOfItsAgent(t *testing.T) {
 	say("x", "6")
 	say("x", "7")
 	say("y", "8")
-	a.route = &stream.Route{AgentID: "x"}
+	a.note(&stream.Route{AgentID: "x"})
 	var m Metadata
 	a.describe(&m)
 	var got []string

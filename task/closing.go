@@ -27,107 +27,60 @@ func (k kept) close(err error, at time.Duration, said *answer) (data []byte, n i
 		return nil, 0
 	}
 	c.open = true
-	if c.asked && c.fatal == nil { // it was about to end so, whatever a log may leave out of a question
+	if len(c.Questions) > 0 && c.Fatal() == nil { // it was about to end so, whatever a log may leave out of a question
 		_ = c.Emit(&stream.Done{Reason: stream.ApprovalRequired})
 		return c.data, c.n
 	}
 	guard.Lose()
-	for _, run := range c.running() {
-		_ = guard.Emit(run.end(fault.From(err), c.at))
+	for _, run := range slices.Backward(c.Runs) { // delegates before those that called them
+		if run.Success == nil {
+			_ = guard.Emit(endOf(run, fault.From(err), c.at))
+		}
 	}
 	_ = guard.Fail(err)
 	return c.data, c.n
 }
 
-// part is an agent's part of a turn, from its first event on.
-type part struct {
-	stream.AgentRun // the last event of it
-	began           time.Duration
-}
-
-// end returns the event that ends the part because of err.
-func (p part) end(err *fault.Error, at time.Duration) *stream.AgentRun {
-	ev, ok, took := p.AgentRun, false, max(0, at-p.began).Milliseconds()
+// endOf returns the event that ends an agent's part of a turn because of err.
+func endOf(run stream.Run, err *fault.Error, at time.Duration) *stream.AgentRun {
+	ev, ok, took := *run.AgentRun, false, max(0, at-run.Began).Milliseconds()
 	ev.Status, ev.Success, ev.Millis, ev.ErrorType, ev.ErrorMessage = stream.AgentStopped, &ok, &took, err.Type, err.Message
 	return &ev
 }
 
 // closing is the sink that stores what is added to a turn.
 type closing struct {
-	open   bool // before, nothing is stored: it is in the log
-	unsafe bool // a tool ran that may not run again
+	stream.Fold      // of what the log has told, and of what is added
+	open        bool // before, nothing is stored: it is in the log
 	// n and at are those of the last event, and data is what is appended to
 	// end the log.
-	n    int
-	at   time.Duration
-	data []byte
-	said *answer // nil: nobody asks for it
-
-	// What the log has told.
-	parts  []part // of agents
-	routed *stream.Route
-	fatal  *stream.Error
-	asked  bool // a person
-	tools  []stream.ToolTiming
-	first  stream.Timings
+	n     int
+	at    time.Duration
+	data  []byte
+	said  *answer             // nil: nobody asks for it
+	tools []stream.ToolTiming // in order of the ends
+	first stream.Timings
 }
 
 // has notes an event of the log.
 func (c *closing) has(told Told) {
 	c.at = max(c.at, told.At)
-	switch ev := told.Event.(type) {
-	case *stream.Start:
+	if c.first.FirstEvent == 0 {
 		c.first.FirstEvent = told.At
-	case *stream.Delta:
-		if c.first.FirstDelta == 0 {
-			c.first.FirstDelta = told.At
-		}
-	case *stream.Route:
-		c.routed = ev
-	case *stream.AgentRun:
-		c.ran(ev, told.At)
-	case *stream.ToolStarted:
-		c.unsafe = c.unsafe || !ev.Repeatable // only a turn without one may be run again
-	case *stream.ToolCompleted:
-		c.took(ev.Tool, ev.Duration)
-	case *stream.ToolFailed:
-		c.took(ev.Tool, ev.Duration)
-	case *stream.ToolUnknown:
-		c.took(ev.Tool, ev.Duration)
-	case *stream.Error:
-		if ev.Fatal {
-			c.fatal = ev
-		}
-	case *stream.Approval:
-		c.asked = true
+	}
+	c.fold(told.Event, told.At)
+	if c.Size > 0 && c.first.FirstDelta == 0 {
+		c.first.FirstDelta = told.At
 	}
 }
 
-func (c *closing) took(tool string, d time.Duration) {
-	c.tools = append(c.tools, stream.ToolTiming{Tool: tool, Duration: d})
-}
-
-// ran notes what an agent does. One that begins again has another part.
-func (c *closing) ran(ev *stream.AgentRun, at time.Duration) {
-	i := slices.IndexFunc(c.parts, func(p part) bool {
-		return p.AgentID == ev.AgentID && p.SessionID == ev.SessionID && p.Success == nil
-	})
-	if i < 0 || ev.Status == stream.AgentStarted {
-		c.parts = append(c.parts, part{*ev, at})
-		return
+// fold notes an event that came at a time.
+func (c *closing) fold(ev stream.Event, at time.Duration) {
+	if e, ok := ev.(stream.ToolEnd); ok {
+		c.tools = append(c.tools, stream.ToolTiming{Tool: e.End().Call.Tool, Duration: e.End().Duration})
 	}
-	c.parts[i].AgentRun = *ev
-}
-
-// running returns the parts that have not ended, those of delegates before those of who called
-// them.
-func (c *closing) running() (open []part) {
-	for _, p := range slices.Backward(c.parts) {
-		if p.Success == nil {
-			open = append(open, p)
-		}
-	}
-	return open
+	c.Only, c.At = stream.Agents|stream.Tools, at
+	c.Add(ev)
 }
 
 // Emit implements stream.Sink.
@@ -135,14 +88,12 @@ func (c *closing) Emit(ev stream.Event) error {
 	if !c.open {
 		return nil
 	}
+	c.fold(ev, c.at)
 	switch e := ev.(type) {
-	case *stream.AgentRun:
-		c.ran(e, c.at)
-	case *stream.ToolUnknown:
-		c.took(e.Tool, e.Duration)
 	case *stream.Error:
-		if e.Fatal {
-			e.Recoverable = !c.unsafe && (e.Recoverable || e.Type == fault.TurnLost)
+		if e.Fatal { // a turn may be run again if no call has changed anything
+			unsafe := slices.ContainsFunc(c.Calls, func(s stream.CallState) bool { return !s.Repeatable })
+			e.Recoverable = !unsafe && (e.Recoverable || e.Type == fault.TurnLost)
 		}
 	case *stream.Done:
 		c.sum(e)
@@ -153,7 +104,7 @@ func (c *closing) Emit(ev stream.Event) error {
 	}
 	c.data, c.n = append(line, '\n'), c.n+1
 	if c.said != nil {
-		c.said.hear(ev)
+		c.said.note(ev)
 	}
 	return nil
 }
@@ -165,17 +116,17 @@ func (*closing) Flush() error { return nil }
 // ended, whatever closes it. A delegate's usage is part of that of who called it, once that one
 // has ended.
 func (c *closing) sum(done *stream.Done) {
-	if c.fatal != nil {
-		done.Reason = stream.ReasonFor(&fault.Error{Type: c.fatal.Type})
+	if e := c.Fatal(); e != nil {
+		done.Reason = stream.ReasonFor(&fault.Error{Type: e.Type})
 	}
 	done.Timings, done.Tools = c.first, c.tools
 	done.Timings.Total = c.at
-	if c.routed != nil {
+	if c.Route != nil {
 		done.Agents = []stream.AgentOutcome{}
-		done.Route = max(time.Nanosecond, time.Duration(c.routed.Millis)*time.Millisecond) // there was one
+		done.Route = max(time.Nanosecond, time.Duration(c.Route.Millis)*time.Millisecond) // there was one
 	}
 	delegates := chat.Usage{}
-	for _, p := range c.parts {
+	for _, p := range c.Runs {
 		if u := p.Usage; u != nil {
 			used := chat.Usage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking}
 			if p.Role == stream.RoleDelegate {

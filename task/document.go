@@ -271,20 +271,23 @@ func (d *Document) resumed(turn, answered string, now time.Time) {
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = statusOf(state, now)
 	d.Metadata.PendingQuestion = d.question(said)
-	if said.failure != "" {
-		d.Status.Message = &Message{Role: "assistant", Content: said.failure}
+	if failure := said.failure(); failure != "" {
+		d.Status.Message = &Message{Role: "assistant", Content: failure}
 	}
 	if text := string(said.text); text != "" {
-		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant", AgentID: said.agent}
+		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant"}
+		if said.Route != nil {
+			m.AgentID = said.Route.AgentID
+		}
 		d.say(m, most)
 		d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: text}}}}
 		if state == InputRequired {
 			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
 		}
 	}
-	if state == InputRequired && len(said.asked) > 0 {
-		d.Status.Message = &Message{Role: "assistant", Content: said.prompt}
-		d.Status.Approvals = said.asked
+	if ids, prompt := said.asked(); state == InputRequired && len(ids) > 0 {
+		d.Status.Message = &Message{Role: "assistant", Content: prompt}
+		d.Status.Approvals = ids
 	}
 	said.describe(&d.Metadata)
 }

@@ -11,6 +11,7 @@ import (
 
 	"sluice/fault"
 	"sluice/store"
+	"sluice/stream"
 )
 
 const (
@@ -213,7 +214,8 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	c := store.Closing{Task: task}
 	var said answer
 	if lost := lostOr(owned); err != nil {
-		c.State, said.failure = Failed, fault.From(lost).Message
+		c.State = Failed
+		said.note(stream.NewError(lost, true))
 	} else {
 		s.closeLog(kept, lost, time.Since(begun.began(task.Turn, task.Created)), &said, &c)
 	}
@@ -246,11 +248,11 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 // and into said all that the turn has said then.
 func (s *Service) closeLog(kept kept, lost error, after time.Duration, said *answer, c *store.Closing) {
 	for _, told := range kept.told {
-		said.hear(told.Event)
+		said.note(told.Event)
 	}
 	data, n := kept.close(lost, after, said)
-	if c.State = Failed; said.reason != "" {
-		c.State = stateOf(said.reason)
+	if c.State = Failed; said.Done != nil {
+		c.State = stateOf(said.Reason())
 	}
 	if n > 0 {
 		c.LogOf = c.Turn

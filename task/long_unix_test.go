@@ -39,13 +39,13 @@ func answeredBy(texts ...string) (d *Document, all string) {
 	said := new(answer)
 	for i, text := range texts {
 		name := fmt.Sprint("agent", i)
-		said.hear(&stream.AgentRun{AgentID: name, Status: stream.AgentStarted})
-		said.hear(&stream.Delta{Text: text, Attribution: stream.Attribution{AgentID: name}})
-		said.hear(&stream.Delta{Text: "\n\n"})
+		said.note(&stream.AgentRun{AgentID: name, Status: stream.AgentStarted})
+		said.note(&stream.Delta{Text: text, Attribution: stream.Attribution{AgentID: name}})
+		said.note(&stream.Delta{Text: "\n\n"})
 		all += text + "\n\n"
 	}
-	said.route = &stream.Route{AgentID: "agent0", Decision: stream.Routed}
-	said.reason = stream.InputRequired
+	said.note(&stream.Route{AgentID: "agent0", Decision: stream.Routed})
+	said.note(&stream.Done{Reason: stream.InputRequired})
 	d.ended(InputRequired, said, "turn_1", time.Unix(1, 0), 50)
 	return d, all
 }
@@ -97,12 +97,12 @@ func TestDocumentsAreShort(t *testing.T) {
 			turn := fmt.Sprint("turn_", n)
 			said = append(said, text())
 			d.asked(turn, &Request{Chat: &chat.Request{Input: said[len(said)-1]}}, time.Unix(0, 0), most)
-			a := answer{reason: []stream.FinishReason{stream.InputRequired, stream.Stop}[r.IntN(2)]}
+			a := answerOf(&stream.Done{Reason: []stream.FinishReason{stream.InputRequired, stream.Stop}[r.IntN(2)]})
 			if r.IntN(5) > 0 {
 				said = append(said, text())
 				a.text = []byte(said[len(said)-1])
 			}
-			d.ended(stateOf(a.reason), &a, turn, time.Unix(0, 0), most)
+			d.ended(stateOf(a.Reason()), a, turn, time.Unix(0, 0), most)
 			var long []byte
 			if doc, long = d.stored(); len(doc) > maxDocument {
 				t.Fatalf("%d: %d bytes after %d turns", seed, len(doc), n+1)

@@ -35,14 +35,14 @@ const maxAsked = 16
 // question returns what the turn that has ended has asked, if it has: behind what was
 // asked before, and the user's words.
 func (d *Document) question(said *answer) *Question {
-	if said.reason != stream.InputRequired {
+	if said.Reason() != stream.InputRequired {
 		return nil
 	}
-	q := &Question{AgentID: said.asker}
+	q := &Question{AgentID: said.Done.Asker}
 	if before := d.Metadata.PendingQuestion; before != nil {
 		q.Asked, q.InARow = before.Asked, before.InARow
 	}
-	if said.route != nil && said.route.Decision == stream.Clarified {
+	if said.Route != nil && said.Route.Decision == stream.Clarified {
 		q.InARow++
 	} else {
 		q.InARow = 0

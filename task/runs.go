@@ -102,9 +102,9 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return true, err
 	}
 	for _, e := range kept.told {
-		t.said.hear(e.Event)
+		t.said.note(e.Event)
 	}
-	if t.said.reason != "" || t.said.failure != "" || len(t.said.asked) > 0 {
+	if t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
 		return false, nil // it was over but for its last state
 	}
 	unlogged := len(kept.told) == 0 && run.Untold()
@@ -145,7 +145,7 @@ func (t *Turn) replay(kept kept, run Run, c *closing, guard *stream.Guard) {
 	c.open = true
 	guard.Lose()
 	for _, ev := range lacks {
-		t.said.hear(ev)
+		t.said.note(ev)
 		t.trace.Hear(c.at, ev)
 		_ = guard.Emit(ev)
 	}

@@ -135,7 +135,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	if t.leaves(ev) {
 		return t.leaveOff()
 	}
-	t.said.hear(ev)
+	t.said.note(ev)
 	t.trace.Hear(s.At, ev)
 	t.log(s, ev)
 	if t.left {
@@ -207,7 +207,7 @@ func (t *Turn) handOn() error {
 	if t.broken || t.gone {
 		return t.breakOff()
 	}
-	if t.said.reason != "" && !t.leftOff && (!t.logging || t.n == t.at) {
+	if t.said.Done != nil && !t.leftOff && (!t.logging || t.n == t.at) {
 		t.settle()
 	}
 	if t.left {
@@ -330,7 +330,7 @@ func (t *Turn) finish() bool {
 	if t.logging && t.n != t.at {
 		return false
 	}
-	if t.logging && t.said.reason == "" {
+	if t.logging && t.said.Done == nil {
 		t.closeLog()
 	}
 	if t.key != "" {
@@ -364,8 +364,8 @@ func (t *Turn) settle() bool {
 	waited := t.doc.Status.Approvals
 	if t.last == nil {
 		t.state = Canceled // its client left, and the turn with it
-		if t.said.reason != "" {
-			t.state = stateOf(t.said.reason)
+		if t.said.Done != nil {
+			t.state = stateOf(t.said.Reason())
 		}
 		t.doc.ended(t.state, &t.said, t.id, time.Now(), s.cfg.MaxHistory)
 		t.last, t.long = t.doc.stored()

@@ -19,6 +19,7 @@ import (
 
 	"sluice/chat"
 	"sluice/config/file"
+	"sluice/run"
 	"sluice/stream"
 )
 
@@ -100,7 +101,7 @@ func (k *worker) agent() (err error) {
 			err = q
 			break
 		}
-		k.step.Leave(s.Waits(), k)
+		k.calls = run.Leave(k.calls, s.Waits(), k)
 		if k.seal(); err == nil {
 			err = k.journal(s)
 		}

@@ -225,7 +225,7 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 	c := stream.Call{Attribution: k.Who, Tool: spec.Name, Server: spec.Server, Arguments: args}
 	c.ID = k.nodeCallID(instead)
 	started := &stream.ToolStarted{Call: c, Repeatable: spec.Annotations.Repeatable()}
-	k.step.Note(started)
+	k.calls.Add(started)
 	if err := k.post(started, ""); err != nil {
 		return tool.Result{}, err
 	}
@@ -245,14 +245,14 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 		if strings.TrimSpace(text) == "" {
 			text = spec.Name + " failed without saying why"
 		}
-		k.step.Note(&stream.ToolFailed{Call: c, Message: text})
+		k.calls.Add(&stream.ToolFailed{Call: c, Message: text})
 		return result, k.post(&stream.ToolFailed{Call: c, Duration: took, Message: "The tool " + spec.Name + " answered with an error"}, "")
 	case f.Unknown || f.Type == fault.Internal || !spec.Annotations.Repeatable() && outcomeUnknown(k.ctx, err):
 		end = &stream.ToolUnknown{Call: c, Duration: took, Message: f.Message}
 	default:
 		end = &stream.ToolFailed{Call: c, Duration: took, Message: f.Message}
 	}
-	k.step.Note(end)
+	k.calls.Add(end)
 	if sinkErr := k.post(end, ""); err == nil {
 		err = sinkErr
 	}

@@ -29,9 +29,8 @@ type Transcript struct {
 	// Messages are those of the steps that were sealed.
 	Messages []Message
 
-	size int      // bytes of Messages
-	text []string // of the step at hand
-	step run.Step
+	size int         // bytes of Messages
+	step stream.Fold // the step at hand
 }
 
 // Add adds a message. What has no room is left out, and said to be.
@@ -52,26 +51,26 @@ func (t *Transcript) Add(role, text string, calls ...ToolCall) {
 // AddTask begins with what the agent is asked.
 func (t *Transcript) AddTask(text string) { t.Add(roleUser, text) }
 
-// Note takes an event of the agent's own; others change nothing.
+// Note takes an event of the agent's own; only text and calls count.
 func (t *Transcript) Note(ev stream.Event) {
-	if d, ok := ev.(*stream.Delta); ok {
-		t.text = append(t.text, d.Text)
-	}
-	t.step.Note(ev)
+	t.step.Only = stream.Answer | stream.Tools | stream.Payloads
+	t.step.Add(ev)
 }
 
-// Leave takes the calls out of the step within which somebody waits: see run.Step.
-func (t *Transcript) Leave(q *chat.Question, of run.Owner) { t.step.Leave(q, of) }
+// Leave takes the calls out of the step within which somebody waits: see run.Leave.
+func (t *Transcript) Leave(q *chat.Question, of run.Owner) {
+	t.step.Calls = run.Leave(t.step.Calls, q, of)
+}
 
 // Seal makes messages of the step that has ended; nothing, if nothing was said.
 func (t *Transcript) Seal() {
-	text := strings.Join(t.text, "")
-	if len(t.step.Calls) > 0 || strings.TrimSpace(text) != "" {
-		t.Add(roleAssistant, text, toolCalls(&t.step)...)
+	calls, text := t.step.Calls, t.step.Text()
+	if len(calls) > 0 || strings.TrimSpace(text) != "" {
+		t.Add(roleAssistant, text, toolCalls(calls)...)
 	}
-	for _, result := range t.step.Results {
-		result, _ = chat.Truncate(result, maxSaid)
+	for _, c := range calls {
+		result, _ := chat.Truncate(c.Result, maxSaid)
 		t.Add(roleTool, result)
 	}
-	t.text, t.step = nil, run.Step{}
+	t.step = stream.Fold{}
 }

@@ -38,12 +38,12 @@ type worker struct {
 	seen    *Run                // as it was when the execution began
 
 	round      int
-	draft      int       // of the text that comes; 0: it is said
-	text       []string  // that is in no message yet
-	messages   []Message // of the round
-	feedback   string    // of the critic, on last
-	last       string    // the text of the round before
-	step       run.Step
+	draft      int                 // of the text that comes; 0: it is said
+	text       []string            // that is in no message yet
+	messages   []Message           // of the round
+	feedback   string              // of the critic, on last
+	last       string              // the text of the round before
+	calls      stream.Calls        // since the last step was complete
 	critic     any                 // of the round
 	base       *Entry              // where the session was kept last; nil: nowhere
 	fatal      bool                // the error is the run's, not the node's
@@ -276,7 +276,7 @@ func (k *worker) Pass(ev stream.Event, inner bool) error {
 		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
 	}
 	if !inner {
-		k.step.Note(ev)
+		k.calls.Add(ev)
 	}
 	return k.post(ev, "")
 }
@@ -316,19 +316,19 @@ func (k *worker) callPrefix() string {
 // seal makes messages of a step that asked for calls: one of the assistant, then the
 // results in the order of the calls.
 func (k *worker) seal() {
-	if len(k.step.Calls) == 0 {
+	if len(k.calls) == 0 {
 		return
 	}
-	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: toolCalls(&k.step)})
-	for _, text := range k.step.Results {
-		k.add(Message{Role: roleTool, Content: text})
+	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: toolCalls(k.calls)})
+	for _, c := range k.calls {
+		k.add(Message{Role: roleTool, Content: c.Result})
 	}
-	k.step = run.Step{}
+	k.calls = nil
 }
 
 // toolCalls returns the calls of a step as messages have them.
-func toolCalls(s *run.Step) (list []ToolCall) {
-	for _, c := range s.Calls {
+func toolCalls(calls stream.Calls) (list []ToolCall) {
+	for _, c := range calls {
 		list = append(list, ToolCall{c.ID, c.Server, c.Tool, c.Arguments})
 	}
 	return list

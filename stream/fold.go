@@ -1,0 +1,191 @@
+package stream
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fold is what the events of a turn, or of one run inside it, have come to so far. It is the
+// one reader for all that sum a turn up: tasks, memories of conversations, metrics, records of
+// sessions, protocols that repeat the answer at the end.
+//
+// The zero value is ready and notes everything. It stores the events themselves, Delta
+// excepted, and copies no text. One goroutine uses it.
+type Fold struct {
+	// Only are the parts that are noted; 0: all. What has no part of its own always is.
+	Only Part
+	// Max is after how many bytes of the answer no further piece is noted; 0: no bound.
+	Max int
+	// At is when the event came that is added next, for Run.Began.
+	At time.Duration
+
+	Size   int      // bytes of the answer, whatever is noted of it
+	Pieces []string // of the answer
+	Calls  Calls    // in the order of their starts
+	Runs   []Run    // of agents, in the order in which they began
+
+	Route     *Route
+	Errors    []*Error
+	Questions []*Approval
+	Done      *Done
+}
+
+// Part is a part of a Fold.
+type Part uint
+
+// Parts of a Fold, which can be added up.
+const (
+	Ends     Part = 1 << iota // nothing but what is always noted
+	Answer                    // Fold.Pieces
+	Tools                     // Fold.Calls
+	Payloads                  // with Tools: arguments and results
+	Agents                    // Fold.Runs
+)
+
+// has says whether a part is noted.
+func (f *Fold) has(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
+
+// Add adds the next event. An event that is of no summary changes nothing.
+func (f *Fold) Add(ev Event) {
+	switch ev := ev.(type) {
+	case *Delta:
+		if f.has(Answer) && (f.Max == 0 || f.Size <= f.Max) {
+			f.Pieces = append(f.Pieces, ev.Text)
+		}
+		f.Size += len(ev.Text)
+	case *ToolStarted, ToolEnd:
+		if f.has(Tools) {
+			f.Calls.add(ev, f.has(Payloads))
+		}
+	case *AgentRun:
+		if f.has(Agents) {
+			f.ran(ev)
+		}
+	case *Route:
+		f.Route = ev
+	case *Error:
+		f.Errors = append(f.Errors, ev)
+	case *Approval:
+		f.Questions = append(f.Questions, ev)
+	case *Done:
+		f.Done = ev
+	}
+}
+
+// Text returns the pieces of the answer that were noted.
+func (f *Fold) Text() string { return strings.Join(f.Pieces, "") }
+
+// Fatal returns the error that ends the turn; nil: none has.
+func (f *Fold) Fatal() *Error {
+	if n := len(f.Errors); n > 0 && f.Errors[n-1].Fatal {
+		return f.Errors[n-1]
+	}
+	return nil
+}
+
+// Reason returns why the turn ended; empty: it has not.
+func (f *Fold) Reason() FinishReason {
+	if f.Done == nil {
+		return ""
+	}
+	return f.Done.Reason
+}
+
+// Run is an agent's part in a turn.
+type Run struct {
+	*AgentRun               // the last event of it; its Success is nil until the run has ended
+	Began     time.Duration // Fold.At at its start
+	From      int           // Fold.Size at its start
+}
+
+// ran notes what an agent does. One that begins again has another part.
+func (f *Fold) ran(ev *AgentRun) {
+	open := func(r Run) bool { return r.AgentID == ev.AgentID && r.SessionID == ev.SessionID && r.Success == nil }
+	if i := slices.IndexFunc(f.Runs, open); i >= 0 && ev.Status != AgentStarted {
+		f.Runs[i].AgentRun = ev
+		return
+	}
+	f.Runs = append(f.Runs, Run{ev, f.At, f.Size})
+}
+
+// Calls are tool calls in the order of their starts. The zero value is empty.
+type Calls []CallState
+
+// CallState is how far a tool call has come.
+type CallState struct {
+	Call
+	Repeatable bool        // as in ToolStarted
+	Outcome    CallOutcome // empty: it is under way
+	Duration   time.Duration
+	Result     string // as in CallEnd
+}
+
+// Add adds what an event says of a call; others change nothing.
+func (c *Calls) Add(ev Event) { c.add(ev, true) }
+
+// add is Add. A call that the list does not have is passed over.
+func (c *Calls) add(ev Event, payloads bool) {
+	switch ev := ev.(type) {
+	case *ToolStarted:
+		call := CallState{Call: ev.Call, Repeatable: ev.Repeatable}
+		if call.Arguments = nil; payloads {
+			call.Arguments = ev.Arguments.Clone() // bytes, unlike strings, are the sender's
+		}
+		*c = append(*c, call)
+	case ToolEnd:
+		end := ev.End()
+		i := c.Index(end.Call.ID)
+		if i < 0 {
+			return
+		}
+		s := &(*c)[i]
+		if s.Outcome, s.Duration = end.Outcome, end.Duration; payloads {
+			s.Result = end.Result
+		}
+	}
+}
+
+// Index returns the place of the call with an id, or -1. The last call is looked at first: it
+// is mostly the one that is asked for.
+func (c Calls) Index(id string) int {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// CallOutcome says how a tool call ended.
+type CallOutcome string
+
+// Outcomes of a call.
+const (
+	CallCompleted CallOutcome = "completed"
+	CallFailed    CallOutcome = "failed"
+	CallUnknown   CallOutcome = "unknown" // it may have taken effect
+)
+
+// ToolEnd is an event that closes a tool call: ToolCompleted, ToolFailed or ToolUnknown.
+type ToolEnd interface {
+	Event
+	End() CallEnd
+}
+
+// CallEnd is what all events that close a tool call say.
+type CallEnd struct {
+	Call     *Call
+	Outcome  CallOutcome
+	Duration time.Duration
+	Result   string // of the tool; else why there is none, fit for a person
+}
+
+// End implements ToolEnd.
+func (e *ToolCompleted) End() CallEnd { return CallEnd{&e.Call, CallCompleted, e.Duration, e.Result} }
+
+// End implements ToolEnd.
+func (e *ToolFailed) End() CallEnd { return CallEnd{&e.Call, CallFailed, e.Duration, e.Message} }
+
+// End implements ToolEnd.
+func (e *ToolUnknown) End() CallEnd { return CallEnd{&e.Call, CallUnknown, e.Duration, e.Message} }
