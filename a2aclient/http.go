@@ -53,8 +53,10 @@ func transportOf(dialer *net.Dialer) *http.Transport {
 	}
 }
 
-// exchange is what became of one request. Its fields are read when the request is over.
+// exchange is what a request is sent with, and what became of it: the library between us and
+// the wire hands on nothing but the context. What became of it is read when it is over.
 type exchange struct {
+	hops   int         // how many gateways the turn has come through, this one among them
 	sent   atomic.Bool // some of it may have arrived
 	status int         // 0: there was no reply
 	// retryAfter is what the reply says; 0: nothing.
@@ -66,19 +68,17 @@ func (x *exchange) refused() bool {
 	return x.status == http.StatusTooManyRequests || x.status == http.StatusServiceUnavailable
 }
 
+// exchangeKey is the key of an *exchange in a context.
 type exchangeKey struct{}
 
-// withExchange returns a context whose requests are noted in x.
-func withExchange(ctx context.Context, x *exchange) context.Context {
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
+// within returns a context whose requests are sent with x and noted in it.
+func (x *exchange) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-type hopsKey struct{}
-
-// withHops returns a context whose requests tell how many gateways the turn has come through.
-func withHops(ctx context.Context, hops int) context.Context {
-	return context.WithValue(ctx, hopsKey{}, hops)
+// watched is within for the request of which it matters whether some of it was sent.
+func (x *exchange) watched(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(x.within(ctx), &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 }
 
 // client returns a client that sends its requests with via, and follows no redirect.
@@ -100,15 +100,16 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header[name] = values
 		}
 	}
-	if hops, ok := req.Context().Value(hopsKey{}).(int); ok {
-		req.Header.Set(chat.HopsHeader, strconv.Itoa(hops))
+	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if ok {
+		req.Header.Set(chat.HopsHeader, strconv.Itoa(x.hops))
 	}
 	trace.Propagate(req.Context(), req.Header)
 	resp, err := g.via.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	if x, ok := req.Context().Value(exchangeKey{}).(*exchange); ok {
+	if ok {
 		x.sent.Store(true)
 		x.status = resp.StatusCode
 		if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {

@@ -51,7 +51,8 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if err != nil {
 		return stream.Result{}, a.unavailable(err)
 	}
-	c := &call{agent: a, card: card, ctx: withHops(ctx, req.Hops+1), sink: sink, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	c.ctx = (&exchange{hops: c.hops}).within(ctx)
 	reason, err := c.run(messageOf(req))
 	verdict, cause := c.verdict(err)
 	done(verdict, cause)
@@ -62,6 +63,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 type call struct {
 	agent *Agent
 	card  *card
+	hops  int // of its requests: see exchange
 	ctx   context.Context
 	sink  stream.Sink
 
@@ -126,8 +128,8 @@ func (c *call) params() sdkclient.ServiceParams {
 
 // stream asks for a stream, and takes it up again when it is cut.
 func (c *call) stream(req *sdk.SendMessageRequest) error {
-	var x exchange
-	err := c.follow(c.card.transport.SendStreamingMessage(withExchange(c.ctx, &x), c.params(), req))
+	x := exchange{hops: c.hops}
+	err := c.follow(c.card.transport.SendStreamingMessage(x.watched(c.ctx), c.params(), req))
 	if done, err := c.ended(err); done {
 		return err
 	}
@@ -181,8 +183,8 @@ func (c *call) follow(events iter.Seq2[sdk.Event, error]) error {
 
 // send asks for the whole answer, and then for the task until it has ended.
 func (c *call) send(req *sdk.SendMessageRequest) error {
-	var x exchange
-	ev, err := c.card.transport.SendMessage(withExchange(c.ctx, &x), c.params(), req)
+	x := exchange{hops: c.hops}
+	ev, err := c.card.transport.SendMessage(x.watched(c.ctx), c.params(), req)
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return nil

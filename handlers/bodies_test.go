@@ -145,7 +145,7 @@ func TestReadBody(t *testing.T) {
 		s := &Server{bodies: &bodies{max: 10}}
 		place, reply := new(noted), &cutReply{ResponseWriter: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/chat/stream", http.NoBody)
-		r = r.WithContext(WithPlace(r.Context(), place))
+		r = r.WithContext(WithConn(r.Context(), Conn{Place: place}))
 		r.Body = &trackedBody{all: s.bodies, ReadCloser: &lastWords{strings.NewReader("12345678"), func() {
 			other := new(share)
 			s.bodies.enter(other, new(cutReply))

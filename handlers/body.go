@@ -90,7 +90,7 @@ func (w *trackedWriter) linger() {
 	if !w.closing || w.r.ContentLength >= 0 {
 		return
 	}
-	if c := connOf(w.r.Context()); c != nil && http.NewResponseController(w.ResponseWriter).Flush() == nil {
+	if c := connOf(w.r.Context()).Conn; c != nil && http.NewResponseController(w.ResponseWriter).Flush() == nil {
 		_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
 	}
 }

@@ -6,20 +6,32 @@ import (
 	"net/http"
 )
 
-// connKey is the key of a connection in the context of its requests.
+// Conn is the connection of a request, as its server knows it.
+type Conn struct {
+	// Conn is what an HTTP/1.0 client is shown by that its stream broke; nil: it cannot be.
+	Conn net.Conn
+	// Place is what the connection holds; nil: there is room for it in any case.
+	Place Place
+}
+
+// connKey is the key of a *Conn in the context of its requests.
 type connKey struct{}
 
 // WithConn returns a context that carries the connection of the requests that come
-// with it: for http.Server.ConnContext. Without it, an HTTP/1.0 client cannot be
-// shown that its stream broke.
-func WithConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
+// with it: for http.Server.ConnContext.
+func WithConn(ctx context.Context, c Conn) context.Context {
+	if c.Place == nil {
+		c.Place = anyPlace{}
+	}
+	return context.WithValue(ctx, connKey{}, &c)
 }
 
-// connOf returns what WithConn said, or nil.
-func connOf(ctx context.Context) net.Conn {
-	c, _ := ctx.Value(connKey{}).(net.Conn)
-	return c
+// connOf returns what WithConn said.
+func connOf(ctx context.Context) *Conn {
+	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
+		return c
+	}
+	return &Conn{Place: anyPlace{}}
 }
 
 // abort ends a reply so that its client sees that it is not whole. It does not
@@ -36,7 +48,7 @@ func abort(r *http.Request) {
 // resetOnClose makes the close of a request's connection a reset. What wraps it, as
 // TLS and limits do, lets through either SetLinger or NetConn.
 func resetOnClose(ctx context.Context) {
-	c := connOf(ctx)
+	c := connOf(ctx).Conn
 	for c != nil {
 		if tcp, ok := c.(interface{ SetLinger(sec int) error }); ok {
 			_ = tcp.SetLinger(0) // it is being closed anyway

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"net/http"
 
 	"sluice/fault"
@@ -21,22 +20,8 @@ type Place interface {
 	Busy()
 }
 
-// placeKey is the key of a Place in the context of a connection's requests.
-type placeKey struct{}
-
-// WithPlace says what place the connection of a request holds. Without it there is
-// room for every connection.
-func WithPlace(ctx context.Context, p Place) context.Context {
-	return context.WithValue(ctx, placeKey{}, p)
-}
-
 // placeOf returns the place of a request's connection, which may be one that does nothing.
-func placeOf(r *http.Request) Place {
-	if p, ok := r.Context().Value(placeKey{}).(Place); ok {
-		return p
-	}
-	return anyPlace{}
-}
+func placeOf(r *http.Request) Place { return connOf(r.Context()).Place }
 
 // anyPlace is that of a connection for which there is room in any case.
 type anyPlace struct{}

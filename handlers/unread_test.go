@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -369,7 +370,9 @@ func TestReplyOutlivesWhatIsStillSent(t *testing.T) {
 				g := &gateway{}
 				g.prepare(handlers.Config{})
 				l := testnet.Listen()
-				g.net = &http.Server{Handler: g.Server, ConnContext: handlers.WithConn}
+				g.net = &http.Server{Handler: g.Server, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+					return handlers.WithConn(ctx, handlers.Conn{Conn: c})
+				}}
 				go func() { _ = g.net.Serve(l) }()
 				defer time.Sleep(time.Second)
 				defer g.net.Close()

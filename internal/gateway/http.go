@@ -84,11 +84,11 @@ func (g *Gateway) served(limiter *conns.Limiter) process.ServerConfig {
 
 // connContext is process.ServerConfig.ConnContext.
 func connContext(ctx context.Context, c net.Conn, place *conns.Place) context.Context {
-	ctx = handlers.WithConn(ctx, c)
-	if place == nil {
-		return ctx
+	of := handlers.Conn{Conn: c}
+	if place != nil {
+		of.Place = place
 	}
-	return handlers.WithPlace(ctx, place)
+	return handlers.WithConn(ctx, of)
 }
 
 // Addr returns the address that it listens on.

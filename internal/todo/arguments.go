@@ -30,6 +30,7 @@ func (r refusal) Error() string { return string(r) }
 // arguments reads the arguments of one call and collects what is wrong with them,
 // so that a model learns everything at once. A null counts as not given.
 type arguments struct {
+	owner  owner // whose list the call is about
 	values map[string]any
 	faults []string
 }
@@ -38,7 +39,7 @@ type arguments struct {
 // declare, and values that are missing, are faults.
 func readArguments(tool mcp.Tool, params mcp.CallToolParams) *arguments {
 	values, ok := params.Arguments.(map[string]any)
-	a := &arguments{values: values}
+	a := &arguments{owner: ownerOf(params.Meta), values: values}
 	if !ok && params.Arguments != nil {
 		a.fault("the arguments must be a JSON object")
 		return a

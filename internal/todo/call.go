@@ -15,7 +15,7 @@ import (
 // sees; any other error fails the call, and is for the operator.
 func serve(tool mcp.Tool, do func(context.Context, *arguments) (any, error)) server.ServerTool {
 	handler := func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, err := do(withOwner(ctx, ownerOf(request.Params.Meta)), readArguments(tool, request.Params))
+		answer, err := do(ctx, readArguments(tool, request.Params))
 		if refused, ok := errors.AsType[refusal](err); ok {
 			return mcp.NewToolResultError(refused.Error()), nil
 		}

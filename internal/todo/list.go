@@ -56,11 +56,11 @@ func (f filter) conditions() conditions {
 	return c
 }
 
-// list returns the todos that f selects: pending ones first, then by due date
+// list returns the todos of an owner that f selects: pending ones first, then by due date
 // (none last), by priority (high first) and by age (oldest first).
-func (s *Store) list(ctx context.Context, f filter) (listing, error) {
+func (s *Store) list(ctx context.Context, of owner, f filter) (listing, error) {
 	c := f.conditions()
-	c.add("owner = ?", listOf(ctx))
+	c.add("owner = ?", string(of))
 	now := momentOf(s.now())
 	// Days and wall-clock times are compared with instants as if the offset of
 	// today held all year: an hour off across a clock change, in order alone.

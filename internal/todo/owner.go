@@ -1,7 +1,6 @@
 package todo
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -24,17 +23,4 @@ func ownerOf(meta *mcp.Meta) owner {
 	}
 	text, _ := json.Marshal([]string{tenant, user}) // strings always have a JSON form
 	return owner(text)
-}
-
-type ownerKey struct{}
-
-// withOwner returns a context in which the store works on one list.
-func withOwner(ctx context.Context, o owner) context.Context {
-	return context.WithValue(ctx, ownerKey{}, o)
-}
-
-// listOf returns the owner that withOwner put into ctx, as a parameter of a statement.
-func listOf(ctx context.Context) string {
-	o, _ := ctx.Value(ownerKey{}).(owner)
-	return string(o)
 }

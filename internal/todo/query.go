@@ -76,10 +76,10 @@ func (a *assignments) setDue(d due) {
 	a.set("due_instant", instant)
 }
 
-// create adds a todo, which must have a title, and returns it.
-func (s *Store) create(ctx context.Context, f fields) (item, error) {
+// create adds a todo, which must have a title, to a list and returns it.
+func (s *Store) create(ctx context.Context, of owner, f fields) (item, error) {
 	a := f.assignments()
-	a.set("owner", listOf(ctx))
+	a.set("owner", string(of))
 	a.set("created_at", s.timestamp())
 	a.set("id", nil)
 	query := fmt.Sprintf("INSERT INTO todos (%s) VALUES (?%s) ON CONFLICT (id) DO NOTHING RETURNING %s",
@@ -98,7 +98,7 @@ func (s *Store) create(ctx context.Context, f fields) (item, error) {
 // update changes the todo with the given id as f says, which must set something,
 // and returns it. A todo that is completed again keeps its completed_at, so that
 // repeating an update changes nothing.
-func (s *Store) update(ctx context.Context, id string, f fields) (item, error) {
+func (s *Store) update(ctx context.Context, of owner, id string, f fields) (item, error) {
 	a := f.assignments()
 	sets := strings.Join(a.columns, " = ?, ") + " = ?"
 	if f.status != nil {
@@ -106,12 +106,12 @@ func (s *Store) update(ctx context.Context, id string, f fields) (item, error) {
 		a.values = append(a.values, *f.status, s.timestamp())
 	}
 	query := fmt.Sprintf("UPDATE todos SET %s WHERE id = ? AND owner = ? RETURNING %s", sets, itemColumns)
-	return s.one(ctx, query, append(a.values, id, listOf(ctx)))
+	return s.one(ctx, query, append(a.values, id, string(of)))
 }
 
 // remove deletes the todo with the given id and returns it as it was.
-func (s *Store) remove(ctx context.Context, id string) (item, error) {
-	return s.one(ctx, "DELETE FROM todos WHERE id = ? AND owner = ? RETURNING "+itemColumns, []any{id, listOf(ctx)})
+func (s *Store) remove(ctx context.Context, of owner, id string) (item, error) {
+	return s.one(ctx, "DELETE FROM todos WHERE id = ? AND owner = ? RETURNING "+itemColumns, []any{id, string(of)})
 }
 
 // one runs a statement that returns one todo, or none: errNotFound.

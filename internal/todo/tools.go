@@ -32,7 +32,7 @@ func createTool(s *Store) server.ServerTool {
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		return s.create(ctx, f)
+		return s.create(ctx, a.owner, f)
 	})
 }
 
@@ -61,7 +61,7 @@ func listTool(s *Store) server.ServerTool {
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		return s.list(ctx, f)
+		return s.list(ctx, a.owner, f)
 	})
 }
 
@@ -92,7 +92,7 @@ func updateTool(s *Store) server.ServerTool {
 		if f == (fields{}) {
 			return nil, refusal("nothing to change: give at least one of title, description, due_date, priority, status, tags")
 		}
-		it, err := s.update(ctx, id, f)
+		it, err := s.update(ctx, a.owner, id, f)
 		return it, explain(err, id)
 	})
 }
@@ -116,7 +116,7 @@ func deleteTool(s *Store) server.ServerTool {
 		if err := a.err(); err != nil {
 			return nil, err
 		}
-		it, err := s.remove(ctx, id)
+		it, err := s.remove(ctx, a.owner, id)
 		return it, explain(err, id)
 	})
 }
