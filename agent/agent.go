@@ -60,14 +60,6 @@ type Tools interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// Budget bounds the tokens of a turn.
-type Budget interface {
-	// Spend counts a model call.
-	Spend(chat.Usage)
-	// Reached says whether nothing is left for a turn whose own calls took so much.
-	Reached(own chat.Usage) bool
-}
-
 // Config describes an Agent. Model and Tools are required.
 type Config struct {
 	// Model is asked in each step, and Tools are what it may call. Both are
@@ -94,9 +86,6 @@ type Config struct {
 	// Keyed says that models are configured by key, so that all figures of the usage
 	// are told.
 	Keyed bool
-	// Budget returns what the model calls of the turn in ctx may take, together with
-	// others that are made for it; nil means that there is no bound.
-	Budget func(ctx context.Context) Budget
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
 	// Inner says that tools may tell events of their own: see InnerOf.
@@ -209,9 +198,8 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 // turn begins a turn: its state is still empty. What ctx carries (logger,
 // budget, what other agents of the team lost) is looked up once.
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
-	t := &turn{agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx), shared: sharedOf(ctx)}
-	if a.cfg.Budget != nil {
-		t.budget = a.cfg.Budget(ctx)
+	return &turn{
+		agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx),
+		budget: chat.TurnOf(ctx).Budget, shared: sharedOf(ctx),
 	}
-	return t
 }

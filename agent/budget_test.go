@@ -1,19 +1,10 @@
 package agent_test
 
 import (
-	"context"
 	"testing"
 
-	"sluice/agent"
 	"sluice/chat"
 )
-
-// tokens is a budget.
-type tokens struct{ left int }
-
-func (b *tokens) Spend(u chat.Usage) { b.left -= u.InputTokens }
-
-func (b *tokens) Reached(own chat.Usage) bool { return b.left <= 0 || own.InputTokens >= 100 }
 
 // Once the budget is reached the tools of the step at hand still run, and one answer
 // without tools ends the turn.
@@ -23,22 +14,22 @@ func TestBudgetEndsTheTurn(t *testing.T) {
 		return chunks(chat.Chunk{Parts: parts, Usage: &chat.Usage{InputTokens: n}}, end(chat.FinishStop))
 	}
 	for name, tt := range map[string]struct {
-		budget  int
+		spent   int // of a budget of 100
 		answers []answer
 		calls   int
 		reason  string
 	}{
 		"reached by a call":       {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "max_tokens"},
 		"reached by the answer":   {50, []answer{cost(20, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "stop"},
-		"not reached":             {500, []answer{cost(20, reads("1", "", "")), cost(20, chat.Part{Text: "so"})}, 1, "stop"},
-		"reached before":          {0, []answer{cost(1, chat.Part{Text: "so"})}, 0, "max_tokens"},
+		"not reached":             {0, []answer{cost(20, reads("1", "", "")), cost(20, chat.Part{Text: "so"})}, 1, "stop"},
+		"reached before":          {100, []answer{cost(1, chat.Part{Text: "so"})}, 0, "max_tokens"},
 		"calls in the last":       {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"}, reads("2", "", ""))}, 1, "max_tokens"},
-		"its own figures suffice": {500, []answer{cost(100, reads("1", "", "")), cost(1, chat.Part{Text: "so"})}, 1, "max_tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &tokens{tt.budget}
-			got := play(t, scene{answers: tt.answers, Config: agent.Config{Budget: func(context.Context) agent.Budget { return b }}})
+			b := chat.NewTokenBudget(100)
+			b.Spend(chat.Usage{InputTokens: tt.spent})
+			got := play(t, scene{answers: tt.answers, turn: chat.Turn{Budget: b}})
 			last := got.requests[len(got.requests)-1]
 			spent := tt.reason == "max_tokens"
 			if got.text() != "so" || len(got.calls) != tt.calls || string(got.done.Reason) != tt.reason {

@@ -34,6 +34,7 @@ type scene struct {
 	// onEmit and onFlush, if there, decide how the n-th Emit or Flush, from 1, fails.
 	onEmit, onFlush func(n int) error
 	timeout         time.Duration // of the turn; 0: 30 s
+	turn            chat.Turn
 	cut             bool          // the turn is stored and continued between steps
 	decide          func(*agent.State)
 	wrap            func(*agent.Agent) stream.Runner // what runs the agent; nil: it does so itself
@@ -78,7 +79,7 @@ func play(t *testing.T, s scene) (got outcome) {
 		defer cancel(nil)
 		ctx = context.WithValue(ctx, cancelKey{}, cancel)
 		var log bytes.Buffer
-		ctx = zerolog.New(&log).WithContext(ctx)
+		ctx = chat.WithTurn(zerolog.New(&log).WithContext(ctx), s.turn)
 
 		rec := &recorder{t: t, out: &got, onEmit: s.onEmit, onFlush: s.onFlush}
 		s.Model = &model{t: t, rec: rec, answers: s.answers}

@@ -24,8 +24,8 @@ type turn struct {
 	sink  run.Out
 	log   *zerolog.Logger
 
-	budget Budget  // nil: none
-	shared *shared // nil: no other agent takes part
+	budget *chat.TokenBudget // nil: none
+	shared *shared           // nil: no other agent takes part
 
 	state State
 	asked int // of the messages those that were there when the turn began

@@ -1,7 +1,5 @@
 package chat
 
-import "context"
-
 // Caller is whom a turn is run for, as what its tools are told of it.
 type Caller struct {
 	Tenant string // empty: there is only one
@@ -21,19 +19,5 @@ func (r *Request) Caller() Caller {
 			c.User = id
 		}
 	}
-	return c
-}
-
-// callerKey is the key of a caller in a context.
-type callerKey struct{}
-
-// WithCaller returns a context whose tools are called for c.
-func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
-}
-
-// CallerOf returns what WithCaller put into ctx, or nobody.
-func CallerOf(ctx context.Context) Caller {
-	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }

@@ -1,7 +1,6 @@
 package chat_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -95,17 +94,6 @@ func TestTruncate(t *testing.T) {
 		if !strings.HasPrefix(text, head) || !utf8.ValidString(head) || len(head) > limit || len(head) < limit-3 && cut || cut != (head != text) {
 			t.Errorf("Truncate(%q, %d) = %q, %v", text, limit, head, cut)
 		}
-	}
-}
-
-func TestRequestID(t *testing.T) {
-	t.Parallel()
-	if got := chat.RequestID(context.Background()); got != "" {
-		t.Errorf("RequestID of an empty context is %q", got)
-	}
-	ctx := chat.WithRequestID(context.Background(), "req_1")
-	if got := chat.RequestID(context.WithoutCancel(ctx)); got != "req_1" {
-		t.Errorf("RequestID = %q, want req_1", got)
 	}
 }
 

@@ -78,7 +78,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, err
 	}
 	if who != (chat.Principal{}) {
-		r = r.WithContext(dialect.WithPrincipal(r.Context(), who))
+		turn := chat.TurnOf(r.Context())
+		turn.Principal = who
+		r = r.WithContext(chat.WithTurn(r.Context(), turn))
 	}
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}

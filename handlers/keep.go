@@ -117,9 +117,6 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 	defer t.kept.End()
 	if t.Mode != dialect.Unheard {
 		defer context.AfterFunc(r.Context(), t.kept.Left)()
-		if t.Request.Deliver {
-			in.ctx = chat.WithTurnID(in.ctx, t.kept.ID())
-		}
 		if t.route.Resume != nil {
 			t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 		}

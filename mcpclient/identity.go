@@ -13,7 +13,7 @@ import (
 // identify tells the server for whom the call is made. What is not known is left out.
 // The arguments are the model's, so the server can tell its word from ours.
 func identify(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
-	who := chat.CallerOf(ctx)
+	who := chat.TurnOf(ctx).Caller
 	for _, part := range []struct{ meta, header, value string }{
 		{"sluice/tenant", "X-Sluice-Tenant", who.Tenant},
 		{"sluice/user", "X-Sluice-User", who.User},

@@ -68,7 +68,7 @@ func TestIdentity(t *testing.T) {
 					}
 				}
 			})
-			if _, err := call(chat.WithCaller(t.Context(), tt.who), newClient(t, cfg), "read"); err != nil {
+			if _, err := call(chat.WithTurn(t.Context(), chat.Turn{Caller: tt.who}), newClient(t, cfg), "read"); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -81,7 +81,7 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 	a.out.Key = m.Key()
 	for n := 1; ; n++ {
 		err := a.attempt(ctx)
-		TurnBudgetOf(ctx).Spend(a.usage)
+		chat.TurnOf(ctx).Budget.Spend(a.usage)
 		a.out.Usage.Add(a.usage)
 		a.out.Attempts = n
 		switch {
@@ -91,7 +91,7 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 			return a.out, err
 		case err != nil && a.fault == nil: // another form: that is no attempt
 			n--
-		case n >= opts.Attempts || TurnBudgetOf(ctx).Reached(chat.Usage{}):
+		case n >= opts.Attempts || chat.TurnOf(ctx).Budget.Reached(chat.Usage{}):
 			return a.out, a.invalid(ctx, n)
 		}
 	}

@@ -379,18 +379,11 @@ func TestStructuredAnswerOfAChain(t *testing.T) {
 // All attempts count for the turn's budget, which ends them too.
 func TestStructuredAnswersHaveTheTurnsBudget(t *testing.T) {
 	t.Parallel()
-	b := model.NewTurnBudget(10)
+	b := chat.NewTokenBudget(10)
 	l := newLink("k", answer{chunks: []chat.Chunk{parts(chat.Part{Text: "no"}), costs(6)}})
-	_, err := model.NewForms(model.FormsConfig{}).Ask(model.WithTurnBudget(t.Context(), b), l, &question, schemaOf(t, personSchema), model.AskOptions{Attempts: 5})
+	_, err := model.NewForms(model.FormsConfig{}).Ask(chat.WithTurn(t.Context(), chat.Turn{Budget: b}), l, &question, schemaOf(t, personSchema), model.AskOptions{Attempts: 5})
 	if len(l.asked) != 2 || !b.Reached(chat.Usage{}) || err == nil {
 		t.Errorf("asked %d times, %v", len(l.asked), err)
-	}
-	none := model.TurnBudgetOf(t.Context())
-	if none.Spend(chat.Usage{InputTokens: 9}); none.Reached(chat.Usage{InputTokens: 9}) || model.NewTurnBudget(0) != nil {
-		t.Error("no budget is reached")
-	}
-	if !b.Reached(chat.Usage{}) || model.NewTurnBudget(5).Reached(chat.Usage{InputTokens: 4}) || !model.NewTurnBudget(5).Reached(chat.Usage{OutputTokens: 5}) {
-		t.Error("a turn's own figures count where they are larger")
 	}
 }
 

@@ -236,7 +236,7 @@ func (t *turn) refines(a *attempt) bool {
 	if end, bounded := t.ctx.Deadline(); bounded && time.Until(end) < t.set.Reserve {
 		return false
 	}
-	return t.cfg.Spent == nil || !t.cfg.Spent(t.ctx)
+	return !chat.TurnOf(t.ctx).Budget.Reached(chat.Usage{})
 }
 
 // best returns the attempt that counts: one without a failed requirement before one with,

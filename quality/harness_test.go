@@ -198,7 +198,12 @@ type turn struct {
 // run runs it through a Frame, whose Guard judges the grammar.
 func (tt turn) run(t testing.TB) *told {
 	t.Helper()
-	return tt.runIn(t, chat.WithRequestID(t.Context(), requestID))
+	turn := chat.Turn{RequestID: requestID}
+	if tt.spent {
+		turn.Budget = chat.NewTokenBudget(1)
+		turn.Budget.Spend(chat.Usage{InputTokens: 1})
+	}
+	return tt.runIn(t, chat.WithTurn(t.Context(), turn))
 }
 
 func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
@@ -211,7 +216,6 @@ func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
 		Agents: func(context.Context, *chat.Request) []quality.Agent {
 			return []quality.Agent{{ID: "assistant", Tools: []string{"get_hours"}}}
 		},
-		Spent: func(context.Context) bool { return tt.spent },
 	}
 	if tt.asker != nil {
 		cfg.Asker = tt.asker

@@ -137,9 +137,7 @@ type Config struct {
 	Style      Style             // nil: none
 	Senders    map[string]Sender // by channel
 	// Agents returns who may answer a request.
-	Agents func(ctx context.Context, req *chat.Request) []Agent
-	// Spent says that the turn of ctx may take no more tokens; nil: no turn ends so.
-	Spent    func(ctx context.Context) bool
+	Agents   func(ctx context.Context, req *chat.Request) []Agent
 	Location *time.Location // of requests that name none; nil: UTC
 	Metrics  *metrics.Registry
 	// LogPayloads puts texts into the log, without what looks personal.

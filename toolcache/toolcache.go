@@ -189,7 +189,7 @@ func (e entry) key(generation int64) string {
 // is kept; nor is there one for arguments that are no JSON. Integers stay as they are
 // written: as floating-point numbers, ids beyond 2^53 would become equal.
 func entryOf(ctx context.Context, known *tool.Known, call tool.Call) (e entry, may bool) {
-	who := chat.CallerOf(ctx)
+	who := chat.TurnOf(ctx).Caller
 	e = entry{tenant: who.Tenant, user: who.Key, server: known.Server, tool: known.Name}
 	if known.Policy.CacheShared {
 		e.user = ""

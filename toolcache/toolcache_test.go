@@ -72,7 +72,7 @@ func newShelf() *shelf {
 
 func of(t *testing.T, user string) context.Context {
 	r := chat.Request{UserID: user}
-	return chat.WithCaller(t.Context(), r.Caller())
+	return chat.WithTurn(t.Context(), chat.Turn{Caller: r.Caller()})
 }
 
 // call returns the result's text, with a star if it was kept.
@@ -181,7 +181,7 @@ func TestSharedResultsServeAll(t *testing.T) {
 		same(t, call(of(t, "ann"), tools, "shelf_get", `{}`), " run 1")
 		same(t, call(of(t, "bob"), tools, "shelf_get", `{}`), " run 1*")
 		same(t, call(t.Context(), tools, "shelf_get", `{}`), " run 1*")
-		tenant := chat.WithCaller(t.Context(), chat.Caller{Tenant: "other"})
+		tenant := chat.WithTurn(t.Context(), chat.Turn{Caller: chat.Caller{Tenant: "other"}})
 		same(t, call(tenant, tools, "shelf_get", `{}`), " run 2")
 	})
 }

@@ -52,7 +52,7 @@ var errTaken = errors.New("answered elsewhere")
 
 // newCall reads what the head of a request says.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
-	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: dialect.PrincipalOf(r.Context())}
+	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: chat.TurnOf(r.Context()).Principal}
 	if c.agent != "" {
 		if _, ok := s.exposed(c.agent); !ok {
 			return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent"}

@@ -91,7 +91,7 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 	if err != nil {
 		return nil, err
 	}
-	req.owner = ownerOf(dialect.PrincipalOf(ctx), req.user)
+	req.owner = ownerOf(chat.TurnOf(ctx).Principal, req.user)
 	switch req.kind {
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)

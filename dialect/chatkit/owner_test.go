@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/dialect/chatkit"
 )
 
@@ -30,7 +29,7 @@ func TestThreadsHaveOwners(t *testing.T) {
 	s := chatkit.New(chatkit.Config{Store: w})
 	const body = `{"type":"threads.list","params":{},"metadata":{"user_id":"ann"}}`
 	for _, who := range []chat.Principal{{}, {ID: "key-1"}, {Tenant: "acme", ID: "key-1"}, {Tenant: "other", ID: "key-1"}, {Tenant: "acme"}} {
-		if _, err := s.Open(dialect.WithPrincipal(t.Context(), who), []byte(body)); err != nil {
+		if _, err := s.Open(chat.WithTurn(t.Context(), chat.Turn{Principal: who}), []byte(body)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -244,9 +244,6 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
 	cfg.Keyed = len(g.cfg.Models) > 0
 	cfg.Hold = g.hold()
-	if g.cfg.TurnTokens > 0 {
-		cfg.Budget = func(ctx context.Context) agent.Budget { return model.TurnBudgetOf(ctx) }
-	}
 	return cfg
 }
 

@@ -36,9 +36,6 @@ func (g *Gateway) newQuality(file settings.Config, r *registry) *quality.Checker
 		Metrics:     g.metrics,
 		LogPayloads: settings.Of[settings.Logging](&g.cfg).Payloads,
 	}
-	if g.cfg.TurnTokens > 0 {
-		cfg.Spent = func(ctx context.Context) bool { return model.TurnBudgetOf(ctx).Reached(chat.Usage{}) }
-	}
 	specs := channel.ByName(file.Forms())
 	cfg.Formatters = wording.Formatters(specs)
 	if file.Style != nil {

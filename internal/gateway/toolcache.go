@@ -68,5 +68,7 @@ type forCaller struct{ stream.Runner }
 
 // Run implements stream.Runner.
 func (r forCaller) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	return r.Runner.Run(chat.WithCaller(ctx, req.Caller()), req, sink)
+	turn := chat.TurnOf(ctx)
+	turn.Caller = req.Caller()
+	return r.Runner.Run(chat.WithTurn(ctx, turn), req, sink)
 }

@@ -69,7 +69,7 @@ func NewWriter(m *Models, keys map[string]string) *Writer { return &Writer{model
 // errBeganAgain. What it used counts for the turn's budget in every case.
 func (w *Writer) Write(ctx context.Context, o *quality.Order, yield func(string) error) (out quality.Written, err error) {
 	req := chat.ModelRequest{System: o.System, Messages: o.Messages, Step: 1}
-	budget := model.TurnBudgetOf(ctx)
+	budget := chat.TurnOf(ctx).Budget
 	defer func() { budget.Spend(out.Usage) }()
 	began := false
 	ctx = record.For(ctx, record.Refinement)

@@ -68,7 +68,7 @@ func (w Webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
 		content.Quality = &deliver.Quality{Passed: m.Passed, Outcome: string(m.Outcome)}
 	}
 	id := deliver.NewID()
-	if turn := chat.TurnID(ctx); turn != "" {
+	if turn := m.Request.Turn; turn != "" {
 		id = deliver.ID(turn)
 	}
 	body, err := deliver.Body(content, time.Now())

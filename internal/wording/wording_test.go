@@ -1,7 +1,6 @@
 package wording
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -127,8 +126,9 @@ func TestWebhook(t *testing.T) {
 	}
 	w := Webhook{sender}
 	m := &quality.Message{Request: &chat.Request{UserID: "ann", ConversationID: "conv_1"}, Response: []byte(`{"content":"Hi"}`), Outcome: stream.Passed, Passed: true}
-	for _, ctx := range []context.Context{chat.WithTurnID(t.Context(), "turn_1"), chat.WithTurnID(t.Context(), "turn_1"), t.Context(), t.Context()} {
-		if d := w.Send(ctx, m); d.Status != deliver.Delivered || d.Attempts != 1 || d.ID == "" || d.ID != r.ids[len(r.ids)-1] {
+	for _, turn := range []string{"turn_1", "turn_1", "", ""} {
+		m.Request.Turn = turn
+		if d := w.Send(t.Context(), m); d.Status != deliver.Delivered || d.Attempts != 1 || d.ID == "" || d.ID != r.ids[len(r.ids)-1] {
 			t.Errorf("%+v, sent under %q", d, r.ids)
 		}
 	}

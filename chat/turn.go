@@ -1,0 +1,99 @@
+package chat
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"sync/atomic"
+)
+
+// Turn is what is known of a turn where no Request reaches: in tools, in calls of models, and
+// before there is a request at all. Its fields are the whole of what a context says of a turn,
+// beside its logger, its span and its end; anything else belongs to the Request.
+//
+// It is copied when something in it changes, so a turn within another one sees what was
+// changed for it alone.
+type Turn struct {
+	// RequestID is set where a request comes in. Calls to MCP servers and to models send it on
+	// as X-Request-ID, and replies and logs name it.
+	RequestID string
+	// Principal is who sent the request, set where it is admitted, for what a dialect answers
+	// at once. A turn's Request has it anyway.
+	Principal Principal
+	// Caller is whom tools are called for, set by the gateway if a server or the cache of
+	// results is to know. Read by mcpclient and toolcache.
+	Caller Caller
+	// Budget is what the model calls of the turn may take, of all agents, structured answers
+	// and fallbacks together; nil: there is no bound. Set by model.Budgeted, read by all that
+	// make such calls.
+	Budget *TokenBudget
+}
+
+// turnKey is the key of a *Turn in a context.
+type turnKey struct{}
+
+// WithTurn returns a context of a turn of which t is known.
+func WithTurn(ctx context.Context, t Turn) context.Context {
+	return context.WithValue(ctx, turnKey{}, &t)
+}
+
+// TurnOf returns what WithTurn put into ctx, or nothing.
+func TurnOf(ctx context.Context) Turn {
+	if t, ok := ctx.Value(turnKey{}).(*Turn); ok {
+		return *t
+	}
+	return Turn{}
+}
+
+// WithRequestID returns a context that carries the request's id.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	t := TurnOf(ctx)
+	t.RequestID = id
+	return WithTurn(ctx, t)
+}
+
+// RequestID returns the id that WithRequestID put into ctx, or "".
+func RequestID(ctx context.Context) string { return TurnOf(ctx).RequestID }
+
+// NewRequestID returns an id for a request that has none. 48 random bits are enough to
+// distinguish the requests in a log, which is all it is for.
+func NewRequestID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "req_" + hex.EncodeToString(b[:])
+}
+
+// TokenBudget is how many tokens the calls of a turn may take. It does not stop a call: who
+// makes calls asks whether it is reached, and ends. A nil *TokenBudget has no bound. It is
+// safe for concurrent use.
+type TokenBudget struct {
+	tokens int64
+	spent  atomic.Int64
+}
+
+// NewTokenBudget returns a budget of so many tokens, input, output and thinking; 0 is none:
+// nil.
+func NewTokenBudget(tokens int) *TokenBudget {
+	if tokens == 0 {
+		return nil
+	}
+	return &TokenBudget{tokens: int64(tokens)}
+}
+
+// Spend counts what a call took.
+func (b *TokenBudget) Spend(u Usage) {
+	if b != nil {
+		b.spent.Add(tokensOf(u))
+	}
+}
+
+// Reached says whether nothing is left. A turn that was continued elsewhere has spent
+// own, all of which need not have been counted here.
+func (b *TokenBudget) Reached(own Usage) bool {
+	return b != nil && max(b.spent.Load(), tokensOf(own)) >= b.tokens
+}
+
+// tokensOf is what counts: cached tokens are part of the input already.
+func tokensOf(u Usage) int64 {
+	return int64(u.InputTokens) + int64(u.OutputTokens) + int64(u.ThinkingTokens)
+}
