@@ -39,6 +39,8 @@ const (
 	// of them are let in, and queueTime how long they may then wait to be accepted.
 	handshakeTime = 20 * time.Millisecond
 	queueTime     = time.Second
+	// readTime is how long the requests of connections that were accepted last get to be read.
+	readTime = 20 * time.Millisecond
 	// FlushTime is how long what was measured may take to be sent at the end, and leastFlush
 	// how long it may if running streams have used up the time to drain.
 	FlushTime  = 5 * time.Second
@@ -182,13 +184,15 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 }
 
 // emptyQueue lets no further connection in, and returns when those that are there already
-// were accepted.
+// were accepted and have had time to be read: net/http closes a connection without an answer
+// if its first request is read after Shutdown has begun.
 func (s *Server) emptyQueue() {
 	lastCall(s.socket)
 	time.Sleep(handshakeTime)
 	for began := time.Now(); queued(s.socket) > 0 && time.Since(began) < queueTime; {
 		time.Sleep(time.Millisecond)
 	}
+	time.Sleep(readTime)
 }
 
 // drain returns when no stream runs any more. It says whether a second signal

@@ -137,7 +137,7 @@ func TestDrain(t *testing.T) {
 				}
 				took := time.Since(began)
 				if tt.want == nil {
-					took -= handshakeTime
+					took -= handshakeTime + readTime
 				}
 				if took != tt.took || flushed.Round(second/8) != tt.flush || !turns.drained.Equal(began) {
 					t.Errorf("it took %v, want %v, and %v for what was measured, want %v; drained after %v", took, tt.took, flushed, tt.flush, turns.drained.Sub(began))
