@@ -13,11 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
-
-	"github.com/klauspost/compress/s2"
 )
 
 // A token is text:
@@ -45,7 +42,7 @@ const (
 
 	// How a record is packed.
 	packedByDeflate = 0 // RFC 1951
-	packedByS2      = 1 // a block of S2: repetitions alone, without entropy coding
+	packedByS2      = 1 // a block of S2, by the version before (s2block.go)
 )
 
 // errToken is wrapped by the error of a token that is none of ours.
@@ -80,29 +77,19 @@ func newKey() (k Key) {
 
 // sealer seals and opens tokens. It is safe for concurrent use.
 type sealer struct {
-	keys    []Key     // the first one seals, all open
-	buffers sync.Pool // of *[]byte
+	keys    []Key // the first one seals, all open
 	writers sync.Pool
 	readers sync.Pool
 }
 
 // seal makes a token of a record. The error is errLong if it would exceed MaxToken.
 func (s *sealer) seal(record []byte) (string, error) {
-	room := s.buffer()
-	defer s.buffers.Put(room)
-	// DEFLATE takes six times as long as all the rest of sealing and opening, so it is only
-	// for what is too long otherwise: no turn is refused for the sake of speed.
-	packed := slices.Grow((*room)[:0], 4+s2.MaxEncodedLen(len(record)))
-	packed = binary.BigEndian.AppendUint32(packed, packedByS2<<24|uint32(len(record)))
-	packed = packed[:4+len(s2.Encode(packed[4:cap(packed)], record))]
-	if *room = packed; tokenSize(len(packed)) > MaxToken {
-		var err error
-		if packed, err = s.deflate(record); err != nil {
-			return "", err
-		}
-		if tokenSize(len(packed)) > MaxToken {
-			return "", errLong
-		}
+	packed, err := s.deflate(record)
+	if err != nil {
+		return "", err
+	}
+	if tokenSize(len(packed)) > MaxToken {
+		return "", errLong
 	}
 	raw := make([]byte, saltSize+nonceSize, rawSize(len(packed)))
 	_, _ = rand.Read(raw) // never fails
@@ -114,14 +101,6 @@ func (s *sealer) seal(record []byte) (string, error) {
 	token := make([]byte, 0, tokenSize(len(packed)))
 	token = base64.RawURLEncoding.AppendEncode(append(token, prefix...), raw)
 	return string(token), nil
-}
-
-// buffer returns memory to pack into, whose length says nothing.
-func (s *sealer) buffer() *[]byte {
-	if room, ok := s.buffers.Get().(*[]byte); ok {
-		return room
-	}
-	return new([]byte)
 }
 
 // rawSize is how many bytes a token has before base64, and tokenSize behind it, if so many
@@ -169,15 +148,6 @@ func (s *sealer) open(token string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
-}
-
-// fromS2 returns what is packed in a block, of which there must be size bytes: the block
-// names its length, too, before anything is allocated.
-func fromS2(packed []byte, size int) ([]byte, error) {
-	if n, err := s2.DecodedLen(packed); err != nil || n != size {
-		return nil, errors.Join(err, errors.New("its length is another one"))
-	}
-	return s2.Decode(make([]byte, size), packed)
 }
 
 // unpack reads what a token held. It allocates the length that is named, up to maxRecord, before it reads:
