@@ -13,33 +13,17 @@ import (
 // maxNames is how many tools a marker names.
 const maxNames = 8
 
-// listener is a Sink that hears what is said.
+// listener is a Sink that notes what is said, up to about Max bytes.
 type listener struct {
 	stream.Sink
-	most  int // bytes of the answer that are kept, about
-	text  []byte
-	tools []string // whose calls began
-	err   error    // the sink's first error
+	stream.Fold
+	err error // the sink's first error
 }
 
 // Emit implements stream.Sink.
 func (l *listener) Emit(ev stream.Event) error {
-	l.hear(ev)
+	l.Add(ev)
 	return l.note(l.Sink.Emit(ev))
-}
-
-// hear takes an event into what is remembered.
-func (l *listener) hear(ev stream.Event) {
-	switch ev := ev.(type) {
-	case *stream.Delta:
-		if len(l.text) <= l.most {
-			l.text = append(l.text, ev.Text...)
-		}
-	case *stream.ToolStarted:
-		if len(l.tools) < maxNames && !slices.Contains(l.tools, ev.Tool) {
-			l.tools = append(l.tools, ev.Tool)
-		}
-	}
 }
 
 type toldKey struct{}
@@ -76,7 +60,7 @@ func (l *listener) note(err error) error {
 
 // record returns what is remembered of a turn that ended so.
 func (l *listener) record(input string, result *stream.Result, err error) record {
-	r := record{Version: recordVersion, Input: clip(input, l.most), Answer: clip(strings.TrimSpace(string(l.text)), l.most)}
+	r := record{Version: recordVersion, Input: clip(input, l.Max), Answer: clip(strings.TrimSpace(l.Text()), l.Max)}
 	switch {
 	case err != nil || !result.Reason.Success():
 		r.Answer = l.marker(err)
@@ -85,7 +69,7 @@ func (l *listener) record(input string, result *stream.Result, err error) record
 		r.Answer = "[No text.]"
 	}
 	if c := result.Checks; c != nil && c.Said != "" { // the events have told the form of a channel
-		r.Answer = clip(strings.TrimSpace(c.Said), l.most)
+		r.Answer = clip(strings.TrimSpace(c.Said), l.Max)
 	}
 	r.Steps = stepsOf(result.Made)
 	return r
@@ -104,8 +88,14 @@ func (l *listener) marker(err error) string {
 		why = "the turn took too long"
 	}
 	marker := "[No complete answer: " + why + "."
-	if len(l.tools) > 0 {
-		marker += " Tools that were called: " + chat.Line(strings.Join(l.tools, ", "), 1<<10) + "."
+	var tools []string
+	for _, c := range l.Calls {
+		if len(tools) < maxNames && !slices.Contains(tools, c.Tool) {
+			tools = append(tools, c.Tool)
+		}
+	}
+	if len(tools) > 0 {
+		marker += " Tools that were called: " + chat.Line(strings.Join(tools, ", "), 1<<10) + "."
 	}
 	return marker + "]"
 }

@@ -150,18 +150,18 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	own := *req
 	own.History, own.Record = history, !m.cfg.OmitCalls
-	heard := &listener{Sink: sink, most: m.cfg.MaxTokens * tokenBytes}
+	said := &listener{Sink: sink, Fold: stream.Fold{Only: stream.Answer | stream.Tools, Max: m.cfg.MaxTokens * tokenBytes}}
 	told, _ := ctx.Value(toldKey{}).([]stream.Event)
 	for _, ev := range told {
-		heard.hear(ev)
+		said.Add(ev)
 	}
-	result, err := r.next.Run(ctx, &own, heard)
+	result, err := r.next.Run(ctx, &own, said)
 	if leaves(req, err) {
 		return result, err
 	}
-	turn := heard.record(req.Input, &result, cause(ctx, err))
+	turn := said.record(req.Input, &result, cause(ctx, err))
 	result.Made = nil // it was for this
-	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && heard.err == nil && ctx.Err() == nil {
+	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
 		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
 			err = failed
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"sluice/agent"
 	"sluice/chat"
@@ -77,7 +76,7 @@ func (s *session) resume(how *agent.Continued) error {
 		own[id] = of
 	}
 	if was.Text != "" {
-		s.text, s.Size = []string{was.Text}, len(was.Text)
+		s.said.Pieces, s.Size = []string{was.Text}, len(was.Text)
 	}
 	s.req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: was.State, Usage: was.Spent}
 	for _, d := range how.Decisions {
@@ -98,7 +97,7 @@ func (s *session) suspend(q *chat.Question, state agent.State) (err error) {
 		}
 	}
 	waiting := saved{
-		Schema: savedSchema, Agent: s.id, Session: s.session, Text: strings.Join(s.text, ""), IDs: s.ids.Known, Spent: state.Usage,
+		Schema: savedSchema, Agent: s.id, Session: s.session, Text: s.said.Text(), IDs: s.ids.Known, Spent: state.Usage,
 	}
 	if waiting.State, err = json.Marshal(state); err != nil {
 		return err

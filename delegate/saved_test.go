@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"sluice/agent"
@@ -45,7 +44,7 @@ func TestSavedSessionThatCannotGoOn(t *testing.T) {
 		if tt.bad {
 			continue
 		}
-		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.CallID("own", false) != "shown" || strings.Join(s.text, "") != "so far" || s.session != good.Session {
+		if d := s.req.Resumed.Decisions; len(d) != 2 || d[0].CallID != "own" || d[1].CallID != "within" || s.CallID("own", false) != "shown" || s.said.Text() != "so far" || s.session != good.Session {
 			t.Errorf("%s: %+v, %+v", name, d, s)
 		}
 	}

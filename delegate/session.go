@@ -32,10 +32,10 @@ type session struct {
 	inner   *agent.Inner
 	req     *chat.Request
 
-	asked  string     // the task and its context, as the record has them
-	text   []string   // of the answer so far
-	ids    run.IDs    // of calls, by the agent's own
-	spent  chat.Usage // before it went on; zero: it has just begun
+	asked  string      // the task and its context, as the record has them
+	said   stream.Fold // the answer so far
+	ids    run.IDs     // of calls, by the agent's own
+	spent  chat.Usage  // before it went on; zero: it has just begun
 	record Record
 }
 
@@ -149,7 +149,7 @@ func (s *session) emit(ev *stream.AgentRun) {
 // A summary that does not come, or is too long itself, is replaced by the beginning of the
 // answer with a note. Only the end of ctx is an error then.
 func (s *session) summary(ctx context.Context) (string, chat.Usage, error) {
-	answer := strings.TrimSpace(strings.Join(s.text, ""))
+	answer := strings.TrimSpace(s.said.Text())
 	if answer == "" {
 		return "", chat.Usage{}, &fault.Error{Type: fault.ModelError, Message: "It has given no answer"}
 	}
@@ -161,9 +161,9 @@ func (s *session) summary(ctx context.Context) (string, chat.Usage, error) {
 	req.Data = append(slices.Clip(req.Data), chat.Quote{About: "Your answer to the task", Text: answer, Limit: maxSummarised})
 	req.Input = "Summarise your answer for who gave the task, in at most 3,000 characters. Keep results, numbers, names and what is open; " +
 		"add nothing.\n\nTask:\n" + s.req.Input
-	var short spoken
+	short := spoken{stream.Fold{Only: stream.Answer}}
 	result, err := s.all.short[s.id].Run(ctx, &req, &short)
-	if text := strings.TrimSpace(strings.Join(short.text, "")); err == nil && text != "" && len(text) <= maxSummary {
+	if text := strings.TrimSpace(short.Text()); err == nil && text != "" && len(text) <= maxSummary {
 		return text, result.Usage, nil
 	}
 	if cause := fault.Cause(ctx); cause != nil {
@@ -177,19 +177,13 @@ func (s *session) summary(ctx context.Context) (string, chat.Usage, error) {
 // maxSummarised bounds an answer that is summarised, with the marks of its lines.
 const maxSummarised = 3 * maxText
 
-// spoken is a sink that keeps the text alone.
-type spoken struct {
-	text []string
-	size int
-}
+// spoken is a sink that stores the text alone.
+type spoken struct{ stream.Fold }
 
 // Emit implements stream.Sink.
 func (o *spoken) Emit(ev stream.Event) error {
-	if d, ok := ev.(*stream.Delta); ok {
-		if o.size += len(d.Text); o.size > maxSummary {
-			return errors.New("the summary is too long")
-		}
-		o.text = append(o.text, d.Text)
+	if o.Add(ev); o.Size > maxSummary {
+		return errors.New("the summary is too long")
 	}
 	return nil
 }
@@ -199,7 +193,7 @@ func (*spoken) Flush() error { return nil }
 
 // Say implements run.Owner. The agent's text is emitted as inner text.
 func (s *session) Say(piece *stream.Delta) error {
-	s.text = append(s.text, piece.Text)
+	s.said.Add(piece)
 	s.record.Note(piece)
 	s.inner.Emit(&stream.InnerDelta{Attribution: s.Who, Delta: piece.Text})
 	return nil

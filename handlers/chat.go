@@ -105,7 +105,7 @@ func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn)
 		t.kept.OnBreak(o.out.Discard)
 	}
 	o.stamper = stream.NewStamper(t.behind(o.out), t.began)
-	o.seen.next, o.seen.noRoom = o.stamper, t.noRoom
+	o.seen.Only, o.seen.next, o.seen.noRoom = stream.Tools, o.stamper, t.noRoom
 	return ctx, o
 }
 
@@ -121,7 +121,7 @@ func (s *Server) account(ctx context.Context, o *told, err error) (broken bool) 
 	s.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
 	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
 	o.seen.endSpan(o.span)
-	return closeErr != nil || o.seen.reason == ""
+	return closeErr != nil || o.seen.Done == nil
 }
 
 // spentBefore returns what a turn that goes on had spent, and told, before it was paused.
@@ -233,15 +233,12 @@ func logReceived(log *zerolog.Logger, r *http.Request, input int) {
 // logCompleted logs the end of a turn. err is why it ended without an answer; nil if it
 // had one.
 func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Duration) {
-	reason := seen.reason
-	if reason == "" { // the client left before the end
-		reason = stream.Cancelled
-	}
+	reason := seen.ending()
 	details := zerolog.Dict().
 		Int64("total_duration_ms", total.Milliseconds()).
 		Bool("success", reason.Success()).
 		Str("finish_reason", string(reason)).
-		Strs("tools_called", loggedNames(seen.tools)).
+		Strs("tools_called", loggedNames(seen.called())).
 		Int("events", seen.total())
 	if err != nil {
 		details.AnErr("cause", err)

@@ -20,9 +20,9 @@ type document struct {
 	r      *http.Request
 	turn   *turn
 
+	stream.Fold
+
 	text   []byte
-	failed *fault.Error
-	done   bool
 	sent   bool // the reply
 	broken bool // and there will be none
 	stats  sse.Stats
@@ -31,14 +31,8 @@ type document struct {
 // Write adds what the encoder makes of ev.
 func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 	d.text = d.turn.Encoder.Encode(d.text, s, ev)
-	switch ev := ev.(type) {
-	case *stream.Error:
-		if ev.Fatal {
-			d.failed = &fault.Error{Type: ev.Type, Message: ev.Message, RetryAfter: ev.RetryAfter}
-		}
-	case *stream.Done:
-		d.done = true
-	}
+	d.Only = stream.Ends
+	d.Add(ev)
 	return nil
 }
 
@@ -51,7 +45,7 @@ func (d *document) Flush() error {
 }
 
 // refused says that a fault stands in the place of the reply.
-func (d *document) refused() bool { return d.failed != nil && !d.turn.Told }
+func (d *document) refused() bool { return d.Fatal() != nil && !d.turn.Told }
 
 // send sends the reply, once.
 func (d *document) send() {
@@ -74,20 +68,28 @@ func (d *document) Close() error {
 	if d.broken {
 		return task.ErrBroken
 	}
-	if !d.done || d.sent {
+	if d.Done == nil || d.sent {
 		return nil
 	}
 	began := time.Now()
-	switch {
-	case !d.refused():
+	if d.refused() {
+		d.refuse()
+	} else {
 		d.send()
-	case d.turn.early != nil:
-		d.turn.early.refuse(d.failed)
-	default:
-		d.server.refuse(d.w, d.r, d.server.refusal(d.r, d.failed), d.server.shape(d.r))
 	}
 	d.stats.Blocked = time.Since(began)
 	return nil
+}
+
+// refuse sends the fault that ended the turn in place of the reply.
+func (d *document) refuse() {
+	ev := d.Fatal()
+	why := &fault.Error{Type: ev.Type, Message: ev.Message, RetryAfter: ev.RetryAfter}
+	if d.turn.early != nil {
+		d.turn.early.refuse(why)
+		return
+	}
+	d.server.refuse(d.w, d.r, d.server.refusal(d.r, why), d.server.shape(d.r))
 }
 
 // Stats returns the figures of the one write.

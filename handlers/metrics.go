@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -61,32 +62,31 @@ func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 // turn adds up a turn that has ended. before is what it had spent, and was counted, before
 // it was paused.
 func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration, before chat.Usage) {
-	reason := string(seen.reason)
-	if reason == "" {
-		reason = "cancelled"
-	}
-	m.streams.Inc(reason)
+	m.streams.Inc(string(seen.ending()))
 	m.turnTime.Observe(took.Seconds())
 	for _, c := range seen.counts {
 		m.events.Add(float64(c.n), c.name)
 	}
-	for _, e := range seen.errors {
+	for _, e := range seen.Errors {
 		fatal := "false"
 		if e.Fatal {
 			fatal = "true"
 		}
 		m.errors.Inc(string(e.Type), fatal)
 	}
-	for _, t := range seen.ended {
-		m.tools.Inc(t.server, t.outcome)
-		m.toolTime.Observe(t.seconds, t.server)
+	for _, c := range seen.Calls { // a model can make up any number of names, but no server
+		if c.Outcome != "" {
+			m.tools.Inc(c.Server, string(c.Outcome))
+			m.toolTime.Observe(c.Duration.Seconds(), c.Server)
+		}
 	}
-	for _, d := range seen.models {
+	done := cmp.Or(seen.Done, new(stream.Done))
+	for _, d := range done.Model {
 		m.modelTime.Observe(d.Seconds())
 	}
-	m.tokens.Add(float64(max(0, seen.usage.InputTokens-before.InputTokens)), "input")
-	m.tokens.Add(float64(max(0, seen.usage.OutputTokens-before.OutputTokens)), "output")
-	m.tokens.Add(float64(max(0, seen.usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
+	m.tokens.Add(float64(max(0, done.Usage.InputTokens-before.InputTokens)), "input")
+	m.tokens.Add(float64(max(0, done.Usage.OutputTokens-before.OutputTokens)), "output")
+	m.tokens.Add(float64(max(0, done.Usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
 	m.written(s, w)
 }
 

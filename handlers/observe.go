@@ -1,10 +1,9 @@
 package handlers
 
 import (
+	"cmp"
 	"sync/atomic"
-	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
 )
@@ -15,29 +14,16 @@ type count struct {
 	n    int
 }
 
-// observer counts what passes, for the log and the metrics. It works on plain
+// observer counts and notes what passes, for the log and the metrics. It works on plain
 // fields, which are added up when the turn has ended: nothing shared per delta.
 type observer struct {
+	stream.Fold
 	next stream.Sink
 	// noRoom, if not nil, is true from when the store had no room for the turn until the
 	// client is told.
 	noRoom *atomic.Bool
 	counts []count  // in the order of their first
 	room   [6]count // for those of a turn without extensions
-	tools  []string
-	ended  []toolEnd
-	errors []stream.Error
-	// What Done said, which is larger.
-	usage  chat.Usage
-	models []time.Duration // of each model call
-	reason stream.FinishReason
-}
-
-// toolEnd is a tool call that has ended. Metrics have its server for a label and not its
-// name: a model can make up any number of names.
-type toolEnd struct {
-	server, outcome string
-	seconds         float64
 }
 
 // Emit counts ev and passes it on. Before it the client hears that the store is full.
@@ -79,20 +65,7 @@ func (o *observer) pass(ev stream.Event) error {
 	if name := stream.Name(ev); name != "" {
 		o.count(name)
 	}
-	switch ev := ev.(type) {
-	case *stream.ToolStarted:
-		o.tools = append(o.tools, ev.Tool)
-	case *stream.ToolCompleted:
-		o.end(&ev.Call, "completed", ev.Duration.Seconds())
-	case *stream.ToolFailed:
-		o.end(&ev.Call, "failed", ev.Duration.Seconds())
-	case *stream.ToolUnknown:
-		o.end(&ev.Call, "unknown", ev.Duration.Seconds())
-	case *stream.Error:
-		o.errors = append(o.errors, *ev)
-	case *stream.Done:
-		o.usage, o.models, o.reason = ev.Usage, ev.Model, ev.Reason
-	}
+	o.Add(ev)
 	return o.next.Emit(ev)
 }
 
@@ -114,10 +87,16 @@ func (o *observer) count(name string) {
 	o.counts = append(o.counts, count{name, 1})
 }
 
-// end notes the end of a call; outcome is the label of the metric.
-func (o *observer) end(c *stream.Call, outcome string, seconds float64) {
-	o.ended = append(o.ended, toolEnd{c.Server, outcome, seconds})
+// called returns the names of the tools that were called, in order.
+func (o *observer) called() (names []string) {
+	for _, c := range o.Calls {
+		names = append(names, c.Tool)
+	}
+	return names
 }
+
+// ending returns why the turn ended. One without Done was left by its client.
+func (o *observer) ending() stream.FinishReason { return cmp.Or(o.Reason(), stream.Cancelled) }
 
 // total returns how many events passed.
 func (o *observer) total() (n int) {

@@ -30,10 +30,7 @@ func (o *observer) endSpan(span trace.Span) {
 	if !span.On() {
 		return
 	}
-	reason := o.reason
-	if reason == "" { // the client left before the end
-		reason = stream.Cancelled
-	}
+	reason := o.ending()
 	span.String("sluice.finish_reason", string(reason))
 	span.Fail(o.failure(reason))
 }
@@ -43,10 +40,8 @@ func (o *observer) failure(reason stream.FinishReason) string {
 	if reason.Success() {
 		return ""
 	}
-	for _, e := range o.errors {
-		if e.Fatal {
-			return string(e.Type)
-		}
+	if e := o.Fatal(); e != nil {
+		return string(e.Type)
 	}
 	return string(reason)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/stream"
 )
 
 // Trace is the way of a task.
@@ -88,12 +90,13 @@ type Outcome string
 // Outcomes. Running is that of a call whose end was not told, and Waiting that of one that
 // waits for a person and has not begun.
 const (
-	Completed Outcome = "completed"
-	Cached    Outcome = "cached"
-	Failed    Outcome = "failed"
-	Unknown   Outcome = "unknown"
-	Running   Outcome = "running"
-	Waiting   Outcome = "waiting"
+	Completed = Outcome(stream.CallCompleted)
+	Failed    = Outcome(stream.CallFailed)
+	Unknown   = Outcome(stream.CallUnknown)
+
+	Cached  Outcome = "cached"
+	Running Outcome = "running"
+	Waiting Outcome = "waiting"
 )
 
 // Call is a call of a tool.

@@ -72,8 +72,10 @@ func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
 		}
 	case *stream.Thinking:
 		r.speak(&ev.Attribution, at)
-	case *stream.ToolStarted, *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
-		r.call(ev, at)
+	case *stream.ToolStarted:
+		r.started(&ev.Call, at)
+	case stream.ToolEnd:
+		r.ended(ev)
 	case *stream.Route:
 		r.route(ev, at)
 	case *stream.AgentRun:
@@ -88,24 +90,6 @@ func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
 		r.failure(ev, at)
 	case *stream.Done:
 		r.done(ev)
-	}
-}
-
-// call follows a tool call.
-func (r *Recorder) call(ev stream.Event, at time.Duration) {
-	switch ev := ev.(type) {
-	case *stream.ToolStarted:
-		r.started(&ev.Call, at)
-	case *stream.ToolCompleted:
-		outcome := Completed
-		if ev.Cached {
-			outcome = Cached
-		}
-		r.ended(&ev.Call, ev.Duration, outcome, "", ev)
-	case *stream.ToolFailed:
-		r.ended(&ev.Call, ev.Duration, Failed, ev.Message, nil)
-	case *stream.ToolUnknown:
-		r.ended(&ev.Call, ev.Duration, Unknown, ev.Message, nil)
 	}
 }
 
@@ -232,9 +216,10 @@ func (r *Recorder) started(c *stream.Call, at time.Duration) {
 	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.who})
 }
 
-func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, message string, done *stream.ToolCompleted) {
+func (r *Recorder) ended(ev stream.ToolEnd) {
+	end := ev.End()
 	for i, p := range r.calls {
-		if p.id != c.ID {
+		if p.id != end.Call.ID {
 			continue
 		}
 		r.calls = append(r.calls[:i], r.calls[i+1:]...)
@@ -243,20 +228,29 @@ func (r *Recorder) ended(c *stream.Call, took time.Duration, outcome Outcome, me
 		}
 		s := &r.part.Steps[p.step]
 		call := &s.Calls[p.call]
-		ms := took.Milliseconds()
-		call.Outcome, call.Millis = outcome, &ms
-		if outcome != Completed && outcome != Cached {
-			s.Status, call.Error = Warning, r.shown(message, false)
+		ms := end.Duration.Milliseconds()
+		call.Outcome, call.Millis = Outcome(end.Outcome), &ms
+		if done, ok := ev.(*stream.ToolCompleted); ok {
+			r.completed(done, s, call)
+		} else {
+			s.Status, call.Error = Warning, r.shown(end.Result, false)
 		}
-		if done != nil && done.Warning != "" {
-			s.Status, call.Error = Warning, r.shown(done.Warning, false)
-		}
-		if done != nil && r.payloads() {
-			text, cut := r.bounded(done.Result, false)
-			call.Result = &Result{text, cut || done.Truncated}
-		}
-		r.session(c.Attribution, 1)
+		r.session(end.Call.Attribution, 1)
 		return
+	}
+}
+
+// completed notes what a tool said that did its work.
+func (r *Recorder) completed(ev *stream.ToolCompleted, s *Step, call *Call) {
+	if ev.Cached {
+		call.Outcome = Cached
+	}
+	if ev.Warning != "" {
+		s.Status, call.Error = Warning, r.shown(ev.Warning, false)
+	}
+	if r.payloads() {
+		text, cut := r.bounded(ev.Result, false)
+		call.Result = &Result{text, cut || ev.Truncated}
 	}
 }
 

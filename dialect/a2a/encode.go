@@ -44,7 +44,7 @@ func (e *teller) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 		e.extra(s, ev)
 		return dst
 	case *stream.Start:
-		e.hear(ev)
+		e.note(ev)
 		e.extra(s, ev)
 		if e.resumed {
 			return dst
@@ -54,7 +54,7 @@ func (e *teller) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	case *stream.Done:
 		return e.done(dst, s, ev)
 	}
-	e.hear(ev)
+	e.note(ev)
 	if extra := e.extra(s, ev); extra != nil {
 		dst = e.event(dst, e.update(sdk.TaskStateWorking, s, extra))
 	}
@@ -64,7 +64,7 @@ func (e *teller) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 // Skip takes an event that the client has in the task.
 func (e *teller) Skip(ev stream.Event) {
 	e.resumed = true
-	e.hear(ev)
+	e.note(ev)
 }
 
 // Heartbeat returns a comment.
@@ -72,8 +72,8 @@ func (*teller) Heartbeat() []byte { return sse.Ping() }
 
 // delta appends a piece of the answer.
 func (e *teller) delta(dst []byte, ev *stream.Delta) []byte {
-	first := len(e.pieces) == 0
-	e.pieces = append(e.pieces, ev.Text)
+	first := len(e.Pieces) == 0
+	e.note(ev)
 	if p := &e.piece; !p.made || p.first != first || p.agent != ev.AgentID {
 		e.newPattern(first, ev.AgentID)
 	}
@@ -103,7 +103,7 @@ func (e *teller) artifact(text string, first bool, agent string) *sdk.TaskArtifa
 
 // done appends the end: of the answer, and of the task.
 func (e *teller) done(dst []byte, s stream.Stamp, ev *stream.Done) []byte {
-	if len(e.pieces) > 0 {
+	if len(e.Pieces) > 0 {
 		end := e.artifact("", false, "")
 		end.LastChunk = true
 		dst = e.event(dst, end)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -255,7 +256,7 @@ func (s *Server) listen(x *dialect.Exchange, e *teller, id sdk.TaskID) error {
 	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
 		a.mu.Lock()
 		task := a.now()
-		e.pieces = append(e.pieces, a.pieces...)
+		e.Fold, e.Pieces = a.Fold, slices.Clip(a.Pieces)
 		a.mu.Unlock()
 		return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil && a.follow(ctx, e, out)
 	}

@@ -61,72 +61,65 @@ func (r *registry) of(context string) (tasks []*sdk.Task) {
 // run is a turn that runs and is not kept.
 type run struct {
 	mu      sync.Mutex // guards the fields below; turn's ids do not change
-	turn               // its pieces are those that were flushed
+	turn               // Pieces are those that were flushed
 	cancel  context.CancelCauseFunc
-	late    []string // of the answer, not flushed yet
-	done    *stream.Done
-	at      time.Duration // of done
+	late    []string      // of the answer, not flushed yet
+	at      time.Duration // of Done
 	changed chan struct{} // closed when there is more to tell; nil: nobody waits for that
 }
 
 // begun notes what ends the turn.
 func (a *run) begun(cancel context.CancelCauseFunc) { a.cancel = cancel }
 
-// ear hears what a turn tells, and passes it on.
-type ear struct {
+// observer notes the events of a turn in its run, and passes them on.
+type observer struct {
 	stream.Output
-	run   *run
-	all   *registry
-	deaf  bool // the turn is kept
-	added bool
+	run    *run
+	all    *registry
+	stored bool // the turn is: nothing is noted here
+	added  bool
 }
 
 // Write implements stream.Output.
-func (e *ear) Write(s stream.Stamp, ev stream.Event) error {
-	if !e.deaf {
-		e.hear(s, ev)
+func (o *observer) Write(s stream.Stamp, ev stream.Event) error {
+	if start, ok := ev.(*stream.Start); ok {
+		o.stored = start.TaskID != ""
 	}
-	return e.Output.Write(s, ev)
+	if !o.stored {
+		o.run.observe(s, ev)
+	}
+	return o.Output.Write(s, ev)
 }
 
-// hear takes an event of the run. It never blocks: those who listen read what
-// is kept.
-func (e *ear) hear(s stream.Stamp, ev stream.Event) {
-	a := e.run
+// observe notes an event. It never blocks: those who listen read what is noted.
+func (a *run) observe(s stream.Stamp, ev stream.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch ev := ev.(type) {
-	case *stream.Start:
-		if e.deaf = ev.TaskID != ""; e.deaf {
-			return
-		}
-	case *stream.Delta:
-		a.late = append(a.late, ev.Text)
-	case *stream.Error, *stream.Approval:
-		a.turn.hear(ev)
-	case *stream.Done:
-		done := *ev
-		a.done, a.at = &done, s.At
+	a.at = s.At
+	if d, ok := ev.(*stream.Delta); ok {
+		a.late = append(a.late, d.Text)
+		return
 	}
+	a.Add(ev)
 }
 
 // Flush implements stream.Output. The first one is that of the turn's start.
-func (e *ear) Flush() error {
-	if !e.deaf {
-		if !e.added {
-			e.added = true
-			e.all.add(e.run)
+func (o *observer) Flush() error {
+	if !o.stored {
+		if !o.added {
+			o.added = true
+			o.all.add(o.run)
 		}
-		e.run.publish()
+		o.run.publish()
 	}
-	return e.Output.Flush()
+	return o.Output.Flush()
 }
 
 // publish tells those who listen.
 func (a *run) publish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pieces = append(a.pieces, a.late...)
+	a.Pieces = append(a.Pieces, a.late...)
 	a.late = a.late[:0]
 	if a.changed != nil {
 		close(a.changed)
@@ -151,8 +144,8 @@ func (a *run) shown() *sdk.Task {
 
 // now needs mu.
 func (a *run) now() *sdk.Task {
-	if a.done != nil {
-		return a.snapshot(stateOf(a.done.Reason), a.at)
+	if a.Done != nil {
+		return a.snapshot(stateOf(a.Reason()), a.at)
 	}
 	return a.snapshot(sdk.TaskStateWorking, time.Since(a.began))
 }
@@ -164,7 +157,7 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 	defer cancel()
 	for {
 		a.mu.Lock()
-		task, ended, changed := a.now(), a.done != nil, a.more()
+		task, ended, changed := a.now(), a.Done != nil, a.more()
 		a.mu.Unlock()
 		if ended {
 			return task
@@ -179,23 +172,21 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 
 // follow tells a client the rest of the turn. The task is out.
 func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
-	heard := len(e.pieces)
 	for {
 		a.mu.Lock()
-		fresh, done, failure, at, changed := a.pieces[heard:], a.done, a.failure, a.at, a.more()
-		questions := a.questions
+		now, at, changed := a.Fold, a.at, a.more()
 		a.mu.Unlock()
-		heard += len(fresh)
 		var frames []byte
-		for _, piece := range fresh {
+		for _, piece := range now.Pieces[len(e.Pieces):] {
 			frames = e.Encode(frames, stream.Stamp{}, &stream.Delta{Text: piece})
 		}
-		if done != nil {
-			e.failure, e.questions = failure, questions
-			frames = e.Encode(frames, stream.Stamp{At: at}, done)
+		done := now.Done != nil
+		if done {
+			e.Errors, e.Questions = now.Errors, now.Questions
+			frames = e.Encode(frames, stream.Stamp{At: at}, now.Done)
 		}
-		if len(frames) > 0 && (out.WriteFrame(frames) != nil || out.Flush() != nil) || done != nil {
-			return done != nil
+		if len(frames) > 0 && (out.WriteFrame(frames) != nil || out.Flush() != nil) || done {
+			return done
 		}
 		select {
 		case <-changed:

@@ -72,7 +72,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 		}
 		x.Collect, x.Told, x.Encoder = true, true, &collector{turn: turn, early: early}
 	}
-	s.hear(x, turn)
+	s.observe(x, turn)
 	return x, nil
 }
 
@@ -191,10 +191,11 @@ func (s *Server) follower(c *call, t *turn) *teller {
 	return e
 }
 
-// hear makes a turn that is not kept known while it runs.
-func (s *Server) hear(x *dialect.Exchange, t *turn) {
+// observe makes a turn that is not kept known while it runs.
+func (s *Server) observe(x *dialect.Exchange, t *turn) {
 	run := &run{turn: *t}
+	run.Only = stream.Answer
 	x.Begun = run.begun
-	x.Output = func(next stream.Output) stream.Output { return &ear{Output: next, run: run, all: &s.running} }
+	x.Output = func(next stream.Output) stream.Output { return &observer{Output: next, run: run, all: &s.running} }
 	x.Close = func() { s.running.remove(run) }
 }

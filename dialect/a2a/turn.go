@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"strings"
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -22,9 +21,7 @@ type turn struct {
 	history       *int // messages that the client wants; nil: all
 	began         time.Time
 
-	pieces    []string // of the answer, which their sender keeps as well
-	failure   string   // of the fatal error
-	questions []*stream.Approval
+	stream.Fold // its Pieces their sender stores as well
 }
 
 // begin takes the ids of a turn that is kept.
@@ -37,24 +34,14 @@ func (t *turn) begin(ev *stream.Start) {
 	}
 }
 
-// hear takes what the end of the turn repeats.
-func (t *turn) hear(ev stream.Event) {
-	switch ev := ev.(type) {
-	case *stream.Start:
-		t.begin(ev)
-	case *stream.Delta:
-		t.pieces = append(t.pieces, ev.Text)
-	case *stream.Error:
-		if ev.Fatal {
-			t.failure = ev.Message
-		}
-	case *stream.Approval:
-		t.questions = append(t.questions, ev)
+// note adds the next event.
+func (t *turn) note(ev stream.Event) {
+	if start, ok := ev.(*stream.Start); ok {
+		t.begin(start)
 	}
+	t.Only = stream.Answer
+	t.Add(ev)
 }
-
-// said returns the answer so far.
-func (t *turn) said() string { return strings.Join(t.pieces, "") }
 
 // info implements sdk.TaskInfoProvider.
 func (t *turn) info() sdk.TaskInfo {
@@ -65,22 +52,25 @@ func (t *turn) info() sdk.TaskInfo {
 func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 	when := t.began.Add(at).UTC().Truncate(time.Millisecond)
 	status := sdk.TaskStatus{State: state, Timestamp: &when}
-	text := t.failure
+	text := ""
+	if e := t.Fatal(); e != nil {
+		text = e.Message
+	}
 	switch state {
 	case sdk.TaskStateSubmitted:
 		text = chat.TaskSubmitted
 	case sdk.TaskStateWorking:
 		text = chat.TaskWorking
 	case sdk.TaskStateInputRequired:
-		if text = t.said(); len(t.questions) > 0 {
-			text = promptOf(t.questions)
+		if text = t.Text(); len(t.Questions) > 0 {
+			text = promptOf(t.Questions)
 		}
 	}
 	if text != "" {
 		status.Message = t.spoken(":status", text)
 	}
 	if state == sdk.TaskStateInputRequired {
-		for _, q := range t.questions {
+		for _, q := range t.Questions {
 			status.Message.Parts = append(status.Message.Parts, t.wire.questionPart(q))
 		}
 	}
@@ -106,7 +96,7 @@ func (t *turn) snapshot(state sdk.TaskState, at time.Duration) *sdk.Task {
 		asked.TaskID, asked.ContextID = task.ID, t.context
 		task.History = append(task.History, &asked)
 	}
-	if text := t.said(); text != "" {
+	if text := t.Text(); text != "" {
 		task.Artifacts = []*sdk.Artifact{{ID: answer, Name: answer, Parts: sdk.ContentParts{sdk.NewTextPart(text)}}}
 		if state != sdk.TaskStateWorking {
 			task.History = append(task.History, t.spoken(":assistant", text))
@@ -147,7 +137,7 @@ type collector struct {
 
 // Encode appends the reply.
 func (c *collector) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
-	c.hear(ev)
+	c.note(ev)
 	switch ev := ev.(type) {
 	case *stream.Start:
 		if c.early {
