@@ -74,7 +74,7 @@ const (
 	storedDone      = "done"
 )
 
-// AppendStored appends ev in the form in which ReadStored takes it back. Invalid
+// AppendStored appends ev in the form that ReadStoredLine reads. Invalid
 // UTF-8 becomes U+FFFD, as in every encoder. With an error nothing is appended.
 func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
 	if d, ok := ev.(*Delta); ok && utf8.ValidString(d.Text) && d.Attribution.valid() {
@@ -208,50 +208,33 @@ func (c *storedCall) call() Call {
 // cut or altered, or a newer version wrote it.
 var ErrStored = errors.New("stored event cannot be read")
 
-// ReadStored reads what AppendStored wrote. An extension that this version does not
-// know is an error, and so is trailing data.
-func ReadStored(line []byte) (Stamp, Event, error) {
-	var s stored
-	if err := json.Unmarshal(line, &s); err != nil {
-		return Stamp{}, nil, fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	return s.whole()
-}
-
-// whole returns what the envelope holds, if that is one event.
-func (s *stored) whole() (Stamp, Event, error) {
-	if s.N < 1 || s.At < 0 {
-		return Stamp{}, nil, fmt.Errorf("%w: no stamp", ErrStored)
-	}
-	ev, err := s.read()
-	if err != nil {
-		return Stamp{}, nil, fmt.Errorf("%w: %q: %w", ErrStored, s.Event, err)
-	}
-	return Stamp{s.N, s.At}, ev, nil
-}
-
-// ReadStoredLine reads a line of a Storage and hands on its events, of which there is at
-// least one. It fails like ReadStored; nothing was handed on then.
-func ReadStoredLine(line []byte, take func(Stamp, Event)) error {
+// ReadStoredLine reads a line of a Storage, or what AppendStored wrote, and calls use with each
+// of its events, of which there is at least one. An extension that this version does not know
+// is an error, and so is trailing data; use is not called then.
+func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
 	var s stored
 	if err := json.Unmarshal(line, &s); err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
+	if s.N < 1 || s.At < 0 {
+		return fmt.Errorf("%w: no stamp", ErrStored)
+	}
 	if s.Event != storedDeltas {
-		stamp, ev, err := s.whole()
-		if err == nil {
-			take(stamp, ev)
+		ev, err := s.read()
+		if err != nil {
+			return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, err)
 		}
-		return err
+		use(Stamp{s.N, s.At}, ev)
+		return nil
 	}
 	var all storedPieces
-	if err := json.Unmarshal(s.Data, &all); err != nil || s.N < 1 || s.At < 0 || len(all.Texts) == 0 {
+	if err := json.Unmarshal(s.Data, &all); err != nil || len(all.Texts) == 0 {
 		return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, errors.Join(err, errors.New("no pieces")))
 	}
 	pieces := make([]Delta, len(all.Texts))
 	for i, text := range all.Texts {
 		pieces[i] = Delta{all.Attribution, text}
-		take(Stamp{s.N + i, s.At}, &pieces[i])
+		use(Stamp{s.N + i, s.At}, &pieces[i])
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func TestStoredEventsAreReadBackWhole(t *testing.T) {
 		if bytes.ContainsAny(line, "\r\n") {
 			t.Errorf("%T is stored on several lines: %q", ev, line)
 		}
-		stamp, got, err := stream.ReadStored(line)
+		stamp, got, err := readStored(line)
 		if err != nil || stamp != want {
-			t.Fatalf("ReadStored(%s) = %v, %v", line, stamp, err)
+			t.Fatalf("readStored(%s) = %v, %v", line, stamp, err)
 		}
 		if diff := cmp.Diff(ev, got); diff != "" {
 			t.Errorf("%T (-stored +read):\n%s", ev, diff)
@@ -89,7 +89,7 @@ func TestStoredProgressIsFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, got, err := stream.ReadStored(line)
+	_, got, err := readStored(line)
 	if diff := cmp.Diff(stream.Event(&stream.ToolProgress{}), got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -103,8 +103,8 @@ func TestStoredEventsThatCannotBeRead(t *testing.T) {
 		`{"n":1,"at":0,"event":"from_the_future","data":{}}`, `{"n":1,"at":0,"event":"delta","data":7}`, `{"n":1,"at":0,"event":"delta"}`,
 		`{"n":"1","at":0,"event":"delta","data":{}}`, `{"n":1,"at":0,"event":"tool_started","data":[]}`,
 	} {
-		if stamp, ev, err := stream.ReadStored([]byte(line)); !errors.Is(err, stream.ErrStored) {
-			t.Errorf("ReadStored(%s) = %v, %v, %v", line, stamp, ev, err)
+		if stamp, ev, err := readStored([]byte(line)); !errors.Is(err, stream.ErrStored) {
+			t.Errorf("readStored(%s) = %v, %v, %v", line, stamp, ev, err)
 		}
 	}
 	if _, err := stream.AppendStored(nil, stream.Stamp{N: 1}, foreign{&stream.Delta{Text: "d"}}); err == nil {
@@ -113,4 +113,10 @@ func TestStoredEventsThatCannotBeRead(t *testing.T) {
 	if line, err := stream.AppendStored([]byte("before"), stream.Stamp{N: 1}, &stream.Quality{Plan: jsontext.Value(`{"steps":`)}); err == nil || string(line) != "before" {
 		t.Errorf("an event that is no JSON: %q, %v", line, err)
 	}
+}
+
+// readStored reads an event that was stored by itself.
+func readStored(line []byte) (at stream.Stamp, ev stream.Event, err error) {
+	err = stream.ReadStoredLine(line, func(s stream.Stamp, e stream.Event) { at, ev = s, e })
+	return at, ev, err
 }

@@ -108,15 +108,16 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 			_ = guard.Emit(told.Event)
 		}
 		for line := range strings.Lines(string(data)) {
-			stamp, ev, err := stream.ReadStored([]byte(line))
+			err := stream.ReadStoredLine([]byte(line), func(stamp stream.Stamp, ev stream.Event) {
+				if last++; stamp.N != last {
+					t.Errorf("cut after %d: event %d has the number %d", cut, last, stamp.N)
+				}
+				if err := guard.Emit(ev); err != nil {
+					t.Errorf("cut after %d: %v", cut, err)
+				}
+			})
 			if err != nil {
 				t.Fatal(err)
-			}
-			if last++; stamp.N != last {
-				t.Errorf("cut after %d: event %d has the number %d", cut, last, stamp.N)
-			}
-			if err := guard.Emit(ev); err != nil {
-				t.Errorf("cut after %d: %v", cut, err)
 			}
 		}
 		if !guard.Ended() || n != last {

@@ -138,9 +138,7 @@ func (l *log) Emit(ev stream.Event) error {
 	if err != nil {
 		return err
 	}
-	_, again, err := stream.ReadStored(stored)
-	l.events = append(l.events, again)
-	return err
+	return stream.ReadStoredLine(stored, func(_ stream.Stamp, again stream.Event) { l.events = append(l.events, again) })
 }
 
 func (l *log) Flush() error { return nil }

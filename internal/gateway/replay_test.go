@@ -92,7 +92,7 @@ func (turn *recordedTurn) again(t *testing.T) string {
 	}
 	var text []byte
 	for _, line := range turn.lines {
-		stamp, ev, err := stream.ReadStored(line)
+		stamp, ev, err := readStored(line)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -265,7 +265,7 @@ func TestStorageTakesWholeEventsOrRefuses(t *testing.T) {
 		if err != nil || !json.Valid(line) || bytes.ContainsAny(line, "\r\n") {
 			t.Fatalf("%T is stored as %q, %v", ev, line, err)
 		}
-		if _, again, err := stream.ReadStored(line); err != nil || reflect.TypeOf(again) != reflect.TypeOf(ev) {
+		if _, again, err := readStored(line); err != nil || reflect.TypeOf(again) != reflect.TypeOf(ev) {
 			t.Errorf("%T is read back as %T, %v", ev, again, err)
 		}
 	}
@@ -278,7 +278,7 @@ func TestStorageTakesWholeEventsOrRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ev, err := stream.ReadStored(line); !errors.Is(err, stream.ErrStored) {
+	if _, ev, err := readStored(line); !errors.Is(err, stream.ErrStored) {
 		t.Errorf("%s is read back as %T, %v", line, ev, err)
 	}
 }
@@ -380,4 +380,10 @@ func readText(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// readStored reads an event that was stored by itself.
+func readStored(line []byte) (at stream.Stamp, ev stream.Event, err error) {
+	err = stream.ReadStoredLine(line, func(s stream.Stamp, e stream.Event) { at, ev = s, e })
+	return at, ev, err
 }
