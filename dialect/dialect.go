@@ -105,10 +105,8 @@ type Exchange struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, told
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
-	// Collect makes one JSON document of what Encoder writes, instead of a stream. It is
-	// sent when the turn is over, as a 200; a turn that ends by a fatal error is refused
-	// instead, unless Told says that Encoder has words for that too.
-	Collect, Told bool
+	// Form says how what Encoder writes is sent.
+	Form Form
 	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
 	Refuse func(Refusal) Reply
 	// Begun is called when the turn is admitted, with what ends it. May be nil.
@@ -120,6 +118,19 @@ type Exchange struct {
 	Close func()
 }
 
+// Form says how what an Encoder writes is sent.
+type Form int
+
+const (
+	// Streamed: frame by frame.
+	Streamed Form = iota
+	// Document: as one JSON document when the turn is over, with status 200. A turn that ends
+	// by a fatal error is refused instead.
+	Document
+	// AnyDocument is Document, and Encoder words a fatal error too.
+	AnyDocument
+)
+
 // Mode says what becomes of a turn without its client, and whether the client waits for it.
 type Mode int
 
@@ -128,8 +139,8 @@ const (
 	Attached Mode = iota
 	// Detached: it goes on when its client leaves, if it is kept.
 	Detached
-	// Early is Detached, and the document of Exchange.Collect is sent at the first event. A
-	// turn that cannot be kept is refused.
+	// Early is Detached, and the document is sent at the first event. A turn that cannot be
+	// kept is refused.
 	Early
 	// Unheard is Detached, and its client gets the task at once, and no stream, if it is kept.
 	Unheard

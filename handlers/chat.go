@@ -192,7 +192,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 	if t.Mode == dialect.Unheard {
 		return nobody{}
 	}
-	if t.Collect {
+	if t.Form != dialect.Streamed {
 		return &document{server: s, w: w, r: r, turn: t}
 	}
 	cfg := sse.Config{

@@ -47,9 +47,13 @@ func (d *shout) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		return &dialect.Exchange{Reply: dialect.JSON([]byte(`{"data":[]}`))}, nil
 	}
 	d.opened++
+	form := dialect.Streamed
+	if r.URL.Query().Get("stream") == "false" {
+		form = dialect.Document
+	}
 	return &dialect.Exchange{
 		Key: key, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
-		Header: http.Header{"X-Shout": {"v1"}}, Collect: r.URL.Query().Get("stream") == "false",
+		Header: http.Header{"X-Shout": {"v1"}}, Form: form,
 		Close: func() { d.closed++ },
 	}, nil
 }
@@ -69,7 +73,7 @@ func (a absent) Routes() []dialect.Route {
 	return []dialect.Route{{Methods: []string{"POST"}, Path: "/absent", ContentType: "*/*", Open: func(*http.Request, []byte) (*dialect.Exchange, error) {
 		return &dialect.Exchange{
 			Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{}, Mode: a.mode, Begun: a.begun,
-			Header: http.Header{"X-Shout": {"v1"}}, Collect: a.mode == dialect.Early,
+			Header: http.Header{"X-Shout": {"v1"}}, Form: dialect.Document, // of the mode Early
 		}, nil
 	}}}
 }

@@ -45,7 +45,7 @@ func (d *document) Flush() error {
 }
 
 // refused says that a fault stands in the place of the reply.
-func (d *document) refused() bool { return d.Fatal() != nil && !d.turn.Told }
+func (d *document) refused() bool { return d.Fatal() != nil && d.turn.Form != dialect.AnyDocument }
 
 // send sends the reply, once.
 func (d *document) send() {

@@ -214,7 +214,7 @@ func (t *turn) retelling() func(dialect.Kept) stream.Encoder {
 	switch {
 	case t.Attach:
 		return func(dialect.Kept) stream.Encoder { return t.Encoder }
-	case t.Collect:
+	case t.Form != dialect.Streamed:
 		return nil
 	}
 	return t.route.Resume

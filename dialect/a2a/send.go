@@ -70,7 +70,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 		if early {
 			x.Mode = dialect.Early
 		}
-		x.Collect, x.Told, x.Encoder = true, true, &collector{turn: turn, early: early}
+		x.Form, x.Encoder = dialect.AnyDocument, &collector{turn: turn, early: early}
 	}
 	s.observe(x, turn)
 	return x, nil
