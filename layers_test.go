@@ -67,7 +67,7 @@ func layers() []layer {
 		{"store/storetest", 1.5, []string{"store", "internal/testnet"}, "what engines have in common, whichever they are"},
 		{"store", 1, []string{"config", "metrics", "health"}, "it knows neither what state means nor what guards its engines"},
 		{"task", 2, []string{"chat", "stream", "fault", "config", "metrics", "store", "record"}, "it keeps turns, and knows neither who runs them nor who reads them"},
-		{"approval", 2, []string{"tool", "chat", "stream", "fault", "config", "metrics", "trace", "store"}, "it asks people for any runner, and knows none"},
+		{"approval", 2, []string{"run", "tool", "chat", "stream", "fault", "config", "metrics", "trace", "store"}, "it asks people for any runner, and knows none"},
 		{"conversation", 2, []string{"tool", "chat", "stream", "fault", "config", "store"}, "it remembers turns, and knows neither who answers nor how"},
 		{"quality/check", 1, []string{"redact", "internal/markdown"}, "pure rules for texts; it knows neither turns nor models"},
 		{"quality/style", 1, []string{"config"}, "the voice of answers; it knows neither models nor channels"},
@@ -96,7 +96,7 @@ func layers() []layer {
 		{"internal/providers", 3, []string{"chat", "config", "health", "metrics", "breaker", "model", "record", "router", "quality", "gemini", "openai", "anthropic", "internal/geminisim", "internal/offline"}, "the models of a configuration, for all that ask them"},
 		{"internal/wording", 3, []string{"channel", "chat", "deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/roster", 3, []string{"a2aclient", "breaker", "chat", "config", "fault", "health", "router", "store"}, "who is in a team, for what answers"},
-		{"internal/records", 3, []string{"fault", "store", "workflow"}, "what a store has of a task, for who shows it and who removes it"},
+		{"internal/records", 3, []string{"fault", "run", "store", "workflow"}, "what a store has of a task, for who shows it and who removes it"},
 		{"internal/settings", 4, []string{
 			"a2a", "a2aclient", "agent", "approval", "channel", "config", "conversation", "deliver", "gemini", "handlers", "internal/providers", "mcpclient", "model", "quality", "quality/style", "record", "recording", "redact", "router", "store", "task", "workflow",
 		}, "the tables of all that can be configured"},
@@ -106,7 +106,7 @@ func layers() []layer {
 		{"internal/process", 4, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway", 5, []string{
-			"delegate", "tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "internal/home", "internal/todo", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/telemetry", "internal/wording", "quality", "deliver", "quality/style", "conversation", "approval", "workflow", "a2aclient", "record", "recording",
+			"delegate", "run", "tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "internal/home", "internal/todo", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/telemetry", "internal/wording", "quality", "deliver", "quality/style", "conversation", "approval", "workflow", "a2aclient", "record", "recording",
 		}, "the wiring"},
 		{"cmd", 6, []string{"config", "channel", "stream", "loadtest", "doctor", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline", "quality/style", "recording", "store", "task", "workflow"}, "main, signals and commands; nobody imports it"},
 		{"internal/markdown", 0, nil, "one way to read Markdown, for what words it and what checks it"},

@@ -150,7 +150,7 @@ func (t *turn) forbid(c *OpenCall) {
 }
 
 // SharedState returns what the agents of the turn in ctx know of one another's calls, as
-// WithSharedState takes it; nil: nothing.
+// WithShared takes it; nil: nothing.
 func SharedState(ctx context.Context) []byte {
 	s := sharedOf(ctx)
 	if s == nil {
@@ -163,17 +163,6 @@ func SharedState(ctx context.Context) []byte {
 	}
 	text, _ := json.Marshal(s.keys) // of strings and numbers
 	return text
-}
-
-// WithSharedState is WithShared for a turn that goes on: state is that of SharedState.
-func WithSharedState(ctx context.Context, state []byte) (context.Context, error) {
-	s := &shared{keys: map[string]verdict{}}
-	if len(state) > 0 {
-		if err := json.Unmarshal(state, &s.keys); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
-		}
-	}
-	return context.WithValue(ctx, sharedKey{}, s), nil
 }
 
 // modified returns the result of a call whose arguments a person has changed: the model

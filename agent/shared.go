@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync"
 
+	"sluice/run"
 	"sluice/tool"
 )
 
@@ -28,9 +31,15 @@ type sharedKey struct{}
 
 // WithShared returns a context for a turn in which several agents take part: a call
 // whose outcome is unknown to one of them, or that a person has not allowed one of
-// them, is refused to all.
-func WithShared(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sharedKey{}, &shared{keys: map[string]verdict{}})
+// them, is refused to all. state is that of SharedState if the turn goes on; empty: it begins.
+func WithShared(ctx context.Context, state []byte) (context.Context, error) {
+	s := &shared{keys: map[string]verdict{}}
+	if len(state) > 0 {
+		if err := json.Unmarshal(state, &s.keys); err != nil {
+			return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
+		}
+	}
+	return context.WithValue(ctx, sharedKey{}, s), nil
 }
 
 // sharedOf returns what the agents of a team share, or nil in a turn of one

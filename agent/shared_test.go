@@ -52,14 +52,15 @@ func TestLostCallOfAnotherAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := agent.WithShared(t.Context())
+	ctx, _ := agent.WithShared(t.Context(), nil)
 	turn(ctx, `{"a":1,"b":2}`)
 	turn(ctx, `{ "b": 2, "a": 1 }`)
 	if tools.ran != 1 {
 		t.Errorf("the call ran %d times in one turn", tools.ran)
 	}
 	turn(ctx, `{"a":2}`)
-	turn(agent.WithShared(t.Context()), `{"a":1,"b":2}`)
+	again, _ := agent.WithShared(t.Context(), nil)
+	turn(again, `{"a":1,"b":2}`)
 	if tools.ran != 3 {
 		t.Errorf("%d calls ran, want one more of other arguments and one more of another turn", tools.ran)
 	}

@@ -1,46 +1,21 @@
 package agent
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
 
-// stateVersion is the version of a stored State. One of another version is refused:
-// what its members mean may have changed. A State in which somebody waits within a call has
-// the next one, so that a gateway which knows of no such calls refuses it, and no other.
-const (
-	stateVersion  = 1
-	withinVersion = 2
-)
-
-// ErrState is wrapped by the error of a stored State that cannot be continued: it is
-// of another version, was cut or altered, or contradicts itself.
-var ErrState = errors.New("stored turn cannot be continued")
-
-// storedState is a State with its version and a checksum. The checksum tells damage
-// from bugs; it is no seal against somebody who wants to forge a State.
-type storedState struct {
-	// Version is that of the form of State; Sum finds what was cut or altered.
-	Version int             `json:"version"`
-	Sum     string          `json:"sum"`
-	State   json.RawMessage `json:"state"`
-}
-
-// stateBody is a saved State, without its checksum. Members are only ever
-// added; a version that does not know one refuses the state by the version's
-// number, not by the member.
+// stateBody is a saved State, without the runs that wait within its calls. Members are only
+// ever added; a version that does not know one refuses the state by the version of the tree,
+// not by the member.
 type stateBody struct {
 	System   string              `json:"system"`
 	Messages []storedMessage     `json:"messages"`
@@ -115,24 +90,24 @@ type storedMade struct {
 	No    bool   `json:"rejected,omitempty"`
 }
 
+// Paused returns the State as what waits, with the runs within its calls.
+func (s *State) Paused() (*run.Paused, error) {
+	var within []*run.Paused
+	for _, c := range s.Open {
+		if c.Within != nil {
+			within = append(within, c.Within.State.As(c.ID))
+		}
+	}
+	return run.Pause(chat.PausedAgent, s.body(), within...)
+}
+
 // MarshalJSON returns the State in the form that UnmarshalJSON reads.
 func (s State) MarshalJSON() ([]byte, error) {
-	body, err := json.Marshal(s.body())
+	p, err := s.Paused()
 	if err != nil {
 		return nil, err
 	}
-	version := stateVersion
-	if slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Within != nil }) {
-		version = withinVersion
-	}
-	return json.Marshal(storedState{version, sumOf(body), body})
-}
-
-// sumOf is the checksum of a saved body: 16 bytes of SHA-256 find what was cut
-// or altered by accident. It keeps nobody from altering it on purpose.
-func sumOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:16])
+	return p.Encode(), nil
 }
 
 // body returns s as it is saved. It shares no memory with what a running turn
@@ -184,28 +159,35 @@ func (c *storedOpen) changed() jsontext.Value {
 	return jsontext.Value(c.Args)
 }
 
-// UnmarshalJSON reads a stored State. Its error wraps ErrState.
+// UnmarshalJSON reads a stored State. Its error wraps run.ErrPaused.
 func (s *State) UnmarshalJSON(data []byte) error {
-	var st storedState
-	if err := json.Unmarshal(data, &st); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+	p, err := run.ReadPaused(chat.PausedAgent, data)
+	if err == nil {
+		*s, err = ReadState(p)
 	}
-	if st.Version != stateVersion && st.Version != withinVersion {
-		return fmt.Errorf("%w: it has version %d, this is version %d", ErrState, st.Version, withinVersion)
-	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, st.State) != nil || sumOf(compact.Bytes()) != st.Sum {
-		return fmt.Errorf("%w: its checksum does not fit", ErrState)
-	}
+	return err
+}
+
+// ReadState returns the State that waits. Its error wraps run.ErrPaused.
+func ReadState(p *run.Paused) (State, error) {
 	var b stateBody
-	if err := json.Unmarshal(st.State, &b); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+	if err := p.Into(&b); err != nil {
+		return State{}, err
 	}
 	if err := b.check(); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
+		return State{}, fmt.Errorf("%w: %w", run.ErrPaused, err)
 	}
-	*s = b.state()
-	return nil
+	s := b.state()
+	for i, c := range b.Open {
+		if c.Within == nil {
+			continue
+		}
+		var err error
+		if s.Open[i].Within.State, err = p.Child(run.KindSession, c.ID, c.Within.State); err != nil {
+			return State{}, err
+		}
+	}
+	return s, nil
 }
 
 // check refuses what the loop could not go on with.
@@ -256,7 +238,7 @@ func (b *stateBody) checkOpen() error {
 	return nil
 }
 
-// state returns the State that body was made of, but for the ledger, which is
+// state returns the State that body was made of, but for the runs within its calls, which are
 // filled in by its caller.
 func (b *stateBody) state() State {
 	s := State{

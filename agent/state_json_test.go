@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -40,7 +40,7 @@ func fullState() State {
 			{ID: "c", Call: calls[2], Answer: Rejected, Note: "too dear"},
 			{ID: "d", Call: calls[3], Answer: Supplied, Result: result(3)},
 			{ID: "e", Call: calls[4]},
-			{ID: "f", Call: calls[5], Within: &Within{State: []byte(`{"a":1}`), Asks: []chat.PendingCall{{ID: "in", AgentID: "x", Tool: "pay", Server: "bank", Arguments: []byte(`{}`), Fingerprint: "p"}}, Decided: []chat.Decision{{CallID: "in"}}}},
+			{ID: "f", Call: calls[5], Within: &Within{State: &run.Paused{Kind: run.KindSession, Name: "f", State: []byte(`{"a":1}`)}, Asks: []chat.PendingCall{{ID: "in", AgentID: "x", Tool: "pay", Server: "bank", Arguments: []byte(`{}`), Fingerprint: "p"}}, Decided: []chat.Decision{{CallID: "in"}}}},
 		},
 		Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 4, Estimated: true},
 		Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
@@ -81,22 +81,15 @@ func TestStateIsStoredWhole(t *testing.T) {
 	}
 }
 
-// sealed returns the stored form of a body, with a checksum that fits.
-func sealed(t *testing.T, version int, b stateBody) []byte {
+// stored returns the stored form of a body, within which a session waits.
+func stored(t *testing.T, b stateBody) []byte {
 	t.Helper()
-	body, err := json.Marshal(b)
+	p, err := run.Pause(chat.PausedAgent, b, fullState().Open[5].Within.State)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sumOf(body)
-	if len(sum) != 32 {
-		t.Errorf("the checksum is %s, want 16 bytes", sum)
-	}
-	data, err := json.Marshal(storedState{version, sum, body})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	text := p.Encode()
+	return text
 }
 
 // A State that contradicts itself is refused, also if its checksum fits: a bug made it, or
@@ -138,29 +131,14 @@ func TestStateThatContradictsItself(t *testing.T) {
 			s := fullState()
 			b := s.body()
 			tt.change(&b)
-			for version, bad := range map[int]bool{0: true, -1: true, stateVersion: tt.bad, withinVersion: tt.bad, withinVersion + 1: true} {
-				var s State
-				err := s.UnmarshalJSON(sealed(t, version, b))
-				if (err != nil) != bad || err != nil && !errors.Is(err, ErrState) {
-					t.Errorf("version %d: %v", version, err)
-				}
-				if err != nil && !reflect.DeepEqual(s, State{}) {
-					t.Errorf("version %d: a refused State is not zero: %+v", version, s)
-				}
+			var got State
+			err := got.UnmarshalJSON(stored(t, b))
+			if (err != nil) != tt.bad || err != nil && !errors.Is(err, run.ErrPaused) {
+				t.Error(err)
+			}
+			if err != nil && !reflect.DeepEqual(got, State{}) {
+				t.Errorf("a refused State is not zero: %+v", got)
 			}
 		})
-	}
-}
-
-// A State has the version of the oldest gateway that could go on with it.
-func TestVersionOfAState(t *testing.T) {
-	t.Parallel()
-	s := fullState()
-	for _, want := range []string{`{"version":2,`, `{"version":1,`} {
-		data, err := json.Marshal(s)
-		if err != nil || !strings.HasPrefix(string(data), want) {
-			t.Errorf("%v: %.40s, want %s", err, data, want)
-		}
-		s.Open = nil
 	}
 }

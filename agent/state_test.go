@@ -14,6 +14,7 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -186,8 +187,8 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 	if refused < 2*len(data)-8 {
 		t.Errorf("%d of %d damaged states were refused", refused, 2*len(data))
 	}
-	newer := strings.Replace(string(data), `"version":1`, `"version":3`, 1)
-	if err := new(agent.State).UnmarshalJSON([]byte(newer)); !errors.Is(err, agent.ErrState) || !strings.Contains(err.Error(), "version 3") {
+	newer := strings.Replace(string(data), `"schema":3`, `"schema":4`, 1)
+	if err := new(agent.State).UnmarshalJSON([]byte(newer)); !errors.Is(err, run.ErrVersion) || !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("another version: %v", err)
 	}
 }

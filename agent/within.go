@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/tool"
 )
 
@@ -20,8 +22,8 @@ import (
 // Suspended is the error of a call within which somebody waits for a person. It is no
 // failure: the same call is made again, with Inner.Continued, when they have decided.
 type Suspended struct {
-	// State is one JSON value, all that the call needs to go on in this process or another.
-	State jsontext.Value
+	// State is all that the call needs to go on in this process or another.
+	State *run.Paused
 	// Calls are what is asked, by the ids of their events, each with its AgentID.
 	Calls []chat.PendingCall
 }
@@ -30,13 +32,13 @@ func (*Suspended) Error() string { return "a person is asked within the call" }
 
 // Continued is how a suspended call goes on.
 type Continued struct {
-	State     jsontext.Value // that of Suspended
+	State     *run.Paused // that of Suspended
 	Decisions []chat.Decision
 }
 
 // Within is what an open call holds that is suspended.
 type Within struct {
-	State jsontext.Value
+	State *run.Paused
 	Asks  []chat.PendingCall
 	// Decided are the decisions about Asks; they are complete once the call is Decided.
 	Decided []chat.Decision
@@ -173,9 +175,9 @@ func (s *State) suspendedAgain(jobs []*job) (again bool) {
 	return again
 }
 
-// storedWithin is a Within as it is saved.
+// storedWithin is a Within as it is saved, but for its State.
 type storedWithin struct {
-	State jsontext.Value  `json:"state"`
+	State json.RawMessage `json:"state,omitempty"` // in the forms before the tree
 	Asks  []storedAsk     `json:"asks"`
 	Done  []chat.Decision `json:"decided,omitempty"`
 }
@@ -194,7 +196,7 @@ func storeWithin(w *Within) *storedWithin {
 	if w == nil {
 		return nil
 	}
-	stored := &storedWithin{State: w.State, Done: w.Decided}
+	stored := &storedWithin{Done: w.Decided}
 	for _, a := range w.Asks {
 		stored.Asks = append(stored.Asks, storedAsk{a.ID, a.AgentID, a.Tool, a.Server, string(a.Arguments), a.Fingerprint})
 	}
@@ -207,7 +209,7 @@ func (stored *storedWithin) within() *Within {
 	if stored == nil {
 		return nil
 	}
-	w := &Within{State: stored.State, Decided: stored.Done}
+	w := &Within{Decided: stored.Done}
 	for _, a := range stored.Asks {
 		w.Asks = append(w.Asks, chat.PendingCall{
 			ID: a.ID, AgentID: a.Agent, Tool: a.Tool, Server: a.Server, Arguments: jsontext.Value(a.Arguments), Fingerprint: a.Print,
@@ -227,7 +229,7 @@ func (stored *storedWithin) check(answer Answer) error {
 		return fmt.Errorf("a call has the answer %q", answer)
 	case answer != Waiting && answer != Decided:
 		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
-	case len(stored.State) == 0 || stored.State.Kind() == jsontext.KindNull || len(stored.Asks) == 0:
+	case len(stored.Asks) == 0:
 		return errors.New("of a call within which somebody waits something is missing")
 	case answer == Decided && len(stored.Done) != len(stored.Asks):
 		return errors.New("not all calls within a call were decided")

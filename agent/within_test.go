@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/tool"
 )
 
@@ -17,7 +18,7 @@ func suspended() State {
 	return State{
 		Messages: []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{{Call: &call}}}},
 		Open: []OpenCall{{ID: "a", Call: call, Within: &Within{
-			State: []byte(`{"of":"the agent within"}`),
+			State: &run.Paused{Kind: run.KindSession, Name: "a", State: []byte(`{"of":"the agent within"}`)},
 			Asks:  []chat.PendingCall{{ID: "in_1", AgentID: "x", Tool: "pay", Arguments: []byte(`{"n":1}`)}, {ID: "in_2", AgentID: "x", Tool: "pay", Arguments: []byte(`{"n":2}`)}},
 		}}},
 	}
@@ -48,7 +49,7 @@ func TestSuspendedCallIsStored(t *testing.T) {
 		}
 		var again State
 		err = again.UnmarshalJSON(text)
-		if errors.Is(err, ErrState) != tt.bad || err != nil && !tt.bad {
+		if errors.Is(err, run.ErrPaused) != tt.bad || err != nil && !tt.bad {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !tt.bad {
@@ -102,7 +103,7 @@ func TestOthersHaveRunWhenOneWaitsAgain(t *testing.T) {
 	if s.suspendedAgain([]*job{{}, {}}) || s.Open[1].Answer != Approved {
 		t.Error("none waits, and the step is changed")
 	}
-	more := &Within{State: []byte(`{"later":1}`)}
+	more := &Within{State: &run.Paused{State: []byte(`{"later":1}`)}}
 	if !s.suspendedAgain([]*job{{waits: true, within: more}, {}}) || s.Open[0].Within != more || s.Open[0].Answer != Waiting || s.Open[1].Answer != Ran {
 		t.Errorf("%+v", s.Open)
 	}

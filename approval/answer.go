@@ -118,7 +118,7 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 		return nil, expired()
 	}
 	if s.cfg.Readable != nil {
-		if err := s.cfg.Readable(r.By, r.State); err != nil {
+		if err := s.cfg.Readable(r.waiting); err != nil {
 			return nil, invalid(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
+	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/tool"
@@ -56,8 +57,8 @@ type Config struct {
 	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
 	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
 	Valid func(schema, value jsontext.Value) []tool.Problem
-	// Readable says why a state cannot go on; nil: all can.
-	Readable func(by string, state []byte) error
+	// Readable says why a turn that waits cannot go on; nil: all can.
+	Readable func(*run.Paused) error
 	Metrics  *metrics.Registry
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -247,6 +248,26 @@ func TestAnswersAreGoodOnce(t *testing.T) {
 		}
 		b.wantPaid(1)
 		status, body = b.answer(p, q.Token, `"action":"approve"`)
+		b.refused(status, body, http.StatusConflict, "approval_used")
+		b.wantPaid(1)
+	})
+}
+
+// A token that the version before the tree has made is good here: the turn goes on to its end,
+// once. It waits since the bubble's begin.
+func TestTokenOfTheVersionBefore(t *testing.T) {
+	token, err := os.ReadFile("../run/testdata/token-agent-1.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBank(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		status, body := b.answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
+		if status != http.StatusOK || !strings.Contains(body, `"final_output":"\n\nDone."`) || !strings.Contains(body, `"input_tokens":10,`) {
+			t.Errorf("%d %s", status, body)
+		}
+		b.wantPaid(1)
+		status, body = b.answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
 		b.refused(status, body, http.StatusConflict, "approval_used")
 		b.wantPaid(1)
 	})

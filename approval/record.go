@@ -6,7 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,19 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/run"
 	"sluice/stream"
 )
 
-// schema is the version of a record. One of another version is not read: what its
-// members mean may have changed.
-const schema = 1
-
-// errRecord is wrapped by the error of a record that cannot be read.
-var errRecord = errors.New("the record cannot be read")
-
-// record is a turn that waits, with all that is needed to go on with it.
+// record is a question, within which there is the turn that waits.
 type record struct {
-	Schema  int               `json:"schema"`
 	ID      string            `json:"id"`
 	Kind    chat.QuestionKind `json:"kind"`
 	Prompt  string            `json:"prompt"`
@@ -55,14 +47,17 @@ type record struct {
 	Node string          `json:"node,omitempty"`
 	Fill json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
 	// Approvers may answer, beside the owner; none are said: the owner alone.
-	Approvers []string        `json:"approvers,omitempty"`
-	By        string          `json:"by"`
-	Usage     chat.Usage      `json:"usage"`
-	State     json.RawMessage `json:"state"`
+	Approvers []string   `json:"approvers,omitempty"`
+	Usage     chat.Usage `json:"usage"`
+	// The turn, in the form before the tree.
+	By    string          `json:"by,omitempty"`
+	State json.RawMessage `json:"state,omitempty"`
 	// Trace is the span of the turn that waits; empty: nobody keeps spans.
 	Trace string `json:"trace,omitempty"`
 	// Evidence is what the rest of the answer is checked by, beside what comes.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
+
+	waiting *run.Paused // the turn
 }
 
 // recordedCall is a call that waits. Its arguments are a string: as JSON they would be
@@ -79,12 +74,16 @@ type recordedCall struct {
 }
 
 // newRecord returns the record of one question of a turn.
-func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time.Time) *record {
+func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time.Time) (*record, error) {
+	waiting, err := run.ReadPaused(p.By, p.State)
+	if err != nil {
+		return nil, err
+	}
 	r := &record{
-		Schema: schema, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
+		waiting: waiting, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
 		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID,
 		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools, Form: req.ReplyForm,
-		Task: req.Task, Turn: req.Turn, By: p.By, Usage: p.Usage, State: p.State, Evidence: p.Evidence,
+		Task: req.Task, Turn: req.Turn, Usage: p.Usage, Evidence: p.Evidence,
 	}
 	if req.Location != nil {
 		r.Zone = req.Location.String()
@@ -102,7 +101,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	if r.Prompt == "" {
 		r.Prompt = promptOf(r.Calls)
 	}
-	return r
+	return r, nil
 }
 
 // promptOf words a question about calls.
@@ -121,26 +120,35 @@ func shown(name string) string {
 	return name
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+func (r *record) encode() ([]byte, error) {
+	p, err := run.Pause(run.KindQuestion, r, r.waiting)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
 
 // readRecord reads a record, which the gateway itself has made, or one of another version.
 func readRecord(text []byte) (*record, error) {
-	r := new(record)
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRecord, err)
+	p, err := run.ReadPaused(run.KindQuestion, text)
+	if err != nil {
+		return nil, err
 	}
-	if r.Schema != schema {
-		return nil, fmt.Errorf("%w: it has version %d, this is version %d", errRecord, r.Schema, schema)
+	r := new(record)
+	if err := p.Into(r); err != nil {
+		return nil, err
 	}
 	for _, c := range r.Calls {
 		if c.ID == "" || c.Hash != hashOf(jsontext.Value(c.Arguments)) {
-			return nil, fmt.Errorf("%w: a call in it contradicts itself", errRecord)
+			return nil, fmt.Errorf("%w: a call in it contradicts itself", run.ErrPaused)
 		}
 	}
-	if r.ID == "" || len(r.State) == 0 || len(r.Calls) == 0 && r.Node == "" {
-		return nil, fmt.Errorf("%w: something is missing", errRecord)
+	if r.ID == "" || len(r.Calls) == 0 && r.Node == "" {
+		return nil, fmt.Errorf("%w: something is missing", run.ErrPaused)
 	}
-	return r, nil
+	r.waiting, err = p.Child(r.By, "", r.State)
+	r.By, r.State = "", nil // they are not written any more
+	return r, err
 }
 
 // expiry is when the record ends; Expires holds it in milliseconds.
@@ -176,7 +184,7 @@ func (r *record) request(now chat.Request) chat.Request {
 	if r.Zone != "" {
 		req.Location, _ = chat.CheckTimezone(r.Zone)
 	}
-	req.Resumed = &chat.Resumed{By: r.By, State: r.State, Usage: r.Usage, Task: r.Task, Turn: r.Turn, Trace: r.Trace, Evidence: r.Evidence}
+	req.Resumed = &chat.Resumed{By: r.waiting.Kind, State: r.waiting.Encode(), Usage: r.Usage, Task: r.Task, Turn: r.Turn, Trace: r.Trace, Evidence: r.Evidence}
 	return req
 }
 

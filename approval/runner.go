@@ -68,7 +68,10 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 		for j := range q.Calls {
 			q.Calls[j].Reason = a.reason(&q.Calls[j])
 		}
-		r := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
+		r, err := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
+		if err != nil {
+			return stream.NobodyToAsk
+		}
 		r.Trace = trace.Of(a.ctx).Name()
 		token, again, err := a.service.token(a.ctx, r, q.Key)
 		if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all

@@ -37,8 +37,6 @@ const (
 	// MaxToken is how many bytes a token may have: a request has room for it, with an
 	// answer beside it.
 	MaxToken = 64 << 10
-	// maxRecord bounds what a token is opened to.
-	maxRecord = 4 << 20
 
 	// How a record is packed.
 	packedByDeflate = 0 // RFC 1951
@@ -150,7 +148,7 @@ func (s *sealer) open(token string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
 }
 
-// unpack reads what a token held. It allocates the length that is named, up to maxRecord, before it reads:
+// unpack reads what a token held. It allocates the length that is named, which is below run.MaxPaused, before it reads:
 // only what was sealed by one of our keys comes this far.
 func (s *sealer) unpack(packed []byte) ([]byte, error) {
 	if len(packed) < 4 {
@@ -162,7 +160,7 @@ func (s *sealer) unpack(packed []byte) ([]byte, error) {
 	var record []byte
 	var err error
 	switch {
-	case size > maxRecord || how > packedByS2:
+	case how > packedByS2:
 		err = errors.New("another version has made it")
 	case how == packedByS2:
 		record, err = fromS2(packed, size)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/run"
 )
 
 // talk returns a text of about n bytes that shrinks as conversations do.
@@ -27,11 +29,16 @@ func talk(n int) string {
 
 // waiting returns the record of a turn whose state has about n bytes.
 func waiting(n int) *record {
-	state, _ := jsontext.AppendQuote(nil, talk(n))
+	turn, _ := run.Pause("agent", talk(n))
+	state := turn.Encode()
 	q := chat.Question{Kind: chat.AskTools, Calls: []chat.PendingCall{
 		{ID: "a", Tool: "pay", Server: "bank", Arguments: jsontext.Value("{\"n\": 9007199254740993,\n\"x\":\"<&>\u2028\"}"), Reason: "writes", Fingerprint: "f"},
 	}}
-	return newRecord(&chat.Request{UserID: "ann", Input: "Pay"}, &chat.Paused{By: "agent", State: state}, &q, time.Now().Add(time.Minute))
+	r, err := newRecord(&chat.Request{UserID: "ann", Input: "Pay"}, &chat.Paused{By: "agent", State: state}, &q, time.Now().Add(time.Minute))
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 // What was sealed is opened whole, by any of the keys and by no other.
@@ -129,11 +136,34 @@ func TestTokensAreBounded(t *testing.T) {
 func TestRecordsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	text, _ := waiting(10).encode()
-	if _, err := readRecord([]byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))); !errors.Is(err, errRecord) || !strings.Contains(err.Error(), "version 2") {
+	if _, err := readRecord([]byte(strings.Replace(string(text), `"schema":3`, `"schema":4`, 1))); !errors.Is(err, run.ErrVersion) || !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("a newer one: %v", err)
 	}
-	if _, err := readRecord([]byte(strings.Replace(string(text), `9007199254740993`, `9007199254740992`, 1))); !errors.Is(err, errRecord) {
+	if _, err := readRecord([]byte(strings.Replace(string(text), `9007199254740993`, `9007199254740992`, 1))); !errors.Is(err, run.ErrPaused) {
 		t.Errorf("arguments that are not those that were asked about: %v", err)
+	}
+}
+
+// A question that the version before the tree has put into a store is read, and stored again as a
+// tree.
+func TestRecordOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../run/testdata/question-1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r, err := readRecord(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := r.request(chat.Request{})
+		if r.User != "ann" || r.Calls[0].Tool != "pay" || req.Resumed.By != chat.PausedAgent || req.Resumed.Usage.InputTokens != 5 {
+			t.Errorf("%+v, goes on with %+v", r, req.Resumed)
+		}
+		if text, err = r.encode(); err != nil || !strings.HasPrefix(string(text), `{"schema":3,`) {
+			t.Errorf("%v: stored again: %.40s", err, text)
+		}
 	}
 }
 

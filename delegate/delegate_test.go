@@ -437,10 +437,15 @@ func TestSessionsPause(t *testing.T) {
 			decisions = append(decisions, chat.Decision{CallID: c.ID, Action: chat.Approve})
 		}
 	}
-	if err := Readable(o.paused.State); err != nil || len(decisions) != 2 || len(began) != 3 {
+	p, err := run.ReadPaused(chat.PausedAgent, o.paused.State)
+	if err == nil {
+		err = Readable(p)
+	}
+	if err != nil || len(decisions) != 2 || len(began) != 3 {
 		t.Fatalf("%v, %d decisions, %d sessions", err, len(decisions), len(began))
 	}
-	if err := Readable([]byte(strings.Replace(string(o.paused.State), `"session":`, `"other":`, 1))); !errors.Is(err, agent.ErrState) {
+	p.Within[0].State = []byte(strings.Replace(string(p.Within[0].State), `"session":`, `"other":`, 1))
+	if err := Readable(p); !errors.Is(err, run.ErrPaused) {
 		t.Errorf("a damaged session: %v", err)
 	}
 	again := *req

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"sluice/chat"
@@ -19,15 +17,8 @@ import (
 // once for all of them. What it has told is not told again: the text of an agent that
 // waits follows, in its place, in the stream in which the team goes on.
 
-// savedVersion is the version of a saved team.
-const savedVersion = 1
-
-// errSaved is wrapped by the error of a saved team that cannot go on.
-var errSaved = errors.New("saved team cannot go on")
-
-// saved is a team that waits.
+// saved is a team that waits, but for those of its agents that do.
 type saved struct {
-	Version int                 `json:"version"`
 	Route   *stream.Route       `json:"route"`
 	Clarify bool                `json:"clarify,omitempty"` // what is said is a question
 	Several bool                `json:"several,omitempty"`
@@ -43,8 +34,8 @@ type saved struct {
 	History []chat.Message      `json:"history,omitempty"` // for those that have not begun
 }
 
-// savedMember is an agent's part; one that has ended has an Outcome, one that waits a
-// State.
+// savedMember is an agent's part; one that has ended has an Outcome, one that waits is within
+// the team by its id.
 type savedMember struct {
 	ID      string               `json:"id"`
 	Role    stream.Role          `json:"role"`
@@ -58,9 +49,12 @@ type savedMember struct {
 	Ended   bool                 `json:"ended,omitempty"`
 	Outcome *stream.AgentOutcome `json:"outcome,omitempty"`
 	Failed  *savedFault          `json:"failed,omitempty"`
-	By      string               `json:"by,omitempty"`
-	State   json.RawMessage      `json:"state,omitempty"` // of one that waits
+	Waits   bool                 `json:"waits,omitempty"`
+	By      string               `json:"by,omitempty"` // with State: what waits, in the form before the tree
+	State   json.RawMessage      `json:"state,omitempty"`
 	Calls   []savedCall          `json:"calls,omitempty"` // that wait, by the ids of their events
+
+	waiting *run.Paused // nil: it does not wait
 }
 
 // savedFault is why an agent failed, as far as callers may see it.
@@ -129,13 +123,19 @@ func (r *turn) abandon() {
 func (r *turn) question() (*chat.Paused, error) {
 	q := chat.Question{Kind: chat.AskTools}
 	usage := r.result.Usage
+	var within []*run.Paused
 	s := saved{
-		Version: savedVersion, Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.voice.Speaker,
+		Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Speaker: r.voice.Speaker,
 		Said: r.voice.Said, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker,
 	}
 	for _, m := range r.planned {
 		stored := m.save(r.line(m))
 		if m.paused != nil {
+			p, err := run.ReadPaused(m.paused.By, m.paused.State)
+			if err != nil {
+				return nil, err
+			}
+			within = append(within, p.As(m.agent.ID))
 			usage.Add(m.paused.Usage)
 			for _, asked := range m.paused.Questions {
 				for _, c := range asked.Calls {
@@ -151,15 +151,12 @@ func (r *turn) question() (*chat.Paused, error) {
 		}
 		s.Members = append(s.Members, stored)
 	}
-	s.IDs = maps.Clone(r.ids.Known)
-	for _, id := range r.ids.Known { // the version before this one reads these
-		s.IDs["="+id] = id
-	}
-	text, err := json.Marshal(s)
+	s.IDs = r.ids.Known
+	p, err := run.Pause(chat.PausedTeam, s, within...)
 	if err != nil {
 		return nil, err
 	}
-	return &chat.Paused{By: chat.PausedTeam, State: text, Usage: usage, Questions: []chat.Question{q}}, nil
+	return &chat.Paused{By: chat.PausedTeam, State: p.Encode(), Usage: usage, Questions: []chat.Question{q}}, nil
 }
 
 // save returns the part as it is stored. Input is kept only for a member that has not
@@ -167,7 +164,7 @@ func (r *turn) question() (*chat.Paused, error) {
 func (m *member) save(line *run.Line) savedMember {
 	s := savedMember{
 		ID: m.agent.ID, Role: m.role, Attempt: m.attempt, Pending: line.Pending, Text: m.text, Size: m.Size,
-		Spoke: line.Spoke, Usage: m.usage, Ended: m.ended,
+		Spoke: line.Spoke, Usage: m.usage, Ended: m.ended, Waits: m.paused != nil,
 	}
 	if m.attempt == 0 {
 		s.Input = m.req.Input
@@ -177,9 +174,6 @@ func (m *member) save(line *run.Line) savedMember {
 	}
 	if m.err != nil {
 		s.Failed = &savedFault{m.err.Type, m.err.Message, m.err.Service}
-	}
-	if m.paused != nil {
-		s.By, s.State = m.paused.By, m.paused.State
 	}
 	return s
 }
@@ -199,35 +193,42 @@ func (m *member) refuse(why string) {
 	m.req, m.paused, m.again, m.changed = &again, nil, true, true
 }
 
-// Readable says why a saved team cannot go on; nil: it can. state says the same of what
-// one of its agents has saved.
-func Readable(team []byte, state func(by string, state []byte) error) error {
+// Readable says why a team that waits cannot go on; nil: it can. agent says the same of one of
+// its agents.
+func Readable(team *run.Paused, agent func(*run.Paused) error) error {
 	s, err := readSaved(team)
 	if err != nil {
 		return err
 	}
 	for _, m := range s.Members {
-		if len(m.State) == 0 {
+		if m.waiting == nil {
 			continue
 		}
-		if err := state(m.By, m.State); err != nil {
+		if err := agent(m.waiting); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readSaved checks what would make resume panic. Its error wraps errSaved.
-func readSaved(text []byte) (*saved, error) {
+// readSaved checks what would make resume panic. Its error wraps run.ErrPaused.
+func readSaved(p *run.Paused) (*saved, error) {
 	s := new(saved)
-	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%w: %w", errSaved, err)
+	if err := p.Into(s); err != nil {
+		return nil, err
 	}
-	switch {
-	case s.Version != savedVersion:
-		return nil, fmt.Errorf("%w: it has version %d, this is version %d", errSaved, s.Version, savedVersion)
-	case s.Route == nil, len(s.Members) == 0, s.Speaker < 0 || s.Speaker >= len(s.Members):
-		return nil, fmt.Errorf("%w: it contradicts itself", errSaved)
+	if s.Route == nil || len(s.Members) == 0 || s.Speaker < 0 || s.Speaker >= len(s.Members) {
+		return nil, fmt.Errorf("%w: a team contradicts itself", run.ErrPaused)
+	}
+	for i := range s.Members {
+		m := &s.Members[i]
+		if !m.Waits && len(m.State) == 0 {
+			continue
+		}
+		var err error
+		if m.waiting, err = p.Child(m.By, m.ID, m.State); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -237,7 +238,11 @@ func readSaved(text []byte) (*saved, error) {
 // The decision is told again as it was and is not made again. Usage and reasons go on from
 // what was saved.
 func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	s, err := readSaved(req.Resumed.State)
+	p, err := run.ReadPaused(chat.PausedTeam, req.Resumed.State)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	s, err := readSaved(p)
 	if err != nil {
 		return stream.Result{}, err
 	}
@@ -288,7 +293,7 @@ func (r *turn) introduce() {
 func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
 		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, text: s.Text, Branch: run.Branch{Size: s.Size},
-		usage: s.Usage, ended: s.Ended, changed: len(s.State) > 0,
+		usage: s.Usage, ended: s.Ended, changed: s.waiting != nil,
 	}
 	if m.agent == nil {
 		m.agent = &Agent{ID: s.ID, Runner: gone{}}
@@ -296,8 +301,8 @@ func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []c
 	own := *req
 	own.History, own.Resumed = nil, nil
 	switch {
-	case len(s.State) > 0:
-		own.Resumed = &chat.Resumed{By: s.By, State: s.State, Changed: req.Resumed.Changed}
+	case s.waiting != nil:
+		own.Resumed = &chat.Resumed{By: s.waiting.Kind, State: s.waiting.Encode(), Changed: req.Resumed.Changed}
 		for _, d := range req.Resumed.Decisions {
 			i := slices.IndexFunc(s.Calls, func(c savedCall) bool { return c.ID == d.CallID })
 			if i >= 0 {

@@ -2,9 +2,9 @@ package router_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/router"
+	core "sluice/run"
 	"sluice/stream"
 )
 
@@ -31,7 +32,11 @@ func (w *worker) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	if req.Resumed != nil {
 		w.seen = append(w.seen, req.Resumed.Decisions...)
 		var state map[string]int
-		if err := json.Unmarshal(req.Resumed.State, &state); err != nil {
+		p, err := core.ReadPaused(chat.PausedAgent, req.Resumed.State)
+		if err == nil {
+			err = p.Into(&state)
+		}
+		if err != nil {
 			return stream.Result{}, err
 		}
 		w.round = state["round"] + 1
@@ -43,10 +48,16 @@ func (w *worker) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 	result := stream.Result{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 1}}
 	if w.round <= w.waits && stream.CanPause(ctx) {
 		result.Reason = stream.ApprovalRequired
-		result.Paused = &chat.Paused{By: chat.PausedAgent, State: fmt.Appendf(nil, `{"round":%d}`, w.round), Usage: chat.Usage{InputTokens: 7},
+		result.Paused = &chat.Paused{By: chat.PausedAgent, State: roundOf(w.round), Usage: chat.Usage{InputTokens: 7},
 			Questions: []chat.Question{{Kind: chat.AskTools, Calls: []chat.PendingCall{{ID: "call_1", Tool: "t"}}}}}
 	}
 	return result, err
+}
+
+// roundOf is what a worker waits with.
+func roundOf(n int) []byte {
+	p, _ := core.Pause(chat.PausedAgent, map[string]int{"round": n})
+	return p.Encode()
 }
 
 // pausing runs a turn that can pause, and returns what was emitted and what it paused with.
@@ -72,30 +83,15 @@ func three(sequential bool) (router.Config, []*worker) {
 	return cfg, list
 }
 
-// pausedState is the stored form of a team that waits, as this version and the one before it
-// write and read it: the third agent has not begun.
-const pausedState = `{"version":1,"route":{"decision":"route","agent_id":"A","additional_agents":["B","C"],"confidence":0.9,"reasoning":"because","method":"model","attempts":1,"duration_ms":0,"model":"default"},` +
-	`"several":true,"chosen":3,"speaker":1,"said":{"length":8,"block":true,"tail":"QTEuCgpCMS4="},"members":[` +
-	`{"id":"A","role":"primary","attempt":1,"text":["A1."],"size":3,"spoke":true,"usage":{"InputTokens":1,"OutputTokens":0,"ThinkingTokens":0,"CachedTokens":0,"Estimated":false},"ended":true,"outcome":{"agent_id":"A","success":true,"execution_time_ms":0}},` +
-	`{"id":"B","role":"additional","attempt":1,"text":["B1."],"size":3,"spoke":true,"usage":{"InputTokens":0,"OutputTokens":0,"ThinkingTokens":0,"CachedTokens":0,"Estimated":false},"by":"agent","state":{"round":1},"calls":[{"id":"call_1-2","own":"call_1"}]},` +
-	`{"id":"C","role":"additional","input":"do it","usage":{"InputTokens":0,"OutputTokens":0,"ThinkingTokens":0,"CachedTokens":0,"Estimated":false}}],` +
-	`"ids":{"0.1.call_1":"call_1","1.1.call_1":"call_1-2","=call_1":"call_1","=call_1-2":"call_1-2"},` +
-	`"usage":{"InputTokens":1,"OutputTokens":0,"ThinkingTokens":0,"CachedTokens":0,"Estimated":false},"reason":"stop"}`
-
-// timeless is a stored team without what a clock has written.
-func timeless(state []byte) string {
-	var s map[string]any
-	if err := json.Unmarshal(state, &s); err != nil {
-		return err.Error()
+// pausedState is a team that waits, as the version before the tree has stored it: the third
+// agent has not begun.
+func pausedState(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../run/testdata/team-1.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	s["route"].(map[string]any)["duration_ms"] = 0
-	for _, m := range s["members"].([]any) {
-		if o, ok := m.(map[string]any)["outcome"].(map[string]any); ok {
-			o["execution_time_ms"] = 0
-		}
-	}
-	text, _ := json.MarshalIndent(s, "", " ")
-	return string(text)
+	return text
 }
 
 // A team whose agent waits is stored, and another process goes on from what was stored: what
@@ -114,10 +110,7 @@ func TestTeamPauses(t *testing.T) {
 	if c := paused.Questions[0].Calls; len(c) != 1 || c[0].ID != "call_1-2" || c[0].AgentID != "B" || paused.Usage.InputTokens != 8 {
 		t.Errorf("asked about %+v, usage %+v", c, paused.Usage)
 	}
-	if diff := cmp.Diff(timeless([]byte(pausedState)), timeless(paused.State)); diff != "" {
-		t.Errorf("the stored form (-want +got):\n%s", diff)
-	}
-	for name, state := range map[string][]byte{"as it is": paused.State, "of the version before": []byte(pausedState)} {
+	for name, state := range map[string][]byte{"as it is": paused.State, "of the version before": pausedState(t)} {
 		cfg, list := three(true) // another process
 		resumed := &chat.Resumed{By: chat.PausedTeam, State: state, Decisions: []chat.Decision{{CallID: "call_1-2", Action: chat.Approve}}}
 		lines, paused := pausing(t, cfg, &chat.Request{Input: "do it", Resumed: resumed}, "")
@@ -185,7 +178,7 @@ func TestPausedAgentIsGone(t *testing.T) {
 	t.Parallel()
 	cfg, _ := three(true)
 	cfg.Agents = append(cfg.Agents[:1:1], cfg.Agents[2])
-	resumed := &chat.Resumed{By: chat.PausedTeam, State: []byte(pausedState), Decisions: []chat.Decision{{CallID: "call_1-2", Action: chat.Approve}}}
+	resumed := &chat.Resumed{By: chat.PausedTeam, State: pausedState(t), Decisions: []chat.Decision{{CallID: "call_1-2", Action: chat.Approve}}}
 	lines, _ := pausing(t, cfg, &chat.Request{Input: "do it", Resumed: resumed}, "")
 	text := strings.Join(lines, "\n")
 	if !strings.Contains(text, "B failed 1 The agent is not configured any more") || !strings.Contains(text, "C> C1.") || lines[len(lines)-1] != "done stop agents=3" {
@@ -196,27 +189,35 @@ func TestPausedAgentIsGone(t *testing.T) {
 // A stored team that was damaged is refused before anything goes on.
 func TestUnreadableTeams(t *testing.T) {
 	t.Parallel()
-	state := func(string, []byte) error { return nil }
-	if err := router.Readable([]byte(pausedState), state); err != nil {
+	readable := func(text []byte, agent func(*core.Paused) error) error {
+		p, err := core.ReadPaused(chat.PausedTeam, text)
+		if err == nil {
+			err = router.Readable(p, agent)
+		}
+		return err
+	}
+	any := func(*core.Paused) error { return nil }
+	if err := readable(pausedState(t), any); err != nil {
 		t.Error(err)
 	}
-	if err := router.Readable([]byte(pausedState), func(by string, state []byte) error { return errors.New(by + string(state)) }); err == nil || err.Error() != `agent{"round":1}` {
+	if err := readable(pausedState(t), func(p *core.Paused) error { return errors.New(p.Kind + string(p.State)) }); err == nil || err.Error() != `agent{"version":1,"round":1}` {
 		t.Errorf("the agent's state: %v", err)
 	}
 	for name, change := range map[string][2]string{
-		"another version":     {`"version":1`, `"version":2`},
+		"another version":     {`"version":1`, `"version":4`},
 		"no JSON":             {`"version":1,`, `"version":`},
 		"no route":            {`"route":{`, `"root":{`},
 		"no members":          {`"members":[`, `"others":[`},
 		"a speaker too many":  {`"speaker":1`, `"speaker":3`},
 		"a speaker too early": {`"speaker":1`, `"speaker":-1`},
+		"an agent is missing": {`"state":{`, `"waits":true,"other":{`},
 	} {
-		text := []byte(strings.Replace(pausedState, change[0], change[1], 1))
-		if err := router.Readable(text, state); err == nil {
-			t.Errorf("%s can be read", name)
+		text := []byte(strings.Replace(string(pausedState(t)), change[0], change[1], 1))
+		if err := readable(text, any); !errors.Is(err, core.ErrPaused) {
+			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := router.New(router.Config{}).Run(t.Context(), &chat.Request{Resumed: &chat.Resumed{State: text}}, new(record)); err == nil {
-			t.Errorf("%s goes on", name)
+		if _, err := router.New(router.Config{}).Run(t.Context(), &chat.Request{Resumed: &chat.Resumed{State: text}}, new(record)); !errors.Is(err, core.ErrPaused) {
+			t.Errorf("%s: it goes on with %v", name, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package workflow_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
@@ -34,7 +34,11 @@ func (a *agents) Begin(_ context.Context, id string, req *chat.Request, _ stream
 	a.asked = append(a.asked, *req)
 	s := &session{of: a, agent: id, req: req}
 	if req.Resumed != nil {
-		if err := json.Unmarshal(req.Resumed.State, &s.Steps); err != nil {
+		p, err := run.ReadPaused(chat.PausedAgent, req.Resumed.State)
+		if err == nil {
+			err = p.Into(&s.Steps)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +92,11 @@ func (s *session) Step(ctx context.Context, sink stream.Sink) error {
 func (s *session) Over() bool            { return s.over }
 func (s *session) Waits() *chat.Question { return nil }
 func (s *session) State() (jsontext.Value, error) {
-	return jsontext.Value(fmt.Sprint(s.Steps)), nil
+	p, err := run.Pause(chat.PausedAgent, s.Steps)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
 }
 func (s *session) Silent() (jsontext.Value, error) { return s.State() }
 func (s *session) Result() stream.Result {

@@ -16,7 +16,7 @@ func TestWithheldNodes(t *testing.T) {
 	first, one, two := w.byID["first"], w.byID["one"], w.byID["two"]
 	for sent, want := range map[string][3]string{"what was sent": {"a", "", "what was sent"}, "": {"a", "", ""}} {
 		r := &Run{
-			Header:   Header{Schema: schemaNumber, Definition: w.sum},
+			Header:   Header{Definition: w.sum},
 			Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleAssistant, Node: "first", Content: "a"}, {Role: roleAssistant, Node: "one", Content: "b"}, {Role: roleAssistant, Node: "two", Content: "c"}},
 		}
 		for i, n := range []*node{first, one, two} {

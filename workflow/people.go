@@ -8,7 +8,6 @@ package workflow
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"sluice/chat"
@@ -163,15 +162,11 @@ func (x *execution) paused() (*chat.Paused, error) {
 	x.state.Progress.Status = StatusWaiting
 	x.voice.keep()
 	x.state.Progress.Elapsed = x.before + time.Since(x.began)
-	var of any = x.state
-	if x.records != nil && x.runner.cfg.Load != nil {
-		of = handle{Header: x.state.Header.short(), Kept: true}
-	}
-	state, err := json.Marshal(of)
+	waiting, err := x.state.paused(x.records != nil && x.runner.cfg.Load != nil)
 	if err != nil {
 		return nil, err
 	}
-	p := &chat.Paused{By: chat.PausedWorkflow, State: state, Usage: x.state.Progress.Usage}
+	p := &chat.Paused{By: chat.PausedWorkflow, State: waiting.Encode(), Usage: x.state.Progress.Usage}
 	for _, o := range x.state.Progress.Frontier {
 		n := x.w.byID[o.Node]
 		p.Questions = append(p.Questions, chat.Question{Key: o.Asks.Key, Kind: o.Asks.Kind, Prompt: o.Asks.Prompt, Calls: o.Asks.Calls,
@@ -189,12 +184,6 @@ func (x *execution) wait() error {
 	err := x.records.Wait(x.ctx, &x.state.Progress)
 	x.lost = Left(err)
 	return err
-}
-
-// short returns what a handle has of a Header.
-func (h Header) short() Header {
-	h.Asked = Asked{}
-	return h
 }
 
 // refuse answers questions that nobody can be asked.

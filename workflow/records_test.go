@@ -18,6 +18,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	core "sluice/run"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
@@ -314,7 +315,7 @@ func unusable(t *testing.T, s store.Store) {
 		}
 	}
 	put(t, s, func(r map[string]any) { r["schema"] = 99 })
-	want("a newer version", workflow.ErrVersion)
+	want("a newer version", core.ErrVersion)
 	put(t, s, func(r map[string]any) { r["schema"], r["checkpoints"] = 1, 7 })
 	want("a checkpoint too few", workflow.ErrRun)
 	put(t, s, func(r map[string]any) { r["checkpoints"] = 2 })
@@ -384,8 +385,8 @@ func TestStoredVersions(t *testing.T) {
 	}
 	s := memory.New(memory.Config{})
 	rs, w := kept1(t, s)
-	current := load(t, rs)
-	name := "testdata/runs/schema-" + strconv.Itoa(current.Header.Schema) + ".json"
+	load(t, rs)
+	name := "testdata/runs/schema-" + strconv.Itoa(core.Version) + ".json"
 	if _, err := os.Stat(name); err != nil {
 		writeFixture(t, s, w, name)
 		t.Errorf("%s was not there; now it is", name)
@@ -405,7 +406,7 @@ func TestStoredVersions(t *testing.T) {
 			}
 			r := workflow.New(workflow.Config{Workflow: run.Workflow(), Tools: echoTools(), Records: rs.Records, Load: rs.Load})
 			req := &chat.Request{Resumed: &chat.Resumed{By: chat.PausedWorkflow, Decisions: []chat.Decision{{CallID: "ask", Action: chat.Approve}},
-				State: []byte(`{"kept":true,"header":{"id":"` + runID + `"}}`)}}
+				State: []byte(`{"kept":true,"header":{"schema":1,"id":"` + runID + `"}}`)}}
 			if got, err := r.Run(t.Context(), req, discard{}); err != nil || got.Reason != stream.Stop {
 				t.Errorf("allowed, it ended with %+v, %v", got, err)
 			}

@@ -1,7 +1,7 @@
 // This file has the data of a run, and the rules that need no more than the data: which
 // nodes are open, which are skipped, and whether a person must answer first. The types with
 // JSON names are stored formats: a member may be added, and one that an older process wrote
-// must stay readable. Header.Schema is raised where that cannot be.
+// must stay readable. run.Version is raised where that cannot be.
 
 package workflow
 
@@ -15,9 +15,6 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 )
-
-// schemaNumber is the version of a stored Run.
-const schemaNumber = 1
 
 // Run is what a run has come to: a value that can be stored and gone on with elsewhere.
 // Its parts are stored apart: Header once, Ended and Messages as they grow, Progress
@@ -39,7 +36,6 @@ type Run struct {
 
 // Header is what never changes of a run.
 type Header struct {
-	Schema     int       `json:"schema"`
 	ID         string    `json:"id"` // the task's; one of our own where turns are not kept
 	Workflow   string    `json:"workflow"`
 	Definition string    `json:"definition"` // its SHA-256
@@ -256,7 +252,7 @@ type State struct {
 // h has an ID, the time and what was asked; the rest is filled in here. The entry is in the
 // frontier, and the first message is the request.
 func begin(w *Workflow, h Header) *Run {
-	h.Schema, h.Workflow, h.Definition = schemaNumber, w.def.Name, w.sum
+	h.Workflow, h.Definition = w.def.Name, w.sum
 	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.entry.ID}}
 	r.Messages = []Message{{Role: roleUser, Content: h.Asked.Input, Timestamp: h.CreatedAt}}
 	r.bind(w)

@@ -8,7 +8,6 @@ package workflow
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"sluice/chat"
 	"sluice/metrics"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/trace"
@@ -68,20 +68,20 @@ func (r *Runner) Workflow() *Workflow { return r.cfg.Workflow }
 // nothing has run then.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	if req.Resumed != nil {
-		run, err := r.restore(ctx, req.Resumed.State)
+		state, err := r.restore(ctx, req.Resumed.State)
 		if err == nil {
-			run.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
-			err = run.decide(req.Resumed.Decisions)
+			state.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
+			err = state.decide(req.Resumed.Decisions)
 		}
 		if err != nil {
 			return stream.Result{}, err
 		}
-		return r.Continue(ctx, run, sink)
+		return r.Continue(ctx, state, sink)
 	}
 	return r.Continue(ctx, begin(r.cfg.Workflow, headerOf(req)), sink)
 }
 
-// handle is what is asked with in place of a Run that is kept.
+// handle is what is asked with in place of a Run that is kept, and what is read of any.
 //
 // A client carries it back and forth, so it is short and has no text of the run.
 type handle struct {
@@ -89,13 +89,56 @@ type handle struct {
 	Kept   bool   `json:"kept"`
 }
 
+// paused returns the run as what waits; kept: it is in a store. The sessions of nodes that wait
+// are within it.
+func (r *Run) paused(kept bool) (*run.Paused, error) {
+	if kept {
+		h := handle{r.Header, true}
+		h.Header.Asked = Asked{}
+		return run.Pause(chat.PausedWorkflow, h)
+	}
+	own := *r
+	own.Progress.Frontier = slices.Clone(r.Progress.Frontier)
+	var within []*run.Paused
+	for i := range own.Progress.Frontier {
+		o := &own.Progress.Frontier[i]
+		if o.Entry == nil || o.Entry.Session == nil {
+			continue
+		}
+		p, err := run.ReadPaused(chat.PausedAgent, o.Entry.Session)
+		if err != nil {
+			return nil, err
+		}
+		e := *o.Entry
+		o.Entry, e.Session, within = &e, nil, append(within, p.As(o.Node))
+	}
+	return run.Pause(chat.PausedWorkflow, &own, within...)
+}
+
+// ReadHeader returns the Header of a run that waits. Its error wraps ErrRun.
+func ReadHeader(p *run.Paused) (Header, error) {
+	var h handle
+	err := p.Into(&h)
+	if err == nil && h.Header.Workflow == "" {
+		err = ErrRun
+	}
+	return h.Header, err
+}
+
 // restore returns the run of a question.
 func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 	var h handle
-	if err := json.Unmarshal(state, &h); err != nil || !h.Kept || r.cfg.Load == nil {
-		return Restore(r.cfg.Workflow, state)
+	p, err := run.ReadPaused(chat.PausedWorkflow, state)
+	if err == nil {
+		err = p.Into(&h)
 	}
-	return r.cfg.Load(ctx, h.Header.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Kept && r.cfg.Load != nil:
+		return r.cfg.Load(ctx, h.Header.ID)
+	}
+	return Restore(r.cfg.Workflow, p)
 }
 
 // Continue goes on with a run until it is over or waits for people. It takes run over.
@@ -164,13 +207,20 @@ func (a *Asked) request() chat.Request {
 }
 
 // ErrRun is wrapped by the error of a stored run that cannot be gone on with.
-var ErrRun = errors.New("stored run cannot be continued")
+var ErrRun = run.ErrPaused
 
-// Restore makes a run of its JSON, with the definition that it is pinned to.
-func Restore(w *Workflow, stored []byte) (*Run, error) {
+// Restore makes a run of what waits, with the definition that it is pinned to.
+func Restore(w *Workflow, p *run.Paused) (*Run, error) {
 	r := new(Run)
-	if err := json.Unmarshal(stored, r); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRun, err)
+	if err := p.Into(r); err != nil {
+		return nil, err
+	}
+	for _, c := range p.Within {
+		o := r.find(c.Name)
+		if o == nil || o.Entry == nil {
+			return nil, fmt.Errorf("%w: it contradicts itself", ErrRun)
+		}
+		o.Entry.Session = c.Encode()
 	}
 	return r, r.Join(w)
 }
@@ -182,8 +232,6 @@ func Restore(w *Workflow, stored []byte) (*Run, error) {
 // the text of a run is not judged.
 func (r *Run) Join(w *Workflow) error {
 	switch {
-	case r.Header.Schema != schemaNumber:
-		return fmt.Errorf("%w: it has version %d, this is version %d", ErrRun, r.Header.Schema, schemaNumber)
 	case r.Header.Definition != w.sum:
 		return fmt.Errorf("%w: the workflow is another one by now", ErrRun)
 	case len(r.Messages) == 0:

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"sluice/run"
 	"sluice/store"
 )
 
@@ -84,7 +85,7 @@ func (s *Sessions) Put(ctx context.Context, c *SubAgentSession, ttl time.Duratio
 	return err
 }
 
-// Get returns a session. Its error wraps store.ErrNotFound, ErrVersion, store.ErrDamaged or
+// Get returns a session. Its error wraps store.ErrNotFound, run.ErrVersion, store.ErrDamaged or
 // store.ErrUnavailable.
 func (s *Sessions) Get(ctx context.Context, id string) (*SubAgentSession, error) {
 	v, err := s.Store.Value(ctx, store.SessionKey(id))
@@ -96,7 +97,7 @@ func (s *Sessions) Get(ctx context.Context, id string) (*SubAgentSession, error)
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	if kept.Schema > sessionSchema {
-		return nil, ErrVersion
+		return nil, run.ErrVersion
 	}
 	return &kept.SubAgentSession, nil
 }

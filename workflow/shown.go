@@ -38,7 +38,7 @@ type ShownRun struct {
 }
 
 // Shown reads a run to show its checkpoints; nothing is claimed or changed. Its error wraps
-// store.ErrNotFound if the task has none, ErrVersion, ErrGone, store.ErrDamaged or
+// store.ErrNotFound if the task has none, run.ErrVersion, ErrGone, store.ErrDamaged or
 // store.ErrUnavailable.
 func (s *RunStore) Shown(ctx context.Context, id string) (*ShownRun, error) {
 	for try := 0; ; try++ {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	core "sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/trace/tracetest"
@@ -38,7 +39,11 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	end()
-	run, err := workflow.Restore(r.Workflow(), paused.State)
+	waits, err := core.ReadPaused(chat.PausedWorkflow, paused.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := workflow.Restore(r.Workflow(), waits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/metrics"
+	"sluice/run"
 	"sluice/store"
 	"sluice/tool"
 )
@@ -34,9 +35,6 @@ import (
 // list counts if the record says that its number exists, and that the life of the run
 // which wrote it had this number to give: what a process adds that is not the owner any
 // more is there, and is never read.
-
-// storedSchema is the version of a stored record.
-const storedSchema = 1
 
 // maxClaims is how often a run is taken over without a new checkpoint.
 const maxClaims = 5
@@ -165,11 +163,8 @@ type readAs struct {
 	before  int    // how many nodes had ended when the run's last turn began
 }
 
-// ErrVersion is wrapped by the error of a record that another version of the program wrote.
-var ErrVersion = errors.New("another version of this program wrote the run")
-
 // read returns the record of a run with its version. Its error wraps store.ErrNotFound,
-// store.ErrDamaged, ErrVersion or store.ErrUnavailable. A record of an older schema is read
+// store.ErrDamaged, run.ErrVersion or store.ErrUnavailable. A record of an older schema is read
 // as it is.
 func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 	v, err := s.cfg.Store.Value(ctx, store.RunKey(id))
@@ -180,8 +175,8 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 	if err := json.Unmarshal(v.Data, &at.record); err != nil {
 		return at, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	if at.record.Schema > storedSchema {
-		return at, ErrVersion
+	if at.record.Schema > run.Version {
+		return at, run.ErrVersion
 	}
 	return at, nil
 }
@@ -298,30 +293,30 @@ func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error
 // Its error is a fault: store_unavailable, turn_lost if another process was faster, or
 // workflow_recovery after maxClaims take-overs without a new checkpoint: such a run most
 // likely brings down each process that takes it.
-func (s *RunStore) Records(ctx context.Context, run *Run) (Records, error) {
-	k := &keeping{s: s, id: run.Header.ID}
-	if run.from == nil {
-		if err := k.pin(ctx, run.w); err != nil {
+func (s *RunStore) Records(ctx context.Context, state *Run) (Records, error) {
+	k := &keeping{s: s, id: state.Header.ID}
+	if state.from == nil {
+		if err := k.pin(ctx, state.w); err != nil {
 			return nil, storeFault(err)
 		}
-		k.record = storedRun{Schema: storedSchema, Epoch: 1, Header: run.Header, Lives: []life{{Epoch: 1, Claim: newUUID()}}}
+		k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: newUUID()}}}
 		return k, nil
 	}
-	k.record, k.version = run.from.record, run.from.version
+	k.record, k.version = state.from.record, state.from.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
 	why := "decided"
 	switch {
-	case run.from.taken:
+	case state.from.taken:
 		why = "taken_over"
-		k.pinned = pinned{run.w, time.Now()} // who began it may have died before it was sure
-	case run.from.late:
+		k.pinned = pinned{state.w, time.Now()} // who began it may have died before it was sure
+	case state.from.late:
 		why = "wait_over"
 	}
 	err := k.change(ctx, func(r *storedRun) {
 		r.Epoch++
 		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, newUUID()})
-		if r.Claims = 0; run.from.taken {
-			r.Claims = run.from.record.Claims + 1
+		if r.Schema, r.Claims = run.Version, 0; state.from.taken {
+			r.Claims = state.from.record.Claims + 1
 		}
 		s.known(k.id).into(r)
 	})

@@ -52,7 +52,7 @@ func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
 		"all was told":       {whole, nil, 0, append(first[:3:3], run("last", stream.NodeStarted, 1), says("last", "the whole text"), run("last", stream.NodeCompleted, 1)), "", 0},
 	} {
 		r := &Run{
-			Header: Header{Schema: schemaNumber, ID: "task_1", Definition: w.sum}, Ended: tt.ended, Progress: Progress{Status: StatusRunning, Frontier: append([]Open(nil), tt.open...)},
+			Header: Header{ID: "task_1", Definition: w.sum}, Ended: tt.ended, Progress: Progress{Status: StatusRunning, Frontier: append([]Open(nil), tt.open...)},
 			Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "first", Content: "1"}, {Role: roleTool, Node: "last", Content: "the whole text"}},
 			from:     &readAs{before: tt.before},
 		}
@@ -109,7 +109,7 @@ func TestSilentStepsAreNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Run{
-		Header: Header{Schema: schemaNumber, ID: "task_1", Definition: w.sum},
+		Header: Header{ID: "task_1", Definition: w.sum},
 		Ended: []Ended{{Node: "go", Outcome: outcomeCompleted, Taken: []int{0, 1}, Result: 1},
 			{Node: "b", Outcome: outcomeCompleted, Result: 4}},
 		Progress: Progress{Status: StatusRunning, Frontier: []Open{{Node: "a", Attempt: 1, Round: 1}}},

@@ -168,7 +168,7 @@ func TestSessionsHaveATime(t *testing.T) {
 	if _, err := st.PutValue(ctx, store.SessionKey("later"), store.Value{Data: []byte(`{"schema":2}`)}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(ctx, "later"); !errors.Is(err, ErrVersion) {
+	if _, err := s.Get(ctx, "later"); !errors.Is(err, run.ErrVersion) {
 		t.Errorf("of a later version: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,8 +21,10 @@ import (
 	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 	"sluice/router"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
+	"sluice/workflow"
 )
 
 // openApprovals makes what asks people, if anybody is to be asked.
@@ -114,82 +115,45 @@ func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
 	return approval.Runner{Runner: r, Service: g.approvals}
 }
 
-// readable says why the state of a paused turn cannot go on here.
+// readable says why a turn that waits cannot go on here; nil: it can.
 //
 // It is asked when an answer comes, before the token is used up, so that the person learns
-// of it at once. nil: it can.
-func readable(by string, state []byte) error {
-	switch by {
+// of it at once.
+func readable(p *run.Paused) error {
+	switch p.Kind {
 	case chat.PausedAgent:
-		return delegate.Readable(state)
+		return delegate.Readable(p)
 	case chat.PausedTeam:
-		var s teamState
-		if err := json.Unmarshal(state, &s); err != nil {
-			return err
-		}
-		return router.Readable(s.Team, readable)
+		return router.Readable(p, readable)
 	case chat.PausedWorkflow:
-		_, err := readRun(state)
+		_, err := workflow.ReadHeader(p)
 		return err
 	}
-	return fmt.Errorf("nobody knows how to go on with the state of %q", by)
+	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)
 }
 
-// teamState is a team that waits, with what its agents know of one another's calls.
-//
-// It is what stands in a token of a team; its JSON is a stored form, since tokens outlive a
-// release.
-type teamState struct {
-	Team   json.RawMessage `json:"team"`
-	Shared json.RawMessage `json:"shared,omitempty"`
-	Begun  int64           `json:"begun,omitempty"` // sessions of delegates
-}
-
-// begunBefore returns how many sessions of delegates a turn had begun before it was paused.
-func begunBefore(req *chat.Request) int64 {
-	var s teamState
-	if req.Resumed == nil || json.Unmarshal(req.Resumed.State, &s) != nil { // the turn itself says so
-		return 0
+// resuming returns the context of a turn whose agents share what they know of one another's
+// calls and may call others, and in which it can pause: that is then in what waits.
+func resuming(ctx context.Context, d *delegate.Agents, req *chat.Request) (context.Context, error) {
+	was := new(run.Paused)
+	if req.Resumed != nil {
+		var err error
+		if was, err = run.ReadPaused(req.Resumed.By, req.Resumed.State); err != nil {
+			return nil, err
+		}
 	}
-	return s.Begun
-}
-
-// withShared returns the context of a team's turn, and the request as the team itself
-// takes it.
-//
-// req itself stays as it is: it is the caller's, and its memory keeps it.
-func withShared(ctx context.Context, req *chat.Request) (context.Context, *chat.Request, error) {
-	if req.Resumed == nil {
-		return agent.WithShared(ctx), req, nil
-	}
-	var s teamState
-	if err := json.Unmarshal(req.Resumed.State, &s); err != nil {
-		return nil, nil, err
-	}
-	ctx, err := agent.WithSharedState(ctx, s.Shared)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, resumed := *req, *req.Resumed
-	resumed.State = s.Team
-	own.Resumed = &resumed
-	return ctx, &own, nil
-}
-
-// sharing returns a context in which what a team pauses with holds what its agents share.
-//
-// Where no turn can pause the context is the same.
-func sharing(ctx context.Context) context.Context {
-	if !stream.CanPause(ctx) {
-		return ctx
+	ctx, err := agent.WithShared(d.Within(ctx, req, was.Begun), was.Shared)
+	if err != nil || !stream.CanPause(ctx) {
+		return ctx, err
 	}
 	outer := ctx
 	return stream.WithPauses(ctx, func(p *chat.Paused) string {
-		state, err := json.Marshal(teamState{p.State, agent.SharedState(outer), delegate.Begun(outer)})
+		waiting, err := run.ReadPaused(p.By, p.State)
 		if err != nil {
 			return stream.NobodyToAsk
 		}
-		p.State = state
+		waiting.Shared, waiting.Begun = agent.SharedState(outer), delegate.Begun(outer)
+		p.State = waiting.Encode()
 		return stream.Pause(outer, p)
-	})
+	}), nil
 }

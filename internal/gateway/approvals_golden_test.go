@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -68,6 +69,24 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 	}
 }
 
+// A token in which the version before the tree has put a team goes on here, with the agents that
+// wait in it and what they know of one another's calls.
+func TestTeamOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	token, err := os.ReadFile("../../run/testdata/token-team-1.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := readTranscript(t, "../../testdata/transcripts/team_tools.txtar")
+	synctest.Test(t, func(t *testing.T) {
+		want, _ := tr.approving(t, "all", Seams{})
+		got, _ := tr.approving(t, "all", Seams{}, strings.TrimSpace(string(token)))
+		if diff := cmp.Diff(told(want), told(got)); diff != "" || len(got) != 2 {
+			t.Errorf("what was told (-this version +the one before):\n%s", diff)
+		}
+	})
+}
+
 // differs names transcripts of turns that cannot be the same, and why.
 var differs = map[string]string{
 	"team_retry_after_reading": "an agent that has paused is not tried again",
@@ -100,13 +119,15 @@ func told(streams []string) (frames []string) {
 }
 
 // approving plays a transcript's only request, and allows all that is asked until the turn
-// has ended. It returns the streams.
-func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams []string, sim *geminiSim) {
+// has ended. It returns the streams. instead are tokens in place of those that came first.
+func (tr transcript) approving(t *testing.T, mode string, with Seams, instead ...string) (streams []string, sim *geminiSim) {
 	t.Helper()
 	sim = tr.gemini(t)
 	cfg, file := tr.config(t)
 	setServers(&cfg, nil)
-	config.Change(&cfg, func(c *approval.Config) { c.Mode = approval.Mode(mode) })
+	config.Change(&cfg, func(c *approval.Config) {
+		c.Mode, c.Keys = approval.Mode(mode), []approval.Key{approval.Key([]byte("0123456789abcdef0123456789abcdef"))}
+	})
 	models, _ := tr.byAgent(t, sim)
 	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
 	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
@@ -135,6 +156,9 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams) (streams [
 		}
 		if n > 9 {
 			t.Fatal("it never ends")
+		}
+		if n < len(instead) {
+			token = instead[n]
 		}
 		body, _ := json.Marshal(map[string]any{"accumulated": false, "approval": map[string]any{"token": token, "action": "approve"}})
 		req = readRequest(t, "POST /chat/stream\nContent-Type: application/json\n\n"+string(body))

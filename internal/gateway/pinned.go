@@ -12,6 +12,7 @@ import (
 	"sluice/fault"
 	"sluice/internal/providers"
 	"sluice/router"
+	"sluice/run"
 	"sluice/store"
 	"sluice/workflow"
 )
@@ -112,18 +113,18 @@ func (g *Gateway) agentsOf(w *workflow.Workflow, r *registry) (*workAgents, erro
 //
 // It claims nothing. The errors are faults that the caller of the answer is shown.
 func (g *Gateway) flowFor(id string) (*answerer, error) {
-	run, err := g.state.runs.Load(context.Background(), id)
+	state, err := g.state.runs.Load(context.Background(), id)
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
 		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
-	case errors.Is(err, workflow.ErrVersion):
+	case errors.Is(err, run.ErrVersion):
 		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
 	case errors.Is(err, store.ErrNotFound):
 		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not there any more", Err: err}
 	case err != nil:
 		return nil, cannotGoOn(err)
 	}
-	f, err := g.flowOf(run.Workflow())
+	f, err := g.flowOf(state.Workflow())
 	if err != nil {
 		return nil, cannotGoOn(err)
 	}

@@ -101,12 +101,11 @@ type teamRunner struct {
 
 // Run implements stream.Runner.
 func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	ctx, own, err := withShared(ctx, req)
+	ctx, err := resuming(ctx, r.delegates, req)
 	if err != nil {
 		return stream.Result{}, err
 	}
-	ctx = r.delegates.Within(ctx, req, begunBefore(req))
-	result, err := r.team.Run(sharing(ctx), own, sink)
+	result, err := r.team.Run(ctx, req, sink)
 	r.delegates.Finish(ctx, req, result.Paused != nil)
 	result.Keyed = r.keyed
 	return result, err

@@ -22,6 +22,7 @@ import (
 	"sluice/health"
 	"sluice/internal/settings"
 	"sluice/metrics"
+	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
@@ -146,13 +147,13 @@ func (r *runs) close() {
 // nil without an error: the task is no run. task.ErrNotHere leaves it to another process,
 // of a newer version or one that is ready.
 func (r *runs) Open(ctx context.Context, id string) (task.Run, error) {
-	run, err := r.Load(ctx, id)
+	state, err := r.Load(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
 	case errors.Is(err, store.ErrUnavailable):
 		return nil, err
-	case errors.Is(err, workflow.ErrVersion):
+	case errors.Is(err, run.ErrVersion):
 		return nil, task.ErrNotHere
 	}
 	g := r.gateway.Load()
@@ -161,7 +162,7 @@ func (r *runs) Open(ctx context.Context, id string) (task.Run, error) {
 	}
 	switch {
 	case err == nil:
-		return &openRun{g: g, run: run}, nil
+		return &openRun{g: g, run: state}, nil
 	case errors.Is(err, store.ErrDamaged), errors.Is(err, workflow.ErrRun), errors.Is(err, workflow.ErrGone):
 		return brokenRun{err}, nil
 	}

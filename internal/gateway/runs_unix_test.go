@@ -147,7 +147,7 @@ func TestDecisionOnUnusableRecords(t *testing.T) {
 	var whole []byte
 	change(t, in, id, func(data []byte) []byte {
 		whole = data
-		return []byte(strings.Replace(string(data), `"schema":1`, `"schema":99`, 1))
+		return []byte(strings.Replace(string(data), `"schema":3`, `"schema":99`, 1))
 	})
 	if code, got := f.decides(id, approve); code != http.StatusConflict || !strings.Contains(got, "newer version") {
 		t.Errorf("a newer version: %d %s", code, got)

@@ -26,6 +26,7 @@ import (
 	"sluice/model"
 	"sluice/record"
 	"sluice/router"
+	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
@@ -146,42 +147,29 @@ type workRunner struct {
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if taken, ok := ctx.Value(takenKey{}).(*workflow.Run); ok {
-		ctx = agent.WithShared(r.delegates.Within(ctx, req, begunBefore(req)))
-		result, err := r.run.Continue(sharing(ctx), taken, sink)
-		result.Keyed = r.keyed
-		return result, err
-	}
-	ctx, own, err := withShared(ctx, req)
+	ctx, err := resuming(ctx, r.delegates, req)
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.run.Run(sharing(r.delegates.Within(ctx, req, begunBefore(req))), own, sink)
+	var result stream.Result
+	if taken, ok := ctx.Value(takenKey{}).(*workflow.Run); ok {
+		result, err = r.run.Continue(ctx, taken, sink)
+	} else {
+		result, err = r.run.Run(ctx, req, sink)
+	}
 	result.Keyed = r.keyed
 	return result, err
-}
-
-// readRun reads the head of a run that waits.
-//
-// Only the head is read: the rest is the store's, or is read when the run goes on.
-func readRun(state []byte) (workflow.Header, error) {
-	var s struct {
-		Team struct {
-			Header workflow.Header `json:"header"`
-		} `json:"team"`
-	}
-	err := json.Unmarshal(state, &s)
-	if err == nil && s.Team.Header.Workflow == "" {
-		err = workflow.ErrRun
-	}
-	return s.Team.Header, err
 }
 
 // chooseRun returns the workflow of a run that waited.
 //
 // Without a store a run goes on only with the definition that it began with.
 func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
-	h, err := readRun(req.Resumed.State)
+	p, err := run.ReadPaused(chat.PausedWorkflow, req.Resumed.State)
+	if err != nil {
+		return nil, err
+	}
+	h, err := workflow.ReadHeader(p)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/fault"
+	"sluice/run"
 	"sluice/store"
 	"sluice/workflow"
 )
@@ -119,7 +120,7 @@ func unread(err error, none string) error {
 		return nil
 	case errors.Is(err, store.ErrNotFound):
 		return &fault.Error{Type: fault.NotFound, Message: none}
-	case errors.Is(err, workflow.ErrVersion):
+	case errors.Is(err, run.ErrVersion):
 		return &fault.Error{Type: fault.NotFound, Message: "Another version of this program wrote the record", Err: err}
 	case errors.Is(err, workflow.ErrGone):
 		return &fault.Error{Type: fault.NotFound, Message: "The definition of the workflow is gone", Err: err}

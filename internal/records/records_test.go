@@ -12,6 +12,7 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
@@ -174,7 +175,7 @@ func TestFaultsOfReading(t *testing.T) {
 		err  error
 		want fault.Type
 	}{
-		{store.ErrNotFound, fault.NotFound}, {workflow.ErrVersion, fault.NotFound}, {workflow.ErrGone, fault.NotFound}, {store.ErrUnavailable, fault.StoreUnavailable},
+		{store.ErrNotFound, fault.NotFound}, {run.ErrVersion, fault.NotFound}, {workflow.ErrGone, fault.NotFound}, {store.ErrUnavailable, fault.StoreUnavailable},
 		{store.ErrDamaged, ""}, {nil, ""},
 	} {
 		err := tt.err

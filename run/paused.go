@@ -1,0 +1,185 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Version is that of all that is stored of a run which is to go on later: of a tree, and of
+// the record of a workflow's run, which has trees in it. 1 and 2 are those of the forms that
+// were before the tree.
+const Version = 3
+
+// Bounds of a tree that is read. What carries one may have room for less.
+const (
+	MaxPaused = 16 << 20 // bytes
+	maxDepth  = 32       // nodes within each other
+)
+
+// ErrVersion is wrapped by the error of what another version of the program has stored.
+var ErrVersion = errors.New("another version of this program wrote it")
+
+// ErrPaused is wrapped by the error of a stored run that cannot go on: it is too long, was cut
+// or altered, or contradicts itself. Also an error that wraps ErrVersion wraps it.
+var ErrPaused = errors.New("the stored run cannot go on")
+
+// Kinds of Paused. Those of a run are also what chat.Paused.By says.
+const (
+	KindQuestion = "question" // what a person is asked, about the run within it
+	KindSession  = "session"  // a task that one agent gave to another, which is within it
+)
+
+// Paused is a run that waits for a person, as a tree: a question, the run that asks it, and
+// the runs within that. It is all that is needed to go on, in this process or another.
+type Paused struct {
+	Kind  string          `json:"kind"`
+	Name  string          `json:"name,omitempty"` // by which the run that it is within knows it
+	State json.RawMessage `json:"state"`          // its own, without that of the runs within it
+	// Of a run that is a turn: what its agents know of one another's calls, and how many
+	// sessions they have begun.
+	Shared json.RawMessage `json:"shared,omitempty"`
+	Begun  int64           `json:"begun,omitempty"`
+	Within []*Paused       `json:"within,omitempty"`
+}
+
+// tree is the root of a tree as it is stored, or a form that was before the tree. Sum tells
+// damage from bugs; it is no seal against somebody who wants to forge a tree.
+type tree struct {
+	Version int             `json:"schema"`
+	Sum     string          `json:"sum,omitempty"`
+	Root    json.RawMessage `json:"paused,omitempty"`
+}
+
+// before are the members by which the forms before the tree are known.
+type before struct {
+	tree
+	Agent  int             `json:"version"` // of an agent and of a team
+	State  json.RawMessage `json:"state"`   // of an agent, whose sum it has
+	Header struct {
+		Version int `json:"schema"`
+	} `json:"header"` // of a workflow's run
+	// Of the turn of a team or a workflow, which is in it.
+	Turn   json.RawMessage `json:"team"`
+	Shared json.RawMessage `json:"shared"`
+	Begun  int64           `json:"begun"`
+}
+
+// Pause returns a run of a kind that waits, with its own state, and others within it.
+func Pause(kind string, state any, within ...*Paused) (*Paused, error) {
+	text, err := json.Marshal(state)
+	return &Paused{Kind: kind, State: text, Within: within}, err
+}
+
+// As returns the run under the name by which another one knows it.
+func (p *Paused) As(name string) *Paused {
+	if p == nil {
+		return nil
+	}
+	named := *p
+	named.Name = name
+	return &named
+}
+
+// Encode returns the tree as ReadPaused reads it.
+func (p *Paused) Encode() []byte {
+	root, _ := json.Marshal(p) // of texts that are JSON
+	text, _ := json.Marshal(tree{Version, sumOf(root), root})
+	return text
+}
+
+// sumOf is the checksum of a text: 16 bytes of SHA-256.
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// ReadPaused reads a tree of a kind. One of the forms before the tree becomes a node that has all
+// of it as its State: Into and Child find there what they look for.
+//
+// Its errors wrap ErrPaused, and ErrVersion where that is the reason.
+func ReadPaused(kind string, text []byte) (*Paused, error) {
+	p, err := read(kind, text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPaused, err)
+	}
+	return p, nil
+}
+
+func read(kind string, text []byte) (*Paused, error) {
+	if len(text) > MaxPaused {
+		return nil, fmt.Errorf("it has %d bytes", len(text))
+	}
+	var t before
+	if err := json.Unmarshal(text, &t); err != nil {
+		return nil, err
+	}
+	if t.Turn != nil && t.Root == nil {
+		p, err := read(kind, t.Turn)
+		if err == nil {
+			p.Shared, p.Begun = t.Shared, t.Begun
+		}
+		return p, err
+	}
+	switch v := max(t.Version, t.Agent, t.Header.Version); {
+	case v < 1 || v > Version || (v == Version) != (t.Root != nil):
+		return nil, fmt.Errorf("%w: it has version %d, this is version %d", ErrVersion, v, Version)
+	case t.Root != nil:
+		p := new(Paused)
+		err := errors.Join(fits(t.Root, t.Sum), json.Unmarshal(t.Root, p))
+		if err == nil && (p.Kind != kind || !p.sound(maxDepth)) {
+			err = errors.New("it contradicts itself")
+		}
+		return p, err
+	case t.Sum != "":
+		return &Paused{Kind: kind, State: t.State}, fits(t.State, t.Sum)
+	}
+	return &Paused{Kind: kind, State: text}, nil
+}
+
+// fits says whether a text has that checksum, however it is spaced.
+func fits(text []byte, sum string) error {
+	var compact bytes.Buffer
+	if json.Compact(&compact, text) != nil || sumOf(compact.Bytes()) != sum {
+		return errors.New("its checksum does not fit")
+	}
+	return nil
+}
+
+// sound says whether a tree is whole and at most so deep.
+func (p *Paused) sound(depth int) bool {
+	if p == nil || p.Kind == "" || len(p.State) == 0 || string(p.State) == "null" || depth == 0 {
+		return false
+	}
+	for _, c := range p.Within {
+		if !c.sound(depth - 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// Into reads the run's own state.
+func (p *Paused) Into(state any) error {
+	if err := json.Unmarshal(p.State, state); err != nil {
+		return fmt.Errorf("%w: %w", ErrPaused, err)
+	}
+	return nil
+}
+
+// Child returns the run of a kind and a name within p. stored is what p's State has of it, which
+// it has in the forms before the tree only.
+func (p *Paused) Child(kind, name string, stored json.RawMessage) (*Paused, error) {
+	if len(stored) > 0 {
+		return ReadPaused(kind, stored)
+	}
+	for _, c := range p.Within {
+		if c.Name == name && (c.Kind == kind || kind == "") {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: what waits in it is missing", ErrPaused)
+}
