@@ -13,6 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
 )
@@ -136,6 +137,7 @@ func (s *Service) page(ctx context.Context, name string, c Caller, conversation,
 			return nil, "", err
 		}
 		switch {
+		case errors.Is(err, run.ErrVersion): // another gateway can read it
 		case err != nil || q == nil || used:
 			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
 		case c.isAsked(q, conversation):

@@ -8,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/store"
+	"sluice/store/memory"
 )
 
 // Who is made sure of answers what is theirs, or names them; the others must be who they say.
@@ -104,5 +106,27 @@ func TestStateUpdates(t *testing.T) {
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("%.80s: %q, want %q", updates, s, want)
 		}
+	}
+}
+
+// What a later version has asked is not listed, and stays in the index for who can read it; what
+// nobody can read leaves it.
+func TestQuestionsOfALaterVersionStayListed(t *testing.T) {
+	t.Parallel()
+	in := memory.New(memory.Config{})
+	s := New(Config{Store: in})
+	index, later := store.ApprovalsKey("t", "boss"), time.Now().Add(time.Hour).UnixMilli()
+	for id, text := range map[string]string{"later": `{"record":{"schema":4}}`, "damaged": `{"record":{"schema":3,"paused":1}}`} {
+		if _, err := in.PutValue(t.Context(), store.ApprovalKey(id), store.Value{Data: []byte(text)}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.PutIndex(t.Context(), index, store.Member{ID: id, Score: later}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, _, err := s.ForOthers(t.Context(), Caller{chat.Principal{Tenant: "t"}, "boss"}, "", "")
+	left, indexErr := in.Index(t.Context(), index, store.Range{Max: 1 << 53, Limit: 9})
+	if err != nil || indexErr != nil || len(list) != 0 || len(left) != 1 || left[0].ID != "later" {
+		t.Errorf("listed %v, left %v: %v, %v", list, left, err, indexErr)
 	}
 }
