@@ -56,14 +56,14 @@ func startA2A(t *testing.T, st store.Store) *agents {
 	whole := settings.Config{Config: cfg, File: settings.File{A2A: a2a.Spec{Enabled: true}}, Version: "1.2.3"}
 	a := new(agents)
 	g, err := New(t.Context(), whole, zerolog.Nop(), Seams{
-		Store: st, Gemini: testnet.Serve(t, transcript{}.silent()),
+		Store: st, Gemini: testnet.Serve(t, silent()),
 		Runner: func(*agent.Agent) stream.Runner { return called{&a.inputs} },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	a.client = http.Client{Transport: testnet.Serve(t, g.server)}
+	a.client = http.Client{Transport: testnet.Serve(t, g)}
 	return a
 }
 

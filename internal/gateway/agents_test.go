@@ -31,7 +31,7 @@ func TestAgentsOverHTTP(t *testing.T) {
 		status       int
 		body         string
 	}{
-		{with, "GET", "/agents", 200, `{"agents":[` + a + `,` + b + `],"router":{"model":"default","threshold":0.7},"version":"` + with.registry.Load().told.Version + `"}`},
+		{with, "GET", "/agents", 200, `{"agents":[` + a + `,` + b + `],"router":{"model":"default","threshold":0.7},"version":"` + with.TeamVersion() + `"}`},
 		{with, "GET", "/agents/b", 200, b},
 		{with, "GET", "/agents/c", 404, `"error_type":"not_found"`},
 		{with, "DELETE", "/agents/b", 405, `"error_type":"method_not_allowed"`},

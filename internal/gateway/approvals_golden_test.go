@@ -25,7 +25,10 @@ import (
 var (
 	tokens      = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
 	approvalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
-	frameHead   = regexp.MustCompile(`(?m)^id: .*\n`)
+)
+
+var (
+	frameHead = regexp.MustCompile(`(?m)^id: .*\n`)
 	// ofOneStream matches what belongs to one stream, and not to the turn.
 	ofOneStream = regexp.MustCompile(`(?s)^(retry: \d+\n)?event: (start|approval|done|route|agent)\n|"phase":"(planning|extracting)"`)
 	accumulated = regexp.MustCompile(`,"accumulated":"(?:[^"\\]|\\.)*"`)
@@ -136,7 +139,7 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams, instead ..
 	}
 	defer g.Close()
 	synctest.Wait()
-	client := http.Client{Transport: testnet.Serve(t, g.server)}
+	client := http.Client{Transport: testnet.Serve(t, g)}
 	requests := tr.requests(t)
 	req := requests[len(requests)-1]
 	for n := 0; ; n++ {

@@ -50,7 +50,7 @@ func routedBy(t testing.TB, text string, team router.Spec) *http.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return &http.Client{Transport: testnet.Serve(t, g.server)}
+	return &http.Client{Transport: testnet.Serve(t, g)}
 }
 
 // askRouted runs a turn, which must keep the rules of the contract, and returns the

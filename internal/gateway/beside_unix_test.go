@@ -83,7 +83,7 @@ func talks(t *testing.T, file string, model http.Handler, in store.Store, env ma
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	testnet.Eventually(t, "the servers are connected", g.connected)
+	awaitTools(t, g)
 	return &flowing{t: t, Gateway: g}
 }
 

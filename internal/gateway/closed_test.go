@@ -23,7 +23,7 @@ func TestLogClosedAnywhereIsAWholeTurn(t *testing.T) {
 	for name, tr := range turnTranscripts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, tr.closeEverywhere)
+			synctest.Test(t, func(t *testing.T) { tr.closeEverywhere(t) })
 		})
 	}
 }

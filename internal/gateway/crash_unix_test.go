@@ -211,7 +211,7 @@ func TestCrashChild(t *testing.T) {
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
 	f := c.gateway(t, breakable(in, at))
-	testnet.Eventually(t, "the servers are connected", f.connected)
+	awaitTools(t, f)
 	asked := f.serve("/chat/stream", `{"input":"Buy it","workflow":"pay"}`, os.Stdout)
 	var start struct {
 		Task string `json:"task_id"`
@@ -341,7 +341,7 @@ func (f *flowing) finish(id string, paid *atomic.Int64, told string) {
 	var last store.Task
 	testnet.Eventually(t, "the run is over", func() bool {
 		var err error
-		if last, err = f.state.store.Task(t.Context(), id); err != nil {
+		if last, err = f.Store().Task(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if last.State == task.InputRequired {
@@ -405,7 +405,7 @@ func (f *flowing) wholeLogs(last store.Task) {
 	var done *stream.Done
 	text := ""
 	for _, turn := range doc.Metadata.Turns {
-		log, err := f.state.tasks.OpenLog(t.Context(), turn)
+		log, err := f.Tasks().OpenLog(t.Context(), turn)
 		if err != nil {
 			t.Errorf("the log of %s: %v", turn, err)
 			continue

@@ -109,7 +109,7 @@ workflows:
 				}
 				t.Cleanup(g.Close)
 				o.flowing = &flowing{t: t, Gateway: g}
-				o.client.Transport = testnet.Serve(t, g.server)
+				o.client.Transport = testnet.Serve(t, g)
 				synctest.Wait()
 				q, _ := o.pauses(`{"input":"go",` + who + `}`)
 				b.offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)

@@ -67,7 +67,7 @@ func openOfficeWith(t *testing.T, content string, env map[string]string, scripts
 	}
 	t.Cleanup(g.Close)
 	o.flowing = &flowing{t: t, Gateway: g}
-	o.client.Transport = testnet.Serve(t, g.server)
+	o.client.Transport = testnet.Serve(t, g)
 	return o
 }
 

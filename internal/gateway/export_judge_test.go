@@ -45,7 +45,7 @@ func TestExportIsReadBack(t *testing.T) {
 		Task string `json:"task_id"`
 	}
 	dataOf(t, body, "start", &start)
-	sessions := &workflow.Sessions{Store: f.state.store}
+	sessions := &workflow.Sessions{Store: f.Store()}
 	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{
 		SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: start.Task, AgentName: "writer", TaskDescription: "write",
 		MessageHistory: []workflow.Message{{Role: "user", Content: "write", Timestamp: time.Now()}}, Status: workflow.SessionCompleted, CreatedAt: time.Now(),

@@ -107,7 +107,7 @@ func (row geminiRow) play(t *testing.T) {
 	f.memory = row.memory
 	f.wantTurn(row.want, row.within+retries)
 	f.memory = 0
-	f.wantBreaker(f.models.All()[0].Breaker(), row.breaker)
+	f.wantBreaker(f.Links().All()[0].Breaker(), row.breaker)
 	if n := s.asked(); n != row.asked {
 		t.Errorf("%d requests reached Gemini, want %d", n, row.asked)
 	}
@@ -382,7 +382,7 @@ func othersUnharmed(_ *testing.T, f *faulty, _ *rawServer) {
 		wg.Go(func() { f.wantTurn(goodTurn, 0) })
 	}
 	wg.Wait()
-	f.wantBreaker(f.models.All()[0].Breaker(), "closed 0")
+	f.wantBreaker(f.Links().All()[0].Breaker(), "closed 0")
 }
 
 func geminiEndings() []geminiRow {
@@ -514,7 +514,7 @@ func geminiBreaker() []geminiRow {
 			then: func(t *testing.T, f *faulty, s *rawServer) {
 				time.Sleep(61 * time.Second)
 				f.wantTurn(openTurn, retries)
-				f.wantBreaker(f.models.All()[0].Breaker(), "open 4")
+				f.wantBreaker(f.Links().All()[0].Breaker(), "open 4")
 				if s.asked() != 4 {
 					t.Errorf("Gemini was asked %d times by a probe", s.asked()-3)
 				}
@@ -535,7 +535,7 @@ func recovers(t *testing.T, f *faulty, _ *rawServer) {
 	time.Sleep(61 * time.Second)
 	for _, want := range []string{"half-open 0", "half-open 0", "closed 0"} {
 		f.wantTurn(goodTurn, 0)
-		f.wantBreaker(f.models.All()[0].Breaker(), want)
+		f.wantBreaker(f.Links().All()[0].Breaker(), want)
 	}
 	var states []string
 	for _, line := range f.log.All("circuit_breaker_state_change", "service", "gemini") {
@@ -570,5 +570,5 @@ func clientsLeave(t *testing.T, f *faulty, s *rawServer) {
 	leave()
 	wg.Wait()
 	synctest.Wait()
-	f.wantBreaker(f.models.All()[0].Breaker(), "closed 0")
+	f.wantBreaker(f.Links().All()[0].Breaker(), "closed 0")
 }

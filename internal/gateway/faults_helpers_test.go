@@ -245,7 +245,7 @@ func startFaulty(t *testing.T, env string, with Seams) *faulty {
 	}
 	f.Gateway = g
 	t.Cleanup(g.Close)
-	tr := testnet.Serve(t, g.server)
+	tr := testnet.Serve(t, g)
 	tr.MaxIdleConnsPerHost = -1 // so that nothing is left when a client leaves
 	f.client.Transport = tr
 	return f

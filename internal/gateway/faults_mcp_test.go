@@ -98,7 +98,7 @@ func (row mcpRow) play(t *testing.T) {
 	m.faulty = startFaulty(t, strings.TrimSpace(env), with)
 	m.loose = row.inProcess == ""
 	if !row.absent {
-		m.connected(t, max(1, len(config.Of[servers.List](&m.cfg.Config))))
+		m.connected(t, max(1, len(config.Of[servers.List](&m.Settings().Config))))
 	}
 	row.check(t, m)
 }
@@ -129,7 +129,7 @@ func (row mcpRow) check(t *testing.T, m *mcpPlay) {
 	m.memory = row.memory
 	m.wantTurn(row.want, row.within)
 	m.memory = 0
-	m.wantBreaker(m.faulty.tools.Breakers()[0], row.breaker)
+	m.wantBreaker(m.faulty.Sources().Breakers()[0], row.breaker)
 	if row.servers == nil && row.inProcess == "" {
 		if n := m.fake.count("tools/call"); n != row.calls {
 			t.Errorf("%d calls reached the server, want %d", n, row.calls)
@@ -364,7 +364,7 @@ func worksAgain(sessions int) func(*testing.T, *mcpPlay) {
 		if n := m.fake.count("initialize"); n != sessions {
 			t.Errorf("%d sessions were begun, want %d", n, sessions)
 		}
-		m.wantBreaker(m.faulty.tools.Breakers()[0], "closed 0")
+		m.wantBreaker(m.faulty.Sources().Breakers()[0], "closed 0")
 	}
 }
 
@@ -697,7 +697,7 @@ func mcpBreaker() []mcpRow {
 		for range 4 {
 			m.wantTurn(lostTurn, moment)
 		}
-		b := m.faulty.tools.Breakers()[0]
+		b := m.faulty.Sources().Breakers()[0]
 		m.wantBreaker(b, "open 5")
 		before := m.fake.asked()
 		r := m.wantTurn(strings.Replace(awayTurn, "recoverable)", "recoverable,retry)", 1), moment)

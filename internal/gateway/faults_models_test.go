@@ -149,7 +149,7 @@ func (row modelRow) play(t *testing.T, w way) {
 	} else {
 		row.then(t, f.turn("hello", row.within+time.Second))
 	}
-	f.wantBreaker(f.models.All()[0].Breaker(), row.breaker)
+	f.wantBreaker(f.Links().All()[0].Breaker(), row.breaker)
 	if n := s.taken(); row.taken > 0 && n > row.taken {
 		t.Errorf("%d bytes were taken from the model, want at most %d", n, row.taken)
 	}
@@ -177,7 +177,7 @@ func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 	}
 	f.Gateway = g
 	t.Cleanup(g.Close)
-	served := testnet.Serve(t, g.server)
+	served := testnet.Serve(t, g)
 	served.MaxIdleConnsPerHost = -1 // so that nothing is left when a client leaves
 	f.client.Transport = served
 	return f

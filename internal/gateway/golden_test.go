@@ -54,7 +54,7 @@ func TestGolden(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			tr := readTranscript(t, file)
-			synctest.Test(t, tr.test)
+			synctest.Test(t, func(t *testing.T) { tr.test(t) })
 			if *update && !t.Failed() {
 				if err := os.WriteFile(file, txtar.Format(tr.Archive), 0o644); err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func (tr transcript) playWith(t *testing.T, sim *geminiSim, log *bytes.Buffer, w
 	}
 	defer g.Close()
 	synctest.Wait() // for the sessions with the MCP servers
-	return tr.askAll(t, testnet.Serve(t, g.server), calls)
+	return tr.askAll(t, testnet.Serve(t, g), calls)
 }
 
 // askAll sends the requests, one after the other. calls counts those of models.

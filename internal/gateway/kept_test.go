@@ -33,15 +33,13 @@ func TestCutStreamIsTheUncutOne(t *testing.T) {
 	for name, tr := range turnTranscripts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, tr.cutEverywhere)
+			synctest.Test(t, func(t *testing.T) { tr.cutEverywhereIn(t, memory.New(memory.Config{})) })
 		})
 	}
 }
 
 // drafted matches the frame of a draft.
 var drafted = regexp.MustCompile(`event: inner_delta\ndata: [^\n]*"attempt":\d}\n\n`)
-
-func (tr transcript) cutEverywhere(t *testing.T) { tr.cutEverywhereIn(t, memory.New(memory.Config{})) }
 
 // cutEverywhereIn is cutEverywhere with a store.
 func (tr transcript) cutEverywhereIn(t *testing.T, shared store.Store) {
@@ -94,17 +92,18 @@ func (tr transcript) second(t *testing.T, with Seams) peer {
 	t.Helper()
 	cfg, file := tr.config(t)
 	setServers(&cfg, nil) // they are the transcript's own
-	with.Gemini = testnet.Serve(t, transcript{}.silent())
+	with.Gemini = testnet.Serve(t, silent())
 	with.Servers = nil
 	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return peer{http.Client{Transport: testnet.Serve(t, g.server)}}
+	return peer{http.Client{Transport: testnet.Serve(t, g)}}
 }
 
-func (transcript) silent() http.Handler {
+// silent is a model that nobody is to ask.
+func silent() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 }
 
@@ -141,7 +140,7 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 				var cfg settings.Config
 				cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(t)
 				g, err := New(t.Context(), cfg, zerolog.Nop(), Seams{
-					Gemini: testnet.Serve(t, transcript{}.silent()), Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: new(int)} },
+					Gemini: testnet.Serve(t, silent()), Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: new(int)} },
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -150,7 +149,7 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 				if n := g.Kept(); n > 1000 {
 					t.Errorf("%d bytes before the first turn", n)
 				}
-				client := peer{http.Client{Transport: testnet.Serve(t, g.server)}}
+				client := peer{http.Client{Transport: testnet.Serve(t, g)}}
 				if status, reply := client.ask(t, http.MethodPost, "/chat/stream", `{"input":"`+strings.Repeat("word ", 400)+`"}`); status != http.StatusOK || !strings.Contains(reply, "event: done") {
 					t.Fatalf("%d %s", status, reply)
 				}

@@ -106,7 +106,7 @@ func (b *books) gateway(in store.Store, env ...string) (peer, *Gateway) {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { b.let(); g.Close() })
-	return peer{http.Client{Transport: testnet.Serve(b.t, g.server)}}, g
+	return peer{http.Client{Transport: testnet.Serve(b.t, g)}}, g
 }
 
 // obedient is a client that does all that it is told to: it comes back for what it lost, and
@@ -277,8 +277,8 @@ func paidEndings() []paidEnding {
 	return []paidEnding{
 		{name: "nothing", act: free},
 		{name: "signal", act: func(b *books, _ *obedient, one *Gateway, _ *fading) {
-			one.server.Drain()
-			one.server.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
+			one.HTTP().Drain()
+			one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
 		}},
 		{name: "time of the tool", env: []string{"SLUICE_TOOL_TIMEOUT", "200ms"}},
 		{name: "time of the turn, in the tool", env: []string{"SLUICE_REQUEST_TIMEOUT", "500ms"}},

@@ -76,7 +76,7 @@ func (l *ledger) gateway(in store.Store) *flowing {
 		return over(l.t, in, l.file)
 	}
 	f := startFlows(l.t, l.file, map[string]string{"SLUICE_STORE": "none"})
-	testnet.Eventually(l.t, "the servers are connected", f.connected)
+	awaitTools(l.t, f)
 	return f
 }
 
@@ -237,7 +237,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		"a signal": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
 			told, cut := l.begin(in, func() {
-				l.one.server.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"})
+				l.one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"})
 			})
 			l.one.Close()
 			if !cut {
@@ -345,7 +345,7 @@ func TestPaymentsWithoutAStore(t *testing.T) {
 		"a tool's time":  {[]string{"timeout: 300s", "timeout: 2s"}, func(*ledger) {}},
 		"the run's time": {[]string{"timeout: 10m", "timeout: 2s"}, func(*ledger) {}},
 		"a signal": {nil, func(l *ledger) {
-			l.one.server.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
+			l.one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

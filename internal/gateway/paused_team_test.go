@@ -66,7 +66,7 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(g.Close)
-				o.flowing = &flowing{t: t, Gateway: g, client: http.Client{Transport: testnet.Serve(t, g.server)}}
+				o.flowing = &flowing{t: t, Gateway: g, client: http.Client{Transport: testnet.Serve(t, g)}}
 				synctest.Wait()
 				q, first := o.pauses(`{"input":"` + tt.input + `","conversation_id":"conv_1"}`)
 				if len(q.Calls) != 1 || q.Calls[0].Agent != "near" || !slices.Equal(asksOf(far.inputs), tt.before) {

@@ -67,7 +67,7 @@ func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap f
 	}
 	t.Cleanup(g.Close)
 	synctest.Wait()
-	return &http.Client{Transport: testnet.Serve(t, g.server)}, g, whole
+	return &http.Client{Transport: testnet.Serve(t, g)}, g, whole
 }
 
 // askChecked runs a turn and returns its stream.

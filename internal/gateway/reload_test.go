@@ -76,7 +76,7 @@ finish STOP
 	}
 	t.Cleanup(g.Close)
 	synctest.Wait()
-	return g, &http.Client{Transport: testnet.Serve(t, g.server)}
+	return g, &http.Client{Transport: testnet.Serve(t, g)}
 }
 
 // reread returns what another reading of the file says.
@@ -85,7 +85,7 @@ func reread(t *testing.T, g *Gateway, content string) (settings.Config, error) {
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
 		func(string) ([]byte, error) { return []byte(content), nil })
-	now := g.started
+	now := g.Started()
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
 	if list := config.Of[servers.List](&cfg); len(list) > 1 { // one stands for the transcript's own
 		setServers(&now.Config, list)
@@ -153,11 +153,11 @@ func TestReloadThatIsRejected(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				g, client := house(t, &log, "")
-				before := g.registry.Load()
+				before := g.Team()
 				if err := g.Reload(reread(t, g, tt.content)); err == nil {
 					t.Error("the file was taken over")
 				}
-				if g.registry.Load() != before {
+				if g.Team() != before {
 					t.Error("the registry has changed")
 				}
 				if got := log.String(); !strings.Contains(got, `"event":"config_rejected"`) || !strings.Contains(got, tt.want) {

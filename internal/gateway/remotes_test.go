@@ -32,13 +32,13 @@ func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.
 		Remote: &router.Remote{Card: "http://far/.well-known/agent-card.json", Headers: map[string]config.Secret{"X-Token": "s"}, Refresh: time.Minute},
 	}}, more...)
 	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: router.Spec{Agents: agents}}, Version: "1"}, zerolog.Nop(), Seams{
-		Store: st, Gemini: testnet.Serve(t, transcript{}.silent()), Agents: far,
+		Store: st, Gemini: testnet.Serve(t, silent()), Agents: far,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return g, peer{http.Client{Transport: testnet.Serve(t, g.server)}}
+	return g, peer{http.Client{Transport: testnet.Serve(t, g)}}
 }
 
 // A gateway is the remote agent of another one: its text is the other's, its question is

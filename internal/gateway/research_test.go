@@ -43,7 +43,7 @@ func TestResearchOverEachProtocol(t *testing.T) {
 			}
 			t.Cleanup(g.Close)
 			f := &flowing{t: t, Gateway: g}
-			f.client.Transport = testnet.Serve(t, g.server)
+			f.client.Transport = testnet.Serve(t, g)
 			status, stream := f.post(`{"input":"How do tides work?","workflow":"research"}`)
 			var done doneData
 			dataOf(t, stream, "done", &done)

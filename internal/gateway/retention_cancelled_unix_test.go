@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sluice/internal/records"
-	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/task"
 )
@@ -79,8 +78,8 @@ func TestRetentionOfCancelledRuns(t *testing.T) {
 			t.Parallel()
 			var paid atomic.Int64
 			f := startFlows(t, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"), map[string]string{"SLUICE_STORE": at(t)})
-			testnet.Eventually(t, "the servers are connected", f.connected)
-			in := f.state.store
+			awaitTools(t, f)
+			in := f.Store()
 			asked := map[string]string{}
 			for range 20 {
 				id, q := f.waitsWith(beginsPay)
@@ -91,8 +90,8 @@ func TestRetentionOfCancelledRuns(t *testing.T) {
 					t.Fatal(status, text)
 				}
 			}
-			sum := f.registry.Load().flows.byName["pay"].sum
-			w := &task.Sweeper{Store: in, Policy: f.cfg.Retention, Forget: []task.Forget{records.Of(in).Forget}}
+			sum := f.FlowSum("pay")
+			w := &task.Sweeper{Store: in, Policy: f.Settings().Retention, Forget: []task.Forget{records.Of(in).Forget}}
 			if gone, err := w.Due(t.Context(), time.Now().Add(13*24*time.Hour)); gone != 0 || err != nil {
 				t.Errorf("before their time %d go, %v", gone, err)
 			}

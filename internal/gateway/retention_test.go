@@ -44,7 +44,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 		return start.Task
 	}
 	short, long, kept := begin(`{"input":"hi","workflow":"short"}`), begin(`{"input":"hi","workflow":"long"}`), begin(`{"input":"hi","workflow":"short","retention_days":30}`)
-	st := f.state.store
+	st := f.Store()
 	sessions := &workflow.Sessions{Store: st}
 	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: short}, 0); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	}
 	sweep := func(days int) {
 		t.Helper()
-		w := &task.Sweeper{Store: st, Policy: f.cfg.Retention, Forget: []task.Forget{records.Of(st).Forget}}
+		w := &task.Sweeper{Store: st, Policy: f.Settings().Retention, Forget: []task.Forget{records.Of(st).Forget}}
 		if _, err := w.Due(t.Context(), time.Now().Add(time.Duration(days)*24*time.Hour+time.Minute)); err != nil {
 			t.Fatal(err)
 		}

@@ -196,12 +196,12 @@ func BenchmarkWaiting(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		flow := g.registry.Load().flows.byName["ask"]
+		flow := g.BareFlow("ask")
 		began, routines := held(), runtime.NumGoroutine()
 		for i := range waiting {
 			ctx := stream.WithPauses(b.Context(), func(*chat.Paused) string { return "" })
 			req := &chat.Request{Input: "x", Task: chat.TaskPrefix + strconv.Itoa(i), UserID: strconv.Itoa(i)}
-			if _, err := flow.bare.Run(ctx, req, new(gaps)); err != nil {
+			if _, err := flow.Run(ctx, req, new(gaps)); err != nil {
 				b.Fatal(err)
 			}
 		}

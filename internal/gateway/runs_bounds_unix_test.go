@@ -51,11 +51,8 @@ func TestRoomForRuns(t *testing.T) {
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
 	f := over(t, in, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"))
-	r := f.state.runs
 	waits := f.begun(beginsPay)
-	for range maxRuns {
-		r.slots <- struct{}{}
-	}
+	free := f.FillRoom()
 	first := make(chan string, 1)
 	reply := make(chan string, 1)
 	go func() {
@@ -64,8 +61,8 @@ func TestRoomForRuns(t *testing.T) {
 	if told := <-first; !strings.Contains(told, "event: start") {
 		t.Errorf("a run that waits for room is told %q", told)
 	}
-	testnet.Eventually(t, "the run waits for room", func() bool { return r.pending.Load() == 1 })
-	r.pending.Add(maxPending - 1)
+	testnet.Eventually(t, "the run waits for room", func() bool { return f.Pending(0) == 1 })
+	f.Pending(MaxPending - 1)
 	before, err := in.Tasks(t.Context(), store.Query{User: "ann", Limit: 10})
 	if err != nil || len(before.IDs) != 2 {
 		t.Fatal(err, before.IDs)
@@ -84,8 +81,8 @@ func TestRoomForRuns(t *testing.T) {
 	if err != nil || len(after.IDs) != 2 || stateOf(t, in, waits) != task.InputRequired {
 		t.Errorf("%v %v, the one that waits is %s", err, after.IDs, stateOf(t, in, waits))
 	}
-	r.pending.Add(1 - maxPending)
-	<-r.slots
+	f.Pending(1 - MaxPending)
+	free()
 	if got := <-reply; !strings.Contains(got, `"finish_reason":"approval_required"`) {
 		t.Errorf("when there is room: %s", got)
 	}
@@ -114,7 +111,7 @@ func TestRunsThatWaitForOneUser(t *testing.T) {
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
 	f := over(t, in, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"))
-	for i := range maxWaiting - 1 {
+	for i := range MaxWaiting - 1 {
 		if err := in.CreateTask(t.Context(), fmt.Sprintf("task_%026d", i), store.Task{Doc: []byte("{}"), Meta: store.Meta{User: "ann", State: task.InputRequired, Created: time.Now()}}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +229,7 @@ func hookedBank(t *testing.T, paid *atomic.Int64, hook func()) (url string) {
 func overRedis(t *testing.T, server *redistest.Server, file string) *flowing {
 	t.Helper()
 	f := startFlows(t, file, map[string]string{"SLUICE_STORE": "unix://" + server.Socket, "SLUICE_APPROVAL_TTL": "240h"})
-	testnet.Eventually(t, "the servers are connected", f.connected)
+	awaitTools(t, f)
 	return f
 }
 
@@ -255,14 +252,15 @@ func TestRedisHangsInARun(t *testing.T) {
 		t.Errorf("after %v:\n%s", took, told)
 	}
 	redis.Resume(t)
+	in := beside(t, redis)
 	testnet.Eventually(t, "the run is over", func() bool {
-		last, err := f.state.store.Task(t.Context(), start.Task)
+		last, err := in.Task(t.Context(), start.Task)
 		if err == nil && last.State == task.InputRequired { // nobody knows what became of the call
 			f.decides(start.Task, `{"action":"modify","result":"paid 1","user_id":"ann"}`)
 		}
 		return err == nil && last.State != task.Working && last.State != task.InputRequired
 	})
-	if got := stateOf(t, f.state.store, start.Task); got != task.Completed || paid.Load() != 1 {
+	if got := stateOf(t, in, start.Task); got != task.Completed || paid.Load() != 1 {
 		t.Errorf("the task is %s, paid %d times", got, paid.Load())
 	}
 }
@@ -308,7 +306,7 @@ func TestClockOfRedisJumpsInARun(t *testing.T) {
 				Task string `json:"task_id"`
 			}
 			dataOf(t, told, "start", &start)
-			if state := ended(t, two.state.store, start.Task, two); state != task.Completed || paid.Load() != 1 {
+			if state := ended(t, beside(t, server), start.Task, two); state != task.Completed || paid.Load() != 1 {
 				t.Errorf("the task is %s, paid %d times:\n%s", state, paid.Load(), told)
 			}
 		})

@@ -48,7 +48,7 @@ func over(t *testing.T, in store.Store, file string) *flowing {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	testnet.Eventually(t, "the servers are connected", g.connected)
+	awaitTools(t, g)
 	return &flowing{t: t, Gateway: g}
 }
 
@@ -91,7 +91,8 @@ func TestDecisionOnAnotherGateway(t *testing.T) {
 	at, file := startRedis(t), fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp")
 	env := map[string]string{"SLUICE_STORE": at}
 	one, two := startFlows(t, file, env), startFlows(t, file, env)
-	testnet.Eventually(t, "the servers are connected", func() bool { return one.connected() && two.connected() })
+	awaitTools(t, one)
+	awaitTools(t, two)
 	id := one.begun(beginsPay)
 	if code, got := two.decides(id, `{"action":"approve","user_id":"bob"}`); code != http.StatusForbidden && code != http.StatusNotFound {
 		t.Errorf("somebody else: %d %s", code, got)
@@ -117,8 +118,8 @@ func TestDecisionOnAnotherGateway(t *testing.T) {
 	if code, _ := one.decides(id, `{"action":"approve","user_id":"ann"}`); code != http.StatusConflict || paid.Load() != 1 {
 		t.Errorf("again: %d, paid %d times", code, paid.Load())
 	}
-	if last, err := one.state.store.Task(t.Context(), id); err != nil || last.State != task.Completed {
-		t.Errorf("the task is %s, %v", last.State, err)
+	if _, got := one.get("/tasks/" + id + "?user_id=ann"); !strings.Contains(got, `"state":"completed"`) {
+		t.Errorf("the task is %s", got)
 	}
 }
 
@@ -174,19 +175,11 @@ func TestRunKeepsItsAgents(t *testing.T) {
 	f := over(t, in, file)
 	id := f.begun(beginsPay)
 	prompt := func() string {
-		run, err := f.state.runs.Load(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		flow, err := f.flowOf(run.Workflow())
-		if _, sum := run.Workflow().Stored(); err != nil || flow.sum != sum {
-			t.Fatal(err, flow)
-		}
-		agents, err := f.agentsOf(run.Workflow(), f.registry.Load())
-		if err != nil || len(agents.specs) != 1 {
+		agents, err := f.AgentsOfRun(t.Context(), id)
+		if err != nil || len(agents) != 1 {
 			t.Fatal(err, agents)
 		}
-		for _, a := range agents.specs {
+		for _, a := range agents {
 			return a.Prompt
 		}
 		return ""
@@ -297,7 +290,7 @@ func TestRunsWithoutRedis(t *testing.T) {
 			var paid atomic.Int64
 			server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "", tt.args...)
 			f := startFlows(t, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"), map[string]string{"SLUICE_STORE": "unix://" + server.Socket})
-			testnet.Eventually(t, "the servers are connected", f.connected)
+			awaitTools(t, f)
 			id := f.begun(beginsPay)
 			server.Kill()
 			if status, got := f.post(beginsPay); status != http.StatusServiceUnavailable || !strings.Contains(got, "store_unavailable") {

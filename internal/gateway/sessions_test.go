@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/records"
+	"sluice/store/memory"
 	"sluice/workflow"
 )
 
@@ -46,11 +47,12 @@ func history(s workflow.SubAgentSession) (list []string) {
 func TestSessionIsKept(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{`"agent":"boss"`, `"workflow":"flow"`} {
-		o := openOfficeOf(t, firmFile, map[string]string{"SLUICE_CONFIRM": "writes"}, map[string][]string{
+		in := memory.New(memory.Config{})
+		o := openOfficeWith(t, firmFile, map[string]string{"SLUICE_CONFIRM": "writes"}, map[string][]string{
 			"boss":       {callPart("delegate_to_researcher", `{"task":"Note it","context":"now"}`), textPart("All done.")},
 			"researcher": {textPart("First I look.") + "," + callPart("list_todos", `{}`), callPart("delegate_to_writer", `{"task":"Write it"}`), textPart("NOTED")},
 			"writer":     {callPart("create_todo", `{"title":"eggs"}`), textPart("WRITTEN")},
-		})
+		}, Seams{Store: in})
 		q, first := o.pauses(`{"input":"BOSSONLY","user_id":"ann",` + who + `}`)
 		ids := map[string]string{}
 		for _, a := range toldOf(t, first, "agent") {
@@ -103,11 +105,11 @@ func TestSessionIsKept(t *testing.T) {
 				t.Errorf("%s: %s: %d %s", who, bad, status, text)
 			}
 		}
-		kept, err := o.state.runs.sessions.Of(context.Background(), q.Task)
+		kept, err := (&workflow.Sessions{Store: in}).Of(context.Background(), q.Task)
 		if err != nil || len(kept) != 2 {
 			t.Errorf("%s: sessions of the task: %v, %v", who, kept, err)
 		}
-		if err := records.Of(o.state.store).Forget(context.Background(), q.Task); err != nil {
+		if err := records.Of(in).Forget(context.Background(), q.Task); err != nil {
 			t.Error(err)
 		}
 		if status, text := o.get(path("writer")); status != http.StatusNotFound {

@@ -30,7 +30,7 @@ func spied(t *testing.T, content string, env map[string]string, with Seams) *flo
 	}
 	t.Cleanup(g.Close)
 	f := &flowing{t: t, Gateway: g}
-	f.client.Transport = testnet.Serve(t, g.server)
+	f.client.Transport = testnet.Serve(t, g)
 	return f
 }
 
@@ -71,7 +71,7 @@ workflows:
     edges: [{from: wait, to: after}]
 `
 		f := spied(t, content, map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_TODO_DB": "", "SLUICE_HEARTBEAT": "0"},
-			Seams{Store: memory.New(memory.Config{}), Tracer: tree, Gemini: testnet.Serve(t, transcript{}.silent())})
+			Seams{Store: memory.New(memory.Config{}), Tracer: tree, Gemini: testnet.Serve(t, silent())})
 		if status, stream := f.post(`{"input":"CANARY","workflow":"unheard"}`); status != http.StatusOK {
 			t.Fatal(stream)
 		}

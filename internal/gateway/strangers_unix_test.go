@@ -15,7 +15,6 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/settings"
-	"sluice/internal/testnet"
 	"sluice/store/memory"
 )
 
@@ -48,7 +47,7 @@ func TestStrangersFindNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	testnet.Eventually(t, "the servers are connected", g.connected)
+	awaitTools(t, g)
 	f := &flowing{t: t, Gateway: g}
 	_, told := f.as("t/ann", http.MethodPost, "/chat/stream", `{"input":"Buy it","workflow":"pay","user_id":"ann"}`)
 	var q struct {

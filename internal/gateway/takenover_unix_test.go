@@ -36,7 +36,7 @@ func judging(t *testing.T, in store.Store, tree *tracetest.Tree) *flowing {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	testnet.Eventually(t, "the servers are connected", g.connected)
+	awaitTools(t, g)
 	return &flowing{t: t, Gateway: g}
 }
 

@@ -78,7 +78,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 		f.t.Fatal(err)
 	}
 	with := Seams{
-		Store: f.store, Gemini: testnet.Serve(f.t, transcript{}.silent()),
+		Store: f.store, Gemini: testnet.Serve(f.t, silent()),
 		Runner: func(*agent.Agent) stream.Runner { return slow{words: max(5, f.words), runs: &f.runs} },
 	}
 	if f.gemini != nil {
@@ -89,7 +89,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(g.Close)
-	return peer{http.Client{Transport: testnet.Serve(f.t, g.server)}}
+	return peer{http.Client{Transport: testnet.Serve(f.t, g)}}
 }
 
 // inFleetNamed is inFleet for a part of a test.

@@ -99,7 +99,7 @@ func turns(b *testing.B, cfg settings.Config, decision, body string) func() {
 		b.Fatal(err)
 	}
 	b.Cleanup(g.Close)
-	client := http.Client{Transport: testnet.Serve(b, g.server)}
+	client := http.Client{Transport: testnet.Serve(b, g)}
 	return func() {
 		req, _ := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://gateway/chat/stream", strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
@@ -144,7 +144,7 @@ func BenchmarkRouting(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer g.Close()
-	client := http.Client{Transport: testnet.Serve(b, g.server)}
+	client := http.Client{Transport: testnet.Serve(b, g)}
 	took := make(chan float64, routedAtOnce)
 	var added []float64
 	for b.Loop() {

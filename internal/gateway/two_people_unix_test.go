@@ -76,7 +76,8 @@ func TestTwoPeopleAreAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := over(t, open(t), twoPeople)
+			in := open(t)
+			f := over(t, in, twoPeople)
 			t.Run("one after the other", func(t *testing.T) {
 				asked := questionsOf(t, f.serve("/chat/stream", `{"input":"go","workflow":"w"}`, io.Discard))
 				one, two := asked["One?"], asked["Two?"]
@@ -119,7 +120,7 @@ func TestTwoPeopleAreAsked(t *testing.T) {
 					}
 					both.Wait()
 					last := then["first second"]
-					if last.ID == "" || stateOf(t, f.state.store, last.Task) != task.InputRequired {
+					if last.ID == "" || stateOf(t, in, last.Task) != task.InputRequired {
 						t.Fatalf("then asked %+v", then)
 					}
 				}

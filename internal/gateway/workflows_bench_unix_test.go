@@ -46,7 +46,7 @@ func BenchmarkWorkflow(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer g.Close()
-			client := http.Client{Transport: testnet.Serve(b, g.server)}
+			client := http.Client{Transport: testnet.Serve(b, g)}
 			b.ReportAllocs()
 			began := spentCPU(b)
 			for b.Loop() {

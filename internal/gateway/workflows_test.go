@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -43,6 +44,16 @@ func configured(t testing.TB, content string, env map[string]string) (config.Con
 	return cfg, file
 }
 
+// awaitTools waits until the sessions of a gateway with all its tool servers are up.
+func awaitTools(t testing.TB, g http.Handler) {
+	t.Helper()
+	testnet.Eventually(t, "the servers are connected", func() bool {
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		return strings.Contains(w.Body.String(), `"mcp":[`) && !strings.Contains(w.Body.String(), `"connected":false`)
+	})
+}
+
 func startFlows(t *testing.T, content string, env map[string]string) *flowing {
 	t.Helper()
 	cfg, file := configured(t, content, env)
@@ -52,7 +63,7 @@ func startFlows(t *testing.T, content string, env map[string]string) *flowing {
 	}
 	t.Cleanup(g.Close)
 	f := &flowing{t: t, Gateway: g}
-	f.client.Transport = testnet.Serve(t, g.server)
+	f.client.Transport = testnet.Serve(t, g)
 	return f
 }
 

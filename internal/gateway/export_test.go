@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"sluice/handlers"
+	"sluice/internal/providers"
+	"sluice/internal/settings"
+	"sluice/mcpclient"
+	"sluice/router"
+	"sluice/store"
+	"sluice/stream"
+	"sluice/task"
+)
+
+// What the tests of the wiring look at that nobody else may see.
+
+func (g *Gateway) HTTP() *handlers.Server     { return g.server }
+func (g *Gateway) Links() *providers.Models   { return g.models }
+func (g *Gateway) Settings() *settings.Config { return &g.cfg }
+func (g *Gateway) Sources() *mcpclient.Client { return g.tools }
+func (g *Gateway) Started() settings.Config   { return g.started }
+func (g *Gateway) Store() store.Store         { return g.state.store }
+func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
+
+// Admin is what operators reach.
+func (g *Gateway) Admin() http.Handler { return g.server.Admin(operated{g}) }
+
+// TeamVersion is what clients are told of who answers.
+func (g *Gateway) TeamVersion() string { return g.registry.Load().told.Version }
+
+// Team is who answers now. Two calls return the same if nothing has changed.
+func (g *Gateway) Team() any { return g.registry.Load() }
+
+// BareFlow runs a workflow of the file, without what stands around it.
+func (g *Gateway) BareFlow(name string) stream.Runner {
+	return g.registry.Load().flows.byName[name].bare
+}
+
+// FlowSum is the checksum of a workflow of the file.
+func (g *Gateway) FlowSum(name string) string { return g.registry.Load().flows.byName[name].sum }
+
+// AgentsOfRun is the agents' settings that a run goes on with.
+func (g *Gateway) AgentsOfRun(ctx context.Context, id string) (map[string]router.AgentSpec, error) {
+	run, err := g.state.runs.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := g.flowOf(run.Workflow())
+	if err != nil {
+		return nil, err
+	}
+	if _, sum := run.Workflow().Stored(); flow.sum != sum {
+		return nil, fmt.Errorf("the run has %s, the gateway %s", sum, flow.sum)
+	}
+	agents, err := g.agentsOf(run.Workflow(), g.registry.Load())
+	if err != nil {
+		return nil, err
+	}
+	return agents.specs, nil
+}
+
+// Bounds of runs, and the room of one gateway.
+const (
+	MaxPending = maxPending
+	MaxRuns    = maxRuns
+	MaxWaiting = maxWaiting
+)
+
+// FillRoom occupies the room for runs until the result is called.
+func (g *Gateway) FillRoom() (free func()) {
+	r := g.state.runs
+	for range maxRuns {
+		r.slots <- struct{}{}
+	}
+	return func() { <-r.slots }
+}
+
+// Pending counts the runs that wait for room, with by more of them.
+func (g *Gateway) Pending(by int64) int64 { return g.state.runs.pending.Add(by) }
