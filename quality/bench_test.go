@@ -30,7 +30,7 @@ func (nowhere) Flush() error            { return nil }
 func BenchmarkHeld(b *testing.B) {
 	for name, yaml := range map[string]string{"off": "", "observe": "quality: {mode: observe, plan: none}", "enforce": "quality: {mode: enforce, plan: none}"} {
 		b.Run(name, func(b *testing.B) {
-			c := quality.New(quality.Config{Spec: settings(b, yaml)})
+			c := quality.New(quality.Config{Spec: sectionsOf(b, yaml)})
 			req := chat.Request{Input: "hello"}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -19,8 +19,8 @@ import (
 
 const requestID = "req_0123456789ab"
 
-// settings reads the sections of a configuration file.
-func settings(t testing.TB, yaml string) (s quality.Spec) {
+// sectionsOf reads the sections of a configuration file.
+func sectionsOf(t testing.TB, yaml string) (s quality.Spec) {
 	t.Helper()
 	if yaml == "" {
 		return s
@@ -212,7 +212,7 @@ func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
 		tt.req.Task = "task_1"
 	}
 	cfg := quality.Config{
-		Spec: settings(t, tt.yaml), Formatters: map[string]quality.Formatter{"sms": phone{}}, Writer: tt.writer, Style: tt.style,
+		Spec: sectionsOf(t, tt.yaml), Formatters: map[string]quality.Formatter{"sms": phone{}}, Writer: tt.writer, Style: tt.style,
 		Agents: func(context.Context, *chat.Request) []quality.Agent {
 			return []quality.Agent{{ID: "assistant", Tools: []string{"get_hours"}}}
 		},

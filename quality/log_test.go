@@ -42,7 +42,7 @@ func TestModeOfSomeChannels(t *testing.T) {
 	if got := (turn{yaml: yaml, inner: says("I say 35."), req: form("sms")}).run(t); got.done.Quality == nil {
 		t.Errorf("by SMS: %q", got.lines)
 	}
-	c := quality.New(quality.Config{Spec: settings(t, yaml)})
+	c := quality.New(quality.Config{Spec: sectionsOf(t, yaml)})
 	sms := form("sms")
 	if c.Applies(&chat.Request{}, "") || !c.Applies(&sms, "") {
 		t.Error("a runner stands around answers that it does nothing to")

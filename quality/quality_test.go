@@ -25,7 +25,7 @@ const (
 
 func TestWhatIsOffIsNotThere(t *testing.T) {
 	t.Parallel()
-	c := quality.New(quality.Config{Spec: settings(t, "quality: {drafts: ask}")})
+	c := quality.New(quality.Config{Spec: sectionsOf(t, "quality: {drafts: ask}")})
 	for _, form := range []chat.ReplyForm{{}, {Channel: "web", UserName: "Ann"}} {
 		if c.Applies(&chat.Request{ReplyForm: form}, "") {
 			t.Errorf("something is done to the answer of %+v", form)
@@ -433,7 +433,7 @@ func TestPiecesAreBounded(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	c := quality.New(quality.Config{Spec: settings(t, "quality: {drafts: never}\nagents: {a: {quality: {drafts: ask}}}"), Formatters: map[string]quality.Formatter{"sms": phone{}}})
+	c := quality.New(quality.Config{Spec: sectionsOf(t, "quality: {drafts: never}\nagents: {a: {quality: {drafts: ask}}}"), Formatters: map[string]quality.Formatter{"sms": phone{}}})
 	for name, tt := range map[string]struct {
 		form  chat.ReplyForm
 		agent string

@@ -15,7 +15,7 @@ import (
 
 func TestSettingsOfAFile(t *testing.T) {
 	t.Parallel()
-	s := settings(t, `
+	s := sectionsOf(t, `
 quality: {mode: observe, plan: none, timeout: 2s, reserve: 10s, max_planned: 0, thinking: hide, receipt: "off", planner: {model: default},
   criteria: [{id: kind, description: The answer is kind., must: false, channels: [sms]}, {id: short, description: The answer is short., check: max_length, args: {chars: 10}}]}
 agents:

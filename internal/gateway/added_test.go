@@ -21,7 +21,7 @@ func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 		st := memory.New(memory.Config{})
 		first, _ := asking(t, far.client.Transport, st)
 		_, second := asking(t, far.client.Transport, st)
-		admin := peer{http.Client{Transport: testnet.Serve(t, first.Admin())}}
+		admin := peer{client: http.Client{Transport: testnet.Serve(t, first.Admin())}}
 		const agent = `{"description":"New","card":"http://far","headers":{"X-A":"${SLUICE_AGENT_NONE}"}}`
 		for _, tt := range []struct {
 			method, path, body string

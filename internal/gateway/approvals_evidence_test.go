@@ -67,7 +67,7 @@ func balanceGateway(t *testing.T, yaml string, kept store.Store) peer {
 	}
 	t.Cleanup(g.Close)
 	synctest.Wait()
-	return peer{http.Client{Transport: testnet.Serve(t, g)}}
+	return peer{client: http.Client{Transport: testnet.Serve(t, g)}}
 }
 
 // What a tool told before a person was asked is evidence for what is said afterwards: the

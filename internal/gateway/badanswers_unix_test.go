@@ -43,7 +43,7 @@ func largest() (team router.Spec) {
 // routedBy returns a client of a gateway whose router's model always answers with text.
 func routedBy(t testing.TB, text string, team router.Spec) *http.Client {
 	t.Helper()
-	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
+	cfg, _ := transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
 	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"},
 		zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{Gemini: newCanned(text)})
 	if err != nil {

@@ -191,7 +191,7 @@ func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key s
 
 // breakable returns a store whose process is killed at a point.
 func breakable(in store.Store, at int64) store.Store {
-	f := fragile{in, at, new(atomic.Int64)}
+	f := fragile{Store: in, at: at, point: new(atomic.Int64)}
 	if file, ok := in.(store.Together); ok {
 		return fragileFile{f, file}
 	}

@@ -26,7 +26,7 @@ import (
 func overPair(b *testing.B, model http.RoundTripper, kind string) (one, two string) {
 	b.Helper()
 	var cfg settings.Config
-	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
+	cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
 	cfg.Version = "test"
 	start := func() string {
 		g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), Seams{Gemini: model, Servers: []mcpclient.Server{}})

@@ -252,7 +252,7 @@ func startFaulty(t *testing.T, env string, with Seams) *faulty {
 }
 
 func faultyConfig(t *testing.T, env string) config.Config {
-	cfg, _ := transcript{&txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.config(t)
+	cfg, _ := transcript{Archive: &txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.config(t)
 	return cfg
 }
 

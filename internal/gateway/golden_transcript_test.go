@@ -63,7 +63,7 @@ func readTranscript(t *testing.T, file string) transcript {
 			t.Errorf("a transcript has no file %q", f.Name)
 		}
 	}
-	return transcript{ar}
+	return transcript{Archive: ar}
 }
 
 func (tr transcript) file(name string) *txtar.File {

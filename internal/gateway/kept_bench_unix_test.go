@@ -104,7 +104,7 @@ func (p *onePiece) Read(into []byte) (int, error) {
 func keptTurns(b *testing.B, model http.RoundTripper, kind string) func() {
 	b.Helper()
 	var cfg settings.Config
-	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
+	cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
 	cfg.Version = "test"
 	g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), Seams{Gemini: model, Servers: []mcpclient.Server{}})
 	if err != nil {

@@ -99,7 +99,7 @@ func (tr transcript) second(t *testing.T, with Seams) peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return peer{http.Client{Transport: testnet.Serve(t, g)}}
+	return peer{client: http.Client{Transport: testnet.Serve(t, g)}}
 }
 
 // silent is a model that nobody is to ask.
@@ -138,7 +138,7 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var cfg settings.Config
-				cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(t)
+				cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(t)
 				g, err := New(t.Context(), cfg, zerolog.Nop(), Seams{
 					Gemini: testnet.Serve(t, silent()), Runner: func(*agent.Agent) stream.Runner { return slow{words: 5, runs: new(int)} },
 				})
@@ -149,7 +149,7 @@ func TestKeptIsTheStoreInMemory(t *testing.T) {
 				if n := g.Kept(); n > 1000 {
 					t.Errorf("%d bytes before the first turn", n)
 				}
-				client := peer{http.Client{Transport: testnet.Serve(t, g)}}
+				client := peer{client: http.Client{Transport: testnet.Serve(t, g)}}
 				if status, reply := client.ask(t, http.MethodPost, "/chat/stream", `{"input":"`+strings.Repeat("word ", 400)+`"}`); status != http.StatusOK || !strings.Contains(reply, "event: done") {
 					t.Fatalf("%d %s", status, reply)
 				}

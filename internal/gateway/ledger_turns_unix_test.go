@@ -106,7 +106,7 @@ func (b *books) gateway(in store.Store, env ...string) (peer, *Gateway) {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { b.let(); g.Close() })
-	return peer{http.Client{Transport: testnet.Serve(b.t, g)}}, g
+	return peer{client: http.Client{Transport: testnet.Serve(b.t, g)}}, g
 }
 
 // obedient is a client that does all that it is told to: it comes back for what it lost, and

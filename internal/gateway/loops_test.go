@@ -49,7 +49,7 @@ func (n *neighbours) gateway(t *testing.T, name, content string) peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	p := peer{http.Client{Transport: testnet.Serve(t, g)}}
+	p := peer{client: http.Client{Transport: testnet.Serve(t, g)}}
 	n.mu.Lock()
 	n.hosts[name] = p.client.Transport
 	n.mu.Unlock()

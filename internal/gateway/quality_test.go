@@ -48,7 +48,7 @@ func checked(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(htt
 // checkedGateway is checked, with the gateway and what it was started with.
 func checkedGateway(t *testing.T, yaml string, log io.Writer, with Seams, wrap func(http.Handler) http.Handler) (*http.Client, *Gateway, settings.Config) {
 	t.Helper()
-	tr := transcript{&txtar.Archive{Files: []txtar.File{
+	tr := transcript{Archive: &txtar.Archive{Files: []txtar.File{
 		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nSLUICE_STORE=memory\nGEMINI_MODEL=" + providers.OfflineModel + "\n")},
 		{Name: "sluice.yaml", Data: []byte(yaml)},
 		{Name: "mcp", Data: []byte(`[{"name":"get_timesheet","result":"{\"hours_logged\":32,\"hours_target\":40}"}]`)},

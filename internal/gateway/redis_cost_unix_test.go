@@ -132,7 +132,7 @@ func ofTurn(line string) bool {
 func TestReadersShareConnections(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
-	gemini, readers := inPieces{newSpeaking(4, true), make(chan struct{})}, 1000
+	gemini, readers := inPieces{speaking: newSpeaking(4, true), rest: make(chan struct{})}, 1000
 	if testing.Short() {
 		readers = 100
 	}

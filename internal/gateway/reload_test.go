@@ -41,7 +41,7 @@ agents:
 // decision, each answer and the tool. more are further files of its transcript.
 func house(t *testing.T, log io.Writer, more string) (*Gateway, *http.Client) {
 	t.Helper()
-	tr := transcript{txtar.Parse([]byte(`A house.
+	tr := transcript{Archive: txtar.Parse([]byte(`A house.
 -- gemini --
 delay 100ms
 text {"agentId":"light-agent","confidence":0.9,"additionalAgents":["music-agent"]}

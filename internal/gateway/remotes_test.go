@@ -38,7 +38,7 @@ func asking(t *testing.T, far http.RoundTripper, st store.Store, more ...router.
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return g, peer{http.Client{Transport: testnet.Serve(t, g)}}
+	return g, peer{client: http.Client{Transport: testnet.Serve(t, g)}}
 }
 
 // A gateway is the remote agent of another one: its text is the other's, its question is

@@ -117,7 +117,7 @@ func TestJudgedChild(t *testing.T) {
 		t.Skip("it is run by TestKilledRunIsJudged")
 	}
 	in := openFile(t, dir)
-	f := judging(t, fragile{in, 18, new(atomic.Int64)}, new(tracetest.Tree))
+	f := judging(t, fragile{Store: in, at: 18, point: new(atomic.Int64)}, new(tracetest.Tree))
 	f.serve("/chat/stream", beginsJudged, os.Stdout)
 }
 

@@ -89,7 +89,7 @@ func (f *fleet) gateway(env map[string]string) peer {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(g.Close)
-	return peer{http.Client{Transport: testnet.Serve(f.t, g)}}
+	return peer{client: http.Client{Transport: testnet.Serve(f.t, g)}}
 }
 
 // inFleetNamed is inFleet for a part of a test.

@@ -91,7 +91,7 @@ func BenchmarkTeam(b *testing.B) {
 // turns starts a gateway over a canned model and returns a function that runs a turn.
 func turns(b *testing.B, cfg settings.Config, decision, body string) func() {
 	b.Helper()
-	cfg.Config, _ = transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
+	cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
 	cfg.Version = "test"
 	with := Seams{Gemini: newCanned(decision), Servers: []mcpclient.Server{}}
 	g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
@@ -137,7 +137,7 @@ func BenchmarkRouting(b *testing.B) {
 	for _, id := range []string{"light-agent", "music-agent", "climate-agent"} {
 		team.Agents = append(team.Agents, router.AgentSpec{ID: id, Description: "Looks after something in the house", MaxSteps: 3})
 	}
-	cfg, _ := transcript{txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
+	cfg, _ := transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
 	with := Seams{Gemini: late{newCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
 	g, err := New(b.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {

@@ -307,7 +307,7 @@ func (e *emitter) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (str
 func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
 	t.Parallel()
 	const request = "POST /chat/stream\nContent-Type: application/json\n\n{\"input\":\"hi\"}\n---\n"
-	tr := transcript{txtar.Parse([]byte("-- request --\n" + request +
+	tr := transcript{Archive: txtar.Parse([]byte("-- request --\n" + request +
 		"POST /chatkit\nContent-Type: application/json\n\n" + chatKitBody(map[string]any{"input": "hi"}) + "\n---\nGET /metrics\n"))}
 	synctest.Test(t, func(t *testing.T) {
 		e := new(emitter)
